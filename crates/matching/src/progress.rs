@@ -10,6 +10,9 @@ pub trait Progress {
     /// `steps` steps of the phase are done by now.
     fn done(&mut self, steps: u64);
 
+    /// As [`Watch::touched`].
+    fn touched(&mut self, _items: u64) {}
+
     /// A fact worth telling once, such as why a protocol was chosen.
     fn note(&mut self, _text: &str) {}
 }
@@ -38,5 +41,9 @@ impl Watch for Inner<'_> {
         if self.shown {
             self.progress.done(steps);
         }
+    }
+
+    fn touched(&mut self, items: u64) {
+        self.progress.touched(items);
     }
 }

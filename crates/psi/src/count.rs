@@ -460,7 +460,7 @@ impl Receiver {
             .iter()
             .map(|&output| run.parameters.truncate(output))
             .peekable();
-        let mut reader = run.parameters.tags().receive();
+        let mut reader = run.parameters.tags().receive(false);
         let mut tags = Vec::new();
         let mut common = 0;
         loop {

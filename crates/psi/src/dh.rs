@@ -92,7 +92,7 @@ use crate::agree::{Agreement, Terms, misbehaved};
 use crate::duplicates::check_duplicates;
 use crate::error::{Error, Result};
 use crate::items::Items;
-use crate::lookup::{LENGTH, MAX_VALUE, longest};
+use crate::lookup::{LENGTH, MAX_VALUE, cut, longest, receive};
 use crate::watch::{Phase, Watch};
 use elligator::{Key, TASK, map, sample};
 use permutation::Permutation;
@@ -332,22 +332,23 @@ impl Run {
 
     /// `H2`: `size` bytes for each item, given its message and its key.
     fn derive(&self, public: &[u8; 32], keys: &Keys, size: usize) -> Zeroizing<Vec<u8>> {
-        let mut oracle = RandomOracle::new("volery psi dh: tag");
-        oracle.absorb(public);
         let mut out = Zeroizing::new(vec![0; keys.len() * size]);
         out.par_chunks_exact_mut(size)
-            .zip(&self.digests[..])
-            .zip(&keys[..])
+            .enumerate()
             .with_min_len(TASK)
-            .for_each(|((out, digest), [message, key])| {
-                oracle
-                    .clone()
-                    .absorb(&digest.name)
-                    .absorb(message)
-                    .absorb(key)
-                    .finish_into(out);
-            });
+            .for_each(|(item, out)| self.derive_one(public, keys, item, out));
         out
+    }
+
+    /// `H2` for one item: of any two lengths the shorter one begins the longer one.
+    fn derive_one(&self, public: &[u8; 32], keys: &Keys, item: usize, out: &mut [u8]) {
+        let [message, key] = &keys[item];
+        RandomOracle::new("volery psi dh: tag")
+            .absorb(public)
+            .absorb(&self.digests[item].name)
+            .absorb(message)
+            .absorb(key)
+            .finish_into(out);
     }
 
     /// The last block of the sender, which shows that both have seen the same messages.
@@ -608,11 +609,11 @@ impl Receiver {
 
         watch.begin(Phase::Match, run.agreement.receiver_items);
         let keys = shared_keys(&public, &own);
-        let hashes = run.derive(&public, &keys, TAG + size);
+        // The streams of values follow for common items only: their length is the sender's word.
+        let hashes = run.derive(&public, &keys, TAG);
         let mut tags = vec![[0; TAG]; run.agreement.sender_items as usize];
         channel.recv(tags.as_flattened_mut())?; // step 6
-        let mut ciphertexts = vec![0; tags.len() * size];
-        channel.recv(&mut ciphertexts)?;
+        let ciphertexts = receive(tags.len() * size, channel)?;
         let mut end = [0; 16];
         channel.recv(&mut end)?;
         let coefficients = coefficients.as_flattened();
@@ -625,16 +626,17 @@ impl Receiver {
             return Err(misbehaved("its tags are not distinct or not in order"));
         }
         let (mut common, mut values) = (Vec::new(), Vec::new());
-        for (item, hash) in hashes.chunks_exact(TAG + size).enumerate() {
+        let mut hash = Zeroizing::new(vec![0; TAG + size]);
+        for (item, tag) in hashes.as_chunks().0.iter().enumerate() {
             // The place indexes this party's own memory.
-            let (tag, stream) = hash.split_first_chunk().expect("a hash begins with a tag");
             let Ok(place) = tags.binary_search(tag) else {
                 continue;
             };
             common.push(item); // step 7
             if let Protocol::Search = protocol {
                 let ciphertext = &ciphertexts[place * size..][..size];
-                values.push(decrypt(ciphertext, stream));
+                run.derive_one(&public, &keys, item, &mut hash);
+                values.push(decrypt(ciphertext, &hash[TAG..]));
             }
         }
         watch.done(run.agreement.receiver_items);
@@ -671,16 +673,14 @@ fn shared_keys(public: &[u8; 32], own: &[Key]) -> Keys {
     keys
 }
 
-/// The value: every ciphertext is one, so that an invalid one tells the sender nothing.
+/// The value, as in [`crate::lookup`].
 fn decrypt(ciphertext: &[u8], stream: &[u8]) -> Vec<u8> {
     let plain = ciphertext
         .iter()
         .zip(stream)
         .map(|(byte, stream)| byte ^ stream);
     let plain = Zeroizing::new(plain.collect::<Vec<_>>());
-    let (length, value) = plain.split_first_chunk().expect("a length in front");
-    let length = usize::from(u16::from_le_bytes(*length));
-    value[..length.min(value.len())].to_vec()
+    cut(&plain).to_vec()
 }
 
 #[cfg(test)]

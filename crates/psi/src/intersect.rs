@@ -99,7 +99,7 @@ impl Receiver {
         let parameters = session.parameters.clone();
         let mut tags = Vec::new();
         let pieces = at_a_time(parameters.sender_items as usize / PIECE);
-        session.listen_to(pieces, watch, |session, first, places| {
+        session.listen_to(pieces, watch, |session, _, first, places| {
             tags.resize(places * parameters.sets() * parameters.tag, 0);
             channel.recv(&mut tags)?; // step 4
             session.look_up_all(first, places, &tags); // step 5

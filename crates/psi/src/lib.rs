@@ -83,6 +83,8 @@ mod sender_set;
 pub mod served;
 mod session;
 mod shuffle;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod truncate;
 pub mod vole;
 mod watch;

@@ -25,7 +25,9 @@
 //! keywords the sender has, their values, and the length of the longest value of all; with
 //! [`Settings::both`] the sender learns which keywords were found.
 //!
-//! Security: **semi-honest**, as [`intersect`](crate::intersect). Values are not authenticated.
+//! Security: **semi-honest**, as [`intersect`](crate::intersect). Values are not authenticated, and
+//! a length beyond the longest is cut to it: every ciphertext is that of a value, so that none is an
+//! error that depends on whether its item is common.
 //!
 //! Cost: as `intersect`; the sender also sends 16 bytes for each tag, and for each item the length
 //! of the longest value plus 2 bytes: [`value_bytes`].
@@ -46,6 +48,9 @@ use crate::watch::Watch;
 
 /// The maximum length of a value in bytes.
 pub const MAX_VALUE: usize = 1 << 14;
+
+/// Bytes of values that a receiver takes at a time.
+const PIECE: usize = 1 << 20;
 
 /// Bytes that hold the length of a value.
 pub(crate) const LENGTH: usize = 2;
@@ -152,7 +157,8 @@ impl Receiver {
         let size = LENGTH + longest;
         let mut tags = Vec::new();
         let mut values = Vec::new();
-        session.listen(watch, |session, first, places| {
+        let mut ciphertexts = Zeroizing::new(Vec::new());
+        session.listen(watch, |session, watch, first, places| {
             tags.resize(places * parameters.tag, 0);
             let mut masked = vec![Block::ZERO; places];
             // An honest sender has at most one of this party's items at each place.
@@ -166,14 +172,18 @@ impl Receiver {
                     keys.push((place, item, key));
                 }
             }
-            // Found values are decrypted in place.
-            let mut ciphertexts = Zeroizing::new(vec![0; places * size]);
-            channel.recv(&mut ciphertexts)?;
-            for &(place, item, key) in keys.iter() {
-                let ciphertext = &mut ciphertexts[place * size..][..size];
-                match decrypt(key, base, first + place, ciphertext) {
-                    Some(value) => values.push((item, value.to_vec())),
-                    None => session.suspect("a value is longer than it announced"),
+            keys.sort_unstable_by_key(|(place, ..)| *place);
+            let mut keys = keys.iter().peekable();
+            for start in (0..places).step_by(at_a_time(size)) {
+                // Found values are decrypted in place.
+                let count = at_a_time(size).min(places - start);
+                ciphertexts.resize(count * size, 0);
+                channel.recv(&mut ciphertexts)?;
+                while let Some(&(place, item, key)) = keys.next_if(|key| key.0 < start + count) {
+                    watch.touched(1);
+                    let ciphertext = &mut ciphertexts[(place - start) * size..][..size];
+                    let value = decrypt(key, base, first + place, ciphertext);
+                    values.push((item, value.to_vec()));
                 }
             }
             Ok(())
@@ -187,6 +197,24 @@ impl Receiver {
             values: values.into_iter().map(|(_, value)| value).collect(),
         })
     }
+}
+
+/// Values that a receiver takes at a time: no more bytes of memory than these are touched on the
+/// sender's word about the length of its values, before they have come.
+pub(crate) const fn at_a_time(size: usize) -> usize {
+    let values = PIECE / size;
+    if values == 0 { 1 } else { values }
+}
+
+/// As many bytes from the peer. Memory grows with what has arrived.
+pub(crate) fn receive(bytes: usize, channel: &mut Channel) -> Result<Vec<u8>> {
+    let mut received = Vec::new();
+    while received.len() < bytes {
+        let start = received.len();
+        received.resize(bytes.min(start + PIECE), 0);
+        channel.recv(&mut received[start..])?;
+    }
+    Ok(received)
 }
 
 /// Bytes of the longest value.
@@ -254,16 +282,18 @@ pub(crate) fn encrypt(key: Block, base: Block, place: usize, value: &[u8], out: 
     add_stream(key, base, place, out);
 }
 
-/// The value in a ciphertext, if its length is valid.
-pub(crate) fn decrypt(
-    key: Block,
-    base: Block,
-    place: usize,
-    ciphertext: &mut [u8],
-) -> Option<&[u8]> {
+/// The value in a ciphertext. Every ciphertext has one, so that an invalid length tells the sender
+/// nothing about its item.
+pub(crate) fn decrypt(key: Block, base: Block, place: usize, ciphertext: &mut [u8]) -> &[u8] {
     add_stream(key, base, place, ciphertext);
-    let (length, value) = ciphertext.split_first_chunk()?;
-    value.get(..usize::from(u16::from_le_bytes(*length)))
+    cut(ciphertext)
+}
+
+/// The value behind its length, which is cut to what there is.
+pub(crate) fn cut(plain: &[u8]) -> &[u8] {
+    let (length, value) = plain.split_first_chunk().expect("a length in front");
+    let length = usize::from(u16::from_le_bytes(*length));
+    &value[..length.min(value.len())]
 }
 
 #[cfg(test)]
@@ -311,8 +341,9 @@ mod tests {
                 .for_each(|byte| *byte ^= 7);
             assert_eq!(out[..16], first);
             let mut elsewhere = out.clone();
-            assert_eq!(decrypt(key, base, 5, &mut out), Some(&value[..]));
-            assert_ne!(decrypt(key, base, 6, &mut elsewhere), Some(&value[..]));
+            assert_eq!(decrypt(key, base, 5, &mut out), value);
+            // Of another stream even the empty value has another length, but for 2^-16.
+            assert_ne!(decrypt(key, base, 6, &mut elsewhere), value);
         }
     }
 }

@@ -95,14 +95,15 @@ impl Rice {
         }
     }
 
-    /// The tags as they arrive, in ascending order.
-    pub(crate) fn receive(self) -> Reader {
+    /// The tags as they arrive, in ascending order; `distinct`: an equal one is refused too.
+    pub(crate) fn receive(self, distinct: bool) -> Reader {
         Reader {
             left: self.bytes(),
             format: self,
+            distinct,
             tags: self.count,
             last: 0,
-            previous: 0,
+            previous: None,
             bytes: Vec::new(),
             at: 0,
             word: 0,
@@ -168,13 +169,14 @@ impl<'a> Writer<'a> {
 /// Reads the tags of a [`Rice`] coding.
 pub(crate) struct Reader {
     format: Rice,
+    distinct: bool,
     /// Tags not yet read.
     tags: u64,
     /// Bytes not yet received.
     left: u64,
     /// The high part of the last tag, and the whole of it.
     last: u64,
-    previous: u128,
+    previous: Option<u128>,
     bytes: Vec<u8>,
     /// Bytes of `bytes` that are in `word` or used up.
     at: usize,
@@ -186,7 +188,8 @@ impl Reader {
     /// The next tags, as many as there are and fit; they replace the contents of `out`.
     ///
     /// # Errors
-    /// If the channel fails, or the bytes are no coding of so many tags in ascending order.
+    /// If the channel fails, or the bytes are no coding of so many tags in ascending order, or two
+    /// tags are equal that are to be distinct.
     pub(crate) fn read(
         &mut self,
         most: usize,
@@ -208,11 +211,15 @@ impl Reader {
             if low < 128 {
                 tag |= u128::from(self.last) << low;
             }
-            // Where the order may differ, what a tag is found by depends on the others found.
-            if tag < self.previous {
+            // Whatever this party's own tags are: an error that depends on them would tell the
+            // peer about one.
+            if self.previous.is_some_and(|previous| tag < previous) {
                 return Err(bad());
             }
-            self.previous = tag;
+            if self.distinct && self.previous == Some(tag) {
+                return Err(misbehaved("two of its tags are equal"));
+            }
+            self.previous = Some(tag);
             out.push(tag);
             self.tags -= 1;
         }
@@ -333,7 +340,7 @@ mod tests {
         let (mut near, mut far) = Channel::memory_pair();
         far.send(bytes).unwrap();
         far.flush().unwrap();
-        let mut reader = format.receive();
+        let mut reader = format.receive(false);
         let (mut all, mut some) = (Vec::new(), Vec::new());
         for most in [1, 7, 1000, usize::MAX] {
             reader.read(most, &mut some, &mut near)?;
@@ -399,6 +406,27 @@ mod tests {
             let swapped = [tags[1], tags[0]];
             let refused = decoded(format, &coded(format, &swapped)).is_err();
             assert_eq!(refused, tags[0] != tags[1]);
+        }
+    }
+
+    /// Equal tags are refused where they are to be distinct, zeros and the last ones too.
+    #[test]
+    fn equal_tags_where_none_may_be() {
+        for bits in [12, 64, 128] {
+            let last = u128::MAX >> (128 - bits);
+            for (tags, distinct) in [
+                (vec![0, 0, 7], false),
+                (vec![0, 7, 7], false),
+                (vec![7, last, last], false),
+                (vec![0, 7, last], true),
+            ] {
+                let format = Rice::new(3, bits);
+                let (mut near, mut far) = Channel::memory_pair();
+                far.send(&coded(format, &tags)).unwrap();
+                far.flush().unwrap();
+                let read = format.receive(true).read(3, &mut Vec::new(), &mut near);
+                assert_eq!(read.is_ok(), distinct, "{bits} {tags:?}");
+            }
         }
     }
 

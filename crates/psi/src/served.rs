@@ -12,10 +12,13 @@
 //!    <-------- version, q; B_1 .. B_q -----------
 //! 2. E_i = k*B_i, and a proof for all
 //!    ---- verdict, rest; E_1 .. E_q, proof ----->
-//!                                                 3. checks the proof, F(x_i) from E_i/r_i,
-//!                                                    looks them up
+//!                                                 3. checks the proof, F(x_i) from E_i/r_i
 //!    <-------- version, 0 at the end ------------
+//!                                                 4. looks all F(x_i) up
 //! ```
+//!
+//! A lookup takes a time that depends on the item and on the filter, so all of them follow the
+//! client's last message.
 //!
 //! Before, over a connection, the server says which filter it has and what is left to the client,
 //! or why it has no time for it, and the client may fetch the filter ([`meeting`]).
@@ -315,6 +318,17 @@ fn evaluate(key: &Key, items: &(impl Items + ?Sized), first: usize, numbers: &mu
     });
 }
 
+/// The file of a dishonest server: as many tags with the high part of the tag of the only item.
+#[cfg(feature = "testing")]
+#[must_use]
+pub fn crowded(key: &Key, item: &(impl Items + ?Sized), tags: u64) -> Vec<u8> {
+    let mut output = [0];
+    evaluate(key, item, 0, &mut output);
+    let high = output[0] >> 100 << 100;
+    let outputs: Vec<_> = (0..u128::from(tags)).map(|i| high | i << 80).collect();
+    Filter::dishonest(key.public, 1 << 20, &outputs)
+}
+
 fn check_lengths(items: &(impl Items + ?Sized)) -> Result<()> {
     let long = (0..items.len()).find(|&item| items.item(item).len() > MAX_INPUT);
     match long {
@@ -477,10 +491,11 @@ impl<'a> Client<'a> {
         let public = voprf::decode(*self.filter.public());
         let public = public.expect("the key of a filter is an element");
         watch.begin(Phase::Rows, items.len() as u64);
-        let (mut common, mut left) = (Vec::new(), None);
+        let mut left = None;
+        let mut all = Zeroizing::new(Vec::with_capacity(items.len()));
         for first in (0..items.len()).step_by(MAX_BATCH) {
             let numbers = first..items.len().min(first + MAX_BATCH);
-            let inputs: Vec<_> = numbers.clone().map(|item| items.item(item)).collect();
+            let inputs: Vec<_> = numbers.map(|item| items.item(item)).collect();
             let mut blinds = Zeroizing::new(vec![Scalar::ZERO; inputs.len()]); // step 1
             blinds.fill_with(|| voprf::random(&mut self.rng));
             let blinded = voprf::blind(&inputs, &blinds);
@@ -500,13 +515,21 @@ impl<'a> Client<'a> {
                 ));
             };
             let outputs = voprf::finalize(&inputs, &mut blinds, &points);
-            let found = numbers.zip(&outputs);
-            let found = found.filter(|(_, output)| self.filter.contains(number(output)));
-            common.extend(found.map(|(item, _)| item));
+            all.extend(outputs.iter().map(|output| number(output)));
             watch.done((first + inputs.len()) as u64);
         }
         self.request(0, channel)?;
         channel.flush()?;
+        let mut common = Vec::new();
+        let mut touched = 0;
+        for (item, &output) in all.iter().enumerate() {
+            let (found, read) = self.filter.find(output); // step 4
+            touched += read;
+            if found {
+                common.push(item);
+            }
+        }
+        watch.touched(touched);
         Ok(Queried { common, left })
     }
 

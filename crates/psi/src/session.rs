@@ -22,9 +22,9 @@
 //! step 6 names places instead of items; and each party ends with a block derived from the seed and
 //! the parameters, which exposes a party that sent more or less than its sizes imply.
 //!
-//! If the receiver detects a deviation of the sender in a way that depends on its own items, it
-//! reports the error only after it has ended as usual: stopping early would tell the sender about
-//! one of its items.
+//! No error of the receiver depends on its items: it would tell the sender about one of them, now
+//! or by the parts of a larger run that no longer follow. Of two outputs for one item the first
+//! counts.
 
 mod listen;
 
@@ -373,8 +373,6 @@ pub(crate) struct ReceiverSession {
     /// Step 6, if the sender gets the result: for each of the sender's places so far, a bit that
     /// tells whether its item was found.
     places: Option<Vec<u8>>,
-    /// The first deviation of the sender, if one was detected.
-    suspect: Option<&'static str>,
 }
 
 /// Converts outputs of the OPRF to tags and to blocks kept for later: given the inputs, the outputs
@@ -488,7 +486,6 @@ impl Receiver {
             agreement,
             common: vec![0; items.len().div_ceil(8)],
             places: settings.both.then(Vec::new),
-            suspect: None,
         })
     }
 }
@@ -518,9 +515,6 @@ impl ReceiverSession {
         }
         channel.send(&self.agreement.end(Role::Receiver, &self.parameters.words()))?;
         channel.flush()?;
-        if let Some(what) = self.suspect {
-            return Err(misbehaved(what));
-        }
         let items = 0..self.parameters.receiver_items as usize;
         Ok(items
             .filter(|&item| bits::bit(&self.common, item))

@@ -57,6 +57,10 @@ pub trait Watch {
 
     /// `steps` steps of the phase are done by now.
     fn done(&mut self, steps: u64);
+
+    /// As many items were touched since the last message: work whose amount depends on this
+    /// party's items. For tests, which compare what a peer can observe.
+    fn touched(&mut self, _items: u64) {}
 }
 
 impl Watch for () {

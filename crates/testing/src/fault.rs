@@ -77,10 +77,14 @@ pub struct Fault {
 pub struct FaultyTransport<T: Transport> {
     inner: T,
     fault: Fault,
+    edit: Option<Edit>,
     outgoing: Mutex<Outgoing>,
     incoming: Mutex<Incoming>,
     lengths: Lengths,
 }
+
+/// A change of a whole message.
+pub type Edit = Arc<dyn Fn(&mut Vec<u8>) + Send + Sync>;
 
 /// The bytes of each message that a party sent so far, before any tampering.
 pub type Lengths = Arc<Mutex<Vec<usize>>>;
@@ -113,6 +117,7 @@ impl<T: Transport> FaultyTransport<T> {
         Self {
             inner,
             fault,
+            edit: None,
             outgoing: Mutex::default(),
             incoming: Mutex::default(),
             lengths: Lengths::default(),
@@ -128,6 +133,14 @@ impl<T: Transport> FaultyTransport<T> {
         let this = Self::new(inner, nothing);
         let lengths = Arc::clone(&this.lengths);
         (this, lengths)
+    }
+
+    /// The transport `inner` of a party whose message of this number is edited.
+    pub fn edited(inner: T, message: u64, edit: Edit) -> Self {
+        let kind = FaultKind::Lengthen(0);
+        let mut this = Self::new(inner, Fault { message, kind });
+        this.edit = Some(edit);
+        this
     }
 
     fn outgoing(&self) -> MutexGuard<'_, Outgoing> {
@@ -159,6 +172,9 @@ impl<T: Transport> FaultyTransport<T> {
         outgoing: &mut Outgoing,
         timeout: Option<Duration>,
     ) -> io::Result<()> {
+        if let Some(edit) = &self.edit {
+            edit(&mut message);
+        }
         match self.fault.kind {
             FaultKind::Flip { at, mask } => {
                 if let Some(byte) = message.get_mut(at) {

@@ -31,6 +31,7 @@
 //! * [`benign`](benign()): benign deviations, with the reason why each is harmless;
 //! * [`honest`]: honest parties agree, and repeat exactly;
 //! * [`transcript`]: hashes of the bytes sent, for a table;
+//! * [`worlds`]: a peer, honest or not, that cannot tell two inputs of a whole run apart;
 //! * [`complete`]: no function that takes a channel is missing;
 //! * [`fuzz`]: fuzz entry points.
 //!
@@ -62,6 +63,7 @@ mod protocol;
 mod registry;
 pub mod transcript;
 mod trial;
+pub mod worlds;
 
 pub use benign::benign;
 pub use protocol::{Model, Output, Protocol, Side};

@@ -388,7 +388,7 @@ fn answers(scalars: [u8; 3], seed: u128) -> ([Encoded; 3], Vec<u128>) {
             channel.flush().unwrap();
             channel.recv(points.as_flattened_mut()).unwrap();
             let mut tags = Vec::new();
-            let mut reader = run.parameters.tags().receive();
+            let mut reader = run.parameters.tags().receive(false);
             reader.read(10, &mut tags, channel).unwrap();
             channel.recv(&mut [0; 16]).unwrap();
             (points, tags)

@@ -4,10 +4,11 @@
 //! Static Files*, JACM 1974, and Fano, 1971: the low bits of all tags one after the other, and the
 //! increases of their high parts in unary. With as many high bits as the number of tags has, the
 //! coding takes two to three bits for each tag besides those that keep errors rare. A lookup reads
-//! the tags of one high part, about one or two. It is smaller than a filter of fingerprints with
+//! the tags of one high part, about one or two, and never more than [`MOST_ALIKE`]: a server that
+//! gave all its tags one high part could tell from the time of a lookup whether it was there. It is smaller than a filter of fingerprints with
 //! the same errors (the binary fuse filter of Graf and Lemire, 2022, takes 1.08 to 1.13 times the
 //! bits of a fingerprint), needs no attempts to build, and every sequence of bits with the right
-//! number of ones is a set of tags: nothing else has to be checked of what a peer sends.
+//! number of ones is a set of tags.
 
 use std::fmt;
 use std::io::{BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -31,6 +32,14 @@ pub const MAX_QUERIES: u64 = 1 << 40;
 
 /// Zeros of the high parts from one sample to the next.
 const SAMPLE: u64 = 256;
+
+/// The most tags of one high part. Of `n` outputs of the function, for `2^h <= n < 2^(h+1)` high
+/// parts, more than 64 have the same with probability below `2^h * 2^-238`.
+const MOST_ALIKE: u32 = 64;
+
+/// The most tags from one sample to the next, twice the largest mean: exceeded by one sample with
+/// probability below `2^-285`.
+const MOST_IN_SAMPLE: u64 = 4 * SAMPLE;
 
 /// Bytes that are read at a time: no more memory is taken than has arrived, and twice this.
 const PIECE: u64 = 1 << 20;
@@ -224,6 +233,8 @@ impl fmt::Debug for Label {
 }
 
 const LONGER: &str = "bytes follow its end";
+const UNEVEN: &str =
+    "too many of its tags begin alike: an honest server does not make such a filter";
 const OTHER_CONTENTS: &str = "its contents are not those of its version";
 
 /// As [`filter_bytes`](super::filter_bytes).
@@ -360,19 +371,37 @@ impl Deref for Filter {
 impl Filter {
     /// The filter of the highest bits of these outputs, which ascend, under the key with this name.
     pub(super) fn new(public: Encoded, queries: u64, outputs: &[u128]) -> Self {
+        let mut filter = Self::unchecked(public, queries, outputs);
+        filter.sample().expect("the tags are those of outputs");
+        filter
+    }
+
+    /// [`new`](Self::new) without the samples, and so without their checks.
+    fn unchecked(public: Encoded, queries: u64, outputs: &[u128]) -> Self {
         let layout = Layout::new(outputs.len() as u64, queries);
         let body = Vec::with_capacity(layout.bytes() as usize);
         let mut coder = Coder::new(layout, body);
         let pushed = outputs.iter().try_for_each(|output| coder.push(*output));
         let coded = pushed.and_then(|()| coder.finish(public, queries));
         let (label, body) = coded.expect("writing to memory does not fail");
-        let mut filter = Self {
+        Self {
             label,
             body,
             samples: Vec::new(),
-        };
-        filter.sample().expect("as many ones as tags");
-        filter
+        }
+    }
+
+    /// The file of a server that chooses its tags, which ascend: the highest bits of `outputs`.
+    ///
+    /// # Panics
+    /// If writing to memory fails.
+    #[cfg(any(test, feature = "testing"))]
+    #[must_use]
+    pub(super) fn dishonest(public: [u8; 32], queries: u64, outputs: &[u128]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let filter = Self::unchecked(public, queries, outputs);
+        filter.write(&mut bytes).expect("writing to memory");
+        bytes
     }
 
     /// Which filter this is.
@@ -464,16 +493,26 @@ impl Filter {
         Ok(filter)
     }
 
-    /// Takes the samples, and checks that the high parts are those of as many tags as stated.
+    /// Takes the samples, and checks that the high parts are those of as many tags as stated, and
+    /// spread as those of outputs are.
     fn sample(&mut self) -> Result<()> {
         let layout = self.label.layout;
         let unary = &self.body[layout.lows() as usize..];
         let length = layout.unary();
         let mut samples = Vec::with_capacity(((1_u64 << layout.high) / SAMPLE + 1) as usize);
         let mut zeros = 0;
+        // Tags with the high part of the last one.
+        let mut alike = 0;
         for (number, &byte) in unary.iter().enumerate() {
             let first = 8 * number as u64;
             let bits = (length - first).min(8) as u32;
+            alike += byte.trailing_ones();
+            if alike > MOST_ALIKE {
+                return Err(Error::Filter(UNEVEN));
+            }
+            if byte != u8::MAX {
+                alike = byte.leading_ones();
+            }
             let mut left = !byte & (u8::MAX >> (8 - bits));
             // A sample is where a zero, the first or one after a multiple, is to be looked for.
             if samples.is_empty() {
@@ -496,12 +535,19 @@ impl Filter {
         if zeros != 1 << layout.high || padding != 0 {
             return Err(Error::Filter("its tags are not coded as its header says"));
         }
+        let ends = samples.iter().skip(1).chain([&length]);
+        let crowded =
+            (samples.iter().zip(ends)).any(|(start, end)| end - start > MOST_IN_SAMPLE + SAMPLE);
+        if crowded {
+            return Err(Error::Filter(UNEVEN));
+        }
         self.samples = samples;
         Ok(())
     }
 
-    /// Whether a tag, the highest bits of an output of the function, is among those of the server.
-    pub(super) fn contains(&self, output: u128) -> bool {
+    /// Whether a tag, the highest bits of an output of the function, is among those of the server,
+    /// and how many tags were read for it.
+    pub(super) fn find(&self, output: u128) -> (bool, u64) {
         let layout = &self.label.layout;
         let tag = output >> (128 - layout.bits());
         let high = (tag >> layout.low) as u64;
@@ -516,13 +562,15 @@ impl Filter {
             place += 1;
         }
         // There are more zeros than `high`, of which one ends the loop.
+        let mut read = 0;
         while one(place) {
+            read += 1;
             if self.low(place - high) == low {
-                return true;
+                return (true, read);
             }
             place += 1;
         }
-        false
+        (false, read)
     }
 
     /// The low bits of a tag.
@@ -560,6 +608,12 @@ mod tests {
 
     use super::super::voprf::GENERATOR;
     use super::*;
+
+    impl Filter {
+        fn contains(&self, output: u128) -> bool {
+            self.find(output).0
+        }
+    }
 
     fn filter(items: usize, queries: u64) -> (Filter, Vec<u128>) {
         let mut rng = Prg::new(Block::ONE);
@@ -713,6 +767,41 @@ mod tests {
         none.body[lows..].fill(0);
         relabel(&mut none);
         assert_eq!(refused(&bytes(&none), 300), wrong);
+    }
+
+    /// Tags with one high part, so many that a lookup of it would take longer; and tags crowded
+    /// into the high parts of one sample.
+    #[test]
+    fn tags_that_begin_alike_are_refused() {
+        let crowded = |alike: u128, parts: u128| {
+            // 1600 tags have 10 bits of high part.
+            let tags = (0..1600_u128).map(|i| match i < alike * parts {
+                true => (300 + i / alike) << 118 | (i % alike) << 100,
+                false => (600 + (i - alike * parts) / 4) << 118 | (i % 4) << 100,
+            });
+            let tags: Vec<_> = tags.collect();
+            Filter::from_bytes(&Filter::dishonest(GENERATOR, 1000, &tags), 1600)
+        };
+        assert!(crowded(64, 16).is_ok() && crowded(4, 200).is_ok());
+        for (alike, parts) in [(65, 1), (64, 17)] {
+            match crowded(alike, parts) {
+                Err(Error::Filter(why)) => assert_eq!(why, UNEVEN),
+                other => panic!("{other:?}"),
+            }
+        }
+        // A byte of ones more, and runs that begin and end anywhere in a byte.
+        for first in 0..16 {
+            for (alike, even) in [(64, true), (65, false), (72, false)] {
+                let before = (0..first).map(|i| (i as u128) << 122);
+                let run = (0..alike).map(|i| 20 << 122 | i << 100);
+                let after = (first..100 - alike as usize).map(|i| (28 + i as u128) << 122);
+                let mut tags: Vec<_> = before.chain(run).chain(after).collect();
+                tags.sort_unstable();
+                let bytes = Filter::dishonest(GENERATOR, 1000, &tags);
+                let read = Filter::from_bytes(&bytes, tags.len() as u64);
+                assert_eq!(read.is_ok(), even, "{first} {alike}");
+            }
+        }
     }
 
     /// Any other contents are a set of tags, and no lookup leaves them.

@@ -14,7 +14,7 @@ impl ReceiverSession {
     pub(crate) fn listen(
         &mut self,
         watch: &mut dyn Watch,
-        receive: impl FnMut(&mut Self, usize, usize) -> Result<()>,
+        receive: impl FnMut(&mut Self, &mut dyn Watch, usize, usize) -> Result<()>,
     ) -> Result<()> {
         self.listen_to(1, watch, receive)
     }
@@ -24,7 +24,7 @@ impl ReceiverSession {
         &mut self,
         pieces: usize,
         watch: &mut dyn Watch,
-        mut receive: impl FnMut(&mut Self, usize, usize) -> Result<()>,
+        mut receive: impl FnMut(&mut Self, &mut dyn Watch, usize, usize) -> Result<()>,
     ) -> Result<()> {
         let items = self.parameters.sender_items as usize;
         watch.begin(Phase::Match, items as u64);
@@ -36,17 +36,17 @@ impl ReceiverSession {
             if let Some(bits) = &mut self.places {
                 bits.resize((first + places).div_ceil(8), 0);
             }
-            receive(self, first, places)?;
+            receive(self, watch, first, places)?;
             watch.done((first + places) as u64);
         }
         Ok(())
     }
 
     /// Finds this party's outputs among the tags of set `set` for the places from `first` on.
-    /// Returns the place within the piece and the item of each match.
+    /// Returns the place within the piece and the item of each match that is new.
     pub(crate) fn look_up(&mut self, set: usize, first: usize, tags: &[u8]) -> Vec<(usize, usize)> {
-        let found = self.table.find(set, tags);
-        self.note(first, &found);
+        let mut found = self.table.find(set, tags);
+        found.retain(|&(place, item)| self.note(first + place, item));
         found
     }
 
@@ -68,26 +68,21 @@ impl ReceiverSession {
         let (starts, sets): (Vec<_>, Vec<_>) = sets.into_iter().unzip();
         let found = Zeroizing::new(self.table.find_all(&sets));
         for (number, found) in found.iter() {
-            self.note(first + starts[*number], found);
+            for &(place, item) in found {
+                self.note(first + starts[*number] + place, item);
+            }
         }
     }
 
-    /// Records the found items, with their places from `first` on.
-    fn note(&mut self, first: usize, found: &[(usize, usize)]) {
-        for &(place, item) in found {
-            if bits::bit(&self.common, item) {
-                // An honest sender's outputs are distinct, as its items are.
-                self.suspect("two of its outputs are for the same item");
-            }
+    /// Records an item that was found at a place of the sender. Returns whether it is new.
+    fn note(&mut self, place: usize, item: usize) -> bool {
+        let new = !bits::bit(&self.common, item);
+        if new {
             bits::set(&mut self.common, item, true);
             if let Some(places) = &mut self.places {
-                bits::set(places, first + place, true);
+                bits::set(places, place, true);
             }
         }
-    }
-
-    /// Records that the sender deviated from the protocol: the result will be an error.
-    pub(crate) fn suspect(&mut self, what: &'static str) {
-        self.suspect.get_or_insert(what);
+        new
     }
 }

@@ -147,9 +147,7 @@ const FUNCTIONS_UNKNOWN: &str = "it selected an unknown set of hash functions";
 const WRONG_END: &str = "it sent more or less data than the set sizes require";
 const PLACES: &str = "it named a place beyond the sender's items";
 const TOO_MANY: &str = "it reported more common items than it has items";
-const TWICE: &str = "two of its outputs are for the same item";
 const LONG_VALUES: &str = "it announced values longer than the maximum";
-const LONG_VALUE: &str = "a value is longer than it announced";
 
 /// The part of module `agree` with the given size and terms, then nothing.
 fn claim(role: Role, terms: Terms, size: u64, channel: &mut Channel) -> Result<()> {

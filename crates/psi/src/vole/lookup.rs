@@ -4,7 +4,8 @@
 //! The tag is the first block of `H`, as in the intersection; the second block is the key of the
 //! value. After the tags the sender sends the values in the order of the tags, padded to the length
 //! of the longest one, which the receiver learns, and encrypted as in [`crate::lookup`]. Values are
-//! not authenticated: a malicious sender may give any value for a keyword that it has.
+//! not authenticated: a malicious sender may give any value for a keyword that it has, and each
+//! ciphertext is one.
 
 use rayon::prelude::*;
 use volery_channel::Channel;
@@ -16,10 +17,10 @@ use super::{Done, Parameters, Receiver, SEARCH, Sender, Settings};
 use crate::agree::misbehaved;
 use crate::error::Result;
 use crate::items::Items;
-use crate::lookup::{LENGTH, MAX_VALUE, decrypt, encrypt, longest};
+use crate::lookup::{LENGTH, MAX_VALUE, at_a_time, decrypt, encrypt, longest};
 use crate::watch::Watch;
 
-/// Values that are encrypted and sent at a time.
+/// Values that the sender encrypts and sends at a time.
 const PIECE: usize = 1 << 13;
 
 /// The sender's result.
@@ -106,32 +107,27 @@ impl Receiver {
             return Err(misbehaved("it announced values longer than the maximum"));
         }
         let mut done = begun.evaluate(true, watch, channel)?;
-        let mut matches = done.find(watch, channel)?;
+        let matches = done.find(watch, channel)?;
         let (base, size) = (done.base(), LENGTH + longest);
-        let mut values = Vec::with_capacity(matches.found.len());
+        let mut values = Vec::with_capacity(matches.len());
         let mut ciphertexts = Zeroizing::new(Vec::new());
-        let found = matches.found.iter();
-        let mut found = found
+        let mut found = matches
+            .iter()
             .map(|&(number, place)| (number as usize, place as usize))
             .peekable();
         let items = match done.parameters.trivial() {
             true => 0,
             false => done.parameters.sender_items as usize,
         };
-        for first in (0..items).step_by(PIECE) {
-            let count = PIECE.min(items - first);
+        for first in (0..items).step_by(at_a_time(size)) {
+            let count = at_a_time(size).min(items - first);
             ciphertexts.resize(count * size, 0);
             channel.recv(&mut ciphertexts)?;
             while let Some((number, place)) = found.next_if(|(number, _)| *number < first + count) {
                 let ciphertext = &mut ciphertexts[(number - first) * size..][..size];
-                match decrypt(done.second[place], base, number, ciphertext) {
-                    Some(value) => values.push((done.set.number(place), value.to_vec())),
-                    None => {
-                        matches
-                            .suspect
-                            .get_or_insert("a value is longer than it announced");
-                    }
-                }
+                watch.touched(1);
+                let value = decrypt(done.second[place], base, number, ciphertext);
+                values.push((done.set.number(place), value.to_vec()));
             }
         }
         let items = done.end_encoding(&matches, settings.both, watch, channel)?;

@@ -5,9 +5,9 @@ use volery_primitives::pages::Buffer;
 use volery_primitives::{Block, bits};
 use zeroize::{Zeroize, Zeroizing};
 
-use super::Done;
 use super::bins::Binned;
 use super::sort::sort_by_key;
+use super::{Done, Form};
 use crate::agree::misbehaved;
 use crate::error::Result;
 use crate::watch::{Phase, Watch};
@@ -29,14 +29,9 @@ pub(super) struct Placed {
 /// The tags of the evaluator in their order, with the places of the items.
 pub(super) type PlacedTags = Zeroizing<Vec<Placed>>;
 
-/// The result of the encoder's search.
-pub(super) struct Matches {
-    /// For each tag that was found, its number and the place of the own item.
-    pub(super) found: Zeroizing<Vec<(u32, u32)>>,
-    /// A deviation of the peer that was detected. It is an error once the run has ended as usual,
-    /// so that the peer does not learn whether it concerned a common item.
-    pub(super) suspect: Option<&'static str>,
-}
+/// The result of the encoder's search: for each tag that was found, its number and the place of the
+/// own item.
+pub(super) type Matches = Zeroizing<Vec<(u32, u32)>>;
 
 impl Done {
     /// Step 7: sends the tags and drops the set.
@@ -82,42 +77,38 @@ impl Done {
     }
 
     /// Step 8: the own tags among those of the evaluator.
+    ///
+    /// In the malicious form its tags are distinct: two equal ones are an error, whatever this
+    /// party's items are. Otherwise an evaluator that repeats one tag would learn whether that item
+    /// is common: from an error here, or from the parts of a larger run that no longer follow. In
+    /// the other forms short tags of different items may be equal, and the first one counts.
     pub(super) fn find(&mut self, watch: &mut dyn Watch, channel: &mut Channel) -> Result<Matches> {
         let [theirs, ours] = self.parameters.sides();
         watch.begin(Phase::Match, theirs);
-        let mut matches = Matches {
-            found: Zeroizing::new(Vec::new()),
-            suspect: None,
-        };
+        let mut found = Zeroizing::new(Vec::new());
         if self.parameters.trivial() {
-            return Ok(matches);
+            return Ok(found);
         }
         // No tag is found twice, so the list never reallocates.
-        matches.found.reserve_exact(theirs.min(ours) as usize);
+        found.reserve_exact(theirs.min(ours) as usize);
         let own = OwnTags::new(&mut self.set, self.parameters.tag_bits);
         let mut own = own.iter().peekable();
-        let (mut reader, mut received) = (self.parameters.tags().receive(), Vec::new());
+        let distinct = self.parameters.form == Form::Malicious;
+        let mut reader = self.parameters.tags().receive(distinct);
+        let mut received = Vec::new();
         let mut number = 0;
-        let mut matched = None;
         while number < theirs as usize {
             reader.read(PIECE, &mut received, channel)?;
             for &tag in &received {
-                if matched == Some(tag) {
-                    // An honest sender's items are distinct. Of two equal tags the first counts.
-                    matches
-                        .suspect
-                        .get_or_insert("two of its tags are for the same item");
-                }
                 while own.next_if(|own| own.tag < tag).is_some() {}
                 while let Some(own) = own.next_if(|own| own.tag == tag) {
-                    matched = Some(tag);
-                    matches.found.push((number as u32, own.place));
+                    found.push((number as u32, own.place));
                 }
                 number += 1;
             }
             watch.done(number as u64);
         }
-        Ok(matches)
+        Ok(found)
     }
 
     /// The end of the evaluator: the numbers of its common items, ascending, if both parties get
@@ -168,7 +159,7 @@ impl Done {
             let tags = self.parameters.sides()[0] as usize;
             watch.begin(Phase::Share, tags as u64);
             let mut bytes = vec![0; SHARED.min(tags).div_ceil(8)];
-            let mut found = matches.found.iter().peekable();
+            let mut found = matches.iter().peekable();
             for first in (0..tags).step_by(SHARED) {
                 let bytes = &mut bytes[..SHARED.min(tags - first).div_ceil(8)];
                 bytes.fill(0);
@@ -182,11 +173,8 @@ impl Done {
         let words = self.parameters.words();
         channel.send(&self.agreement.end(self.role, &words))?;
         channel.flush()?;
-        if let Some(what) = matches.suspect {
-            return Err(misbehaved(what));
-        }
-        let numbers = matches.found.iter();
-        let mut common: Vec<_> = numbers
+        let mut common: Vec<_> = matches
+            .iter()
             .map(|(_, place)| self.set.number(*place as usize))
             .collect();
         common.sort_unstable();

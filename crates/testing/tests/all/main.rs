@@ -10,3 +10,4 @@ mod ot;
 mod pcg;
 mod psi;
 mod transcripts;
+mod worlds;

@@ -32,7 +32,7 @@ fn receive(
         channel,
     )?;
     let parameters = session.parameters.clone();
-    session.listen(&mut (), |session, first, places| {
+    session.listen(&mut (), |session, _, first, places| {
         let mut tags = vec![0; places * parameters.tag];
         for set in 0..parameters.sets() {
             channel.recv(&mut tags)?;

@@ -717,35 +717,28 @@ fn end(done: &Done, channel: &mut Channel) -> Result<()> {
     done.expect_end(channel)
 }
 
-/// Two tags of one item. The sender sees the usual end: it would tell it that the receiver has the
-/// item.
+/// Two equal tags, each in turn, of items that the receiver has or not. The malicious form refuses
+/// them all in the same way: an error that depends on the item would tell the sender about it. In
+/// the low-communication form, where short tags of two items may be equal, the first one counts.
 #[test]
-fn two_tags_of_one_item() {
+fn two_equal_tags() {
     for settings in [MALICIOUS, LOW] {
-        for times in [1, 2, N] {
-            let ended = Mutex::new(None);
+        for repeated in 0..N {
             let received = receiver_against(settings, |channel| {
                 let mut done = evaluate(settings, &mut honest, channel)?;
-                let common = done
-                    .set
-                    .all_places()
-                    .find(|place| done.set.number(*place) == 11);
-                let bits = done.parameters.tag_bits;
-                let tag = tag(done.set.blocks[common.unwrap()], bits);
                 let mut tags = tags(&mut done);
-                let at = tags.iter().position(|other| *other == tag).unwrap();
-                for step in 1..times {
-                    tags[(at + step) % N] = tag;
-                }
+                tags[(repeated + 1) % N] = tags[repeated];
                 tags.sort_unstable();
                 done.parameters.tags().send(tags.into_iter(), channel)?;
-                *ended.lock().unwrap() = Some(end(&done, channel));
-                Ok(())
+                end(&done, channel)
             });
-            ended.into_inner().unwrap().unwrap().unwrap();
-            match times {
-                1 => assert_eq!(received.unwrap().common, COMMON),
-                _ => assert_caught(received, "two of its tags are for the same item"),
+            match settings {
+                MALICIOUS => assert_caught(received, "two of its tags are equal"),
+                _ => {
+                    let found = received.unwrap().common;
+                    assert!(found.len() + 1 >= COMMON.len());
+                    assert!(found.iter().all(|item| COMMON.contains(item)));
+                }
             }
         }
     }
@@ -875,7 +868,6 @@ fn unused_bits_of_an_encoding() {
 /// A value that is longer than announced, or announced as longer than any.
 #[test]
 fn values_of_a_search_that_are_too_long() {
-    const LONG: &str = "a value is longer than it announced";
     let run = |longest: u64, length: u16| {
         let (_, found) = meet(
             |channel| -> Result<()> {
@@ -898,13 +890,12 @@ fn values_of_a_search_that_are_too_long() {
         );
         found
     };
-    for (longest, length) in [(0, 1), (3, 4), (3, u16::MAX)] {
-        assert_caught(run(longest, length), LONG);
-    }
-    for (longest, length) in [(0, 0), (3, 3), (1024, 1024)] {
+    // A length beyond the longest is cut to it: the item is as any other.
+    for (longest, length) in [(0, 1), (3, 4), (3, u16::MAX), (0, 0), (3, 3), (1024, 1024)] {
         let found = run(longest, length).unwrap();
         assert_eq!(found.items, COMMON);
-        assert_eq!(found.values, vec![vec![0; usize::from(length)]; 3]);
+        let length = usize::from(length).min(longest as usize);
+        assert_eq!(found.values, vec![vec![0; length]; 3]);
     }
     for longest in [MAX_VALUE as u64 + 1, u64::from(u32::MAX), u64::MAX] {
         let (_, found) = meet(

@@ -1,0 +1,423 @@
+//! One execution of each protocol: the honest receiver's items are all, some or none of the
+//! sender's; the honest sender's are the receiver's and others.
+
+use std::sync::Arc;
+
+use volery_channel::{Channel, Role};
+use volery_primitives::bits;
+use volery_psi::served::{self, Filter, Key};
+use volery_psi::vole::{self, Form};
+use volery_psi::{Receiver, Result, Sender, Settings, Variant, Watch, circuit, count, dh};
+use volery_testing::fixtures::{SEEDS, SESSION, rng};
+use volery_testing::worlds::{Network, Scenario};
+
+/// Items of the sender and of the receiver.
+const N: usize = 13;
+const M: usize = 11;
+
+/// Those of a range. All have one length.
+fn items(range: std::ops::Range<usize>) -> Vec<String> {
+    range.map(|i| format!("item {i:04}")).collect()
+}
+
+/// The receiver's items in its worlds, against the sender's `items(0..N)`.
+const RECEIVERS: [&str; 4] = ["all are common", "none", "the first alone", "half"];
+
+fn receivers(world: usize) -> Vec<String> {
+    let common = [M, 0, 1, M / 2][world];
+    let mut all = items(0..common);
+    all.extend(items(100..100 + M - common));
+    all
+}
+
+/// The sender's items in its worlds, against the receiver's `items(0..M)`: two are common.
+const SENDERS: [&str; 2] = ["others that the receiver lacks", "yet others"];
+
+fn senders(world: usize) -> Vec<String> {
+    let mut all = items(0..2);
+    all.extend(items(200 + 50 * world..200 + 50 * world + N - 2));
+    all
+}
+
+/// The receiver's items where the sender learns which are common: the same two in all worlds.
+fn shown(world: usize) -> Vec<String> {
+    let mut all = items(0..2);
+    all.extend(items(100 + 50 * world..100 + 50 * world + M - 2));
+    all
+}
+
+/// A value for each item, of several lengths; the longest is that of the last item, which is no
+/// common one.
+fn values(items: &[String]) -> Vec<String> {
+    let lengths = (0..items.len()).map(|i| [3, 0, 9][i % 3] * usize::from(i > 0) + i / 12 * 20);
+    lengths
+        .zip(items)
+        .map(|(length, item)| item.repeat(1 + length)[..length].to_owned())
+        .collect()
+}
+
+/// One side of an execution.
+type Side = Arc<dyn Fn(&[String], &mut dyn Watch, &mut Channel) -> Result<()> + Send + Sync>;
+
+/// A protocol with both sides.
+struct Protocol {
+    name: String,
+    malicious: bool,
+    /// Whether the sender learns which of its items are common.
+    both: bool,
+    sides: [Side; 2],
+}
+
+fn side(
+    run: impl Fn(&[String], &mut dyn Watch, &mut Channel) -> Result<()> + Send + Sync + 'static,
+) -> Side {
+    Arc::new(run)
+}
+
+fn own(role: Role) -> (volery_channel::SessionId, volery_primitives::prg::Prg) {
+    (SESSION, rng(SEEDS[usize::from(role == Role::Receiver)]))
+}
+
+fn vole_protocols() -> Vec<Protocol> {
+    let mut all = Vec::new();
+    for form in Form::ALL {
+        for both in [false, true] {
+            if both && form == Form::Malicious {
+                continue;
+            }
+            let settings = vole::Settings { form, both };
+            let sender = move || {
+                let (session, rng) = own(Role::Sender);
+                vole::Sender::new(session, rng)
+            };
+            let receiver = move || {
+                let (session, rng) = own(Role::Receiver);
+                vole::Receiver::new(session, rng)
+            };
+            let known = if both { ", for both" } else { "" };
+            all.push(Protocol {
+                name: format!("vole intersection, {form}{known}"),
+                malicious: form == Form::Malicious,
+                both,
+                sides: [
+                    side(move |items, watch, channel| {
+                        sender()
+                            .intersect(items, settings, watch, channel)
+                            .map(drop)
+                    }),
+                    side(move |items, watch, channel| {
+                        receiver()
+                            .intersect(items, settings, watch, channel)
+                            .map(drop)
+                    }),
+                ],
+            });
+            all.push(Protocol {
+                name: format!("vole search, {form}{known}"),
+                malicious: form == Form::Malicious,
+                both,
+                sides: [
+                    side(move |items, watch, channel| {
+                        let answered =
+                            sender().answer(items, &values(items), settings, watch, channel);
+                        answered.map(drop)
+                    }),
+                    side(move |items, watch, channel| {
+                        receiver().search(items, settings, watch, channel).map(drop)
+                    }),
+                ],
+            });
+        }
+    }
+    all
+}
+
+fn kkrt_protocols() -> Vec<Protocol> {
+    let mut all = Vec::new();
+    for (variant, stash) in [(Variant::Kkrt, ""), (Variant::KkrtPaper, ", with a stash")] {
+        for (both, known) in [(false, ""), (true, ", for both")] {
+            let settings = Settings { variant, both };
+            let sender = |channel: &mut Channel| {
+                let (session, rng) = own(Role::Sender);
+                Sender::setup(session, rng, channel)
+            };
+            let receiver = |channel: &mut Channel| {
+                let (session, rng) = own(Role::Receiver);
+                Receiver::setup(session, rng, channel)
+            };
+            all.push(Protocol {
+                name: format!("kkrt intersection{stash}{known}"),
+                malicious: false,
+                both,
+                sides: [
+                    side(move |items, watch, channel| {
+                        let sent = sender(channel)?.intersect(items, settings, watch, channel);
+                        sent.map(drop)
+                    }),
+                    side(move |items, watch, channel| {
+                        let received =
+                            receiver(channel)?.intersect(items, settings, watch, channel);
+                        received.map(drop)
+                    }),
+                ],
+            });
+            all.push(Protocol {
+                name: format!("kkrt search{stash}{known}"),
+                malicious: false,
+                both,
+                sides: [
+                    side(move |items, watch, channel| {
+                        let sender = sender(channel)?;
+                        let answered =
+                            sender.answer(items, &values(items), settings, watch, channel);
+                        answered.map(drop)
+                    }),
+                    side(move |items, watch, channel| {
+                        let found = receiver(channel)?.search(items, settings, watch, channel);
+                        found.map(drop)
+                    }),
+                ],
+            });
+        }
+    }
+    all
+}
+
+fn dh_protocols() -> Vec<Protocol> {
+    let sender = || {
+        let (session, rng) = own(Role::Sender);
+        dh::Sender::new(session, rng)
+    };
+    let receiver = || {
+        let (session, rng) = own(Role::Receiver);
+        dh::Receiver::new(session, rng)
+    };
+    vec![
+        Protocol {
+            name: "dh intersection".to_owned(),
+            malicious: true,
+            both: false,
+            sides: [
+                side(move |items, watch, channel| {
+                    sender().intersect(items, watch, channel).map(drop)
+                }),
+                side(move |items, watch, channel| {
+                    receiver().intersect(items, watch, channel).map(drop)
+                }),
+            ],
+        },
+        Protocol {
+            name: "dh search".to_owned(),
+            malicious: true,
+            both: false,
+            sides: [
+                side(move |items, watch, channel| {
+                    let answered = sender().answer(items, &values(items), watch, channel);
+                    answered.map(drop)
+                }),
+                side(move |items, watch, channel| {
+                    receiver().search(items, watch, channel).map(drop)
+                }),
+            ],
+        },
+    ]
+}
+
+/// Both sides of circuit-PSI up to a sum over all items, which nobody opens.
+fn circuit_protocols() -> Vec<Protocol> {
+    let settings = |form| circuit::Settings {
+        form,
+        payload: 1,
+        weights: 1,
+        products: 1,
+        selections: 1,
+        ..circuit::Settings::default()
+    };
+    let protocol = |form: Form| Protocol {
+        name: format!("circuit, {form}"),
+        malicious: false,
+        both: false,
+        sides: [
+            side(move |items, watch, channel| {
+                let values: Vec<_> = (0..items.len() as u64).collect();
+                let own = own(Role::Sender);
+                let mut party =
+                    circuit::Sender::setup(items, &[&values], settings(form), own, watch, channel)?;
+                while let Some(slice) = party.next(channel)? {
+                    party.multiply(&slice.payload[0], channel)?;
+                    party.select(&slice.payload[0], channel)?;
+                }
+                Ok(())
+            }),
+            side(move |items, watch, channel| {
+                let ones = vec![1; items.len()];
+                let own = own(Role::Receiver);
+                let mut party =
+                    circuit::Receiver::setup(items, &[&ones], settings(form), own, watch, channel)?;
+                while let Some(slice) = party.next(channel)? {
+                    party.multiply(&slice.payload[0], channel)?;
+                    let mut bits = vec![0x55; slice.bins.len().div_ceil(8)];
+                    bits::clear_from(&mut bits, slice.bins.len());
+                    party.select(&bits, &slice.payload[0], channel)?;
+                }
+                Ok(())
+            }),
+        ],
+    };
+    [Form::Fast, Form::Low].map(protocol).into()
+}
+
+fn counted() -> Protocol {
+    Protocol {
+        name: "count".to_owned(),
+        malicious: false,
+        both: false,
+        sides: [
+            side(|items, watch, channel| {
+                let (session, rng) = own(Role::Sender);
+                let sender = count::Sender::new(session, rng);
+                sender.count(items, watch, channel).map(drop)
+            }),
+            side(|items, watch, channel| {
+                let (session, rng) = own(Role::Receiver);
+                let receiver = count::Receiver::new(session, rng);
+                receiver.count(items, watch, channel).map(drop)
+            }),
+        ],
+    }
+}
+
+/// Both honest parties of a protocol.
+fn scenarios(protocol: Protocol) -> [Scenario; 2] {
+    let Protocol {
+        name,
+        malicious,
+        both,
+        sides: [sender, receiver],
+    } = protocol;
+    let worlds = if both { &SENDERS[..] } else { &RECEIVERS[..] };
+    let of = |run: &Side| Arc::clone(run);
+    let (honest, peer) = (of(&receiver), of(&sender));
+    let against_sender = Scenario {
+        seeded: true,
+        ..Scenario::new(
+            format!("{name}: receiver"),
+            malicious,
+            worlds,
+            move |world, network: &mut Network| {
+                let own = if both { shown(world) } else { receivers(world) };
+                let (mut channel, mut work) = (network.connect(), network.work());
+                // The channel closes with the call.
+                let _ = honest(&own, &mut work, &mut channel);
+            },
+            move |network: &mut Network| {
+                let _ = peer(&items(0..N), &mut (), &mut network.connect());
+            },
+        )
+    };
+    let against_receiver = Scenario {
+        seeded: true,
+        ..Scenario::new(
+            format!("{name}: sender"),
+            malicious,
+            &SENDERS,
+            move |world, network: &mut Network| {
+                let (mut channel, mut work) = (network.connect(), network.work());
+                let _ = sender(&senders(world), &mut work, &mut channel);
+            },
+            move |network: &mut Network| {
+                let _ = receiver(&items(0..M), &mut (), &mut network.connect());
+            },
+        )
+    };
+    [against_sender, against_receiver]
+}
+
+/// A client and its server. `filter`: the file that the client has.
+fn query(name: &str, filter: fn(&Key) -> Vec<u8>) -> Scenario {
+    let key = || Key::random(&mut rng(SEEDS[0]));
+    Scenario {
+        seeded: true,
+        ..Scenario::new(
+            format!("{name}: client"),
+            true,
+            &RECEIVERS,
+            move |world, network: &mut Network| {
+                let Ok(filter) = Filter::from_bytes(&filter(&key()), 1 << 20) else {
+                    return;
+                };
+                let (mut channel, mut work) = (network.connect(), network.work());
+                let client = served::Client::new(&filter, rng(3));
+                let _ = client.query(&receivers(world), &mut work, &mut channel);
+            },
+            move |network: &mut Network| {
+                let mut channel = network.connect();
+                let Ok(filter) = Filter::from_bytes(&filter(&key()), 1 << 20) else {
+                    return;
+                };
+                let server = served::Server::new(key(), &filter).expect("the key is its own");
+                let (budget, mut rng) = (served::Budget::new(1000), rng(5));
+                let _ = server.answer(&mut rng, &budget, &mut (), &mut channel);
+            },
+        )
+    }
+}
+
+/// A server whose clients must not tell its tables apart.
+fn server() -> Scenario {
+    let filter = |world: usize| {
+        let key = Key::random(&mut rng(SEEDS[0]));
+        let filter = served::prepare(&key, &senders(world), 1000, &mut ());
+        (key, filter.expect("the items are short"))
+    };
+    Scenario {
+        seeded: true,
+        ..Scenario::new(
+            "served query: server",
+            true,
+            &SENDERS,
+            move |world, network: &mut Network| {
+                let (key, filter) = filter(world);
+                let (mut channel, mut work) = (network.connect(), network.work());
+                if filter.send(&mut channel).is_err() {
+                    return;
+                }
+                let server = served::Server::new(key, &filter).expect("the key is its own");
+                let (budget, mut rng) = (served::Budget::new(1000), rng(5));
+                let _ = server.answer(&mut rng, &budget, &mut work, &mut channel);
+            },
+            |network: &mut Network| {
+                let mut channel = network.connect();
+                let Ok(filter) = Filter::receive(1000, &mut channel) else {
+                    return;
+                };
+                let client = served::Client::new(&filter, rng(3));
+                let _ = client.query(&items(0..M), &mut (), &mut channel);
+            },
+        )
+    }
+}
+
+fn honest_filter(key: &Key) -> Vec<u8> {
+    let filter = served::prepare(key, &items(0..N), 1000, &mut ());
+    let mut bytes = Vec::new();
+    let filter = filter.expect("the items are short");
+    filter.write(&mut bytes).expect("writing to memory");
+    bytes
+}
+
+pub(super) fn all() -> Vec<Scenario> {
+    let mut protocols = vole_protocols();
+    protocols.extend(kkrt_protocols());
+    protocols.extend(dh_protocols());
+    protocols.extend(circuit_protocols());
+    protocols.push(counted());
+    let mut all: Vec<_> = protocols.into_iter().flat_map(scenarios).collect();
+    all.push(query("served query", honest_filter));
+    // A lookup of the first item reads all tags.
+    all.push(query("served query, filter of one high part", |key| {
+        served::crowded(key, &items(0..1), 4096)
+    }));
+    all.push(server());
+    all
+}

@@ -1,0 +1,454 @@
+//! Whole runs: one part, several rules, buckets, a run that breaks and is resumed, workers that
+//! share the parts of a run; rows and totals and shares.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use tempfile::tempdir;
+use volery_channel::Role;
+use volery_matching::worker::{Place, Worker};
+use volery_matching::{
+    Columns, Local, Name, Outcome, Settings, Side, Terms, Verb, What, WorkedBy, shares, totals,
+};
+use volery_pcg::Security;
+use volery_psi::testing::{enlarge_values, is_last, repeat_tag};
+use volery_tables::{Format, Packing, Reading, Rule, Table};
+use volery_testing::worlds::{EditOf, Network, Scenario, Work};
+
+/// Rows of the sender and of the receiver.
+const N: u32 = 13;
+const M: u32 = 11;
+
+/// Bytes of a value: two lengths, and the row's text with its own length.
+const VALUE: usize = 2 + 2 + TEXT + 4;
+const TEXT: usize = 6;
+
+/// A row: two columns for keys, one with a number, and one with a text of one length.
+type Row = (u32, u32);
+
+fn table(rows: &[Row]) -> Table {
+    let column = |of: &dyn Fn(&Row) -> String| -> ArrayRef {
+        Arc::new(
+            rows.iter()
+                .map(|row| Some(of(row)))
+                .collect::<StringArray>(),
+        )
+    };
+    let columns = [
+        ("a", column(&|row| format!("a{}", row.0))),
+        ("b", column(&|row| format!("b{}", row.1))),
+        ("n", column(&|row| format!("{}", row.0 % 7))),
+        ("t", column(&|row| format!("{:06}", row.0))),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).expect("columns of one length");
+    Table::from_batches(batch.schema(), vec![batch]).expect("a table")
+}
+
+/// Rows whose two keys go together.
+fn rows(keys: std::ops::Range<u32>) -> Vec<Row> {
+    keys.map(|key| (key, key)).collect()
+}
+
+/// The receiver's rows against the sender's `rows(0..N)`, in its worlds.
+const RECEIVERS: [&str; 4] = [
+    "all match",
+    "none matches",
+    "one matches by the first rule",
+    "some match by each rule",
+];
+
+fn receivers(world: usize) -> Vec<Row> {
+    let strangers = |from: u32| (from..M).map(|key| (100 + key, 100 + key));
+    match world {
+        0 => rows(0..M),
+        1 => strangers(0).collect(),
+        2 => rows(0..1).into_iter().chain(strangers(1)).collect(),
+        _ => {
+            let first = rows(0..4).into_iter();
+            let second = (4..8).map(|key| (key, 100 + key));
+            first.chain(second).chain(strangers(8)).collect()
+        }
+    }
+}
+
+/// The sender's rows against the receiver's `rows(0..M)`: two match, the others do not.
+const SENDERS: [&str; 2] = ["rows that the receiver lacks", "other rows that it lacks"];
+
+fn senders(world: usize) -> Vec<Row> {
+    let others = 200 + 50 * world as u32..200 + 50 * world as u32 + N - 2;
+    rows(0..2).into_iter().chain(rows(others)).collect()
+}
+
+/// The receiver's rows where the sender learns which match: the same two.
+fn shown(world: usize) -> Vec<Row> {
+    let others = 100 + 50 * world as u32..100 + 50 * world as u32 + M - 2;
+    rows(0..2).into_iter().chain(rows(others)).collect()
+}
+
+/// The kinds of run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    OnePart,
+    Rules,
+    Buckets,
+    Resumed,
+    Workers,
+}
+
+const KINDS: [Kind; 5] = [
+    Kind::OnePart,
+    Kind::Rules,
+    Kind::Buckets,
+    Kind::Resumed,
+    Kind::Workers,
+];
+
+impl Kind {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::OnePart => "one part",
+            Self::Rules => "rules",
+            Self::Buckets => "buckets",
+            Self::Resumed => "resumed",
+            Self::Workers => "workers",
+        }
+    }
+
+    const fn rules(self) -> usize {
+        match self {
+            Self::Rules | Self::Workers => 2,
+            _ => 1,
+        }
+    }
+
+    const fn buckets(self) -> u32 {
+        match self {
+            Self::Buckets | Self::Resumed => 3,
+            _ => 1,
+        }
+    }
+
+    const fn connections(self) -> usize {
+        match self {
+            Self::Resumed => 2,
+            Self::Workers => 1 + WORKERS as usize * 2,
+            _ => 1,
+        }
+    }
+}
+
+const WORKERS: u32 = 2;
+const SHARDS: u32 = 3;
+
+/// What both sides of a run agree on.
+#[derive(Clone, Copy)]
+struct Run {
+    verb: Verb,
+    name: Name,
+    security: Option<Security>,
+    both: bool,
+    kind: Kind,
+}
+
+impl Run {
+    fn settings(&self, role: Role) -> Settings {
+        Settings::new(self.verb, role, self.name, self.security, self.both, None)
+            .expect("settings that go together")
+    }
+
+    fn read(&self, role: Role, table: &Table, local: &Local) -> Side {
+        let answers = (self.verb, role) == (Verb::Lookup, Role::Sender);
+        let reading = Reading {
+            rules: ["a,b", "a"][..self.kind.rules()]
+                .iter()
+                .map(|rule| Rule::parse(rule).expect("a rule"))
+                .collect(),
+            values: if answers {
+                vec!["t".to_owned()]
+            } else {
+                Vec::new()
+            },
+            ..Reading::default()
+        };
+        Side::read(table, &reading, &self.settings(role), local, &mut ()).expect("a table")
+    }
+
+    /// One side of the whole run. Where the other one deviates it may end early.
+    fn side(&self, role: Role, rows: &[Row], network: &mut Network, work: Option<Work>) {
+        let table = table(rows);
+        let folder = tempdir().expect("a folder");
+        let mut work = work.unwrap_or_default();
+        match self.kind {
+            Kind::OnePart | Kind::Rules | Kind::Buckets => {
+                let local = Local {
+                    buckets: self.kind.buckets(),
+                    ..Local::default()
+                };
+                let side = self.read(role, &table, &local);
+                let mut channel = network.connect();
+                if let Ok(outcome) = side.run(&mut channel, &mut work) {
+                    write(&outcome, &table);
+                }
+            }
+            Kind::Resumed => {
+                let local = self.kept(folder.path());
+                for _ in 0..self.kind.connections() {
+                    if local.is_complete() {
+                        break;
+                    }
+                    let side = self.read(role, &table, &local);
+                    let mut channel = network.connect();
+                    if let Ok(outcome) = side.run(&mut channel, &mut work) {
+                        write(&outcome, &table);
+                        outcome.split().0.finish().expect("a folder to clear");
+                    }
+                }
+            }
+            Kind::Workers => {
+                // A worker that fails ends the run.
+                let _ = self.workers((role, &table, folder.path()), network, &mut work);
+            }
+        }
+    }
+
+    fn kept(&self, folder: &Path) -> Local {
+        Local {
+            folder: Some(folder.to_owned()),
+            resume: true,
+            buckets: self.kind.buckets(),
+            ..Local::default()
+        }
+    }
+
+    fn workers(
+        &self,
+        (role, table, folder): (Role, &Table, &Path),
+        network: &mut Network,
+        work: &mut Work,
+    ) -> volery_matching::Result<()> {
+        let mut side = self.read(role, table, &self.kept(folder));
+        let organisations = ["the sender", "the receiver"].map(str::to_owned);
+        let settings = self.settings(role);
+        let keys = side.key_description().to_owned();
+        let terms = Terms::new(&settings, &keys, "run", WORKERS, organisations);
+        let terms = terms.expect("terms that go together");
+        let manifest = {
+            let mut channel = network.connect();
+            side.agree_on_workers(terms, Some(SHARDS), &mut channel, work)?
+        };
+        for rule in 0..self.kind.rules() {
+            for worker in 0..WORKERS {
+                let place = Place::Folder(folder);
+                let worker = Worker::new(&manifest, role, rule, worker, 1, place)?;
+                worker.run(&mut network.connect(), work)?;
+            }
+        }
+        write(&side.into_outcome(&manifest, &WorkedBy::default())?, table);
+        Ok(())
+    }
+}
+
+/// Writes the rows of a side that gets some, as a program does before it closes its connection.
+fn write(outcome: &Outcome, table: &Table) {
+    if let Some(matches) = &outcome.matches {
+        let (mut out, format) = (Vec::new(), (Format::Csv, Packing::None));
+        // A malformed value is an error here.
+        let _ = matches.write(table, &Columns::default(), &mut out, format, &mut ());
+    }
+}
+
+/// Changes of the last message of a malicious sender.
+fn edits(verb: Verb) -> Vec<EditOf> {
+    let (value, of): (usize, fn(usize) -> bool) = match verb {
+        Verb::Psi => (0, |length| is_last(length, 0)),
+        Verb::Lookup => (VALUE, |length| is_last(length, VALUE)),
+    };
+    let tags = (0..N as usize - 1).map(|at| EditOf {
+        name: format!("tag {at} twice"),
+        of,
+        edit: Arc::new(move |message: &mut Vec<u8>| repeat_tag(message, value, at)),
+    });
+    let longer = (verb == Verb::Lookup).then(|| EditOf {
+        name: "longer values".to_owned(),
+        of,
+        edit: Arc::new(|message: &mut Vec<u8>| enlarge_values(message, VALUE)),
+    });
+    tags.chain(longer).collect()
+}
+
+fn scenarios(run: Run, malicious: bool) -> [Scenario; 2] {
+    let verb = match run.verb {
+        Verb::Psi => "psi",
+        Verb::Lookup => "lookup",
+    };
+    let both = if run.both { ", for both" } else { "" };
+    let security = if malicious { "" } else { ", semi-honest" };
+    let name = format!(
+        "{verb} by {}{security}{both}, {}",
+        run.name.name(),
+        run.kind.name()
+    );
+    let worlds = if run.both {
+        &SENDERS[..]
+    } else {
+        &RECEIVERS[..]
+    };
+    let receiver = Scenario {
+        connections: run.kind.connections(),
+        edits: match run.name {
+            Name::Vole if malicious => edits(run.verb),
+            _ => Vec::new(),
+        },
+        ..Scenario::new(
+            format!("{name}: receiver"),
+            malicious,
+            worlds,
+            move |world, network: &mut Network| {
+                let rows = if run.both {
+                    shown(world)
+                } else {
+                    receivers(world)
+                };
+                let work = network.work();
+                run.side(Role::Receiver, &rows, network, Some(work));
+            },
+            move |network: &mut Network| run.side(Role::Sender, &rows(0..N), network, None),
+        )
+    };
+    let sender = Scenario {
+        connections: run.kind.connections(),
+        ..Scenario::new(
+            format!("{name}: sender"),
+            malicious,
+            &SENDERS,
+            move |world, network: &mut Network| {
+                let work = network.work();
+                run.side(Role::Sender, &senders(world), network, Some(work));
+            },
+            move |network: &mut Network| run.side(Role::Receiver, &rows(0..M), network, None),
+        )
+    };
+    [receiver, sender]
+}
+
+/// A run over one connection for totals or shares, by either honest party.
+fn sums(name: &'static str, run: fn(Role, &[Row], &mut Network, Work)) -> [Scenario; 2] {
+    [
+        Scenario::new(
+            format!("{name}: receiver"),
+            false,
+            &RECEIVERS,
+            move |world, network: &mut Network| {
+                let work = network.work();
+                run(Role::Receiver, &receivers(world), network, work);
+            },
+            move |network: &mut Network| run(Role::Sender, &rows(0..N), network, Work::default()),
+        ),
+        Scenario::new(
+            format!("{name}: sender"),
+            false,
+            &SENDERS,
+            move |world, network: &mut Network| {
+                let work = network.work();
+                run(Role::Sender, &senders(world), network, work);
+            },
+            move |network: &mut Network| run(Role::Receiver, &rows(0..M), network, Work::default()),
+        ),
+    ]
+}
+
+fn one_rule() -> Reading {
+    Reading {
+        rules: vec![Rule::parse("a").expect("a rule")],
+        ..Reading::default()
+    }
+}
+
+/// A result that the sender gets: with few common keys it is withheld from it, so that its worlds
+/// have nothing else to tell them apart.
+fn total(name: Name, kind: &str, role: Role, rows: &[Row], network: &mut Network, mut work: Work) {
+    let columns = match (kind, role) {
+        ("sum", Role::Sender) => vec!["n".to_owned()],
+        _ => Vec::new(),
+    };
+    let options = totals::Options {
+        to: Some(totals::To::Receiver),
+        name,
+        bound: (kind == "sum").then(|| "10".to_owned()),
+        decimals: (kind == "sum").then_some(0),
+        minimum: Some(0),
+        ..totals::Options::default()
+    };
+    let what = What::new(kind, columns).expect("a result");
+    let settings = totals::Settings::new(what, role, options).expect("settings");
+    let side = totals::Side::read(&table(rows), &one_rule(), &settings, &mut ());
+    let mut channel = network.connect();
+    side.expect("a table")
+        .run(&mut channel, &mut work)
+        .expect("honest parties");
+}
+
+fn shared(role: Role, rows: &[Row], network: &mut Network, mut work: Work) {
+    let options = shares::Options {
+        bound: Some("10".to_owned()),
+        decimals: Some(0),
+        ..shares::Options::default()
+    };
+    let settings = shares::Settings::new(vec!["n".to_owned()], role, options).expect("settings");
+    let side = shares::Side::read(&table(rows), &one_rule(), &settings, &mut ());
+    let mut channel = network.connect();
+    let mut running = side
+        .expect("a table")
+        .start(&mut channel, &mut work)
+        .expect("honest parties");
+    while running
+        .next(&mut channel, &mut work)
+        .expect("honest parties")
+        .is_some()
+    {}
+}
+
+pub(super) fn all() -> Vec<Scenario> {
+    let mut all = Vec::new();
+    let (psi, semi_honest) = (Verb::Psi, Some(Security::SemiHonest));
+    for kind in KINDS {
+        for verb in [psi, Verb::Lookup] {
+            for (name, security, malicious) in [
+                (Name::Vole, None, true),
+                (Name::Dh, None, true),
+                (Name::Kkrt, semi_honest, false),
+            ] {
+                let both = false;
+                let run = Run {
+                    verb,
+                    name,
+                    security,
+                    both,
+                    kind,
+                };
+                all.extend(scenarios(run, malicious));
+            }
+        }
+        let (name, security) = (Name::Vole, semi_honest);
+        let run = Run {
+            verb: psi,
+            name,
+            security,
+            both: true,
+            kind,
+        };
+        all.extend(scenarios(run, false));
+    }
+    all.extend(sums("count by circuit", |role, rows, network, work| {
+        total(Name::Circuit, "count", role, rows, network, work);
+    }));
+    all.extend(sums("count by dh", |role, rows, network, work| {
+        total(Name::Dh, "count", role, rows, network, work);
+    }));
+    all.extend(sums("sum", |role, rows, network, work| {
+        total(Name::Circuit, "sum", role, rows, network, work);
+    }));
+    all.extend(sums("shares", shared));
+    all
+}
