@@ -277,10 +277,10 @@ pub fn revealed(settings: &Settings, rules: usize, divided: Divided) -> Vec<Stri
                 "security is semi-honest: a peer that does not follow the protocol can learn more, or falsify the result"
             }
             (_, _, Verb::Psi) => {
-                "security is malicious: a peer that does not follow the protocol learns nothing else, but a receiver may test more keys than it states (result.most_items of the report)"
+                "security is malicious: a peer that does not follow the protocol learns no more than these lines say, but a receiver may test more keys than it states (result.most_items of the report)"
             }
             (_, _, Verb::Lookup) => {
-                "security is malicious: a peer that does not follow the protocol learns nothing else, but a receiver may test more keys than it states (result.most_items of the report), and a sender may give any values"
+                "security is malicious: a peer that does not follow the protocol learns no more than these lines say, but a receiver may test more keys than it states (result.most_items of the report), and a sender may give any values"
             }
         }
         .to_owned(),

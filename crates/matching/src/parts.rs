@@ -146,7 +146,9 @@ impl Parts<'_> {
                 "its values have another length than it announced",
             ));
         }
-        for (i, place) in executed.common.unwrap_or_default().into_iter().enumerate() {
+        let common = executed.common.unwrap_or_default();
+        watch.touched(common.len() as u64);
+        for (i, place) in common.into_iter().enumerate() {
             let Some(item) = set.item_at(place) else {
                 continue;
             };

@@ -639,6 +639,7 @@ impl Receiver {
                 values.push(decrypt(ciphertext, &hash[TAG..]));
             }
         }
+        watch.touched(values.len() as u64);
         watch.done(run.agreement.receiver_items);
         Ok(Matched {
             parameters: run.parameters(),

@@ -326,7 +326,9 @@ impl Evaluator {
             let items = bins.len() * parameters.capacity(parameters.sides()[1]);
             let deadline = Duration::from_secs(60) + Duration::from_micros(items as u64);
             if start.elapsed() > self.deadline.unwrap_or(deadline) {
-                return Err(misbehaved("it fixed its encoding too late"));
+                return Err(misbehaved(
+                    "it fixed its encoding too late: it searched for one, or its machine was paused; run again",
+                ));
             }
         }
         let mut bytes = Vec::new();
