@@ -334,14 +334,14 @@ impl<E: Entry> Group<E> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use volery_field::{Fp61, Gf128, Z64};
     use volery_primitives::prg::Prg;
 
     use super::*;
 
     /// Column `i`, computed directly from the definition.
-    fn column(seed: Block, k: usize, i: usize) -> [usize; WEIGHT] {
+    pub(crate) fn column(seed: Block, k: usize, i: usize) -> [usize; WEIGHT] {
         let aes = Aes128::new(seed);
         std::array::from_fn(|j| {
             let number = i * WEIGHT + j;

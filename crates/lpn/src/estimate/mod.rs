@@ -38,9 +38,11 @@
 mod algebraic;
 mod arithmetic;
 mod bjmm;
+mod dual_attack;
 mod hybrid;
 mod interleaved;
 mod linear;
+mod local;
 mod prange;
 mod regular;
 mod search;
@@ -149,6 +151,8 @@ pub struct Instance {
     pub field: Field,
     /// Noise positions.
     pub noise: NoiseShape,
+    /// Whether the code is that of [`crate::LocalCode`]. Otherwise it is taken for a random one.
+    pub local: bool,
 }
 
 /// The number that does not make an instance.
@@ -208,12 +212,15 @@ impl Blocks {
 }
 
 /// The attacks, in the order of how fast they rule out most instances.
-const ATTACKS: [(&str, Attack); 16] = [
+const ATTACKS: [(&str, Attack); 19] = [
     ("interleaved Gauss", Attack::InterleavedGauss),
     ("pooled Gauss", Attack::PooledGauss),
     ("statistical decoding", Attack::Statistical),
     ("statistical decoding 2.0", Attack::Statistical2),
     ("SD-ISD", Attack::SdIsd),
+    ("low-weight dual words", Attack::DualWords),
+    ("domain reduction", Attack::DomainReduction),
+    ("double RLPN", Attack::DoubleRlpn),
     ("regular permutation", Attack::Permutation),
     ("Reduce and Prange", Attack::Prange { pooled: false }),
     (
@@ -247,6 +254,9 @@ enum Attack {
     InterleavedGauss,
     InterleavedIsd,
     ProjectedIsd,
+    DoubleRlpn,
+    DomainReduction,
+    DualWords,
 }
 
 impl Instance {
@@ -305,6 +315,16 @@ impl Instance {
         }
     }
 
+    /// The problem that domain reduction leaves.
+    fn reduced(&self, regular: bool) -> Code {
+        let code = Code {
+            n: self.n as f64,
+            k: self.k as f64,
+            t: self.weight() as f64,
+        };
+        local::reduced(code, regular.then_some(self.t as f64))
+    }
+
     fn blocks(&self) -> Blocks {
         let size = self.n / self.t;
         Blocks {
@@ -347,6 +367,11 @@ impl Instance {
             Attack::InterleavedGauss if binary_code => interleaved::gauss(code),
             Attack::InterleavedIsd if binary_code => interleaved::isd(code),
             Attack::ProjectedIsd if binary_code => interleaved::projected(code),
+            Attack::DoubleRlpn if !large => dual_attack::double_rlpn(code),
+            Attack::DomainReduction if self.local => {
+                local::domain_reduction(self.reduced(regular), log2_order)
+            }
+            Attack::DualWords if self.local => local::dual_words(self.reduced(regular), large),
             _ => return None,
         })
     }

@@ -32,6 +32,7 @@ pub fn smallest_weight(
             t,
             field,
             noise,
+            local: true,
         };
         instance.fits().is_ok() && t <= n - k && resists(&instance, bits)
     };
@@ -72,6 +73,7 @@ mod tests {
                 t,
                 field: Field::F2,
                 noise,
+                local: true,
             };
             assert!(resists(&at(t), 128.0));
             assert!(!resists(&at(t - 1), 128.0));
@@ -97,6 +99,7 @@ mod tests {
                             t,
                             field,
                             noise,
+                            local: true,
                         };
                         assert!(resists(&instance, 128.0), "{instance:?}");
                     }
