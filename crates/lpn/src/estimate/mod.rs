@@ -11,6 +11,8 @@
 //! | algebraic (AGB) | regular | ePrint 2023/176 |
 //! | AGB 2.0 | regular | ePrint 2025/1476 |
 //! | hybrid | regular | ePrint 2025/1284 |
+//! | double RLPN (dual attack 3.0), over GF(2) | any | ePrint 2023/1852 |
+//! | domain reduction, low-weight dual words, of the local code | any | COLT 2025 (arXiv 2407.19215) |
 //! | Reduce and Prange, and in pools (a heuristic) | any | <https://github.com/ChangminLee-kr/Reduce-and-Prange> |
 //! | interleaved Gauss, interleaved ISD, projected ISD | any, with a binary code over GF(2^128) | after Metzner and Kapturowski, 1990 |
 //!
@@ -31,9 +33,10 @@
 //! inside an attack are bounded for this purpose: a cost above some hundred bits may be stated a
 //! little too high.
 //!
-//! Limits: all formulas assume a *random* code; a local code must not be so sparse that it is
-//! weaker. They state the cost of the known attacks, in operations, without memory access costs;
-//! they are not a proof.
+//! Double RLPN and the two attacks on the local code ([`Instance::local`]) are lower bounds.
+//!
+//! Limits: the formulas of all other attacks assume a *random* code. They state the cost of the
+//! known attacks, in operations, without memory access costs; they are not a proof.
 
 mod algebraic;
 mod arithmetic;

@@ -5,8 +5,8 @@ use super::{Field, Instance, NoiseShape, resists};
 /// Largest weight that [`smallest_weight`] tries.
 pub const HEAVIEST: usize = 1 << 24;
 
-/// A small weight `t` at which `n_of_t(t)` samples of a secret of `k` symbols resist all attacks at
-/// `bits` bits.
+/// A small weight `t` at which `n_of_t(t)` samples of the local code, with a secret of `k` symbols,
+/// resist all attacks at `bits` bits.
 ///
 /// Security is *not* monotone in `t`: smaller blocks help the attacks on regular noise, and with
 /// blocks of a fixed size more noise also means more samples. The search finds the first weight on
