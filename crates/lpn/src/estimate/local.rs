@@ -84,7 +84,8 @@ pub(super) fn domain_reduction(reduced: Code, log2_order: f64) -> f64 {
         .map(|pool| pool * k)
         .into_iter()
         .filter(|&pool| pool < n);
-    let pools: Vec<_> = pools
+    let least = |x: &(Code, f64), y: &(Code, f64)| x.1.total_cmp(&y.1);
+    let lists = pools
         .chain([n])
         .map(|samples| Code {
             n: samples,
@@ -92,21 +93,16 @@ pub(super) fn domain_reduction(reduced: Code, log2_order: f64) -> f64 {
             t: (t * samples / n).floor().max(1.0),
         })
         .map(|pool| (pool, stern::sd_isd(pool, log2_order)))
-        .collect();
-    let lists = pools
-        .iter()
-        .map(|(_, bits)| *bits)
-        .fold(f64::INFINITY, f64::min);
-    let mut best = linear::pooled_gauss(reduced)
-        .min(prange::exact(reduced, true))
-        .min(lists);
-    if log2_order > 1.0 {
-        return best;
-    }
-    for (pool, bits) in pools {
-        if bits < best + REPRESENTATIONS {
+        .min_by(least);
+    let mut best = linear::pooled_gauss(reduced).min(prange::exact(reduced, true));
+    if let Some((pool, bits)) = lists {
+        best = best.min(bits);
+        if log2_order <= 1.0 && bits < best + REPRESENTATIONS {
             best = best.min(bjmm::bjmm(pool));
         }
+    }
+    if log2_order > 1.0 {
+        return best;
     }
     best.min(dual_attack::double_rlpn(reduced))
 }
