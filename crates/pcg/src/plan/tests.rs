@@ -89,7 +89,7 @@ fn rounds_feed_each_other() {
     for total in [1, 1 << 14, 1 << 20, 1 << 24] {
         let plan = Plan::paper80(Field::Fp61, total).unwrap();
         check(&plan, total);
-        assert!((60..70).contains(&plan.claimed_bits()));
+        assert!((56..64).contains(&plan.claimed_bits()));
     }
     for noise in [Noise::Regular, Noise::Uniform] {
         for security in [Security::SemiHonest, Security::Malicious] {
