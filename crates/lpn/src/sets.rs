@@ -9,8 +9,8 @@
 //! `n` samples, each in three of [`bins_for`](volery_primitives::cuckoo::bins_for)`(t, 40)` bins,
 //! fill a bin to a mean `mu`, and `mu + 4 sqrt(mu) <= 2^h - 1`, so that hardly any tree needs more
 //! than `h` levels and each has a spare leaf. At 129 bits `mu` hardly depends on `n`: it is about
-//! `k/47` in the smallest set and `k/53` in the others. The choice of `k` therefore fills the trees; a
-//! power of two would leave those of the large sets 60 to 70 % full.
+//! `k/47` in the smallest set and `k/53` in the others. The choice of `k` therefore fills the
+//! trees; a power of two would leave those of the large sets 60 to 70 % full.
 
 use crate::{
     Noise,

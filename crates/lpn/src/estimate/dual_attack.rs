@@ -10,8 +10,8 @@
 //! dimension `a`, at the price of more noise, and a Fourier transform of `2^a` operations solves
 //! that. With `a = s` this is RLPN, and with `s = 0` statistical decoding.
 //!
-//! The authors state exponents for constant rates. [`double_rlpn`] is a lower bound of the cost on a
-//! given instance, in favour of the attacker:
+//! The authors state exponents for constant rates. [`double_rlpn`] is a lower bound of the cost on
+//! a given instance, in favour of the attacker:
 //!
 //! * each split costs one elimination, and a sample costs the `s` operations that read it. The
 //!   transform costs `2^a` operations, `a` is as large as the samples are many, the auxiliary code

@@ -27,8 +27,8 @@
 //!
 //! Regular noise helps less than on the whole code. The attacker does not know whether the noisy
 //! sample of a block is kept, so there are no parity equations. The products of two kept samples
-//! of a block vanish, and `m` samples in `t` blocks determine `m / sqrt(t)` unknowns that way; these
-//! count as solved for free. Products of more samples cost more than they save.
+//! of a block vanish, and `m` samples in `t` blocks determine `m / sqrt(t)` unknowns that way;
+//! these count as solved for free. Products of more samples cost more than they save.
 
 use super::arithmetic::{first_where, log2_binomial};
 use super::{Code, bjmm, dual_attack, linear, prange, stern};
@@ -193,8 +193,8 @@ mod tests {
         assert!(words(22_000) < 0.0 && words(22_100) > 0.0);
     }
 
-    /// The sets of Chen, Shu and Zhou: of `m = k^(1 + (d - 1)(1 - a)/2)` samples, as many as unknowns
-    /// lie in `k^((1 + a)/2)` of these. No set is expected that is much smaller.
+    /// The sets of Chen, Shu and Zhou: of `m = k^(1 + (d - 1)(1 - a)/2)` samples, `v` lie in
+    /// `v = k^((1 + a)/2)` unknowns. No set is expected that is much smaller.
     #[test]
     fn random_sets_as_in_the_paper() {
         let (k, d) = (1e5_f64, WEIGHT as f64);

@@ -16,7 +16,8 @@ use crate::report::Report;
 /// Without --t, searches the smallest noise weight that resists all attacks; without --k too,
 /// searches the secret length and weight for which a round of n outputs sends the fewest bits,
 /// including those for its base. The code has ten entries in each column, as that of this program;
-/// attacks that do not use this assume a random one. The estimate does not cover unpublished attacks.
+/// attacks that do not use this assume a random one. The estimate does not cover unpublished
+/// attacks.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
