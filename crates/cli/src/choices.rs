@@ -49,8 +49,7 @@ pub enum Parameters {
     Default,
     /// Parameters of the 2019 VOLE paper, 80 bits by its own count: for reproduction only.
     Paper80,
-    /// Parameters of the Ferret paper (COT); its setup for regular noise has 122 bits: for
-    /// reproduction only.
+    /// Parameters of the Ferret paper (COT), 128 bits by its own count: for reproduction only.
     Ferret,
 }
 
@@ -360,7 +359,7 @@ mod tests {
             f2 | --set b99 | --set | b10, b11, b12, b13
             f2 | --set b10 --noise uniform | --set | regular noise, not for uniform
             f2 | --set b10 --protocol low-communication | --set | its own parameters
-            f2 | --set ferret-reg-setup | --set | 122 bits"
+            f2 | --set ferret-reg-setup | --set | 85 bits"
             .lines()
         {
             let [ring, line, fragments @ ..] = &row.split(" | ").collect::<Vec<_>>()[..] else {

@@ -17,9 +17,9 @@
 //! systems of equations at once. At least `128 - m` combinations of them are free of noise: linear
 //! algebra finds those, and with them the noise positions and all of `a` (the decoder of Metzner
 //! and Kapturowski, *A general decoding technique applicable to replicated file disagreement
-//! location and concatenated code decoding*, IEEE Transactions on Information Theory, 1990). All
-//! sets here have `m = t*k/n < 128`. A test runs the decisive step: it counts the combinations free
-//! of noise.
+//! location and concatenated code decoding*, IEEE Transactions on Information Theory, 1990). The
+//! sets have `m = t*k/n` from 101 to 132, and a choice of samples has less noise often enough. A
+//! test runs the decisive step: it counts the combinations free of noise.
 //!
 //! The last five entries of column `j` are therefore `c_j`, a uniform element of the ring by AES
 //! under the same seed. (The papers ask for ten non-zero entries and do not say which. A further
@@ -334,14 +334,14 @@ impl<E: Entry> Group<E> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use volery_field::{Fp61, Gf128, Z64};
     use volery_primitives::prg::Prg;
 
     use super::*;
 
     /// Column `i`, computed directly from the definition.
-    fn column(seed: Block, k: usize, i: usize) -> [usize; WEIGHT] {
+    pub(crate) fn column(seed: Block, k: usize, i: usize) -> [usize; WEIGHT] {
         let aes = Aes128::new(seed);
         std::array::from_fn(|j| {
             let number = i * WEIGHT + j;

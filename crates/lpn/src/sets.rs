@@ -9,7 +9,7 @@
 //! `n` samples, each in three of [`bins_for`](volery_primitives::cuckoo::bins_for)`(t, 40)` bins,
 //! fill a bin to a mean `mu`, and `mu + 4 sqrt(mu) <= 2^h - 1`, so that hardly any tree needs more
 //! than `h` levels and each has a spare leaf. At 129 bits `mu` hardly depends on `n`: it is about
-//! `k/33` in the smallest set and `k/25` in the largest. The choice of `k` therefore fills the
+//! `k/47` in the smallest set and `k/53` in the others. The choice of `k` therefore fills the
 //! trees; a power of two would leave those of the large sets 60 to 70 % full.
 
 use crate::{
@@ -111,6 +111,7 @@ impl LpnSet {
                 Noise::Regular => NoiseShape::Regular,
                 Noise::Uniform => NoiseShape::Exact,
             },
+            local: true,
         }
     }
 }
@@ -126,13 +127,13 @@ const SEARCH_F2: &str = "searched with lpn::estimate: every attack costs 2^129 o
 const VOLE: &str = "Distributed Vector-OLE (CCS 2019), Table 1; claims 80 bits";
 const FERRET: &str = "Ferret (CCS 2020), Table 2; claims 128 bits";
 
-const fn bjmm(bits: f64) -> Level {
-    let attack = "BJMM";
+const fn domain(bits: f64) -> Level {
+    let attack = "domain reduction";
     Level { bits, attack }
 }
 
-const fn prange(bits: f64) -> Level {
-    let attack = "pooled Reduce and Prange (heuristic)";
+const fn words(bits: f64) -> Level {
+    let attack = "low-weight dual words";
     Level { bits, attack }
 }
 
@@ -141,9 +142,14 @@ const fn linear(bits: f64) -> Level {
     Level { bits, attack }
 }
 
-const fn hybrid(bits: f64) -> Level {
-    let attack = "hybrid";
+const fn isd(bits: f64) -> Level {
+    let attack = "interleaved ISD";
     Level { bits, attack }
+}
+
+/// The whole bits of a level, which is rounded to a tenth.
+const fn whole(level: Level) -> u32 {
+    (level.bits - 0.05) as u32
 }
 
 /// A set for every ring: `n`, `k`, `t`, and its levels over GF(2), over a large field, and over
@@ -167,7 +173,7 @@ const fn set(
         claim: 128,
         paper: false,
         source: SEARCH,
-        date: "2026-11-23",
+        date: "2026-11-27",
     }
 }
 
@@ -184,7 +190,7 @@ const fn set_over_f2(name: &'static str, noise: Noise, sizes: [usize; 3], binary
 
 const fn paper80(name: &'static str, log_n: u32, k: usize, t: usize, levels: [Level; 3]) -> LpnSet {
     LpnSet {
-        claim: 80,
+        claim: whole(levels[0]),
         paper: true,
         source: VOLE,
         date: "2019-11-11",
@@ -192,8 +198,11 @@ const fn paper80(name: &'static str, log_n: u32, k: usize, t: usize, levels: [Le
     }
 }
 
+/// A set of Ferret's Table 2. For the first the table has `n = 609,728`, which is not `t * 2^9`;
+/// section 7 of its text has this `n`, which is, and which holds fewer bits.
 const fn ferret(name: &'static str, noise: Noise, sizes: [usize; 3], binary: Level) -> LpnSet {
     LpnSet {
+        claim: whole(binary),
         paper: true,
         source: FERRET,
         date: "2020-11-09",
@@ -201,46 +210,34 @@ const fn ferret(name: &'static str, noise: Noise, sizes: [usize; 3], binary: Lev
     }
 }
 
-/// Ferret's setup set for regular noise. Table 2 has `n = 609,728`, which is not `t * 2^9`; section
-/// 7 of its text has this `n`, which is, and which holds fewer bits.
-const FERRET_REG_SETUP: LpnSet = LpnSet {
-    claim: 122,
-    ..ferret(
-        "ferret-reg-setup",
-        Noise::Regular,
-        [649_728, 36_288, 1_269],
-        hybrid(122.1),
-    )
-};
-
 const REGULAR: Noise = Noise::Regular;
 const UNIFORM: Noise = Noise::Uniform;
 
 #[rustfmt::skip]
 static SETS: [LpnSet; 23] = [
-    set("r14", REGULAR, [18_688, 4_608, 292], [bjmm(129.1), prange(143.3), linear(34.1)]),
-    set("r17", REGULAR, [134_144, 11_008, 1_048], [hybrid(129.2), hybrid(143.1), linear(37.6)]),
-    set("b10", REGULAR, [753_664, 1 << 16, 736], [bjmm(129.0), prange(132.6), linear(44.8)]),
-    set("b11", REGULAR, [2_310_144, 1 << 17, 1_128], [hybrid(129.0), hybrid(129.8), linear(47.6)]),
-    set("b12", REGULAR, [5_996_544, 1 << 18, 1_464], [hybrid(129.1), hybrid(129.0), linear(50.4)]),
-    set_over_f2("b13", REGULAR, [15_106_048, 1 << 19, 1_844], hybrid(129.0)),
-    set("u14", UNIFORM, [14_400, 2_920, 349], [bjmm(129.3), prange(138.0), linear(32.2)]),
-    set("u16", UNIFORM, [60_000, 6_016, 714], [bjmm(129.2), prange(135.2), linear(35.2)]),
-    set("u17", UNIFORM, [134_000, 12_544, 740], [bjmm(129.2), prange(134.1), linear(38.1)]),
-    set("u20", UNIFORM, [1_048_576, 51_264, 1_317], [bjmm(129.1), prange(130.4), linear(43.8)]),
-    set("u21", UNIFORM, [2_396_160, 100_992, 1_465], [prange(129.1), prange(129.1), linear(46.5)]),
-    set("u22", UNIFORM, [6_225_920, 200_064, 1_867], [prange(129.0), prange(129.0), linear(49.3)]),
-    set("u24", UNIFORM, [15_564_800, 393_728, 2_301], [prange(129.0), prange(129.0), linear(52.0)]),
-    FERRET_REG_SETUP,
-    ferret("ferret-reg", REGULAR, [10_805_248, 589_760, 1_319], hybrid(149.9)),
-    ferret("ferret-uni-setup", UNIFORM, [616_092, 37_248, 1_254], bjmm(142.7)),
-    ferret("ferret-uni", UNIFORM, [10_616_092, 588_160, 1_324], prange(153.6)),
-    paper80("paper80-14", 14, 3_482, 192, [bjmm(85.1), prange(91.5), linear(32.9)]),
-    paper80("paper80-16", 16, 7_391, 382, [bjmm(90.1), prange(94.3), linear(36.0)]),
-    paper80("paper80-18", 18, 15_336, 741, [bjmm(93.9), prange(95.9), linear(38.9)]),
-    paper80("paper80-20", 20, 32_771, 1_422, [prange(99.7), prange(99.7), linear(42.0)]),
-    paper80("paper80-22", 22, 67_440, 2_735, [prange(101.6), prange(101.6), linear(44.9)]),
-    paper80("paper80-24", 24, 139_959, 5_205, [prange(103.7), prange(103.7), linear(47.9)]),
+    set("r14", REGULAR, [18_688, 3_840, 584], [domain(129.3), domain(147.1), linear(33.3)]),
+    set("r17", REGULAR, [102_400, 8_448, 1_600], [domain(129.7), domain(141.2), isd(36.5)]),
+    set("b10", REGULAR, [753_664, 1 << 16, 1_472], [domain(140.3), domain(146.4), linear(44.8)]),
+    set("b11", REGULAR, [2_310_144, 1 << 17, 2_256], [domain(137.1), domain(142.2), linear(47.6)]),
+    set("b12", REGULAR, [5_996_544, 1 << 18, 2_928], [domain(136.9), domain(141.2), linear(50.4)]),
+    set_over_f2("b13", REGULAR, [15_106_048, 1 << 19, 3_688], domain(137.4)),
+    set("u14", UNIFORM, [14_400, 4_192, 346], [domain(129.1), domain(145.1), linear(33.7)]),
+    set("u16", UNIFORM, [33_600, 4_584, 887], [domain(129.1), domain(144.4), linear(34.1)]),
+    set("u17", UNIFORM, [134_000, 10_624, 1_584], [domain(129.2), domain(139.5), linear(37.5)]),
+    set("u20", UNIFORM, [1_048_576, 48_256, 2_721], [domain(129.0), domain(135.5), linear(43.6)]),
+    set("u21", UNIFORM, [2_396_160, 98_112, 2_994], [domain(129.1), domain(134.5), linear(46.4)]),
+    set("u22", UNIFORM, [6_225_920, 200_832, 3_785], [domain(129.0), domain(133.6), linear(49.3)]),
+    set("u24", UNIFORM, [15_564_800, 405_696, 4_640], [domain(129.0), domain(132.8), linear(52.2)]),
+    ferret("ferret-reg-setup", REGULAR, [649_728, 36_288, 1_269], domain(85.1)),
+    ferret("ferret-reg", REGULAR, [10_805_248, 589_760, 1_319], domain(100.3)),
+    ferret("ferret-uni-setup", UNIFORM, [616_092, 37_248, 1_254], domain(92.2)),
+    ferret("ferret-uni", UNIFORM, [10_616_092, 588_160, 1_324], domain(103.7)),
+    paper80("paper80-14", 14, 3_482, 192, [domain(60.8), domain(70.0), linear(32.9)]),
+    paper80("paper80-16", 16, 7_391, 382, [domain(62.2), domain(69.4), linear(36.0)]),
+    paper80("paper80-18", 18, 15_336, 741, [domain(62.2), domain(68.2), linear(38.9)]),
+    paper80("paper80-20", 20, 32_771, 1_422, [domain(63.6), domain(68.7), linear(42.0)]),
+    paper80("paper80-22", 22, 67_440, 2_735, [words(62.0), domain(68.3), linear(44.9)]),
+    paper80("paper80-24", 24, 139_959, 5_205, [words(56.1), domain(68.3), linear(47.9)]),
 ];
 
 /// All sets: our own, then those of each paper; within these, by noise and from the smallest to the
@@ -311,7 +308,7 @@ mod tests {
     #[test]
     fn a_level_for_each_ring_of_a_set_and_no_other() {
         for set in sets() {
-            assert!(set.claim == 80 || set.claim == 128.min(set.weakest().bits as u32));
+            assert_eq!(set.claim, 128.min(whole(set.weakest())), "{}", set.name);
             let mut least = f64::INFINITY;
             for field in Field::ALL {
                 let level = set.level(field);
@@ -322,8 +319,8 @@ mod tests {
         }
         let level = set_named("b12").and_then(|set| set.level(Field::Fp61));
         let expected = Level {
-            bits: 129.0,
-            attack: "hybrid",
+            bits: 141.2,
+            attack: "domain reduction",
         };
         assert_eq!(level, Some(expected));
     }
@@ -350,30 +347,25 @@ mod tests {
         }
     }
 
-    /// A set that may be used over F2 only would have less margin in some other ring.
-    #[test]
-    fn f2_only_for_a_reason() {
-        let set = set_named("b13").expect("`b13` is a set");
-        assert!(set.holds_over(Field::F2) && !set.holds_over(Field::Fp61));
-        let least = security_bits(&set.instance(Field::Fp61));
-        assert!((128.2..128.4).contains(&least.bits), "{least:?}");
-    }
-
-    /// Three of Ferret's four sets hold the 128 bits that the paper claims.
+    /// On a random code three of Ferret's four sets hold the 128 bits that the paper claims. The
+    /// code of the paper has ten entries in a column, and on that none is shown to.
     #[test]
     fn ferret_in_todays_attacks() {
         for (name, bits, attack) in [
             ("ferret-reg-setup", 122.1, "hybrid"),
-            ("ferret-reg", 149.9, "hybrid"),
-            ("ferret-uni-setup", 142.7, "BJMM"),
-            ("ferret-uni", 153.6, "pooled Reduce and Prange (heuristic)"),
+            ("ferret-reg", 148.7, "double RLPN"),
+            ("ferret-uni-setup", 139.9, "double RLPN"),
+            ("ferret-uni", 150.9, "double RLPN"),
         ] {
             let set = set_named(name).expect("all of these are names of sets");
-            assert!(set.paper);
-            let least = security_bits(&set.instance(Field::F2));
+            assert!(set.paper && set.weakest().bits < 104.0);
+            let random = Instance {
+                local: false,
+                ..set.instance(Field::F2)
+            };
+            let least = security_bits(&random);
             assert!((least.bits - bits).abs() < 0.1, "{name}: {least:?}");
             assert_eq!(least.attack, attack, "{name}");
-            assert_eq!(set.claim, 128.min(least.bits as u32), "{name}");
         }
     }
 
@@ -412,11 +404,12 @@ mod tests {
             );
             // One map alone takes half of the weight.
             let all = estimate(&set.instance(Field::Gf128Binary));
-            let projected = all.iter().find(|found| found.attack == "projected ISD");
-            assert!(
-                projected.is_some_and(|found| found.bits < 105.0),
-                "{name}: {all:?}"
-            );
+            let bits = |name| {
+                let found = all.iter().find(|found| found.attack == name);
+                found.expect("an attack of that name").bits
+            };
+            let (projected, plain) = (bits("projected ISD"), bits("Reduce and Prange"));
+            assert!(projected < plain - 20.0, "{name}: {all:?}");
         }
     }
 
@@ -446,7 +439,7 @@ mod tests {
     #[test]
     fn the_sets_make_a_schedule() {
         for noise in [Noise::Regular, Noise::Uniform] {
-            let mut store = 7_000;
+            let mut store = 8_300;
             for set in own().filter(|set| set.noise == noise) {
                 assert!(need(set) <= store, "{}: {} base", set.name, need(set));
                 store = set.n;

@@ -66,7 +66,8 @@ impl Plan {
     /// above 2^24.
     #[must_use]
     pub fn paper80(n: usize, batching: Batching) -> Option<Self> {
-        let set = sets().iter().find(|set| set.claim == 80 && set.n >= n)?;
+        let paper = |set: &&LpnSet| set.name.starts_with("paper80");
+        let set = sets().iter().filter(paper).find(|set| set.n >= n)?;
         Some(Self { set, n, batching })
     }
 

@@ -4,8 +4,7 @@
 //! The paper: OT extension and one round of its setup set, by 5 threads of each of two machines;
 //! for other protocols it states about 30 ms. We: from the open connection to the first output,
 //! minus the time of a later round to its first output. So the public arrangement of uniform noise,
-//! made once, counts as setup. The regular setup set of the paper has 122 bits today. The other
-//! differences are in the data file.
+//! made once, counts as setup. The differences are in the data file.
 
 use crate::Result;
 use crate::measurement::Term;

@@ -96,7 +96,7 @@ fn several_steps() {
 #[test]
 fn the_papers_parameters() {
     let more = ["--parameters", "ferret", "--security", "semi-honest"];
-    check(1009, &more, "semi-honest, 122 bits");
+    check(1009, &more, "semi-honest, 85 bits");
 }
 
 #[test]

@@ -126,7 +126,7 @@ fn uniform_noise_and_the_papers_parameters() {
         assert_done(&ended, security);
         let [sender, _] = ended;
         let paper = more.contains(&"paper80");
-        let bits = if paper { "80 bits" } else { "128 bits" };
+        let bits = if paper { "60 bits" } else { "128 bits" };
         assert!(sender.stderr.contains(bits), "{sender:?}");
         if paper {
             check_files(place.path(), "z64", 9001);

@@ -241,6 +241,7 @@ impl Shape {
                 field => field,
             },
             noise: NoiseShape::Regular,
+            local: false,
         }
     }
 }

@@ -11,6 +11,8 @@
 //! | algebraic (AGB) | regular | ePrint 2023/176 |
 //! | AGB 2.0 | regular | ePrint 2025/1476 |
 //! | hybrid | regular | ePrint 2025/1284 |
+//! | double RLPN (dual attack 3.0), over GF(2) | any | ePrint 2023/1852 |
+//! | domain reduction, low-weight dual words, of the local code | any | COLT 2025 (arXiv 2407.19215) |
 //! | Reduce and Prange, and in pools (a heuristic) | any | <https://github.com/ChangminLee-kr/Reduce-and-Prange> |
 //! | interleaved Gauss, interleaved ISD, projected ISD | any, with a binary code over GF(2^128) | after Metzner and Kapturowski, 1990 |
 //!
@@ -31,16 +33,19 @@
 //! inside an attack are bounded for this purpose: a cost above some hundred bits may be stated a
 //! little too high.
 //!
-//! Limits: all formulas assume a *random* code; a local code must not be so sparse that it is
-//! weaker. They state the cost of the known attacks, in operations, without memory access costs;
-//! they are not a proof.
+//! Double RLPN and the two attacks on the local code ([`Instance::local`]) are lower bounds.
+//!
+//! Limits: the formulas of all other attacks assume a *random* code. They state the cost of the
+//! known attacks, in operations, without memory access costs; they are not a proof.
 
 mod algebraic;
 mod arithmetic;
 mod bjmm;
+mod dual_attack;
 mod hybrid;
 mod interleaved;
 mod linear;
+mod local;
 mod prange;
 mod regular;
 mod search;
@@ -149,6 +154,8 @@ pub struct Instance {
     pub field: Field,
     /// Noise positions.
     pub noise: NoiseShape,
+    /// Whether the code is that of [`crate::LocalCode`]. Otherwise it is taken for a random one.
+    pub local: bool,
 }
 
 /// The number that does not make an instance.
@@ -208,12 +215,15 @@ impl Blocks {
 }
 
 /// The attacks, in the order of how fast they rule out most instances.
-const ATTACKS: [(&str, Attack); 16] = [
+const ATTACKS: [(&str, Attack); 19] = [
     ("interleaved Gauss", Attack::InterleavedGauss),
     ("pooled Gauss", Attack::PooledGauss),
     ("statistical decoding", Attack::Statistical),
     ("statistical decoding 2.0", Attack::Statistical2),
     ("SD-ISD", Attack::SdIsd),
+    ("low-weight dual words", Attack::DualWords),
+    ("domain reduction", Attack::DomainReduction),
+    ("double RLPN", Attack::DoubleRlpn),
     ("regular permutation", Attack::Permutation),
     ("Reduce and Prange", Attack::Prange { pooled: false }),
     (
@@ -247,6 +257,9 @@ enum Attack {
     InterleavedGauss,
     InterleavedIsd,
     ProjectedIsd,
+    DoubleRlpn,
+    DomainReduction,
+    DualWords,
 }
 
 impl Instance {
@@ -305,6 +318,16 @@ impl Instance {
         }
     }
 
+    /// The problem that domain reduction leaves.
+    fn reduced(&self, regular: bool) -> Code {
+        let code = Code {
+            n: self.n as f64,
+            k: self.k as f64,
+            t: self.weight() as f64,
+        };
+        local::reduced(code, regular.then_some(self.t as f64))
+    }
+
     fn blocks(&self) -> Blocks {
         let size = self.n / self.t;
         Blocks {
@@ -347,6 +370,11 @@ impl Instance {
             Attack::InterleavedGauss if binary_code => interleaved::gauss(code),
             Attack::InterleavedIsd if binary_code => interleaved::isd(code),
             Attack::ProjectedIsd if binary_code => interleaved::projected(code),
+            Attack::DoubleRlpn if !large => dual_attack::double_rlpn(code),
+            Attack::DomainReduction if self.local => {
+                local::domain_reduction(self.reduced(regular), log2_order)
+            }
+            Attack::DualWords if self.local => local::dual_words(self.reduced(regular), large),
             _ => return None,
         })
     }

@@ -5,8 +5,8 @@ use super::{Field, Instance, NoiseShape, resists};
 /// Largest weight that [`smallest_weight`] tries.
 pub const HEAVIEST: usize = 1 << 24;
 
-/// A small weight `t` at which `n_of_t(t)` samples of a secret of `k` symbols resist all attacks at
-/// `bits` bits.
+/// A small weight `t` at which `n_of_t(t)` samples of the local code, with a secret of `k` symbols,
+/// resist all attacks at `bits` bits.
 ///
 /// Security is *not* monotone in `t`: smaller blocks help the attacks on regular noise, and with
 /// blocks of a fixed size more noise also means more samples. The search finds the first weight on
@@ -32,6 +32,7 @@ pub fn smallest_weight(
             t,
             field,
             noise,
+            local: true,
         };
         instance.fits().is_ok() && t <= n - k && resists(&instance, bits)
     };
@@ -72,6 +73,7 @@ mod tests {
                 t,
                 field: Field::F2,
                 noise,
+                local: true,
             };
             assert!(resists(&at(t), 128.0));
             assert!(!resists(&at(t - 1), 128.0));
@@ -97,6 +99,7 @@ mod tests {
                             t,
                             field,
                             noise,
+                            local: true,
                         };
                         assert!(resists(&instance, 128.0), "{instance:?}");
                     }

@@ -88,6 +88,7 @@ mod tests {
             t: 292,
             field: Field::F2,
             noise: NoiseShape::Regular,
+            local: false,
         };
         let samples = sweep(&instance, &[146, 292, 584]);
         for (sample, t) in samples.iter().zip([146, 292, 584]) {

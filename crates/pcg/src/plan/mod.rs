@@ -161,14 +161,14 @@ impl Plan {
     /// of its Table 1 that is large enough for `total` correlations, on GGM trees, with a base by
     /// Gilboa's multiplication alone.
     ///
-    /// The noise values of `z64` are odd, where the paper draws any values: with those the
-    /// instances fall short of 80 bits.
+    /// The noise values of `z64` are odd, where the paper draws any values: modulo 2 half of those
+    /// would vanish.
     ///
     /// # Errors
     /// If `total` is above 2^24, or the kind does not exist.
     pub fn paper80(field: Field, total: u64) -> Result<Self, PlanError> {
         Kind::Vole(field).exists()?;
-        let paper = |set: &&LpnSet| set.claim == 80;
+        let paper = |set: &&LpnSet| set.name.starts_with("paper80");
         let set = sets()
             .iter()
             .filter(paper)

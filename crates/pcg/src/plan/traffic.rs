@@ -176,6 +176,7 @@ mod tests {
                 t,
                 field,
                 noise: shape,
+                local: true,
             };
             assert!(resists(&instance, 128.0), "{instance:?}");
             for other in [k / 2, k * 3 / 2] {

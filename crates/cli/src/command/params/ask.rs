@@ -166,6 +166,7 @@ impl InstanceArguments {
             t,
             field,
             noise: shape(noise),
+            local: true,
         };
         let bits = f64::from(self.bits);
         let found = match (self.k, self.t) {

@@ -15,8 +15,9 @@ use crate::report::Report;
 /// Prints the bits of each attack, cheapest first, and whether all attacks cost at least --bits.
 /// Without --t, searches the smallest noise weight that resists all attacks; without --k too,
 /// searches the secret length and weight for which a round of n outputs sends the fewest bits,
-/// including those for its base. The code is assumed to be random. The estimate does not cover
-/// other codes or unpublished attacks.
+/// including those for its base. The code has ten entries in each column, as that of this program;
+/// attacks that do not use this assume a random one. The estimate does not cover unpublished
+/// attacks.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
@@ -98,6 +99,7 @@ impl InstanceReport {
             t,
             field,
             noise: shape,
+            ..
         } = self.instance;
         let noise = noise(shape);
         format!("n = {n}, k = {k}, t = {t}, {noise} noise over {field}")
@@ -157,6 +159,7 @@ impl InstanceReport {
             t,
             field,
             noise: shape,
+            ..
         } = self.instance;
         let Estimate { attack, bits } = self.least();
         // If no attack works, there is no cheapest attack.
