@@ -421,6 +421,25 @@ mod tests {
     }
 
     #[test]
+    fn a_commitment_depends_on_all_that_it_opens() {
+        let secrets = Secrets::draw("00".to_owned(), None).unwrap();
+        let mut all = vec![secrets.commitment(7), secrets.commitment(8)];
+        let mut other = secrets.clone();
+        other.digest.push('0');
+        all.push(other.commitment(7));
+        let mut other = secrets.clone();
+        other.opening[31] ^= 1;
+        all.push(other.commitment(7));
+        all.push(Secrets::draw("00".to_owned(), None).unwrap().commitment(7));
+        for (number, one) in all.iter().enumerate() {
+            assert!(!all[..number].contains(one), "{number}");
+        }
+        let read = Secrets::from_json(secrets.to_json().as_bytes()).unwrap();
+        assert_eq!(read.commitment(7), all[0]);
+        assert_eq!(format!("{secrets:?}"), "Secrets { .. }");
+    }
+
+    #[test]
     fn the_name_depends_on_all_that_is_shared_and_on_nothing_else() {
         let settings = Settings::new(Verb::Lookup, Role::Sender, Name::Vole, None, false, None);
         let settings = settings.unwrap();

@@ -878,16 +878,14 @@ fn secrets_without_noise_open_nothing() {
     agreed.0.unwrap();
     agreed.1.unwrap();
     for worker in 0..2 {
-        let new = |side: &Cluster, role| {
-            let manifest = side.earlier.clone().unwrap();
+        let workers = [(&one, Role::Sender), (&other, Role::Receiver)].map(|(side, role)| {
             let place = Place::Store(&side.store);
-            move |channel: &mut Channel| {
-                let worker = Worker::new(&manifest, role, 0, worker, 1, place)?;
-                worker.run(channel, &mut ())
-            }
-        };
-        let work = (new(&one, Role::Sender), new(&other, Role::Receiver));
-        let (sent, received) = run_two_unchecked(work.0, work.1);
+            Worker::new(side.earlier.as_ref().unwrap(), role, 0, worker, 1, place).unwrap()
+        });
+        let (sent, received) = run_two_unchecked(
+            |channel| workers[0].run(channel, &mut ()),
+            |channel| workers[1].run(channel, &mut ()),
+        );
         sent.unwrap();
         received.unwrap();
     }
