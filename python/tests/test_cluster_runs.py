@@ -84,7 +84,7 @@ class Both:
         # An engine writes with the access that its processes give.
         rows = pathlib.Path(side.work, "run", "staged", "rows")
         rows.mkdir(exist_ok=True)
-        pa.parquet.write_table(made, rows / "part-0.parquet")
+        (rows / "part-0.parquet").write_bytes(b"rows")
         side.store.close("staged/rows")
         hashes = made.select(["digest"]).cast(pa.schema([("digest", pa.binary())]))
         facts = {"keys": items.description, "verb": "psi", "settings": side.settings(), "sizes": [60], "payload": None}
@@ -202,6 +202,8 @@ def test_a_group_has_access_but_to_the_secrets_of_the_driver(tmp_path: pathlib.P
 def test_groups_that_do_not_exist(tmp_path: pathlib.Path) -> None:
     with pytest.raises(volery.UsageError, match="no group nobody-has-this"):
         Store(tmp_path / "work", "nobody-has-this").put("a/b", b"")
+    with pytest.raises(volery.UsageError, match="work_group: s3:// has access rules"):
+        Store("s3://bucket/work", own_group())
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs several users")
@@ -209,13 +211,13 @@ def test_users_of_one_group(tmp_path: pathlib.Path, anyone: None) -> None:
     code = """
 import os, pickle, sys
 group, user = int(sys.argv[2]), int(sys.argv[3])
+sys.path[:0] = sys.argv[4].split(":")
+from volery._cluster import Store
+store = pickle.loads(bytes.fromhex(sys.argv[1]))
 os.setgroups([group])
 os.setgid(user)
 os.setuid(user)
 os.umask(0o077)
-sys.path[:0] = sys.argv[4].split(":")
-from volery._cluster import Store
-store = pickle.loads(bytes.fromhex(sys.argv[1]))
 print(store.get("manifest.json"), flush=True)
 store.put_new("found/0-00000.a1", b"rows")
 try:
@@ -274,6 +276,7 @@ def test_a_task_gets_its_own_certificate_and_no_secret(tmp_path: pathlib.Path, m
 
 def test_noise_is_drawn_before_the_sides_meet(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
+    peer = volery.keygen(out=tmp_path / "peer")
     file = tmp_path / "work" / "run" / "driver" / "secrets.json"
 
     def agree(line: list[str], facts: str, secret: str, *_: object) -> str:
@@ -286,7 +289,7 @@ def test_noise_is_drawn_before_the_sides_meet(tmp_path: pathlib.Path, monkeypatc
 
     def side(**options: Any) -> Side:
         more = {"result": "count", "epsilon": "0.5", "minimum": 5, **options}
-        own = {"peer": "p", "identity": "i", "gateway": "g:1", "work": tmp_path / "work", "workers": 2}
+        own = {"peer": peer, "identity": tmp_path / "peer", "gateway": "g:1", "work": tmp_path / "work", "workers": 2}
         one = Side(run="run", role="sender", **{**own, **more})
         one.facts = {"keys": "text", "verb": "psi", "sizes": [5], "rows": 7, "payload": None, "digest": "00"}
         return one

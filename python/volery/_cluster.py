@@ -91,6 +91,11 @@ class Store:
         if scheme == "file":
             text = unquote(urlsplit(text).path)
         self._local = scheme in ("", "file")
+        if group is not None and not self._local:
+            raise UsageError(
+                f"work_group: {scheme}:// has access rules of its own",
+                "remove it, and give the folder the access that its storage has",
+            )
         #: As engines take it.
         self.url = pathlib.Path(text).absolute().as_uri() if self._local else text.rstrip("/")
         self._base = os.path.abspath(text) if self._local else ""

@@ -427,7 +427,7 @@ def _summed(items: pyarrow.Table, bound: int, counted: _Counted) -> pyarrow.Tabl
     return pyarrow.table(columns)
 
 
-def _work(job: Job, worker: int, workers: int, shards: int) -> None:
+def _work(job: Job, worker: int, ticket: Secret, workers: int, shards: int) -> None:
     """The parent of one worker."""
     import pyarrow
 
@@ -435,7 +435,7 @@ def _work(job: Job, worker: int, workers: int, shards: int) -> None:
     tables = [_read(job.store, name) for name in names if job.store.get(name) is not None]
     items = [pyarrow.concat_tables(tables).sort_by("shard")] if tables else []
     last = pyarrow.table({"shard": pyarrow.array([shards], pyarrow.int32())})
-    job.run(worker, (batch for table in [*items, last] for batch in table.to_batches()))
+    job.run(worker, ticket, (batch for table in [*items, last] for batch in table.to_batches()))
 
 
 def _found(store: Store, names: list[str], payload: str | None) -> pyarrow.Table:

@@ -1,8 +1,8 @@
 //! What a cluster computes of its own rows before and after the workers: items, digests, shards,
 //! and what was found.
 //!
-//! **Digest of a table.** A cluster has no order of rows, and one table may be in any partitions, so
-//! the rows are hashed in the order of their own hashes:
+//! **Digest of a table.** A cluster has no order of rows, and one table may be in any partitions,
+//! so the rows are hashed in the order of their own hashes:
 //!
 //! ```text
 //! each row: h = BLAKE3(items, payload, value and group of the row)
@@ -11,12 +11,12 @@
 //! the table:       RandomOracle(d_0, rows of slice 0, .., d_255, rows of slice 255)
 //! ```
 //!
-//! A slice is sorted where the engine brings its rows together: 32 bytes of each row move. Every step
-//! is a collision-resistant function of 256 bits of a list that the sorted rows determine, so two
-//! multisets of rows with one digest give a collision of BLAKE3. A sum or XOR of the rows' hashes
-//! would need no sorting and would bind nobody: linear algebra and generalised birthday searches
-//! find collisions of those. A sum of points of an elliptic curve would bind, and each row would
-//! cost far more than in the protocol.
+//! A slice is sorted where the engine brings its rows together: 32 bytes of each row move. Every
+//! step is a collision-resistant function of 256 bits of a list that the sorted rows determine, so
+//! two multisets of rows with one digest give a collision of BLAKE3. A sum or XOR of the rows'
+//! hashes would need no sorting and would bind nobody: linear algebra and generalised birthday
+//! searches find collisions of those. A sum of points of an elliptic curve would bind, and each row
+//! would cost far more than in the protocol.
 
 use std::sync::Arc;
 
@@ -120,8 +120,8 @@ impl Items {
 
     /// For each row: `item_0`, `item_1`, .., 16 bytes by each rule or null; `payload`, if columns
     /// were named; for totals `value` in units of the last decimal place, and `group`, the number
-    /// of one or -1, as far as this side has them, null without an item; and `digest`, a hash of all
-    /// of them, for [`Slices`].
+    /// of one or -1, as far as this side has them, null without an item; and `digest`, a hash of
+    /// all of them, for [`Slices`].
     ///
     /// # Errors
     /// If a row violates the rules for empty and malformed keys, its payload is too long, or its
@@ -277,8 +277,8 @@ pub struct Slices {
 }
 
 impl Slices {
-    /// Adds the hashes of rows: a column `digest` that [`Items::batch`] made. False, and the object is
-    /// of no use any more, if it is none, or not in ascending order.
+    /// Adds the hashes of rows: a column `digest` that [`Items::batch`] made. False, and the object
+    /// is of no use any more, if it is none, or not in ascending order.
     #[must_use]
     pub fn add(&mut self, hashes: &dyn Array) -> bool {
         let mut ascends = hashes.null_count() == 0;

@@ -18,8 +18,8 @@
 //! | `complete` | nothing: the peer has all its results, too | once |
 //!
 //! **Workers on other machines.** Each gets a folder `worker-W` and sees no other folder but
-//! `matched`, which is within it: a copy of `run.json`, its own `part-R-B` and its ticket. It writes
-//! `begun-`, `found-` and `complete-` there. They are moved back when a driver begins.
+//! `matched`, which is within it: a copy of `run.json`, its own `part-R-B` and its ticket. It
+//! writes `begun-`, `found-` and `complete-` there. They are moved back when a driver begins.
 //!
 //! Correlated randomness, one-time pads and keys of protocols are never written.
 

@@ -165,8 +165,8 @@ pub(crate) fn shards<'py>(
     Ok(PyArray1::from_vec(py, found.ok_or_else(none)?))
 }
 
-/// The secrets of a driver, to be kept before it agrees with the peer's: those of an earlier start if
-/// they fit, or new ones.
+/// The secrets of a driver, to be kept before it agrees with the peer's: those of an earlier start
+/// if they fit, or new ones.
 #[pyfunction]
 pub(crate) fn secrets(
     py: Python<'_>,
@@ -179,8 +179,8 @@ pub(crate) fn secrets(
     Ok(secrets.to_string())
 }
 
-/// Agrees with the peer's driver: the manifest. `secret` is what `secrets` returned. `watch.keep(manifest)` puts it into storage before
-/// the peer goes on.
+/// Agrees with the peer's driver: the manifest. `secret` is what `secrets` returned.
+/// `watch.keep(manifest)` puts it into storage before the peer goes on.
 #[pyfunction]
 pub(crate) fn agree(
     py: Python<'_>,

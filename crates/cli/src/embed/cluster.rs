@@ -156,8 +156,8 @@ struct FactsText {
 }
 
 /// The secrets of a side's driver for a run, a text to be kept before [`agree`] is called: those of
-/// an earlier start, if they are of this table and these settings, or new ones. Words and `facts` are
-/// those of [`agree`].
+/// an earlier start, if they are of this table and these settings, or new ones. Words and `facts`
+/// are those of [`agree`].
 ///
 /// # Errors
 /// If the words, the facts or the earlier secrets are wrong.
@@ -215,9 +215,9 @@ impl DriverWords {
 /// `--security`, `--wait`, `--timeout`, and `--result` with the options that belong to it. `facts`
 /// is a JSON object with `keys`, the description of [`Items`]; `sizes`, the number of distinct
 /// items by each rule; `payload`, at the sender of a lookup its line and the bytes of the longest,
-/// or null; and `digest` and `rows` of the table. `secret` is what [`secrets`] returned. `earlier` is
-/// the manifest of an earlier start, if there is one, and whether a shard was begun. `keep` puts the
-/// manifest into this side's storage, before the other side goes on.
+/// or null; and `digest` and `rows` of the table. `secret` is what [`secrets`] returned. `earlier`
+/// is the manifest of an earlier start, if there is one, and whether a shard was begun. `keep` puts
+/// the manifest into this side's storage, before the other side goes on.
 ///
 /// # Errors
 /// Any error that ends the agreement.
@@ -319,9 +319,10 @@ pub struct Opening {
 }
 
 /// Opens the totals of a run with the peer's driver, when all workers have finished, and returns
-/// the report of the opening, a JSON object. `secret` is what [`agree`] had. The words are `--role`, `--gateway`, `--identity`,
-/// `--peer`, `--wait` and `--timeout`. `keep` puts the totals, a text, into this side's storage,
-/// before the other side goes on; then an empty text says that the other side has them, too.
+/// the report of the opening, a JSON object. `secret` is what [`agree`] had. The words are
+/// `--role`, `--gateway`, `--identity`, `--peer`, `--wait` and `--timeout`. `keep` puts the totals,
+/// a text, into this side's storage, before the other side goes on; then an empty text says that
+/// the other side has them, too.
 ///
 /// # Errors
 /// Any error that ends the opening.

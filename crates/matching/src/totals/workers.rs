@@ -373,12 +373,13 @@ fn missing(path: &Path) -> Error {
 }
 
 /// Opens the totals with the other side's driver, when all workers have finished. The secrets are
-/// those with which this side agreed. `found` has a place for messages, and what the workers kept of each shard, in the order of the shards. `keep`
-/// is called for the totals, and then for the word that the other side has them.
+/// those with which this side agreed. `found` has a place for messages, and what the workers kept
+/// of each shard, in the order of the shards. `keep` is called for the totals, and then for the
+/// word that the other side has them.
 ///
 /// # Errors
-/// If there is no noise, a shard is missing or cut short, the channel or `keep` fails, or the shares
-/// of the two sides are of different executions.
+/// If there is no noise, a shard is missing or cut short, the channel or `keep` fails, or the
+/// shares of the two sides are of different executions.
 pub fn open_shards(
     settings: &Settings,
     (manifest, secrets): (&Manifest, &Secrets),

@@ -192,7 +192,8 @@ fn slices_that_are_not_whole_are_refused() {
     assert!(!Slices::default().add(&StringArray::from(vec!["a"])));
 }
 
-/// The combination that the digest was before: the XOR of half of each hash, and the sum of 31 bits.
+/// The combination that the digest was before: the XOR of half of each hash, and the sum of 31
+/// bits.
 fn linear(hashes: &[Hash]) -> (usize, u128, u64) {
     let half = |hash: &Hash| u128::from_le_bytes(*hash.first_chunk().unwrap());
     let low = |hash: &Hash| (half(hash) >> 64) as u64 & 0x7fff_ffff;
@@ -283,7 +284,8 @@ fn tables_that_a_linear_combination_confuses_have_two_digests() {
     assert_ne!(of(&one), of(&other));
 }
 
-/// A side's secrets, and so its commitment, depend on the settings and on the columns of its payload.
+/// A side's secrets, and so its commitment, depend on the settings and on the columns of its
+/// payload.
 #[test]
 fn settings_are_bound_as_well() {
     let facts = Facts {
@@ -332,8 +334,8 @@ fn settings_are_bound_as_well() {
     );
 }
 
-/// One process hashes its rows in their order: an item of one rule does not pass for one of another,
-/// wherever a batch of rows ends.
+/// One process hashes its rows in their order: an item of one rule does not pass for one of
+/// another, wherever a batch of rows ends.
 #[test]
 fn items_of_a_row_stay_together() {
     let fields = ["a", "b"].map(|name| Field::new(name, DataType::Utf8, true));

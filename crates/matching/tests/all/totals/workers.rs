@@ -772,7 +772,8 @@ fn kept_noise(folder: &Path) -> serde_json::Value {
 }
 
 /// A side has drawn its noise before there is a connection, and nothing that a peer does makes it
-/// draw again: not one that never answers, not one that goes away anywhere, not one that comes back.
+/// draw again: not one that never answers, not one that goes away anywhere, not one that comes
+/// back.
 #[test]
 fn noise_is_drawn_before_the_sides_meet_and_never_again() {
     let run = Run {
