@@ -389,8 +389,8 @@ def test_what_an_opening_keeps(tmp_path: pathlib.Path, monkeypatch: pytest.Monke
     calls = []
 
     def opening(*given: Any) -> str:
-        assert given[2] == "the secrets"
-        calls.append(given[4])
+        assert given[1][1] == "the secrets"
+        calls.append(given[3])
         given[-1].keep("[1]")
         if len(calls) > 1:
             given[-1].keep("")

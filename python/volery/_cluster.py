@@ -1003,7 +1003,7 @@ class Side:
             no_group = self.facts.get("no_group")
             line, terms = words(options), json.dumps(manifest)
             secret = self._secrets(line, "", True)
-            text = _volery.open_totals(line, terms, secret, shares, opened, no_group, keeper)
+            text = _volery.open_totals(line, (terms, secret), shares, opened, no_group, keeper)
         opening = Report.from_json(text)
         report = self.report(began, manifest)
         sent = report.bytes_sent, report.bytes_received, report.messages

@@ -129,8 +129,7 @@ def agree(
 ) -> str: ...
 def open_totals(
     words: Sequence[str],
-    manifest: str,
-    secret: str,
+    agreed: tuple[str, str],
     found: Sequence[bytes],
     opened: tuple[str, bool] | None,
     no_group: int | None,

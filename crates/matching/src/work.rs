@@ -108,33 +108,33 @@ impl Work {
         if matches {
             make(&self.file(MATCHED))?;
         }
-        for (folder, worker) in folders.iter().zip(0_u32..) {
+        let of_folder = |folder: &Path| Self {
+            path: folder.to_owned(),
+            _removed: None,
+            _locked: None,
+        };
+        for folder in &folders {
             make(folder)?;
             if matches {
                 // The place of the folder of all workers, for engines that put one into another.
                 make(&folder.join(MATCHED))?;
             }
-            let own = |name: &str| {
-                let mut words = name.split('-');
-                let kind = words.next().unwrap_or_default();
-                let number = words.nth(1).and_then(|number| number.parse::<u32>().ok());
-                is_ours(name)
-                    && !name.starts_with("found-rows-")
-                    && match kind {
-                        "part" | "begun" | "found" => {
-                            number.is_some_and(|bucket| bucket % workers == worker)
-                        }
-                        "complete" => number == Some(worker),
-                        _ => false,
-                    }
+            of_folder(folder).put("run.json", manifest.to_json().as_bytes())?;
+        }
+        Self::move_files(&self.path, |name| {
+            let mut words = name.split('-');
+            let kind = words.next().unwrap_or_default();
+            let number = words.nth(1).and_then(|number| number.parse::<u32>().ok())?;
+            let worker = match kind {
+                "part" | "begun" => number % workers,
+                "found" if !name.starts_with("found-rows-") => number % workers,
+                "complete" => number,
+                _ => return None,
             };
-            self.move_files(&self.path, folder, own)?;
-            let copy = Self {
-                path: folder.clone(),
-                _removed: None,
-                _locked: None,
-            };
-            copy.put("run.json", manifest.to_json().as_bytes())?;
+            folders.get(worker as usize).filter(|_| is_ours(name))
+        })?;
+        for folder in &folders {
+            system::sync_folder(folder).map_err(Error::work(folder))?;
         }
         Ok(folders)
     }
@@ -149,18 +149,21 @@ impl Work {
             if !matches!(number, Some(Ok(_))) {
                 continue;
             }
-            let manifest = folder.join("run.json");
-            if let Ok(file) = File::open(&manifest)
-                && let Err(TryLockError::WouldBlock) = file.try_lock()
-            {
+            // A folder without a manifest is somebody's.
+            let Ok(manifest) = File::open(folder.join("run.json")) else {
+                continue;
+            };
+            if let Err(TryLockError::WouldBlock) = manifest.try_lock() {
                 return Err(Error::OtherRun {
                     path: folder,
                     what: "workers that were started earlier are still running in it",
                 });
             }
-            self.move_files(&folder, &self.path, |name| {
-                is_ours(name) && name != "run.json" && !name.starts_with("ticket-")
+            Self::move_files(&folder, |name| {
+                let is_result = name != "run.json" && !name.starts_with("ticket-");
+                (is_result && is_ours(name)).then_some(&self.path)
             })?;
+            system::sync_folder(&self.path).map_err(Error::work(&self.path))?;
             let of_folder = Self {
                 path: folder.clone(),
                 _removed: None,
@@ -172,15 +175,15 @@ impl Work {
         Ok(())
     }
 
-    fn move_files(&self, from: &Path, to: &Path, some: impl Fn(&str) -> bool) -> Result<()> {
+    /// Moves files to the folders that `to` names.
+    fn move_files<'p>(from: &Path, to: impl Fn(&str) -> Option<&'p PathBuf>) -> Result<()> {
         let move_all = || -> io::Result<()> {
             for entry in fs::read_dir(from)? {
                 let name = entry?.file_name();
-                if some(&name.to_string_lossy()) {
+                if let Some(to) = to(&name.to_string_lossy()) {
                     fs::rename(from.join(&name), to.join(&name))?;
                 }
             }
-            system::sync_folder(to)?;
             system::sync_folder(from)
         };
         move_all().map_err(Error::work(from))

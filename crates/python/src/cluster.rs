@@ -90,6 +90,9 @@ pub(crate) fn items(
     Ok(Items(Mutex::new(items)))
 }
 
+/// Number, hash and rows of a slice.
+type SliceParts = (u8, Cow<'static, [u8]>, u64);
+
 /// Whole slices of a table's digest, from the column `digest` of its rows in ascending order.
 #[pyclass(frozen, module = "volery._volery")]
 pub(crate) struct Slices(Mutex<Option<embed::cluster::Slices>>);
@@ -123,7 +126,7 @@ impl Slices {
     }
 
     /// Number, hash and rows of each slice; the object is of no use any more.
-    fn finish(&self) -> PyResult<Vec<(u8, Cow<'static, [u8]>, u64)>> {
+    fn finish(&self) -> PyResult<Vec<SliceParts>> {
         let mut slices = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let all = slices.take();
         let all =
@@ -202,15 +205,15 @@ pub(crate) fn agree(
     job.finish(py, watch)
 }
 
-/// Opens the totals of a run with the peer's driver: the report. `found` is what the workers kept
-/// of each shard. `watch.keep(text)` gets the totals, then an empty text when the other side has
-/// them, too; `opened` is the former of an earlier start, and whether it got the latter.
+/// Opens the totals of a run with the peer's driver: the report. `agreed` is the manifest, and the
+/// secrets with which this side agreed on it; `found` is what the workers kept of each shard.
+/// `watch.keep(text)` gets the totals, then an empty text when the other side has them, too;
+/// `opened` is the former of an earlier start, and whether it got the latter.
 #[pyfunction]
 pub(crate) fn open_totals(
     py: Python<'_>,
     words: Vec<OsString>,
-    manifest: String,
-    secret: String,
+    agreed: (String, String),
     found: Vec<Vec<u8>>,
     opened: Option<(String, bool)>,
     no_group: Option<u64>,
@@ -223,7 +226,8 @@ pub(crate) fn open_totals(
     };
     let job = Job::begin(Cancel::default(), move |run, parts| {
         let keep = &mut |totals: &str| parts.keep(totals);
-        let report = embed::cluster::open(&words, (&manifest, &secret), opening, keep, run)?;
+        let agreed = (&agreed.0[..], &agreed.1[..]);
+        let report = embed::cluster::open(&words, agreed, opening, keep, run)?;
         Ok(Box::new(|py| {
             Ok(report.into_pyobject(py)?.into_any().unbind())
         }))

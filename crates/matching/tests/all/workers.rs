@@ -508,7 +508,13 @@ fn a_driver_takes_nothing_back_from_a_worker_that_runs() {
     let refused = LOOKUP.read(Role::Sender, &sides.tables[0], &local);
     assert!(matches!(refused.map(drop), Err(Error::OtherRun { .. })));
     drop(worker);
+    // A folder that was there before stays.
+    let other = sides.folder(0).join("worker-7");
+    std::fs::create_dir(&other).unwrap();
+    std::fs::write(other.join("part-0-1"), "somebody's").unwrap();
     drop(sides.read(0));
+    assert_eq!(names(&other), ["part-0-1"]);
+    assert!(!handed[1].exists());
 }
 
 #[test]
