@@ -88,14 +88,11 @@ def test_places(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_worker_is_served(tmp_path: pathlib.Path) -> None:
     store = Store(tmp_path)
     code = """
-assert ask({"get": "a/b"}) == {"bytes": None}
-assert ask({"put": "a/b", "bytes": 70000}, bytes(70000)) == {"done": True}
-assert ask({"put": "a/b", "bytes": 1}, b"1") == {"exists": True}
-assert ask({"get": "a/b"})["data"] == bytes(70000)
-assert ask({"put": "a/c", "bytes": 0}) == {"done": True}
-assert ask({"get": "a/c"}) == {"bytes": 0, "data": b""}
+assert ask({"put": "found/b", "bytes": 70000}, bytes(70000)) == {"done": True}
+assert ask({"put": "found/b", "bytes": 1}, b"1") == {"exists": True}
+assert ask({"put": "found/c", "bytes": 0}) == {"done": True}
 print(json.dumps({"progress": {"shard": 3, "done": 1, "of": 2}}), flush=True)
-assert ask({"list": "a/"}) == {"names": ["a/b", "a/c"]}
+assert ask({"list": "found/"}) == {"names": ["found/b", "found/c"]}
 assert len(ask({"shard": 5})["data"]) == 5_000_000
 assert os.read(int(sys.argv[1]), 100) == b"secret"
 print("a line", file=sys.stderr)
@@ -104,7 +101,15 @@ print(json.dumps({"worked": {"shards": 3}}))
     with _cluster._piped(b"secret") as ticket:
         worked = serve(child(code, str(ticket)), store, lambda shard: bytes(1_000_000 * shard), keep=(ticket,))
     assert worked == {"shards": 3}
-    assert store.list("a/") == ["a/b", "a/c"]
+    assert store.list("found/") == ["found/b", "found/c"]
+    assert store.get("found/b") == bytes(70000)
+
+
+@pytest.mark.parametrize("request_", [{"put": "manifest.json", "bytes": 0}, {"put": "driver/x", "bytes": 0}, {"list": "driver/"}])
+def test_a_worker_has_its_journal_only(tmp_path: pathlib.Path, request_: dict[str, Any]) -> None:
+    with pytest.raises(volery.Error, match="none of its objects"):
+        serve(child(f"ask({request_!r})"), Store(tmp_path), none)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -127,10 +132,10 @@ def test_a_killed_worker(tmp_path: pathlib.Path) -> None:
     with pytest.raises(Killed, match="signal 9"):
         serve(child("os.kill(os.getpid(), 9)"), Store(tmp_path), none)
     # An object that was not sent whole is not there.
-    code = "sys.stdout.write(json.dumps({'put': 'a/b', 'bytes': 10}) + '\\n12345')\nsys.exit(4)"
+    code = "sys.stdout.write(json.dumps({'put': 'found/b', 'bytes': 10}) + '\\n12345')\nsys.exit(4)"
     with pytest.raises(volery.NetworkError):
         serve(child(code), Store(tmp_path), none)
-    assert Store(tmp_path).list("a/") == []
+    assert Store(tmp_path).list("found/") == []
     # One that does not wait for its answer.
     code = "sys.stdout.write(json.dumps({'shard': 1}) + '\\n')\nsys.stdout.flush()\nsys.exit(3)"
     with pytest.raises(volery.PeerError):
@@ -225,7 +230,7 @@ def test_rows_that_are_cut_off(rows: int) -> None:
 
 def job(store: Store) -> Job:
     store.put("manifest.json", b"{}")
-    return Job(store, "sender", "host:1", 0, 7, (Secret("pem 0"), Secret("pem 1")), (), 1)
+    return Job(store, "sender", "host:1", 0, 7, (), 1)
 
 
 def run(job: Job, monkeypatch: pytest.MonkeyPatch, *ends: Any) -> list[list[str]]:
@@ -245,7 +250,7 @@ def run(job: Job, monkeypatch: pytest.MonkeyPatch, *ends: Any) -> list[list[str]
 
     monkeypatch.setattr(_cluster, "serve", one)
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
-    job.run(1, iter(()))
+    job.run(1, Secret("pem 1"), iter(()))
     return started
 
 
@@ -285,7 +290,7 @@ def test_a_worker_gives_up(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPat
     assert failed(store) == {"worker": 1, "status": 3, "message": "a check failed", "hint": "ask them"}
     # Storage that this machine does not see.
     store = Store(tmp_path / "elsewhere")
-    Job(store, "sender", "host:1", 0, 7, (), (), 1).run(1, iter(()))
+    Job(store, "sender", "host:1", 0, 7, (), 1).run(1, Secret("pem 1"), iter(()))
     assert "does not see" in failed(store)["message"]
     # The engine runs the task again.
     store = Store(tmp_path / "passed")
@@ -308,8 +313,8 @@ def test_a_worker_gives_way_to_a_newer_start(tmp_path: pathlib.Path, monkeypatch
     assert "another driver" in failed(store)["message"]
 
 
-def test_secrets_are_not_shown(tmp_path: pathlib.Path) -> None:
-    assert "pem" not in repr(job(Store(tmp_path)))
+def test_secrets_are_not_shown() -> None:
+    assert "pem" not in repr((Secret("pem 0"),))
     assert pickle.loads(pickle.dumps(Secret("pem 0"))).show() == "pem 0"
 
 
@@ -360,7 +365,7 @@ def test_what_follows_from_a_result(tmp_path: pathlib.Path) -> None:
     assert "sender of psi, mean, semi-honest" in str(plan)
     assert plan.hash == receiver.planned({**FACTS, "more": ["group"]}, None).hash
     assert plan.hash != side(tmp_path, result="mean=v", **{**shared, "bound": 201}).planned(facts, None).hash
-    assert sender.job(0, 1, (), 1).more == ("value",)
+    assert sender.job(0, 1, 1).more == ("value",)
     with pytest.raises(volery.UsageError, match="does not fit into 64 bits"):
         side(tmp_path, result="sum=v", bound=2**62).planned(facts, None)
 
@@ -378,27 +383,13 @@ def test_the_shares_of_the_highest_attempt(tmp_path: pathlib.Path) -> None:
         one._shares(3)
 
 
-def test_workers_get_no_seed_of_noise(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    own = {"digest": "d", "rows": 3, "dedup": False, "opening": [1] * 32, "noise": [2] * 16}
-    task = job(Store(tmp_path))
-    task.store.put("manifest.json", json.dumps({"own": own, "key": [3]}).encode())
-    seen = []
-
-    def one(command: list[str], *_: object, **__: object) -> dict[str, Any]:
-        (file,) = [word.removeprefix("--manifest=") for word in command if word.startswith("--manifest=")]
-        seen.append(json.loads(pathlib.Path(file).read_bytes()))
-        return {"shards": 2}
-
-    monkeypatch.setattr(_cluster, "serve", one)
-    task.run(1, iter(()))
-    assert seen == [{"own": {"digest": "d", "rows": 3, "dedup": False}, "key": [3]}]
-
-
 def test_what_an_opening_keeps(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = side(tmp_path, result="count")
+    one.store.private("driver").put("secrets.json", b"the secrets")
     calls = []
 
     def opening(*given: Any) -> str:
+        assert given[1][1] == "the secrets"
         calls.append(given[3])
         given[-1].keep("[1]")
         if len(calls) > 1:

@@ -1,11 +1,16 @@
 """What all cluster engines share: storage, the parent of a worker, the steps of a driver.
 
-A side has a folder of its own for each run, ``work/RUN``, on storage that all its machines see:
+A side has a folder of its own for each run, ``work/RUN``, on storage that all its machines see. On
+mounted storage its owner alone has access to it: files have the mode 0600, folders 0700. With
+``work_group`` the group has access, too, but for ``driver/``: 0640, and 02770, for each member makes
+files there.
 
 ====================  =============================================================================
 ``facts.json``        what this side told the peer about its table, and the settings of the plan
 ``staged/``           tables of the engine: rows with their items, distinct items of each rule
-``manifest.json``     what both sides agreed on
+``driver/``           secrets of the driver, drawn before the sides meet: this side's noise, the
+                      opening of the commitment to its table, and its digest
+``manifest.json``     what both sides agreed on, which workers get
 ``starts/N``          each start of the driver
 ``attempts/W.A``      each start of a worker
 ``begun/ found/ done/ complete/``  the journal of the workers, which the program writes; for
@@ -31,12 +36,13 @@ import os
 import pathlib
 import re
 import secrets
+import stat
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar
@@ -79,16 +85,23 @@ class Store:
     credentials are those that Arrow finds in the environment of the process.
     """
 
-    def __init__(self, url: Path) -> None:
+    def __init__(self, url: Path, group: str | int | None = None) -> None:
         text = os.fspath(url)
         scheme = urlsplit(text).scheme
         if scheme == "file":
             text = unquote(urlsplit(text).path)
         self._local = scheme in ("", "file")
+        if group is not None and not self._local:
+            raise UsageError(
+                f"work_group: {scheme}:// has access rules of its own",
+                "remove it, and give the folder the access that its storage has",
+            )
         #: As engines take it.
         self.url = pathlib.Path(text).absolute().as_uri() if self._local else text.rstrip("/")
         self._base = os.path.abspath(text) if self._local else ""
         self._files: Any = None
+        #: The group that has access to files and folders on mounted storage, beside their owner.
+        self._group = group
 
     def __getstate__(self) -> dict[str, Any]:
         # A connection is for one process.
@@ -96,7 +109,65 @@ class Store:
 
     def below(self, name: str) -> Store:
         """The folder ``name`` of this one."""
-        return Store(os.path.join(self._base, name) if self._local else f"{self.url}/{name}")
+        url = os.path.join(self._base, name) if self._local else f"{self.url}/{name}"
+        return Store(url, self._group)
+
+    def private(self, name: str) -> Store:
+        """The folder ``name`` of this one, to which no group has access."""
+        folder = self.below(name)
+        folder._group = None
+        return folder
+
+    def close(self, name: str) -> None:
+        """Make the folder ``name``, and give nobody else access to it and to what is in it.
+
+        Engines write tables with the access that new files of their processes have.
+        """
+        if not self._local:
+            return
+        folder = os.path.join(self._base, name)
+        self._make(folder)
+        self._set(self._base, 0o700)
+        for place, folders, files in os.walk(folder):
+            self._set(place, 0o700)
+            for file in files:
+                self._set(os.path.join(place, file), 0o600)
+
+    def _make(self, folder: str) -> None:
+        """Make a folder of mounted storage, and those above it."""
+        above = os.path.dirname(folder)
+        if not os.path.isdir(above):
+            self._make(above)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(folder, 0o700)
+            self._set(folder, 0o700)
+
+    def _set(self, place: str | int, mode: int) -> None:
+        """Set group and access of a file or folder of this user; without a group it is ``mode``."""
+        found = os.stat(place, follow_symlinks=False) if isinstance(place, str) else os.stat(place)
+        if stat.S_ISLNK(found.st_mode) or found.st_uid != os.geteuid():
+            return
+        if self._group is not None:
+            # Each member makes files in a folder; they get its group.
+            mode = 0o2770 if mode == 0o700 else 0o640
+            try:
+                os.chown(place, -1, self._gid())
+            except PermissionError:
+                raise UsageError(
+                    f"work_group: this user is not in the group {self._group}",
+                    "name a group that all users of drivers and workers are in",
+                ) from None
+        os.chmod(place, mode)
+
+    def _gid(self) -> int:
+        if isinstance(self._group, int):
+            return self._group
+        import grp
+
+        try:
+            return grp.getgrnam(str(self._group)).gr_gid
+        except KeyError:
+            raise UsageError(f"work_group: this machine has no group {self._group}") from None
 
     def get(self, name: str) -> bytes | None:
         """The object, or None if there is none."""
@@ -128,9 +199,11 @@ class Store:
         folder, _, last = path.rpartition("/")
         beside = f"{folder}/.{last}.{secrets.token_hex(4)}"
         if self._local:
-            os.makedirs(folder, exist_ok=True)
+            self._make(folder)
             try:
-                with open(beside, "xb") as local:
+                new = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+                with open(os.open(beside, new, 0o600), "wb") as local:
+                    self._set(local.fileno(), 0o600)
                     local.write(data)
                     local.flush()
                     os.fsync(local.fileno())
@@ -279,8 +352,6 @@ class Job:
     rule: int
     #: The number of the driver's start.
     start: int
-    #: The run certificates of all workers.
-    tickets: tuple[Secret, ...]
     #: What stands beside an item: as for :class:`Shards`.
     more: tuple[str, ...]
     #: Of each worker.
@@ -288,8 +359,8 @@ class Job:
     wait: Time | None = None
     timeout: Time | None = None
 
-    def run(self, worker: int, batches: Iterator[pyarrow.RecordBatch]) -> None:
-        """Run the worker until its shards are done.
+    def run(self, worker: int, ticket: Secret, batches: Iterator[pyarrow.RecordBatch]) -> None:
+        """Run the worker, whose run certificate is ``ticket``, until its shards are done.
 
         An error that the engine must not repeat is put to ``failed/``, where the driver finds it.
 
@@ -297,13 +368,13 @@ class Job:
             Again: the engine should run the task again.
         """
         try:
-            self._attempts(worker, Shards(batches, self.more))
+            self._attempts(worker, ticket, Shards(batches, self.more))
         except Error as error:
             told = {"status": error.status, "message": error.message, "hint": error.hint}
             name = f"failed/{self.start:05}-{worker:05}.json"
             self.store.put(name, json.dumps({"worker": worker, **told}).encode())
 
-    def _attempts(self, worker: int, shards: Shards) -> None:
+    def _attempts(self, worker: int, ticket: Secret, shards: Shards) -> None:
         without = 0
         while True:
             begun = self._begun()
@@ -311,7 +382,7 @@ class Job:
             told = json.dumps({"start": self.start, "rule": self.rule}).encode()
             attempt = _number(self.store, f"attempts/{worker:05}.", told)
             try:
-                return self._attempt(worker, attempt, shards)
+                return self._attempt(worker, attempt, ticket, shards)
             except (NetworkError, Killed) as error:
                 self._check_newest(worker, attempt)
                 without = 0 if self._begun() > begun else without + 1
@@ -339,7 +410,7 @@ class Job:
         """How many shards were begun at least once: a new one means that another is done."""
         return len([name for name in self.store.list(f"begun/{self.rule}-") if name.endswith(".1")])
 
-    def _attempt(self, worker: int, attempt: int, shards: Shards) -> None:
+    def _attempt(self, worker: int, attempt: int, ticket: Secret, shards: Shards) -> None:
         manifest = self.store.get("manifest.json")
         if manifest is None:
             raise UsageError(
@@ -359,25 +430,15 @@ class Job:
         }
         with tempfile.TemporaryDirectory(prefix="volery-") as folder:
             file = pathlib.Path(folder, "manifest.json")
-            file.write_bytes(_for_workers(manifest))
-            with _piped(self.tickets[worker].show().encode()) as ticket:
-                files = {"manifest": file, "ticket": f"/dev/fd/{ticket}"}
+            with open(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as out:
+                out.write(manifest)
+            with _piped(ticket.show().encode()) as pipe:
+                files = {"manifest": file, "ticket": f"/dev/fd/{pipe}"}
                 command = [sys.executable, "-m", "volery", "worker", *words({**files, **options})]
-                worked = serve(command, self.store, shards, keep=(ticket,))
+                worked = serve(command, self.store, shards, keep=(pipe,))
         if worked is not None:
             name = f"worked/{self.rule}-{worker:05}.a{attempt}.json"
             self.store.put(name, json.dumps(worked).encode())
-
-
-def _for_workers(manifest: bytes) -> bytes:
-    """The manifest without what the driver alone needs.
-
-    That is the seed of this side's noise, and what opens the commitment to its table.
-    """
-    bare = json.loads(manifest)
-    for name in ("noise", "opening"):
-        bare.get("own", {}).pop(name, None)
-    return json.dumps(bare).encode()
 
 
 class Killed(Error):
@@ -458,16 +519,13 @@ def _answer(
 
     for line in requests:
         request = json.loads(line)
-        if "get" in request:
-            data = store.get(request["get"])
-            answer({"bytes": None if data is None else len(data)}, data or b"")
-        elif "list" in request:
-            answer({"names": store.list(request["list"])})
+        if "list" in request:
+            answer({"names": store.list(_journal(request["list"]))})
         elif "put" in request:
             data = requests.read(request["bytes"])
             if len(data) < request["bytes"]:
                 break
-            is_new = store.put_new(request["put"], data)
+            is_new = store.put_new(_journal(request["put"]), data)
             answer({"done": True} if is_new else {"exists": True})
         elif "shard" in request:
             data = shards(request["shard"])
@@ -477,6 +535,13 @@ def _answer(
         elif "progress" in request:
             logger.info("%s", json.dumps(request["progress"]))
     return worked
+
+
+def _journal(name: str) -> str:
+    """The name of an object of the journal; a worker has access to no other."""
+    if name.partition("/")[0] not in ("begun", "found", "done", "complete"):
+        raise Error(f"a worker asked for {name!r}, which is none of its objects")
+    return name
 
 
 class _Said(threading.Thread):
@@ -594,6 +659,7 @@ class Side:
     wait: Time | None = None
     timeout: Time | None = None
     allow_group_readable_identity: bool = False
+    work_group: str | int | None = None
     log: Path | None = None
     progress: ProgressOption = None
     #: What follows from the result, if it is a number.
@@ -611,8 +677,13 @@ class Side:
             raise UsageError("workers: give a number of at least 1, the same on both sides")
         if not _ADDRESS.fullmatch(self.gateway):
             raise UsageError("gateway: give 'HOST:PORT'")
-        self.store = Store(self.work).below(self.run)
+        self.store = Store(self.work, self.work_group).below(self.run)
         self.totals = self._totals(0, 0)
+
+    def begin_plan(self) -> None:
+        """Forget an earlier plan, and close the folder of the run before tables come into it."""
+        self.plan = None
+        self.store.close("staged")
 
     def event(self, name: str, **more: object) -> None:
         """Tell what happens: to the logger, and to the file ``log`` as a line of JSON."""
@@ -743,6 +814,25 @@ class Side:
                     out.write(store.get(name) or b"")
             yield {**options, "identity": folder}
 
+    def _secrets(self, line: list[str], facts: str, has_agreed: bool) -> str:
+        """The secrets of the driver; new ones are kept before the sides meet."""
+        from volery import _volery
+
+        store = self.store.private("driver")
+        kept = store.get("secrets.json")
+        earlier = None if kept is None else kept.decode()
+        if has_agreed:
+            if earlier is None:
+                raise UsageError(
+                    f"run {self.run}: {store.url}/secrets.json is missing",
+                    "run the driver as the user who began the run, or choose another name for it",
+                )
+            return earlier
+        secret = _volery.secrets(line, facts, earlier)
+        if secret != earlier:
+            store.put("secrets.json", secret.encode())
+        return secret
+
     def agree(self) -> dict[str, Any]:
         """What both sides agreed on."""
         from volery import _volery
@@ -756,12 +846,14 @@ class Side:
             options.update(verb=self.facts["verb"], gateway=self.gateway)
             # A driver whose side has a manifest is usually past this; one that lost its own is not.
             options.update(wait=self.wait if earlier is None else BRIEFLY, timeout=self.timeout)
-            facts = {name: self.facts[name] for name in ("keys", "sizes", "payload", "digest", "rows")}
+            names = ("keys", "sizes", "payload", "digest", "rows")
+            facts = json.dumps({name: self.facts[name] for name in names})
             begun = bool(self.store.list("begun/"))
             text = None if earlier is None else earlier.decode()
+            line = [*words(options), *self.result_words()]
+            secret = self._secrets(line, facts, text is not None)
             try:
-                line = [*words(options), *self.result_words()]
-                text = _volery.agree(line, json.dumps(facts), text, begun, keeper)
+                text = _volery.agree(line, facts, secret, text, begun, keeper)
             except NetworkError:
                 if text is None:
                     raise
@@ -779,8 +871,8 @@ class Side:
             tickets = _volery.tickets(manifest, words(options))
         return start, tuple(map(Secret, tickets))
 
-    def job(self, rule: int, start: int, tickets: tuple[Secret, ...], threads: int) -> Job:
-        """What the workers of a rule need."""
+    def job(self, rule: int, start: int, threads: int) -> Job:
+        """What all workers of a rule need."""
         more = tuple(self.facts.get("more", ()))
         if self.role == "sender" and self.facts["payload"] is not None:
             more = ("payload",)
@@ -790,7 +882,6 @@ class Side:
             gateway=self.gateway,
             rule=rule,
             start=start,
-            tickets=tickets,
             more=more,
             threads=threads,
             wait=self.wait,
@@ -911,7 +1002,8 @@ class Side:
             options.update(gateway=self.gateway, wait=self.wait, timeout=self.timeout)
             no_group = self.facts.get("no_group")
             line, terms = words(options), json.dumps(manifest)
-            text = _volery.open_totals(line, terms, shares, opened, no_group, keeper)
+            secret = self._secrets(line, "", True)
+            text = _volery.open_totals(line, (terms, secret), shares, opened, no_group, keeper)
         opening = Report.from_json(text)
         report = self.report(began, manifest)
         sent = report.bytes_sent, report.bytes_received, report.messages
@@ -1021,14 +1113,23 @@ def unmarked(text: str) -> Error | None:
     return from_status(told["status"], told["message"], told["hint"])
 
 
-def digest_of(rows: int, high: int, low: int, total: int) -> str:
-    """A digest of rows that does not depend on their order, from numbers of 64 bits.
+def slices(hashes: Iterable[pyarrow.Table | pyarrow.RecordBatch]) -> list[dict[str, Any]]:
+    """Parts of a table's digest, from the column ``digest`` of all rows of some first bytes, ascending."""
+    from volery import _volery
 
-    ``high`` and ``low`` are the XOR of hashes of the rows. There two equal rows cancel each other
-    out; in ``total``, the sum of 31 bits of each hash, they do not.
-    """
-    numbers = (rows, high, low, total)
-    return b"".join(number.to_bytes(8, "big", signed=True) for number in numbers).hex()
+    all_slices = _volery.Slices()
+    for some in hashes:
+        all_slices.add(some.select(["digest"]))
+    return [{"slice": number, "hash": data, "rows": rows} for number, data, rows in all_slices.finish()]
+
+
+def digest_of(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Digest and number of rows of a table, which depend on no order, from all its :func:`slices`."""
+    from volery import _volery
+
+    found = [(one["slice"], bytes(one["hash"]), one["rows"]) for one in parts]
+    digest, rows = _volery.digest(found)
+    return {"rows": rows, "digest": digest}
 
 
 def value_names(

@@ -7,11 +7,13 @@ from numpy.typing import NDArray
 __all__ = [
     "Connection",
     "Items",
+    "Slices",
     "Stream",
     "Table",
     "__version__",
     "agree",
     "columns",
+    "digest",
     "found",
     "items",
     "keygen",
@@ -23,6 +25,7 @@ __all__ = [
     "open",
     "open_totals",
     "pair",
+    "secrets",
     "shards",
     "stream",
     "tickets",
@@ -107,12 +110,26 @@ class Items:
 
 def items(schema: object, words: Sequence[str]) -> Items: ...
 def shards(key: Sequence[int], count: int, data: object) -> NDArray[numpy.uint32]: ...
+
+@final
+class Slices:
+    def __new__(cls) -> Slices: ...
+    def add(self, data: object) -> None: ...
+    def finish(self) -> list[tuple[int, bytes, int]]: ...
+
+def digest(slices: Sequence[tuple[int, bytes, int]]) -> tuple[str, int]: ...
+def secrets(words: Sequence[str], facts: str, earlier: str | None) -> str: ...
 def agree(
-    words: Sequence[str], facts: str, earlier: str | None, begun: bool, watch: _Keeper
+    words: Sequence[str],
+    facts: str,
+    secret: str,
+    earlier: str | None,
+    begun: bool,
+    watch: _Keeper,
 ) -> str: ...
 def open_totals(
     words: Sequence[str],
-    manifest: str,
+    agreed: tuple[str, str],
     found: Sequence[bytes],
     opened: tuple[str, bool] | None,
     no_group: int | None,

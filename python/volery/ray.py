@@ -19,12 +19,14 @@ from volery._cluster import (
     Again,
     Job,
     Plan,
+    Secret,
     Side,
     Store,
     digest_of,
     marked,
     plan_words,
     refuse_rows,
+    slices,
     unmarked,
     value_names,
 )
@@ -73,6 +75,7 @@ class Match:
         wait: Time | None = None,
         timeout: Time | None = None,
         allow_group_readable_identity: bool = False,
+        work_group: str | int | None = None,
         log: Path | None = None,
         progress: ProgressOption = None,
     ) -> None:
@@ -107,7 +110,7 @@ class Match:
         """
         side = self._side
         # What an earlier call has staged goes: a refused table must not run under its facts.
-        side.plan = None
+        side.begin_plan()
         given = dict(locals())
         totals = side.totals
         if totals is not None:
@@ -122,24 +125,21 @@ class Match:
         with _causes():
             told = _get(_task(_describe), data.schema().base_schema, line)
             made = data.map_batches(stage, batch_size=_ROWS, batch_format="pyarrow").take_all()
-        high, low = (
-            int(numpy.bitwise_xor.reduce([one[name] for one in made], initial=0, dtype=numpy.int64))
-            for name in ("high", "low")
-        )
-        rows, total = (sum(one[name] for one in made) for name in ("rows", "sum"))
+            # What an earlier plan or a repeated task wrote is not read.
+            self._blocks = [one["block"] for one in made]
+            sliced = _task(_sliced)
+            of, places = self._args(), range(side.workers)
+            found = _get_all([sliced.remote(of, place, self._blocks) for place in places])
         facts = {
             "keys": told["keys"],
             "verb": "lookup" if payload else "psi",
             "settings": side.settings(),
             "options": options,
-            "rows": rows,
-            "digest": digest_of(rows, high, low, total),
+            **digest_of(one for parts in found for one in parts),
             **({} if totals is None else {"more": told["more"]}),
         }
         if side.has_agreed():
             side.check_same(**facts)
-        # What an earlier plan or a repeated task wrote is not read.
-        self._blocks = [one["block"] for one in made]
         sizes, longest = [], 0
         for rule in range(told["rules"]):
             with _causes():
@@ -176,7 +176,7 @@ class Match:
                         left = _task(_left)
                         blocks = _get_all([left.remote(self._args(), one, rule, found) for one in blocks])
                     self._distinct(rule, blocks, manifest)
-                    self._workers(side.job(rule, start, tickets, threads=1), shards)
+                    self._workers(side.job(rule, start, threads=1), tickets, shards)
             if side.role == "receiver" and side.totals is None:
                 line = manifest["payload"] and manifest["payload"][0]
                 with _causes():
@@ -208,12 +208,12 @@ class Match:
         task = _task(_distinct)
         places = range(self._side.workers)
         of, bound = self._args(), self._bound()
-        # A task has no use for the rest, such as the seed of this side's noise.
+        # A task has no use for the rest.
         key = None if manifest is None else (manifest["key"], manifest["buckets"])
         return _get_all([task.remote(of, rule, place, blocks, key, bound) for place in places])
 
-    def _workers(self, job: Job, shards: int) -> None:
-        """Run all workers at once."""
+    def _workers(self, job: Job, tickets: Sequence[Secret], shards: int) -> None:
+        """Run all workers at once; each gets its own run certificate."""
         import ray
         from ray.util.placement_group import placement_group, remove_placement_group
         from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
@@ -232,7 +232,8 @@ class Match:
                 scheduling_strategy=place, max_retries=3, retry_exceptions=[Again]
             )
             running = [
-                task.remote(job, worker, side.workers, shards) for worker in range(side.workers)
+                task.remote(job, worker, ticket, side.workers, shards)
+                for worker, ticket in enumerate(tickets)
             ]
 
             def stop() -> None:
@@ -260,7 +261,7 @@ def _describe(schema: Any, options: list[str]) -> dict[str, Any]:
 
 
 class _Stage:
-    """Writes rows and their items, divided by the items, and returns a digest of them."""
+    """Writes rows and their items, divided by the items, and the rows' hashes by their slices."""
 
     def __init__(self, store: Store, options: list[str], places: int, keeps: bool) -> None:
         self._store, self._options, self._places, self._keeps = store, options, places, keeps
@@ -278,19 +279,18 @@ class _Stage:
         block = secrets.token_hex(8)
         if self._keeps:
             self._store.put(f"staged/rows/{block}", _bytes(rows))
-            self._store.put(f"staged/keys/{block}", _bytes(made))
+            self._store.put(f"staged/keys/{block}", _bytes(made.drop(["digest"])))
         _divide(self._store, made, self._places, block)
-        high, low = (made.column(name).to_numpy() for name in ("digest_hi", "digest_lo"))
+        hashes = made.select(["digest"])
+        numbers = _first_bytes(hashes, numpy.uint8).astype("int64") % self._places
+        for place, part in enumerate(_parts(hashes, numbers, self._places)):
+            self._store.put(f"staged/digests-{place:05}/{block}", _bytes(part))
         no_group = 0
         if "group" in made.column_names:
             no_group = pyarrow.compute.sum(pyarrow.compute.equal(made.column("group"), -1)).as_py()
         told = {
             "block": block,
-            "rows": rows.num_rows,
             "no_group": no_group or 0,
-            "high": int(numpy.bitwise_xor.reduce(high, initial=0)),
-            "low": int(numpy.bitwise_xor.reduce(low, initial=0)),
-            "sum": int((low & 0x7FFFFFFF).sum()),
         }
         return pyarrow.Table.from_pylist([told])
 
@@ -301,14 +301,26 @@ def _divide(store: Store, made: pyarrow.Table, places: int, block: str) -> None:
     more = [name for name in ("payload", "value", "group") if name in made.column_names]
     for rule, name in enumerate(names):
         items = made.select([name, *more]).rename_columns(["item", *more]).drop_null()
-        for place, part in enumerate(_parts(items, _first_bytes(items) % places, places)):
+        for place, part in enumerate(_parts(items, _first_bytes(items, numpy.uint64) % places, places)):
             store.put(f"staged/items-{rule}-{place:05}/{block}", _bytes(part))
 
 
-def _first_bytes(items: pyarrow.Table) -> Any:
-    """Eight bytes of each item, as a number: items are spread evenly."""
-    data = b"".join(items.column("item").to_pylist())
-    return numpy.frombuffer(data, numpy.uint64)[::2]
+def _first_bytes(values: pyarrow.Table, kind: Any) -> Any:
+    """The first bytes of the first column's values, of one length, as numbers of this type."""
+    data = values.column(0).to_pylist()
+    numbers = numpy.frombuffer(b"".join(data), kind)
+    return numbers[:: len(numbers) // len(data)] if data else numbers
+
+
+def _sliced(of: tuple[Store, int], place: int, blocks: list[str]) -> list[dict[str, Any]]:
+    """The slices of a table's digest that a place has."""
+    import pyarrow
+
+    tables = [_read(of[0], f"staged/digests-{place:05}/{block}") for block in blocks]
+    if not tables:
+        return []
+    hashes = pyarrow.concat_tables(tables).cast(pyarrow.schema([("digest", pyarrow.binary())]))
+    return slices([hashes.sort_by("digest")])
 
 
 def _parts(table: pyarrow.Table, numbers: Any, count: int) -> Iterator[pyarrow.Table]:
@@ -415,7 +427,7 @@ def _summed(items: pyarrow.Table, bound: int, counted: _Counted) -> pyarrow.Tabl
     return pyarrow.table(columns)
 
 
-def _work(job: Job, worker: int, workers: int, shards: int) -> None:
+def _work(job: Job, worker: int, ticket: Secret, workers: int, shards: int) -> None:
     """The parent of one worker."""
     import pyarrow
 
@@ -423,7 +435,7 @@ def _work(job: Job, worker: int, workers: int, shards: int) -> None:
     tables = [_read(job.store, name) for name in names if job.store.get(name) is not None]
     items = [pyarrow.concat_tables(tables).sort_by("shard")] if tables else []
     last = pyarrow.table({"shard": pyarrow.array([shards], pyarrow.int32())})
-    job.run(worker, (batch for table in [*items, last] for batch in table.to_batches()))
+    job.run(worker, ticket, (batch for table in [*items, last] for batch in table.to_batches()))
 
 
 def _found(store: Store, names: list[str], payload: str | None) -> pyarrow.Table:

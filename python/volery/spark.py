@@ -17,12 +17,14 @@ from volery._calls import ProgressOption, Time, words
 from volery._cluster import (
     Job,
     Plan,
+    Secret,
     Side,
     Store,
     digest_of,
     marked,
     plan_words,
     refuse_rows,
+    slices,
     unmarked,
     value_names,
 )
@@ -38,7 +40,7 @@ __all__ = ["Match", "Plan"]
 
 # The columns of the tables in `work`. Those of the caller have numbers: Spark does not give
 # columns of every name to Python.
-_DIGEST = ["digest_hi", "digest_lo"]
+_DIGEST = "digest"
 # What stands beside an item.
 _TYPES = {"payload": "binary", "value": "bigint", "group": "int"}
 _VALUES = ("value", "group")
@@ -76,6 +78,9 @@ class Match:
             ``"shares"``. ``protocol`` is then ``"circuit"`` (default) or ``"circuit-low"``, and
             security semi-honest.
         wait, timeout: time to wait for the peer, and for its signs of life: seconds or ``"2h"``.
+        work_group: a group, by name or number, if driver and executors are different users: its
+            members have access to ``work`` on mounted storage, but for the driver's secrets.
+            Without it only the user who makes a file has.
         log: a file to which each event is appended as a line of JSON.
         progress: True for a bar by tqdm, or a function of one :class:`volery.Progress`.
 
@@ -108,6 +113,7 @@ class Match:
         wait: Time | None = None,
         timeout: Time | None = None,
         allow_group_readable_identity: bool = False,
+        work_group: str | int | None = None,
         log: Path | None = None,
         progress: ProgressOption = None,
     ) -> None:
@@ -156,7 +162,7 @@ class Match:
         """
         side = self._side
         # What an earlier call has staged goes: a refused table must not run under its facts.
-        side.plan = None
+        side.begin_plan()
         given = dict(locals())
         totals = side.totals
         if totals is not None:
@@ -268,9 +274,9 @@ class Match:
         found: list[DataFrame] = []
         for rule in range(len(side.facts["sizes"])):
             if not side.is_complete(rule):
-                items = self._sharded(self._items(rule, found), manifest)
+                items = self._sharded(self._items(rule, found), manifest, tickets)
                 cores = int(str(spark.conf.get("spark.task.cpus", "1")))
-                task = _Task(side.job(rule, start, tickets, cores))
+                task = _Task(side.job(rule, start, cores))
                 stage = items.mapInArrow(task, "worker int", barrier=True)
                 self._barrier(stage, rule, start, shards)
             if side.role == "receiver" and side.totals is None:
@@ -302,6 +308,7 @@ class Match:
         url = f"{self._side.store.url}/staged/{name}"
         with _group(spark, None, f"volery: run {self._side.run}, {name}"), _told():
             table.write.mode("overwrite").parquet(url)
+        self._side.store.close(f"staged/{name}")
         return spark.read.parquet(url)
 
     def _read(self, name: str) -> DataFrame:
@@ -322,8 +329,13 @@ class Match:
             rows = rows.join(matched, rows[_item(earlier)] == matched["item"], "left_anti")
         return _distinct(rows, rule, False)
 
-    def _sharded(self, items: DataFrame, manifest: dict[str, Any]) -> DataFrame:
-        """The items of worker w in partition w, in ascending order of shards."""
+    def _sharded(
+        self, items: DataFrame, manifest: dict[str, Any], tickets: Sequence[Secret]
+    ) -> DataFrame:
+        """The items of worker w in partition w, in ascending order of shards.
+
+        The first row of the partition has the run certificate of the worker: no task gets another's.
+        """
         from pyspark.sql import functions as F
 
         workers, spark = self._side.workers, items.sparkSession
@@ -338,6 +350,9 @@ class Match:
             F.col("id").cast("int").alias("worker"),
         )
         placed = placed.withColumn("worker", F.col("shard") % workers).unionByName(last)
+        rows = [(worker, ticket.show()) for worker, ticket in enumerate(tickets)]
+        first = spark.createDataFrame(rows, "worker int, ticket string").withColumn("shard", F.lit(-1))
+        placed = placed.unionByName(first, allowMissingColumns=True)
         lanes = F.array(*map(F.lit, _lanes(spark, workers)))
         placed = placed.withColumn("lane", F.element_at(lanes, F.col("worker") + 1))
         return placed.repartition(workers, "lane").drop("lane").sortWithinPartitions("shard")
@@ -401,7 +416,7 @@ class _Items:
         fields = list(df.schema) if self._keeps else []
         kinds = {"value": t.LongType(), "group": t.IntegerType()}
         fields += [t.StructField(name, kinds.get(name, t.BinaryType())) for name in self._added]
-        return t.StructType(fields + [t.StructField(name, t.LongType()) for name in _DIGEST])
+        return t.StructType([*fields, t.StructField(_DIGEST, t.BinaryType())])
 
     def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow
@@ -413,11 +428,9 @@ class _Items:
                 items = items or _items(rows.schema, self._options)
                 made = pyarrow.table(items.batch(rows))
             columns = dict(zip(batch.schema.names, batch.columns)) if self._keeps else {}
-            for name in self._added:
+            for name in [*self._added, _DIGEST]:
                 column = made.column(name)
                 columns[name] = column if name in _VALUES else column.cast(pyarrow.binary())
-            for name in _DIGEST:
-                columns[name] = made.column(name)
             yield from pyarrow.table(columns).combine_chunks().to_batches()
 
 
@@ -468,6 +481,19 @@ class _Placed:
             yield pyarrow.record_batch({"shard": pyarrow.array(shards), **columns})
 
 
+class _Sliced:
+    """Hashes slices of a table's digest."""
+
+    COLUMNS = "slice int, hash binary, rows bigint"
+
+    def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        import pyarrow
+
+        found = slices(pyarrow.Table.from_batches([batch]) for batch in batches)
+        kinds = [("slice", pyarrow.int32()), ("hash", pyarrow.binary()), ("rows", pyarrow.int64())]
+        yield pyarrow.RecordBatch.from_pylist(found, pyarrow.schema(kinds))
+
+
 class _Task:
     """A task of the barrier stage: the parent of one worker."""
 
@@ -479,12 +505,13 @@ class _Task:
 
         first = next(iter(batches))
         worker = first.column("worker")[0].as_py()
+        ticket = Secret(first.column("ticket")[0].as_py())
 
         def own() -> Iterator[pyarrow.RecordBatch]:
             yield first
             yield from batches
 
-        self._job.run(worker, own())
+        self._job.run(worker, ticket, own())
         yield pyarrow.record_batch({"worker": pyarrow.array([worker], pyarrow.int32())})
 
 
@@ -613,17 +640,11 @@ def _digest(rows: DataFrame) -> dict[str, Any]:
     """Number and digest of the rows."""
     from pyspark.sql import functions as F
 
-    high, low = map(F.col, _DIGEST)
+    # All rows of a slice come together, in the order of their hashes.
+    placed = rows.select(_DIGEST).repartition(F.substring(_DIGEST, 1, 1))
     with _told():
-        found = rows.agg(
-            F.count("*").alias("rows"),
-            F.bit_xor(high).alias("high"),
-            F.bit_xor(low).alias("low"),
-            F.sum(low.bitwiseAND(F.lit(0x7FFFFFFF))).alias("sum"),
-        ).first()
-    assert found is not None
-    numbers = [found[name] or 0 for name in ("rows", "high", "low", "sum")]
-    return {"rows": numbers[0], "digest": digest_of(*numbers)}
+        found = placed.sortWithinPartitions(_DIGEST).mapInArrow(_Sliced(), _Sliced.COLUMNS).collect()
+    return digest_of(row.asDict() for row in found)
 
 
 def _distinct(rows: DataFrame, rule: int, payload: bool) -> DataFrame:

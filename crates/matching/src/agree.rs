@@ -10,7 +10,7 @@ use volery_tables::PayloadSchema;
 
 use crate::error::{Result, misbehaved};
 use crate::keys::FRAME;
-use crate::manifest::{Manifest, Own, Terms, VERSION, commitment};
+use crate::manifest::{Manifest, Own, Terms, VERSION};
 use crate::settings::PROGRESS;
 use crate::side::MAX_BUCKETS;
 use crate::task::Task;
@@ -28,6 +28,8 @@ pub(crate) struct Agreeing<'a> {
     /// Types and normalisers of the keys.
     pub(crate) keys: &'a str,
     pub(crate) own: Own,
+    /// The commitment to this side's table.
+    pub(crate) commitment: [u8; 32],
     /// Sender of a lookup: its columns in a line, and the bytes of the longest payload.
     pub(crate) payload: Option<(String, usize)>,
     /// The least number of buckets.
@@ -106,7 +108,7 @@ impl Agreeing<'_> {
         if let Some(terms) = met.terms.as_mut().filter(|_| !resumed) {
             // Before the key is tossed. They are never opened between the sides: they are a record
             // for a dispute about which table took part.
-            let ours = commitment(&self.own);
+            let ours = self.commitment;
             let mut theirs = [0; 32];
             channel.send(&ours)?;
             channel.recv(&mut theirs)?;

@@ -2,6 +2,7 @@
 //! on the [`Manifest`], after both have read their tables and before any worker starts.
 //!
 //! ```text
+//! each alone: its secrets: the opening of the commitment to its table, and its noise
 //! steps 1 to 3 of a run (module `run`), with commitments to both tables before the key is tossed
 //! each alone: a side with a folder writes the manifest
 //! both: "written"                                <-->
@@ -10,18 +11,20 @@
 //! A side that has a manifest need not meet the other driver again: if the other side has it too,
 //! its workers wait already. Only a side that broke before it had written the manifest comes back.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use volery_channel::{Channel, Error as ChannelError, SessionId, Stats};
 use volery_primitives::prg::Prg;
+use volery_tables::Duplicates;
 
 use crate::agree::Agreeing;
 use crate::error::{Error, Result, misbehaved};
-use crate::manifest::{Manifest, Own, Terms, announced};
+use crate::manifest::{Manifest, Own, Secrets, Terms, announced, hex};
 use crate::progress::Progress;
 use crate::run::{Matches, Outcome};
 use crate::settings::Settings;
-use crate::side::Side;
+use crate::side::{Side, own};
 use crate::task::Task;
 use crate::totals::workers;
 
@@ -37,10 +40,27 @@ pub struct Facts {
     pub sizes: Vec<u64>,
     /// Sender of a lookup: its columns in a line, and the bytes of the longest payload.
     pub payload: Option<(String, usize)>,
-    /// A digest of keys and payload, equal for equal tables.
+    /// A digest of keys, payload and values that binds this side to its table: of
+    /// [`staging`](crate::staging).
     pub digest: String,
     /// Rows of the table.
     pub rows: u64,
+}
+
+impl Facts {
+    /// The digest of the table and of the settings, in hexadecimal.
+    pub(crate) fn digest(&self, task: &Task) -> String {
+        // The digest of the table has the policy's effect.
+        let mut oracle = own(
+            self.digest.as_bytes(),
+            &task.hello(&self.keys),
+            Duplicates::Keep,
+        );
+        if let Some((line, _)) = &self.payload {
+            oracle.absorb(line.as_bytes());
+        }
+        hex(&oracle.finish32())
+    }
 }
 
 /// What all workers of a side did.
@@ -65,7 +85,21 @@ pub struct Earlier<'a> {
     pub begun: bool,
 }
 
-/// Agrees with the other side's driver on a run for rows. `keep` puts the manifest into this side's
+/// The secrets of a side in a run for rows: those of an earlier start, if there are some for this
+/// table and these settings, or new ones. They are to be kept before the sides meet.
+///
+/// # Errors
+/// If the operating system has no random numbers.
+pub fn secrets(settings: &Settings, facts: &Facts, earlier: Option<&Secrets>) -> Result<Secrets> {
+    let digest = facts.digest(&Task::Rows(*settings));
+    match earlier.filter(|earlier| earlier.digest == digest) {
+        Some(earlier) => Ok(earlier.clone()),
+        None => Secrets::draw(digest, None),
+    }
+}
+
+/// Agrees with the other side's driver on a run for rows. `secrets` are those of
+/// [`secrets`](fn@secrets), kept before the sides met. `keep` puts the manifest into this side's
 /// storage before the other side goes on; it is not called if both have the same manifest already.
 ///
 /// # Errors
@@ -73,54 +107,43 @@ pub struct Earlier<'a> {
 /// or `keep` fails.
 pub fn agree(
     settings: &Settings,
-    facts: &Facts,
+    (facts, secrets): (&Facts, &Secrets),
     terms: (Terms, Option<u32>),
     earlier: Earlier<'_>,
     channel: &mut Channel,
     keep: &mut dyn FnMut(&Manifest) -> Result<()>,
 ) -> Result<Manifest> {
-    agree_on(&Task::Rows(*settings), facts, terms, earlier, channel, keep)
+    let task = Task::Rows(*settings);
+    agree_on(&task, (facts, secrets), terms, earlier, channel, keep)
 }
 
 /// [`agree`], whatever the run computes.
 pub(crate) fn agree_on(
     task: &Task,
-    facts: &Facts,
+    (facts, secrets): (&Facts, &Secrets),
     (terms, shards): (Terms, Option<u32>),
     earlier: Earlier<'_>,
     channel: &mut Channel,
     keep: &mut dyn FnMut(&Manifest) -> Result<()>,
 ) -> Result<Manifest> {
     let mut rng = Prg::from_os().map_err(ChannelError::from)?;
-    let mut opening = [0; 32];
-    rng.fill_bytes(&mut opening);
-    let noise = match task {
-        Task::Rows(_) => None,
-        Task::Totals(_) => {
-            let mut seed = [0; 16];
-            rng.fill_bytes(&mut seed);
-            Some(seed)
-        }
-    };
+    if secrets.digest != facts.digest(task) {
+        return Err(Error::Manifest(
+            "of this run was made with another table or other settings".to_owned(),
+        ));
+    }
     if let Some(manifest) = earlier.manifest {
         check(manifest, &terms)?;
-        if manifest.own.digest != facts.digest {
-            return Err(Error::Manifest(
-                "of this run was made with another table".to_owned(),
-            ));
-        }
     }
     let largest = facts.sizes.iter().copied().max().unwrap_or(0);
     let agreeing = Agreeing {
         task,
         keys: &facts.keys,
         own: Own {
-            digest: facts.digest.clone(),
             rows: facts.rows,
             dedup: false,
-            opening,
-            noise,
         },
+        commitment: secrets.commitment(facts.rows),
         payload: facts.payload.clone(),
         least: shards.unwrap_or_else(|| terms.shards(announced(largest))),
         earlier: earlier.manifest,
@@ -206,7 +229,7 @@ impl Side {
         if !resumed {
             manifest.capacities()?;
             let work = self.kept().expect("a run of several workers has a folder");
-            work.put_manifest(&manifest)?;
+            work.put_manifest(&manifest, &self.secrets)?;
         }
         written(channel)?;
         self.earlier = Some(manifest.clone());
@@ -220,6 +243,19 @@ impl Side {
     pub fn manifest_of(&self, terms: &Terms) -> Result<Option<&Manifest>> {
         self.check_workers(terms)?;
         Ok(self.earlier.as_ref())
+    }
+
+    /// Gives each worker of the run a folder with its shards and a manifest, for workers that other
+    /// machines run; returns these folders. A side that is read again takes their results back.
+    ///
+    /// # Errors
+    /// Those of the folder.
+    ///
+    /// # Panics
+    /// If the side keeps no folder.
+    pub fn hand_out(&self, manifest: &Manifest) -> Result<Vec<PathBuf>> {
+        let work = self.kept().expect("a run of several workers has a folder");
+        work.hand_out(manifest)
     }
 
     /// What workers did, all of whom have finished.

@@ -70,7 +70,7 @@ pub mod worker;
 
 pub use driver::WorkedBy;
 pub use error::{ATTEMPTS, Error, NoKey, NoValue, Result};
-pub use manifest::{Manifest, Terms, announced};
+pub use manifest::{Manifest, Secrets, Terms, announced};
 pub use output::{Columns, WriteError, Written};
 pub use parameters::{Divided, Parameters, revealed};
 pub use plan::Plan;

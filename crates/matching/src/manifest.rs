@@ -1,23 +1,27 @@
 //! What the two sides of a run agreed on before its first part.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
-use volery_channel::Role;
+use volery_channel::{Error as ChannelError, Role};
 use volery_okvs::bin_capacity;
 use volery_pcg::Security;
+use volery_primitives::prg::Prg;
 use volery_primitives::ro::RandomOracle;
 use volery_psi::choice::Protocol;
 use volery_psi::params::MAX_ITEMS;
 use volery_psi::vole;
+use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::error::Result;
 use crate::parameters::Parameters;
 use crate::settings::{Name, Settings, Verb};
 use crate::side::MAX_BUCKETS;
 use crate::task::Task;
-use crate::totals;
+use crate::totals::{self, Noise};
 
 /// The version of the layout of this and of the folder of a run.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 /// The most keys of a shard, on average, and the fewest for the sake of even work.
 const SHARD: u64 = 1 << 20;
@@ -26,7 +30,8 @@ const SMALL: u64 = 1 << 14;
 /// Bits of the failure probability of the run that are left to overflowing buckets.
 const OVERFLOW: f64 = 42.0;
 
-/// What both sides agreed on: the same on both sides but for `own`.
+/// What both sides agreed on: the same on both sides but for `own`. A side's workers get it as it
+/// is; what they have no use for is in [`Secrets`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     pub(crate) version: u32,
@@ -43,21 +48,79 @@ pub struct Manifest {
     pub(crate) workers: Option<Terms>,
 }
 
-/// What is known to one side alone.
+/// What is known to one side alone, its workers included.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Own {
-    /// Settings and the digest of the table, in hexadecimal.
-    pub(crate) digest: String,
     /// Rows of the table.
     pub(crate) rows: u64,
     /// Whether only the first row of a key takes part.
     pub(crate) dedup: bool,
-    /// What opens the commitment to the digest. On a cluster workers do without it.
-    #[serde(default)]
+}
+
+/// The secrets of a side that its driver alone needs, and no worker. They exist before the two
+/// sides meet, and a driver that is started again has the same ones: no message of the peer, and no
+/// connection that breaks, makes a side draw its noise a second time.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Secrets {
+    /// The digest of table and settings, in hexadecimal. It tells the keys of a small table to
+    /// whoever can guess them all.
+    pub(crate) digest: String,
+    /// The number that opens the commitment to the digest.
     pub(crate) opening: [u8; 32],
-    /// The seed of this side's noise in totals: one that is opened twice has one noise.
+    /// This side's noise in totals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) noise: Option<[u8; 16]>,
+    pub(crate) noise: Option<Noise>,
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Secrets").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Secrets {
+    fn drop(&mut self) {
+        self.opening.zeroize();
+    }
+}
+
+impl Secrets {
+    /// New ones for a table and settings of this digest.
+    pub(crate) fn draw(digest: String, noise: Option<Noise>) -> Result<Self> {
+        let mut opening = [0; 32];
+        let mut rng = Prg::from_os().map_err(ChannelError::from)?;
+        rng.fill_bytes(&mut opening);
+        Ok(Self {
+            digest,
+            opening,
+            noise,
+        })
+    }
+
+    /// Reads secrets that [`to_json`](Self::to_json) wrote.
+    ///
+    /// # Errors
+    /// If the text holds none; in words.
+    pub fn from_json(text: &[u8]) -> Result<Self, &'static str> {
+        serde_json::from_slice(text).map_err(|_| "it does not hold the secrets of a driver")
+    }
+
+    /// The secrets as text, for this side's driver only.
+    #[must_use]
+    pub fn to_json(&self) -> Zeroizing<String> {
+        serde_json::to_string(self)
+            .expect("numbers and text serialise")
+            .into()
+    }
+
+    /// The commitment to a table with this number of rows.
+    pub(crate) fn commitment(&self, rows: u64) -> [u8; 32] {
+        RandomOracle::new("volery matching: commitment to a table")
+            .absorb(&self.opening)
+            .absorb(self.digest.as_bytes())
+            .absorb_u64(rows)
+            .finish32()
+    }
 }
 
 /// The terms of a run of several workers on each side.
@@ -321,15 +384,6 @@ impl Manifest {
     }
 }
 
-/// The commitment to a side's table.
-pub(crate) fn commitment(own: &Own) -> [u8; 32] {
-    RandomOracle::new("volery matching: commitment to a table")
-        .absorb(&own.opening)
-        .absorb(own.digest.as_bytes())
-        .absorb_u64(own.rows)
-        .finish32()
-}
-
 /// The number of keys that a side of a run of several workers announces: the next one above with
 /// three digits that are not zero, so that it says less of the table.
 #[must_use]
@@ -364,6 +418,25 @@ mod tests {
             assert_eq!(announced(keys), expected);
         }
         assert!(announced(u64::MAX) >= u64::MAX - 1);
+    }
+
+    #[test]
+    fn a_commitment_depends_on_all_that_it_opens() {
+        let secrets = Secrets::draw("00".to_owned(), None).unwrap();
+        let mut all = vec![secrets.commitment(7), secrets.commitment(8)];
+        let mut other = secrets.clone();
+        other.digest.push('0');
+        all.push(other.commitment(7));
+        let mut other = secrets.clone();
+        other.opening[31] ^= 1;
+        all.push(other.commitment(7));
+        all.push(Secrets::draw("00".to_owned(), None).unwrap().commitment(7));
+        for (number, one) in all.iter().enumerate() {
+            assert!(!all[..number].contains(one), "{number}");
+        }
+        let read = Secrets::from_json(secrets.to_json().as_bytes()).unwrap();
+        assert_eq!(read.commitment(7), all[0]);
+        assert_eq!(format!("{secrets:?}"), "Secrets { .. }");
     }
 
     #[test]
@@ -403,7 +476,7 @@ mod tests {
         assert_eq!(again, manifest);
         let read = manifest.settings(Role::Sender).unwrap();
         assert_eq!(read.hello("k").fields, settings.hello("k").fields);
-        for text in ["", "{}", "{\"version\": 1}", "{\"version\": 2}"] {
+        for text in ["", "{}", "{\"version\": 2}", "{\"version\": 3}"] {
             assert!(Manifest::from_json(text.as_bytes()).is_err(), "{text}");
         }
     }

@@ -160,7 +160,7 @@ impl Side {
             progress.note(&choice.why());
         }
         if let Some(work) = self.kept().filter(|_| !resumed) {
-            work.put_manifest(&manifest)?;
+            work.put_manifest(&manifest, &self.secrets)?;
         }
         let parts = Parts {
             settings: &self.settings,

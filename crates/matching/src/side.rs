@@ -11,7 +11,7 @@ use volery_tables::{Counts, Duplicates, PayloadSchema, Problem, Reader, Reading,
 use crate::agree::Agreeing;
 use crate::error::{Error, Result};
 use crate::keys::{FRAME, Keys, Rows, divide};
-use crate::manifest::{Manifest, Own, Terms, announced, hex};
+use crate::manifest::{Manifest, Own, Secrets, Terms, announced, hex};
 use crate::matches::Collected;
 use crate::progress::Progress;
 use crate::run::{Finish, Matches};
@@ -72,6 +72,8 @@ pub struct Side {
     pub(crate) payload: Option<PayloadSchema>,
     pub(crate) longest: usize,
     pub(crate) digest: [u8; 32],
+    /// Of an earlier attempt, if there was one with the same table and settings.
+    pub(crate) secrets: Secrets,
     /// The agreement of an earlier attempt.
     pub(crate) earlier: Option<Manifest>,
 }
@@ -102,7 +104,7 @@ impl std::ops::Deref for Loaded<'_> {
 }
 
 /// What a side's run depends on: its table, settings and policy.
-pub(crate) fn own(digest: &[u8; 32], hello: &Hello, policy: Duplicates) -> RandomOracle {
+pub(crate) fn own(digest: &[u8], hello: &Hello, policy: Duplicates) -> RandomOracle {
     let mut oracle = RandomOracle::new("volery matching: own");
     oracle.absorb(digest);
     oracle.absorb(hello.protocol.as_bytes());
@@ -163,9 +165,9 @@ impl Side {
             }
             (false, None) => None,
         };
-        let mut earlier = None;
+        let (mut earlier, mut secrets) = (None, None);
         if let Some(work) = work.as_ref().filter(|_| local.resume) {
-            earlier = work.manifest()?;
+            (earlier, secrets) = (work.manifest()?, work.secrets()?);
             if earlier.is_none() {
                 work.clear()?;
             }
@@ -186,35 +188,42 @@ impl Side {
         progress.begin("reading keys", table.bytes());
         let mut digest = StreamHash::default();
         let mut scan = table.scan(&reader.columns())?;
-        let mut items = Vec::new();
+        let mut items = vec![Vec::new(); rules];
         let (mut payload, mut hashed) = (Vec::new(), Vec::new());
         let (mut rows, mut longest) = (0, 0);
         while let Some(batch) = scan.next()? {
             hashed.clear();
-            for rule in 0..rules {
+            for (rule, items) in items.iter_mut().enumerate() {
                 items.clear();
-                reader.items(&batch, rule, &mut items)?;
-                for (i, item) in items.iter().enumerate() {
-                    hashed.push(u8::from(item.is_some()));
-                    let Some(item) = item else { continue };
-                    hashed.extend_from_slice(item);
-                    payload.clear();
+                reader.items(&batch, rule, items)?;
+            }
+            // Row by row, so that it does not matter where a batch ends: two tables would have one
+            // digest if the items of a rule could pass for those of another.
+            for i in 0..batch.rows.num_rows() {
+                let row = batch.row_number(i);
+                payload.clear();
+                if items.iter().any(|items| items[i].is_some()) {
                     reader.payload(&batch, i, &mut payload)?;
-                    hashed.extend_from_slice(&payload);
-                    if payload.len() + FRAME > MAX_VALUE {
-                        let (path, row) = table.place(batch.row_number(i));
-                        let limit = (MAX_VALUE - FRAME) as u64;
-                        let problem = Problem::ValueTooLong { row, limit };
-                        return Err(volery_tables::Error::new(path, problem).into());
-                    }
-                    longest = longest.max(payload.len());
-                    let row = batch.row_number(i);
+                }
+                if payload.len() + FRAME > MAX_VALUE {
+                    let (path, row) = table.place(row);
+                    let limit = (MAX_VALUE - FRAME) as u64;
+                    let problem = Problem::ValueTooLong { row, limit };
+                    return Err(volery_tables::Error::new(path, problem).into());
+                }
+                longest = longest.max(payload.len());
+                for (rule, items) in items.iter().enumerate() {
+                    hashed.push(u8::from(items[i].is_some()));
+                    let Some(item) = &items[i] else { continue };
+                    hashed.extend_from_slice(item);
                     if let Some(rows) = in_memory.get_mut(rule) {
                         rows.push(*item, row, &payload);
                     } else if let Some(spool) = spools.get_mut(rule) {
                         spool.push(*item, row, &payload)?;
                     }
                 }
+                // Its columns say where it ends; a row without an item has none.
+                hashed.extend_from_slice(&payload);
             }
             digest.update(&hashed);
             rows += batch.rows.num_rows() as u64;
@@ -236,7 +245,7 @@ impl Side {
                 Stored::Memory(keys.collect::<Result<_>>()?)
             }
         };
-        let side = Self {
+        let mut side = Self {
             settings: *settings,
             stored,
             work,
@@ -250,20 +259,25 @@ impl Side {
             payload: reader.payload_schema().cloned(),
             longest,
             digest: digest.finish32(),
+            secrets: Secrets::draw(String::new(), None)?,
             earlier,
         };
+        side.secrets.digest = side.own();
         let least = side.peak(MAX_BUCKETS);
         if let Some(given) = local.memory.filter(|memory| *memory < least) {
             return Err(Error::LittleMemory { given, least });
         }
-        if let Some(earlier) = &side.earlier
-            && earlier.own.digest != side.own()
-        {
-            let path = side.work.as_ref().map(|work| work.path().to_owned());
-            return Err(Error::OtherRun {
-                path: path.unwrap_or_default(),
-                what: "it has the progress of a run with another table or other settings",
-            });
+        if side.earlier.is_some() {
+            match secrets {
+                Some(secrets) if secrets.digest == side.secrets.digest => side.secrets = secrets,
+                _ => {
+                    let path = side.work.as_ref().map(|work| work.path().to_owned());
+                    return Err(Error::OtherRun {
+                        path: path.unwrap_or_default(),
+                        what: "it has the progress of a run with another table or other settings",
+                    });
+                }
+            }
         }
         Ok(side)
     }
@@ -428,8 +442,6 @@ impl Side {
     ) -> Result<(SessionId, bool, Manifest)> {
         const PHASE: &str = "agreeing on settings and sizes";
         progress.begin(PHASE, 0);
-        let mut opening = [0; 32];
-        rng.fill_bytes(&mut opening);
         let begun = match (&self.work, &self.earlier) {
             (Some(work), Some(_)) => work.most_attempts()? > 0,
             _ => false,
@@ -441,12 +453,10 @@ impl Side {
             task: &Task::Rows(settings),
             keys: &keys,
             own: Own {
-                digest: self.own(),
                 rows: self.rows,
                 dedup: self.policy == Duplicates::Dedup,
-                opening,
-                noise: None,
             },
+            commitment: self.secrets.commitment(self.rows),
             payload: payload.map(|payload| (payload.line(), self.longest)),
             least: match &terms {
                 None => self.wanted(),

@@ -1,5 +1,22 @@
 //! What a cluster computes of its own rows before and after the workers: items, digests, shards,
 //! and what was found.
+//!
+//! **Digest of a table.** A cluster has no order of rows, and one table may be in any partitions,
+//! so the rows are hashed in the order of their own hashes:
+//!
+//! ```text
+//! each row: h = BLAKE3(items, payload, value and group of the row)
+//! slice s, of 256: the rows whose h begins with the byte s, ascending; equal rows stay
+//!                  d_s = BLAKE3(h of each row)
+//! the table:       RandomOracle(d_0, rows of slice 0, .., d_255, rows of slice 255)
+//! ```
+//!
+//! A slice is sorted where the engine brings its rows together: 32 bytes of each row move. Every
+//! step is a collision-resistant function of 256 bits of a list that the sorted rows determine, so
+//! two multisets of rows with one digest give a collision of BLAKE3. A sum or XOR of the rows'
+//! hashes would need no sorting and would bind nobody: linear algebra and generalised birthday
+//! searches find collisions of those. A sum of points of an elliptic curve would bind, and each row
+//! would cost far more than in the protocol.
 
 use std::sync::Arc;
 
@@ -7,15 +24,22 @@ use arrow_array::builder::{BinaryBuilder, FixedSizeBinaryBuilder, Int32Builder, 
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use volery_primitives::ro::StreamHash;
+use volery_primitives::ro::{RandomOracle, StreamHash};
 use volery_psi::lookup::MAX_VALUE;
 use volery_tables::{Counts, Item, PayloadSchema, Problem, Reader, Reading, Table};
 
 use crate::error::{Error, Result, misbehaved};
 use crate::keys::{Entry, FRAME, buckets};
+use crate::manifest::hex;
 use crate::totals;
 use crate::totals::side::{LONGEST_KEYS, RowReader};
 use crate::worker::found_items;
+
+/// Slices of a table's digest: the first byte of a row's hash is the number of one.
+const SLICES: usize = 256;
+
+/// Bytes of a row's hash.
+const HASH: usize = 32;
 
 /// Bytes of an item.
 const ITEM: i32 = size_of::<Item>() as i32;
@@ -96,8 +120,8 @@ impl Items {
 
     /// For each row: `item_0`, `item_1`, .., 16 bytes by each rule or null; `payload`, if columns
     /// were named; for totals `value` in units of the last decimal place, and `group`, the number
-    /// of one or -1, as far as this side has them, null without an item; and `digest_hi` and
-    /// `digest_lo`, the first halves of a hash of all of them.
+    /// of one or -1, as far as this side has them, null without an item; and `digest`, a hash of
+    /// all of them, for [`Slices`].
     ///
     /// # Errors
     /// If a row violates the rules for empty and malformed keys, its payload is too long, or its
@@ -108,7 +132,7 @@ impl Items {
         let new = || FixedSizeBinaryBuilder::new(ITEM);
         let mut columns: Vec<_> = (0..rules).map(|_| new()).collect();
         let mut payloads = BinaryBuilder::new();
-        let (mut high, mut low) = (Int64Builder::new(), Int64Builder::new());
+        let mut hashes = FixedSizeBinaryBuilder::new(HASH as i32);
         let mut items = vec![Vec::new(); rules];
         let (mut payload, mut hashed) = (Vec::new(), Vec::new());
         let settings = self.totals.as_ref();
@@ -168,12 +192,8 @@ impl Items {
                 }
                 let mut hash = StreamHash::default();
                 hash.update(&hashed);
-                let hash = hash.finish32();
-                let half = |at: usize| {
-                    i64::from_le_bytes(*hash[at..].first_chunk().expect("it has 32 bytes"))
-                };
-                high.append_value(half(0));
-                low.append_value(half(8));
+                let hash: [u8; HASH] = hash.finish32();
+                hashes.append_value(hash).expect("a hash has 32 bytes");
             }
         }
         self.add(reader.counts());
@@ -195,8 +215,7 @@ impl Items {
         if group_column.is_some() {
             push("group".to_owned(), Arc::new(groups.finish()), true);
         }
-        push("digest_hi".to_owned(), Arc::new(high.finish()), false);
-        push("digest_lo".to_owned(), Arc::new(low.finish()), false);
+        push("digest".to_owned(), Arc::new(hashes.finish()), false);
         let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays);
         Ok(rows.expect("all columns have a value for each row"))
     }
@@ -216,30 +235,120 @@ impl Items {
     }
 }
 
+/// Calls `each` on the values of a column of bytes; false if it is of another kind.
+fn each_value(column: &dyn Array, mut each: impl FnMut(&[u8])) -> bool {
+    let all = 0..column.len();
+    match column.data_type() {
+        DataType::FixedSizeBinary(_) => {
+            let values = column.as_fixed_size_binary();
+            all.for_each(|i| each(values.value(i)));
+        }
+        DataType::Binary => {
+            let values = column.as_binary::<i32>();
+            all.for_each(|i| each(values.value(i)));
+        }
+        DataType::LargeBinary => {
+            let values = column.as_binary::<i64>();
+            all.for_each(|i| each(values.value(i)));
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// A slice of a table's digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slice {
+    /// Its number: the first byte of its rows' hashes.
+    pub number: u8,
+    /// The hash of its rows' hashes.
+    pub hash: [u8; HASH],
+    /// Its rows.
+    pub rows: u64,
+}
+
+/// Hashes whole slices of a table's digest, from the rows' hashes in ascending order.
+#[derive(Default)]
+pub struct Slices {
+    done: Vec<Slice>,
+    open: StreamHash,
+    rows: u64,
+    last: Option<[u8; HASH]>,
+}
+
+impl Slices {
+    /// Adds the hashes of rows: a column `digest` that [`Items::batch`] made. False, and the object
+    /// is of no use any more, if it is none, or not in ascending order.
+    #[must_use]
+    pub fn add(&mut self, hashes: &dyn Array) -> bool {
+        let mut ascends = hashes.null_count() == 0;
+        let is_of_bytes = each_value(hashes, |hash| {
+            let Ok(hash) = <[u8; HASH]>::try_from(hash) else {
+                ascends = false;
+                return;
+            };
+            if let Some(last) = self.last {
+                ascends &= last <= hash;
+                if last[0] != hash[0] {
+                    self.end();
+                }
+            }
+            self.open.update(&hash);
+            self.rows += 1;
+            self.last = Some(hash);
+        });
+        ascends && is_of_bytes
+    }
+
+    /// The slices. Each is whole only if all of its rows were added.
+    #[must_use]
+    pub fn finish(mut self) -> Vec<Slice> {
+        self.end();
+        self.done
+    }
+
+    fn end(&mut self) {
+        let Some(last) = self.last.take() else {
+            return;
+        };
+        self.done.push(Slice {
+            number: last[0],
+            hash: std::mem::take(&mut self.open).finish32(),
+            rows: std::mem::take(&mut self.rows),
+        });
+    }
+}
+
+/// The digest of a table and its number of rows, from all slices in any order, without empty ones;
+/// `None` if a slice comes twice: its rows were not together.
+#[must_use]
+pub fn digest(slices: &[Slice]) -> Option<(String, u64)> {
+    let mut all = [None; SLICES];
+    for slice in slices {
+        if all[usize::from(slice.number)].replace(slice).is_some() {
+            return None;
+        }
+    }
+    let mut oracle = RandomOracle::new("volery matching: digest of a table");
+    let mut rows = 0;
+    for slice in all {
+        let (hash, count) = slice.map_or(([0; HASH], 0), |slice| (slice.hash, slice.rows));
+        oracle.absorb(&hash).absorb_u64(count);
+        rows += count;
+    }
+    Some((hex(&oracle.finish32()), rows))
+}
+
 /// The shards of items, under the key of a manifest; `None` if the column does not hold items.
 #[must_use]
 pub fn shards(key: &[u8; 32], count: u32, items: &dyn Array) -> Option<Vec<u32>> {
-    let item = |bytes: &[u8]| {
-        let item = bytes.try_into().ok()?;
-        Some(Entry { item, place: 0 })
-    };
-    let all = 0..items.len();
-    let entries: Option<Vec<_>> = match items.data_type() {
-        DataType::FixedSizeBinary(ITEM) => {
-            let items = items.as_fixed_size_binary();
-            all.map(|i| item(items.value(i))).collect()
-        }
-        DataType::Binary => {
-            let items = items.as_binary::<i32>();
-            all.map(|i| item(items.value(i))).collect()
-        }
-        DataType::LargeBinary => {
-            let items = items.as_binary::<i64>();
-            all.map(|i| item(items.value(i))).collect()
-        }
-        _ => None,
-    };
-    Some(buckets(key, &entries?, count))
+    let mut entries = Vec::with_capacity(items.len());
+    let mut are_items = true;
+    let is_of_bytes = each_value(items, |bytes| match bytes.try_into() {
+        Ok(item) => entries.push(Entry { item, place: 0 }),
+        Err(_) => are_items = false,
+    });
+    (is_of_bytes && are_items).then(|| buckets(key, &entries, count))
 }
 
 /// The matches that a store kept, as rows: `item`, and the columns of the payload, which has this

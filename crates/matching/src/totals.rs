@@ -52,6 +52,7 @@ mod settings;
 pub(crate) mod side;
 pub(crate) mod workers;
 
+pub(crate) use compute::Noise;
 pub use compute::Total;
 pub use decimal::{MAX_DECIMALS, decimal};
 pub use plan::{Choice, Plan, Protocol};
@@ -63,4 +64,4 @@ pub use settings::{
     TO, To,
 };
 pub use side::Side;
-pub use workers::{Driver, Keep, Opened, SHARES, agree, open_shards, outcome};
+pub use workers::{Driver, Keep, Opened, SHARES, agree, open_shards, outcome, secrets};

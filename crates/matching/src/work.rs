@@ -4,7 +4,8 @@
 //! |---|---|---|
 //! | `items-R` | items and rows of rule R, in the order of the rows | once, then removed |
 //! | `part-R-B` | those of bucket B, in the order of the rows | appended, all before `run.json` |
-//! | `run.json` | the manifest | once, by renaming |
+//! | `driver.json` | the secrets of this side's driver | before `run.json`, by renaming |
+//! | `run.json` | the manifest, which workers get | once, by renaming |
 //! | `begun-R-B-N` | the session in which bucket B of rule R was begun for the Nth time | once, by whoever makes the file |
 //! | `found-R-B` | the matches of a finished part, or shares of its totals with their session | once, by renaming; shares again by each attempt |
 //! | `totals.json` | totals that were opened | by renaming; again if they are opened again |
@@ -12,7 +13,13 @@
 //! | `found-rows-N` | matches of a range of rows, made anew from `found-R-B` | appended |
 //! | `complete-R-W` | nothing: both sides have all results of worker W for rule R | once |
 //! | `ticket-W` | the certificate and key of worker W, while it runs | anew each time |
+//! | `matched/R-B` | the receiver's rows that matched in bucket B by rule R, which workers of later rules leave out | once, by renaming |
+//! | `worker-W/` | what worker W gets, and its results, while it runs elsewhere | see below |
 //! | `complete` | nothing: the peer has all its results, too | once |
+//!
+//! **Workers on other machines.** Each gets a folder `worker-W` and sees no other folder but
+//! `matched`, which is within it: a copy of `run.json`, its own `part-R-B` and its ticket. It
+//! writes `begun-`, `found-` and `complete-` there. They are moved back when a driver begins.
 //!
 //! Correlated randomness, one-time pads and keys of protocols are never written.
 
@@ -27,10 +34,13 @@ use zeroize::Zeroizing;
 
 use crate::error::{ATTEMPTS, Error, Result};
 use crate::keys::{Entry, Payload, Rows, buckets};
-use crate::manifest::{Manifest, hex};
+use crate::manifest::{Manifest, Secrets, hex};
 use crate::parts::{Journal, SESSION};
 use crate::progress::Progress;
 use crate::system;
+
+/// The folder of rows that matched.
+const MATCHED: &str = "matched";
 
 /// Bytes read, or collected for one bucket, at a time.
 const PIECE: usize = 1 << 18;
@@ -59,11 +69,13 @@ impl Work {
                 what: "another process is using it",
             });
         }
-        Ok(Self {
+        let work = Self {
             path: path.to_owned(),
             _removed: None,
             _locked: Some(folder),
-        })
+        };
+        work.take_back()?;
+        Ok(work)
     }
 
     /// The folder of a run of several workers, which another process has locked.
@@ -84,6 +96,97 @@ impl Work {
             Some(here) if here.id() == manifest.id() => Ok(shared),
             _ => Err(Error::Manifest("is not that of the work folder".to_owned())),
         }
+    }
+
+    /// Gives each worker of a run a folder of its own, and returns these folders.
+    pub(crate) fn hand_out(&self, manifest: &Manifest) -> Result<Vec<PathBuf>> {
+        let workers = manifest.terms().map_or(0, |terms| terms.workers);
+        let folders = (0..workers).map(|worker| self.file(&format!("worker-{worker}")));
+        let folders: Vec<_> = folders.collect();
+        let make = |path: &Path| system::make_private_folder(path).map_err(Error::work(path));
+        let matches = manifest.rules() > 1;
+        if matches {
+            make(&self.file(MATCHED))?;
+        }
+        let of_folder = |folder: &Path| Self {
+            path: folder.to_owned(),
+            _removed: None,
+            _locked: None,
+        };
+        for folder in &folders {
+            make(folder)?;
+            if matches {
+                // The place of the folder of all workers, for engines that put one into another.
+                make(&folder.join(MATCHED))?;
+            }
+            of_folder(folder).put("run.json", manifest.to_json().as_bytes())?;
+        }
+        Self::move_files(&self.path, |name| {
+            let mut words = name.split('-');
+            let kind = words.next().unwrap_or_default();
+            let number = words.nth(1).and_then(|number| number.parse::<u32>().ok())?;
+            let worker = match kind {
+                "part" | "begun" => number % workers,
+                "found" if !name.starts_with("found-rows-") => number % workers,
+                "complete" => number,
+                _ => return None,
+            };
+            folders.get(worker as usize).filter(|_| is_ours(name))
+        })?;
+        for folder in &folders {
+            system::sync_folder(folder).map_err(Error::work(folder))?;
+        }
+        Ok(folders)
+    }
+
+    /// Undoes [`hand_out`](Self::hand_out): has all files in one folder again.
+    fn take_back(&self) -> Result<()> {
+        let entries = fs::read_dir(&self.path).map_err(Error::work(&self.path))?;
+        for entry in entries {
+            let folder = entry.map_err(Error::work(&self.path))?.path();
+            let name = folder.file_name().unwrap_or_default().to_string_lossy();
+            let number = name.strip_prefix("worker-").map(str::parse::<u32>);
+            if !matches!(number, Some(Ok(_))) {
+                continue;
+            }
+            // A folder without a manifest is somebody's.
+            let Ok(manifest) = File::open(folder.join("run.json")) else {
+                continue;
+            };
+            if let Err(TryLockError::WouldBlock) = manifest.try_lock() {
+                return Err(Error::OtherRun {
+                    path: folder,
+                    what: "workers that were started earlier are still running in it",
+                });
+            }
+            Self::move_files(&folder, |name| {
+                let is_result = name != "run.json" && !name.starts_with("ticket-");
+                (is_result && is_ours(name)).then_some(&self.path)
+            })?;
+            system::sync_folder(&self.path).map_err(Error::work(&self.path))?;
+            let of_folder = Self {
+                path: folder.clone(),
+                _removed: None,
+                _locked: None,
+            };
+            of_folder.clear()?;
+            fs::remove_dir(&folder).map_err(Error::work(&folder))?;
+        }
+        Ok(())
+    }
+
+    /// Moves files to the folders that `to` names.
+    fn move_files<'p>(from: &Path, to: impl Fn(&str) -> Option<&'p PathBuf>) -> Result<()> {
+        let move_all = || -> io::Result<()> {
+            for entry in fs::read_dir(from)? {
+                let name = entry?.file_name();
+                if let Some(to) = to(&name.to_string_lossy()) {
+                    fs::rename(from.join(&name), to.join(&name))?;
+                }
+            }
+            system::sync_folder(from)
+        };
+        move_all().map_err(Error::work(from))
     }
 
     /// A folder within `parent` that is removed at the end, however the run ends.
@@ -124,7 +227,7 @@ impl Work {
             file.write_all(bytes)?;
             file.sync_all()?;
             fs::rename(&new, &path)?;
-            system::sync_folder(&self.path)
+            system::sync_folder(path.parent().unwrap_or(&self.path))
         };
         write().map_err(Error::work(&path))
     }
@@ -150,8 +253,26 @@ impl Work {
         Ok(Some(manifest))
     }
 
-    pub(crate) fn put_manifest(&self, manifest: &Manifest) -> Result<()> {
+    /// Writes a manifest, and the secrets with which this side agreed on it.
+    pub(crate) fn put_manifest(&self, manifest: &Manifest, secrets: &Secrets) -> Result<()> {
+        self.put_secrets(secrets)?;
         self.put("run.json", manifest.to_json().as_bytes())
+    }
+
+    /// The secrets of an earlier attempt.
+    pub(crate) fn secrets(&self) -> Result<Option<Secrets>> {
+        let Some(bytes) = self.get("driver.json")?.map(Zeroizing::new) else {
+            return Ok(None);
+        };
+        let secrets = Secrets::from_json(&bytes).map_err(|what| Error::OtherRun {
+            path: self.path.clone(),
+            what,
+        })?;
+        Ok(Some(secrets))
+    }
+
+    pub(crate) fn put_secrets(&self, secrets: &Secrets) -> Result<()> {
+        self.put("driver.json", secrets.to_json().as_bytes())
     }
 
     /// Forgets a manifest under which no part was begun. The items are of no use without one, so
@@ -170,13 +291,35 @@ impl Work {
             system::sync_folder(&self.path)
         };
         remove().map_err(Error::work(&path))?;
+        self.remove_matched()?;
         self.remove(|name| name.starts_with("found-") || name.starts_with("complete-"))
     }
 
     /// Removes all that an attempt left that had not begun any part, or that is complete; of the
     /// latter the mark stays.
     pub(crate) fn clear(&self) -> Result<()> {
+        self.remove_matched()?;
         self.remove(|_| true)
+    }
+
+    fn remove_matched(&self) -> Result<()> {
+        let folder = self.file(MATCHED);
+        let remove = || -> io::Result<()> {
+            for entry in fs::read_dir(&folder)? {
+                let path = entry?.path();
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                if is_ours(&format!("part-{name}")) {
+                    fs::remove_file(&path)?;
+                }
+            }
+            fs::remove_dir(&folder)
+        };
+        match remove() {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(Error::work(&folder)(error))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Removes some of the files of the table above.
@@ -244,6 +387,29 @@ impl Work {
 
     pub(crate) fn has_found(&self, (rule, bucket): Part) -> bool {
         self.file(&format!("found-{rule}-{bucket}")).exists()
+    }
+
+    /// Keeps the rows that matched in a part, ascending or not, for the workers of later rules.
+    pub(crate) fn put_matched(&self, (rule, bucket): Part, rows: &[u64]) -> Result<()> {
+        let folder = self.file(MATCHED);
+        system::make_private_folder(&folder).map_err(Error::work(&folder))?;
+        let rows = rows.iter().copied().map(u64::to_le_bytes);
+        let rows: Vec<_> = rows.collect();
+        self.put(&format!("{MATCHED}/{rule}-{bucket}"), rows.as_flattened())
+    }
+
+    /// The rows that matched in a part, if it is finished.
+    pub(crate) fn matched(&self, (rule, bucket): Part) -> Result<Option<Vec<u64>>> {
+        let name = format!("{MATCHED}/{rule}-{bucket}");
+        let Some(bytes) = self.get(&name)? else {
+            return Ok(None);
+        };
+        match bytes.as_chunks() {
+            (rows, []) => Ok(Some(rows.iter().copied().map(u64::from_le_bytes).collect())),
+            _ => Err(Error::work(&self.file(&name))(
+                io::ErrorKind::UnexpectedEof.into(),
+            )),
+        }
     }
 
     /// Whether a worker left this note.
@@ -417,7 +583,10 @@ fn is_ours(name: &str) -> bool {
         all.len() == count && all.iter().all(digits)
     };
     match name.split_once('-') {
-        None => matches!(name, "run.json" | "totals.json" | "totals.told"),
+        None => matches!(
+            name,
+            "run.json" | "driver.json" | "totals.json" | "totals.told"
+        ),
         Some(("begun", rest)) => numbers(rest, 3),
         Some(("items" | "ticket", rest)) => numbers(rest, 1),
         Some(("part" | "complete", rest)) => numbers(rest, 2),

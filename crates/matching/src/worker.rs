@@ -34,7 +34,7 @@ use web_time::Instant;
 use crate::error::{ATTEMPTS, Error, Result, misbehaved};
 use crate::keys::{Keys, Rows};
 use crate::manifest::{Manifest, hex};
-use crate::matches::{RowSet, append, parse};
+use crate::matches::{RowSet, append};
 use crate::parts::{Journal, Parts, SESSION, conclude};
 use crate::progress::{Inner, Progress};
 use crate::settings::Settings;
@@ -304,7 +304,7 @@ impl<'a> Worker<'a> {
                     progress: &mut *progress,
                     shown: false,
                 };
-                let mut found = Vec::new();
+                let (mut found, mut matched) = (Vec::new(), Vec::new());
                 parts.run(
                     (part, rng.fork("part")),
                     &keys,
@@ -314,14 +314,21 @@ impl<'a> Worker<'a> {
                     &mut |item, payload| {
                         worked.found += 1;
                         match &self.kept {
-                            Kept::Folder(_) => keys
-                                .rows_of(item)
-                                .for_each(|row| append(&mut found, row, payload)),
+                            Kept::Folder(_) => keys.rows_of(item).for_each(|row| {
+                                append(&mut found, row, payload);
+                                matched.push(row);
+                            }),
                             Kept::Store(_) => append_item(&mut found, keys.item(item), payload),
                         }
                     },
                 )?;
                 if settings.gets_rows() && !journal.has_found(part) {
+                    if let Kept::Folder(work) = &self.kept
+                        && settings.role == Role::Receiver
+                        && self.rule + 1 < self.manifest.rules()
+                    {
+                        work.put_matched(part, &matched)?;
+                    }
                     journal.put_found(part, &found)?;
                 }
             }
@@ -362,11 +369,11 @@ impl<'a> Worker<'a> {
         let mut rows = RowSet::new(self.manifest.own.rows);
         for rule in 0..self.rule {
             for shard in 0..self.manifest.buckets() {
-                let found = work.found((rule, shard))?.ok_or_else(|| {
+                let matched = work.matched((rule, shard))?.ok_or_else(|| {
                     let (rule, shard) = (rule + 1, shard);
                     Error::Manifest(format!("has shard {shard} of rule {rule} unfinished"))
                 })?;
-                for (row, _) in parse(&found) {
+                for row in matched {
                     rows.insert(row);
                 }
             }

@@ -1,5 +1,6 @@
 //! What the driver and the tasks of a cluster call.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -41,7 +42,7 @@ impl Items {
         self.lock().payload().map(str::to_owned)
     }
 
-    /// For each row `item_0`, .., `payload` where there is one, `digest_hi`, `digest_lo`.
+    /// For each row `item_0`, .., `payload` where there is one, `digest`.
     fn batch(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Table> {
         let source = Source::of(Some(data))?;
         let rows = py.detach(|| {
@@ -89,6 +90,63 @@ pub(crate) fn items(
     Ok(Items(Mutex::new(items)))
 }
 
+/// Number, hash and rows of a slice.
+type SliceParts = (u8, Cow<'static, [u8]>, u64);
+
+/// Whole slices of a table's digest, from the column `digest` of its rows in ascending order.
+#[pyclass(frozen, module = "volery._volery")]
+pub(crate) struct Slices(Mutex<Option<embed::cluster::Slices>>);
+
+#[pymethods]
+impl Slices {
+    #[new]
+    fn new() -> Self {
+        Self(Mutex::new(Some(embed::cluster::Slices::default())))
+    }
+
+    /// Adds rows.
+    fn add(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        let wrong = || PyValueError::new_err("a column 'digest' of 32 bytes, ascending, is needed");
+        let batches = Source::of(Some(data))?
+            .ok_or_else(wrong)?
+            .into_batches(py)?;
+        let added = py.detach(|| {
+            let mut slices = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            // One that is wrong leaves none.
+            let mut all = slices.take()?;
+            for batch in &batches {
+                if !all.add(batch.column_by_name("digest")?) {
+                    return None;
+                }
+            }
+            *slices = Some(all);
+            Some(())
+        });
+        added.ok_or_else(wrong)
+    }
+
+    /// Number, hash and rows of each slice; the object is of no use any more.
+    fn finish(&self) -> PyResult<Vec<SliceParts>> {
+        let mut slices = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = slices.take();
+        let all =
+            all.ok_or_else(|| PyValueError::new_err("rows were wrong, or it has finished"))?;
+        let of = |slice: embed::cluster::Slice| {
+            (slice.number, Cow::Owned(slice.hash.to_vec()), slice.rows)
+        };
+        Ok(all.finish().into_iter().map(of).collect())
+    }
+}
+
+/// The digest of a table and its number of rows, from all slices.
+#[pyfunction]
+pub(crate) fn digest(slices: Vec<(u8, [u8; 32], u64)>) -> PyResult<(String, u64)> {
+    let of = |(number, hash, rows)| embed::cluster::Slice { number, hash, rows };
+    let slices: Vec<_> = slices.into_iter().map(of).collect();
+    embed::cluster::digest(&slices)
+        .ok_or_else(|| PyValueError::new_err("rows of one slice were not together"))
+}
+
 /// The shards of the column `item`, under the key of a manifest.
 #[pyfunction]
 pub(crate) fn shards<'py>(
@@ -110,13 +168,28 @@ pub(crate) fn shards<'py>(
     Ok(PyArray1::from_vec(py, found.ok_or_else(none)?))
 }
 
-/// Agrees with the peer's driver: the manifest. `watch.keep(manifest)` puts it into storage before
-/// the peer goes on.
+/// The secrets of a driver, to be kept before it agrees with the peer's: those of an earlier start
+/// if they fit, or new ones.
+#[pyfunction]
+pub(crate) fn secrets(
+    py: Python<'_>,
+    words: Vec<OsString>,
+    facts: &str,
+    earlier: Option<&str>,
+) -> PyResult<String> {
+    let secrets = py.detach(|| embed::cluster::secrets(&words, facts, earlier));
+    let secrets = secrets.map_err(|failure| raised(py, &failure))?;
+    Ok(secrets.to_string())
+}
+
+/// Agrees with the peer's driver: the manifest. `secret` is what `secrets` returned.
+/// `watch.keep(manifest)` puts it into storage before the peer goes on.
 #[pyfunction]
 pub(crate) fn agree(
     py: Python<'_>,
     words: Vec<OsString>,
     facts: String,
+    secret: String,
     earlier: Option<String>,
     begun: bool,
     watch: &Bound<'_, PyAny>,
@@ -124,7 +197,7 @@ pub(crate) fn agree(
     let job = Job::begin(Cancel::default(), move |run, parts| {
         let earlier = (earlier.as_deref(), begun);
         let keep = &mut |manifest: &str| parts.keep(manifest);
-        let manifest = embed::cluster::agree(&words, &facts, earlier, keep, run)?;
+        let manifest = embed::cluster::agree(&words, (&facts, &secret), earlier, keep, run)?;
         Ok(Box::new(|py| {
             Ok(manifest.into_pyobject(py)?.into_any().unbind())
         }))
@@ -132,14 +205,15 @@ pub(crate) fn agree(
     job.finish(py, watch)
 }
 
-/// Opens the totals of a run with the peer's driver: the report. `found` is what the workers kept
-/// of each shard. `watch.keep(text)` gets the totals, then an empty text when the other side has
-/// them, too; `opened` is the former of an earlier start, and whether it got the latter.
+/// Opens the totals of a run with the peer's driver: the report. `agreed` is the manifest, and the
+/// secrets with which this side agreed on it; `found` is what the workers kept of each shard.
+/// `watch.keep(text)` gets the totals, then an empty text when the other side has them, too;
+/// `opened` is the former of an earlier start, and whether it got the latter.
 #[pyfunction]
 pub(crate) fn open_totals(
     py: Python<'_>,
     words: Vec<OsString>,
-    manifest: String,
+    agreed: (String, String),
     found: Vec<Vec<u8>>,
     opened: Option<(String, bool)>,
     no_group: Option<u64>,
@@ -152,7 +226,8 @@ pub(crate) fn open_totals(
     };
     let job = Job::begin(Cancel::default(), move |run, parts| {
         let keep = &mut |totals: &str| parts.keep(totals);
-        let report = embed::cluster::open(&words, &manifest, opening, keep, run)?;
+        let agreed = (&agreed.0[..], &agreed.1[..]);
+        let report = embed::cluster::open(&words, agreed, opening, keep, run)?;
         Ok(Box::new(|py| {
             Ok(report.into_pyobject(py)?.into_any().unbind())
         }))

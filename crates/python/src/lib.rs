@@ -31,7 +31,9 @@ mod _volery {
     #[pymodule_export]
     use super::main;
     #[pymodule_export]
-    use crate::cluster::{Items, agree, found, items, open_totals, shards, tickets, totals};
+    use crate::cluster::{
+        Items, Slices, agree, digest, found, items, open_totals, secrets, shards, tickets, totals,
+    };
     #[pymodule_export]
     use crate::runs::{
         Connection, Stream, keygen, lint, matching, matvec, ope, open, pair, stream, verify,

@@ -1,5 +1,6 @@
 //! Runs that several workers on each side share: who they are, and how they meet.
 
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use volery_channel::gateway::{self, Ticket};
@@ -86,6 +87,12 @@ pub(super) trait Driver: Send {
         channel: &mut Channel,
         progress: &mut dyn Progress,
     ) -> volery_matching::Result<Manifest>;
+
+    /// Gives each worker a folder of its own.
+    ///
+    /// # Errors
+    /// Those of the folder of the run.
+    fn hand_out(&self, manifest: &Manifest) -> volery_matching::Result<Vec<PathBuf>>;
 }
 
 impl Driver for Side {
@@ -112,6 +119,10 @@ impl Driver for Side {
         progress: &mut dyn Progress,
     ) -> volery_matching::Result<Manifest> {
         self.agree_on_workers(terms, shards, channel, progress)
+    }
+
+    fn hand_out(&self, manifest: &Manifest) -> volery_matching::Result<Vec<PathBuf>> {
+        self.hand_out(manifest)
     }
 }
 
@@ -140,6 +151,10 @@ impl Driver for totals::Driver {
         progress: &mut dyn Progress,
     ) -> volery_matching::Result<Manifest> {
         self.agree(terms, shards, channel, progress)
+    }
+
+    fn hand_out(&self, manifest: &Manifest) -> volery_matching::Result<Vec<PathBuf>> {
+        self.hand_out(manifest)
     }
 }
 

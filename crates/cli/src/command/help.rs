@@ -97,7 +97,7 @@ const EXAMPLES: [(&str, &[&str]); 21] = [
     (
         "worker",
         &[
-            "volery worker --manifest work/run.json --ticket work/ticket-3 --role receiver \\\n  --gateway match.example.org:7443 --worker 3 --work work",
+            "volery worker --manifest work/worker-3/run.json --ticket work/worker-3/ticket-3 \\\n  --role receiver --gateway match.example.org:7443 --worker 3 --work work/worker-3",
         ],
     ),
     (

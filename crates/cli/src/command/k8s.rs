@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args as _, FromArgMatches as _};
 use serde_json::{Value, json};
+use volery_channel::Role;
 
 use super::cluster::ClusterArguments;
 use super::matching::MatchingArguments;
@@ -26,8 +27,9 @@ const RETRIES: u32 = 3;
 ///
 /// Three kinds of jobs, to be applied one after the other: one pod reads the table, meets the peer
 /// and divides the keys into shards; an indexed job with a pod for each worker and key matches
-/// them; one pod writes the result. All see the work folder, a claim with access mode
-/// ReadWriteMany. The peer may run anything else.
+/// them; one pod writes the result. The first and the last pod have the whole work folder, a claim
+/// with access mode ReadWriteMany; a worker has the folder with its own shards and certificate. The
+/// peer may run anything else.
 #[derive(Clone, Debug, clap::Args)]
 #[command(override_usage = "volery k8s --image <IMAGE> --out <DIR> .. -- <psi|lookup> ..")]
 pub(crate) struct Arguments {
@@ -99,13 +101,11 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
         let what = "Kubernetes takes 40 lower-case letters, digits and '-' within them";
         return Err(Failure::usage("--run", what));
     }
-    let folder = format!("/work/{}", cluster.run());
-    words.push(format!("--resume={folder}"));
+    words.push(format!("--resume=/work/{}", cluster.run()));
     let render = Render {
         arguments,
         cluster,
         matching,
-        folder,
     };
     let mut files = vec![("1-prepare.json".to_owned(), render.step("prepare", &words))];
     for rule in 0..matching.rules() {
@@ -125,12 +125,15 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
     Ok(())
 }
 
+/// Where a container sees a volume.
+fn mount(name: &str, path: &str, read_only: bool) -> Value {
+    json!({ "name": name, "mountPath": path, "readOnly": read_only })
+}
+
 struct Render<'a> {
     arguments: &'a Arguments,
     cluster: &'a ClusterArguments,
     matching: &'a MatchingArguments,
-    /// The folder of the run, within the work folder.
-    folder: String,
 }
 
 impl Render<'_> {
@@ -149,22 +152,28 @@ impl Render<'_> {
                 { "action": "FailJob", "onExitCodes": { "operator": "In", "values": FINAL } },
             ]},
         });
-        self.job(step, &call, spec, &json!({}))
+        let mut mounts = vec![
+            mount("work", "/work", false),
+            mount("identity", "/identity", true),
+        ];
+        if self.arguments.data_claim.is_some() {
+            mounts.push(mount("data", "/data", true));
+        }
+        self.job(step, &call, spec, &json!({}), mounts)
     }
 
     /// The pods of the workers for a rule.
     fn workers(&self, rule: u64) -> Value {
-        let folder = &self.folder;
         let call = [
             "worker".to_owned(),
-            format!("--manifest={folder}/run.json"),
+            "--manifest=/work/run.json".to_owned(),
             // Kubernetes puts in the number of the pod.
-            format!("--ticket={folder}/ticket-$(JOB_COMPLETION_INDEX)"),
+            "--ticket=/work/ticket-$(JOB_COMPLETION_INDEX)".to_owned(),
             "--worker=$(JOB_COMPLETION_INDEX)".to_owned(),
             format!("--role={}", self.matching.role.name()),
             format!("--gateway={}", self.cluster.gateway()),
             format!("--rule={rule}"),
-            format!("--work={folder}"),
+            "--work=/work".to_owned(),
             format!("--wait={}s", self.matching.endpoint.wait().as_secs()),
             format!("--timeout={}s", self.matching.common.timeout().as_secs()),
             format!("--threads={}", self.matching.common.threads.unwrap_or(1)),
@@ -188,10 +197,35 @@ impl Render<'_> {
             "requests": { "memory": self.arguments.memory, "cpu": self.arguments.cpu },
             "limits": { "memory": self.arguments.memory },
         });
-        self.job(&format!("match-{rule}"), &call, spec, &resources)
+        // A worker sees its own folder of the run, and no secret of the driver.
+        let run = self.cluster.run();
+        let mut mounts = vec![json!({
+            "name": "work",
+            "mountPath": "/work",
+            "subPathExpr": format!("{run}/worker-$(JOB_COMPLETION_INDEX)"),
+        })];
+        let rules = self.matching.rules();
+        if self.matching.role == Role::Receiver && rules > 1 {
+            // A row that matched by an earlier key is left out, whichever worker had it.
+            mounts.push(json!({
+                "name": "work",
+                "mountPath": "/work/matched",
+                "subPath": format!("{run}/matched"),
+                "readOnly": rule + 1 == rules,
+            }));
+        }
+        self.job(&format!("match-{rule}"), &call, spec, &resources, mounts)
     }
 
-    fn job(&self, step: &str, words: &[String], mut spec: Value, resources: &Value) -> Value {
+    /// A job with a container that has these mounts, and the volumes that they are of.
+    fn job(
+        &self,
+        step: &str,
+        words: &[String],
+        mut spec: Value,
+        resources: &Value,
+        mut mounts: Vec<Value>,
+    ) -> Value {
         let labels = json!({
             "app.kubernetes.io/name": "volery",
             "app.kubernetes.io/instance": self.cluster.run(),
@@ -201,26 +235,18 @@ impl Render<'_> {
             let claim = json!({ "claimName": claim, "readOnly": read_only });
             json!({ "name": name, "persistentVolumeClaim": claim })
         };
-        let mount = |name: &str, path: &str, read_only: bool| json!({ "name": name, "mountPath": path, "readOnly": read_only });
         let secret = json!({ "secretName": self.arguments.identity_secret, "defaultMode": 0o440 });
+        mounts.push(mount("temporary", "/tmp", false));
         let mut volumes = vec![
             claim("work", &self.arguments.work_claim, false),
             json!({ "name": "temporary", "emptyDir": {} }),
+            json!({ "name": "identity", "secret": secret }),
         ];
-        let mut mounts = vec![
-            mount("work", "/work", false),
-            mount("temporary", "/tmp", false),
-        ];
+        let data = self.arguments.data_claim.as_ref();
+        volumes.extend(data.map(|data| claim("data", data, true)));
         // Identity and table stay with the drivers: a worker has a certificate and shards of its
         // own.
-        if !step.starts_with("match") {
-            volumes.push(json!({ "name": "identity", "secret": secret }));
-            mounts.push(mount("identity", "/identity", true));
-            if let Some(data) = &self.arguments.data_claim {
-                volumes.push(claim("data", data, true));
-                mounts.push(mount("data", "/data", true));
-            }
-        }
+        volumes.retain(|volume| mounts.iter().any(|mount| mount["name"] == volume["name"]));
         let container = json!({
             "name": "volery",
             "image": self.arguments.image,

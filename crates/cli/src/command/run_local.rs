@@ -207,7 +207,7 @@ impl<'a> Workers<'a> {
         let mut all = Vec::new();
         match self.step {
             Some(Step::Prepare) => {
-                self.prepare_workers(&manifest, role)?;
+                self.prepare_workers(side, &manifest)?;
                 return Ok(None);
             }
             Some(Step::Collect) => {}
@@ -283,14 +283,14 @@ impl<'a> Workers<'a> {
         self.folder
     }
 
-    /// Puts the certificates of all workers beside the manifest.
-    fn prepare_workers(&self, manifest: &Manifest, role: Role) -> Result<(), Failure> {
+    /// Gives each worker a folder with its shards, a manifest and its certificate.
+    fn prepare_workers(&self, side: &dyn Driver, manifest: &Manifest) -> Result<(), Failure> {
         let terms = manifest.terms().expect("the run has workers");
-        for worker in 0..terms.workers {
+        for (folder, worker) in side.hand_out(manifest)?.iter().zip(0..) {
             let certificate = self
-                .meeting(manifest, role, Some(worker), 0)
+                .meeting(manifest, side.role(), Some(worker), 0)
                 .certificate(&self.identity)?;
-            write_private(&self.ticket(worker), certificate.to_pem())?;
+            write_private(&ticket(folder, worker), certificate.to_pem())?;
         }
         self.reporter.say(format_args!(
             "prepared {} for {}, whose certificates are valid for a day",
@@ -325,10 +325,6 @@ impl<'a> Workers<'a> {
             }
         }
         Ok(manifest)
-    }
-
-    fn ticket(&self, worker: u32) -> PathBuf {
-        self.folder.join(format!("ticket-{worker}"))
     }
 
     fn meeting<'m>(
@@ -454,7 +450,7 @@ impl<'a> Workers<'a> {
         events: &Sender<(u32, u64)>,
         stop: &AtomicBool,
     ) -> Result<Counts, Failure> {
-        let ticket = self.ticket(worker);
+        let ticket = ticket(self.folder, worker);
         let (mut vain, mut most) = (0, 0);
         let mut last = 0;
         let result = loop {
@@ -530,6 +526,11 @@ impl<'a> Workers<'a> {
         let fixed = ["worker", "--with-parent", "--quiet"].map(str::to_owned);
         fixed.into_iter().chain(options).collect()
     }
+}
+
+/// The file of a worker's run certificate.
+fn ticket(folder: &Path, worker: u32) -> PathBuf {
+    folder.join(format!("ticket-{worker}"))
 }
 
 fn seconds(time: Duration) -> String {

@@ -8,8 +8,8 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser as _};
 use serde_json::json;
 use volery_channel::{Link, Role};
 use volery_matching::driver::{self, Earlier, Facts};
-pub use volery_matching::staging::{Items, found, shards};
-use volery_matching::{Divided, Manifest, Name, Settings, Verb, WorkedBy, totals};
+pub use volery_matching::staging::{Items, Slice, Slices, digest, found, shards};
+use volery_matching::{Divided, Manifest, Name, Secrets, Settings, Verb, WorkedBy, totals};
 use volery_pcg::Security;
 use volery_tables::Reading;
 use zeroize::Zeroizing;
@@ -155,20 +155,75 @@ struct FactsText {
     rows: u64,
 }
 
+/// The secrets of a side's driver for a run, a text to be kept before [`agree`] is called: those of
+/// an earlier start, if they are of this table and these settings, or new ones. Words and `facts`
+/// are those of [`agree`].
+///
+/// # Errors
+/// If the words, the facts or the earlier secrets are wrong.
+pub fn secrets(
+    words: &[OsString],
+    facts: &str,
+    earlier: Option<&str>,
+) -> Result<Zeroizing<String>, Failure> {
+    check_level()?;
+    let words = DriverWords::try_parse_from(words).map_err(|error| wrong_words(&error, DRIVER))?;
+    let earlier = earlier.map(read_secrets).transpose()?;
+    let (facts, earlier) = (read_facts(facts)?, earlier.as_ref());
+    let secrets = match words.wanted()? {
+        Wanted::Rows(settings) => driver::secrets(&settings, &facts, earlier)?,
+        Wanted::Totals(settings) => totals::secrets(&settings, &facts, earlier)?,
+    };
+    Ok(secrets.to_json())
+}
+
+fn read_secrets(text: &str) -> Result<Secrets, Failure> {
+    Secrets::from_json(text.as_bytes()).map_err(|what| Failure::usage("the driver's secrets", what))
+}
+
+fn read_facts(text: &str) -> Result<Facts, Failure> {
+    let facts: FactsText =
+        serde_json::from_str(text).map_err(|error| Failure::usage("facts", error))?;
+    Ok(Facts {
+        keys: facts.keys,
+        sizes: facts.sizes,
+        payload: facts.payload,
+        digest: facts.digest,
+        rows: facts.rows,
+    })
+}
+
+impl DriverWords {
+    /// The settings of the run.
+    fn wanted(&self) -> Result<Wanted, Failure> {
+        let ResultWords { role, security, .. } = self.result;
+        if let Some(settings) = self.result.totals()? {
+            return Ok(Wanted::Totals(Box::new(settings)));
+        }
+        let verb = match self.verb.as_str() {
+            "psi" => Verb::Psi,
+            _ => Verb::Lookup,
+        };
+        let name = self.result.protocol.unwrap_or(Name::Vole);
+        let settings = Settings::new(verb, role, name, security, false, None)?;
+        Ok(Wanted::Rows(settings))
+    }
+}
+
 /// Agrees with the peer's driver on a manifest, and returns it. The words are `--role`, `--verb`,
 /// `--gateway`, `--run`, `--workers`, `--shards`, `--identity`, `--peer`, `--protocol`,
 /// `--security`, `--wait`, `--timeout`, and `--result` with the options that belong to it. `facts`
 /// is a JSON object with `keys`, the description of [`Items`]; `sizes`, the number of distinct
 /// items by each rule; `payload`, at the sender of a lookup its line and the bytes of the longest,
-/// or null; and `digest` and `rows` of the table. `earlier` is the manifest of an earlier start, if
-/// there is one, and whether a shard was begun. `keep` puts the manifest into this side's
-/// storage, before the other side goes on.
+/// or null; and `digest` and `rows` of the table. `secret` is what [`secrets`] returned. `earlier`
+/// is the manifest of an earlier start, if there is one, and whether a shard was begun. `keep` puts
+/// the manifest into this side's storage, before the other side goes on.
 ///
 /// # Errors
 /// Any error that ends the agreement.
 pub fn agree(
     words: &[OsString],
-    facts: &str,
+    (facts, secret): (&str, &str),
     (earlier, begun): (Option<&str>, bool),
     keep: &mut dyn FnMut(&str) -> Result<(), Failure>,
     run: &Run,
@@ -181,28 +236,15 @@ pub fn agree(
         .map(|text| Manifest::from_json(text.as_bytes()))
         .transpose();
     let earlier = earlier.map_err(|what| Failure::usage("the earlier manifest", what))?;
-    let facts: FactsText =
-        serde_json::from_str(facts).map_err(|error| Failure::usage("facts", error))?;
+    let (facts, secrets) = (read_facts(facts)?, read_secrets(secret)?);
     run.with(&matches, |reporter| {
-        let verb = match words.verb.as_str() {
-            "psi" => Verb::Psi,
-            _ => Verb::Lookup,
-        };
-        let ResultWords { role, security, .. } = words.result;
-        let totals = words.result.totals()?;
+        let role = words.result.role;
+        let settings = words.wanted()?;
         let (identity, peer) = words.endpoint.at_gateway(reporter)?;
         let (workers, keys, organisations) = (&words.workers, &facts.keys, (&identity, peer));
-        let (settings, terms) = match totals {
-            None => {
-                let name = words.result.protocol.unwrap_or(Name::Vole);
-                let settings = Settings::new(verb, role, name, security, false, None)?;
-                let terms = workers.terms(&settings, keys, organisations)?;
-                (Wanted::Rows(settings), terms)
-            }
-            Some(settings) => {
-                let terms = workers.terms_of_totals(&settings, keys, organisations)?;
-                (Wanted::Totals(Box::new(settings)), terms)
-            }
+        let terms = match &settings {
+            Wanted::Rows(settings) => workers.terms(settings, keys, organisations)?,
+            Wanted::Totals(settings) => workers.terms_of_totals(settings, keys, organisations)?,
         };
         let meeting = Meeting {
             gateway: words.workers.gateway(),
@@ -216,13 +258,6 @@ pub fn agree(
         let times = (words.endpoint.wait(), words.timeout);
         let mut channel = meeting.meet(&certificate, times, reporter)?;
         reporter.end();
-        let facts = Facts {
-            keys: facts.keys,
-            sizes: facts.sizes,
-            payload: facts.payload,
-            digest: facts.digest,
-            rows: facts.rows,
-        };
         let terms = (terms, words.workers.shards);
         let earlier = Earlier {
             manifest: earlier.as_ref(),
@@ -236,13 +271,13 @@ pub fn agree(
             })?;
             Ok(())
         };
-        let channel = &mut channel;
+        let (known, channel) = ((&facts, &secrets), &mut channel);
         let agreed = match &settings {
             Wanted::Rows(settings) => {
-                driver::agree(settings, &facts, terms, earlier, channel, &mut keep)
+                driver::agree(settings, known, terms, earlier, channel, &mut keep)
             }
             Wanted::Totals(settings) => {
-                totals::agree(settings, &facts, terms, earlier, channel, &mut keep)
+                totals::agree(settings, known, terms, earlier, channel, &mut keep)
             }
         };
         kept?;
@@ -284,15 +319,16 @@ pub struct Opening {
 }
 
 /// Opens the totals of a run with the peer's driver, when all workers have finished, and returns
-/// the report of the opening, a JSON object. The words are `--role`, `--gateway`, `--identity`,
-/// `--peer`, `--wait` and `--timeout`. `keep` puts the totals, a text, into this side's storage,
-/// before the other side goes on; then an empty text says that the other side has them, too.
+/// the report of the opening, a JSON object. `secret` is what [`agree`] had. The words are
+/// `--role`, `--gateway`, `--identity`, `--peer`, `--wait` and `--timeout`. `keep` puts the totals,
+/// a text, into this side's storage, before the other side goes on; then an empty text says that
+/// the other side has them, too.
 ///
 /// # Errors
 /// Any error that ends the opening.
 pub fn open(
     words: &[OsString],
-    manifest: &str,
+    (manifest, secret): (&str, &str),
     opening: Opening,
     keep: &mut dyn FnMut(&str) -> Result<(), Failure>,
     run: &Run,
@@ -306,6 +342,7 @@ pub fn open(
     let (Some(settings), Some(terms)) = (manifest.totals(words.role), manifest.terms()) else {
         return Err(wrong("it is not of a run for totals"));
     };
+    let secrets = read_secrets(secret)?;
     let Opening {
         found,
         opened,
@@ -349,8 +386,9 @@ pub fn open(
                     Ok(())
                 };
                 let found = ("found".as_ref(), &found[..]);
+                let known = (&manifest, &secrets);
                 let opened =
-                    totals::open_shards(&settings, &manifest, found, channel, &mut keep, &mut ());
+                    totals::open_shards(&settings, known, found, channel, &mut keep, &mut ());
                 kept?;
                 Ok(opened?)
             })?;

@@ -84,7 +84,7 @@ impl Place {
 
     /// Starts worker 0 of a side that has prepared a run.
     fn worker(&self, side: usize, more: &[&str]) -> Running {
-        let work = self.folder.path(&format!("work-{}", SIDES[side]));
+        let work = self.folder.path(&format!("work-{}/worker-0", SIDES[side]));
         let (manifest, ticket) = (format!("{work}/run.json"), format!("{work}/ticket-0"));
         let mut call = vec!["worker", "--worker", "0", "--timeout", "20s"];
         call.extend([
@@ -127,7 +127,7 @@ impl Place {
     /// Connects to the gateway as worker 0 of a side, until the gateway says so.
     fn waiting(&self, side: usize, attempt: u64) -> TcpStream {
         let name = SIDES[side];
-        let manifest = self.folder.json(&format!("work-{name}/run.json"));
+        let manifest = self.folder.json(&format!("work-{name}/worker-0/run.json"));
         let terms = &manifest["workers"];
         let mut oracle = RandomOracle::new("volery cluster: run");
         oracle.absorb(terms["run"].as_str().unwrap().as_bytes());
@@ -140,7 +140,7 @@ impl Place {
             worker: Some(0),
             attempt,
         };
-        let leaf = self.folder.read(&format!("work-{name}/ticket-0"));
+        let leaf = self.folder.read(&format!("work-{name}/worker-0/ticket-0"));
         let leaf = Identity::from_pem(&leaf).unwrap();
         let peer = self.fingerprints[1 - side].parse().unwrap();
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
@@ -564,7 +564,151 @@ fn totals_of_workers_are_those_of_the_plain_calculation() {
     }
 }
 
-/// What the pods of both sides run, on this machine: the jobs of `volery k8s` one after the other.
+/// What the pods of a side run, on this machine, and the folders that they see.
+struct Pods<'a> {
+    place: &'a Place,
+    side: usize,
+    jobs: Vec<String>,
+}
+
+impl<'a> Pods<'a> {
+    fn new(place: &'a Place, side: usize, line: &str) -> Self {
+        let name = SIDES[side];
+        let manifests = place.folder.path(&format!("manifests-{name}"));
+        let verb = common::words(line)[0];
+        let line = format!(
+            "k8s --image i --work-claim w --identity-secret s --data-claim d --out {manifests} -- \
+             {line} --run t --workers 2 --shards 4 --wait 60s --key id --gateway 127.0.0.1:{} \
+             --peer {} --input {}",
+            place.port,
+            place.fingerprints[1 - side],
+            place.folder.path(&format!("{name}.csv")),
+        );
+        let rendered = common::run(&common::words(&line));
+        assert_eq!(rendered.status, Some(0), "{verb}: {rendered:?}");
+        fs::create_dir(place.folder.path(&format!("claim-{name}"))).unwrap();
+        let jobs = common::names(manifests.as_ref());
+        Self { place, side, jobs }
+    }
+
+    /// The calls of the pods of a job. What they see of the work folder is checked.
+    fn calls(&self, job: usize) -> Vec<Vec<String>> {
+        let (name, job) = (SIDES[self.side], &self.jobs[job]);
+        let manifest = self.place.folder.json(&format!("manifests-{name}/{job}"));
+        let is_worker = job.contains("match");
+        let spec = &manifest["spec"];
+        let container = &spec["template"]["spec"]["containers"][0];
+        let claim = self.place.folder.path(&format!("claim-{name}"));
+        let identity = self.place.folder.path(name);
+        let pods = spec["completions"].as_u64().unwrap_or(1);
+        let pod = |number: u64| -> Vec<String> {
+            let fill = |text: &str| text.replace("$(JOB_COMPLETION_INDEX)", &number.to_string());
+            let mounts = container["volumeMounts"].as_array().unwrap();
+            let mut work = String::new();
+            for mount in mounts {
+                let path = mount["mountPath"].as_str().unwrap();
+                let part = ["subPathExpr", "subPath"]
+                    .iter()
+                    .find_map(|key| mount[key].as_str());
+                match (mount["name"].as_str().unwrap(), part) {
+                    ("work", None) => {
+                        assert!(!is_worker && path == "/work");
+                        work.clone_from(&claim);
+                    }
+                    ("work", Some(part)) => {
+                        let seen = format!("{claim}/{}", fill(part));
+                        assert!(is_worker && fs::metadata(&seen).unwrap().is_dir(), "{seen}");
+                        if path == "/work" {
+                            work = seen;
+                        } else {
+                            // The folder within the folder, which is there for it.
+                            let inner = path.replace("/work", &work);
+                            if fs::symlink_metadata(&inner).unwrap().is_dir() {
+                                fs::remove_dir(&inner).unwrap();
+                                std::os::unix::fs::symlink(seen, inner).unwrap();
+                            }
+                        }
+                    }
+                    ("temporary", None) => {}
+                    ("identity" | "data", None) => assert!(!is_worker),
+                    other => panic!("{other:?}"),
+                }
+            }
+            if is_worker {
+                self.check_worker(work.as_ref(), number);
+            }
+            assert_eq!(
+                container["env"],
+                serde_json::json!([{ "name": "TMPDIR", "value": "/tmp" }])
+            );
+            let words = container["args"].as_array().unwrap().iter();
+            let word = |word: &serde_json::Value| {
+                fill(word.as_str().unwrap())
+                    .replace("=/work", &format!("={work}"))
+                    .replace("=/identity", &format!("={identity}"))
+            };
+            words.map(word).collect()
+        };
+        (0..pods).map(pod).collect()
+    }
+
+    /// What a worker sees: its own shards, one certificate, and nothing of the driver's secrets.
+    fn check_worker(&self, work: &std::path::Path, number: u64) {
+        let secrets = format!("claim-{}/t/driver.json", SIDES[self.side]);
+        let secrets = self.place.folder.json(&secrets);
+        for name in common::names(work) {
+            let numbers: Vec<u64> = name
+                .split('-')
+                .filter_map(|part| part.parse().ok())
+                .collect();
+            match name.split('-').next().unwrap() {
+                "part" | "begun" | "found" => assert_eq!(numbers[1] % 2, number, "{name}"),
+                "complete" => assert_eq!(numbers[1], number, "{name}"),
+                "ticket" => assert_eq!(numbers, [number]),
+                "matched" => {}
+                "run.json" => {
+                    let text = fs::read_to_string(work.join(&name)).unwrap();
+                    let manifest: serde_json::Value = serde_json::from_str(&text).unwrap();
+                    let own = manifest["own"].as_object().unwrap();
+                    assert_eq!(own.keys().collect::<Vec<_>>(), ["dedup", "rows"]);
+                    assert!(!text.contains(secrets["digest"].as_str().unwrap()));
+                }
+                other => panic!("{other}"),
+            }
+        }
+    }
+}
+
+/// Runs the jobs of `volery k8s` of both sides one after the other; what each pod of the last one
+/// prints.
+fn run_pods(sides: &[Pods<'_>; 2]) -> Vec<String> {
+    let mut said = Vec::new();
+    for job in 0..sides[0].jobs.len() {
+        said.clear();
+        let calls = sides.iter().flat_map(|side| side.calls(job));
+        let pods: Vec<_> = calls
+            .map(|call| Running::start(&call.iter().map(String::as_str).collect::<Vec<_>>()))
+            .collect();
+        for pod in pods {
+            let ended = pod.finish();
+            assert_eq!(ended.status, Some(0), "{ended:?}");
+            said.push(ended.stdout);
+        }
+        for side in sides {
+            // Volumes are not there any more when a pod has gone.
+            for worker in 0..2 {
+                let name = format!("claim-{}/t/worker-{worker}/matched", SIDES[side.side]);
+                let inner = side.place.folder.path(&name);
+                if fs::symlink_metadata(&inner).is_ok_and(|data| data.is_symlink()) {
+                    fs::remove_file(&inner).unwrap();
+                    fs::create_dir(&inner).unwrap();
+                }
+            }
+        }
+    }
+    said
+}
+
 #[test]
 fn pods_compute_a_number() {
     let place = Place::new();
@@ -575,58 +719,54 @@ fn pods_compute_a_number() {
     }
     place.folder.write("a.csv", a);
     place.folder.write("b.csv", b);
-    let gateway = format!("127.0.0.1:{}", place.port);
-    let shared = "--run t --workers 2 --shards 4 --wait 60s --key id --bound 10 --decimals 1 \
-                  --minimum 20";
-    // The calls of a side's jobs: of the pods of each.
-    let jobs = [0, 1].map(|side| {
-        let name = SIDES[side];
-        let manifests = place.folder.path(&format!("manifests-{name}"));
-        let own = ["sender --result sum=paid", "receiver --result sum"][side];
+    let both = ["sender --result sum=paid", "receiver --result sum"];
+    let sides = [0, 1].map(|side| {
         let line = format!(
-            "k8s --image i --work-claim w --identity-secret s --out {manifests} -- psi {shared} \
-             --gateway {gateway} --peer {} --input {} --role {own}",
-            place.fingerprints[1 - side],
-            place.folder.path(&format!("{name}.csv")),
+            "psi --role {} --bound 10 --decimals 1 --minimum 20",
+            both[side]
         );
-        let rendered = common::run(&common::words(&line));
-        assert_eq!(rendered.status, Some(0), "{rendered:?}");
-        let work = place.folder.path(&format!("work-{name}"));
-        fs::create_dir(&work).unwrap();
-        let identity = place.folder.path(name);
-        ["1-prepare", "2-match-0", "3-collect"].map(|job| {
-            let manifest = place.folder.json(&format!("manifests-{name}/{job}.json"));
-            let spec = &manifest["spec"];
-            let words = &spec["template"]["spec"]["containers"][0]["args"];
-            let pods = spec["completions"].as_u64().unwrap_or(1);
-            let pod = |number: u64| -> Vec<String> {
-                let word = |word: &serde_json::Value| {
-                    let word = word.as_str().unwrap();
-                    word.replace("$(JOB_COMPLETION_INDEX)", &number.to_string())
-                        .replace("=/work", &format!("={work}"))
-                        .replace("=/identity", &format!("={identity}"))
-                };
-                words.as_array().unwrap().iter().map(word).collect()
-            };
-            (0..pods).map(pod).collect::<Vec<_>>()
-        })
+        Pods::new(&place, side, &line)
     });
-    let mut said = Vec::new();
-    for job in 0..3 {
-        let pods = jobs.iter().flat_map(|jobs| &jobs[job]);
-        let pods: Vec<_> = pods
-            .map(|call| Running::start(&call.iter().map(String::as_str).collect::<Vec<_>>()))
-            .collect();
-        for pod in pods {
-            let ended = pod.finish();
-            assert_eq!(ended.status, Some(0), "{ended:?}");
-            said.push(ended.stdout);
-        }
-    }
     // The last ones are those that open the sum: 40 to 89 are common.
     let sum: usize = (40..90).map(|i| 10 * (i % 7) + 5).sum();
     let expected = format!("sum {}.{}\n", sum / 10, sum % 10);
-    assert_eq!(said[said.len() - 2..], [String::new(), expected]);
+    assert_eq!(run_pods(&sides), [String::new(), expected]);
+}
+
+/// A row that matched by the first key is left out by whichever pod has its second one.
+#[test]
+fn pods_match_rows_by_two_keys() {
+    let place = Place::new();
+    let (mut a, mut b) = ("id,phone\n".to_owned(), "id,phone\n".to_owned());
+    let mut expected = b.clone();
+    for i in 0..90 {
+        writeln!(a, "{i},p{i}").unwrap();
+        // The same person, by both keys, by the second one, or by neither.
+        let row = [
+            format!("{i},p{i}"),
+            format!("x{i},p{i}"),
+            format!("x{i},y{i}"),
+        ];
+        let row = &row[i % 3];
+        writeln!(b, "{row}").unwrap();
+        if i % 3 < 2 {
+            writeln!(expected, "{row}").unwrap();
+        }
+    }
+    place.folder.write("a.csv", a);
+    place.folder.write("b.csv", b);
+    let out = place.folder.path("out.csv");
+    let sides = [
+        Pods::new(&place, 0, "psi --role sender --or phone"),
+        Pods::new(
+            &place,
+            1,
+            &format!("psi --role receiver --or phone --out {out}"),
+        ),
+    ];
+    assert_eq!(sides[1].jobs.len(), 4);
+    run_pods(&sides);
+    assert_eq!(fs::read_to_string(&out).unwrap(), expected);
 }
 
 /// A side that knows what was opened, but not that the other one does, stays there for it.
@@ -641,10 +781,14 @@ fn a_side_waits_for_one_that_has_not_kept_its_number() {
     // As after an opening in which the receiver failed to keep the number.
     let opened = r#"[{"below_minimum":false,"count":null,"sum":null}]"#;
     place.folder.write("work-a/totals.json", opened);
-    let before = place.names(0);
-    let alone = collect(0, "1s").finish();
-    alone.assert_refused(4, &["--gateway"]);
-    assert_eq!(place.names(0), before);
+    let alone = || {
+        let alone = collect(0, "1s").finish();
+        alone.assert_refused(4, &["--gateway"]);
+        place.names(0)
+    };
+    let before = alone();
+    assert!(before.contains(&"driver.json".to_owned()), "{before:?}");
+    assert_eq!(alone(), before);
     let saved = place.folder.path("saved");
     fs::create_dir(&saved).unwrap();
     for name in &before {
@@ -687,7 +831,9 @@ fn a_worker_with_all_shares_ends_only_if_nobody_came() {
     let place = Place::new();
     place.worked();
     let mark = "complete-0-00000".to_owned();
-    fs::remove_file(place.folder.path(&format!("work-a/{mark}"))).unwrap();
+    let folder = place.folder.path("work-a/worker-0");
+    let names = || common::names(folder.as_ref());
+    fs::remove_file(place.folder.path(&format!("work-a/worker-0/{mark}"))).unwrap();
     let gateway = format!("127.0.0.1:{}", place.port);
     let call = |attempt: &'static str, gateway: &str, wait: &str| {
         let own = ["--attempt", attempt, "--gateway", gateway, "--wait", wait];
@@ -695,7 +841,7 @@ fn a_worker_with_all_shares_ends_only_if_nobody_came() {
     };
     let refused = |worker: Running, why: &str| {
         worker.finish().assert_refused(4, &[why]);
-        assert!(!place.names(0).contains(&mark), "{why}");
+        assert!(!names().contains(&mark), "{why}");
     };
     // There is no gateway.
     let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -715,5 +861,5 @@ fn a_worker_with_all_shares_ends_only_if_nobody_came() {
     // Nobody comes.
     let ended = call("11", &gateway, "10s").finish();
     assert_eq!(ended.status, Some(0), "{ended:?}");
-    assert!(place.names(0).contains(&mark));
+    assert!(names().contains(&mark));
 }

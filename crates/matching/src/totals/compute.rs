@@ -6,7 +6,7 @@ use volery_channel::{Channel, Role, SessionId};
 use volery_primitives::pages::Buffer;
 use volery_primitives::prg::Prg;
 use volery_psi::circuit::{self, Parameters, Slice};
-use zeroize::Zeroizing;
+use zeroize::{Zeroize as _, Zeroizing};
 
 use super::settings::{Settings, To};
 use super::side::Values;
@@ -49,14 +49,22 @@ impl Shares {
 }
 
 /// Noise of this side for each count and each sum. Wiped when dropped.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Noise {
-    counts: Zeroizing<Vec<i64>>,
-    sums: Zeroizing<Vec<i64>>,
+    counts: Vec<i64>,
+    sums: Vec<i64>,
+}
+
+impl Drop for Noise {
+    fn drop(&mut self) {
+        self.counts.zeroize();
+        self.sums.zeroize();
+    }
 }
 
 impl Noise {
-    /// Samples, where this side adds noise. To be called before the first message of a run, since
-    /// the time of a sample depends on it.
+    /// Samples, where this side adds noise. To be called before the sides of a run meet: the time
+    /// that it takes depends on the samples, and a peer sees when each message comes.
     pub(crate) fn sample(settings: &Settings, rng: &mut Prg) -> Self {
         let [in_count, in_sum] = settings.adds(settings.role);
         let (count, sum) = match &settings.privacy {
@@ -67,7 +75,7 @@ impl Noise {
             ),
         };
         let mut samples = |mechanism: Option<volery_psi::noise::Mechanism>| {
-            let mut samples = Zeroizing::new(vec![0; settings.totals()]);
+            let mut samples = vec![0; settings.totals()];
             if let Some(mechanism) = mechanism {
                 samples.fill_with(|| mechanism.sample(rng));
             }
@@ -77,6 +85,11 @@ impl Noise {
             counts: samples(count),
             sums: samples(sum),
         }
+    }
+
+    /// Whether there is a sample for each total.
+    pub(crate) fn fits(&self, settings: &Settings) -> bool {
+        [&self.counts, &self.sums].map(Vec::len) == [settings.totals(); 2]
     }
 }
 

@@ -1,7 +1,8 @@
 //! Totals of a run that several workers on each side share.
 //!
 //! ```text
-//! drivers: settings, key of the shards, sizes                       (module `driver`)
+//! drivers: each alone: its noise, which it keeps
+//!          settings, key of the shards, sizes                     <--> (module `driver`)
 //!          each alone: an item for each key, its value and group, divided into shards
 //! workers: sessions in which shards were finished at both sides   <-->
 //!          for each other shard: shares of its totals, which stay here    (circuit-PSI)
@@ -19,17 +20,17 @@
 //! with the session of their execution; workers repeat a shard unless both sides have it of one
 //! session, and a repeated shard replaces shares as a whole.
 //!
-//! **Noise** is drawn from a seed in this side's manifest: sums that are opened again, after a
-//! connection broke, have the same noise, and say nothing new.
+//! **Noise.** A side draws and keeps its noise before it meets the other side's driver
+//! ([`Secrets`]). The time of a sample depends on its value, and no message of the run waits for
+//! one; sums that are opened again, after a connection broke, have the same noise, and say nothing
+//! new. Workers do not get it.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use volery_channel::{Channel, Error as ChannelError, Hello, Role, SessionId, Stats, handshake};
-use volery_primitives::Block;
 use volery_primitives::prg::Prg;
 use volery_primitives::ro::RandomOracle;
 use volery_psi::circuit;
-use volery_tables::Duplicates;
 use web_time::Instant;
 use zeroize::Zeroizing;
 
@@ -43,10 +44,9 @@ use crate::driver::{
 };
 use crate::error::{Error, Result};
 use crate::keys::Keys;
-use crate::manifest::{Manifest, Terms, hex};
+use crate::manifest::{Manifest, Secrets, Terms, hex};
 use crate::parts::{Journal, SESSION, session_of};
 use crate::progress::Progress;
-use crate::side::own;
 use crate::task::Task;
 use crate::work::{Part, Work};
 use crate::worker::{MANIFEST, Worked};
@@ -148,30 +148,38 @@ pub(crate) fn work(
 pub struct Driver {
     side: Side,
     work: Work,
+    secrets: Secrets,
     earlier: Option<Manifest>,
 }
 
 impl Driver {
-    /// A side that has read its table, and the folder in which its run is or will be.
+    /// A side that has read its table, and the folder in which its run is or will be. The folder
+    /// has this side's noise from here on.
     ///
     /// # Errors
     /// Those of the folder; if it has the run of another table or other settings.
     pub fn new(side: Side, folder: &Path) -> Result<Self> {
         let work = Work::kept(folder)?;
-        let earlier = work.manifest()?;
-        match &earlier {
-            None => work.clear()?,
-            Some(earlier) if earlier.own.digest == digest(&side) => {}
-            Some(_) => {
+        let (earlier, kept) = (work.manifest()?, work.secrets()?);
+        let digest = facts(&side).digest(&task(&side.settings));
+        let secrets = match kept.filter(|kept| kept.digest == digest) {
+            Some(kept) => kept,
+            None if earlier.is_none() => Secrets::draw(digest, Some(side.noise.clone()))?,
+            None => {
                 return Err(Error::OtherRun {
                     path: work.path().to_owned(),
                     what: "it has the progress of a run with another table or other settings",
                 });
             }
+        };
+        if earlier.is_none() {
+            work.clear()?;
+            work.put_secrets(&secrets)?;
         }
         Ok(Self {
             side,
             work,
+            secrets,
             earlier,
         })
     }
@@ -206,19 +214,13 @@ impl Driver {
     ) -> Result<Manifest> {
         self.manifest_of(&terms)?;
         progress.begin("agreeing on settings and sizes", 0);
-        let (side, work) = (&self.side, &self.work);
+        let (side, work, secrets) = (&self.side, &self.work, &self.secrets);
         let manifest = self.earlier.take();
         let earlier = Earlier {
             manifest: manifest.as_ref(),
             begun: manifest.is_some() && work.most_attempts()? > 0,
         };
-        let facts = Facts {
-            keys: side.summary.key_description.clone(),
-            sizes: vec![side.summary.keys],
-            payload: None,
-            digest: digest(side),
-            rows: side.summary.rows,
-        };
+        let facts = facts(side);
         let keep = &mut |manifest: &Manifest| {
             if earlier.manifest.is_some() {
                 // The peer had not written its manifest: both begin anew.
@@ -229,12 +231,21 @@ impl Driver {
             side.values.write(&mut spool)?;
             spool.finish()?;
             work.divide(0, true, (&manifest.key, manifest.buckets), progress)?;
-            work.put_manifest(manifest)
+            work.put_manifest(manifest, secrets)
         };
         let (settings, terms) = (&side.settings, (terms, shards));
-        let manifest = agree(settings, &facts, terms, earlier, channel, keep)?;
+        let known = (&facts, secrets);
+        let manifest = agree(settings, known, terms, earlier, channel, keep)?;
         self.earlier = Some(manifest.clone());
         Ok(manifest)
+    }
+
+    /// As [`crate::Side::hand_out`].
+    ///
+    /// # Errors
+    /// Those of the folder.
+    pub fn hand_out(&self, manifest: &Manifest) -> Result<Vec<PathBuf>> {
+        self.work.hand_out(manifest)
     }
 
     /// The totals that an earlier attempt has opened, and perhaps the peer has not.
@@ -276,7 +287,7 @@ impl Driver {
         let found = (self.work.path(), &all[..]);
         open_shards(
             &self.side.settings,
-            manifest,
+            (manifest, &self.secrets),
             found,
             channel,
             keep,
@@ -317,6 +328,22 @@ impl Driver {
     }
 }
 
+/// The secrets of a side in a run for totals, as [`driver::secrets`](crate::driver::secrets); this
+/// side's noise is among them.
+///
+/// # Errors
+/// As [`driver::secrets`](crate::driver::secrets).
+pub fn secrets(settings: &Settings, facts: &Facts, earlier: Option<&Secrets>) -> Result<Secrets> {
+    let digest = facts.digest(&task(settings));
+    match earlier.filter(|earlier| earlier.digest == digest) {
+        Some(earlier) => Ok(earlier.clone()),
+        None => {
+            let mut rng = Prg::from_os().map_err(ChannelError::from)?;
+            Secrets::draw(digest, Some(Noise::sample(settings, &mut rng)))
+        }
+    }
+}
+
 /// Agrees with the other side's driver on a run for totals, as
 /// [`driver::agree`](crate::driver::agree) does on one for rows. `facts` has one size and no
 /// payload.
@@ -325,14 +352,17 @@ impl Driver {
 /// As [`driver::agree`](crate::driver::agree); if a total could leave 64 bits.
 pub fn agree(
     settings: &Settings,
-    facts: &Facts,
+    known: (&Facts, &Secrets),
     terms: (Terms, Option<u32>),
     earlier: Earlier<'_>,
     channel: &mut Channel,
     keep: &mut dyn FnMut(&Manifest) -> Result<()>,
 ) -> Result<Manifest> {
-    let task = Task::Totals(Box::new(settings.clone()));
-    agree_on(&task, facts, terms, earlier, channel, keep)
+    agree_on(&task(settings), known, terms, earlier, channel, keep)
+}
+
+fn task(settings: &Settings) -> Task {
+    Task::Totals(Box::new(settings.clone()))
 }
 
 fn missing(path: &Path) -> Error {
@@ -342,26 +372,27 @@ fn missing(path: &Path) -> Error {
     }
 }
 
-/// Opens the totals with the other side's driver, when all workers have finished. `found` has a
-/// place for messages, and what the workers kept of each shard, in the order of the shards. `keep`
-/// is called for the totals, and then for the word that the other side has them.
+/// Opens the totals with the other side's driver, when all workers have finished. The secrets are
+/// those with which this side agreed. `found` has a place for messages, and what the workers kept
+/// of each shard, in the order of the shards. `keep` is called for the totals, and then for the
+/// word that the other side has them.
 ///
 /// # Errors
-/// If a shard is missing or cut short, the channel or `keep` fails, or the shares of the two sides
-/// are of different executions.
+/// If there is no noise, a shard is missing or cut short, the channel or `keep` fails, or the
+/// shares of the two sides are of different executions.
 pub fn open_shards(
     settings: &Settings,
-    manifest: &Manifest,
+    (manifest, secrets): (&Manifest, &Secrets),
     (place, found): (&Path, &[Zeroizing<Vec<u8>>]),
     channel: &mut Channel,
     keep: &mut dyn FnMut(Keep<'_>) -> Result<()>,
     progress: &mut dyn Progress,
 ) -> Result<Vec<Total>> {
     progress.begin("opening the result", 0);
-    let seed = manifest.own.noise.map(Zeroizing::new).ok_or_else(|| {
-        Error::Manifest("has no seed of noise: this side did not make it".to_owned())
+    let noise = secrets.noise.as_ref().filter(|noise| noise.fits(settings));
+    let noise = noise.ok_or_else(|| {
+        Error::Manifest("of this run was made without this side's noise".to_owned())
     })?;
-    let noise = Noise::sample(settings, &mut Prg::new(Block::from_bytes(*seed)));
     if found.len() != manifest.buckets as usize {
         return Err(missing(place));
     }
@@ -399,7 +430,7 @@ pub fn open_shards(
         use circuit::opening::Sender;
         Box::new(Sender::setup(comparisons, form, own, channel)?)
     };
-    let totals = open(&mut *opener, settings, shares, &noise, channel)?;
+    let totals = open(&mut *opener, settings, shares, noise, channel)?;
     keep(Keep::Totals(&totals))?;
     if settings.gets_totals() {
         written(channel)?;
@@ -453,13 +484,16 @@ pub fn outcome(
     })
 }
 
-/// What this side's run depends on, in hexadecimal.
-fn digest(side: &Side) -> String {
-    let hello = side.settings.hello(&side.summary.key_description);
-    // The digest has the policy's effect: each key stands once.
-    let mut oracle = own(&side.summary.digest, &hello, Duplicates::Keep);
-    oracle
-        .absorb_u64(side.summary.keys)
-        .absorb_u64(side.summary.duplicates);
-    hex(&oracle.finish32())
+/// The facts of a table that one process has read. Its policy for rows with one key shows in the
+/// numbers of keys and duplicates.
+fn facts(side: &Side) -> Facts {
+    let summary = &side.summary;
+    let numbers = [summary.keys, summary.duplicates].map(u64::to_le_bytes);
+    Facts {
+        keys: summary.key_description.clone(),
+        sizes: vec![summary.keys],
+        payload: None,
+        digest: hex(&summary.digest) + &hex(numbers.as_flattened()),
+        rows: summary.rows,
+    }
 }

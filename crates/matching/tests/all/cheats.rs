@@ -307,7 +307,7 @@ fn another_final_byte() {
 /// Runs a sender's driver, which asks for one shard, with a peer that asks for `shards` and ends
 /// with `byte`.
 fn driver(shards: u32, byte: u8) -> volery_matching::Result<volery_matching::Manifest> {
-    use volery_matching::driver::{Earlier, Facts, agree};
+    use volery_matching::driver::{Earlier, Facts, agree, secrets};
     let run = Run {
         name: volery_matching::Name::Vole,
         ..PSI
@@ -326,7 +326,9 @@ fn driver(shards: u32, byte: u8) -> volery_matching::Result<volery_matching::Man
         |channel| {
             let settings = settings(Role::Sender);
             let (terms, earlier) = ((terms, Some(1)), Earlier::default());
-            agree(&settings, &facts, terms, earlier, channel, &mut |_| Ok(()))
+            let secrets = secrets(&settings, &facts, None)?;
+            let known = (&facts, &secrets);
+            agree(&settings, known, terms, earlier, channel, &mut |_| Ok(()))
         },
         |channel| {
             let mut cheat = || -> Cheated {

@@ -4,6 +4,7 @@
 mod cheated_totals;
 mod cheats;
 mod common;
+mod digest;
 mod join;
 mod resume;
 mod shares;

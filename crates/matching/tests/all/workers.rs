@@ -399,6 +399,124 @@ fn a_run_with_workers_is_not_another_run() {
     }
 }
 
+/// What is in a folder, by name.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    names
+}
+
+/// Workers on other machines see a folder of their own and the rows that matched, nothing else; the
+/// results are those of workers that see the whole folder of the run.
+#[cfg(unix)]
+#[test]
+fn each_worker_gets_its_own_shards_and_no_secret() {
+    let sides = Sides::new(LOOKUP, [rows(0..30), rows(20..45)]);
+    let both = sides.agree([ASKED; 2]).map(Result::unwrap);
+    let handed = [0, 1].map(|i| both[i].0.hand_out(&both[i].1).unwrap());
+    let machines = [0, 1].map(|_| tempfile::tempdir().unwrap());
+    let place = |i: usize, worker: usize| machines[i].path().join(format!("{worker}"));
+    for i in [0, 1] {
+        assert_eq!(
+            names(sides.folder(i)),
+            ["driver.json", "matched", "run.json", "worker-0", "worker-1"]
+        );
+        let secrets = std::fs::read_to_string(sides.folder(i).join("driver.json")).unwrap();
+        let secrets: serde_json::Value = serde_json::from_str(&secrets).unwrap();
+        for (worker, folder) in handed[i].iter().enumerate() {
+            let shards = [&["0", "2", "4"][..], &["1", "3"][..]][worker];
+            let parts =
+                ["0", "1"].map(|rule| shards.iter().map(move |s| format!("part-{rule}-{s}")));
+            let mut expected: Vec<_> = parts.into_iter().flatten().collect();
+            expected.extend(["matched", "run.json"].map(str::to_owned));
+            expected.sort();
+            assert_eq!(names(folder), expected);
+            let manifest = std::fs::read_to_string(folder.join("run.json")).unwrap();
+            for secret in ["digest", "opening", "noise"] {
+                assert!(!manifest.contains(secret), "{secret}");
+            }
+            assert!(!manifest.contains(secrets["digest"].as_str().unwrap()));
+            // Another machine, which sees the two folders alone.
+            std::fs::rename(folder, place(i, worker)).unwrap();
+            let matched = place(i, worker).join("matched");
+            std::fs::remove_dir(&matched).unwrap();
+            std::os::unix::fs::symlink(sides.folder(i).join("matched"), matched).unwrap();
+        }
+    }
+    for rule in 0..2 {
+        for worker in 0..2 {
+            let new = |i: usize| {
+                let folder = place(i, worker);
+                let manifest = std::fs::read(folder.join("run.json")).unwrap();
+                (folder, Manifest::from_json(&manifest).unwrap())
+            };
+            let seen = [new(0), new(1)];
+            let [one, other] = [0, 1].map(|i| {
+                let (folder, manifest) = &seen[i];
+                Worker::new(
+                    manifest,
+                    ROLES[i],
+                    rule,
+                    worker as u32,
+                    1,
+                    Place::Folder(folder),
+                )
+                .unwrap()
+            });
+            let (sent, received) = run_two_parties(
+                |channel| one.run(channel, &mut ()),
+                |channel| other.run(channel, &mut ()),
+            );
+            assert_eq!(sent.unwrap().shards, received.unwrap().shards);
+        }
+    }
+    drop(both);
+    for i in [0, 1] {
+        for worker in [0, 1] {
+            let matched = place(i, worker).join("matched");
+            std::fs::remove_file(matched).unwrap();
+            let back = sides.folder(i).join(format!("worker-{worker}"));
+            std::fs::rename(place(i, worker), back).unwrap();
+        }
+    }
+    let received = sides.read(1);
+    let all = names(sides.folder(1));
+    assert!(
+        !all.iter().any(|name| name.starts_with("worker-")),
+        "{all:?}"
+    );
+    let terms = terms(&LOOKUP, Role::Receiver, received.key_description(), ASKED);
+    let manifest = received.manifest_of(&terms).unwrap().unwrap().clone();
+    let outcome = received
+        .into_outcome(&manifest, &WorkedBy::default())
+        .unwrap();
+    sides.assert_exact(&outcome);
+}
+
+/// A folder is not taken from a worker that runs in it.
+#[test]
+fn a_driver_takes_nothing_back_from_a_worker_that_runs() {
+    let sides = Sides::new(LOOKUP, [rows(0..9), rows(3..12)]);
+    let [sender, _] = sides.agree([ASKED; 2]).map(Result::unwrap);
+    let handed = sender.0.hand_out(&sender.1).unwrap();
+    let place = Place::Folder(&handed[1]);
+    let worker = Worker::new(&sender.1, Role::Sender, 0, 1, 1, place).unwrap();
+    drop(sender.0);
+    let local = kept(sides.folder(0), 1);
+    let refused = LOOKUP.read(Role::Sender, &sides.tables[0], &local);
+    assert!(matches!(refused.map(drop), Err(Error::OtherRun { .. })));
+    drop(worker);
+    // A folder that was there before stays.
+    let other = sides.folder(0).join("worker-7");
+    std::fs::create_dir(&other).unwrap();
+    std::fs::write(other.join("part-0-1"), "somebody's").unwrap();
+    drop(sides.read(0));
+    assert_eq!(names(&other), ["part-0-1"]);
+    assert!(!handed[1].exists());
+}
+
 #[test]
 fn policies_for_duplicates_hold_in_shards() {
     for duplicates in [Duplicates::Keep, Duplicates::Dedup] {
@@ -452,7 +570,9 @@ fn too_many_shards_for_the_sets_are_refused() {
                 let terms = (terms(&run, Role::Sender, "keys", ASKED), None);
                 let settings = run.settings(Role::Sender);
                 let keep = &mut |_: &Manifest| Ok(());
-                driver::agree(&settings, &facts, terms, Earlier::default(), channel, keep)
+                let secrets = driver::secrets(&settings, &facts, None)?;
+                let known = (&facts, &secrets);
+                driver::agree(&settings, known, terms, Earlier::default(), channel, keep)
             },
             |channel| -> Result<(), ChannelError> {
                 let mut hello = run.settings(Role::Receiver).hello("keys");
@@ -609,7 +729,9 @@ fn a_cluster_on_both_sides() {
             let settings = run.settings(ROLES[i]);
             let terms = (terms, ASKED.shards);
             let keep = &mut |_: &Manifest| Ok(());
-            driver::agree(&settings, &facts, terms, Earlier::default(), channel, keep)
+            let secrets = driver::secrets(&settings, &facts, None)?;
+            let known = (&facts, &secrets);
+            driver::agree(&settings, known, terms, Earlier::default(), channel, keep)
         }
     };
     let (sent, received) = run_two_parties(driver(0), driver(1));

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Int32Type, Int64Type};
@@ -13,7 +13,7 @@ use volery_matching::driver::{Earlier, Facts};
 use volery_matching::staging::{Items, shards};
 use volery_matching::totals::{self, Driver, Keep, SHARES};
 use volery_matching::worker::{Place, Worked, Worker};
-use volery_matching::{Manifest, Terms};
+use volery_matching::{Manifest, Secrets, Terms};
 use zeroize::Zeroizing;
 
 use super::*;
@@ -438,23 +438,14 @@ fn drivers_that_differ_say_so() {
     }
 }
 
-/// A manifest without the seed of this side's noise and what opens its commitment.
-fn bare(manifest: &Manifest) -> Manifest {
-    let mut text: serde_json::Value = serde_json::from_str(&manifest.to_json()).unwrap();
-    let own = text["own"].as_object_mut().unwrap();
-    assert!(own.remove("noise").is_some() && own.remove("opening").is_some());
-    Manifest::from_json(text.to_string().as_bytes()).unwrap()
-}
-
 /// A side whose table is in a cluster: distinct items with their values and groups.
 struct Cluster {
     settings: Settings,
     facts: Facts,
     items: BTreeMap<Vec<u8>, (i64, i32)>,
     store: Objects,
+    secrets: Secrets,
     earlier: Option<Manifest>,
-    /// What workers get.
-    bare: Option<Manifest>,
 }
 
 const SHARDS: u32 = 5;
@@ -489,13 +480,16 @@ impl Cluster {
             digest: format!("digest of {role:?}"),
             rows: staged.num_rows() as u64,
         };
+        let secrets = totals::secrets(&settings, &facts, None).unwrap();
+        let again = totals::secrets(&settings, &facts, Some(&secrets)).unwrap();
+        assert_eq!(again, secrets);
         Self {
             settings,
             facts,
             items,
             store: Objects::default(),
+            secrets,
             earlier: None,
-            bare: None,
         }
     }
 
@@ -512,8 +506,8 @@ impl Cluster {
             kept = Some(manifest.clone());
             Ok(())
         };
-        let terms = (terms, Some(SHARDS));
-        let manifest = totals::agree(settings, &self.facts, terms, earlier, channel, keep)?;
+        let (known, terms) = ((&self.facts, &self.secrets), (terms, Some(SHARDS)));
+        let manifest = totals::agree(settings, known, terms, earlier, channel, keep)?;
         assert_eq!(kept.as_ref(), Some(&manifest));
         for shard in 0..SHARDS {
             let own = self.items.iter().filter(|(item, _)| {
@@ -537,7 +531,6 @@ impl Cluster {
             let batch = RecordBatch::try_from_iter(columns).unwrap();
             self.store.shards.insert((0, shard), batch);
         }
-        self.bare = Some(bare(&manifest));
         self.earlier = Some(manifest);
         Ok(())
     }
@@ -574,7 +567,7 @@ impl Cluster {
         };
         let all: Vec<_> = (0..SHARDS).map(newest).collect();
         let found = ("found".as_ref(), &all[..]);
-        let manifest = self.earlier.as_ref().unwrap();
+        let known = (self.earlier.as_ref().unwrap(), &self.secrets);
         let (mut kept, mut told) = (Vec::new(), false);
         let keep = &mut |what: Keep<'_>| {
             match what {
@@ -583,7 +576,7 @@ impl Cluster {
             }
             Ok(())
         };
-        let opened = totals::open_shards(&self.settings, manifest, found, channel, keep, &mut ())?;
+        let opened = totals::open_shards(&self.settings, known, found, channel, keep, &mut ())?;
         assert_eq!((&kept, told), (&opened, true));
         Ok(opened)
     }
@@ -622,7 +615,7 @@ impl Anywhere {
 
     fn worker(&self, role: Role, worker: u32, attempt: u64) -> Worker<'_> {
         let (manifest, place) = match self {
-            Self::Cluster(cluster) => (&cluster.bare, Place::Store(&cluster.store)),
+            Self::Cluster(cluster) => (&cluster.earlier, Place::Store(&cluster.store)),
             Self::Folder(folder) => (&folder.1, Place::Folder(folder.2.path())),
         };
         Worker::new(manifest.as_ref().unwrap(), role, 0, worker, attempt, place).unwrap()
@@ -750,7 +743,7 @@ fn a_store_with_values_beyond_the_bound_or_unknown_groups_is_refused() {
         let mut refused = 0;
         for number in 0..2 {
             let worker = |side: usize| {
-                let manifest = sides[side].bare.as_ref().unwrap();
+                let manifest = sides[side].earlier.as_ref().unwrap();
                 let place = Place::Store(&sides[side].store);
                 Worker::new(manifest, ROLES[side], 0, number, 1, place).unwrap()
             };
@@ -771,19 +764,190 @@ fn a_store_with_values_beyond_the_bound_or_unknown_groups_is_refused() {
     }
 }
 
-/// What a cluster gives to its workers has no seed of noise: nothing is opened with it.
+/// The noise that a side keeps for its run, as it is in its folder.
+fn kept_noise(folder: &Path) -> serde_json::Value {
+    let text = fs::read_to_string(folder.join("driver.json")).unwrap();
+    let secrets: serde_json::Value = serde_json::from_str(&text).unwrap();
+    secrets["noise"].clone()
+}
+
+/// A side has drawn its noise before there is a connection, and nothing that a peer does makes it
+/// draw again: not one that never answers, not one that goes away anywhere, not one that comes
+/// back.
 #[test]
-fn a_manifest_without_a_seed_of_noise_opens_nothing() {
-    let run = Run::default();
-    let sides = Sides::new(&run, [rows(0..9), rows(3..12)]);
-    sides.work_all(&sides.agreed());
-    let [sender, receiver] = sides.agreed();
-    let go = |(driver, manifest): Agreed| {
-        move |channel: &mut Channel| driver.open(&bare(&manifest), channel, &mut ())
+fn noise_is_drawn_before_the_sides_meet_and_never_again() {
+    let run = Run {
+        kind: "mean",
+        to: To::Both,
+        epsilon: Some("0.5"),
+        minimum: 1,
+        ..Run::default()
     };
-    let (sent, received) = run_two_unchecked(go(sender), go(receiver));
-    for result in [sent, received] {
-        let error = result.unwrap_err();
-        assert!(error.to_string().contains("no seed of noise"), "{error}");
+    let sides = Sides::new(&run, [rows(0..80), rows(10..90)]);
+    let folder = |i: usize| sides.folders[i].path();
+    let driver = |i: usize| {
+        let side = run.read(ROLES[i], &table(&sides.rows[i])).unwrap();
+        Driver::new(side, folder(i)).unwrap()
+    };
+    // No channel exists yet.
+    let before = [0, 1].map(|i| {
+        drop(driver(i));
+        kept_noise(folder(i))
+    });
+    assert_eq!(before[0]["sums"].as_array().unwrap().len(), 1);
+    assert_ne!(before[0]["sums"][0], 0);
+    let unchanged = || assert_eq!([0, 1].map(|i| kept_noise(folder(i))), before);
+    // The peer goes away at once, or later.
+    for end in [0, 1, 100, 250, 300] {
+        let (near, far) = memory::pair();
+        let organisations = || ["the sender", "the receiver"].map(str::to_owned);
+        let go = |i: usize| {
+            let mut driver = driver(i);
+            let (settings, keys) = (
+                driver.side().settings().clone(),
+                driver.side().summary().key_description.clone(),
+            );
+            move |channel: &mut Channel| {
+                let terms = Terms::for_totals(&settings, &keys, "test", 2, organisations());
+                driver.agree(terms.unwrap(), Some(5), channel, &mut ())
+            }
+        };
+        let ((sent, _), _) = run_two_channels(
+            Channel::new(near),
+            Channel::new(Tampered::truncated(far, end)),
+            go(0),
+            go(1),
+        );
+        assert!(sent.is_err(), "{end}");
+        unchanged();
+    }
+    let both = sides.agreed();
+    unchanged();
+    sides.work_all(&both);
+    // An opening that breaks, and one with drivers that were started again.
+    let (near, far) = memory::pair();
+    let open = |i: usize| {
+        let (driver, manifest) = &both[i];
+        move |channel: &mut Channel| driver.open(manifest, channel, &mut ())
+    };
+    let ((sent, _), _) = run_two_channels(
+        Channel::new(near),
+        Channel::new(Tampered::truncated(far, 400)),
+        open(0),
+        open(1),
+    );
+    assert!(sent.is_err());
+    drop(both);
+    let both = sides.agreed();
+    let [sent, received] = Sides::open(&both).map(Result::unwrap);
+    unchanged();
+    assert_eq!(sent, received);
+    // The noise that was kept is that of the totals, and both sides' is in them.
+    let tables = [&sides.rows[0][..], &sides.rows[1][..]];
+    let expected = run.expected(Role::Sender, tables);
+    let noise = |part: &str| -> i64 {
+        let of_sides = before.iter().map(|noise| noise[part][0].as_i64().unwrap());
+        of_sides.sum()
+    };
+    assert_eq!(
+        sent[0].sum.unwrap(),
+        expected[0].sum.unwrap() + noise("sums")
+    );
+    assert_eq!(
+        sent[0].count.unwrap(),
+        expected[0].count.unwrap() + noise("counts")
+    );
+    // Another table is another run.
+    let other = Sides::new(&run, [rows(0..80), rows(10..90)]);
+    fs::copy(
+        folder(0).join("driver.json"),
+        other.folders[0].path().join("driver.json"),
+    )
+    .unwrap();
+    let side = run.read(Role::Sender, &table(&rows(0..81))).unwrap();
+    drop(Driver::new(side, other.folders[0].path()).unwrap());
+    assert_ne!(kept_noise(other.folders[0].path()), before[0]);
+}
+
+/// Nothing is opened without noise, or with noise for fewer totals.
+#[test]
+fn secrets_without_noise_open_nothing() {
+    let run = Run::default();
+    let sides = [Role::Sender, Role::Receiver].map(|role| Cluster::new(&run, role, &rows(0..9)));
+    let [mut one, mut other] = sides;
+    let agreed = run_two_unchecked(|channel| one.agree(channel), |channel| other.agree(channel));
+    agreed.0.unwrap();
+    agreed.1.unwrap();
+    for worker in 0..2 {
+        let workers = [(&one, Role::Sender), (&other, Role::Receiver)].map(|(side, role)| {
+            let place = Place::Store(&side.store);
+            Worker::new(side.earlier.as_ref().unwrap(), role, 0, worker, 1, place).unwrap()
+        });
+        let (sent, received) = run_two_unchecked(
+            |channel| workers[0].run(channel, &mut ()),
+            |channel| workers[1].run(channel, &mut ()),
+        );
+        sent.unwrap();
+        received.unwrap();
+    }
+    for change in [
+        |secrets: &mut serde_json::Value| drop(secrets.as_object_mut().unwrap().remove("noise")),
+        |secrets: &mut serde_json::Value| secrets["noise"]["counts"] = serde_json::json!([]),
+        |secrets: &mut serde_json::Value| secrets["noise"]["sums"] = serde_json::json!([0, 0]),
+    ] {
+        let mut secrets = serde_json::from_str(&one.secrets.to_json()).unwrap();
+        change(&mut secrets);
+        let secrets = Secrets::from_json(secrets.to_string().as_bytes()).unwrap();
+        let whole = std::mem::replace(&mut one.secrets, secrets);
+        let (sent, _) =
+            run_two_unchecked(|channel| one.open(channel), |channel| other.open(channel));
+        let error = sent.unwrap_err();
+        assert!(
+            error.to_string().contains("without this side's noise"),
+            "{error}"
+        );
+        one.secrets = whole;
+    }
+    let (sent, received) =
+        run_two_unchecked(|channel| one.open(channel), |channel| other.open(channel));
+    sent.unwrap();
+    received.unwrap();
+}
+
+/// Secrets are of a table and of settings; a driver agrees with no others.
+#[test]
+fn secrets_of_another_table_or_other_settings_are_refused() {
+    let run = Run {
+        kind: "sum",
+        ..Run::default()
+    };
+    let new = || Cluster::new(&run, Role::Sender, &rows(0..9));
+    let other_settings = run.clone();
+    let other_settings = Run {
+        minimum: 7,
+        ..other_settings
+    };
+    let mut table = new();
+    table.facts.digest.push('0');
+    let settings = Cluster::new(&other_settings, Role::Sender, &rows(0..9));
+    let mut first = new();
+    let own = first.secrets.clone();
+    for secrets in [
+        totals::secrets(&table.settings, &table.facts, Some(&own)).unwrap(),
+        settings.secrets,
+    ] {
+        assert_ne!(secrets, own);
+        first.secrets = secrets;
+        let (refused, _) = run_two_unchecked(
+            |channel| first.agree(channel),
+            |channel| Cluster::new(&run, Role::Receiver, &rows(3..12)).agree(channel),
+        );
+        let error = refused.unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("another table or other settings"),
+            "{error}"
+        );
     }
 }
