@@ -1,10 +1,10 @@
 //! The code of dual LPN: compresses `N = 2n` values with sparse noise to `n`.
 //!
-//! Dual LPN (syndrome decoding) multiplies a sparse vector `e` of length `N` by the generator matrix
-//! `G` of a code of dimension `n`: `x = G*e`. Unlike primal LPN it has no secret of length `k`, so
-//! the parties produce only the shares of `e`. The code is the expand-convolute code of Raghuraman,
-//! Rindal and Tanguy, *Expand-Convolute Codes for Pseudorandom Correlation Generators from LPN*
-//! (CRYPTO 2023, ePrint 2023/882):
+//! Dual LPN (syndrome decoding) multiplies a sparse vector `e` of length `N` by the generator
+//! matrix `G` of a code of dimension `n`: `x = G*e`. Unlike primal LPN it has no secret of length
+//! `k`, so the parties produce only the shares of `e`. The code is the expand-convolute code of
+//! Raghuraman, Rindal and Tanguy, *Expand-Convolute Codes for Pseudorandom Correlation Generators
+//! from LPN* (CRYPTO 2023, ePrint 2023/882):
 //!
 //! ```text
 //! G = ( I | B*A*A' )              x_i = e_i + sum over s of z[place s of row i]
@@ -30,14 +30,15 @@
 //! Values are added in groups of four: the code keeps the sums of all 16 subsets of a group, and a
 //! convolution adds one for each group that its state touches.
 //!
+//! The outputs are summed part by part: all read one seventh of the convolved values before any
+//! reads the next, so that up to millions of values each part is in a cache while it is read.
+//!
 //! Memory: the `N` values, in place. Places and coefficients come from AES under the public seed
 //! in counter mode. A place is the high part of the product of a word of 32 bits with the number
 //! of places, so that the probabilities of two of them differ by one in 2^9 at most. The result
 //! does not depend on the number of threads.
 
 pub mod params;
-
-use std::ops::Range;
 
 use bytemuck::Zeroable;
 use rayon::prelude::*;
@@ -95,11 +96,8 @@ const _: () = assert!(TABLES >= GROUPS);
 /// Values convolved at a time: their coefficients are drawn together.
 const RUN: usize = 256;
 
-/// Outputs whose places are drawn together.
-const OUTPUTS: usize = 256;
-
-/// Pieces of [`OUTPUTS`] that each thread sums at a time, with several threads.
-const PIECES: usize = 16;
+/// Outputs whose places in a part are drawn together.
+const OUTPUTS: usize = 1024;
 
 /// The numbers of inputs and of outputs of an instance are multiples of this.
 const UNIT: usize = 128;
@@ -121,8 +119,8 @@ pub struct Compression<T: Term> {
     convolutions: [Convolution<T>; 2],
     /// Convolved values of the second half.
     convoluted: usize,
-    /// Outputs that are ready and not yet drawn.
-    ready: Range<usize>,
+    /// Outputs that were drawn.
+    drawn: usize,
 }
 
 impl<T: Term> Compression<T> {
@@ -144,6 +142,7 @@ impl<T: Term> Compression<T> {
         let mut code = Self::over(seed, values);
         code.absorbed = code.memory.len();
         code.convolute();
+        code.expand();
         code
     }
 
@@ -160,7 +159,7 @@ impl<T: Term> Compression<T> {
             memory,
             convolutions: [Convolution::new(), Convolution::new()],
             convoluted: 0,
-            ready: 0..0,
+            drawn: 0,
         }
     }
 
@@ -184,6 +183,9 @@ impl<T: Term> Compression<T> {
         self.memory[self.absorbed..end].copy_from_slice(values);
         self.absorbed = end;
         self.convolute();
+        if end == self.memory.len() {
+            self.expand();
+        }
     }
 
     /// Convolves the absorbed values of the second half, in whole runs.
@@ -222,37 +224,30 @@ impl<T: Term> Compression<T> {
     /// If not all values have been absorbed, `count` is zero, or all outputs have been drawn.
     pub fn draw(&mut self, count: usize) -> &[T] {
         assert!(count > 0, "at least one output");
-        if self.ready.is_empty() {
-            pooled(|| self.refill());
-        }
-        let first = self.ready.start;
-        self.ready.start = self.ready.end.min(first.saturating_add(count));
-        &self.memory[first..self.ready.start]
-    }
-
-    /// Computes the outputs of the next rows.
-    fn refill(&mut self) {
         assert_eq!(
             self.absorbed,
             self.memory.len(),
             "all values have been absorbed"
         );
-        let first = self.ready.end;
+        let first = self.drawn;
         assert!(first < self.n, "more than all outputs");
-        let pieces = match rayon::current_num_threads() {
-            1 => 1,
-            threads => threads * PIECES,
-        };
-        let end = self.n.min(first + pieces * OUTPUTS);
-        let aes = &self.aes;
-        let (outputs, z) = self.memory.split_at_mut(self.n);
-        let z = &*z;
-        let tasks = outputs[first..end].chunks_mut(OUTPUTS);
-        let tasks = (first / OUTPUTS..).zip(tasks).collect();
-        spread(tasks, |(number, outputs): (usize, &mut [T])| {
-            expand(aes, number, outputs, z);
+        self.drawn = self.n.min(first.saturating_add(count));
+        &self.memory[first..self.drawn]
+    }
+
+    /// Adds the contribution of the expander to all outputs, part by part: a part of the columns is
+    /// small enough for a cache far longer than all of them are.
+    fn expand(&mut self) {
+        let (n, aes) = (self.n, &self.aes);
+        let (outputs, z) = self.memory.split_at_mut(n);
+        pooled(|| {
+            for (part, columns) in parts(z).into_iter().enumerate() {
+                let tasks = (0..).zip(outputs.chunks_mut(OUTPUTS)).collect();
+                spread(tasks, |(piece, outputs): (usize, &mut [T])| {
+                    add_part(aes, part * n + piece * OUTPUTS, outputs, columns);
+                });
+            }
         });
-        self.ready = first..end;
     }
 }
 
@@ -294,34 +289,27 @@ fn spread<I: Send>(tasks: Vec<I>, f: impl Fn(I) + Send + Sync) {
     }
 }
 
-/// The first column of each part and the number of its columns; every row has a one in each part.
-fn parts(n: usize) -> [(u32, u32); WEIGHT] {
-    let start = |part| (part * n / WEIGHT) as u32;
-    std::array::from_fn(|part| (start(part), start(part + 1) - start(part)))
+/// The parts of the columns, in each of which every row has a one.
+fn parts<T>(z: &[T]) -> [&[T]; WEIGHT] {
+    let start = |part| part * z.len() / WEIGHT;
+    std::array::from_fn(|part| &z[start(part)..start(part + 1)])
 }
 
-/// Adds the contribution of the expander to outputs, piece `number` of all pieces.
-fn expand<T: Term>(aes: &Aes128, number: usize, outputs: &mut [T], z: &[T]) {
-    let mut blocks = [Block::ZERO; OUTPUTS * WEIGHT / 4];
-    let first = (number * blocks.len()) as u128;
-    aes.ctr(PLACES + first, &mut blocks);
-    let (rows, _) = bytemuck::cast_slice::<Block, u32>(&blocks).as_chunks::<WEIGHT>();
+/// Adds the value at a place of a part to each output, with the numbers from `first` on.
+fn add_part<T: Term>(aes: &Aes128, first: usize, outputs: &mut [T], columns: &[T]) {
+    let mut words = [Block::ZERO; OUTPUTS / 4];
+    aes.ctr(PLACES + (first / 4) as u128, &mut words);
     // After the last place there are some more to prefetch.
-    let mut places = [0; OUTPUTS * WEIGHT + AHEAD];
-    let parts = parts(z.len());
-    for (places, words) in places.as_chunks_mut::<WEIGHT>().0.iter_mut().zip(rows) {
-        for (place, (word, (start, len))) in places.iter_mut().zip(words.iter().zip(parts)) {
-            *place = start + (u64::from(*word) * u64::from(len) >> 32) as u32;
-        }
+    let mut places = [0; OUTPUTS + AHEAD];
+    for (place, word) in places
+        .iter_mut()
+        .zip(bytemuck::cast_slice::<_, u32>(&words))
+    {
+        *place = (u64::from(*word) * columns.len() as u64 >> 32) as u32;
     }
-    for (row, output) in outputs.iter_mut().enumerate() {
-        let places = &places[WEIGHT * row..][..WEIGHT + AHEAD];
-        let mut sum = *output;
-        for part in 0..WEIGHT {
-            prefetch(z, places[part + AHEAD] as usize);
-            sum = sum.plus(z[places[part] as usize]);
-        }
-        *output = sum;
+    for (output, (place, ahead)) in outputs.iter_mut().zip(places.iter().zip(&places[AHEAD..])) {
+        prefetch(columns, *ahead as usize);
+        *output = output.plus(columns[*place as usize]);
     }
 }
 

@@ -14,9 +14,10 @@
 //! | f2 | `(1 - 2d)^t` | 401 |
 //! | gf128, z64, fp61 | `(1 - d)^t` | 849 |
 //!
-//! The distance is an estimate by the authors of the code and of their library, not a count, and the
-//! estimate is of a pseudo distance: no lighter words are found. A random code of rate 1/2 has words
-//! of weight 0.110 `N` (Gilbert and Varshamov); the noise is chosen for 0.10, which is below both.
+//! The distance is an estimate by the authors of the code and of their library, not a count, and
+//! the estimate is of a pseudo distance: no lighter words are found. A random code of rate 1/2 has
+//! words of weight 0.110 `N` (Gilbert and Varshamov); the noise is chosen for 0.10, which is below
+//! both.
 //!
 //! Trees are complete, so the lengths of blocks are powers of two. Where some blocks are twice as
 //! long as the others, a word covers more of the longer ones ([`linear_test_bits`]): such a size
@@ -28,9 +29,9 @@
 //! Over gf128 the code is one of zeros and ones, and linear tests are not the only attack: the 128
 //! coordinates of the noise values sit in the same places, and where fewer than about 128 of them
 //! remain in `k` places that determine the rest, the rank of the samples there reveals them
-//! ([`Field::Gf128Binary`]). Half of the 849 remain there on average, and few enough with a chance of
-//! 2^-329 only, each time for an elimination. The cheapest attack, which looks for a light sum of
-//! coordinates, costs 2^251 at the shortest instance.
+//! ([`Field::Gf128Binary`]). Half of the 849 remain there on average, and few enough with a chance
+//! of 2^-329 only, each time for an elimination. The cheapest attack, which looks for a light sum
+//! of coordinates, costs 2^251 at the shortest instance.
 
 use super::UNIT;
 use crate::estimate::{Field, Instance, NoiseShape};
@@ -217,8 +218,8 @@ mod tests {
         }
     }
 
-    /// The distance for which the noise is chosen is below that of a random code of this rate: fewer
-    /// than one of its words has that weight.
+    /// The distance for which the noise is chosen is below that of a random code of this rate:
+    /// fewer than one of its words has that weight.
     #[test]
     fn the_distance_is_below_that_of_random_codes() {
         let d = DISTANCE;

@@ -35,7 +35,7 @@ pub(super) fn expander(seed: Block, n: usize) -> Vec<[usize; 7]> {
     let words = words(seed, 2, 7 * n);
     let column = |row: usize, part: usize| {
         let (start, end) = (part * n / 7, (part + 1) * n / 7);
-        let place = u128::from(words[7 * row + part]) * (end - start) as u128 / (1 << 32);
+        let place = u128::from(words[part * n + row]) * (end - start) as u128 / (1 << 32);
         start + place as usize
     };
     (0..n)

@@ -572,7 +572,7 @@ mod tests {
     fn bytes_an_item() {
         for (form, most) in [
             (Form::Fast, 27.0),
-            (Form::Low, 19.1),
+            (Form::Low, 19.2),
             (Form::Malicious, 32.9),
         ] {
             let bytes = Parameters::new(form, false, 1 << 20, 1 << 20).bytes();

@@ -12,10 +12,11 @@
 //! i. u = G*mu,  v = G*m                   w = G*r
 //! ```
 //!
-//! with the code `G` of [`crate::lpn::dual`], which makes `n` outputs of `2n` values, so that `w - v
-//! = G*(r - m) = u*x`. Silent OT as in *Efficient Pseudorandom Correlation Generators* (Boyle, Couteau, Gilboa, Ishai, Kohl, Scholl,
-//! CRYPTO 2019), with the trees and the check of this crate. Where an instance has too few outputs,
-//! the first ones of each are reserved as the base of the next.
+//! with the code `G` of [`crate::lpn::dual`], which makes `n` outputs of `2n` values, so that
+//! `w - v = G*(r - m) = u*x`. Silent OT as in *Efficient Pseudorandom Correlation Generators*
+//! (Boyle, Couteau, Gilboa, Ishai, Kohl, Scholl, CRYPTO 2019), with the trees and the check of this
+//! crate. Where an instance has too few outputs, the first ones of each are reserved as the base of
+//! the next.
 //!
 //! The parties toss the seed after the noise is fixed, so that neither party can choose noise for a
 //! code, or a code for noise. The check comes after it: its coefficients depend on all messages, so
