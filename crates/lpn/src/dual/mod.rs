@@ -183,7 +183,7 @@ impl<T: Term> Compression<T> {
         self.memory[self.absorbed..end].copy_from_slice(values);
         self.absorbed = end;
         self.convolute();
-        if end == self.memory.len() {
+        if end == self.memory.len() && !values.is_empty() {
             self.expand();
         }
     }
