@@ -305,7 +305,7 @@ fn add_part<T: Term>(aes: &Aes128, first: usize, outputs: &mut [T], columns: &[T
         .iter_mut()
         .zip(bytemuck::cast_slice::<_, u32>(&words))
     {
-        *place = (u64::from(*word) * columns.len() as u64 >> 32) as u32;
+        *place = ((u64::from(*word) * columns.len() as u64) >> 32) as u32;
     }
     for (output, (place, ahead)) in outputs.iter_mut().zip(places.iter().zip(&places[AHEAD..])) {
         prefetch(columns, *ahead as usize);
