@@ -1,7 +1,6 @@
-//! A comparison of the two codes of dual LPN: correlated OTs from connection to last output, and
-//! the codes alone, in turns, with the ratio of each pair of runs.
+//! The time of dual LPN: correlated OTs from connection to last output, and the code alone.
 //!
-//! `cargo run --profile dist --example codes [log2 of the number] [runs]`
+//! `cargo run --profile dist --example codes [number] [runs]`
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -15,15 +14,13 @@ use volery_field::Gf128;
 use volery_ot::{CotReceiver, CotSender};
 use volery_pcg::{
     Kind, Plan, PlanOptions, Protocol, Security, cot,
-    lpn::dual::{Encoder, params::Shape},
+    lpn::dual::{Compression, params::Shape},
 };
 use volery_primitives::{Block, bits, prg::Prg};
 
-const PROTOCOLS: [Protocol; 2] = [Protocol::LowCommunication, Protocol::ExpandConvolute];
-
 fn main() {
     let mut arguments = std::env::args().skip(1).map(|word| word.parse().unwrap());
-    let n = 1usize << arguments.next().unwrap_or(20);
+    let n = arguments.next().unwrap_or(1 << 20);
     let runs = arguments.next().unwrap_or(9);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     pool.unwrap().install(|| measure(n, runs));
@@ -31,43 +28,27 @@ fn main() {
 
 fn measure(n: usize, runs: usize) {
     for security in [Security::SemiHonest, Security::Malicious] {
-        let plans = PROTOCOLS.map(|protocol| {
-            let options = PlanOptions {
-                total: Some(n as u64),
-                security,
-                protocol,
-                ..PlanOptions::default()
-            };
-            Plan::new(Kind::Cot, &options).unwrap()
-        });
-        print(&format!("cot, {security}"), n, runs, |code| {
-            cots(&plans[code], n)
-        });
-        let shapes = plans.map(|plan| plan.dual().unwrap());
+        let options = PlanOptions {
+            total: Some(n as u64),
+            security,
+            protocol: Protocol::LowCommunication,
+            ..PlanOptions::default()
+        };
+        let plan = Plan::new(Kind::Cot, &options).unwrap();
+        print(&format!("cot, {security}"), n, runs, || cots(&plan, n));
         if security == Security::Malicious {
-            print("code alone", n, runs, |code| encode(shapes[code], n));
+            let shape = plan.dual().unwrap();
+            print("code alone", n, runs, || encode(shape, n));
         }
     }
 }
 
-/// Medians in nanoseconds for an output, and the ratios of the pairs.
-fn print(what: &str, n: usize, runs: usize, mut run: impl FnMut(usize) -> f64) {
-    let pairs: Vec<_> = (0..=runs).map(|_| [run(0), run(1)]).skip(1).collect();
-    let sorted = |of: fn(&[f64; 2]) -> f64| {
-        let mut all: Vec<_> = pairs.iter().map(of).collect();
-        all.sort_by(f64::total_cmp);
-        all
-    };
-    let (ours, theirs, ratios) = (sorted(|p| p[0]), sorted(|p| p[1]), sorted(|p| p[1] / p[0]));
-    let each = |seconds: &[f64]| 1e9 * seconds[runs / 2] / n as f64;
-    println!(
-        "{what}, n = {n}: low-communication {:.1} ns, expand-convolute {:.1} ns; ratio {:.2} ({:.2} to {:.2})",
-        each(&ours),
-        each(&theirs),
-        ratios[runs / 2],
-        ratios[0],
-        ratios[runs - 1],
-    );
+/// The median and the range in nanoseconds for an output; the first run does not count.
+fn print(what: &str, n: usize, runs: usize, mut run: impl FnMut() -> f64) {
+    let mut all: Vec<_> = (0..=runs).map(|_| run()).skip(1).collect();
+    all.sort_by(f64::total_cmp);
+    let [median, least, most] = [runs / 2, 0, runs - 1].map(|place| 1e9 * all[place] / n as f64);
+    println!("{what}, n = {n}: {median:.1} ns ({least:.1} to {most:.1})");
 }
 
 fn cots(plan: &Plan, n: usize) -> f64 {
@@ -102,7 +83,7 @@ fn cots(plan: &Plan, n: usize) -> f64 {
 fn encode(shape: Shape, n: usize) -> f64 {
     let values = vec![Gf128::new(Block::from(7)); 1 << 13];
     let start = Instant::now();
-    let mut code = Encoder::new(shape, Block::from(3));
+    let mut code = Compression::new(Block::from(3), shape.leaves());
     for left in (0..shape.leaves())
         .step_by(values.len())
         .map(|done| shape.leaves() - done)

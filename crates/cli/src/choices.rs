@@ -31,12 +31,11 @@ pub struct Choices {
     #[arg(long, default_value = "default")]
     pub parameters: Parameters,
 
-    /// Protocol that makes the correlations. auto: the fastest one for --n and the link, never one
-    /// of the last two below; the parties measure the link unless --link describes it. softspoken1,
+    /// Protocol that makes the correlations. auto: the fastest one for --n and the link, never
+    /// the last one below; the parties measure the link unless --link describes it. softspoken1,
     /// softspoken2, softspoken4, softspoken8: OT extension. primal: LPN in rounds. gilboa, or over
-    /// gf128 packed1 to packed8: the base protocol of a vector OLE. Dual LPN, used only if named
-    /// here: low-communication, with a code of this project; expand-convolute, with a published
-    /// code whose distance is estimated
+    /// gf128 packed1 to packed8: the base protocol of a vector OLE. Only if
+    /// named here: low-communication, dual LPN with a published code whose distance is estimated
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub protocol: Protocol,
 }
@@ -148,10 +147,11 @@ impl Choices {
         };
         Plan::candidates(kind, &options).map_err(|error| match error {
             PlanError::NoSuchBase(_) => Failure::usage("--protocol", error)
-                .with_hint("auto, primal, low-communication and expand-convolute work for every kind of correlation"),
+                .with_hint("auto, primal and low-communication work for every kind of correlation"),
             PlanError::NotDual => Failure::usage("--noise", error),
-            PlanError::NotMalicious => Failure::usage("--security", error)
-                .with_hint("use --security semi-honest if the peer is trusted to follow the protocol"),
+            PlanError::NotMalicious => Failure::usage("--security", error).with_hint(
+                "use --security semi-honest if the peer is trusted to follow the protocol",
+            ),
             error => Failure::usage("--set", error),
         })
     }
@@ -319,13 +319,12 @@ mod tests {
     #[test]
     fn dual_lpn_by_name() {
         for kind in [Kind::Cot, FP61, Z64, Kind::Vole(Field::Gf128)] {
-            for (protocol, code) in [
-                ("--protocol low-communication", "+dual1"),
-                ("--protocol expand-convolute", "+dual-ec1"),
-            ] {
-                let plan = plan(kind, &choices(protocol)).unwrap();
-                assert!(plan.describe().contains(code), "{}", plan.describe());
-            }
+            let named = plan(kind, &choices("--protocol low-communication")).unwrap();
+            assert!(
+                named.describe().contains("+dual-ec1"),
+                "{}",
+                named.describe()
+            );
             let auto = Choices::default().plan(kind, 10_000_000, SLOW).unwrap();
             assert!(!auto.describe().contains("dual"), "{}", auto.describe());
         }

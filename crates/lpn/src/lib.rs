@@ -3,7 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`LocalCode`] | primal LPN: a `d`-local linear code (Ferret, section 6) |
-//! | [`dual`] | dual LPN: codes that compress noise, with their parameters and weights |
+//! | [`dual`] | dual LPN: a code that compresses noise, with its parameters |
 //! | [`LpnSet`], [`sets`] | parameter sets with their estimated security |
 //! | [`estimate`] | the known attacks on an instance, and the cost of each |
 //!

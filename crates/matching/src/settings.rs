@@ -47,7 +47,7 @@ pub enum Name {
     Auto,
     /// VOLE-PSI
     Vole,
-    /// VOLE-PSI with the least communication, on dual LPN with a code of this project:
+    /// VOLE-PSI with the least communication, on dual LPN with a published code:
     /// semi-honest, and only by this name
     VoleLow,
     /// OT extension: semi-honest, five times as many bytes
@@ -59,7 +59,7 @@ pub enum Name {
     Dh,
     /// Circuit-PSI, for every --result but rows: semi-honest
     Circuit,
-    /// The same with the least communication, on dual LPN with a code of this project, and only by
+    /// The same with the least communication, on dual LPN with a published code, and only by
     /// this name
     CircuitLow,
     /// Queries to a 'volery serve', which prepared a large table once: 64 bytes a key; the role is

@@ -29,7 +29,6 @@ mod block;
 pub mod aes;
 pub mod band;
 pub mod bits;
-pub mod chunks;
 pub mod clmul;
 pub mod cpu;
 pub mod cuckoo;

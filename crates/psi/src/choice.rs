@@ -15,8 +15,8 @@
 //! candidates, no other protocol: all candidates have the security asked for. The protocols
 //! themselves commit to the sizes, so a caller who compares them notices a false one.
 //!
-//! Never chosen, and so only by name: [`Form::Low`], whose vector OLE has a code without review
-//! from outside this project, and [`Variant::KkrtPaper`], which is for reproduction.
+//! Never chosen, and so only by name: [`Form::Low`], whose vector OLE has a code of estimated
+//! distance, and [`Variant::KkrtPaper`], which is for reproduction.
 
 pub mod totals;
 

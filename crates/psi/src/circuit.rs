@@ -40,8 +40,8 @@
 //!
 //! **Why the fast form of the OPRF.** Its values have 128 bits, and all of them are used: a hint is
 //! masked and placed by `F`. The low-communication form is sound here too, as the sender evaluates
-//! `F` on `3n` points that are fixed before the seed, but rests on a code for dual LPN without
-//! review from outside this project, as [`Form::Low`] says: for who names it.
+//! `F` on `3n` points that are fixed before the seed, but rests on a code for dual LPN of
+//! estimated distance, as [`Form::Low`] says: for users who name it.
 //!
 //! Security: **semi-honest**, against either party; each learns the size of the other's set. No
 //! malicious form is known that is practical: the malicious form of the OPRF is refused, as the

@@ -257,7 +257,6 @@ fn the_link_chooses_and_the_report_says_why() {
         // A link on which low-communication would take less time.
         (&["--link", "1kbit,1s"], "softspoken8"),
         (&["--protocol", "low-communication"], "low-communication"),
-        (&["--protocol", "expand-convolute"], "expand-convolute"),
     ] {
         let [s, r] = run(&[&["--n", "20_000"], more].concat());
         assert_eq!(s["protocol"], protocol);
@@ -287,7 +286,7 @@ fn settings_that_differ_end_both_sides_and_are_named() {
             ),
             (
                 "--n 10 --protocol low-communication",
-                "--n 10 --protocol expand-convolute",
+                "--n 10 --protocol softspoken8",
                 "parameters:",
             ),
         ],

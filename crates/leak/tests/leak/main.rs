@@ -21,8 +21,8 @@ use std::thread;
 use std::time::Duration;
 
 use volery_field::{Gf128, Ring};
-use volery_lpn::dual::Encoder;
-use volery_lpn::dual::params::{Code, Shape};
+use volery_lpn::dual::Compression;
+use volery_lpn::dual::params::Shape;
 use volery_lpn::estimate::Field;
 use volery_primitives::Block;
 use volery_primitives::aes::Aes128;
@@ -162,20 +162,18 @@ fn keys_and_generators() {
     .unwrap();
 }
 
-/// Both codes of dual LPN, whose memory all threads of a pool wipe. Their outputs are sums of one
-/// value in characteristic 2: the value again, or zero.
+/// The code of dual LPN, whose memory all threads of a pool wipe. Its outputs are sums of one value
+/// in characteristic 2: the value again, or zero.
 fn compressed_values() {
     let secret = Prg::new(Block::from(2)).block();
-    for code in Code::ALL {
-        let shape = Shape::for_outputs(code, Field::Gf128, 1 << 16).expect("a size");
-        blocks_with(secret.to_bytes().to_vec(), || {
-            rayon::scope(|_| {
-                let mut memory = Buffer::zeroed(Encoder::<Gf128>::memory_len(shape));
-                memory[..shape.leaves()].fill(Gf128::from_block(secret));
-                let mut code = Encoder::of_first(shape, Block::from(3), memory);
-                assert!(!code.draw(1000).is_empty());
-            });
-        })
-        .unwrap();
-    }
+    let shape = Shape::for_outputs(Field::Gf128, 1 << 16).expect("a size");
+    blocks_with(secret.to_bytes().to_vec(), || {
+        rayon::scope(|_| {
+            let mut values = Buffer::zeroed(shape.leaves());
+            values.fill(Gf128::from_block(secret));
+            let mut code = Compression::of(Block::from(3), values);
+            assert!(!code.draw(1000).is_empty());
+        });
+    })
+    .unwrap();
 }

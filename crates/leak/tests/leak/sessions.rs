@@ -174,9 +174,8 @@ pub(crate) fn correlated_ot() {
         Plan::new(Kind::Cot, &options(noise, security, trees)).unwrap()
     });
     let models = [Security::Malicious, Security::SemiHonest];
-    let dual = SMALL.map(|of| models.map(|model| dual(Kind::Cot, of, model)));
-    let large = [dual_large(Kind::Cot)];
-    for plan in in_rounds.iter().chain(dual.as_flattened()).chain(&large) {
+    let dual = models.map(|model| dual(Kind::Cot, model));
+    for plan in in_rounds.iter().chain(&dual) {
         // A given `delta` with its lowest bit set: it has the same form internally.
         let delta = seed(2) | Block::ONE;
         look_for(|| {
@@ -189,24 +188,12 @@ pub(crate) fn correlated_ot() {
     }
 }
 
-/// The protocols with dual LPN, one for each code, and a number of outputs.
-const SMALL: [(Protocol, u64); 2] = [
-    (Protocol::LowCommunication, 5000),
-    (Protocol::ExpandConvolute, 5000),
-];
-
-/// So many outputs that several threads put values into buckets together.
-fn dual_large(kind: Kind) -> Plan {
-    let large = (Protocol::LowCommunication, 60_000);
-    dual(kind, large, Security::Malicious)
-}
-
 /// Dual LPN, one instance.
-fn dual(kind: Kind, (protocol, total): (Protocol, u64), security: Security) -> Plan {
+fn dual(kind: Kind, security: Security) -> Plan {
     let options = PlanOptions {
-        total: Some(total),
+        total: Some(5000),
         security,
-        protocol,
+        protocol: Protocol::LowCommunication,
         ..PlanOptions::default()
     };
     Plan::new(kind, &options).unwrap()
@@ -253,12 +240,9 @@ pub(crate) fn vector_ole() {
     voles::<Fp61>(Noise::Regular, Security::Malicious, Trees::Half);
     voles::<Gf128>(Noise::Regular, Security::Malicious, Trees::Ggm);
     voles::<Z64>(Noise::Uniform, Security::SemiHonest, Trees::Half);
-    for of in SMALL {
-        let kind = Kind::Vole;
-        voles_of::<Fp61>(&dual(kind(Fp61::FIELD), of, Security::Malicious));
-        voles_of::<Z64>(&dual(kind(Z64::FIELD), of, Security::SemiHonest));
-    }
-    voles_of::<Fp61>(&dual_large(Kind::Vole(Fp61::FIELD)));
+    let kind = Kind::Vole;
+    voles_of::<Fp61>(&dual(kind(Fp61::FIELD), Security::Malicious));
+    voles_of::<Z64>(&dual(kind(Z64::FIELD), Security::SemiHonest));
 }
 
 pub(crate) fn products() {

@@ -1,52 +1,56 @@
-//! The code of dual LPN: compresses `N` values with sparse noise to `n = 93/256 N`.
+//! The code of dual LPN: compresses `N = 2n` values with sparse noise to `n`.
 //!
-//! Dual LPN (syndrome decoding) multiplies a sparse vector `e` of length `N` by the transposed
-//! generator matrix of a code of dimension `n`: `x = G*e`. Unlike primal LPN it has no secret of
-//! length `k`, so the parties produce only the shares of `e`. The code is an outer block code and
-//! two random accumulators, in the line of *repeat-accumulate-accumulate* and *block-accumulate*
-//! codes:
-//! codes:
+//! Dual LPN (syndrome decoding) multiplies a sparse vector `e` of length `N` by the generator
+//! matrix `G` of a code of dimension `n`: `x = G*e`. Unlike primal LPN it has no secret of length
+//! `k`, so the parties produce only the shares of `e`. The code is the expand-convolute code of
+//! Raghuraman, Rindal and Tanguy, *Expand-Convolute Codes for Pseudorandom Correlation Generators
+//! from LPN* (CRYPTO 2023, ePrint 2023/882):
 //!
 //! ```text
-//! G = blocks of the Reed-Muller code [256, 93, 32]
-//!     | random permutation | running sums | random permutation | running sums
-//! x = blocks of its transposed matrix ( permute ( running sums ( permute ( running sums ( e )))))
+//! G = ( I | B*A*A' )              x_i = e_i + sum over s of z[place s of row i]
+//! B  n x n, a regular expander: row i has a one at one random place of each seventh of the columns
+//! A, A'  convolutions with a state of 24:  q*A = p with  p_j = q_j + sum over l of a_(j,l)*p_(j+l)
+//! z = A*A'*e'                     e' the second half of e
 //! ```
 //!
-//! The transposed matrix of a running sum is one from the other end, which is the same up to the
-//! order of its values; the order is random before and after. So both sums here run forwards, and
-//! the inverse of a uniformly random permutation is one. All matrices have entries 0 and 1: the
-//! code adds, in any group. [`weights`] shows why its minimum distance is near that of a random
-//! code except with a tiny probability over the seed, and the consequence in each ring; [`params`]
-//! has the noise weights.
+//! The coefficients `a_(j,l)`, `l` from 1 to 24, are independent random bits, different ones for
+//! `A` and `A'`; where `j + l` is not a place they have no effect. The transpose of a convolution
+//! from the last place to the first is one from the first to the last, with `a_(j,l)` at `z_j`
+//! leading to `z_(j+l)`; as all coefficients are equally random, they are drawn by the place that
+//! they lead to:
 //!
-//! A value is read and written twice (`scatter` has the details), in order or within a cache, and
-//! once more to produce the outputs. Memory: `N` values and, at most, 512 for each of 512 buckets;
-//! outputs are computed as they are drawn. Several threads take more, whatever their number: an
-//! eighth for 2^22 values, a smaller part for more, and less than as much again for few. The result
+//! ```text
+//! z_i = e'_i + sum over l of a_(i,l)*z_(i-l)
+//! ```
+//!
+//! All coefficients are 0 and 1, so the code adds, in any group. Over each group, a sum that
+//! depends on a non-zero value in its state is non-zero with probability one half or more, because
+//! the coefficient of that value is a random bit: the argument of the paper for bits.
+//!
+//! Values are added in groups of four: the code keeps the sums of all 16 subsets of a group, and a
+//! convolution adds one for each group that its state touches.
+//!
+//! The outputs are summed part by part: all read one seventh of the convolved values before any
+//! reads the next, so that up to millions of values each part is in a cache while it is read.
+//!
+//! Memory: the `N` values, in place. Places and coefficients come from AES under the public seed
+//! in counter mode. A place is the high part of the product of a word of 32 bits with the number
+//! of places, so that the probabilities of two of them differ by one in 2^9 at most. The result
 //! does not depend on the number of threads.
 
-mod draws;
-mod encoder;
-pub mod expand_convolute;
-mod muller;
 pub mod params;
-#[cfg(test)]
-mod plain;
-mod scatter;
-pub mod weights;
-
-use std::ops::Range;
 
 use bytemuck::Zeroable;
 use rayon::prelude::*;
 use volery_field::Ring;
-use volery_primitives::{Block, aes::Aes128, pages::Buffer};
+use volery_primitives::{
+    Block,
+    aes::Aes128,
+    pages::Buffer,
+    prefetch::{AHEAD, prefetch},
+};
 
 use super::Pair;
-pub use encoder::Encoder;
-use muller::{POINTS, SUMS};
-use scatter::{Buckets, Sorter, Store};
 
 /// A summand of the code: an element of a group whose zero is all zero bytes.
 pub trait Term: Copy + Zeroable + Send + Sync + 'static {
@@ -72,46 +76,51 @@ impl<R: Ring> Term for Pair<R> {
     }
 }
 
+/// Ones of a row of the expander, each in a separate part of the columns.
+const WEIGHT: usize = 7;
+
+/// Values in the state of a convolution.
+const STATE: usize = 24;
+
+/// Values in a group, and subsets of it.
+const GROUP: usize = 4;
+const SUBSETS: usize = 1 << GROUP;
+
+/// Groups that a convolution reads: those of the state, and its current group.
+const GROUPS: usize = STATE / GROUP + 1;
+
+/// Tables of subset sums that are kept, a power of two.
+const TABLES: usize = 8;
+const _: () = assert!(TABLES >= GROUPS);
+
+/// Values convolved at a time: their coefficients are drawn together.
+const RUN: usize = 256;
+
+/// Outputs whose places in a part are drawn together.
+const OUTPUTS: usize = 1024;
+
+/// The numbers of inputs and of outputs of an instance are multiples of this.
+const UNIT: usize = 128;
+
+/// Streams of random numbers under the seed.
+const CONVOLUTIONS: [u128; 2] = [0, 1 << 64];
+const PLACES: u128 = 2 << 64;
+
 /// The state of the code for one instance: first all values are [absorbed](Self::absorb), then the
 /// outputs are [drawn](Self::draw).
 pub struct Compression<T: Term> {
     aes: Aes128,
-    /// Input values: whole blocks.
-    len: usize,
+    /// Number of outputs.
+    n: usize,
     absorbed: usize,
-    store: Store<T>,
-    /// The buckets being filled, or emptied.
-    buckets: Buckets<T>,
-    /// The next bucket to be emptied for the last time; none until all values are absorbed.
-    bucket: Option<usize>,
-    /// With several threads.
-    sorter: Option<Sorter<T>>,
-    /// Values of the last permutation without a whole block, then those of the next buckets.
-    window: Buffer<T>,
-    in_window: usize,
-    /// Outputs that are ready, and the range of those drawn.
-    outputs: Buffer<T>,
-    ready: Range<usize>,
-}
-
-/// Approximate number of values in a bucket.
-const BUCKET: usize = 1 << 13;
-
-/// The most buckets: more of them, with their ends, would not fit into the nearest cache.
-const BUCKETS: usize = 512;
-
-/// The fewest buckets that several threads fill together.
-const FEWEST: usize = 16;
-
-/// The most buckets that several threads empty at once: a number with many divisors.
-const AT_ONCE: usize = 24;
-
-/// Blocks that one task sums up.
-const TASK: usize = 32;
-
-/// Buckets for `len` values.
-fn buckets_for(len: usize) -> usize {
-    (len / BUCKET).clamp(1, BUCKETS).next_power_of_two()
+    /// The first half of the values, then the second, convolved as far as it is absorbed. Outputs
+    /// replace the first.
+    memory: Buffer<T>,
+    convolutions: [Convolution<T>; 2],
+    /// Convolved values of the second half.
+    convoluted: usize,
+    /// Outputs that were drawn.
+    drawn: usize,
 }
 
 impl<T: Term> Compression<T> {
@@ -121,74 +130,43 @@ impl<T: Term> Compression<T> {
     /// If `len` is no positive multiple of 256, or above 2^31.
     #[must_use]
     pub fn new(seed: Block, len: usize) -> Self {
-        Self::over(seed, len, Buffer::zeroed(Self::memory_len(len)), 0)
+        Self::over(seed, Buffer::zeroed(len))
     }
 
-    /// Memory for [`of_first`](Self::of_first): the `len` values, and more.
+    /// As [`new`](Self::new), for these values, all of which then count as absorbed.
     ///
     /// # Panics
-    /// If `len` is no positive multiple of 256, or above 2^31.
+    /// If their number is no positive multiple of 256, or above 2^31.
     #[must_use]
-    pub fn memory_len(len: usize) -> usize {
-        assert!(
-            len > 0 && len.is_multiple_of(POINTS) && len <= 1 << 31,
-            "whole blocks, up to 2^31 values"
-        );
-        Store::<T>::memory_len(len, buckets_for(len))
-    }
-
-    /// As [`new`](Self::new), with the values already at the start of the working memory. All of
-    /// them then count as absorbed.
-    ///
-    /// # Panics
-    /// If the memory does not have [`memory_len`](Self::memory_len) elements.
-    #[must_use]
-    pub fn of_first(seed: Block, len: usize, memory: Buffer<T>) -> Self {
-        let mut code = Self::over(seed, len, memory, len);
-        code.absorbed = len;
-        pooled(|| {
-            code.with_sorter();
-            let Self {
-                store,
-                buckets,
-                sorter,
-                aes,
-                ..
-            } = &mut code;
-            match sorter {
-                None => store.put_first(buckets, len, aes),
-                Some(sorter) => store.put_first_in_parts(buckets, len, sorter, aes),
-            }
-            code.permute_again();
-        });
+    pub fn of(seed: Block, values: Buffer<T>) -> Self {
+        let mut code = Self::over(seed, values);
+        code.absorbed = code.memory.len();
+        code.convolute();
+        code.expand();
         code
     }
 
-    fn over(seed: Block, len: usize, memory: Buffer<T>, taken: usize) -> Self {
-        assert_eq!(
-            memory.len(),
-            Self::memory_len(len),
-            "the memory has memory_len elements"
+    fn over(seed: Block, memory: Buffer<T>) -> Self {
+        let len = memory.len();
+        assert!(
+            len > 0 && len.is_multiple_of(2 * UNIT) && len <= 1 << 31,
+            "a multiple of 256, up to 2^31 values"
         );
         Self {
             aes: Aes128::new(seed),
-            len,
+            n: memory.len() / 2,
             absorbed: 0,
-            store: Store::new(memory, taken),
-            buckets: Buckets::new(0, buckets_for(len)),
-            bucket: None,
-            sorter: None,
-            window: Buffer::default(),
-            in_window: 0,
-            outputs: Buffer::default(),
-            ready: 0..0,
+            memory,
+            convolutions: [Convolution::new(), Convolution::new()],
+            convoluted: 0,
+            drawn: 0,
         }
     }
 
     /// Total number of outputs.
     #[must_use]
     pub fn outputs(&self) -> usize {
-        self.len / POINTS * SUMS
+        self.n
     }
 
     /// Absorbs the next values, a multiple of 8 of them.
@@ -200,103 +178,44 @@ impl<T: Term> Compression<T> {
             values.len().is_multiple_of(8),
             "the number of values is a multiple of 8"
         );
-        self.absorbed += values.len();
-        assert!(self.absorbed <= self.len, "more than all values");
-        self.with_sorter();
-        let Self {
-            store,
-            buckets,
-            sorter,
-            aes,
-            ..
-        } = self;
-        match sorter {
-            Some(sorter) if values.len() > sorter.part() => {
-                let parts: Vec<_> = buckets.parts(values, sorter.part()).collect();
-                pooled(|| store.put_parts(buckets, &parts, sorter, aes));
-            }
-            _ => store.put(buckets, values, aes),
-        }
-        if self.absorbed == self.len {
-            pooled(|| self.permute_again());
+        let end = self.absorbed + values.len();
+        assert!(end <= self.memory.len(), "more than all values");
+        self.memory[self.absorbed..end].copy_from_slice(values);
+        self.absorbed = end;
+        self.convolute();
+        if end == self.memory.len() && !values.is_empty() {
+            self.expand();
         }
     }
 
-    /// Makes the memory that several threads need, if there are several.
-    fn with_sorter(&mut self) {
-        let count = self.buckets.count();
-        if self.sorter.is_none() && count >= FEWEST && rayon::current_num_threads() > 1 {
-            self.sorter = Some(Sorter::new(count));
-        }
-    }
-
-    /// From the first buckets, with the second sums, to the second ones.
-    fn permute_again(&mut self) {
-        let count = self.buckets.count();
-        let mut to = Buckets::new(1, count);
-        for first in (0..count).step_by(at_once(count)) {
-            let shuffled = self.shuffle(0, first);
-            let Self {
-                store,
-                window,
-                sorter,
-                aes,
-                ..
-            } = self;
-            for bucket in first..first + shuffled.len() {
-                store.free(&mut self.buckets, bucket);
+    /// Convolves the absorbed values of the second half, in whole runs.
+    fn convolute(&mut self) {
+        let there = self.absorbed.saturating_sub(self.n);
+        while self.convoluted < there {
+            let run = RUN.min(self.n - self.convoluted);
+            if there - self.convoluted < run {
+                return;
             }
-            let mut parts = Vec::new();
-            for elements in shuffled {
-                let elements = &window[elements];
-                match sorter {
-                    None => store.put(&mut to, elements, aes),
-                    Some(sorter) => parts.extend(to.parts(elements, sorter.part())),
-                }
+            let start = self.n + self.convoluted;
+            let values = &mut self.memory[start..start + run];
+            let mut words = [[Block::ZERO; RUN / 4]; 2];
+            for (words, stream) in words.iter_mut().zip(CONVOLUTIONS) {
+                let first = (self.convoluted / 4) as u128;
+                self.aes.ctr(stream + first, &mut words[..run / 4]);
             }
-            if let Some(sorter) = sorter {
-                store.put_parts(&mut to, &parts, sorter, aes);
+            let [first, second] = &mut self.convolutions;
+            let [to_first, to_second] = words.each_ref().map(|words| {
+                let (groups, _) = bytemuck::cast_slice::<Block, u32>(words).as_chunks::<GROUP>();
+                groups
+            });
+            let (groups, _) = values.as_chunks_mut::<GROUP>();
+            // One after the other, so that the processor overlaps both.
+            for (values, words) in groups.iter_mut().zip(to_first.iter().zip(to_second)) {
+                first.run(values, words.0);
+                second.run(values, words.1);
             }
+            self.convoluted += run;
         }
-        self.buckets = to;
-        self.bucket = Some(0);
-    }
-
-    /// Copies the next buckets from `first` on to the window, after what it has, and brings each
-    /// into its random order. Returns the part of the window of each.
-    fn shuffle(&mut self, stage: u8, first: usize) -> Vec<Range<usize>> {
-        let (count, mut end) = (self.buckets.count(), self.in_window);
-        let buckets = first..count.min(first + at_once(count));
-        let of = |bucket| {
-            let start = end;
-            end += self.buckets.len(bucket);
-            start..end
-        };
-        let ranges: Vec<_> = buckets.clone().map(of).collect();
-        if self.window.len() < end {
-            let mut window = Buffer::zeroed(end + end / 8);
-            window[..self.in_window].copy_from_slice(&self.window[..self.in_window]);
-            self.window = window;
-        }
-        let Self {
-            store,
-            buckets: from,
-            window,
-            aes,
-            ..
-        } = self;
-        let mut rest = &mut window[self.in_window..];
-        let mut tasks = Vec::with_capacity(buckets.len());
-        for (range, bucket) in ranges.iter().zip(buckets) {
-            let elements;
-            (elements, rest) = rest.split_at_mut(range.len());
-            tasks.push((bucket, elements));
-        }
-        spread(tasks, |(bucket, elements)| {
-            store.copy(from, bucket, elements);
-            scatter::shuffle(elements, (stage, bucket), aes);
-        });
-        ranges
     }
 
     /// The next outputs: at most `count`, and at least one.
@@ -305,45 +224,36 @@ impl<T: Term> Compression<T> {
     /// If not all values have been absorbed, `count` is zero, or all outputs have been drawn.
     pub fn draw(&mut self, count: usize) -> &[T] {
         assert!(count > 0, "at least one output");
-        while self.ready.is_empty() {
-            pooled(|| self.refill());
-        }
-        let first = self.ready.start;
-        self.ready.start = self.ready.end.min(first.saturating_add(count));
-        &self.outputs[first..self.ready.start]
+        assert_eq!(
+            self.absorbed,
+            self.memory.len(),
+            "all values have been absorbed"
+        );
+        let first = self.drawn;
+        assert!(first < self.n, "more than all outputs");
+        self.drawn = self.n.min(first.saturating_add(count));
+        &self.memory[first..self.drawn]
     }
 
-    /// Computes the outputs of the next buckets.
-    fn refill(&mut self) {
-        let first = self.bucket.expect("all values have been absorbed");
-        assert!(first < self.buckets.count(), "more than all outputs");
-        let shuffled = self.shuffle(1, first);
-        self.bucket = Some(first + shuffled.len());
-        let len = shuffled.last().map_or(self.in_window, |last| last.end);
-        let blocks = len / POINTS;
-        if self.outputs.len() < blocks * SUMS {
-            self.outputs = Buffer::zeroed(self.window.len() / POINTS * SUMS);
-        }
-        let points = &mut self.window.as_chunks_mut::<POINTS>().0[..blocks];
-        let sums = &mut self.outputs.as_chunks_mut::<SUMS>().0[..blocks];
-        let tasks = points.chunks_mut(TASK).zip(sums.chunks_mut(TASK)).collect();
-        spread(tasks, |(points, sums): (&mut [_], &mut [_])| {
-            for (points, sums) in points.iter_mut().zip(sums) {
-                muller::sums(points, sums);
+    /// Adds the contribution of the expander to all outputs, part by part: a part of the columns is
+    /// small enough for a cache far longer than all of them are.
+    fn expand(&mut self) {
+        let (n, aes) = (self.n, &self.aes);
+        let (outputs, z) = self.memory.split_at_mut(n);
+        pooled(|| {
+            for (part, columns) in parts(z).into_iter().enumerate() {
+                let tasks = (0..).zip(outputs.chunks_mut(OUTPUTS)).collect();
+                spread(tasks, |(piece, outputs): (usize, &mut [T])| {
+                    add_part(aes, part * n + piece * OUTPUTS, outputs, columns);
+                });
             }
         });
-        self.window.copy_within(blocks * POINTS..len, 0);
-        self.in_window = len % POINTS;
-        self.ready = 0..blocks * SUMS;
     }
 }
 
-/// Buckets of `count` that are emptied at once. Several threads work on as many, whatever their
-/// number, so that it does not determine the memory.
-fn at_once(count: usize) -> usize {
-    match rayon::current_num_threads() {
-        1 => 1,
-        _ => (count / 2).clamp(1, AT_ONCE),
+impl<T: Term> Drop for Compression<T> {
+    fn drop(&mut self) {
+        free(std::mem::take(&mut self.memory));
     }
 }
 
@@ -379,5 +289,72 @@ fn spread<I: Send>(tasks: Vec<I>, f: impl Fn(I) + Send + Sync) {
     }
 }
 
+/// The parts of the columns, in each of which every row has a one.
+fn parts<T>(z: &[T]) -> [&[T]; WEIGHT] {
+    let start = |part| part * z.len() / WEIGHT;
+    std::array::from_fn(|part| &z[start(part)..start(part + 1)])
+}
+
+/// Adds the value at a place of a part to each output, with the numbers from `first` on.
+fn add_part<T: Term>(aes: &Aes128, first: usize, outputs: &mut [T], columns: &[T]) {
+    let mut words = [Block::ZERO; OUTPUTS / 4];
+    aes.ctr(PLACES + (first / 4) as u128, &mut words);
+    // After the last place there are some more to prefetch.
+    let mut places = [0; OUTPUTS + AHEAD];
+    for (place, word) in places
+        .iter_mut()
+        .zip(bytemuck::cast_slice::<_, u32>(&words))
+    {
+        *place = ((u64::from(*word) * columns.len() as u64) >> 32) as u32;
+    }
+    for (output, (place, ahead)) in outputs.iter_mut().zip(places.iter().zip(&places[AHEAD..])) {
+        prefetch(columns, *ahead as usize);
+        *output = output.plus(columns[*place as usize]);
+    }
+}
+
+/// The state of a convolution over the values.
+struct Convolution<T: Term> {
+    /// The sums of all subsets of a group of values, for the last groups; in memory that is wiped.
+    tables: Buffer<[T; SUBSETS]>,
+    /// The table of the next group.
+    next: usize,
+}
+
+impl<T: Term> Convolution<T> {
+    fn new() -> Self {
+        Self {
+            tables: Buffer::zeroed(TABLES),
+            next: 0,
+        }
+    }
+
+    /// The next group, with a word of coefficients for each value: its bits 0 to 27, four for each
+    /// group from the sixth before this one on; the bits of values beyond the state and of later
+    /// values are not used.
+    #[inline(always)]
+    fn run(&mut self, values: &mut [T; GROUP], words: &[u32; GROUP]) {
+        let tables = <&mut [[T; SUBSETS]; TABLES]>::try_from(&mut self.tables[..]);
+        let tables = tables.expect("the ring of tables has a fixed length");
+        let now = self.next;
+        for (r, (value, word)) in values.iter_mut().zip(words).enumerate() {
+            let later = (1 << r) - 1;
+            let word = word & !later & (later << (STATE as u32) | 0xff_ffff);
+            let mut sum = *value;
+            for group in 0..GROUPS {
+                let table = &tables[(now + TABLES + 1 + group - GROUPS) % TABLES];
+                sum = sum.plus(table[(word >> (GROUP * group)) as usize % SUBSETS]);
+            }
+            *value = sum;
+            for subset in 0..1 << r {
+                tables[now][1 << r | subset] = tables[now][subset].plus(sum);
+            }
+        }
+        self.next = (now + 1) % TABLES;
+    }
+}
+
+#[cfg(test)]
+mod plain;
 #[cfg(test)]
 mod tests;

@@ -1,142 +1,82 @@
-//! The code computed from its definition, with whole matrices and lists: slow, for tests only.
+//! The code computed from the definition in the paper, with whole matrices and lists: slow, for
+//! tests only.
 
 use volery_primitives::{Block, aes::Aes128};
 
-use super::{Term, buckets_for};
+use super::Term;
 
-/// The words of a stream, of any length.
-struct Stream {
-    aes: Aes128,
-    counter: u128,
+/// Words of 32 bits of a stream, from the first on, low part of a block first.
+fn words(seed: Block, stream: u128, n: usize) -> Vec<u32> {
+    let aes = Aes128::new(seed);
+    let blocks = (0..n.div_ceil(4) as u128).map(|i| aes.encrypt(Block::from((stream << 64) + i)));
+    let all = blocks.flat_map(|block| (0..4).map(move |i| (u128::from(block) >> (32 * i)) as u32));
+    all.take(n).collect()
 }
 
-impl Stream {
-    fn new(seed: Block, purpose: u128, stage: u128, bucket: usize) -> Self {
-        Self {
-            aes: Aes128::new(seed),
-            counter: (bucket as u128) << 80 | stage << 72 | purpose << 64,
-        }
-    }
-
-    /// The blocks of the next `n` words of `bits` bits, cut.
-    fn words(&mut self, n: usize, bits: u32) -> Vec<u32> {
-        let per_block = 128 / bits as usize;
-        let mut words = Vec::new();
-        while words.len() < n {
-            let block = u128::from(self.aes.encrypt(Block::from(self.counter)));
-            self.counter += 1;
-            let cut = |i| (block >> (bits as usize * i)) as u32 & (u32::MAX >> (32 - bits));
-            words.extend((0..per_block).map(cut));
-        }
-        words.truncate(n);
-        words
-    }
+/// For each place the earlier ones that a convolution adds to it.
+pub(super) fn state(seed: Block, number: u128, n: usize) -> Vec<Vec<usize>> {
+    let words = words(seed, number, n);
+    let adds = |i: usize, from: usize| {
+        // Bit 24 is the first of the group of four that `i` is in.
+        let bit = 24 + from as isize - (i / 4 * 4) as isize;
+        words[i] >> bit & 1 == 1
+    };
+    (0..n)
+        .map(|i| {
+            (i.saturating_sub(24)..i)
+                .filter(|from| adds(i, *from))
+                .collect()
+        })
+        .collect()
 }
 
-/// A permutation: the source place of each of its elements, in order.
-pub(super) fn permutation(seed: Block, stage: u8, runs: &[usize], len: usize) -> Vec<usize> {
-    let stage = u128::from(stage);
-    let count = buckets_for(len);
-    let mut buckets = vec![Vec::new(); count];
-    let mut stream = Stream::new(seed, 0, stage, 0);
-    let mut place = 0;
-    // Each run begins a block of eight numbers.
-    for run in runs {
-        for word in stream.words(*run, 16) {
-            buckets[word as usize % count].push(place);
-            place += 1;
-        }
-    }
-    assert_eq!(place, len);
-    let mut order = Vec::with_capacity(len);
-    for (number, bucket) in buckets.iter_mut().enumerate() {
-        let mut draws = Stream::new(seed, 1, stage, number);
-        let mut again = Stream::new(seed, 2, stage, number);
-        let words = draws.words(bucket.len(), 32);
-        for mut word in words {
-            let left = bucket.len() as u64;
-            // Rejects words whose multiples of 2^32/left are hit less often than the others
-            while (u64::from(word) * left) % (1 << 32) < (1 << 32) % left {
-                word = again.words(1, 32)[0];
-            }
-            order.push(bucket.swap_remove(((u64::from(word) * left) >> 32) as usize));
-        }
-    }
-    order
+/// The seven columns of each row in which the expander has a one.
+pub(super) fn expander(seed: Block, n: usize) -> Vec<[usize; 7]> {
+    let words = words(seed, 2, 7 * n);
+    let column = |row: usize, part: usize| {
+        let (start, end) = (part * n / 7, (part + 1) * n / 7);
+        let place = u128::from(words[part * n + row]) * (end - start) as u128 / (1 << 32);
+        start + place as usize
+    };
+    (0..n)
+        .map(|row| std::array::from_fn(|part| column(row, part)))
+        .collect()
 }
 
-/// The number of elements that a permutation takes from each bucket, in order.
-pub(super) fn sizes(seed: Block, stage: u8, runs: &[usize], len: usize) -> Vec<usize> {
-    let count = buckets_for(len);
-    let mut sizes = vec![0; count];
-    let mut stream = Stream::new(seed, 0, u128::from(stage), 0);
-    for run in runs {
-        for word in stream.words(*run, 16) {
-            sizes[word as usize % count] += 1;
-        }
-    }
-    sizes
-}
-
-/// The sets of at most three of eight variables.
-fn sets() -> Vec<usize> {
-    (0..256usize).filter(|set| set.count_ones() <= 3).collect()
-}
-
-/// `x = B(P2(S(P1(S(e)))))`, with `S` the running sums, `P1` and `P2` the permutations, and `B`
-/// blocks of the transposed matrix of the Reed-Muller code.
+/// `x = e1 + B*A*A'*e2`.
 pub(super) fn compress<T: Term>(seed: Block, e: &[T]) -> Vec<T> {
-    let first = permutation(seed, 0, &[e.len()], e.len());
-    let runs = sizes(seed, 0, &[e.len()], e.len());
-    let second = permutation(seed, 1, &runs, e.len());
-    let mut values = e.to_vec();
-    for order in [first, second] {
-        let mut sum = T::zeroed();
-        for value in &mut values {
-            sum = sum.plus(*value);
-            *value = sum;
+    let (e1, e2) = e.split_at(e.len() / 2);
+    let mut z = e2.to_vec();
+    for number in [0, 1] {
+        for (i, state) in state(seed, number, z.len()).iter().enumerate() {
+            for from in state {
+                z[i] = z[i].plus(z[*from]);
+            }
         }
-        values = order.iter().map(|place| values[*place]).collect();
     }
-    let sets = sets();
-    let blocks = values.chunks(256).flat_map(|block| {
-        sets.iter().map(|set| {
-            let covered = (0..256).filter(|point| point & set == *set);
-            covered.fold(T::zeroed(), |sum, point| sum.plus(block[point]))
-        })
-    });
-    blocks.collect()
+    let rows = expander(seed, z.len());
+    let sums = rows.iter().zip(e1);
+    sums.map(|(row, e)| row.iter().fold(*e, |sum, column| sum.plus(z[*column])))
+        .collect()
 }
 
-/// Row `i` of the generator matrix `G`, for each message bit: the transpose of the matrix of
-/// [`compress`], over F2.
+/// The code word of a message: the message, then its product with `B*A*A'`, over F2.
 pub(super) fn encode(seed: Block, message: &[bool]) -> Vec<bool> {
-    let sets = sets();
-    let len = message.len() / sets.len() * 256;
-    let first = permutation(seed, 0, &[len], len);
-    let second = permutation(seed, 1, &sizes(seed, 0, &[len], len), len);
-    let mut word: Vec<bool> = message
-        .chunks(sets.len())
-        .flat_map(|message| {
-            let sets = &sets;
-            (0..256).map(move |point| {
-                let bits = message.iter().zip(sets);
-                bits.fold(false, |sum, (bit, set)| sum ^ (*bit && point & set == *set))
-            })
-        })
-        .collect();
-    for order in [second, first] {
-        let mut moved = vec![false; len];
-        for (value, place) in word.iter().zip(&order) {
-            moved[*place] = *value;
+    let n = message.len();
+    let mut p = vec![false; n];
+    for (row, bit) in expander(seed, n).iter().zip(message) {
+        for column in row {
+            p[*column] ^= bit;
         }
-        // The transpose of a running sum: a sum from the other end.
-        let mut sum = false;
-        for value in moved.iter_mut().rev() {
-            sum ^= *value;
-            *value = sum;
-        }
-        word = moved;
     }
-    word
+    for number in [1, 0] {
+        // From the last place on: the value of a place is final when all later ones have been added
+        // to it.
+        for (i, state) in state(seed, number, n).iter().enumerate().rev() {
+            for to in state {
+                p[*to] ^= p[i];
+            }
+        }
+    }
+    [message.to_vec(), p].concat()
 }

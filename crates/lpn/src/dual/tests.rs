@@ -1,56 +1,52 @@
-use volery_field::{F2, Fp61, Gf128, Z64};
+use volery_field::{F2, Fp61, Gf128, Ring, Z64};
 use volery_primitives::prg::Prg;
 
-use super::{
-    scatter::{PARTS, shuffle},
-    *,
-};
+use super::*;
 
-fn drawn<T: Term>(mut code: Compression<T>, pieces: usize) -> Vec<T> {
-    let mut out = Vec::new();
-    while out.len() < code.outputs() {
-        let count = pieces.min(code.outputs() - out.len());
-        out.extend_from_slice(code.draw(count));
-    }
-    out
-}
-
-pub(super) fn random<R: Ring>(seed: u128, n: usize) -> Vec<R> {
+fn random<R: Ring>(seed: u128, n: usize) -> Vec<R> {
     let mut out = vec![R::ZERO; n];
     R::random_slice(&mut Prg::new(Block::from(seed)), &mut out);
     out
 }
 
-pub(super) fn on_threads<T: Send>(threads: usize, f: impl FnOnce() -> T + Send) -> T {
+fn on_threads<T: Send>(threads: usize, f: impl FnOnce() -> T + Send) -> T {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     pool.expect("threads").install(f)
 }
 
-/// The code against its definition, with input and output in pieces and in place, on one thread and
-/// on several.
-fn check<R: Ring>(blocks: usize) {
-    let (len, n) = (256 * blocks, 93 * blocks);
+fn drawn<T: Term>(mut code: Compression<T>, pieces: usize) -> Vec<T> {
+    let mut out = Vec::new();
+    while out.len() < code.outputs() {
+        out.extend_from_slice(code.draw(pieces));
+    }
+    out
+}
+
+/// The code against its definition, with input and output in pieces, on one thread and on three.
+fn check<R: Ring>(units: usize) {
+    let n = UNIT * units;
     let seed = Block::from(n as u128 + 1);
-    let e = random::<R>(2, len);
+    let e = random::<R>(2, 2 * n);
     let expected = plain::compress(seed, &e);
-    for threads in [1, 2, 3, 8] {
-        for pieces in [(len, n), (len / 3 / 8 * 8 + 8, 5_000), (1 << 9, 100)] {
+    for threads in [1, 3] {
+        for pieces in [(2 * n, n), (264, 100), (1 << 10, 1), (8, 7)] {
             let out = on_threads(threads, || {
-                let mut code = Compression::new(seed, len);
+                let mut code = Compression::new(seed, 2 * n);
                 for e in e.chunks(pieces.0) {
                     code.absorb(e);
                 }
+                code.absorb(&[]);
                 drawn(code, pieces.1)
             });
             assert!(out == expected, "{} of {n}, {pieces:?}", R::NAME);
         }
-        let mut memory = Buffer::zeroed(Compression::<R>::memory_len(len));
-        memory[..len].copy_from_slice(&e);
-        let code = on_threads(threads, || Compression::of_first(seed, len, memory));
-        assert!(drawn(code, n) == expected, "in place");
     }
+    let mut memory = Buffer::zeroed(2 * n);
+    memory.copy_from_slice(&e);
+    let code = Compression::of(seed, memory);
+    assert!(drawn(code, n) == expected, "in place");
     let pairs: Vec<_> = e.iter().map(|v| Pair { u: -*v, v: *v }).collect();
-    let mut code = Compression::new(seed, len);
+    let mut code = Compression::new(seed, 2 * n);
     code.absorb(&pairs);
     for (pair, x) in drawn(code, n).iter().zip(expected) {
         assert!(pair.v == x && pair.u == -x);
@@ -58,46 +54,26 @@ fn check<R: Ring>(blocks: usize) {
 }
 
 #[test]
-fn the_code_is_its_definition() {
-    // One bucket and several, whole ones and others, and chunks that are not full.
-    for blocks in [1, 2, 3, 32, 65, 157] {
-        check::<Gf128>(blocks);
-        check::<Fp61>(blocks);
-        check::<Z64>(blocks);
-    }
-    // As many buckets as all threads fill together, with parts that are not full, and more
-    check::<Gf128>(32 * FEWEST + 5);
-    check::<Fp61>(32 * FEWEST);
-    check::<Z64>(32 * 4 * FEWEST - 3);
-}
-
-#[test]
-fn several_threads_take_little_more_memory() {
-    for count in (0..10).map(|log| 1 << log).filter(|count| *count >= FEWEST) {
-        let len = count * BUCKET;
-        let most = match count {
-            FEWEST => len / 10,
-            _ => len / 20,
-        };
-        let sorter = Sorter::<Z64>::new(count);
-        assert!(PARTS * sorter.part() <= most, "{count}");
+fn the_code_is_that_of_the_paper() {
+    // Less than a run, partial runs, and several pieces of outputs, of which the last is shorter.
+    for units in [1, 2, 3, 7, 32, 101] {
+        check::<Gf128>(units);
+        check::<Fp61>(units);
+        check::<Z64>(units);
     }
 }
 
 #[test]
 fn the_transposed_code_is_the_code() {
-    for blocks in [1, 3, 97] {
-        let seed = Block::from(5);
-        let (message, e) = (random::<F2>(3, 93 * blocks), random::<F2>(4, 256 * blocks));
-        let bits = |values: &[F2]| {
-            values
-                .iter()
-                .map(|value| *value == F2::ONE)
-                .collect::<Vec<_>>()
-        };
+    for units in [1, 3, 40] {
+        let (seed, n) = (Block::from(5), UNIT * units);
+        let (message, e) = (random::<F2>(3, n), random::<F2>(4, 2 * n));
+        let bits = |values: &[F2]| -> Vec<bool> { values.iter().map(|v| *v == F2::ONE).collect() };
         let product =
             |a: &[bool], b: &[bool]| a.iter().zip(b).filter(|(a, b)| **a && **b).count() % 2;
-        let x = plain::compress(seed, &e);
+        let mut code = Compression::new(seed, 2 * n);
+        code.absorb(&e);
+        let x = drawn(code, n);
         let word = plain::encode(seed, &bits(&message));
         assert_eq!(
             product(&word, &bits(&e)),
@@ -106,69 +82,153 @@ fn the_transposed_code_is_the_code() {
     }
 }
 
-/// Four elements in four chosen bucket places: all orders, equally often.
 #[test]
-fn permutations_are_uniform() {
-    for len in [5usize, 6] {
-        let orders: usize = (1..=len).product();
-        let mut hits = std::collections::HashMap::new();
-        let runs = 40 * orders;
-        for run in 0..runs {
-            let order = on_buckets(Block::from(run as u128), len, 4);
-            *hits.entry(order).or_insert(0u32) += 1;
+fn the_code_is_linear() {
+    let (seed, n) = (Block::from(9), 5 * UNIT);
+    let [a, b] = [1, 2].map(|seed| random::<Fp61>(seed, 2 * n));
+    let of = |e: &[Fp61]| {
+        let mut code = Compression::new(seed, 2 * n);
+        code.absorb(e);
+        drawn(code, n)
+    };
+    let factor = Fp61::reduce(12345);
+    let sum: Vec<_> = a.iter().zip(&b).map(|(a, b)| *a * factor + *b).collect();
+    let sums = of(&a).into_iter().zip(of(&b)).map(|(a, b)| a * factor + b);
+    assert!(sums.eq(of(&sum)));
+}
+
+/// The output for one vector under one seed, which both parties of all versions compute.
+#[test]
+fn a_known_answer() {
+    let mut code = Compression::new(Block::from(0x0123_4567), 2 * UNIT);
+    let e: Vec<_> = (1..=2 * UNIT as u64).map(Z64::new).collect();
+    code.absorb(&e);
+    let x = drawn(code, UNIT);
+    let some = [x[0], x[1], x[64], x[127]].map(|x| x.value());
+    assert_eq!(some, KNOWN);
+}
+
+const KNOWN: [u64; 4] = [
+    18_336_904_434_921_585_729,
+    8_529_301_444_124_486_998,
+    12_981_274_891_094_024_143,
+    11_199_362_105_391_929_364,
+];
+
+/// Each row has a one in each seventh of the columns, everywhere equally often, and convolutions
+/// include each of the 24 preceding places with probability one half.
+#[test]
+fn places_and_coefficients_are_uniform() {
+    let (seed, n) = (Block::from(21), 1 << 14);
+    let mut hits = [0u32; 7 * 8];
+    for row in plain::expander(seed, n) {
+        for (part, column) in row.into_iter().enumerate() {
+            assert!((part * n / 7..(part + 1) * n / 7).contains(&column));
+            hits[column * hits.len() / n] += 1;
         }
-        let mean = runs as f64 / orders as f64;
-        let missing = (orders - hits.len()) as f64 * mean;
-        let square = |hits: &u32| (f64::from(*hits) - mean).powi(2) / mean;
-        let chi = hits.values().map(square).sum::<f64>() + missing;
-        let (expected, spread) = (orders as f64 - 1.0, 6.0 * (2.0 * orders as f64).sqrt());
-        assert!((chi - expected).abs() < spread, "chi-square {chi} of {len}");
     }
-}
-
-/// The order in which numbers leave the given buckets.
-fn on_buckets(seed: Block, len: usize, count: usize) -> Vec<u64> {
-    let aes = Aes128::new(seed);
-    let mut store = Store::new(Buffer::zeroed(Store::<Z64>::memory_len(len, count)), 0);
-    let mut buckets = Buckets::new(0, count);
-    // Running sums of these are 1, 2, and so on.
-    store.put(&mut buckets, &vec![Z64::ONE; len], &aes);
-    let mut out = Vec::new();
-    for bucket in 0..count {
-        let mut elements = vec![Z64::ZERO; buckets.len(bucket)];
-        store.copy(&buckets, bucket, &mut elements);
-        shuffle(&mut elements, (0, bucket), &aes);
-        out.extend(elements.iter().map(|value| value.value()));
-        store.free(&mut buckets, bucket);
-    }
-    out
-}
-
-/// A long permutation: from each sixteenth of the places to each, equally often, and no neighbours
-/// stay together.
-#[test]
-fn long_permutations_mix() {
-    let len = 1 << 17;
-    let order = on_buckets(Block::from(77), len, buckets_for(len));
-    let mut sorted = order.clone();
-    sorted.sort_unstable();
-    assert!(sorted.iter().copied().eq(1..=len as u64), "a permutation");
-    let mut hits = [[0u32; 16]; 16];
-    for (to, from) in order.iter().enumerate() {
-        hits[to * 16 / len][(*from as usize - 1) * 16 / len] += 1;
-    }
-    let mean = len as f64 / 256.0;
-    let square = |hits: &u32| (f64::from(*hits) - mean).powi(2) / mean;
-    let chi: f64 = hits.iter().flatten().map(square).sum();
-    // 225 degrees of freedom
+    // The standard deviation is 42.
     assert!(
-        (chi - 225.0).abs() < 6.0 * 450f64.sqrt(),
-        "chi-square {chi}"
+        hits.iter().all(|hits| hits.abs_diff(2048) < 260),
+        "{hits:?}"
     );
-    let neighbours = order
-        .windows(2)
-        .filter(|pair| pair[0].abs_diff(pair[1]) == 1);
-    assert!(neighbours.count() < 20, "two on average");
+    for number in [0, 1] {
+        let mut hits = [0u32; 24];
+        for (i, state) in plain::state(seed, number, n).iter().enumerate() {
+            state.iter().for_each(|from| hits[i - from - 1] += 1);
+        }
+        // The standard deviation is 64.
+        assert!(
+            hits.iter().all(|hits| hits.abs_diff(8192) < 400),
+            "{hits:?}"
+        );
+    }
+    assert_ne!(plain::state(seed, 0, n), plain::state(seed, 1, n));
+}
+
+/// The distance, as far as a test can examine it: no row, no sum of two rows with the same
+/// beginning and no sum of three neighbours has less than a tenth of ones, the distance for which
+/// the noise is chosen.
+///
+/// Two rows have the same beginning where their first two places are the same; about 24 such pairs
+/// exist at each size, and lighter sums of two are not expected ([`rows_that_agree`]).
+#[test]
+fn no_light_words_of_few_rows() {
+    use std::collections::HashMap;
+    for (seed, n) in (1u128..=6).zip([1 << 11, 1 << 11, 1 << 12, 1 << 12, 1 << 13, 1 << 13]) {
+        let seed = Block::from(seed);
+        let rows = plain::expander(seed, n);
+        let mut words: Vec<Vec<usize>> = (0..n).step_by(n / 64).map(|i| vec![i]).collect();
+        // The rows whose places are the last, so that the word begins last.
+        let mut late: Vec<_> = (0..n).collect();
+        late.sort_by_key(|row| std::cmp::Reverse(rows[*row][6]));
+        words.extend(late[..32].iter().map(|row| vec![*row]));
+        words.extend((0..n - 2).step_by(n / 32).map(|i| vec![i, i + 1, i + 2]));
+        let mut alike: HashMap<_, Vec<usize>> = HashMap::new();
+        for (i, row) in rows.iter().enumerate() {
+            // Seen from its end, a word of the code begins with the last part.
+            alike.entry([row[5], row[6]]).or_default().push(i);
+        }
+        let pairs = alike.into_values().filter(|rows| rows.len() > 1);
+        let pairs: Vec<_> = pairs.map(|rows| rows[..2].to_vec()).collect();
+        assert!(pairs.len() > 4, "{} pairs", pairs.len());
+        words.extend(pairs);
+        for rows in words {
+            let mut message = vec![false; n];
+            rows.iter().for_each(|row| message[*row] = true);
+            let word = plain::encode(seed, &message);
+            let weight = word.iter().filter(|bit| **bit).count();
+            assert!(10 * weight >= 2 * n, "{rows:?} of {n}: {weight} ones");
+        }
+    }
+}
+
+/// The expected number of pairs of rows that have the same places in the first `parts` parts of
+/// their word, as a logarithm to base 2.
+fn rows_that_agree(n: f64, parts: i32) -> f64 {
+    (n * n / 2.0 * (7.0 / n).powi(parts)).log2()
+}
+
+/// The document states how rarely two rows agree in four parts and more.
+#[test]
+fn the_document_has_the_pairs_of_rows() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/low-communication.md"
+    );
+    let page = std::fs::read_to_string(path).expect("the document");
+    let smallest = 401.0 * 128.0;
+    let mut expected = String::new();
+    for (name, n) in [
+        ("2^15.6, the fewest", smallest),
+        ("2^18", f64::from(1 << 18)),
+        ("2^20", f64::from(1 << 20)),
+        ("2^24", f64::from(1 << 24)),
+    ] {
+        let cells = [4, 5, 6, 7].map(|parts| format!("2^{:.0}", rows_that_agree(n, parts)));
+        expected += &format!("| {name} | {} |\n", cells.join(" | "));
+    }
+    assert!(page.contains(&expected), "the table is now\n{expected}");
+    let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    // Over large rings, where each half-covered block leaves one bit: a word that begins between
+    // 3/7 and 2/7 before the end of the second half covers this many.
+    let (smallest, blocks) = (849.0 * 128.0, 849.0 / 2.0);
+    let fewest = blocks * 2.0 / 7.0;
+    assert!((121.0..122.0).contains(&fewest), "{fewest} blocks");
+    let few_blocks: f64 = (128.0 - fewest) / (blocks / 7.0);
+    let four = rows_that_agree(smallest, 4) + few_blocks.log2();
+    let five = rows_that_agree(smallest, 5);
+    assert!(
+        page.contains(&format!(
+            "one seed in 2^{:.0} leaves fewer than 128 bits",
+            -four
+        )),
+        "{four}"
+    );
+    assert!(
+        page.contains(&format!("(fewer than 121: one in 2^{:.0})", -five)),
+        "{five}"
+    );
 }
 
 #[test]
@@ -184,7 +244,7 @@ fn nothing_is_drawn_too_early() {
 fn no_more_than_all_is_drawn() {
     let mut code = Compression::new(Block::ONE, 256);
     code.absorb(&[Z64::ONE; 256]);
-    assert_eq!(code.draw(1000).len(), 93);
+    assert_eq!(code.draw(1000).len(), 128);
     code.draw(1);
 }
 

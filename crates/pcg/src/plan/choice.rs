@@ -11,14 +11,14 @@ use super::{
 };
 use crate::{
     Security,
-    lpn::{LpnSet, dual::params::Code, estimate::Field, set_named},
+    lpn::{LpnSet, estimate::Field, set_named},
 };
 
 /// The protocol that makes the correlations.
 ///
 /// ```
 /// use volery_pcg::Protocol;
-/// for name in ["auto", "softspoken4", "primal", "low-communication", "expand-convolute"] {
+/// for name in ["auto", "softspoken4", "primal", "low-communication"] {
 ///     assert_eq!(name.parse::<Protocol>()?.to_string(), name);
 /// }
 /// # Ok::<_, volery_pcg::ParseProtocolError>(())
@@ -27,21 +27,17 @@ use crate::{
 #[non_exhaustive]
 pub enum Protocol {
     /// The fastest of the others on the link, by the model of [`Plan::candidates`]; never
-    /// [`LowCommunication`](Self::LowCommunication), whose code has no review from outside this
-    /// project, nor [`ExpandConvolute`](Self::ExpandConvolute), for whose code the published
-    /// distance is an estimate.
+    /// [`LowCommunication`](Self::LowCommunication), for whose code the published distance is an
+    /// estimate.
     #[default]
     Auto,
     /// The base correlations themselves are the output: OT extension, or Gilboa's multiplication.
     Direct(Base),
     /// Primal LPN in rounds: Ferret, and the vector OLE of the 2019 paper.
     Primal,
-    /// Dual LPN ([`crate::lpn::dual`]): a few hundred trees, and nothing else. Selected only by
-    /// name, with regular noise on half-trees.
+    /// Dual LPN with a published code ([`crate::lpn::dual`]), whose distance is estimated: a few
+    /// hundred trees, and nothing else. Selected only by name, with regular noise on half-trees.
     LowCommunication,
-    /// Dual LPN with a published code ([`crate::lpn::dual::expand_convolute`]), whose distance is
-    /// estimated: more trees, less time. Selected only by name, with the same noise and trees.
-    ExpandConvolute,
 }
 
 /// A protocol for a number of correlations, and its cost by the model.
@@ -125,17 +121,12 @@ impl Plan {
                 all.push(rated(plan, cost));
             }
         }
-        let code = match protocol {
-            Protocol::LowCommunication => Some(Code::ReedMullerAccumulate),
-            Protocol::ExpandConvolute => Some(Code::ExpandConvolute),
-            _ => None,
-        };
-        if let Some(code) = code {
+        if protocol == Protocol::LowCommunication {
             let plan = Self {
                 value_bits,
-                ..Self::with_dual(code, kind, options)?
+                ..Self::with_dual(kind, options)?
             };
-            let cost = plan.dual_cost(code, options.link);
+            let cost = plan.dual_cost(options.link);
             all.push(rated(plan, cost));
         }
         all.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
@@ -145,11 +136,10 @@ impl Plan {
     /// The protocol of the plan; never [`Protocol::Auto`].
     #[must_use]
     pub fn protocol(&self) -> Protocol {
-        match (self.code, self.schedule.is_empty()) {
-            (Some(Code::ReedMullerAccumulate), _) => Protocol::LowCommunication,
-            (Some(Code::ExpandConvolute), _) => Protocol::ExpandConvolute,
-            (None, true) => Protocol::Direct(self.base),
-            (None, false) => Protocol::Primal,
+        match (self.is_dual, self.schedule.is_empty()) {
+            (true, _) => Protocol::LowCommunication,
+            (false, true) => Protocol::Direct(self.base),
+            (false, false) => Protocol::Primal,
         }
     }
 
@@ -196,7 +186,6 @@ impl fmt::Display for Protocol {
             Self::Direct(base) => base.fmt(f),
             Self::Primal => f.pad("primal"),
             Self::LowCommunication => f.pad("low-communication"),
-            Self::ExpandConvolute => f.pad("expand-convolute"),
         }
     }
 }
@@ -209,12 +198,7 @@ impl Protocol {
             .map(Base::SoftSpoken)
             .chain(fields().map(Base::Packed))
             .chain([Base::Gilboa, Base::Iknp]);
-        let named = [
-            Self::Auto,
-            Self::Primal,
-            Self::LowCommunication,
-            Self::ExpandConvolute,
-        ];
+        let named = [Self::Auto, Self::Primal, Self::LowCommunication];
         named.into_iter().chain(bases.map(Self::Direct))
     }
 }

@@ -191,10 +191,9 @@ pub(super) fn round(round: &Round, link: Link) -> Cost {
 /// An instance of dual LPN, without its base correlations; it sends `bytes`.
 pub(super) fn dual(kind: Kind, security: Security, shape: Shape, bytes: f64, link: Link) -> Cost {
     let leaves = shape.leaves() as f64;
-    // Data much larger than the caches takes longer to scatter, and the system must clear its pages
-    // first. A leaf of the published code takes about as long: an output takes 2 of them in place
-    // of 2.75, and about 0.75 of the time (the example `codes`, in turns, 2026-11-23).
-    let scattered = if leaves < 1e7 { 30.0 } else { 40.0 };
+    // A tree and half an output. Data much larger than the caches takes longer to gather, and the
+    // system must clear its pages first.
+    let gathered = if leaves < 1e7 { 30.0 } else { 40.0 };
     let (check, trips) = match security {
         Security::SemiHonest => (0.0, 0.5),
         Security::Malicious => (0.8, 3.0),
@@ -204,7 +203,7 @@ pub(super) fn dual(kind: Kind, security: Security, shape: Shape, bytes: f64, lin
         Kind::Vole(_) => 1.6,
     };
     Cost {
-        time: leaves * (scattered + check) * more + link.transfer(8.0 * bytes) + link.trips(trips),
+        time: leaves * (gathered + check) * more + link.transfer(8.0 * bytes) + link.trips(trips),
         bits: 8.0 * bytes,
     }
 }

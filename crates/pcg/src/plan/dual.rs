@@ -8,7 +8,7 @@ use crate::{
     Noise, Security, Trees, check,
     correlation::{Correlation, Cot, Vole},
     lpn::{
-        dual::params::{Code, Shape, linear_test_bits},
+        dual::params::{Shape, linear_test_bits},
         estimate::Field,
     },
 };
@@ -26,11 +26,7 @@ pub(crate) struct Step {
 
 impl Plan {
     /// A plan with dual LPN.
-    pub(super) fn with_dual(
-        code: Code,
-        kind: Kind,
-        options: &PlanOptions<'_>,
-    ) -> Result<Self, PlanError> {
+    pub(super) fn with_dual(kind: Kind, options: &PlanOptions<'_>) -> Result<Self, PlanError> {
         if (options.noise, options.trees) != (Noise::Regular, Trees::Half) {
             return Err(PlanError::NotDual);
         }
@@ -44,22 +40,16 @@ impl Plan {
                 Kind::Vole(Field::Gf128) => Base::Packed(SmallField::Bits8),
                 Kind::Vole(_) => Base::Gilboa,
             },
-            code: Some(code),
+            is_dual: true,
             ..Self::empty(kind, options.noise, options.security)
         })
-    }
-
-    /// The code of dual LPN; `None` where it is not used.
-    #[must_use]
-    pub fn code(&self) -> Option<Code> {
-        self.code
     }
 
     /// The size of the first instance of dual LPN, which is the largest; `None` where it is not
     /// used.
     #[must_use]
     pub fn dual(&self) -> Option<Shape> {
-        self.code.map(|code| self.dual_step(code, 0).shape)
+        self.is_dual.then(|| self.dual_step(0).shape)
     }
 
     /// Bytes that both parties send for all outputs with dual LPN, without the setup of base OTs
@@ -67,9 +57,9 @@ impl Plan {
     /// OTs of their trees. `None` where dual LPN is not used, or the stream is unlimited.
     #[must_use]
     pub fn dual_bytes(&self) -> Option<u64> {
-        let (total, code) = (self.total?, self.code?);
+        let total = self.total.filter(|_| self.is_dual)?;
         let instances = self
-            .dual_steps(code, total)
+            .dual_steps(total)
             .map(|(step, alike)| alike * self.instance_bytes(step.shape) as u64);
         let base = self.base_count();
         let for_base = match self.base {
@@ -100,11 +90,10 @@ impl Plan {
     }
 
     /// The instance of dual LPN after `delivered` correlations have been returned.
-    pub(crate) fn dual_step(&self, code: Code, delivered: u64) -> Step {
+    pub(crate) fn dual_step(&self, delivered: u64) -> Step {
         let field = self.kind.field();
         let left = self.total.map(|total| total - delivered);
-        let last =
-            left.and_then(|left| Some((Shape::for_outputs(code, field, left)?, left as usize)));
+        let last = left.and_then(|left| Some((Shape::for_outputs(field, left)?, left as usize)));
         if let Some((shape, deliver)) = last {
             return Step {
                 shape,
@@ -112,8 +101,8 @@ impl Plan {
                 deliver,
             };
         }
-        let shape = Shape::largest(code, field);
-        let keep = self.dual_need(Shape::costliest(code, field));
+        let shape = Shape::largest(field);
+        let keep = self.dual_need(Shape::costliest(field));
         Step {
             shape,
             keep,
@@ -123,11 +112,11 @@ impl Plan {
 
     /// The instances of dual LPN for `total` correlations, in order, each with the number of
     /// consecutive equal ones.
-    pub(super) fn dual_steps(&self, code: Code, total: u64) -> impl Iterator<Item = (Step, u64)> {
+    pub(super) fn dual_steps(&self, total: u64) -> impl Iterator<Item = (Step, u64)> {
         let mut delivered = 0;
         std::iter::from_fn(move || {
             let left = total.checked_sub(delivered).filter(|left| *left > 0)?;
-            let step = self.dual_step(code, delivered);
+            let step = self.dual_step(delivered);
             let deliver = step.deliver as u64;
             // All except the last two are equal.
             let alike = match step.keep {
@@ -148,7 +137,7 @@ impl Plan {
     /// Whether the base correlations themselves are the output.
     #[must_use]
     pub fn is_direct(&self) -> bool {
-        self.schedule.is_empty() && self.code.is_none()
+        self.schedule.is_empty() && !self.is_dual
     }
 }
 
@@ -158,8 +147,8 @@ fn extended(ots: usize) -> usize {
 }
 
 /// Bits against all linear tests, of the lightest noise over the ring.
-pub(super) fn security_bits(code: Code, field: Field) -> f64 {
-    linear_test_bits(field, Shape::equal(code, field))
+pub(super) fn security_bits(field: Field) -> f64 {
+    linear_test_bits(field, Shape::equal(field))
 }
 
 /// Bytes that both parties send for an instance, without OTs of the trees that are not outputs: the

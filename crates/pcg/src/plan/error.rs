@@ -71,7 +71,7 @@ impl fmt::Display for PlanError {
             ),
             Self::ValueBitsNotPrimal => f.write_str(
                 "values of fewer than 128 bits need a code of zeros and ones, which primal LPN over gf128 does not \
-                 have: use low-communication, expand-convolute or a base",
+                 have: use low-communication or a base",
             ),
             Self::NoSuchRing(field) => write!(f, "vector OLE over {field} is not supported"),
         }

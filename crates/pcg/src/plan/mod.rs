@@ -24,7 +24,7 @@ use crate::{
     Noise, Security, Trees,
     lpn::{
         Level, LpnSet,
-        dual::params::{Code, Shape},
+        dual::params::{DISTANCE, Shape},
         estimate::Field,
         set_named, sets,
     },
@@ -58,7 +58,7 @@ pub struct PlanOptions<'a> {
     ///
     /// * **The base.** A correlation is packed from `l` correlated OTs in place of 128, so that its
     ///   `u` is uniform in `V`, and its traffic and time fall by `l/128`.
-    /// * **Dual LPN.** The outputs `u = G*mu` are sums of the noise values, because the codes have
+    /// * **Dual LPN.** The outputs `u = G*mu` are sums of the noise values, because the code has
     ///   entries 0 and 1; so they are in `V` if the noise values are, which are uniform there. The
     ///   message that turns a base correlation into one with the noise value `y` is `y - u`, which
     ///   tells nothing of `y` as `u` is uniform in `V`.
@@ -104,8 +104,8 @@ pub struct Plan {
     /// The instances in order; empty where the base correlations themselves are the output, and
     /// with dual LPN.
     schedule: Vec<&'static LpnSet>,
-    /// The code of dual LPN, if used.
-    code: Option<Code>,
+    /// Whether the correlations come from dual LPN.
+    is_dual: bool,
     /// The bits of `u`, if fewer than those of the ring.
     value_bits: Option<u32>,
 }
@@ -152,7 +152,7 @@ impl Plan {
             total: None,
             base: kind.bases()[0],
             schedule: Vec::new(),
-            code: None,
+            is_dual: false,
             value_bits: None,
         }
     }
@@ -182,7 +182,7 @@ impl Plan {
             total: Some(total),
             base: Base::Gilboa,
             schedule: vec![set],
-            code: None,
+            is_dual: false,
             value_bits: None,
         })
     }
@@ -212,7 +212,7 @@ impl Plan {
             schedule: names
                 .map(|name| set_named(name).expect("the list has the paper's sets"))
                 .to_vec(),
-            code: None,
+            is_dual: false,
             value_bits: None,
         }
     }
@@ -308,17 +308,8 @@ impl Plan {
             text += &format!("+{}x{}", step.set.name, step.trees);
         }
         if let Some(shape) = self.dual() {
-            let Shape {
-                code,
-                trees,
-                deep,
-                depth,
-            } = shape;
-            let name = match code {
-                Code::ReedMullerAccumulate => "dual",
-                Code::ExpandConvolute => "dual-ec",
-            };
-            text += &format!("+{name}{depth}x{}", trees - deep);
+            let Shape { trees, deep, depth } = shape;
+            text += &format!("+dual-ec{depth}x{}", trees - deep);
             if deep > 0 {
                 text += &format!("+{}x{deep}", depth + 1);
             }
@@ -342,8 +333,8 @@ impl Plan {
     /// all linear tests: the least over the instances; infinite where no LPN instance is used.
     #[must_use]
     pub fn security_bits(&self) -> f64 {
-        if let Some(code) = self.code {
-            return dual::security_bits(code, self.kind.field());
+        if self.is_dual {
+            return dual::security_bits(self.kind.field());
         }
         self.weakest()
             .map_or(f64::INFINITY, |(_, level)| level.bits)
@@ -381,16 +372,13 @@ impl Plan {
     #[must_use]
     pub fn assumption(&self) -> String {
         let direct = self.is_direct();
-        let lpn = match (self.code, self.noise) {
+        let lpn = match self.noise {
             _ if direct => "",
-            (Some(Code::ReedMullerAccumulate), _) => {
-                ", dual LPN with a Reed-Muller-accumulate code and regular noise"
-            }
-            (Some(Code::ExpandConvolute), _) => {
+            _ if self.is_dual => {
                 ", dual LPN with an expand-convolute code of estimated distance and regular noise"
             }
-            (None, Noise::Regular) => ", primal LPN with a 10-local code and regular noise",
-            (None, Noise::Uniform) => ", primal LPN with a 10-local code and exact noise",
+            Noise::Regular => ", primal LPN with a 10-local code and regular noise",
+            Noise::Uniform => ", primal LPN with a 10-local code and exact noise",
         };
         let leakage = match (self.security, self.noise) {
             (Security::Malicious, Noise::Regular) if !direct => ", with static leakage",
@@ -400,13 +388,9 @@ impl Plan {
         let level = match self.weakest() {
             None if direct => "no LPN; 128 bits".to_owned(),
             None => format!(
-                "{:.1} bits over {}, by linear tests{}",
+                "{:.1} bits over {}, by linear tests at a distance of {DISTANCE:.2}",
                 self.security_bits(),
                 self.kind.field(),
-                match self.code {
-                    Some(Code::ExpandConvolute) => " at a distance of 0.10",
-                    _ => "",
-                }
             ),
             Some((set, Level { bits, attack })) => format!(
                 "{bits:.1} bits for the weakest set, {} over {}, by {attack}",

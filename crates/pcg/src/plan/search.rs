@@ -5,10 +5,7 @@ use super::{
     cost::{self, Cost},
     own_sets,
 };
-use crate::{
-    Noise, Security,
-    lpn::{LpnSet, dual::params::Code},
-};
+use crate::{Noise, Security, lpn::LpnSet};
 
 /// An unlimited stream is rated at this length.
 const LONG: u64 = 1 << 28;
@@ -117,15 +114,14 @@ impl Plan {
     }
 
     /// All outputs by dual LPN, with their base.
-    pub(super) fn dual_cost(&self, code: Code, link: Link) -> Cost {
+    pub(super) fn dual_cost(&self, link: Link) -> Cost {
         let total = self.total.unwrap_or(LONG);
         let need = self.base_count() as u64;
         let base = cost::base(self.base, self.packed_ots(), self.security, need, link);
-        self.dual_steps(code, total)
-            .fold(base, |cost, (step, alike)| {
-                let bytes = self.instance_bytes(step.shape) as f64;
-                let one = cost::dual(self.kind, self.security, step.shape, bytes, link);
-                cost + one * alike as f64
-            })
+        self.dual_steps(total).fold(base, |cost, (step, alike)| {
+            let bytes = self.instance_bytes(step.shape) as f64;
+            let one = cost::dual(self.kind, self.security, step.shape, bytes, link);
+            cost + one * alike as f64
+        })
     }
 }

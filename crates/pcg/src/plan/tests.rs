@@ -221,12 +221,7 @@ fn dual_lpn_by_name_only() {
         })
         .collect();
     let totals: Vec<_> = (10..=27).map(|log| Some(1 << log)).chain([None]).collect();
-    let protocols = [
-        Protocol::Auto,
-        Protocol::Primal,
-        Protocol::LowCommunication,
-        Protocol::ExpandConvolute,
-    ];
+    let protocols = [Protocol::Auto, Protocol::Primal, Protocol::LowCommunication];
     for kind in KINDS {
         for (security, protocol) in [Security::SemiHonest, Security::Malicious]
             .into_iter()
@@ -247,19 +242,15 @@ fn dual_lpn_by_name_only() {
                     Err(PlanError::NotMalicious) => continue,
                     all => all.unwrap(),
                 };
-                let ours = protocol == Protocol::LowCommunication;
-                let published = protocol == Protocol::ExpandConvolute;
-                let named = ours || published;
+                let named = protocol == Protocol::LowCommunication;
                 for Candidate { plan, .. } in all {
                     assert_eq!(plan.dual().is_some(), named, "{plan:?} for {options:?}");
                     assert_eq!(
                         plan.protocol() == protocol,
                         named || protocol == Protocol::Primal
                     );
-                    assert_eq!(plan.describe().contains("dual"), named);
-                    assert_eq!(plan.describe().contains("dual-ec"), published);
-                    assert_eq!(plan.assumption().contains("Reed-Muller"), ours);
-                    assert_eq!(plan.assumption().contains("expand-convolute"), published);
+                    assert_eq!(plan.describe().contains("dual-ec"), named);
+                    assert_eq!(plan.assumption().contains("expand-convolute"), named);
                 }
             }
         }
@@ -332,13 +323,11 @@ fn what_is_predicted() {
             names.dedup();
             assert_eq!(names.len(), all.len(), "each has its own name");
             let mut named = all.clone();
-            for protocol in [Protocol::LowCommunication, Protocol::ExpandConvolute] {
-                let low = PlanOptions {
-                    protocol,
-                    ..options
-                };
-                named.extend(Plan::candidates(kind, &low)?);
-            }
+            let low = PlanOptions {
+                protocol: Protocol::LowCommunication,
+                ..options
+            };
+            named.extend(Plan::candidates(kind, &low)?);
             for one in &named {
                 let options = PlanOptions {
                     protocol: one.plan.protocol(),
@@ -380,13 +369,14 @@ fn every_protocol_has_its_name() {
         "auto",
         "primal",
         "low-communication",
-        "expand-convolute",
         "iknp",
         "gilboa",
         "packed2",
     ] {
         assert_eq!(name.parse::<Protocol>().unwrap().to_string(), name);
     }
+    // A name of an earlier version.
+    assert!("expand-convolute".parse::<Protocol>().is_err());
     let error = "ferret".parse::<Protocol>().unwrap_err().to_string();
     assert!(
         error.starts_with("'ferret' is none of: auto, primal, "),
@@ -414,7 +404,6 @@ fn every_protocol_has_its_name() {
     }
     for protocol in [
         Protocol::LowCommunication,
-        Protocol::ExpandConvolute,
         Protocol::Direct(Base::SoftSpoken(SmallField::Bits8)),
     ] {
         let options = PlanOptions {
@@ -478,34 +467,30 @@ fn what_does_not_exist_is_refused() {
 /// two.
 #[test]
 fn instances_in_a_row_are_counted() {
-    let low = |code, kind, total| {
+    let low = |kind, total| {
         let options = PlanOptions {
             total: Some(total),
-            protocol: match code {
-                Code::ReedMullerAccumulate => Protocol::LowCommunication,
-                _ => Protocol::ExpandConvolute,
-            },
+            protocol: Protocol::LowCommunication,
             security: Security::SemiHonest,
             ..PlanOptions::default()
         };
         Plan::new(kind, &options).unwrap()
     };
-    let all = Code::ALL.into_iter();
-    for (code, kind) in all.flat_map(|code| KINDS.map(|kind| (code, kind))) {
-        let step = low(code, kind, u64::MAX).dual_step(code, 0);
+    for kind in KINDS {
+        let step = low(kind, u64::MAX).dual_step(0);
         let (deliver, keep) = (step.deliver as u64, step.keep as u64);
         assert!(keep > 0);
         let near = |total: u64| [total - 1, total, total + 1];
         let many = (1..=5).flat_map(|many| [many * deliver, many * deliver + keep]);
         for total in many.flat_map(near).chain(near(5000)) {
-            let plan = low(code, kind, total);
+            let plan = low(kind, total);
             let (mut expected, mut delivered) = (Vec::new(), 0);
             while delivered < total {
-                let step = plan.dual_step(code, delivered);
+                let step = plan.dual_step(delivered);
                 expected.push(step);
                 delivered += step.deliver as u64;
             }
-            let counted: Vec<_> = plan.dual_steps(code, total).collect();
+            let counted: Vec<_> = plan.dual_steps(total).collect();
             assert!(counted.len() <= 4, "{total}: {counted:?}");
             let one_by_one = counted
                 .iter()
@@ -513,7 +498,7 @@ fn instances_in_a_row_are_counted() {
             assert!(one_by_one.eq(expected.iter().copied()), "{kind:?} {total}");
         }
         // So many cannot be visited one by one; the base is negligible beside them.
-        let huge = low(code, kind, u64::MAX);
+        let huge = low(kind, u64::MAX);
         let each = huge.instance_bytes(step.shape) as u64;
         let counted = huge.dual_bytes().unwrap() / each;
         let instances = u64::MAX / deliver;

@@ -1,4 +1,4 @@
-//! Correlated OT and vector-OLE from dual LPN with both codes, in every ring, over memory and TCP.
+//! Correlated OT and vector-OLE from dual LPN in every ring, over memory and TCP.
 
 use volery_channel::{Channel, SessionId, run_two_parties, run_two_parties_tcp};
 use volery_field::{Fp61, Gf128, Z64};
@@ -11,14 +11,11 @@ use volery_primitives::{Block, bits, prg::Prg};
 
 const SESSION: SessionId = SessionId::from_bytes([9; 32]);
 
-const OURS: Protocol = Protocol::LowCommunication;
-const PUBLISHED: Protocol = Protocol::ExpandConvolute;
-
-fn plan(protocol: Protocol, kind: Kind, security: Security, total: Option<u64>) -> Plan {
+fn plan(kind: Kind, security: Security, total: Option<u64>) -> Plan {
     let options = PlanOptions {
         total,
         security,
-        protocol,
+        protocol: Protocol::LowCommunication,
         ..PlanOptions::default()
     };
     Plan::new(kind, &options).unwrap()
@@ -74,16 +71,14 @@ fn assert_cots(((delta, v), (u, w)): Cots) {
 
 #[test]
 fn correlated_ots() {
-    for (protocol, security) in [OURS, PUBLISHED].into_iter().flat_map(|protocol| {
-        [Security::SemiHonest, Security::Malicious].map(|security| (protocol, security))
-    }) {
+    for security in [Security::SemiHonest, Security::Malicious] {
         for (draws, delta) in [
             (&[1][..], None),
             (&[1000, 1, 63, 20_000], Some(Block::from(0xabcd << 64))),
             (&[40_000, 5000], None),
         ] {
             let total = draws.iter().sum::<usize>() as u64;
-            let plan = plan(protocol, Kind::Cot, security, Some(total));
+            let plan = plan(Kind::Cot, security, Some(total));
             assert_cots(run_two_parties(
                 |channel| cot_sender(&plan, delta, draws, channel),
                 |channel| cot_receiver(&plan, draws, channel),
@@ -94,18 +89,16 @@ fn correlated_ots() {
 
 #[test]
 fn correlated_ots_over_tcp() {
-    for protocol in [OURS, PUBLISHED] {
-        let plan = plan(protocol, Kind::Cot, Security::Malicious, Some(10_000));
-        assert_cots(run_two_parties_tcp(
-            |channel| cot_sender(&plan, None, &[10_000], channel),
-            |channel| cot_receiver(&plan, &[10_000], channel),
-        ));
-    }
+    let plan = plan(Kind::Cot, Security::Malicious, Some(10_000));
+    assert_cots(run_two_parties_tcp(
+        |channel| cot_sender(&plan, None, &[10_000], channel),
+        |channel| cot_receiver(&plan, &[10_000], channel),
+    ));
 }
 
-fn voles<R: VoleRing>(protocol: Protocol, security: Security, draws: &[usize]) {
+fn voles<R: VoleRing>(security: Security, draws: &[usize]) {
     let total = draws.iter().sum::<usize>();
-    let plan = plan(protocol, Kind::Vole(R::FIELD), security, Some(total as u64));
+    let plan = plan(Kind::Vole(R::FIELD), security, Some(total as u64));
     let ((u, v), (x, w)) = run_two_parties(
         |channel| {
             let mut sender =
@@ -144,23 +137,17 @@ fn voles<R: VoleRing>(protocol: Protocol, security: Security, draws: &[usize]) {
 
 #[test]
 fn vector_oles() {
-    for protocol in [OURS, PUBLISHED] {
-        voles::<Fp61>(protocol, Security::SemiHonest, &[3000, 7]);
-        voles::<Fp61>(protocol, Security::Malicious, &[60_000]);
-        voles::<Gf128>(protocol, Security::SemiHonest, &[100]);
-        voles::<Gf128>(protocol, Security::Malicious, &[1000]);
-        voles::<Z64>(protocol, Security::SemiHonest, &[3000, 10_000]);
-    }
+    voles::<Fp61>(Security::SemiHonest, &[3000, 7]);
+    voles::<Fp61>(Security::Malicious, &[60_000]);
+    voles::<Gf128>(Security::SemiHonest, &[100]);
+    voles::<Gf128>(Security::Malicious, &[1000]);
+    voles::<Z64>(Security::SemiHonest, &[3000, 10_000]);
 }
 
 #[test]
 fn refused_plans() {
-    [OURS, PUBLISHED].into_iter().for_each(refused_plans_of);
-}
-
-fn refused_plans_of(protocol: Protocol) {
     let low = PlanOptions {
-        protocol,
+        protocol: Protocol::LowCommunication,
         ..PlanOptions::default()
     };
     let refused = |options: PlanOptions<'_>| Plan::new(Kind::Cot, &options).unwrap_err();
@@ -185,21 +172,7 @@ fn refused_plans_of(protocol: Protocol) {
 
 #[test]
 fn plans_say_what_they_are() {
-    let cots = plan(OURS, Kind::Cot, Security::Malicious, Some(1 << 20));
-    assert_eq!(cots.describe(), "softspoken8+dual13x193+14x80");
-    assert!(!cots.is_direct() && cots.schedule().is_empty());
-    assert_eq!(cots.claimed_bits(), 128);
-    assert_eq!(cots.statistical_bits(), Some(63));
-    assert!((128.0..128.4).contains(&cots.security_bits()));
-    assert!(
-        cots.assumption().contains("dual LPN"),
-        "{}",
-        cots.assumption()
-    );
-    let fp61 = Kind::Vole(Fp61::FIELD);
-    let voles = plan(OURS, fp61, Security::SemiHonest, Some(1 << 20));
-    assert_eq!(voles.describe(), "gilboa+dual12x551+13x77");
-    let cots = plan(PUBLISHED, Kind::Cot, Security::Malicious, Some(1 << 20));
+    let cots = plan(Kind::Cot, Security::Malicious, Some(1 << 20));
     assert_eq!(cots.describe(), "softspoken8+dual-ec12x408+13x52");
     assert!(!cots.is_direct() && cots.schedule().is_empty());
     assert_eq!(cots.claimed_bits(), 128);
@@ -211,7 +184,8 @@ fn plans_say_what_they_are() {
     ] {
         assert!(cots.assumption().contains(part), "{}", cots.assumption());
     }
-    let voles = plan(PUBLISHED, fp61, Security::SemiHonest, Some(1 << 20));
+    let fp61 = Kind::Vole(Fp61::FIELD);
+    let voles = plan(fp61, Security::SemiHonest, Some(1 << 20));
     assert_eq!(voles.describe(), "gilboa+dual-ec11x930+12x47");
 }
 
@@ -219,19 +193,16 @@ fn plans_say_what_they_are() {
 /// test compares only the last ones.
 #[test]
 fn traffic_is_what_the_plan_says() {
-    for (protocol, (kind, security, log)) in [
+    for (kind, security, log) in [
         (Kind::Cot, Security::SemiHonest, 14),
         (Kind::Cot, Security::Malicious, 18),
         (Kind::Vole(Fp61::FIELD), Security::Malicious, 14),
         (Kind::Vole(Fp61::FIELD), Security::SemiHonest, 17),
         (Kind::Vole(Z64::FIELD), Security::SemiHonest, 14),
         (Kind::Vole(Gf128::FIELD), Security::Malicious, 14),
-    ]
-    .into_iter()
-    .flat_map(|one| [OURS, PUBLISHED].map(|protocol| (protocol, one)))
-    {
+    ] {
         let n = 1usize << log;
-        let plan = plan(protocol, kind, security, Some(n as u64));
+        let plan = plan(kind, security, Some(n as u64));
         let sent = match kind {
             Kind::Cot => {
                 let (_, stats) = run_two_parties(
@@ -251,7 +222,7 @@ fn traffic_is_what_the_plan_says() {
         let stated = plan.dual_bytes().unwrap();
         assert!(
             (stated..stated + 30_000).contains(&bytes),
-            "{protocol}, {kind:?}, {security}, 2^{log}: {bytes} bytes, stated {stated} and a setup"
+            "{kind:?}, {security}, 2^{log}: {bytes} bytes, stated {stated} and a setup"
         );
     }
 }
@@ -284,18 +255,11 @@ fn the_document_has_the_traffic_of_the_plans() {
         "/../../docs/low-communication.md"
     );
     let page = std::fs::read_to_string(path).unwrap();
-    for protocol in [OURS, PUBLISHED] {
-        let expected = traffic_of(protocol);
-        assert!(page.contains(&expected), "the table is now\n{expected}");
-    }
-}
-
-fn traffic_of(protocol: Protocol) -> String {
     let mut expected = String::new();
     for log in (14..=26).step_by(2) {
         let each = |kind, security| {
             let n = 1u64 << log;
-            let plan = plan(protocol, kind, security, Some(n));
+            let plan = plan(kind, security, Some(n));
             format!("{:.2}", 8.0 * plan.dual_bytes().unwrap() as f64 / n as f64)
         };
         let cells = [
@@ -306,15 +270,15 @@ fn traffic_of(protocol: Protocol) -> String {
         ];
         expected += &format!("| 2^{log} | {} |\n", cells.join(" | "));
     }
-    expected
+    assert!(page.contains(&expected), "the table is now\n{expected}");
 }
 
-/// All traffic of both parties for 2^24 COTs, setup included: at most 0.05 bits each.
+/// All traffic of both parties for 2^24 COTs, setup included: at most 0.08 bits each.
 #[test]
-fn a_twentieth_of_a_bit() {
+fn less_than_a_tenth_of_a_bit() {
     // Larger than the setup of a small run in the test above, which does not depend on the number.
     const SETUP: u64 = 14_000;
-    let small = plan(OURS, Kind::Cot, Security::Malicious, Some(1000));
+    let small = plan(Kind::Cot, Security::Malicious, Some(1000));
     let (_, stats) = run_two_parties(
         |channel| drop(cot_sender(&small, None, &[1000], channel)),
         |channel| {
@@ -324,17 +288,17 @@ fn a_twentieth_of_a_bit() {
     );
     let sent = stats.bytes_sent + stats.bytes_received;
     assert!(sent < small.dual_bytes().unwrap() + SETUP, "{sent} bytes");
-    let large = plan(OURS, Kind::Cot, Security::Malicious, Some(1 << 24));
+    let large = plan(Kind::Cot, Security::Malicious, Some(1 << 24));
     let bits = 8.0 * (large.dual_bytes().unwrap() + SETUP) as f64 / f64::from(1 << 24);
-    assert!(bits < 0.05, "{bits} bits each");
+    assert!(bits < 0.08, "{bits} bits each");
 }
 
 /// A stream longer than one instance: the reserve of one is the base of the next.
 #[test]
 fn a_second_instance() {
-    let largest = (1 << 26) / 256 * 93;
+    let largest = 1 << 25;
     let total = largest + 1000;
-    let plan = plan(OURS, Kind::Cot, Security::SemiHonest, Some(total as u64));
+    let plan = plan(Kind::Cot, Security::SemiHonest, Some(total as u64));
     let ((delta, v), (u, w)) = run_two_parties(
         |channel| {
             let rng = Prg::new(Block::from(1));

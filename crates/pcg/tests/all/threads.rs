@@ -203,11 +203,6 @@ fn low_communication() {
         check_cot(security, Noise::Regular, Protocol::LowCommunication);
     }
     check_vole::<Fp61>(Security::Malicious, Protocol::LowCommunication);
-    check_cot(
-        Security::Malicious,
-        Noise::Regular,
-        Protocol::ExpandConvolute,
-    );
 }
 
 #[test]

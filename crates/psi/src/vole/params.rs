@@ -37,8 +37,8 @@ pub enum Form {
     /// Semi-honest: values of 128 bits, tags as short as the sizes allow.
     Fast,
     /// Semi-honest: values and tags as short as the sizes allow, a smaller and slower encoding, and
-    /// dual LPN ([`Protocol::LowCommunication`]), whose code has no review from outside this
-    /// project: for who names it.
+    /// dual LPN ([`Protocol::LowCommunication`]), for whose code the published
+    /// distance is an estimate: for users who name it.
     Low,
 }
 
@@ -572,7 +572,7 @@ mod tests {
     fn bytes_an_item() {
         for (form, most) in [
             (Form::Fast, 27.0),
-            (Form::Low, 19.1),
+            (Form::Low, 19.2),
             (Form::Malicious, 32.9),
         ] {
             let bytes = Parameters::new(form, false, 1 << 20, 1 << 20).bytes();

@@ -8,14 +8,14 @@ use crate::{
     correlation::{Correlation, OutputMut},
     lpn::{
         Entry,
-        dual::{Encoder, Term},
+        dual::{Compression, Term},
     },
     tree_batch::TreeBatch,
 };
 
 /// Outputs to draw.
 pub(super) struct Outputs<T: Term> {
-    pub(super) code: Encoder<T>,
+    pub(super) code: Compression<T>,
     pub(super) left: usize,
 }
 
@@ -96,7 +96,7 @@ impl<K: Correlation> Noise<K> {
     }
 
     /// The next shares, in pairs with the noise at their places.
-    pub(super) fn absorb(&mut self, shares: &[K::Ring], code: &mut Encoder<K::Pair>) {
+    pub(super) fn absorb(&mut self, shares: &[K::Ring], code: &mut Compression<K::Pair>) {
         for shares in shares.chunks(self.pairs.len()) {
             let pairs = &mut self.pairs[..shares.len()];
             in_tasks(shares, &mut *pairs, |shares, pairs: &mut [_]| {

@@ -12,11 +12,11 @@
 //! i. u = G*mu,  v = G*m                   w = G*r
 //! ```
 //!
-//! with the code `G` of the plan, [`crate::lpn::dual`] or [`crate::lpn::dual::expand_convolute`],
-//! which makes 93 or 128 outputs of 256 values, so that `w - v = G*(r - m) = u*x`. Silent OT as in
-//! *Efficient Pseudorandom Correlation Generators* (Boyle, Couteau, Gilboa, Ishai, Kohl, Scholl,
-//! CRYPTO 2019), with the trees and the check of this crate. Where an instance has too few outputs,
-//! the first ones of each are reserved as the base of the next.
+//! with the code `G` of [`crate::lpn::dual`], which makes `n` outputs of `2n` values, so that
+//! `w - v = G*(r - m) = u*x`. Silent OT as in *Efficient Pseudorandom Correlation Generators*
+//! (Boyle, Couteau, Gilboa, Ishai, Kohl, Scholl, CRYPTO 2019), with the trees and the check of this
+//! crate. Where an instance has too few outputs, the first ones of each are reserved as the base of
+//! the next.
 //!
 //! The parties toss the seed after the noise is fixed, so that neither party can choose noise for a
 //! code, or a code for noise. The check comes after it: its coefficients depend on all messages, so
@@ -25,8 +25,8 @@
 //! are the choice bits of the trees' OTs, which already exist.
 //!
 //! Memory: an element for each leaf, or in a vector-OLE pairs of them for the holder of `u` and
-//! `v`, and 512 for each bucket ([`crate::lpn::dual`]); while a malicious instance of a vector-OLE
-//! is checked and compressed, that holder has its leaves too. An instance has at most 2^26 leaves.
+//! `v`; while a malicious instance of a vector-OLE is checked and compressed, that holder has its
+//! leaves too. An instance has at most 2^26 leaves.
 //!
 //! Security: that of the plan. The assumption is dual LPN with this code and regular noise, for a
 //! malicious instance with static leakage: SECURITY.md has the evidence for it. Nothing is
@@ -51,7 +51,7 @@ use crate::{
     check::{self, Context},
     correlation::{Correlation, Pairs, PairsMut},
     ggm::TreePrgs,
-    lpn::dual::Encoder,
+    lpn::dual::Compression,
     mpcot::{self, Layout, Public},
     plan::dual::Step,
     spcot::{self, Points},
@@ -103,8 +103,7 @@ impl Instances {
             !self.finished(),
             "no more correlations than the plan was made for"
         );
-        let code = self.plan.code().expect("a plan with dual LPN");
-        let step = self.plan.dual_step(code, self.delivered);
+        let step = self.plan.dual_step(self.delivered);
         let growth = K::growth(self.plan.trees());
         let prgs = TreePrgs::growing(growth, self.session, self.number);
         let instance = Instance {
@@ -198,22 +197,22 @@ impl<K: Correlation> ValueHolder<K> {
             channel.bind();
             // Setup, steps 1 to 3
             let n = step.shape.leaves();
-            let mut m = Buffer::zeroed(Encoder::<K::Ring>::memory_len(step.shape));
+            let mut m = Buffer::zeroed(n);
             let beta = K::value_shares(&values, &base, channel)?;
             let batch = instance.batch();
             let trees = (batch, &instance.prgs);
-            let alphas = spcot::receive(trees, Points::Random, &beta, &mut m[..n], ot, channel)?;
-            let (context, leaves) = (instance.context, &m[..n]);
+            let alphas = spcot::receive(trees, Points::Random, &beta, &mut m, ot, channel)?;
+            let (context, leaves) = (instance.context, &m[..]);
             let seed = coin::value_holder(context, rng, channel)?;
             let mask = K::value_mask(&base[..instance.need]);
             check::value_holder(
                 context, batch, &alphas, &values, leaves, &mask, rng, channel,
             )?;
             code = match K::pairs(m) {
-                Ok(pairs) => Encoder::of_first(step.shape, seed, pairs),
+                Ok(pairs) => Compression::of(seed, pairs),
                 Err(m) => {
-                    let mut code = Encoder::new(step.shape, seed);
-                    Noise::<K>::new(instance.batch(), &alphas, &values).absorb(&m[..n], &mut code);
+                    let mut code = Compression::new(seed, n);
+                    Noise::<K>::new(instance.batch(), &alphas, &values).absorb(&m, &mut code);
                     code
                 }
             };
@@ -223,7 +222,7 @@ impl<K: Correlation> ValueHolder<K> {
             let mut trees =
                 mpcot::begin_receive::<K>(instance.public(), random, &values, &base, ot, channel)?;
             let seed = coin::value_holder(instance.context, rng, channel)?;
-            code = Encoder::new(step.shape, seed);
+            code = Compression::new(seed, step.shape.leaves());
             let mut noise = Noise::<K>::new(instance.batch(), &trees.alphas, &values);
             let batch = instance.batch();
             let mut window = Buffer::default();
@@ -282,15 +281,15 @@ impl<K: Correlation> KeyHolder<K> {
         if self.instances.checked() {
             channel.bind();
             // Setup, steps 1 to 3
-            let mut r = Buffer::zeroed(Encoder::<K::Ring>::memory_len(step.shape));
+            let mut r = Buffer::zeroed(step.shape.leaves());
             let beta = K::key_shares(x, &base, step.shape.trees, channel)?;
-            let (batch, leaves) = (instance.batch(), &mut r[..step.shape.leaves()]);
+            let batch = instance.batch();
             let trees = (batch, &instance.prgs);
-            spcot::send(trees, Points::Random, &beta, leaves, rng, ot, channel)?;
+            spcot::send(trees, Points::Random, &beta, &mut r, rng, ot, channel)?;
             let seed = coin::key_holder(instance.context, rng, channel)?;
             let mask = K::key_mask(&base[..instance.need]);
-            check::key_holder(instance.context, batch, x, &leaves[..], &mask, rng, channel)?;
-            code = Encoder::of_first(step.shape, seed, r);
+            check::key_holder(instance.context, batch, x, &r[..], &mask, rng, channel)?;
+            code = Compression::of(seed, r);
         } else {
             // Setup, steps 1 and 2
             let mut trees = mpcot::begin_send::<K>(
@@ -303,7 +302,7 @@ impl<K: Correlation> KeyHolder<K> {
                 channel,
             )?;
             let seed = coin::key_holder(instance.context, rng, channel)?;
-            code = Encoder::new(step.shape, seed);
+            code = Compression::new(seed, step.shape.leaves());
             let batch = instance.batch();
             let mut window = Buffer::default();
             while let Some(some) = trees.next_trees(batch) {

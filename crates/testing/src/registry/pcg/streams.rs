@@ -18,7 +18,7 @@ const FEW: usize = 50;
 pub(super) fn all() -> Vec<Protocol> {
     let (malicious, semi_honest) = (Security::Malicious, Security::SemiHonest);
     let (regular, uniform) = (Noise::Regular, Noise::Uniform);
-    let mut all = vec![
+    vec![
         cot(malicious, regular, Trees::Half),
         cot(malicious, regular, Trees::Ggm),
         cot(malicious, uniform, Trees::Half),
@@ -37,17 +37,12 @@ pub(super) fn all() -> Vec<Protocol> {
         few_voles::<Fp61>(malicious),
         few_voles::<Gf128>(malicious),
         few_voles::<Z64>(semi_honest),
-    ];
-    for protocol in [By::LowCommunication, By::ExpandConvolute] {
-        all.extend([
-            dual_cots(protocol, malicious),
-            dual_cots(protocol, semi_honest),
-            dual_voles::<Fp61>(protocol, malicious),
-            dual_voles::<Gf128>(protocol, malicious),
-            dual_voles::<Z64>(protocol, semi_honest),
-        ]);
-    }
-    all
+        dual_cots(malicious),
+        dual_cots(semi_honest),
+        dual_voles::<Fp61>(malicious),
+        dual_voles::<Gf128>(malicious),
+        dual_voles::<Z64>(semi_honest),
+    ]
 }
 
 fn model(security: Security) -> Model {
@@ -73,25 +68,25 @@ fn plan(kind: Kind, options: PlanOptions<'static>, in_rounds: bool) -> Plan {
     plan
 }
 
-/// A plan of one instance of dual LPN, with the code of `protocol`.
-fn dual(kind: Kind, protocol: By, security: Security) -> Plan {
+/// A plan of one instance of dual LPN.
+fn dual(kind: Kind, security: Security) -> Plan {
     let options = PlanOptions {
         total: Some(N as u64),
         security,
-        protocol,
+        protocol: By::LowCommunication,
         ..PlanOptions::default()
     };
     Plan::new(kind, &options).expect("a dual LPN plan exists for these options")
 }
 
-fn dual_cots(protocol: By, security: Security) -> Protocol {
-    let name = format!("cot, {security}, {protocol}");
-    cots(name, security, dual(Kind::Cot, protocol, security), N)
+fn dual_cots(security: Security) -> Protocol {
+    let name = format!("cot, {security}, low-communication");
+    cots(name, security, dual(Kind::Cot, security), N)
 }
 
-fn dual_voles<R: VoleRing>(protocol: By, security: Security) -> Protocol {
-    let name = format!("vole {}, {security}, {protocol}", R::NAME);
-    let plan = dual(Kind::Vole(R::FIELD), protocol, security);
+fn dual_voles<R: VoleRing>(security: Security) -> Protocol {
+    let name = format!("vole {}, {security}, low-communication", R::NAME);
+    let plan = dual(Kind::Vole(R::FIELD), security);
     voles::<R>(name, security, plan, N)
 }
 
