@@ -162,9 +162,9 @@ rows! {
     bins: [("vole", BIN)] => vole::counting::bins();
     bins_of_hints: [("circuit", BIN)] => circuit::counting::bins();
     narrow_band: [("vole", ENCODED), ("circuit", ENCODED), ("circuit", HINTS)]
-        => band(256, Shape::of(110, 54, 1 << 12), 8000);
+        => band(256, Shape::of(110, 54, 1 << 12), 10_000);
     wide_band: [("vole", ENCODED), ("circuit", ENCODED), ("circuit", HINTS)]
-        => band(512, Shape::of(120, 32, 1 << 11), 8000);
+        => band(512, Shape::of(120, 32, 1 << 11), 10_000);
     hash_values: [("vole", VALUE), ("circuit", VALUE)] => vole::counting::values();
     tags: [("vole", TAG)] => vole::counting::tags();
     table: [("circuit", "the receiver's items do not fit into the cuckoo table")]
@@ -216,7 +216,7 @@ fn band(of: usize, cut: Shape, runs: u64) -> Count {
         width: of,
         ..cut
     };
-    Count::whether(runs, [cut.failure_bits(), 3.0], |trial| {
+    Count::whether(runs, [cut.failure_bits(), 3.5], |trial| {
         let sizes = [0, shape.items as u64];
         let salt = Agreement::numbered(trial, sizes).salt();
         let keys = digests(&salt, &numbered(0..sizes[1]), &mut |_| ());
