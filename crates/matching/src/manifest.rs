@@ -350,10 +350,7 @@ impl Manifest {
     /// If they are more than a protocol takes.
     pub fn capacities(&self) -> Result<Vec<[u64; 2]>> {
         let bits = OVERFLOW + (2.0 * self.sizes.len() as f64).log2();
-        let capacity = |keys| match self.buckets {
-            1 => keys,
-            buckets => bin_capacity(keys, buckets.into(), bits) as u64,
-        };
+        let capacity = |keys| capacity(keys, self.buckets, bits);
         let capacities: Vec<_> = self.sizes.iter().map(|keys| keys.map(capacity)).collect();
         let items = capacities.iter().flatten().copied().max().unwrap_or(0);
         let most = MAX_ITEMS;
@@ -384,6 +381,14 @@ impl Manifest {
     }
 }
 
+/// The most keys of a bucket, but with probability `2^-bits`.
+fn capacity(keys: u64, buckets: u32, bits: f64) -> u64 {
+    match buckets {
+        1 => keys,
+        buckets => bin_capacity(keys, buckets.into(), bits) as u64,
+    }
+}
+
 /// The number of keys that a side of a run of several workers announces: the next one above with
 /// three digits that are not zero, so that it says less of the table.
 #[must_use]
@@ -403,6 +408,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 #[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use super::*;
+    use crate::keys::{Entry, buckets};
 
     #[test]
     fn announced_numbers_have_three_digits() {
@@ -418,6 +424,40 @@ mod tests {
             assert_eq!(announced(keys), expected);
         }
         assert!(announced(u64::MAX) >= u64::MAX - 1);
+    }
+
+    /// Buckets overflow as rarely as their size says, and not much more rarely.
+    #[test]
+    fn overflows_of_buckets_by_counting() {
+        const KEYS: u64 = 500;
+        const BUCKETS: u32 = 8;
+        const TRIALS: u64 = 8000;
+        let entry = |number: u64| {
+            let mut item = [0; 16];
+            item[..8].copy_from_slice(&number.to_le_bytes());
+            Entry { item, place: 0 }
+        };
+        let entries: Vec<_> = (0..KEYS).map(entry).collect();
+        for bits in [5.0, 7.0] {
+            let most = capacity(KEYS, BUCKETS, bits);
+            let overflows = |trial: &u64| {
+                let mut oracle = RandomOracle::new("a test's key of buckets");
+                let mut counts = [0; BUCKETS as usize];
+                for bucket in buckets(&oracle.absorb_u64(*trial).finish32(), &entries, BUCKETS) {
+                    counts[bucket as usize] += 1;
+                }
+                counts.into_iter().any(|count| count > most)
+            };
+            let seen = (0..TRIALS).filter(overflows).count() as f64;
+            // Five standard deviations; a bucket of one key less may do with half the probability.
+            let most = TRIALS as f64 * f64::exp2(-bits);
+            let least = most / 3.0;
+            assert!(seen <= most + 5.0 * most.sqrt(), "2^-{bits}: {seen}");
+            assert!(
+                seen >= least - 5.0 * least.sqrt() && least > 20.0,
+                "2^-{bits}: {seen}"
+            );
+        }
     }
 
     #[test]

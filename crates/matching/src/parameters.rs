@@ -1,9 +1,9 @@
 //! What the parameters of a run say about it: its assumptions, what may fail, its bytes.
 
 use volery_channel::Role;
-use volery_psi::dh;
 use volery_psi::lookup::value_bytes;
 use volery_psi::vole::{self, Form};
+use volery_psi::{Failure, dh};
 
 use crate::keys::FRAME;
 use crate::settings::{Settings, Verb};
@@ -91,44 +91,35 @@ impl Parameters {
     /// What may go wrong between honest parties, with the negative logarithm of its probability.
     #[must_use]
     pub fn failures(&self) -> Vec<(&'static str, f64)> {
+        let causes = self.causes().into_iter();
+        causes.map(|cause| (cause.what, cause.bits)).collect()
+    }
+
+    fn causes(&self) -> Vec<Failure> {
         match self {
-            Self::Vole(parameters) => {
-                let causes = parameters.failures().into_iter();
-                causes.map(|cause| (cause.what, cause.bits)).collect()
+            Self::Vole(parameters) => parameters.failures(),
+            Self::Kkrt(parameters) => parameters.failures(),
+            Self::Dh([sender_items, receiver_items]) => {
+                let parameters = dh::Parameters {
+                    sender_items: *sender_items,
+                    receiver_items: *receiver_items,
+                };
+                parameters.failures()
             }
-            Self::Kkrt(_) => vec![
-                ("a false match", -self.false_positive()),
-                ("the items do not fit into a cuckoo table", 40.0),
-                ("outputs of the code are not pseudorandom", 40.0),
-            ],
-            Self::Dh(_) => vec![(
-                "two different items have the same tag",
-                -self.false_positive(),
-            )],
         }
     }
 
     /// The negative logarithm of the probability that any of them happens.
     #[must_use]
     pub fn failure_bits(&self) -> f64 {
-        let all = self.failures();
-        -all.iter()
-            .map(|(_, bits)| (-bits).exp2())
-            .sum::<f64>()
-            .log2()
+        Failure::sum(self.causes())
     }
 
     /// The binary logarithm of a bound on the probability of any false match.
     #[must_use]
     pub fn false_positive(&self) -> f64 {
-        match self {
-            Self::Vole(parameters) => parameters.false_positive(),
-            Self::Kkrt(parameters) => parameters.false_positive(),
-            Self::Dh(sizes) => {
-                let pairs = sizes.iter().map(|items| (*items).max(1) as f64);
-                pairs.product::<f64>().log2() - 128.0
-            }
-        }
+        let causes = self.causes().into_iter();
+        -Failure::sum(causes.filter(|cause| cause.false_positive))
     }
 
     /// The statistical security: that of the checks, if there are any, and of the result.

@@ -58,6 +58,16 @@ pub struct Rows {
     patterns: Buffer<u64>,
 }
 
+impl Rows {
+    /// The first column of each row, ascending, and the bits of the row: column `c` has bit
+    /// `c % 64` of word `c / 64`, modulo the number of words.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &[u64])> {
+        let patterns = self.patterns.chunks_exact(self.shape.width / 64);
+        let pairs = self.pairs[..self.len].iter();
+        pairs.zip(patterns).map(|(pair, bits)| (start(*pair), bits))
+    }
+}
+
 /// The first column of a row.
 #[inline]
 pub(crate) const fn start(pair: u64) -> usize {

@@ -188,6 +188,21 @@ fn word(bytes: &[u8]) -> u64 {
 }
 
 #[cfg(test)]
+impl Agreement {
+    /// An agreement that no parties made.
+    pub(crate) fn numbered(number: u64, [sender_items, receiver_items]: [u64; 2]) -> Self {
+        Self {
+            sender_items,
+            receiver_items,
+            note: 0,
+            seed: RandomOracle::new("volery psi: seed of a test")
+                .absorb_u64(number)
+                .finish32(),
+        }
+    }
+}
+
+#[cfg(test)]
 mod anew;
 
 #[cfg(test)]

@@ -29,6 +29,11 @@
 //! bin; the number of bins follows from its number of items. Without payload there is no `s_i` and
 //! no first message of step 7.
 //!
+//! **Inputs of the OPRF.** `(y, j)` is the encryption of the digest of `y`, with `j` in its low
+//! bits, under a key from the seed. The OPRF chooses the bin of an input by its high bits, which
+//! without that would be the same for all three functions: an item would put three inputs into one
+//! bin, and bins overflow far more often than with `3n` independent inputs.
+//!
 //! **Step 7.** With a random OT of bit `c` and `h = a + c s`, and shares `b = g + c - 2gc`, where
 //! the sender has `g` and the receiver `c`:
 //!
@@ -540,18 +545,13 @@ impl Sender {
         watch: &mut dyn Watch,
         channel: &mut Channel,
     ) -> Result<Self> {
-        Self::with_slices_of(
-            params::SLICE,
-            (items, payload),
-            settings,
-            randomness,
-            watch,
-            channel,
-        )
+        let of = |[sender, receiver]: [u64; 2]| Parameters::new(settings, sender, receiver);
+        Self::with(of, (items, payload), settings, randomness, watch, channel)
     }
 
-    fn with_slices_of(
-        slice: usize,
+    /// With the parameters that `of` has for two sizes.
+    fn with(
+        of: impl FnOnce([u64; 2]) -> Parameters,
         (items, payload): (&(impl Items + ?Sized), &[&[u64]]),
         settings: Settings,
         (session, mut rng): (SessionId, Prg),
@@ -561,23 +561,18 @@ impl Sender {
         let payload = columns(payload, settings.payload, items.len());
         let own = (session, &mut rng);
         let (agreement, digests) = begin(Role::Sender, own, items, settings, watch, channel)?;
-        let sizes = [agreement.sender_items, agreement.receiver_items];
-        let parameters = Parameters::with_slices_of(slice, settings, sizes);
+        let parameters = of([agreement.sender_items, agreement.receiver_items]);
         let oprf = (Role::Sender, part(session, "oprf"), rng.fork("oprf"));
         let [gates, masks] = ["gates", "masks"].map(|name| (part(session, name), rng.fork(name)));
         let mut run = Run::new(&parameters, agreement, rng);
         if !parameters.trivial() {
             watch.begin(Phase::Place, 0);
-            let key = run.agreement.cuckoo(0);
-            let hasher = Hasher::new(key, parameters.bins);
-            let mut places = Buffer::zeroed(digests.len());
-            hasher.bins_slice(&digests, &mut places);
-            let (numbers, starts) = sort_by_slice(&places, &parameters)?;
-            let mut inputs = Buffer::zeroed(numbers.len());
-            for (at, &number) in inputs.iter_mut().zip(&*numbers) {
-                let (item, function) = (number as usize / FUNCTIONS, number as usize % FUNCTIONS);
-                *at = input(digests[item], function);
-            }
+            let Placed {
+                inputs,
+                numbers,
+                starts,
+                places,
+            } = Placed::new(&run.agreement, &parameters, &digests)?;
             drop(digests);
             let outputs = vole::evaluate(
                 oprf,
@@ -713,6 +708,77 @@ impl Sender {
     ) -> Result<Option<Vec<u64>>> {
         call(&mut self.state, |_| open(Role::Sender, shares, to, channel))
     }
+}
+
+/// Steps 1 and 2 up to the OPRF: what the sender asks it for.
+struct Placed {
+    /// Slice after slice.
+    inputs: Buffer<Block>,
+    /// To each the number of the item, times three, plus that of the function.
+    numbers: Buffer<u32>,
+    /// Where the inputs of each slice begin, and the end.
+    starts: Vec<usize>,
+    /// The bins of each item.
+    places: Buffer<[u32; FUNCTIONS]>,
+}
+
+impl Placed {
+    /// # Errors
+    /// [`Error::Unplaced`] if a slice has too many hints.
+    fn new(agreement: &Agreement, parameters: &Parameters, digests: &[Block]) -> Result<Self> {
+        let hasher = Hasher::new(agreement.cuckoo(0), parameters.bins);
+        let mut places = Buffer::zeroed(digests.len());
+        hasher.bins_slice(digests, &mut places);
+        let (numbers, starts) = sort_by_slice(&places, parameters)?;
+        let mut inputs = Buffer::zeroed(numbers.len());
+        for (at, &number) in inputs.iter_mut().zip(&*numbers) {
+            let (item, function) = (number as usize / FUNCTIONS, number as usize % FUNCTIONS);
+            *at = input(digests[item], function);
+        }
+        spread(agreement, &mut inputs);
+        Ok(Self {
+            inputs,
+            numbers,
+            starts,
+            places,
+        })
+    }
+}
+
+/// Steps 1 and 2 up to the OPRF: the receiver's table, what it asks the OPRF for, slice after
+/// slice, and where each slice begins.
+///
+/// # Errors
+/// [`Error::Unplaced`] if the items do not fit into the table.
+fn place(
+    agreement: &Agreement,
+    parameters: &Parameters,
+    digests: &[Block],
+) -> Result<(Table, Buffer<Block>, Vec<usize>)> {
+    let hasher = Hasher::new(agreement.cuckoo(0), parameters.bins);
+    let unplaced = |_| Error::Unplaced { attempts: 1 };
+    let table = Table::build(&hasher, digests).map_err(unplaced)?;
+    let mut inputs = Buffer::zeroed(digests.len());
+    let (mut next, mut starts) = (0, vec![0]);
+    for bins in (0..parameters.slices()).map(|slice| parameters.slice_bins(slice)) {
+        for bin in bins {
+            if let (Some(item), Some(function)) = (table.bin(bin), table.function(bin)) {
+                inputs[next] = input(digests[item], function);
+                next += 1;
+            }
+        }
+        starts.push(next);
+    }
+    spread(agreement, &mut inputs);
+    Ok((table, inputs, starts))
+}
+
+/// Makes the high bits of these inputs independent of each other, by a permutation: different ones
+/// stay different.
+fn spread(agreement: &Agreement, inputs: &mut [Block]) {
+    let key = agreement.derive("inputs", 0);
+    let (key, _) = key.split_first_chunk().expect("32 bytes");
+    Aes128::new(Block::from_bytes(*key)).encrypt_blocks(inputs);
 }
 
 /// The numbers of all hints, slice after slice, and where each slice begins.
@@ -886,18 +952,13 @@ impl Receiver {
         watch: &mut dyn Watch,
         channel: &mut Channel,
     ) -> Result<Self> {
-        Self::with_slices_of(
-            params::SLICE,
-            (items, weights),
-            settings,
-            randomness,
-            watch,
-            channel,
-        )
+        let of = |[sender, receiver]: [u64; 2]| Parameters::new(settings, sender, receiver);
+        Self::with(of, (items, weights), settings, randomness, watch, channel)
     }
 
-    fn with_slices_of(
-        slice: usize,
+    /// As [`Sender::with`].
+    fn with(
+        of: impl FnOnce([u64; 2]) -> Parameters,
         (items, weights): (&(impl Items + ?Sized), &[&[u64]]),
         settings: Settings,
         (session, mut rng): (SessionId, Prg),
@@ -907,28 +968,14 @@ impl Receiver {
         let weights = columns(weights, settings.weights, items.len());
         let own = (session, &mut rng);
         let (agreement, digests) = begin(Role::Receiver, own, items, settings, watch, channel)?;
-        let sizes = [agreement.sender_items, agreement.receiver_items];
-        let parameters = Parameters::with_slices_of(slice, settings, sizes);
+        let parameters = of([agreement.sender_items, agreement.receiver_items]);
         let oprf = (Role::Receiver, part(session, "oprf"), rng.fork("oprf"));
         let [gates, masks] = ["gates", "masks"].map(|name| (part(session, name), rng.fork(name)));
         let mut run = Run::new(&parameters, agreement, rng);
         let mut table = None;
         if !parameters.trivial() {
             watch.begin(Phase::Place, 0);
-            let hasher = Hasher::new(run.agreement.cuckoo(0), parameters.bins);
-            let unplaced = |_| Error::Unplaced { attempts: 1 };
-            let placed = Table::build(&hasher, &digests).map_err(unplaced)?;
-            let mut inputs = Buffer::zeroed(digests.len());
-            let (mut next, mut starts) = (0, vec![0]);
-            for bins in (0..parameters.slices()).map(|slice| parameters.slice_bins(slice)) {
-                for bin in bins {
-                    if let (Some(item), Some(function)) = (placed.bin(bin), placed.function(bin)) {
-                        inputs[next] = input(digests[item], function);
-                        next += 1;
-                    }
-                }
-                starts.push(next);
-            }
+            let (placed, inputs, starts) = place(&run.agreement, &parameters, &digests)?;
             drop(digests);
             let outputs = vole::evaluate(
                 oprf,
@@ -1288,5 +1335,7 @@ fn recv_words(words: &mut [u64], channel: &mut Channel) -> Result<()> {
     Ok(())
 }
 
+#[cfg(test)]
+pub(crate) mod counting;
 #[cfg(test)]
 mod tests;

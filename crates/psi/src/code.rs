@@ -18,7 +18,7 @@ use volery_primitives::ro::RandomOracle;
 pub const DISTANCE: usize = 128;
 
 /// `sigma`: the statistical security in bits.
-pub const STATISTICAL: u32 = 40;
+pub const STATISTICAL: u32 = crate::failure::STATISTICAL;
 
 /// Blocks of a code word of the maximum width.
 pub const BLOCKS: usize = 4;
@@ -38,16 +38,20 @@ pub const MAX_WIDTH: usize = 128 * BLOCKS;
 /// If `evaluations` is above 2^56: then [`MAX_WIDTH`] bits are not enough.
 #[must_use]
 pub fn width(evaluations: u64) -> usize {
-    let wanted = f64::from(STATISTICAL) + (evaluations.max(1) as f64).log2();
+    width_for(f64::from(STATISTICAL) + (evaluations.max(1) as f64).log2())
+}
+
+/// The least multiple of eight for which one pair is closer with probability 2^-`bits` at most.
+pub(crate) fn width_for(bits: f64) -> usize {
     (DISTANCE..=MAX_WIDTH)
         .step_by(8)
-        .find(|&width| closeness(width) >= wanted)
+        .find(|&width| closeness(width) >= bits)
         .expect("512 bits are enough for 2^56 evaluations")
 }
 
 /// `epsilon` of Lemma 1: minus the binary logarithm of the probability that two random words of
 /// `width` bits differ in fewer than [`DISTANCE`] places.
-fn closeness(width: usize) -> f64 {
+pub(crate) fn closeness(width: usize) -> f64 {
     // The sum of C(width, i), from its last and largest term downwards.
     let last = DISTANCE - 1;
     let largest: f64 = (1..=last)

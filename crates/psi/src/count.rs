@@ -71,6 +71,7 @@ use zeroize::{Zeroize, Zeroizing};
 use crate::agree::{Agreement, Terms, misbehaved};
 use crate::duplicates::check_duplicates;
 use crate::error::Result;
+use crate::failure::{Failure, STATISTICAL, equal_bits};
 use crate::items::{self, Items};
 use crate::rice::Rice;
 use crate::watch::{Phase, Watch};
@@ -128,12 +129,27 @@ impl Parameters {
     pub fn new(sender_items: u64, receiver_items: u64) -> Self {
         let most = crate::params::MAX_ITEMS;
         assert!(sender_items.max(receiver_items) <= most, "sets too large");
+        Self::with_bits(STATISTICAL, sender_items, receiver_items)
+    }
+
+    /// With tags of which two are equal with probability `2^-bits` at most.
+    fn with_bits(bits: u32, sender_items: u64, receiver_items: u64) -> Self {
         let log = |items: u64| items.max(1).next_power_of_two().ilog2();
         Self {
             sender_items,
             receiver_items,
-            tag: 40 + log(sender_items) + log(receiver_items),
+            tag: bits + log(sender_items) + log(receiver_items),
         }
+    }
+
+    /// What may go wrong between honest parties, each cause once for the whole run.
+    #[must_use]
+    pub fn failures(&self) -> Vec<Failure> {
+        vec![Failure {
+            what: "two different items have the same tag",
+            bits: equal_bits(self.tag, [self.sender_items, self.receiver_items]),
+            false_positive: true,
+        }]
     }
 
     /// Bytes of memory that the party in this role needs for what grows with the sets, at most at
@@ -480,5 +496,7 @@ impl Receiver {
     }
 }
 
+#[cfg(test)]
+pub(crate) mod counting;
 #[cfg(test)]
 mod tests;

@@ -91,6 +91,7 @@ use zeroize::{Zeroize, Zeroizing};
 use crate::agree::{Agreement, Terms, misbehaved};
 use crate::duplicates::check_duplicates;
 use crate::error::{Error, Result};
+use crate::failure::{Failure, equal_bits};
 use crate::items::Items;
 use crate::lookup::{LENGTH, MAX_VALUE, cut, longest, receive};
 use crate::watch::{Phase, Watch};
@@ -152,6 +153,16 @@ pub struct Parameters {
 }
 
 impl Parameters {
+    /// What may go wrong between honest parties, each cause once for the whole run.
+    #[must_use]
+    pub fn failures(&self) -> Vec<Failure> {
+        vec![Failure {
+            what: "two different items have the same tag",
+            bits: equal_bits(8 * TAG as u32, [self.sender_items, self.receiver_items]),
+            false_positive: true,
+        }]
+    }
+
     /// Bytes of memory that the party in this role needs for what grows with the sets, at most at
     /// one time. The items themselves are not included, nor the values of a search.
     #[must_use]
@@ -684,5 +695,7 @@ fn decrypt(ciphertext: &[u8], stream: &[u8]) -> Vec<u8> {
     cut(&plain).to_vec()
 }
 
+#[cfg(test)]
+pub(crate) mod counting;
 #[cfg(test)]
 mod tests;

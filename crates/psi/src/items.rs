@@ -30,6 +30,15 @@ pub(crate) fn piece(items: usize) -> usize {
 /// The bits of a block that carry the hash index.
 const INDEX_BITS: u128 = 3;
 
+/// Bits of the block of an item.
+pub(crate) const BITS: u32 = 128 - INDEX_BITS.count_ones();
+
+/// The negative logarithm of a bound on the probability that two of `items` different items have
+/// blocks with the same `bits` bits.
+pub(crate) fn equal_bits(bits: u32, items: f64) -> f64 {
+    f64::from(bits) + 1.0 - 2.0 * items.log2()
+}
+
 /// A sequence of byte strings that can be read in any order, by several threads.
 pub trait Items: Sync {
     /// Number of items.

@@ -65,9 +65,12 @@ pub mod choice;
 pub mod circuit;
 pub mod code;
 pub mod count;
+#[cfg(test)]
+mod counting;
 pub mod dh;
 mod duplicates;
 mod error;
+mod failure;
 mod index;
 pub mod intersect;
 pub mod items;
@@ -90,6 +93,7 @@ pub mod vole;
 mod watch;
 
 pub use error::{Error, Result};
+pub use failure::Failure;
 pub use items::Items;
 pub use params::{Parameters, Variant};
 pub use session::{Receiver, Sender, Settings};

@@ -6,7 +6,8 @@ use std::str::FromStr;
 use volery_channel::Role;
 use volery_primitives::cuckoo::{FUNCTIONS, bins_for};
 
-use crate::code::{STATISTICAL, width};
+use crate::code::{closeness, width_for};
+use crate::failure::{Failure, STATISTICAL, Scale, equal_bits, shifted};
 
 /// The maximum number of items of a set: 2^31, or 2^22 where `usize` has 32 bits, as in
 /// WebAssembly. There it counts the bits of a matrix with up to 512 for each item.
@@ -27,6 +28,9 @@ pub enum Variant {
     /// Bins for half of the items, and a stash for the others.
     #[cfg(test)]
     Stashed,
+    /// The default with tags of two bytes, among which false matches can be counted.
+    #[cfg(test)]
+    Short,
 }
 
 impl Variant {
@@ -43,6 +47,8 @@ impl Variant {
             Self::Tight => "tight",
             #[cfg(test)]
             Self::Stashed => "stashed",
+            #[cfg(test)]
+            Self::Short => "short",
         }
     }
 }
@@ -94,6 +100,8 @@ pub struct Parameters {
     pub width: usize,
     /// `v` in bytes: the sent part of each output of the OPRF.
     pub tag: usize,
+    /// The negative logarithm of the probability of each failure.
+    statistical: u32,
 }
 
 impl Parameters {
@@ -114,7 +122,18 @@ impl Parameters {
         sender_items: u64,
         receiver_items: u64,
     ) -> Self {
-        let statistical = STATISTICAL + parts.next_power_of_two().ilog2();
+        let sizes = [sender_items, receiver_items];
+        Self::with_scale(Scale::RUN, parts, variant, sizes)
+    }
+
+    /// [`one_of`](Self::one_of) at this scale.
+    pub(crate) fn with_scale(
+        scale: Scale,
+        parts: u64,
+        variant: Variant,
+        [sender_items, receiver_items]: [u64; 2],
+    ) -> Self {
+        let statistical = shifted(STATISTICAL, scale.margin(parts));
         assert!(
             sender_items.max(receiver_items) <= MAX_ITEMS,
             "a set has more items than MAX_ITEMS"
@@ -122,6 +141,8 @@ impl Parameters {
         let items = receiver_items as usize;
         let (bins, stash) = match variant {
             Variant::Kkrt => (bins_for(items, statistical), 0),
+            #[cfg(test)]
+            Variant::Short => (bins_for(items, statistical), 0),
             Variant::KkrtPaper => {
                 let stash = STASH.iter().find(|(most, _)| receiver_items <= *most);
                 let stash = stash.map_or(SMALLEST_STASH, |(_, stash)| *stash);
@@ -146,12 +167,19 @@ impl Parameters {
             stash,
             width: 0,
             tag: 0,
+            statistical,
         };
-        parameters.width = width(parameters.evaluations().saturating_mul(parts));
+        let evaluations = parameters.evaluations().saturating_mul(parts).max(1) as f64;
+        let bits = f64::from(shifted(STATISTICAL, scale.rarer));
+        parameters.width = width_for(bits + evaluations.log2());
         // The least v with 2^v >= 2^sigma times the number of compared pairs.
         let pairs = u128::from(sender_items.max(1)) * u128::from(receiver_items.max(1));
         let bits = statistical + pairs.next_power_of_two().ilog2();
         parameters.tag = bits.div_ceil(8) as usize;
+        #[cfg(test)]
+        if variant == Variant::Short {
+            parameters.tag = 2;
+        }
         parameters
     }
 
@@ -202,8 +230,32 @@ impl Parameters {
     /// common that is not.
     #[must_use]
     pub fn false_positive(&self) -> f64 {
-        let pairs = self.sender_items.max(1) as f64 * self.receiver_items.max(1) as f64;
-        pairs.log2() - 8.0 * self.tag as f64
+        -equal_bits(
+            8 * self.tag as u32,
+            [self.sender_items, self.receiver_items],
+        )
+    }
+
+    /// What may go wrong between honest parties, each cause once for the whole run.
+    #[must_use]
+    pub fn failures(&self) -> Vec<Failure> {
+        vec![
+            Failure {
+                what: "a false match",
+                bits: -self.false_positive(),
+                false_positive: true,
+            },
+            Failure {
+                what: "the items do not fit into a cuckoo table",
+                bits: self.statistical.into(),
+                false_positive: false,
+            },
+            Failure {
+                what: "outputs of the code are not pseudorandom",
+                bits: closeness(self.width) - (self.evaluations().max(1) as f64).log2(),
+                false_positive: false,
+            },
+        ]
     }
 
     /// Bytes of memory that the party in this role needs for what grows with the sets, at most at

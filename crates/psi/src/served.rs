@@ -568,4 +568,6 @@ fn accepted(channel: &mut Channel) -> Result<Option<u64>> {
 }
 
 #[cfg(test)]
+pub(crate) use filter::counting;
+#[cfg(test)]
 mod tests;

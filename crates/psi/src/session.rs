@@ -523,6 +523,8 @@ impl ReceiverSession {
 }
 
 #[cfg(test)]
+pub(crate) mod counting;
+#[cfg(test)]
 mod malicious;
 #[cfg(test)]
 mod tests;

@@ -85,17 +85,18 @@ use volery_primitives::ro::RandomOracle;
 
 use crate::agree::{Agreement, Terms};
 use crate::error::Result;
+use crate::failure::Scale;
 use crate::items::Items;
 use crate::watch::{Phase, Watch};
 
 use batch::{Encoder, Evaluator};
 use bins::Binned;
-use params::{BATCH, BIN};
+use params::BATCH;
 
 pub use intersect::{Received, Sent};
 pub use lookup::{Answered, Found};
 pub use oprf::{Keys, Outputs};
-pub use params::{Failure, Form, Parameters};
+pub use params::{Form, Parameters};
 
 /// The names of the protocols in their terms.
 const INTERSECTION: &str = "intersection";
@@ -159,8 +160,8 @@ struct Party {
     rng: Prg,
     /// Executions that share a failure probability of `2^-40`.
     parts: u64,
-    /// Items of a bin, on average; others in tests only.
-    bin: u64,
+    /// That of every run, but in tests.
+    scale: Scale,
     /// For tests: another deadline.
     deadline: Option<Duration>,
 }
@@ -237,7 +238,7 @@ impl Party {
             session,
             rng,
             parts: 1,
-            bin: BIN,
+            scale: Scale::RUN,
             deadline: None,
         }
     }
@@ -259,8 +260,9 @@ impl Party {
         let (terms, said) = (settings.terms(protocol, self.parts), (items.len(), note));
         let agreement =
             Agreement::reach(self.role, self.session, &mut self.rng, terms, said, channel)?;
-        let parameters = Parameters::with_bins_of(
-            [self.bin, self.parts],
+        let parameters = Parameters::with_scale(
+            self.scale,
+            self.parts,
             settings.form,
             // In a search the sender, who has the values, has to be the evaluator.
             settings.both && protocol == INTERSECTION,
@@ -363,5 +365,7 @@ fn batches(parameters: &Parameters) -> impl Iterator<Item = std::ops::Range<usiz
         .map(move |first| first..bins.min(first + BATCH))
 }
 
+#[cfg(test)]
+pub(crate) mod counting;
 #[cfg(test)]
 mod tests;

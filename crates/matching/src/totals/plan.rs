@@ -137,12 +137,8 @@ impl Parameters {
                     .collect()
             }
             Self::Count(parameters) => {
-                let pairs = [parameters.sender_items, parameters.receiver_items];
-                let pairs = pairs.map(|items| (items.max(1) as f64).log2());
-                vec![(
-                    "two different items have the same tag",
-                    f64::from(parameters.tag) - pairs[0] - pairs[1],
-                )]
+                let causes = parameters.failures().into_iter();
+                causes.map(|cause| (cause.what, cause.bits)).collect()
             }
         }
     }

@@ -8,10 +8,8 @@ use volery_pcg::{Candidate, Kind, Link, Plan, PlanOptions};
 use volery_primitives::cuckoo::{FUNCTIONS, bins_for};
 
 use super::{COMPARISONS, MAX_ITEMS, Settings, gmw};
-use crate::vole::{self, Failure, packed};
-
-/// Bins of a slice, on average.
-pub(super) const SLICE: usize = 1 << 18;
+use crate::failure::{Failure, STATISTICAL, Scale, shifted};
+use crate::vole::{self, packed};
 
 /// Bits, as negative logarithms, of the failures that the parameters choose: items that do not fit
 /// into the cuckoo table; two different values that are equal; a slice with too many hints. All
@@ -53,6 +51,8 @@ pub struct Parameters {
     pub value_bits: u32,
     /// The OPRF.
     pub oprf: vole::Parameters,
+    /// That of the [`Scale`].
+    rarer: i32,
     /// The encoding of the hints of a slice.
     preset: Preset,
 }
@@ -64,12 +64,12 @@ impl Parameters {
     /// If a size is above [`MAX_ITEMS`], or the form is the malicious one.
     #[must_use]
     pub fn new(settings: Settings, sender_items: u64, receiver_items: u64) -> Self {
-        Self::with_slices_of(SLICE, settings, [sender_items, receiver_items])
+        Self::with_scale(Scale::RUN, settings, [sender_items, receiver_items])
     }
 
-    /// With about `slice` bins in a slice.
-    pub(super) fn with_slices_of(
-        slice: usize,
+    /// [`new`](Self::new) at this scale.
+    pub(super) fn with_scale(
+        scale: Scale,
         settings: Settings,
         [sender_items, receiver_items]: [u64; 2],
     ) -> Self {
@@ -80,11 +80,11 @@ impl Parameters {
         settings.assert_semi_honest();
         let hints = FUNCTIONS as u64 * sender_items;
         assert!(settings.parts > 0, "there is an execution");
-        let more = (settings.parts as f64).log2();
+        let more = f64::from(scale.rarer) + (settings.parts as f64).log2();
         let cuckoo = CUCKOO[usize::from(sender_items.max(receiver_items) > LARGE)];
-        let cuckoo = cuckoo + more.ceil() as u32;
+        let cuckoo = shifted(cuckoo, more.ceil() as i32);
         let bins = bins_for(receiver_items as usize, cuckoo);
-        let slices = ((bins + slice / 2) / slice).max(1);
+        let slices = ((bins + scale.slice / 2) / scale.slice).max(1);
         let slice = bins.div_ceil(slices);
         let capacity = capacity(hints, slice, bins, OVERFLOW + more);
         let slices = bins.div_ceil(slice);
@@ -96,13 +96,17 @@ impl Parameters {
             bins,
             slice,
             capacity,
-            value_bits: EQUALITY + more.ceil() as u32 + bins.next_power_of_two().ilog2(),
-            oprf: vole::Parameters::one_of(
+            rarer: scale.rarer,
+            value_bits: shifted(
+                EQUALITY + bins.next_power_of_two().ilog2(),
+                more.ceil() as i32,
+            ),
+            oprf: vole::Parameters::with_scale(
+                scale,
                 2 * settings.parts,
                 settings.form,
                 false,
-                hints,
-                receiver_items,
+                [hints, receiver_items],
             ),
             preset: settings
                 .form
@@ -110,7 +114,8 @@ impl Parameters {
         };
         // The rounding up of the number of bins may leave a bit to spare.
         parameters.value_bits -= 1;
-        while parameters.failure_bits() < 40.0 + more && parameters.value_bits < MOST_BITS {
+        let enough = f64::from(STATISTICAL) + more;
+        while parameters.failure_bits() < enough && parameters.value_bits < MOST_BITS {
             parameters.value_bits += 1;
         }
         parameters
@@ -300,7 +305,7 @@ impl Parameters {
                 bits: if slices == 1.0 {
                     f64::INFINITY
                 } else {
-                    OVERFLOW + (self.settings.parts as f64).log2()
+                    OVERFLOW + f64::from(self.rarer) + (self.settings.parts as f64).log2()
                 },
                 false_positive: false,
             },
@@ -322,8 +327,7 @@ impl Parameters {
     /// happens.
     #[must_use]
     pub fn failure_bits(&self) -> f64 {
-        let sum: f64 = self.failures().iter().map(|one| (-one.bits).exp2()).sum();
-        -sum.log2()
+        Failure::sum(self.failures())
     }
 
     /// The numbers that determine the messages of a run.

@@ -7,6 +7,7 @@ use volery_channel::tamper::Tampered;
 use volery_channel::{Stats, run_two_parties_tcp, run_two_parties_with_stats, run_two_unchecked};
 
 use super::*;
+use crate::failure::Scale;
 
 const SESSION: SessionId = SessionId::from_bytes([3; 32]);
 
@@ -87,15 +88,29 @@ impl Shares {
 #[derive(Clone, Copy)]
 struct Case {
     settings: Settings,
-    slice: usize,
+    scale: Scale,
     least: u64,
+}
+
+impl Case {
+    fn parameters(&self, sizes: [u64; 2]) -> Parameters {
+        Parameters::with_scale(self.scale, self.settings, sizes)
+    }
+}
+
+/// Slices of about so many bins.
+const fn sliced(slice: usize) -> Scale {
+    Scale {
+        slice,
+        ..Scale::RUN
+    }
 }
 
 fn send(case: Case, data: &Data, channel: &mut Channel) -> Result<Shares> {
     let randomness = (SESSION, rng(Role::Sender));
     let own = (&data.items[..], &data.columns()[..]);
-    let mut sender =
-        Sender::with_slices_of(case.slice, own, case.settings, randomness, &mut (), channel)?;
+    let of = |sizes| case.parameters(sizes);
+    let mut sender = Sender::with(of, own, case.settings, randomness, &mut (), channel)?;
     let mut all = Shares::default();
     while let Some(slice) = sender.next(channel)? {
         all.take(&slice);
@@ -122,8 +137,8 @@ fn send(case: Case, data: &Data, channel: &mut Channel) -> Result<Shares> {
 fn receive(case: Case, data: &Data, channel: &mut Channel) -> Result<Shares> {
     let randomness = (SESSION, rng(Role::Receiver));
     let own = (&data.items[..], &data.columns()[..]);
-    let mut receiver =
-        Receiver::with_slices_of(case.slice, own, case.settings, randomness, &mut (), channel)?;
+    let of = |sizes| case.parameters(sizes);
+    let mut receiver = Receiver::with(of, own, case.settings, randomness, &mut (), channel)?;
     let mut all = Shares::default();
     while let Some(slice) = receiver.next(channel)? {
         all.take(&slice);
@@ -269,7 +284,10 @@ fn shares_are_those_of_a_join() {
         let least = (common as u64).saturating_sub(number as u64 % 2);
         let case = Case {
             settings,
-            slice: [params::SLICE, 50, 97][number % 3],
+            scale: Scale {
+                bin: [Scale::RUN.bin, 40, 64][number % 3],
+                ..sliced([Scale::RUN.slice, 50, 97][number % 3])
+            },
             least,
         };
         let (sent, received, _) = run(case, [&y, &x]);
@@ -282,7 +300,7 @@ fn the_low_communication_form() {
     let (settings, y, x) = data([300, 280], 100, [1, 1], Form::Low);
     let case = Case {
         settings,
-        slice: 200,
+        scale: sliced(200),
         least: 100,
     };
     let (sent, received, _) = run(case, [&y, &x]);
@@ -295,7 +313,7 @@ fn products_of_values_of_both_parties_over_tcp() {
     settings.products = 1;
     let case = Case {
         settings,
-        slice: 100,
+        scale: sliced(100),
         least: 41,
     };
     let (sent, received) = run_two_parties_tcp(
@@ -309,8 +327,8 @@ fn products_of_values_of_both_parties_over_tcp() {
 fn values_that_the_receiver_selects() {
     for (sizes, common, slice) in [
         ([90, 120], 40, 100),
-        ([1, 3], 1, params::SLICE),
-        ([0, 3], 0, params::SLICE),
+        ([1, 3], 1, Scale::RUN.slice),
+        ([0, 3], 0, Scale::RUN.slice),
         ([501, 257], 250, 67),
     ] {
         let (mut settings, y, x) = data(sizes, common, [1, 1], Form::Fast);
@@ -318,7 +336,7 @@ fn values_that_the_receiver_selects() {
         let least = common as u64;
         let case = Case {
             settings,
-            slice,
+            scale: sliced(slice),
             least,
         };
         let (sent, received, _) = run(case, [&y, &x]);
@@ -475,7 +493,7 @@ fn hints_that_are_something_else() {
     let (settings, y, x) = data([70, 80], 60, [1, 1], Form::Fast);
     let case = Case {
         settings,
-        slice: params::SLICE,
+        scale: Scale::RUN,
         least: 1,
     };
     let first = bytes_before_hints(settings, [&y, &x]);
@@ -543,7 +561,7 @@ proptest! {
             settings.products = usize::from(pairs.0 && columns.1 > 0);
             settings.selections = usize::from(pairs.1);
         }
-        let case = Case { settings, slice, least: common as u64 };
+        let case = Case { settings, scale: sliced(slice), least: common as u64 };
         let (sent, received, _) = run(case, [&y, &x]);
         assert_join(&sent, &received, [&y, &x], case);
     }
@@ -557,7 +575,7 @@ fn a_million_items() {
     settings.selections = 1;
     let case = Case {
         settings,
-        slice: params::SLICE,
+        scale: Scale::RUN,
         least: 500_001,
     };
     let (sent, received, _) = run(case, [&y, &x]);
@@ -570,7 +588,7 @@ fn shares_of_one_party_are_not_the_result() {
     let (settings, y, x) = data([200, 200], 200, [1, 1], Form::Fast);
     let case = Case {
         settings,
-        slice: params::SLICE,
+        scale: Scale::RUN,
         least: 0,
     };
     let (sent, received, _) = run(case, [&y, &x]);
@@ -595,7 +613,7 @@ fn a_run_costs_what_the_parameters_say() {
         let (settings, y, x) = data([10_000, 12_000], 3000, columns, form);
         let case = Case {
             settings,
-            slice: params::SLICE,
+            scale: Scale::RUN,
             least: 0,
         };
         let (_, _, stats) = run(case, [&y, &x]);
@@ -618,7 +636,7 @@ fn lengths_depend_on_the_sizes_alone() {
         }
         let case = Case {
             settings,
-            slice: 70,
+            scale: sliced(70),
             least: 1,
         };
         let (_, _, stats) = run(case, [&y, &x]);
@@ -839,7 +857,7 @@ fn all_failures_together_stay_below_2_to_the_minus_40() {
 #[test]
 fn hints_of_a_slice() {
     let settings = Settings::default();
-    let parameters = Parameters::with_slices_of(4000, settings, [30_000, 30_000]);
+    let parameters = Parameters::with_scale(sliced(4000), settings, [30_000, 30_000]);
     let mut digests = vec![Block::ZERO; 30_000];
     Prg::new(Block::new(5)).fill_blocks(&mut digests);
     let hasher = Hasher::new(Block::new(7), parameters.bins);

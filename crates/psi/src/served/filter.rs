@@ -19,6 +19,7 @@ use volery_primitives::ro::{RandomOracle, StreamHash};
 
 use super::voprf::{Encoded, decode};
 use crate::error::{Error, Result};
+use crate::failure::{Failure, STATISTICAL, equal_bits};
 use crate::params::MAX_ITEMS;
 
 /// The first bytes of a file: name and version of the format.
@@ -57,12 +58,17 @@ impl Layout {
     /// The coding for so many tags; with `queries` random ones looked up, any is found by chance
     /// with probability at most 2^-40.
     fn new(items: u64, queries: u64) -> Self {
+        Self::with_bits(STATISTICAL, items, queries)
+    }
+
+    /// The same, where that probability is 2^-`bits`.
+    fn with_bits(bits: u32, items: u64, queries: u64) -> Self {
         let log = |number: u64| number.max(1).next_power_of_two().ilog2();
         let high = items.max(1).ilog2();
         Self {
             items,
             high,
-            low: 40 + log(queries) + log(items) - high,
+            low: bits + log(queries) + log(items) - high,
         }
     }
 
@@ -118,6 +124,17 @@ impl Label {
     #[must_use]
     pub const fn version(&self) -> &[u8; 32] {
         &self.version
+    }
+
+    /// What may go wrong with an honest server, in all queries together.
+    #[must_use]
+    pub fn failures(&self) -> Vec<Failure> {
+        let bits = self.layout.bits();
+        vec![Failure {
+            what: "a query is answered with a false yes",
+            bits: equal_bits(bits, [self.layout.items, self.queries]),
+            false_positive: true,
+        }]
     }
 
     /// Bytes of the file.
@@ -371,14 +388,21 @@ impl Deref for Filter {
 impl Filter {
     /// The filter of the highest bits of these outputs, which ascend, under the key with this name.
     pub(super) fn new(public: Encoded, queries: u64, outputs: &[u128]) -> Self {
-        let mut filter = Self::unchecked(public, queries, outputs);
+        Self::with_layout(
+            Layout::new(outputs.len() as u64, queries),
+            (public, queries),
+            outputs,
+        )
+    }
+
+    fn with_layout(layout: Layout, label: (Encoded, u64), outputs: &[u128]) -> Self {
+        let mut filter = Self::unchecked(layout, label, outputs);
         filter.sample().expect("the tags are those of outputs");
         filter
     }
 
-    /// [`new`](Self::new) without the samples, and so without their checks.
-    fn unchecked(public: Encoded, queries: u64, outputs: &[u128]) -> Self {
-        let layout = Layout::new(outputs.len() as u64, queries);
+    /// [`with_layout`](Self::with_layout) without the samples, and so without their checks.
+    fn unchecked(layout: Layout, (public, queries): (Encoded, u64), outputs: &[u128]) -> Self {
         let body = Vec::with_capacity(layout.bytes() as usize);
         let mut coder = Coder::new(layout, body);
         let pushed = outputs.iter().try_for_each(|output| coder.push(*output));
@@ -399,7 +423,8 @@ impl Filter {
     #[must_use]
     pub(super) fn dishonest(public: [u8; 32], queries: u64, outputs: &[u128]) -> Vec<u8> {
         let mut bytes = Vec::new();
-        let filter = Self::unchecked(public, queries, outputs);
+        let layout = Layout::new(outputs.len() as u64, queries);
+        let filter = Self::unchecked(layout, (public, queries), outputs);
         filter.write(&mut bytes).expect("writing to memory");
         bytes
     }
@@ -596,6 +621,8 @@ fn word(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(*bytes)
 }
 
+#[cfg(test)]
+pub(crate) mod counting;
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]

@@ -47,8 +47,8 @@ pub(super) const PREPARED: usize = 3 << 19;
 const PIECE: usize = 1 << 14;
 
 /// What both parties know of a batch: the hash functions.
-struct Functions {
-    band: Band,
+pub(super) struct Functions {
+    pub(super) band: Band,
     /// `h`, a hash function to `l` bits.
     value: Aes128,
     value_bits: u32,
@@ -86,7 +86,7 @@ impl Functions {
     }
 
     /// `h` of each digest.
-    fn values(&self, digests: &[Block], values: &mut [Block]) {
+    pub(super) fn values(&self, digests: &[Block], values: &mut [Block]) {
         self.value.feed_forward(digests, values);
         if self.value_bits == 128 {
             return;
@@ -128,7 +128,12 @@ impl Functions {
 }
 
 impl Parameters {
-    fn functions(&self, agreement: &Agreement, batch: u64, shares: &[[u8; 32]]) -> Functions {
+    pub(super) fn functions(
+        &self,
+        agreement: &Agreement,
+        batch: u64,
+        shares: &[[u8; 32]],
+    ) -> Functions {
         Functions::new(self.shape(), self.value_bits, agreement, batch, shares)
     }
 }

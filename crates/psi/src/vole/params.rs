@@ -9,12 +9,11 @@ use volery_pcg::lpn::estimate::Field;
 use volery_pcg::{Candidate, Kind, Link, Plan, PlanOptions, Protocol, Security};
 
 use super::batch::{PREPARED, at_once};
+use crate::failure::{Failure, STATISTICAL, Scale, equal_bits, shifted};
+use crate::items;
 use crate::lookup::LENGTH;
 use crate::params::MAX_ITEMS;
 use crate::rice::Rice;
-
-/// Items of the encoding party in a bin, on average.
-pub(crate) const BIN: u64 = 1 << 19;
 
 /// Bins whose vector OLE is extended, and whose encodings are sent, at a time.
 pub(crate) const BATCH: usize = 4;
@@ -133,21 +132,11 @@ pub struct Parameters {
     /// `t`, bits of a tag.
     pub tag_bits: u32,
     /// Bits by which each failure is rarer than in a run of its own: the binary logarithm of the
-    /// number of executions that share a failure probability of `2^-40`.
-    pub margin: u32,
+    /// number of executions that share a failure probability of `2^-40`. Below zero in tests alone,
+    /// which count failures.
+    pub margin: i32,
     /// The encoding of a bin.
     preset: Preset,
-}
-
-/// A cause of a wrong result or of an error between honest parties.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Failure {
-    /// What happens.
-    pub what: &'static str,
-    /// The negative logarithm of its probability in the whole run.
-    pub bits: f64,
-    /// Whether a wrong result follows, not an error.
-    pub false_positive: bool,
 }
 
 impl Parameters {
@@ -158,7 +147,7 @@ impl Parameters {
     /// If a size is above [`MAX_ITEMS`].
     #[must_use]
     pub fn new(form: Form, may_exchange: bool, sender_items: u64, receiver_items: u64) -> Self {
-        Self::with_bins_of([BIN, 1], form, may_exchange, [sender_items, receiver_items])
+        Self::one_of(1, form, may_exchange, sender_items, receiver_items)
     }
 
     /// [`new`](Self::new) as one of `parts` executions that share a failure probability.
@@ -174,12 +163,13 @@ impl Parameters {
         receiver_items: u64,
     ) -> Self {
         let sizes = [sender_items, receiver_items];
-        Self::with_bins_of([BIN, parts], form, may_exchange, sizes)
+        Self::with_scale(Scale::RUN, parts, form, may_exchange, sizes)
     }
 
-    /// [`one_of`](Self::one_of) with bins of another size, so that tests have several of them.
-    pub(crate) fn with_bins_of(
-        [bin, parts]: [u64; 2],
+    /// [`one_of`](Self::one_of) at this scale.
+    pub(crate) fn with_scale(
+        scale: Scale,
+        parts: u64,
         form: Form,
         may_exchange: bool,
         [sender_items, receiver_items]: [u64; 2],
@@ -200,23 +190,23 @@ impl Parameters {
             columns: 0,
             value_bits: 128,
             tag_bits: 128,
-            margin: parts.next_power_of_two().ilog2(),
+            margin: scale.margin(parts),
             preset: Preset::Band10,
         };
         if form != Form::Malicious {
-            parameters.tag_bits = TAG + pairs + parameters.margin;
+            parameters.tag_bits = shifted(TAG + pairs, parameters.margin);
         }
         if form == Form::Low {
-            parameters.value_bits = VALUE + pairs + parameters.margin;
+            parameters.value_bits = shifted(VALUE + pairs, parameters.margin);
         }
         let [_, encoded] = parameters.sides();
-        parameters.bins = ((encoded + bin / 2) / bin).max(1) as usize;
+        parameters.bins = ((encoded + scale.bin / 2) / scale.bin).max(1) as usize;
         let capacity = parameters.capacity(encoded);
-        let encodings = parameters.bins << parameters.margin;
+        let encodings = parameters.bins * parts.next_power_of_two() as usize;
         parameters.preset = form.preset(capacity, encodings);
         parameters.columns = Shape::new(parameters.preset, capacity).columns;
         // Beyond 2^28 items the encodings fail so often that less is left for the tags.
-        let enough = 40.0 + f64::from(parameters.margin);
+        let enough = f64::from(STATISTICAL) + f64::from(parameters.margin);
         while parameters.tag_bits < 128 && parameters.failure_bits() < enough {
             parameters.tag_bits += 1;
         }
@@ -399,9 +389,8 @@ impl Parameters {
     /// for common that is not.
     #[must_use]
     pub fn false_positive(&self) -> f64 {
-        let causes = self.failures();
-        let wrong = causes.iter().filter(|one| one.false_positive);
-        wrong.map(|one| (-one.bits).exp2()).sum::<f64>().log2()
+        let causes = self.failures().into_iter();
+        -Failure::sum(causes.filter(|one| one.false_positive))
     }
 
     /// Whether a set is empty, so that the run ends once both parties know the sizes.
@@ -414,13 +403,13 @@ impl Parameters {
     #[must_use]
     pub fn failures(&self) -> Vec<Failure> {
         let [evaluated, encoded] = self.sides().map(|items| items.max(1) as f64);
-        let pairs = (evaluated * encoded).log2();
+        let sizes = self.sides();
         let bins = (self.bins as f64).log2();
         let capacity = self.capacity(encoded as u64);
         vec![
             Failure {
                 what: "two different items have the same digest of 126 bits",
-                bits: 127.0 - 2.0 * (evaluated + encoded).log2(),
+                bits: items::equal_bits(items::BITS, evaluated + encoded),
                 false_positive: true,
             },
             Failure {
@@ -440,12 +429,12 @@ impl Parameters {
             },
             Failure {
                 what: "two different items have the same hash value",
-                bits: f64::from(self.value_bits) - pairs,
+                bits: equal_bits(self.value_bits, sizes),
                 false_positive: true,
             },
             Failure {
                 what: "two different items have the same tag",
-                bits: f64::from(self.tag_bits) - pairs,
+                bits: equal_bits(self.tag_bits, sizes),
                 false_positive: true,
             },
         ]
@@ -455,8 +444,7 @@ impl Parameters {
     /// happens.
     #[must_use]
     pub fn failure_bits(&self) -> f64 {
-        let sum: f64 = self.failures().iter().map(|one| (-one.bits).exp2()).sum();
-        -sum.log2()
+        Failure::sum(self.failures())
     }
 
     /// The most items, as a multiple of its stated number, that a malicious receiver may have

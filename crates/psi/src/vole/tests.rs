@@ -167,8 +167,8 @@ fn several_batches() {
     for settings in settings() {
         let parties = || {
             let (mut sender, mut receiver) = (sender(), receiver());
-            sender.party.bin = OF;
-            receiver.party.bin = OF;
+            sender.party.scale.bin = OF;
+            receiver.party.scale.bin = OF;
             (sender, receiver)
         };
         let (sender, receiver) = parties();
