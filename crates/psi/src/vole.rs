@@ -55,9 +55,10 @@
 //!
 //! Security: of the malicious form, against either party: a malicious encoder may have tested up to
 //! [`Parameters::most_items`] times its number of items; a malicious evaluator learns nothing, also
-//! from what follows in a larger run, as no error of the encoder depends on its items. It has at most
-//! as many items as it stated, unless it evaluates `H` about 2^64 times to find two with one tag. The other forms are **semi-honest**. In all of them each
-//! party learns the size of the other's set.
+//! from what follows in a larger run, as no error of the encoder depends on its items. It has at
+//! most as many items as it stated, unless it evaluates `H` about 2^64 times to find two with one
+//! tag. The other forms are **semi-honest**. In all of them each party learns the size of the
+//! other's set.
 //!
 //! Cost: [`Parameters::encoding_bytes`] from the encoder and [`Parameters::tag_bytes`] from the
 //! evaluator, the vector OLE of [`Parameters`], and 112 bytes each way; with `both` a bit for each

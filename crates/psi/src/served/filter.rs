@@ -5,10 +5,10 @@
 //! increases of their high parts in unary. With as many high bits as the number of tags has, the
 //! coding takes two to three bits for each tag besides those that keep errors rare. A lookup reads
 //! the tags of one high part, about one or two, and never more than [`MOST_ALIKE`]: a server that
-//! gave all its tags one high part could tell from the time of a lookup whether it was there. It is smaller than a filter of fingerprints with
-//! the same errors (the binary fuse filter of Graf and Lemire, 2022, takes 1.08 to 1.13 times the
-//! bits of a fingerprint), needs no attempts to build, and every sequence of bits with the right
-//! number of ones is a set of tags.
+//! gave all its tags one high part could tell from the time of a lookup whether it was there. The
+//! coding is smaller than a filter of fingerprints with the same errors (the binary fuse filter of
+//! Graf and Lemire, 2022, takes 1.08 to 1.13 times the bits of a fingerprint), needs no attempts to
+//! build, and every sequence of bits with the right number of ones is a set of tags.
 
 use std::fmt;
 use std::io::{BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
