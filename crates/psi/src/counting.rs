@@ -98,6 +98,10 @@ impl Count {
 
     /// Whether the count is possible with a probability from 2^-`slack` times the predicted one up
     /// to that one.
+    #[expect(
+        clippy::print_stdout,
+        reason = "a count that passes is of interest, too"
+    )]
     fn check(&self, row: &str) {
         let Self {
             trials,
