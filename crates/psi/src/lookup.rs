@@ -26,8 +26,8 @@
 //! [`Settings::both`] the sender learns which keywords were found.
 //!
 //! Security: **semi-honest**, as [`intersect`](crate::intersect). Values are not authenticated, and
-//! a length beyond the longest is cut to it. Every ciphertext is that of a value, so that none is an
-//! error which depends on whether its item is common.
+//! a length beyond the longest is cut to it. Every ciphertext is that of a value, so that none is
+//! an error which depends on whether its item is common.
 //!
 //! Cost: as `intersect`; the sender also sends 16 bytes for each tag, and for each item the length
 //! of the longest value plus 2 bytes: [`value_bytes`].

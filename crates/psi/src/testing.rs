@@ -54,15 +54,15 @@ pub fn repeat_tag(message: &mut [u8], value: usize, at: usize) {
     near.recv(coding).expect("in memory");
 }
 
-/// Makes the lengths of all values in a search larger than the longest: they are encrypted by
-/// addition. Nothing changes if the message is no last one.
-pub fn enlarge_values(message: &mut [u8], value: usize) {
+/// Changes byte number `at` of all values in a search, whose length is before them in two bytes,
+/// by addition as they are encrypted: number 1 is the higher one of the length. Nothing changes if
+/// the message is no last one.
+pub fn change_values(message: &mut [u8], value: usize, at: usize) {
     let Some((format, tags)) = format(message.len(), value) else {
         return;
     };
     let first = SHARE + format.bytes() as usize;
     for tag in 0..tags as usize {
-        // The higher byte of a length, which is zero.
-        message[first + tag * value + 1] ^= 0xff;
+        message[first + tag * value + at] ^= 0xff;
     }
 }

@@ -6,6 +6,7 @@ mod runs;
 
 use std::collections::BTreeSet;
 
+use runs::Kind;
 use volery_testing::worlds::{Act, Deviation, Difference, Scenario};
 
 /// Faults of each scenario that run without `VOLERY_ATTACKS=all`. Edits always run.
@@ -83,11 +84,10 @@ fn chosen(scenario: &Scenario) -> Vec<Deviation> {
         .collect()
 }
 
-/// Compares the worlds of each scenario, without and with deviations. Returns the rows that were
-/// needed.
-fn assert_alike(scenarios: &[Scenario]) -> BTreeSet<usize> {
-    let mut used = BTreeSet::new();
-    let mut wrong = Vec::new();
+/// Compares the worlds of each scenario, without and with deviations. Every row that names one of
+/// them has to be needed.
+fn assert_alike(scenarios: &[Scenario]) {
+    let (mut used, mut wrong) = (BTreeSet::new(), Vec::new());
     for scenario in scenarios {
         let deviations = chosen(scenario).into_iter().map(Some);
         for deviation in std::iter::once(None).chain(deviations) {
@@ -99,33 +99,59 @@ fn assert_alike(scenarios: &[Scenario]) -> BTreeSet<usize> {
             }
         }
     }
-    wrong.dedup();
-    assert!(
-        wrong.is_empty(),
-        "{} differences:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
-    used
-}
-
-/// Rows for which no scenario of a list has a use are gone from the table.
-fn assert_needed(used: &BTreeSet<usize>, of_runs: bool) {
+    let count = wrong.len();
+    assert!(wrong.is_empty(), "{count} differences:\n{}", wrong.join("\n"));
     for (number, row) in LISTED.iter().enumerate() {
-        if row.names.iter().any(|name| name.contains(" by ")) == of_runs {
-            assert!(used.contains(&number), "nothing needs the row: {}", row.why);
+        let named = |scenario: &Scenario| row.names.iter().any(|name| scenario.name.contains(name));
+        if scenarios.iter().any(named) {
+            assert!(used.contains(&number), "nothing needs this: {}", row.why);
         }
     }
 }
 
 #[test]
-fn executions() {
-    assert_needed(&assert_alike(&psi::all()), false);
+fn executions_by_vole() {
+    assert_alike(&psi::by_vole());
 }
 
 #[test]
-fn whole_runs() {
-    assert_needed(&assert_alike(&runs::all()), true);
+fn executions_by_others() {
+    assert_alike(&psi::by_others());
+}
+
+#[test]
+fn a_server_and_its_clients() {
+    assert_alike(&psi::served());
+}
+
+#[test]
+fn runs_of_one_part() {
+    assert_alike(&runs::rows_by(Kind::OnePart));
+}
+
+#[test]
+fn runs_of_several_rules() {
+    assert_alike(&runs::rows_by(Kind::Rules));
+}
+
+#[test]
+fn runs_of_several_buckets() {
+    assert_alike(&runs::rows_by(Kind::Buckets));
+}
+
+#[test]
+fn runs_that_are_resumed() {
+    assert_alike(&runs::rows_by(Kind::Resumed));
+}
+
+#[test]
+fn runs_of_several_workers() {
+    assert_alike(&runs::rows_by(Kind::Workers));
+}
+
+#[test]
+fn totals_and_shares() {
+    assert_alike(&runs::all_sums());
 }
 
 /// What a peer may learn is in SECURITY.md, in the words of the table.

@@ -406,18 +406,28 @@ fn honest_filter(key: &Key) -> Vec<u8> {
     bytes
 }
 
-pub(super) fn all() -> Vec<Scenario> {
-    let mut protocols = vole_protocols();
-    protocols.extend(kkrt_protocols());
+/// VOLE-PSI in all forms.
+pub(super) fn by_vole() -> Vec<Scenario> {
+    vole_protocols().into_iter().flat_map(scenarios).collect()
+}
+
+/// The other protocols between two parties.
+pub(super) fn by_others() -> Vec<Scenario> {
+    let mut protocols = kkrt_protocols();
     protocols.extend(dh_protocols());
     protocols.extend(circuit_protocols());
     protocols.push(counted());
-    let mut all: Vec<_> = protocols.into_iter().flat_map(scenarios).collect();
-    all.push(query("served query", honest_filter));
-    // A lookup of the first item reads all tags.
-    all.push(query("served query, filter of one high part", |key| {
-        served::crowded(key, &items(0..1), 4096)
-    }));
-    all.push(server());
-    all
+    protocols.into_iter().flat_map(scenarios).collect()
+}
+
+/// A server and its clients.
+pub(super) fn served() -> Vec<Scenario> {
+    vec![
+        query("served query", honest_filter),
+        // A lookup of the first item would read all tags.
+        query("served query, filter of one high part", |key| {
+            served::crowded(key, &items(0..1), 4096)
+        }),
+        server(),
+    ]
 }

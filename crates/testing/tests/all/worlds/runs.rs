@@ -12,7 +12,7 @@ use volery_matching::{
     Columns, Local, Name, Outcome, Settings, Side, Terms, Verb, What, WorkedBy, shares, totals,
 };
 use volery_pcg::Security;
-use volery_psi::testing::{enlarge_values, is_last, repeat_tag};
+use volery_psi::testing::{change_values, is_last, repeat_tag};
 use volery_tables::{Format, Packing, Reading, Rule, Table};
 use volery_testing::worlds::{EditOf, Network, Scenario, Work};
 
@@ -88,21 +88,13 @@ fn shown(world: usize) -> Vec<Row> {
 
 /// The kinds of run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
+pub(super) enum Kind {
     OnePart,
     Rules,
     Buckets,
     Resumed,
     Workers,
 }
-
-const KINDS: [Kind; 5] = [
-    Kind::OnePart,
-    Kind::Rules,
-    Kind::Buckets,
-    Kind::Resumed,
-    Kind::Workers,
-];
 
 impl Kind {
     const fn name(self) -> &'static str {
@@ -269,12 +261,14 @@ fn edits(verb: Verb) -> Vec<EditOf> {
         of,
         edit: Arc::new(move |message: &mut Vec<u8>| repeat_tag(message, value, at)),
     });
-    let longer = (verb == Verb::Lookup).then(|| EditOf {
-        name: "longer values".to_owned(),
+    // The higher byte of the length that the protocol has, and of that within the payload.
+    let values = [(1, "longer values"), (3, "malformed values")].map(|(at, name)| EditOf {
+        name: name.to_owned(),
         of,
-        edit: Arc::new(|message: &mut Vec<u8>| enlarge_values(message, VALUE)),
+        edit: Arc::new(move |message: &mut Vec<u8>| change_values(message, VALUE, at)),
     });
-    tags.chain(longer).collect()
+    let values = values.into_iter().filter(|_| verb == Verb::Lookup);
+    tags.chain(values).collect()
 }
 
 fn scenarios(run: Run, malicious: bool) -> [Scenario; 2] {
@@ -365,8 +359,7 @@ fn one_rule() -> Reading {
     }
 }
 
-/// A result that the sender gets: with few common keys it is withheld from it, so that its worlds
-/// have nothing else to tell them apart.
+/// A total that the receiver gets.
 fn total(name: Name, kind: &str, role: Role, rows: &[Row], network: &mut Network, mut work: Work) {
     let columns = match (kind, role) {
         ("sum", Role::Sender) => vec!["n".to_owned()],
@@ -409,37 +402,32 @@ fn shared(role: Role, rows: &[Row], network: &mut Network, mut work: Work) {
     {}
 }
 
-pub(super) fn all() -> Vec<Scenario> {
-    let mut all = Vec::new();
+/// The runs of a kind that give rows.
+pub(super) fn rows_by(kind: Kind) -> Vec<Scenario> {
     let (psi, semi_honest) = (Verb::Psi, Some(Security::SemiHonest));
-    for kind in KINDS {
-        for verb in [psi, Verb::Lookup] {
-            for (name, security, malicious) in [
-                (Name::Vole, None, true),
-                (Name::Dh, None, true),
-                (Name::Kkrt, semi_honest, false),
-            ] {
-                let both = false;
-                let run = Run {
-                    verb,
-                    name,
-                    security,
-                    both,
-                    kind,
-                };
-                all.extend(scenarios(run, malicious));
-            }
+    let run = |verb, name, security, both| Run {
+        verb,
+        name,
+        security,
+        both,
+        kind,
+    };
+    let mut all = Vec::new();
+    for verb in [psi, Verb::Lookup] {
+        for name in [Name::Vole, Name::Dh] {
+            all.extend(scenarios(run(verb, name, None, false), true));
         }
-        let (name, security) = (Name::Vole, semi_honest);
-        let run = Run {
-            verb: psi,
-            name,
-            security,
-            both: true,
-            kind,
-        };
-        all.extend(scenarios(run, false));
+        let kkrt = run(verb, Name::Kkrt, semi_honest, false);
+        all.extend(scenarios(kkrt, false));
     }
+    let both = run(psi, Name::Vole, semi_honest, true);
+    all.extend(scenarios(both, false));
+    all
+}
+
+/// Totals and shares.
+pub(super) fn all_sums() -> Vec<Scenario> {
+    let mut all = Vec::new();
     all.extend(sums("count by circuit", |role, rows, network, work| {
         total(Name::Circuit, "count", role, rows, network, work);
     }));
