@@ -100,7 +100,11 @@ fn assert_alike(scenarios: &[Scenario]) {
         }
     }
     let count = wrong.len();
-    assert!(wrong.is_empty(), "{count} differences:\n{}", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{count} differences:\n{}",
+        wrong.join("\n")
+    );
     for (number, row) in LISTED.iter().enumerate() {
         let named = |scenario: &Scenario| row.names.iter().any(|name| scenario.name.contains(name));
         if scenarios.iter().any(named) {

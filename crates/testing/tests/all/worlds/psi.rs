@@ -21,12 +21,21 @@ fn items(range: std::ops::Range<usize>) -> Vec<String> {
 }
 
 /// The receiver's items in its worlds, against the sender's `items(0..N)`.
-const RECEIVERS: [&str; 4] = ["all are common", "none", "the first alone", "half"];
+const RECEIVERS: [&str; 5] = [
+    "all are common",
+    "none",
+    "the first alone",
+    "half",
+    "all in reverse",
+];
 
 fn receivers(world: usize) -> Vec<String> {
-    let common = [M, 0, 1, M / 2][world];
+    let common = [M, 0, 1, M / 2, M][world];
     let mut all = items(0..common);
     all.extend(items(100..100 + M - common));
+    if world == 4 {
+        all.reverse();
+    }
     all
 }
 
