@@ -56,6 +56,10 @@ impl Prg {
     ///
     /// If the operating system provides no randomness.
     pub fn from_os() -> io::Result<Self> {
+        #[cfg(feature = "testing")]
+        if let Some(prg) = seeded::next() {
+            return Ok(prg);
+        }
         let mut random = [Block::ZERO; 2];
         getrandom::fill(Block::as_bytes_mut(&mut random)).map_err(io::Error::other)?;
         Ok(Self::from_random(&mut random))
@@ -193,6 +197,31 @@ impl ZeroizeOnDrop for Prg {}
 impl fmt::Debug for Prg {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Prg(..)")
+    }
+}
+
+/// Seeds of a thread in place of the system's randomness, so that a test repeats a whole run.
+#[cfg(feature = "testing")]
+pub mod seeded {
+    use std::cell::RefCell;
+
+    use super::{Block, Prg};
+
+    thread_local! {
+        static SEEDS: RefCell<Option<Prg>> = const { RefCell::new(None) };
+    }
+
+    /// Runs `party`, whose calls of [`Prg::from_os`] on this thread give generators that follow
+    /// from `seed`.
+    pub fn run<T>(seed: Block, party: impl FnOnce() -> T) -> T {
+        let before = SEEDS.replace(Some(Prg::new(seed)));
+        let result = party();
+        SEEDS.set(before);
+        result
+    }
+
+    pub(super) fn next() -> Option<Prg> {
+        SEEDS.with_borrow_mut(|seeds| seeds.as_mut().map(Prg::from_rng))
     }
 }
 

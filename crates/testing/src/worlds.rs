@@ -9,7 +9,7 @@
 //!
 //! With the same seeds in all worlds, the *shape* of two views is the same: order and lengths of
 //! writes, bytes taken before each, connections opened and closed. So is the *work* between two
-//! messages, counted in items touched, and where a run is seeded the *bytes* of each write. Any
+//! messages, counted in items touched, and where asked for the *bytes* of each write. Any
 //! difference is one that a test lists with its reason.
 
 use std::collections::{BTreeSet, VecDeque};
@@ -19,6 +19,8 @@ use std::thread;
 use std::time::Duration;
 
 use volery_channel::{Channel, Transport};
+use volery_primitives::Block;
+use volery_primitives::prg::seeded;
 use volery_psi::{Phase, Watch};
 
 use crate::fault::{Edit, Fault, FaultKind, FaultyTransport, Lengths};
@@ -55,10 +57,12 @@ pub enum Difference {
     Bytes(usize),
 }
 
-/// Runs a party on one thread: the tasks of these small runs are not worth handing over.
-fn alone<T: Send>(party: impl FnOnce() -> T + Send) -> T {
+/// Runs a party on one thread, with a seed in place of the system's randomness: the tasks of these
+/// small runs are not worth handing over.
+fn alone<T: Send>(seed: u128, party: impl FnOnce() -> T + Send) -> T {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
-    pool.expect("a thread").install(party)
+    let seeded = || seeded::run(Block::new(seed), party);
+    pool.expect("a thread").install(seeded)
 }
 
 /// The differences between two views: of views with different shapes nothing else is compared.
@@ -405,8 +409,8 @@ pub struct Scenario {
     pub worlds: Vec<&'static str>,
     /// Connections of the run, at most.
     pub connections: usize,
-    /// Whether all randomness is seeded, so that bytes are compared.
-    pub seeded: bool,
+    /// Whether the bytes of writes are compared.
+    pub bytes: bool,
     /// Whether the protocol withstands a peer that deviates.
     pub malicious: bool,
     /// Changes that are written for the protocol.
@@ -430,7 +434,7 @@ impl Scenario {
             name: name.into(),
             worlds: worlds.to_vec(),
             connections: 1,
-            seeded: false,
+            bytes: false,
             malicious,
             edits: Vec::new(),
             honest: Box::new(honest),
@@ -460,9 +464,9 @@ impl Scenario {
         };
         let lengths = thread::scope(|scope| {
             // The party that ends first drops the connections that it has not used.
-            scope.spawn(move || alone(move || (self.honest)(world, &mut honest)));
+            scope.spawn(move || alone(1, move || (self.honest)(world, &mut honest)));
             let peer = scope.spawn(move || {
-                alone(move || {
+                alone(2, move || {
                     (self.peer)(&mut peer);
                     match peer.wrap {
                         Wrap::Peer(_, lengths) => lengths,
@@ -509,7 +513,7 @@ impl Scenario {
         for view in &views[1..] {
             found.extend(differences(&views[0], view));
         }
-        if !self.seeded {
+        if !self.bytes {
             found.retain(|one| !matches!(one, Difference::Bytes(_)));
         }
         found

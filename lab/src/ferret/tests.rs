@@ -400,7 +400,11 @@ fn what_is_said_of_the_default_is_so() {
         let of_rate = all.iter().filter(|(rate, _)| *rate == at);
         of_rate.map(|(_, plan)| plan.schedule().len() - 1).max()
     });
-    assert_eq!(before, [3, 3, 3, 2, 0, 0].map(Some), "smaller sets at each rate");
+    assert_eq!(
+        before,
+        [2, 2, 2, 1, 1, 0].map(Some),
+        "smaller sets at each rate"
+    );
     for of_links in all.chunks(Rate::ALL.len()) {
         let [slow, fast] = [0, Rate::ALL.len() - 1].map(|link| main_round(&of_links[link].1));
         let sent = |round: &RoundSize| round.levels as f64 / (round.n - round.base) as f64;

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-/// The feature `testing` makes faults, transcripts and the trusted dealer public. A crate enables
-/// it among its dev-dependencies only. This crate, itself a dev-dependency only, always enables it.
+/// The feature `testing` makes faults, transcripts, the trusted dealer, seeds in place of the
+/// system's randomness and messages of dishonest senders public. A crate enables it among its
+/// dev-dependencies only. This crate, itself a dev-dependency only, always enables it.
 #[test]
 fn only_tests_enable_the_feature_testing() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -23,7 +24,7 @@ fn only_tests_enable_the_feature_testing() {
             if section == "[features]" && line.starts_with("testing =") {
                 assert_eq!(
                     line, "testing = []",
-                    "{name}: it changes visibility and nothing else"
+                    "{name}: it adds tools of tests and nothing else"
                 );
                 with_feature.push(name.clone());
             }
@@ -33,5 +34,5 @@ fn only_tests_enable_the_feature_testing() {
         }
     }
     with_feature.sort();
-    assert_eq!(with_feature, ["channel", "ot", "primitives"]);
+    assert_eq!(with_feature, ["channel", "ot", "primitives", "psi"]);
 }

@@ -21,7 +21,7 @@ struct Row {
     told: Option<&'static str>,
 }
 
-/// All differences. Bytes may differ where a mask or a function hides what they are made from.
+/// All differences but those of [`MASKED`].
 const LISTED: &[Row] = &[
     Row {
         names: &["search"],
@@ -54,6 +54,62 @@ const LISTED: &[Row] = &[
         told: None,
     },
 ];
+
+/// Writes of the receiver and of the sender whose bytes may differ. The receiver's hide its items
+/// by a mask that is used once: of an encoding by the vector OLE, of rows by OT, of a polynomial by
+/// its random values; bits of the result for both are in the order of tags, which is random. The
+/// sender's are outputs of a function that the receiver does not know, or encrypted by one. In
+/// circuit-PSI all that follows the hints is masked by shares. A name that ends with a space is
+/// that of several protocols.
+const MASKED: &[(&str, [&[usize]; 2])] = &[
+    ("vole intersection, malicious", [&[9], &[12]]),
+    ("vole search, malicious", [&[9], &[12, 13]]),
+    ("vole intersection, fast", [&[8], &[10]]),
+    ("vole search, fast", [&[8], &[10, 11]]),
+    ("vole intersection, fast, for both", [&[8, 9], &[10]]),
+    ("vole search, fast, for both", [&[8], &[10, 11]]),
+    ("vole intersection, low-communication", [&[13], &[19]]),
+    ("vole search, low-communication", [&[13], &[19, 20]]),
+    (
+        "vole intersection, low-communication, for both",
+        [&[13, 14], &[19]],
+    ),
+    (
+        "vole search, low-communication, for both",
+        [&[13, 14], &[19, 20]],
+    ),
+    ("kkrt ", [&[6], &[5]]),
+    ("dh ", [&[2], &[3]]),
+    ("count", [&[2], &[2]]),
+    (
+        "circuit, fast",
+        [
+            &[8, 16, 17, 18, 19, 20, 21, 22, 23, 24],
+            &[18, 21, 24, 27, 30, 33, 35, 37, 38],
+        ],
+    ),
+    (
+        "circuit, low-communication",
+        [
+            &[13, 28, 29, 30, 31, 32, 33, 34, 35, 36],
+            &[33, 34, 35, 36, 37, 38, 39, 40, 41],
+        ],
+    ),
+];
+
+/// Whether a write may have other bytes.
+fn masked(scenario: &Scenario, write: usize) -> bool {
+    let Some((protocol, role)) = scenario.name.rsplit_once(": ") else {
+        return false;
+    };
+    MASKED.iter().any(|(name, [receiver, sender])| {
+        let is = match name.strip_suffix(' ') {
+            Some(word) => protocol.split(' ').next() == Some(word),
+            None => protocol == *name,
+        };
+        is && (if role == "receiver" { receiver } else { sender }).contains(&write)
+    })
+}
 
 fn listed(scenario: &Scenario, difference: Difference) -> Option<usize> {
     LISTED.iter().position(|row| {
@@ -92,9 +148,12 @@ fn assert_alike(scenarios: &[Scenario]) {
         let deviations = chosen(scenario).into_iter().map(Some);
         for deviation in std::iter::once(None).chain(deviations) {
             for difference in scenario.compare(deviation.as_ref()) {
-                match listed(scenario, difference) {
-                    Some(row) => _ = used.insert(row),
-                    None => wrong.push(format!("{}: {difference:?}, {deviation:?}", scenario.name)),
+                match (difference, listed(scenario, difference)) {
+                    (_, Some(row)) => _ = used.insert(row),
+                    (Difference::Bytes(write), None) if masked(scenario, write) => {}
+                    (_, None) => {
+                        wrong.push(format!("{}: {difference:?}, {deviation:?}", scenario.name))
+                    }
                 }
             }
         }

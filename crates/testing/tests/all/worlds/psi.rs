@@ -308,7 +308,7 @@ fn scenarios(protocol: Protocol) -> [Scenario; 2] {
     let of = |run: &Side| Arc::clone(run);
     let (honest, peer) = (of(&receiver), of(&sender));
     let against_sender = Scenario {
-        seeded: true,
+        bytes: true,
         ..Scenario::new(
             format!("{name}: receiver"),
             malicious,
@@ -325,7 +325,7 @@ fn scenarios(protocol: Protocol) -> [Scenario; 2] {
         )
     };
     let against_receiver = Scenario {
-        seeded: true,
+        bytes: true,
         ..Scenario::new(
             format!("{name}: sender"),
             malicious,
@@ -346,7 +346,7 @@ fn scenarios(protocol: Protocol) -> [Scenario; 2] {
 fn query(name: &str, filter: fn(&Key) -> Vec<u8>) -> Scenario {
     let key = || Key::random(&mut rng(SEEDS[0]));
     Scenario {
-        seeded: true,
+        bytes: true,
         ..Scenario::new(
             format!("{name}: client"),
             true,
@@ -380,7 +380,7 @@ fn server() -> Scenario {
         (key, filter.expect("the items are short"))
     };
     Scenario {
-        seeded: true,
+        bytes: true,
         ..Scenario::new(
             "served query: server",
             true,

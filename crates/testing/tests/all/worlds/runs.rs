@@ -256,7 +256,8 @@ fn edits(verb: Verb) -> Vec<EditOf> {
         Verb::Psi => (0, |length| is_last(length, 0)),
         Verb::Lookup => (VALUE, |length| is_last(length, VALUE)),
     };
-    let tags = (0..N as usize - 1).map(|at| EditOf {
+    // Of 13 tags at most two are not common where all of the receiver's items are.
+    let tags = [0, 5, 10].into_iter().map(|at| EditOf {
         name: format!("tag {at} twice"),
         of,
         edit: Arc::new(move |message: &mut Vec<u8>| repeat_tag(message, value, at)),
