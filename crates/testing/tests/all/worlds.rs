@@ -10,7 +10,7 @@ use runs::Kind;
 use volery_testing::worlds::{Act, Deviation, Difference, Scenario};
 
 /// Faults of each scenario that run without `VOLERY_ATTACKS=all`. Edits always run.
-const FAULTS: usize = 12;
+const FAULTS: usize = 8;
 
 /// A difference that there may be in the scenarios whose names contain one of `names`.
 struct Row {

@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use volery_channel::{Channel, Role};
+use volery_channel::{Channel, SessionId};
 use volery_primitives::bits;
+use volery_primitives::prg::Prg;
 use volery_psi::served::{self, Filter, Key};
 use volery_psi::vole::{self, Form};
 use volery_psi::{Receiver, Result, Sender, Settings, Variant, Watch, circuit, count, dh};
@@ -83,8 +84,9 @@ fn side(
     Arc::new(run)
 }
 
-fn own(role: Role) -> (volery_channel::SessionId, volery_primitives::prg::Prg) {
-    (SESSION, rng(SEEDS[usize::from(role == Role::Receiver)]))
+/// A session, and the randomness of a party: the harness seeds it.
+fn own() -> (SessionId, Prg) {
+    (SESSION, Prg::from_os().expect("it is seeded"))
 }
 
 fn vole_protocols() -> Vec<Protocol> {
@@ -96,11 +98,11 @@ fn vole_protocols() -> Vec<Protocol> {
             }
             let settings = vole::Settings { form, both };
             let sender = move || {
-                let (session, rng) = own(Role::Sender);
+                let (session, rng) = own();
                 vole::Sender::new(session, rng)
             };
             let receiver = move || {
-                let (session, rng) = own(Role::Receiver);
+                let (session, rng) = own();
                 vole::Receiver::new(session, rng)
             };
             let known = if both { ", for both" } else { "" };
@@ -147,11 +149,11 @@ fn kkrt_protocols() -> Vec<Protocol> {
         for (both, known) in [(false, ""), (true, ", for both")] {
             let settings = Settings { variant, both };
             let sender = |channel: &mut Channel| {
-                let (session, rng) = own(Role::Sender);
+                let (session, rng) = own();
                 Sender::setup(session, rng, channel)
             };
             let receiver = |channel: &mut Channel| {
-                let (session, rng) = own(Role::Receiver);
+                let (session, rng) = own();
                 Receiver::setup(session, rng, channel)
             };
             all.push(Protocol {
@@ -194,11 +196,11 @@ fn kkrt_protocols() -> Vec<Protocol> {
 
 fn dh_protocols() -> Vec<Protocol> {
     let sender = || {
-        let (session, rng) = own(Role::Sender);
+        let (session, rng) = own();
         dh::Sender::new(session, rng)
     };
     let receiver = || {
-        let (session, rng) = own(Role::Receiver);
+        let (session, rng) = own();
         dh::Receiver::new(session, rng)
     };
     vec![
@@ -249,7 +251,7 @@ fn circuit_protocols() -> Vec<Protocol> {
         sides: [
             side(move |items, watch, channel| {
                 let values: Vec<_> = (0..items.len() as u64).collect();
-                let own = own(Role::Sender);
+                let own = own();
                 let mut party =
                     circuit::Sender::setup(items, &[&values], settings(form), own, watch, channel)?;
                 while let Some(slice) = party.next(channel)? {
@@ -260,7 +262,7 @@ fn circuit_protocols() -> Vec<Protocol> {
             }),
             side(move |items, watch, channel| {
                 let ones = vec![1; items.len()];
-                let own = own(Role::Receiver);
+                let own = own();
                 let mut party =
                     circuit::Receiver::setup(items, &[&ones], settings(form), own, watch, channel)?;
                 while let Some(slice) = party.next(channel)? {
@@ -283,12 +285,12 @@ fn counted() -> Protocol {
         both: false,
         sides: [
             side(|items, watch, channel| {
-                let (session, rng) = own(Role::Sender);
+                let (session, rng) = own();
                 let sender = count::Sender::new(session, rng);
                 sender.count(items, watch, channel).map(drop)
             }),
             side(|items, watch, channel| {
-                let (session, rng) = own(Role::Receiver);
+                let (session, rng) = own();
                 let receiver = count::Receiver::new(session, rng);
                 receiver.count(items, watch, channel).map(drop)
             }),
@@ -356,7 +358,7 @@ fn query(name: &str, filter: fn(&Key) -> Vec<u8>) -> Scenario {
                     return;
                 };
                 let (mut channel, mut work) = (network.connect(), network.work());
-                let client = served::Client::new(&filter, rng(3));
+                let client = served::Client::new(&filter, own().1);
                 let _ = client.query(&receivers(world), &mut work, &mut channel);
             },
             move |network: &mut Network| {
@@ -365,7 +367,7 @@ fn query(name: &str, filter: fn(&Key) -> Vec<u8>) -> Scenario {
                     return;
                 };
                 let server = served::Server::new(key(), &filter).expect("the key is its own");
-                let (budget, mut rng) = (served::Budget::new(1000), rng(5));
+                let (budget, mut rng) = (served::Budget::new(1000), own().1);
                 let _ = server.answer(&mut rng, &budget, &mut (), &mut channel);
             },
         )
@@ -392,7 +394,7 @@ fn server() -> Scenario {
                     return;
                 }
                 let server = served::Server::new(key, &filter).expect("the key is its own");
-                let (budget, mut rng) = (served::Budget::new(1000), rng(5));
+                let (budget, mut rng) = (served::Budget::new(1000), own().1);
                 let _ = server.answer(&mut rng, &budget, &mut work, &mut channel);
             },
             |network: &mut Network| {
@@ -400,7 +402,7 @@ fn server() -> Scenario {
                 let Ok(filter) = Filter::receive(1000, &mut channel) else {
                     return;
                 };
-                let client = served::Client::new(&filter, rng(3));
+                let client = served::Client::new(&filter, own().1);
                 let _ = client.query(&items(0..M), &mut (), &mut channel);
             },
         )

@@ -415,9 +415,12 @@ pub(super) fn rows_by(kind: Kind) -> Vec<Scenario> {
     };
     let mut all = Vec::new();
     for verb in [psi, Verb::Lookup] {
-        for name in [Name::Vole, Name::Dh] {
-            all.extend(scenarios(run(verb, name, None, false), true));
+        all.extend(scenarios(run(verb, Name::Vole, None, false), true));
+        if kind == Kind::Workers {
+            // They run no other protocol.
+            continue;
         }
+        all.extend(scenarios(run(verb, Name::Dh, None, false), true));
         let kkrt = run(verb, Name::Kkrt, semi_honest, false);
         all.extend(scenarios(kkrt, false));
     }
