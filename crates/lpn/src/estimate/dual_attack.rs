@@ -267,7 +267,6 @@ mod tests {
             let [k, t] = [rate, t].map(|x| (x * LENGTH).round());
             let code = Code { n: LENGTH, k, t };
             let (found, bits) = (double_rlpn(code), exponent * LENGTH);
-            println!("{rate}: {found} {bits}");
             assert!(
                 found < bits + linear::inversion(code),
                 "{rate}: {found} {bits}"

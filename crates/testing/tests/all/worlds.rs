@@ -67,7 +67,7 @@ const MASKED: &[(&str, [&[usize]; 2])] = &[
     ("vole intersection, fast", [&[8], &[10]]),
     ("vole search, fast", [&[8], &[10, 11]]),
     ("vole intersection, fast, for both", [&[8, 9], &[10]]),
-    ("vole search, fast, for both", [&[8], &[10, 11]]),
+    ("vole search, fast, for both", [&[8, 9], &[10, 11]]),
     ("vole intersection, low-communication", [&[13], &[19]]),
     ("vole search, low-communication", [&[13], &[19, 20]]),
     (
