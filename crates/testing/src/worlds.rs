@@ -491,9 +491,18 @@ impl Scenario {
     }
 
     /// All deviations of the peer: each fault and each edit of this scenario, on each message.
+    ///
+    /// # Panics
+    /// If an edit changes no message.
     #[must_use]
     pub fn deviations(&self) -> Vec<Deviation> {
         let (_, lengths) = self.view(0, None, 0);
+        let changed = |edit: &EditOf| lengths.iter().flatten().any(|length| (edit.of)(*length));
+        assert!(
+            self.edits.iter().all(changed),
+            "{}: an edit of nothing",
+            self.name
+        );
         let mut all = Vec::new();
         for (connection, lengths) in lengths.iter().enumerate() {
             for (message, &length) in (0..).zip(lengths) {

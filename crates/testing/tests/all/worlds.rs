@@ -12,6 +12,9 @@ use volery_testing::worlds::{Act, Deviation, Difference, Scenario};
 /// Faults of each scenario that run without `VOLERY_ATTACKS=all`. Edits always run.
 const FAULTS: usize = 8;
 
+/// Differences after which no more are looked for.
+const ENOUGH: usize = 4;
+
 /// A difference that there may be in the scenarios whose names contain one of `names`.
 struct Row {
     names: &'static [&'static str],
@@ -147,6 +150,7 @@ fn assert_alike(scenarios: &[Scenario]) {
     for scenario in scenarios {
         let deviations = chosen(scenario).into_iter().map(Some);
         for deviation in std::iter::once(None).chain(deviations) {
+            assert!(wrong.len() < ENOUGH, "{}", wrong.join("\n"));
             for difference in scenario.compare(deviation.as_ref()) {
                 match (difference, listed(scenario, difference)) {
                     (_, Some(row)) => _ = used.insert(row),

@@ -20,8 +20,8 @@ use volery_testing::worlds::{EditOf, Network, Scenario, Work};
 const N: u32 = 13;
 const M: u32 = 11;
 
-/// Bytes of a value: two lengths, and the row's text with its own length.
-const VALUE: usize = 2 + 2 + TEXT + 4;
+/// Bytes of a value: two lengths, and a row with one text: a bit, a length of one byte, the text.
+const VALUE: usize = 2 + 2 + 1 + 1 + TEXT;
 const TEXT: usize = 6;
 
 /// A row: two columns for keys, one with a number, and one with a text of one length.
