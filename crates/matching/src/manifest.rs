@@ -30,7 +30,7 @@ const SMALL: u64 = 1 << 14;
 /// Bits of the failure probability of the run that are left to overflowing buckets.
 const OVERFLOW: f64 = 42.0;
 
-/// What both sides agreed on: the same on both sides but for `own`. A side's workers get it as it
+/// The agreement of both sides: the same on both sides but for `own`. A side's workers get it as it
 /// is; what they have no use for is in [`Secrets`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
@@ -48,7 +48,7 @@ pub struct Manifest {
     pub(crate) workers: Option<Terms>,
 }
 
-/// What is known to one side alone, its workers included.
+/// The facts that one side alone knows, its workers included.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Own {
     /// Rows of the table.

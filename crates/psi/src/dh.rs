@@ -153,7 +153,7 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// What may go wrong between honest parties, each cause once for the whole run.
+    /// The failures that honest parties may meet, each cause once for the whole run.
     #[must_use]
     pub fn failures(&self) -> Vec<Failure> {
         vec![Failure {

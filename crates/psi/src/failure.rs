@@ -1,4 +1,4 @@
-//! What may go wrong between honest parties, and how rarely.
+//! Failures that honest parties may meet, and how rarely they do.
 
 /// The negative logarithm of the probability that anything fails in all executions of a run.
 pub(crate) const STATISTICAL: u32 = 40;

@@ -1,4 +1,4 @@
-//! What dishonest senders send: changes of messages, for tests of other crates.
+//! Messages of dishonest senders: changes of honest ones, for tests of other crates.
 
 use volery_channel::Channel;
 

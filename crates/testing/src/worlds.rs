@@ -26,7 +26,7 @@ use volery_psi::{Phase, Watch};
 use crate::fault::{Edit, Fault, FaultKind, FaultyTransport, Lengths};
 use crate::trial::{changes, silences};
 
-/// What an honest party does on the network, and between its messages.
+/// An act of an honest party on the network, or between its messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// It takes part in a further connection.
@@ -407,7 +407,7 @@ pub struct EditOf {
 pub struct Scenario {
     /// Its name: protocol, kind of run and honest party.
     pub name: String,
-    /// What the honest party's input is in each world, in words.
+    /// The honest party's input in each world, in words.
     pub worlds: Vec<&'static str>,
     /// Connections of the run, at most.
     pub connections: usize,

@@ -564,7 +564,7 @@ fn totals_of_workers_are_those_of_the_plain_calculation() {
     }
 }
 
-/// What the pods of a side run, on this machine, and the folders that they see.
+/// The commands of a side's pods, run on this machine, and the folders that they see.
 struct Pods<'a> {
     place: &'a Place,
     side: usize,
@@ -652,7 +652,7 @@ impl<'a> Pods<'a> {
         (0..pods).map(pod).collect()
     }
 
-    /// What a worker sees: its own shards, one certificate, and nothing of the driver's secrets.
+    /// The files of a worker: its own shards, one certificate, no secret of the driver.
     fn check_worker(&self, work: &std::path::Path, number: u64) {
         let secrets = format!("claim-{}/t/driver.json", SIDES[self.side]);
         let secrets = self.place.folder.json(&secrets);

@@ -399,7 +399,7 @@ fn a_run_with_workers_is_not_another_run() {
     }
 }
 
-/// What is in a folder, by name.
+/// The contents of a folder, by name.
 fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());

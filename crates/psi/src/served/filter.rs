@@ -126,7 +126,7 @@ impl Label {
         &self.version
     }
 
-    /// What may go wrong with an honest server, in all queries together.
+    /// The failures that an honest server may have, in all queries together.
     #[must_use]
     pub fn failures(&self) -> Vec<Failure> {
         let bits = self.layout.bits();

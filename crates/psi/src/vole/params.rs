@@ -399,7 +399,7 @@ impl Parameters {
         self.sender_items == 0 || self.receiver_items == 0
     }
 
-    /// What may go wrong between honest parties, each cause once for the whole run.
+    /// The failures that honest parties may meet, each cause once for the whole run.
     #[must_use]
     pub fn failures(&self) -> Vec<Failure> {
         let [evaluated, encoded] = self.sides().map(|items| items.max(1) as f64);

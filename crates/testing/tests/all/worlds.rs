@@ -221,7 +221,7 @@ fn totals_and_shares() {
     assert_alike(&runs::all_sums());
 }
 
-/// What a peer may learn is in SECURITY.md, in the words of the table.
+/// SECURITY.md tells what a peer may learn, in the words of the table.
 #[test]
 fn differences_are_told() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

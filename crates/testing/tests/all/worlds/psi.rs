@@ -16,7 +16,7 @@ use volery_testing::worlds::{Network, Scenario};
 const N: usize = 13;
 const M: usize = 11;
 
-/// Those of a range. All have one length.
+/// The items of a range. All have one length.
 fn items(range: std::ops::Range<usize>) -> Vec<String> {
     range.map(|i| format!("item {i:04}")).collect()
 }

@@ -133,7 +133,7 @@ impl Kind {
 const WORKERS: u32 = 2;
 const SHARDS: u32 = 3;
 
-/// What both sides of a run agree on.
+/// The terms on which both sides of a run agree.
 #[derive(Clone, Copy)]
 struct Run {
     verb: Verb,
