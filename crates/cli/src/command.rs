@@ -16,7 +16,7 @@ pub(crate) mod matching;
 pub(crate) mod matvec;
 pub(crate) mod numbers;
 pub(crate) mod ope;
-mod options;
+pub(crate) mod options;
 mod page;
 mod params;
 mod paths;
@@ -160,10 +160,8 @@ fn run(verb: &Verb, reporter: &Reporter) -> Result<(), Failure> {
         Verb::Demo(arguments) => demo::run(arguments, reporter),
         Verb::Vole(arguments) => vole::run(arguments, None, streams, reporter).map(drop),
         Verb::Cot(arguments) => cot::run(arguments, None, None, streams, reporter).map(drop),
-        Verb::Psi(arguments) => psi::run(arguments, matching::Given::default(), reporter).map(drop),
-        Verb::Lookup(arguments) => {
-            lookup::run(arguments, matching::Given::default(), reporter).map(drop)
-        }
+        Verb::Psi(arguments) => matching(&arguments.matching, reporter),
+        Verb::Lookup(arguments) => matching(&arguments.matching, reporter),
         Verb::RunLocal(arguments) => run_local::run(arguments, reporter),
         Verb::Worker(arguments) => worker::run(arguments, reporter),
         Verb::K8s(arguments) => k8s::run(arguments, reporter),
@@ -183,6 +181,10 @@ fn run(verb: &Verb, reporter: &Reporter) -> Result<(), Failure> {
         Verb::Completions(arguments) => shell::completions(arguments),
         Verb::Man(arguments) => shell::man(arguments),
     }
+}
+
+fn matching(arguments: &matching::MatchingArguments, reporter: &Reporter) -> Result<(), Failure> {
+    matching::run(arguments, matching::MatchInputs::default(), reporter).map(drop)
 }
 
 /// Runs `body`; turns a panic, and the end of a cancelled run, into a failure. Either has unwound

@@ -27,10 +27,12 @@ use zeroize::Zeroizing;
 
 pub use crate::command::endpoint::Connection;
 use crate::command::endpoint::EndpointArguments;
+use crate::command::options::RunOptions;
 use crate::command::stream::Destination;
 use crate::command::{self, guarded, matching, numbers, parse_for_caller};
 use crate::exit::wrong_words;
 pub use crate::exit::{Failure, Status};
+use crate::flat::Flat;
 use crate::npy;
 use crate::report::report_failure;
 use crate::said::Reporter;
@@ -91,9 +93,8 @@ struct Meeting {
     #[command(flatten)]
     endpoint: EndpointArguments,
 
-    /// Give up when the peer has shown no sign of life for this long
-    #[arg(long, default_value = "60s", value_parser = crate::values::time)]
-    timeout: Duration,
+    #[command(flatten)]
+    run: Flat<RunOptions>,
 }
 
 /// Opens a connection on which several runs follow each other. The words are `--listen`,
@@ -110,7 +111,7 @@ pub fn open(words: &[OsString], run: &Run) -> Result<Connection, Failure> {
     let meeting = Meeting::from_arg_matches(&matches).map_err(wrong)?;
     run.with(&matches, |reporter| {
         let endpoint = meeting.endpoint.endpoint(None, reporter)?;
-        let met = endpoint.open(meeting.timeout, reporter)?;
+        let met = endpoint.open(meeting.run.timeout, reporter)?;
         Ok(met.into_connection(run.cancel.clone()))
     })
 }
@@ -202,18 +203,18 @@ pub fn matching(
         None => &[],
     };
     run.of(verb.name(), words, replaced, |verb, reporter| {
-        let given = matching::Given {
+        let inputs = matching::MatchInputs {
             table,
             connection,
             rows,
             workers: None,
-            served: None,
         };
-        match verb {
-            command::Verb::Psi(arguments) => command::psi::run(arguments, given, reporter),
-            command::Verb::Lookup(arguments) => command::lookup::run(arguments, given, reporter),
+        let arguments: &matching::MatchingArguments = match verb {
+            command::Verb::Psi(arguments) => &arguments.matching,
+            command::Verb::Lookup(arguments) => &arguments.matching,
             _ => unexpected(),
-        }
+        };
+        matching::run(arguments, inputs, reporter)
     })
 }
 

@@ -194,7 +194,9 @@ impl Reporter {
             verbose: value(last, "verbose").unwrap_or(0),
             log: value(last, "log").unwrap_or_default(),
             verb: matches.subcommand_name().unwrap_or_default().to_owned(),
-            role: value::<Role>(last, "role").map(|role| role.name().to_owned()),
+            role: value::<Role>(last, "role")
+                .map(|role| role.name().to_owned())
+                .or_else(|| value::<String>(last, "role")),
             start: Instant::now(),
             known: Mutex::default(),
             report: Mutex::default(),

@@ -39,35 +39,79 @@ impl Verb {
 
 /// A protocol by its name on the command line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Name {
-    /// The fastest of vole, dh and kkrt that has the --security asked for, by the sizes of both
-    /// sets and the link; the parties measure the link unless --link describes it
+    /// The fastest for the sizes and the link.
     #[default]
     Auto,
-    /// VOLE-PSI
+    /// VOLE-PSI.
     Vole,
-    /// VOLE-PSI with the least communication, on dual LPN with a published code:
-    /// semi-honest, and only by this name
+    /// VOLE-PSI with the least communication.
     VoleLow,
-    /// OT extension: semi-honest, five times as many bytes
+    /// OT extension.
     Kkrt,
-    /// The same with the parameters of its paper, for reproduction
+    /// OT extension with the parameters of its paper.
     KkrtPaper,
-    /// Diffie-Hellman: for rows of at most 16384 keys a side, for small sets the fastest, not with
-    /// --both; for --result count of any sizes
+    /// Diffie-Hellman.
     Dh,
-    /// Circuit-PSI, for every --result but rows: semi-honest
+    /// Circuit-PSI.
     Circuit,
-    /// The same with the least communication, on dual LPN with a published code, and only by
-    /// this name
+    /// Circuit-PSI with the least communication.
     CircuitLow,
-    /// Queries to a 'volery serve', which prepared a large table once: 64 bytes a key; the role is
-    /// receiver
+    /// Queries to a server that prepared its table.
     Served,
 }
 
 impl Name {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Auto,
+        Self::Vole,
+        Self::VoleLow,
+        Self::Kkrt,
+        Self::KkrtPaper,
+        Self::Dh,
+        Self::Circuit,
+        Self::CircuitLow,
+        Self::Served,
+    ];
+
+    /// Their names and help, in the same order.
+    pub(crate) const ALLOWED: &[(&str, &str)] = &[
+        (
+            "auto",
+            "The fastest of vole, dh and kkrt that has the --security asked for, by the sizes of both sets and the link; the parties measure the link unless --link describes it",
+        ),
+        ("vole", "VOLE-PSI"),
+        (
+            "vole-low",
+            "VOLE-PSI with the least communication, on dual LPN with a published code: semi-honest, and only by this name",
+        ),
+        (
+            "kkrt",
+            "OT extension, semi-honest: about 102 bytes per item (vole: 27), no LPN assumption",
+        ),
+        (
+            "kkrt-paper",
+            "The same with the parameters of its paper, for reproduction",
+        ),
+        (
+            "dh",
+            "Diffie-Hellman: fastest for a few hundred keys; at most 16384 keys a side, except for --result count; not with --both",
+        ),
+        (
+            "circuit",
+            "Circuit-PSI, for every --result but rows: semi-honest",
+        ),
+        (
+            "circuit-low",
+            "The same with the least communication, on dual LPN with a published code, and only by this name",
+        ),
+        (
+            "served",
+            "Queries to a 'volery serve', which prepared a large table once: 64 bytes a key; the role is receiver",
+        ),
+    ];
+
     /// The name.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -114,7 +158,7 @@ pub struct Wrong {
     /// What is wrong.
     pub what: String,
     /// What to do.
-    pub hint: &'static str,
+    pub hint: std::borrow::Cow<'static, str>,
 }
 
 /// The settings of a run that both sides share.
@@ -148,7 +192,10 @@ impl Settings {
         both: bool,
         link: Option<Link>,
     ) -> Result<Self, Wrong> {
-        let wrong = |option, what: String, hint| Err(Wrong { option, what, hint });
+        let wrong = |option, what: String, hint: &'static str| {
+            let hint = hint.into();
+            Err(Wrong { option, what, hint })
+        };
         if link.is_some() && name != Name::Auto {
             let what = format!("--protocol {name} is the same on every link");
             return wrong("--link", what, "only auto chooses by the link");

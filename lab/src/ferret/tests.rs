@@ -408,7 +408,16 @@ fn what_is_said_of_the_default_is_so() {
     for of_links in all.chunks(Rate::ALL.len()) {
         let [slow, fast] = [0, Rate::ALL.len() - 1].map(|link| main_round(&of_links[link].1));
         let sent = |round: &RoundSize| round.levels as f64 / (round.n - round.base) as f64;
-        assert!(slow.n > fast.n && sent(&slow) < sent(&fast));
+        assert!(
+            slow.n > fast.n && sent(&slow) < sent(&fast),
+            "{} {}: {} {} {} {}",
+            of_links[0].1.noise(),
+            of_links[0].1.security(),
+            slow.n,
+            fast.n,
+            sent(&slow),
+            sent(&fast)
+        );
     }
 }
 

@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
     }
     let sets = sets::run(common)?;
     reporter.explain("psi: done");
-    if !common.quiet {
+    if !common.output.terminal.quiet {
         print(&rows, &sets).map_err(|error| {
             Failure::new(Status::Other, format_args!("standard output: {error}"))
         })?;
@@ -114,7 +114,7 @@ fn make<K: Correlation>(n: u64, common: &Common, reporter: &Reporter) -> Result<
     );
     let (outcomes, agreed) = driver::run_both::<K>(
         &order,
-        driver::loopback(common.timeout())?,
+        driver::loopback(common.timeout)?,
         &pools,
         &progress.bar,
         |key, step| sent.take(key, step),
@@ -243,18 +243,13 @@ fn print(rows: &[Row], sets: &sets::Row) -> std::io::Result<()> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
-    use super::super::options::OutputArguments;
     use super::*;
 
     fn common() -> Common {
-        Common {
-            output: OutputArguments {
-                quiet: true,
-                ..OutputArguments::default()
-            },
-            threads: Some(1),
-            timeout: std::time::Duration::from_secs(60),
-        }
+        let mut common = Common::default();
+        common.output.terminal.quiet = true;
+        common.run.0.threads = Some(1);
+        common
     }
 
     #[test]
@@ -263,7 +258,7 @@ mod tests {
         for n in [0, 1, 1009] {
             let path = place.path().join("demo.json");
             let mut common = common();
-            common.output.report = Some(path.clone());
+            common.output.report.0.report = Some(path.clone());
             run(&Arguments { n, common }, &Reporter::for_tests()).unwrap();
             let report: Report = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
             let rows = report.result["rows"].as_array().unwrap();

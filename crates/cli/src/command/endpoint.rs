@@ -10,11 +10,12 @@ use std::time::{Duration, SystemTime};
 use volery_channel::tcp::{Patience, Refusal};
 use volery_channel::tls::{self, Fingerprint, Identity};
 use volery_channel::{Cancel, Channel, PassedOn, tcp};
+use volery_options::parse;
 
 use super::identity;
 use super::options::Reporter;
 use crate::exit::{Failure, Status};
-use crate::values;
+use crate::flat::Flat;
 
 /// Number of refused connections that are reported one by one; more would flood the screen.
 const MAX_REPORTED: usize = 10;
@@ -22,35 +23,35 @@ const MAX_REPORTED: usize = 10;
 /// Remaining validity below which the expiry of an identity is reported.
 const EXPIRY_NOTICE: Duration = Duration::from_secs(30 * 86_400);
 
-/// The peer's address and identity.
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct EndpointArguments {
-    /// Wait for the peer at this address
-    #[arg(long, value_name = "HOST:PORT")]
-    listen: Option<String>,
+volery_options::options! {
+    /// The peer's address and identity.
+    pub(crate) struct EndpointOptions {
+        /// Wait for the peer at this address
+        once listen: String ["Peer", "HOST:PORT", parse::string];
 
-    /// Connect to the peer at this address, retrying until --wait ends
-    #[arg(long, value_name = "HOST:PORT")]
-    connect: Option<String>,
+        /// Connect to the peer at this address, retrying until --wait ends
+        once connect: String ["Peer", "HOST:PORT", parse::string];
 
-    /// This party's identity, a folder made by 'volery keygen'. With --identity and --peer the
-    /// connection is authenticated and encrypted; addresses off the loopback interface require both
-    #[arg(long, value_name = "DIR")]
-    identity: Option<PathBuf>,
+        /// This party's identity, a folder made by 'volery keygen'. With --identity and --peer the
+        /// connection is authenticated and encrypted; addresses off the loopback interface require
+        /// both
+        once identity: PathBuf ["Peer", "DIR", parse::path];
 
-    /// Fingerprint of the peer's identity, or a file that holds it; every other identity is refused
-    #[arg(long, value_name = "FINGERPRINT", value_parser = fingerprint)]
-    peer: Option<Fingerprint>,
+        /// Fingerprint of the peer's identity, or a file that holds it; every other identity is
+        /// refused
+        once peer: Fingerprint ["Peer", "FINGERPRINT", |value| fingerprint(parse::utf8(value)?)];
 
-    /// How long to wait for the peer to be there, such as 90s, 10m or 1h
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = values::time)]
-    wait: Duration,
+        /// Time to wait for the peer to be there, such as 90s, 10m or 1h
+        default wait: Duration ["60s", "Peer", "TIME", parse::time];
 
-    /// Accept an --identity that its group can read, such as a mounted secret; never one that all
-    /// users can read
-    #[arg(long)]
-    allow_group_readable_identity: bool,
+        /// Accept an --identity that its group can read, such as a mounted secret; never one that
+        /// all users can read
+        switch allow_group_readable_identity ["Peer"];
+    }
 }
+
+/// The options of [`EndpointOptions`] on the command line.
+pub(crate) type EndpointArguments = Flat<EndpointOptions>;
 
 /// Longest file with a fingerprint, in bytes.
 const FINGERPRINT_BOUND: u64 = 4096;
@@ -162,7 +163,7 @@ pub(crate) enum Address {
     Connect(String),
 }
 
-impl EndpointArguments {
+impl EndpointOptions {
     /// The one endpoint given on the command line, with the identity read and checked, or the
     /// connection that is there.
     pub(crate) fn endpoint<'a>(
@@ -258,11 +259,6 @@ impl EndpointArguments {
         let folder = self.identity.as_deref();
         let folder = folder.ok_or_else(|| Failure::usage("--identity", "required"))?;
         identity::load(folder, self.allow_group_readable_identity)
-    }
-
-    /// How long to wait for the peer.
-    pub(crate) fn wait(&self) -> Duration {
-        self.wait
     }
 
     fn place(&self) -> Result<Address, Failure> {
@@ -508,13 +504,10 @@ mod tests {
     #[test]
     fn exactly_one_endpoint() {
         let endpoint = |listen: Option<&str>, connect: Option<&str>| {
-            EndpointArguments {
+            EndpointOptions {
                 listen: listen.map(str::to_owned),
                 connect: connect.map(str::to_owned),
-                identity: None,
-                peer: None,
-                wait: Duration::from_secs(1),
-                allow_group_readable_identity: false,
+                ..EndpointOptions::default()
             }
             .endpoint(None, &Reporter::for_tests())
             .map(|endpoint| match endpoint {

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 use volery_channel::gateway::{Client, Event, Gateway, Limits};
 use volery_channel::tls::Fingerprint;
+use volery_options::values;
 
 use super::endpoint::{Address, fingerprint};
 use super::identity;
@@ -19,7 +20,6 @@ use super::options::{OutputArguments, Reporter};
 use super::web::WebArguments;
 use crate::exit::Failure;
 use crate::report::Report;
-use crate::values;
 
 /// Refused connections that are reported one by one in a minute; more would flood the log.
 const MAX_REPORTED: u64 = 30;

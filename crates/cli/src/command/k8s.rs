@@ -88,7 +88,8 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
         wrong_words(&error, "the words after -- are those of 'volery run-local'")
     })?;
     parsed.check_result()?;
-    let (cluster, matching, _) = parsed.parts();
+    let (workers, matching) = parsed.parts();
+    let cluster = &workers.cluster;
     // It is part of the names of pods, which have 63 characters.
     let run = cluster.run();
     let is_named = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
@@ -108,7 +109,7 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
         matching,
     };
     let mut files = vec![("1-prepare.json".to_owned(), render.step("prepare", &words))];
-    for rule in 0..matching.rules() {
+    for rule in 0..matching.number_of_rules() as u64 {
         files.push((format!("2-match-{rule}.json"), render.workers(rule)));
     }
     files.push(("3-collect.json".to_owned(), render.step("collect", &words)));
@@ -174,8 +175,8 @@ impl Render<'_> {
             format!("--gateway={}", self.cluster.gateway()),
             format!("--rule={rule}"),
             "--work=/work".to_owned(),
-            format!("--wait={}s", self.matching.endpoint.wait().as_secs()),
-            format!("--timeout={}s", self.matching.common.timeout().as_secs()),
+            format!("--wait={}s", self.matching.endpoint.wait.as_secs()),
+            format!("--timeout={}s", self.matching.common.timeout.as_secs()),
             format!("--threads={}", self.matching.common.threads.unwrap_or(1)),
             "--log=json".to_owned(),
         ];
@@ -204,7 +205,7 @@ impl Render<'_> {
             "mountPath": "/work",
             "subPathExpr": format!("{run}/worker-$(JOB_COMPLETION_INDEX)"),
         })];
-        let rules = self.matching.rules();
+        let rules = self.matching.number_of_rules() as u64;
         if self.matching.role == Role::Receiver && rules > 1 {
             // A row that matched by an earlier key is left out, whichever worker had it.
             mounts.push(json!({

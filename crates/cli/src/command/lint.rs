@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use volery_tables::{
-    Encoding, Inputs, Lint, NAMED_ROWS, Normaliser, Refusal, Rule, RuleLint, Table,
-};
+use volery_matching::Options;
+use volery_tables::{Inputs, Lint, NAMED_ROWS, Normaliser, Refusal, RuleLint, Table};
 
 use super::options::{Common, Reporter};
-use super::{matching, paths};
+use super::paths;
 use crate::exit::{Failure, Status};
+use crate::flat::{Flat, Select};
 use crate::report::{Report, peak_memory};
 
 /// Count empty, malformed, duplicate and changed keys of a table, without printing one
@@ -22,28 +22,25 @@ pub(crate) struct Arguments {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// The key columns, as for 'psi': COL,.. with COL:SPEC for types and normalisers
-    #[arg(long, value_name = "COL:SPEC,..")]
-    key: String,
-
-    /// Another rule, for rows without a match by the rules before it; may be repeated
-    #[arg(long, value_name = "COL:SPEC,..")]
-    or: Vec<String>,
+    #[command(flatten)]
+    options: Flat<Options, OfLint>,
 
     /// End with exit status 1 if a key is empty or malformed
     #[arg(long)]
     strict: bool,
 
-    /// Field separator of a text file: one character, or 'tab' [default: given by the extension]
-    #[arg(long, value_name = "CHARACTER", value_parser = matching::delimiter)]
-    delimiter: Option<u8>,
-
-    /// Encoding of a text file, such as utf-16le or windows-1252 [default: keys are bytes]
-    #[arg(long, value_name = "LABEL")]
-    encoding: Option<Encoding>,
-
     #[command(flatten)]
     common: Common,
+}
+
+/// The options of the keys to check.
+#[derive(Clone, Debug)]
+struct OfLint;
+
+impl Select for OfLint {
+    fn has(name: &str) -> bool {
+        ["key", "or", "delimiter", "encoding"].contains(&name)
+    }
 }
 
 /// Runs the subcommand, for a table in place of the files where one is given; returns the report.
@@ -55,26 +52,13 @@ pub(crate) fn run(
     let start = Instant::now();
     let common = &arguments.common;
     for file in &arguments.files {
-        paths::check_report("--report", common.report.as_deref(), Some(file), None)?;
+        paths::check_report("--report", common.report(), Some(file), None)?;
     }
     let place = common.prepare_report(reporter)?;
-    let named = [("--key", &arguments.key)].into_iter();
-    let named = named.chain(arguments.or.iter().map(|rule| ("--or", rule)));
-    let rules = named.map(|(option, rule)| {
-        Rule::parse(rule).map_err(|problem| {
-            let failure = Failure::usage(option, &problem);
-            match problem.hint() {
-                Some(hint) => failure.with_hint(hint),
-                None => failure,
-            }
-        })
-    });
-    let rules: Vec<_> = rules.collect::<Result<_, _>>()?;
+    let rules = arguments.options.rules()?;
     let inputs = Inputs {
         paths: arguments.files.clone(),
-        delimiter: arguments.delimiter,
-        encoding: arguments.encoding,
-        ..Inputs::default()
+        ..arguments.options.inputs()
     };
     let table = table.map_or_else(|| Table::open(&inputs), Ok)?;
     let bar = reporter.phase("reading the file", table.bytes());

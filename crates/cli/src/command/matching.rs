@@ -1,388 +1,225 @@
-//! The part that `psi` and `lookup` share: reads tables of records and writes the matching rows.
+//! One run of a matching, from its options to its result: rows, totals or shares.
+//!
+//! [`run`] reads the table, says what will be revealed, meets the peer or starts workers, and
+//! writes the result; a [`Job`] does what depends on the kind of result.
 
+mod failure;
 pub(super) mod files;
+mod rows;
 mod served;
 pub(super) mod summary;
 pub(crate) mod text;
 
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::time::Instant;
 
-use volery_channel::{Link, Role};
-use volery_matching::{
-    Columns, Divided, Error, Finish, Local, Matches, Name, Outcome, Progress, Settings, Side, Verb,
-    Wrong,
-};
-use volery_pcg::Security;
-use volery_tables::{Duplicates, EmptyKeys, Encoding, Format, Malformed, Table};
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use volery_matching::{Divided, Name, Options, Progress, Verb, What};
+use volery_tables::{Reading, Table};
 
-use super::endpoint::{Connection, Endpoint, EndpointArguments};
-use super::options::{Common, Reporter, parse_link, role};
+use super::endpoint::{Connection, Endpoint, EndpointArguments, Met};
+use super::options::{Common, Reporter};
 use super::run_local::{RunArguments, Workers};
-use super::{totals, worker};
+use super::{shares, totals};
 use crate::embed::Matched;
-use crate::exit::{Failure, Status};
+use crate::exit::Failure;
+use crate::flat::{Flat, Select};
 use crate::output::SingleFile;
+use crate::page;
 use crate::report::{Report, peak_memory};
-use crate::said::{Bar, many};
-use crate::{page, values};
-use files::OutputFile;
-pub(super) use served::ServedArguments;
+use crate::said::Bar;
 
-/// The options of both subcommands.
-#[derive(Clone, Debug, clap::Args)]
+/// The options of one side.
+#[derive(Clone, Debug)]
 pub(crate) struct MatchingArguments {
-    /// Role of this party
-    #[arg(long, value_parser = role(
-        "Holds the set that the peer's keys are matched against; learns only the number of the peer's keys, unless both sides set --both",
-        "Gets the result",
-    ))]
-    pub(super) role: Role,
-
-    #[command(flatten)]
+    pub(super) verb: Verb,
+    pub(super) options: Options,
     pub(super) endpoint: EndpointArguments,
-
-    /// Input of this party: a file (.csv, .tsv, .txt, each also with .gz or .zst; .parquet;
-    /// .arrow), a folder of Parquet files, or a pattern with '*'; '-' is standard input. Several
-    /// are one table: repeat --input
-    #[arg(long, value_name = "FILE", required = true, help_heading = "Input")]
-    pub(super) input: Vec<PathBuf>,
-
-    /// Format of standard input, or of files whose names do not say it
-    #[arg(long, value_name = "FORMAT", value_parser = format, help_heading = "Input")]
-    format: Option<Format>,
-
-    /// Field separator of a text file: one character, or 'tab' [default: given by the extension]
-    #[arg(long, value_name = "CHARACTER", value_parser = delimiter, help_heading = "Input")]
-    delimiter: Option<u8>,
-
-    /// Encoding of a text file, such as utf-16le or windows-1252: keys are then compared as UTF-8
-    /// [default: keys are bytes]
-    #[arg(long, value_name = "LABEL", help_heading = "Input")]
-    encoding: Option<Encoding>,
-
-    #[command(flatten)]
-    pub(super) keys: KeyArguments,
-
-    /// Treatment of rows with the same key: 'keep', all of them match or none; 'error'; or 'dedup',
-    /// only the first
-    #[arg(long, value_name = "RULE", default_value = "keep", value_parser = duplicates, help_heading = "Keys")]
-    duplicates: Duplicates,
-
-    /// Output file for this party's matching rows: .csv, .tsv, .txt, each also with .gz or .zst,
-    /// .parquet or .arrow; appears when the run is complete. '-' is standard output, as CSV. With
-    /// psi --result shares a folder of .npy files, or a .parquet file
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(super) out: Option<PathBuf>,
-
-    /// Replace an existing output file
-    #[arg(long, help_heading = "Output")]
-    pub(super) force: bool,
-
-    /// Append a column with the number of the key by which a row matched: 1 for --key, 2 for the
-    /// first --or
-    #[arg(long, value_name = "NAME", help_heading = "Output")]
-    pub(super) rule_column: Option<String>,
-
-    /// Write a page about the run to this file, to be looked at in a browser
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(super) html: Option<PathBuf>,
-
-    /// Matching protocol; both sides name the same
-    #[arg(long, value_name = "NAME", default_value_t, help_heading = "Protocol")]
-    pub(super) protocol: Name,
-
-    /// Adversary that the run is secure against: malicious, a peer that may do anything; or
-    /// semi-honest, a peer that follows the protocol and inspects what it receives [default:
-    /// malicious; semi-honest with --both, vole-low, kkrt and kkrt-paper, which have no malicious
-    /// form]
-    #[arg(long, help_heading = "Protocol")]
-    pub(super) security: Option<Security>,
-
-    /// Link that --protocol auto chooses for: RATE,RTT such as 100Mbit,20ms [default: the link that
-    /// the parties measure]
-    #[arg(long, value_name = "RATE,RTT", value_parser = parse_link, help_heading = "Protocol")]
-    pub(super) link: Option<Link>,
-
-    /// Give the result to the sender too, with semi-honest security; both sides must set this
-    #[arg(long, help_heading = "Protocol")]
-    pub(super) both: bool,
-
-    /// Memory that the run may take, such as 2GiB: the keys are then on disk, and matched bucket by
-    /// bucket
-    #[arg(long, value_name = "SIZE", value_parser = values::size, help_heading = "Running")]
-    pub(super) memory: Option<u64>,
-
-    /// Folder for keys on disk and for the progress of the run: the same command goes on with a run
-    /// that broke, and does nothing when it is complete. Holds hashes of the keys until then
-    #[arg(long, value_name = "DIR", help_heading = "Running")]
-    pub(super) resume: Option<PathBuf>,
-
-    /// Least number of buckets, which are matched one after the other
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(volery_matching::MAX_BUCKETS)), help_heading = "Running")]
-    pub(super) buckets: Option<u32>,
-
-    /// Say what the run will cost and reveal, and end; nothing is sent
-    #[arg(long, help_heading = "Running")]
-    pub(super) dry_run: bool,
-
-    /// Rows of the peer, for --dry-run [default: as many as here]
-    #[arg(long, value_name = "N", value_parser = values::count, requires = "dry_run", help_heading = "Running")]
-    pub(super) peer_rows: Option<u64>,
-
-    #[command(flatten)]
     pub(super) common: Common,
 }
 
-/// How the rows get their keys.
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct KeyArguments {
-    /// The key column, or several columns that together form one key. NAME:SPEC reads a column as a
-    /// type (text, binary, integer, decimal, boolean, date, timestamp), or cleans it by normalisers
-    /// with '+' in between, such as email or trim+lower+nfc or e164=DE; 'volery lint' tries them.
-    /// A name with a comma or colon stands in double quotes
-    #[arg(
-        long,
-        value_name = "COL[:SPEC],..",
-        required = true,
-        help_heading = "Keys"
-    )]
-    pub(super) key: Vec<String>,
+impl Deref for MatchingArguments {
+    type Target = Options;
 
-    /// Another key by which rows match that do not match by the keys before it; may be repeated.
-    /// Both sides give the same number of keys, in the same order
-    #[arg(long, value_name = "COL[:SPEC],..", help_heading = "Keys")]
-    pub(super) or: Vec<String>,
-
-    #[command(flatten)]
-    rows: RowRules,
-}
-
-/// What becomes of rows without a key.
-#[derive(Clone, Copy, Debug, clap::Args)]
-pub(crate) struct RowRules {
-    /// Treatment of a row with an empty or null key column: 'error', or 'skip' to leave it out;
-    /// with --or such a row has no part in that key
-    #[arg(long, value_name = "RULE", default_value = "error", value_parser = empty_keys, help_heading = "Keys")]
-    empty_keys: EmptyKeys,
-
-    /// Treatment of a row whose key column does not fit its type or normaliser: 'error', or 'skip'
-    #[arg(long, value_name = "RULE", default_value = "error", value_parser = malformed, help_heading = "Keys")]
-    malformed: Malformed,
-}
-
-/// What `lookup` adds.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Lookup {
-    /// Sender: the columns of the payload.
-    pub(super) values: Vec<String>,
-    /// Receiver: names for them.
-    pub(super) names: Vec<String>,
-    /// Receiver: keeps all its rows.
-    pub(super) left: bool,
-}
-
-fn choose<T: Copy>(name: &str, all: &[(&str, T)]) -> Result<T, String> {
-    let found = all.iter().find(|(other, _)| *other == name);
-    found.map(|(_, value)| *value).ok_or_else(|| {
-        let names: Vec<_> = all.iter().map(|(name, _)| *name).collect();
-        format!("choose {}", listed(&names))
-    })
-}
-
-/// "a or b", "a, b or c".
-fn listed(names: &[&str]) -> String {
-    match names {
-        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
-        names => names.join(""),
+    fn deref(&self) -> &Options {
+        &self.options
     }
 }
 
-pub(super) fn duplicates(name: &str) -> Result<Duplicates, String> {
-    let all = [
-        ("keep", Duplicates::Keep),
-        ("error", Duplicates::Error),
-        ("dedup", Duplicates::Dedup),
-    ];
-    choose(name, &all)
+/// The operation that a subcommand is.
+pub(crate) trait Operation: Clone + std::fmt::Debug + Send + Sync + 'static {
+    const VERB: Verb;
 }
 
-fn empty_keys(name: &str) -> Result<EmptyKeys, String> {
-    choose(
-        name,
-        &[("error", EmptyKeys::Error), ("skip", EmptyKeys::Skip)],
-    )
+/// `volery psi`.
+#[derive(Clone, Debug)]
+pub(crate) struct Psi;
+
+/// `volery lookup`.
+#[derive(Clone, Debug)]
+pub(crate) struct Lookup;
+
+impl Operation for Psi {
+    const VERB: Verb = Verb::Psi;
 }
 
-fn malformed(name: &str) -> Result<Malformed, String> {
-    choose(
-        name,
-        &[("error", Malformed::Error), ("skip", Malformed::Skip)],
-    )
+impl Operation for Lookup {
+    const VERB: Verb = Verb::Lookup;
 }
 
-pub(super) fn format(name: &str) -> Result<Format, String> {
-    let all = [
-        ("csv", Format::Csv),
-        ("tsv", Format::Tsv),
-        ("parquet", Format::Parquet),
-        ("arrow", Format::Arrow),
-    ];
-    choose(name, &all)
+impl<O: Operation> Select for O {
+    fn has(name: &str) -> bool {
+        O::VERB.has(name)
+    }
 }
 
-/// Names with commas in between; one with a comma stands in double quotes, a quote in it twice.
-pub(crate) fn names(text: &str) -> Result<Vec<String>, String> {
-    let mut names = Vec::new();
-    let mut rest = text;
-    loop {
-        let (name, left) = match rest.strip_prefix('"') {
-            None => match rest.split_once(',') {
-                Some((name, left)) => (name.to_owned(), Some(left)),
-                None => (rest.to_owned(), None),
-            },
-            Some(quoted) => {
-                let (mut name, mut left) = (String::new(), quoted);
-                loop {
-                    let (piece, after) = left.split_once('"').ok_or("a quote does not close")?;
-                    name += piece;
-                    left = match after.strip_prefix('"') {
-                        Some(after) => after,
-                        None => break left = after,
-                    };
-                    name.push('"');
-                }
-                match left {
-                    "" => (name, None),
-                    _ => {
-                        let left = left.strip_prefix(',');
-                        (name, Some(left.ok_or("a comma is missing after a quote")?))
-                    }
-                }
-            }
+/// [`MatchingArguments`] of an operation, on the command line.
+#[derive(Clone, Debug)]
+pub(crate) struct Words<O>(pub(super) MatchingArguments, PhantomData<O>);
+
+impl<O> Deref for Words<O> {
+    type Target = MatchingArguments;
+
+    fn deref(&self) -> &MatchingArguments {
+        &self.0
+    }
+}
+
+impl<O: Operation> Args for Words<O> {
+    fn augment_args(command: Command) -> Command {
+        let command = Flat::<Options, O>::augment_args(command);
+        Common::augment_args(EndpointArguments::augment_args(command))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl<O: Operation> FromArgMatches for Words<O> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let arguments = MatchingArguments {
+            verb: O::VERB,
+            options: Flat::<Options, O>::from_arg_matches(matches)?.0,
+            endpoint: EndpointArguments::from_arg_matches(matches)?,
+            common: Common::from_arg_matches(matches)?,
         };
-        if name.is_empty() {
-            return Err("a name is empty".to_owned());
-        }
-        names.push(name);
-        match left {
-            Some(left) => rest = left,
-            None => return Ok(names),
-        }
+        Ok(Self(arguments, PhantomData))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
     }
 }
 
-pub(super) fn delimiter(text: &str) -> Result<u8, String> {
-    match text.as_bytes() {
-        b"tab" | b"\\t" => Ok(b'\t'),
-        [byte] => Ok(*byte),
-        _ => Err("a delimiter is one ASCII character, or 'tab'".to_owned()),
-    }
-}
-
-impl From<Wrong> for Failure {
-    fn from(wrong: Wrong) -> Self {
-        Self::usage(wrong.option, wrong.what).with_hint(wrong.hint)
-    }
-}
-
-impl From<volery_tables::Error> for Failure {
-    fn from(error: volery_tables::Error) -> Self {
-        let failure = Self::new(Status::Other, &error);
-        match error.hint() {
-            Some(hint) => failure.with_hint(hint),
-            None => failure,
-        }
-    }
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        let hint = error.hint();
-        let failure = match error {
-            Error::Protocol(volery_psi::Error::Channel(error)) => disagreement(error),
-            Error::Protocol(error) if let Some(refused) = served::refused(&error) => {
-                return refused;
-            }
-            Error::Table(error) => return error.into(),
-            Error::LongKeys => Self::usage("--key", error),
-            Error::LittleMemory { .. } => Self::usage("--memory", error),
-            Error::LargeTotal { .. } => Self::usage("--bound", error),
-            other => Self::new(Status::Other, other),
-        };
-        match hint {
-            Some(hint) => failure.with_hint(hint),
-            None => failure,
-        }
-    }
-}
-
-/// The remedy for settings that differ between the two sides.
-fn disagreement(error: volery_channel::Error) -> Failure {
-    use volery_channel::Error;
-    let hint = match &error {
-        Error::Mismatch { field, .. } if field == volery_matching::KEYS => {
-            "give the same keys on both sides: as many --key and --or in the same order, with the same types and normalisers; the names of the columns may differ"
-        }
-        Error::Mismatch { field, .. } if field == volery_matching::BOTH => {
-            "the sender gets the result only if both sides set --both"
-        }
-        Error::Mismatch { field, .. } if worker::disagreement(field).is_some() => {
-            worker::disagreement(field).unwrap_or_default()
-        }
-        Error::Mismatch { field, .. } if totals::disagreement(field).is_some() => {
-            totals::disagreement(field).unwrap_or_default()
-        }
-        Error::Mismatch { field, .. } if field == volery_matching::PROGRESS => {
-            "use the folders of the same run on both sides; to begin anew, name new folders on both"
-        }
-        _ => return error.into(),
-    };
-    Failure::from(error).with_hint(hint)
-}
-
-/// What a caller gives to a run, and wants of it.
+/// The inputs of a run that do not come from its options, and what its caller wants of it.
 #[derive(Default)]
-pub(crate) struct Given<'a> {
+pub(crate) struct MatchInputs<'a> {
     /// The table, in place of files.
     pub(crate) table: Option<Table>,
     /// The connection, in place of an address.
     pub(crate) connection: Option<&'a mut Connection>,
     /// Workers, in place of one connection.
     pub(crate) workers: Option<&'a RunArguments>,
-    /// Of queries to a server.
-    pub(crate) served: Option<&'a ServedArguments>,
     /// Whether the matching rows are wanted in memory.
     pub(crate) rows: bool,
 }
 
-/// Runs one of the subcommands; a lookup has `lookup`.
+/// The state of a run that meets its peer.
+pub(super) struct RunState<'a, 'r> {
+    pub(super) pool: &'a rayon::ThreadPool,
+    pub(super) revealed: &'a [String],
+    pub(super) report: &'a mut Report,
+    pub(super) told: &'a mut Told<'r>,
+}
+
+impl RunState<'_, '_> {
+    /// Ends the run on this connection, and adds its protection to the report.
+    pub(super) fn end_connection(&mut self, channel: Met<'_>) {
+        let connection = channel.describe();
+        self.report
+            .result
+            .insert("connection".to_owned(), connection);
+        channel.end();
+    }
+}
+
+/// The part of a run that depends on its kind of result. The methods are called in this order.
+pub(super) trait Job {
+    /// Checks, before any work, that the output can be written. Not called in a dry run.
+    fn prepare_output(&mut self) -> Result<(), Failure>;
+
+    /// Checks that the columns of the table go with the output.
+    fn check_table(&self, table: &mut Table) -> Result<(), Failure> {
+        let _ = table;
+        Ok(())
+    }
+
+    /// Reads the keys of the table.
+    fn read(
+        &mut self,
+        table: &Table,
+        reading: &Reading,
+        pool: &rayon::ThreadPool,
+        told: &mut Told<'_>,
+    ) -> Result<(), Failure>;
+
+    /// Tells what was left out of the table, and returns the number of keys in words.
+    fn tell_counts(&self, table: &Table, reporter: &Reporter) -> String;
+
+    /// What each side learns, in sentences.
+    fn revealed(&self, divided: Divided) -> Vec<String>;
+
+    /// What a run would cost: for people, and as a report.
+    fn plan(&self, revealed: &[String], reporter: &Reporter) -> Result<(String, Report), Failure>;
+
+    /// The report as far as it is known before the run.
+    fn report(&self, table: &Table, revealed: &[String], reporter: &Reporter) -> Report;
+
+    /// Runs over one connection.
+    fn meet(&mut self, endpoint: Endpoint<'_>, run: &mut RunState<'_, '_>) -> Result<(), Failure>;
+
+    /// Runs with workers; false if these are left to something else.
+    fn work(&mut self, workers: &Workers<'_>, run: &mut RunState<'_, '_>) -> Result<bool, Failure>;
+
+    /// Writes the result, and adds it to the report.
+    fn write(
+        &mut self,
+        table: &Table,
+        report: &mut Report,
+        told: &mut Told<'_>,
+    ) -> Result<Matched, Failure>;
+
+    /// Says how the run ended, with its whole report.
+    fn end(&mut self, report: &Report, reporter: &Reporter) -> Result<(), Failure>;
+}
+
+/// Runs one side.
 ///
 /// # Errors
 /// Any error that ends the run.
-pub(super) fn run(
+pub(crate) fn run(
     arguments: &MatchingArguments,
-    lookup: Option<&Lookup>,
-    given: Given<'_>,
+    inputs: MatchInputs<'_>,
     reporter: &Reporter,
 ) -> Result<Matched, Failure> {
     let common = &arguments.common;
-    let verb = lookup.map_or(Verb::Psi, |_| Verb::Lookup);
-    let MatchingArguments { role, both, .. } = *arguments;
-    let name = match (given.workers, arguments.protocol) {
-        // Shards are large, and both sides must know the protocol before they meet.
-        (Some(_), Name::Auto) => Name::Vole,
-        (_, name) => name,
+    arguments.options.check(arguments.verb)?;
+    let has_workers = inputs.workers.is_some();
+    let mut job: Box<dyn Job + '_> = match &arguments.result {
+        What::Rows => Box::new(rows::Rows::new(arguments, &inputs, reporter)?),
+        What::Shares(columns) => Box::new(shares::SharesOf::new(arguments, columns, &inputs)?),
+        _ => Box::new(totals::TotalsOf::new(arguments, has_workers, reporter)?),
     };
-    let settings = Settings::new(verb, role, name, arguments.security, both, arguments.link)?;
-    let query = served::Query::of(arguments, given.served, given.workers.is_some(), name)?;
-    let workers = given
+    let workers = inputs
         .workers
         .map(|workers| Workers::prepare(workers, arguments, reporter))
         .transpose()?;
-    let endpoint = match arguments.dry_run || workers.is_some() {
+    let endpoint = match arguments.dry_run || has_workers {
         true => None,
-        false => Some(arguments.endpoint.endpoint(given.connection, reporter)?),
+        false => Some(arguments.endpoint.endpoint(inputs.connection, reporter)?),
     };
     let local = arguments.local();
     if local.is_complete() {
@@ -391,17 +228,17 @@ pub(super) fn run(
             "{}: this run is complete; name another folder for a new one",
             folder.display()
         ));
-        return Ok(Matched::of(Report::new(verb.name(), reporter).to_json()));
+        let report = Report::new(arguments.verb.name(), reporter);
+        return Ok(Matched::of(report.to_json()));
     }
-    if given.table.is_some() && !arguments.input.is_empty() {
+    if inputs.table.is_some() && !arguments.input.is_empty() {
         let what = "the table is given in memory, too; remove one of them";
         return Err(Failure::usage("--input", what));
     }
     files::check_names(arguments)?;
-    let place = match arguments.dry_run {
-        true => None,
-        false => OutputFile::prepare(arguments, &settings, reporter.is_program())?,
-    };
+    if !arguments.dry_run {
+        job.prepare_output()?;
+    }
     let page = arguments.html.as_deref();
     let page = page
         .map(|path| SingleFile::prepare("--html", path))
@@ -411,125 +248,48 @@ pub(super) fn run(
 
     let start = Instant::now();
     let mut told = Told::new(reporter);
-    let reading = files::reading(arguments, lookup)?;
-    let mut table = match given.table {
+    let reading = arguments.reading()?;
+    let mut table = match inputs.table {
         Some(table) => table,
-        None => Table::open(&files::inputs(arguments))?,
+        None => Table::open(&arguments.inputs())?,
     };
-    if let Some(place) = &place {
-        place.check(&table)?;
-    }
-    let format = match &place {
-        Some(place) => place.format(),
-        None => Format::Arrow,
-    };
-    if matches!(format, Format::Parquet | Format::Arrow) && (place.is_some() || given.rows) {
-        // Before the run: afterwards the result would be lost.
-        table.require_utf8(format);
-    }
-    let columns = Columns {
-        left: lookup.is_some_and(|lookup| lookup.left),
-        names: lookup
-            .map(|lookup| lookup.names.clone())
-            .unwrap_or_default(),
-        rule: arguments.rule_column.clone(),
-    };
-    columns.check(&table).map_err(|what| {
-        let option = match columns.names.is_empty() {
-            true => "--rule-column",
-            false => "--value-name",
-        };
-        Failure::usage(option, what).with_hint("choose another name")
-    })?;
-    let mut side = pool.install(|| Side::read(&table, &reading, &settings, &local, &mut told))?;
+    job.check_table(&mut table)?;
+    job.read(&table, &reading, &pool, &mut told)?;
     told.end();
-    text::tell_counts(reporter, &table, &side);
-    let rows_read = side.rows();
-    let rules = reading.rules.len();
-    let disk = arguments.memory.is_some() || arguments.resume.is_some();
-    let divided = match (&workers, disk || local.buckets > 1) {
-        (Some(_), _) => Divided::Shards,
-        (None, true) => Divided::Buckets,
-        (None, false) => Divided::No,
-    };
-    let revealed = match query {
-        Some(_) => volery_matching::served::revealed(),
-        None => volery_matching::revealed(&settings, rules, divided),
-    };
-    let mut named = vec![match side.distinct(0) {
-        Some((keys, _)) => format!("this side has {}", many(keys, "different key")),
-        None => format!("this side has {}", many(side.rows(), "row")),
-    }];
-    named.extend(revealed.iter().cloned());
-    for line in &named {
+    let keys = job.tell_counts(&table, reporter);
+    let on_disk = arguments.memory.is_some() || arguments.resume.is_some() || local.buckets > 1;
+    let revealed = job.revealed(match (has_workers, on_disk) {
+        (true, _) => Divided::Shards,
+        (false, true) => Divided::Buckets,
+        (false, false) => Divided::No,
+    });
+    reporter.tell(format_args!("this side has {keys}"));
+    for line in &revealed {
         reporter.tell(line);
     }
-    if let (Some(query), true) = (&query, arguments.dry_run) {
-        let (text, report) = query.plan(arguments, &settings, &side, &revealed, reporter);
-        reporter.output(&format!("{text}\n"))?;
-        return Ok(Matched::of(report_place.write(&report)?));
-    }
     if arguments.dry_run {
-        let (text, report) = text::plan(arguments, &settings, &side, &revealed, reporter);
+        let (text, report) = job.plan(&revealed, reporter)?;
         reporter.output(&format!("{text}\n"))?;
         return Ok(Matched::of(report_place.write(&report)?));
     }
-
-    let mut report = text::report(arguments, &settings, &table, &side, (&revealed, reporter));
-    let asking = query.is_some();
-    let (matches, finish, outcome) = match (endpoint, workers) {
-        (Some(endpoint), _) if asking => {
-            let query = query.expect("this run asks");
-            let timeout = common.timeout();
-            query.run(
-                (endpoint, timeout),
-                side,
-                &pool,
-                (&revealed, &mut report),
-                &mut told,
-            )?
-        }
-        (Some(endpoint), _) => meet(
-            endpoint,
-            side,
-            arguments,
-            (&pool, &revealed),
-            &mut report,
-            &mut told,
-        )?,
+    let mut report = job.report(&table, &revealed, reporter);
+    let mut running = RunState {
+        pool: &pool,
+        revealed: &revealed,
+        report: &mut report,
+        told: &mut told,
+    };
+    match (endpoint, workers) {
+        (Some(endpoint), _) => job.meet(endpoint, &mut running)?,
         (None, Some(workers)) => {
             reporter.known().revealed.extend(revealed.iter().cloned());
-            let ran = workers.run(&mut side, &pool, &mut told)?;
-            let Some((manifest, worked, run)) = ran else {
+            if !job.work(&workers, &mut running)? {
                 return Ok(Matched::of(report_place.write(&report)?));
-            };
-            let mut outcome = side.into_outcome(&manifest, &worked)?;
-            let matches = outcome.matches.take();
-            text::add_outcome(&mut report, &settings, &outcome);
-            report.result.insert("run".to_owned(), run);
-            let (finish, outcome) = outcome.split();
-            (matches, finish, Some(outcome))
+            }
         }
         (None, None) => unreachable!("a run has a peer"),
-    };
-    let mut written = None;
-    if let (Some(place), Some(matches)) = (place, &matches) {
-        written = Some(place.write(&table, matches, &columns, &mut told)?);
-        told.end();
     }
-    let mut matched = Matched::default();
-    if let (Some(matches), false) = (&matches, reporter.is_program()) {
-        let (indices, rules) = matches.rows_and_rules()?;
-        matched.count = Some(matches.rows());
-        (matched.indices, matched.rules) = (Some(indices), Some(rules));
-        if given.rows && arguments.out.is_none() {
-            let rows = matches.to_batches(&table, &columns, &mut told);
-            matched.rows = Some(rows.map_err(|error| files::refused(error, "the rows".as_ref()))?);
-            told.end();
-        }
-    }
-    finish.finish()?;
-    text::add_matches(&mut report, matches.as_ref(), written);
+    let matched = job.write(&table, &mut report, &mut told)?;
     report.seconds.total = Some(start.elapsed().as_secs_f64());
     report.peak_rss_bytes = peak_memory();
     let report = report.up_to_now(reporter);
@@ -537,77 +297,25 @@ pub(super) fn run(
         let value = serde_json::to_value(&report).expect("a report serialises");
         page.commit(page::render(&value).as_bytes())?;
     }
-    matched.report = report_place.write(&report)?;
-    for line in text::summary(arguments, &report, outcome.as_ref(), matches.as_ref()) {
-        reporter.say(line);
-    }
-    text::caution_about_no_match(reporter, rows_read, matches.as_ref());
-    Ok(matched)
+    let text = report_place.write(&report)?;
+    job.end(&report, reporter)?;
+    Ok(Matched {
+        report: text,
+        ..matched
+    })
 }
 
-/// The matches, the end of the run, and what it cost: nothing if an earlier attempt had all
-/// results.
-type Ended = (Option<Matches>, Finish, Option<Outcome>);
-
-/// Runs the side over one connection.
-fn meet(
-    endpoint: Endpoint<'_>,
-    side: Side,
-    arguments: &MatchingArguments,
-    (pool, revealed): (&rayon::ThreadPool, &[String]),
-    report: &mut Report,
-    told: &mut Told<'_>,
-) -> Result<Ended, Failure> {
-    let reporter = told.reporter;
-    let finished_before = side.has_all_results();
-    let endpoint = match finished_before {
-        true => {
-            // Only the peer may not know yet; it matters to a sender that still waits.
-            reporter.tell("all results of this run are here already; telling the peer");
-            endpoint.within(Duration::from_secs(10))
+/// The protocol of a run with workers, who must know it before they meet: `auto` is `by_default`,
+/// and the run says so.
+pub(super) fn of_workers(name: Name, by_default: Name, reporter: &Reporter) -> Name {
+    match name {
+        Name::Auto => {
+            reporter.tell(format_args!(
+                "--protocol auto is {by_default} for workers, who must know it before they meet"
+            ));
+            by_default
         }
-        false => endpoint,
-    };
-    let settings = *side.settings();
-    match endpoint.open(arguments.common.timeout(), reporter) {
-        Err(_) if finished_before => {
-            let (matches, finish) = side.into_matches()?;
-            Ok((Some(matches), finish, None))
-        }
-        Err(failure) => Err(failure),
-        Ok(mut channel) => {
-            reporter.known().revealed.extend(revealed.iter().cloned());
-            let mut outcome = pool.install(|| side.run(&mut channel, told))?;
-            told.end();
-            let connection = channel.describe();
-            report.result.insert("connection".to_owned(), connection);
-            channel.end();
-            let matches = outcome.matches.take();
-            text::add_outcome(report, &settings, &outcome);
-            let (finish, outcome) = outcome.split();
-            Ok((matches, finish, Some(outcome)))
-        }
-    }
-}
-
-impl MatchingArguments {
-    /// The number of rules.
-    pub(super) fn rules(&self) -> u64 {
-        1 + self.keys.or.len() as u64
-    }
-
-    /// Where this side keeps its keys.
-    pub(super) fn local(&self) -> Local {
-        let beside = self.out.as_deref().filter(|out| *out != "-").map(|out| {
-            let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty());
-            parent.unwrap_or_else(|| ".".as_ref()).to_owned()
-        });
-        Local {
-            memory: self.memory,
-            folder: self.resume.clone().or(beside),
-            resume: self.resume.is_some(),
-            buckets: self.buckets.unwrap_or(1),
-        }
+        name => name,
     }
 }
 

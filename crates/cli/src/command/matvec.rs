@@ -317,7 +317,7 @@ impl Mine<'_> {
         let meeting = &arguments.meeting;
         let endpoint = meeting.endpoint(connection, reporter)?;
         let place = arguments.place(reporter.is_program())?;
-        let report = meeting.common.report.as_deref();
+        let report = meeting.common.report();
         paths::check_report(
             "--report",
             report,

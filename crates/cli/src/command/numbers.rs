@@ -122,7 +122,7 @@ impl PeerArguments {
         reporter: &'a Reporter,
     ) -> Result<Run<'a>, Failure> {
         let common = &self.common;
-        let mut channel = endpoint.open(common.timeout(), reporter)?;
+        let mut channel = endpoint.open(common.timeout, reporter)?;
         let start = Instant::now();
         reporter.begin("setup and evaluation");
         let mut nonce = [0; 32];

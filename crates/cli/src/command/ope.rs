@@ -151,7 +151,7 @@ pub(crate) fn run(
     let endpoint = meeting.endpoint(given.connection, reporter)?;
     paths::check_report(
         "--report",
-        meeting.common.report.as_deref(),
+        meeting.common.report(),
         arguments.input.as_deref().or(arguments.points.as_deref()),
         arguments.out.as_deref(),
     )?;

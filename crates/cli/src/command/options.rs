@@ -1,20 +1,21 @@
 //! Options shared by several subcommands: the ring and the common options. [`crate::choices`] has
 //! the options that determine the parameters, [`super::endpoint`] those for the peer.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::ops::Deref;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use volery_channel::link::ParseLinkError;
 use volery_channel::{Link, Role};
+use volery_options::{parse, values};
 
 use crate::exit::{Failure, Status};
+use crate::flat::Flat;
 use crate::report::PreparedReport;
 use crate::said::Log;
 pub(crate) use crate::said::Reporter;
-use crate::values;
 
 /// The most correlations in one run.
 pub(crate) const MAX_COUNT: u64 = 1 << 40;
@@ -71,14 +72,9 @@ macro_rules! with_ring {
 }
 pub(crate) use with_ring;
 
-/// The options of output, which every subcommand takes.
+/// The options of the terminal.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct OutputArguments {
-    /// Write the settings, results and costs of the run to this file as one JSON object, also when
-    /// the run fails; '-' is standard output
-    #[arg(long, value_name = "FILE")]
-    pub(crate) report: Option<PathBuf>,
-
+pub(crate) struct TerminalArguments {
     /// Form of the lines on standard error
     #[arg(long, value_name = "FORM", value_enum, default_value_t)]
     pub(crate) log: Log,
@@ -92,34 +88,67 @@ pub(crate) struct OutputArguments {
     pub(crate) verbose: u8,
 }
 
+volery_options::options! {
+    /// The option of the report.
+    pub(crate) struct ReportOptions {
+        /// Write the settings, results and costs of the run to FILE as one JSON object, also when
+        /// the run fails; '-' is standard output
+        once report: PathBuf ["Output", "FILE", parse::path];
+    }
+}
+
+volery_options::options! {
+    /// The options of everything that computes with a peer.
+    pub(crate) struct RunOptions {
+        /// Threads for this party's computation [default: one per core]
+        once threads: u16 ["Running", "T", threads];
+
+        /// Fail if no data or heartbeat arrives from the peer for TIME, such as 90s or 2m
+        default timeout: Duration ["60s", "Peer", "TIME", parse::time];
+    }
+}
+
+fn threads(value: &OsStr) -> Result<u16, String> {
+    parse::whole(value, 1, 1024).map(|threads| threads as u16)
+}
+
+/// The options of output, which every subcommand takes.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct OutputArguments {
+    #[command(flatten)]
+    pub(crate) report: Flat<ReportOptions>,
+
+    #[command(flatten)]
+    pub(crate) terminal: TerminalArguments,
+}
+
 /// The options that every subcommand takes which computes.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Common {
     #[command(flatten)]
     pub(crate) output: OutputArguments,
 
-    /// Threads for this party's computation [default: one per core]
-    #[arg(long, value_name = "T", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) threads: Option<u16>,
-
-    /// Give up when the peer has shown no sign of life for this long, such as 90s or 2m; a peer
-    /// that computes shows one
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = values::time)]
-    pub(crate) timeout: Duration,
+    #[command(flatten)]
+    pub(crate) run: Flat<RunOptions>,
 }
 
 impl Deref for Common {
-    type Target = OutputArguments;
+    type Target = RunOptions;
 
-    fn deref(&self) -> &OutputArguments {
-        &self.output
+    fn deref(&self) -> &RunOptions {
+        &self.run
     }
 }
 
 impl Common {
-    /// The timeout as a duration.
-    pub(crate) fn timeout(&self) -> Duration {
-        self.timeout
+    /// The file of the report.
+    pub(crate) fn report(&self) -> Option<&Path> {
+        self.output.report.report.as_deref()
+    }
+
+    /// As [`OutputArguments::prepare_report`].
+    pub(crate) fn prepare_report(&self, reporter: &Reporter) -> Result<PreparedReport, Failure> {
+        self.output.prepare_report(reporter)
     }
 
     /// A pool with the requested number of threads; one party computes in it.
@@ -132,7 +161,7 @@ impl OutputArguments {
     /// Checks, before any work, that the report can be written. From now on a failure is reported,
     /// too.
     pub(crate) fn prepare_report(&self, reporter: &Reporter) -> Result<PreparedReport, Failure> {
-        PreparedReport::prepare(self.report.as_deref(), reporter)
+        PreparedReport::prepare(self.report.report.as_deref(), reporter)
     }
 }
 
@@ -152,12 +181,9 @@ pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Parses a link: rate and round-trip time, or the loopback interface with or without TLS.
-pub(crate) fn parse_link(text: &str) -> Result<Link, ParseLinkError> {
-    match text {
-        "loopback" | "tls" => Ok(Link::LOOPBACK),
-        _ => text.parse(),
-    }
+/// Parses a link; see [`volery_matching::options::link`].
+pub(crate) fn parse_link(text: &str) -> Result<Link, String> {
+    volery_matching::options::link(text.as_ref())
 }
 
 #[cfg(test)]

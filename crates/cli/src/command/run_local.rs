@@ -15,12 +15,12 @@ use serde_json::{Value, json};
 use volery_channel::tls::{Fingerprint, Identity};
 use volery_channel::{Cancel, Role};
 use volery_matching::worker::{Place, Worker};
-use volery_matching::{Manifest, Progress as _, WorkedBy, totals};
+use volery_matching::{Manifest, Progress as _, What, WorkedBy, totals};
 
 use super::cluster::{BRIEFLY, ClusterArguments, Driver, Meeting, attempt, open_totals};
-use super::matching::{Given, MatchingArguments, Told};
+use super::matching::{MatchInputs, MatchingArguments, Told};
 use super::options::Reporter;
-use super::{lookup, psi};
+use super::{lookup, psi, totals as totals_of};
 use crate::exit::{Failure, Status};
 use crate::said::many;
 use crate::system;
@@ -58,7 +58,7 @@ enum Step {
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct RunArguments {
     #[command(flatten)]
-    cluster: ClusterArguments,
+    pub(super) cluster: ClusterArguments,
 
     /// Do one step only, and leave the workers to something else: the pods of 'volery k8s', say
     #[arg(long, value_enum)]
@@ -97,21 +97,17 @@ impl Arguments {
     /// # Errors
     /// If the result is shares.
     pub(super) fn check_result(&self) -> Result<(), Failure> {
-        match &self.verb {
-            Verb::Psi(psi) => psi.arguments.check_pods(),
-            Verb::Lookup(_) => Ok(()),
+        match self.parts().1.result {
+            What::Shares(_) => Err(totals_of::no_shares()),
+            _ => Ok(()),
         }
     }
 
-    /// The options of the run, those of the matching, and its subcommand.
-    pub(super) fn parts(&self) -> (&ClusterArguments, &MatchingArguments, &'static str) {
+    /// The options of the workers, and those of the matching.
+    pub(super) fn parts(&self) -> (&RunArguments, &MatchingArguments) {
         match &self.verb {
-            Verb::Psi(psi) => (&psi.workers.cluster, psi.arguments.matching(), "psi"),
-            Verb::Lookup(lookup) => (
-                &lookup.workers.cluster,
-                lookup.arguments.matching(),
-                "lookup",
-            ),
+            Verb::Psi(psi) => (&psi.workers, &psi.arguments.matching),
+            Verb::Lookup(lookup) => (&lookup.workers, &lookup.arguments.matching),
         }
     }
 }
@@ -121,17 +117,12 @@ impl Arguments {
 /// # Errors
 /// Any error that ends the run.
 pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Failure> {
-    let given = |workers| Given {
+    let (workers, matching) = arguments.parts();
+    let inputs = MatchInputs {
         workers: Some(workers),
-        ..Given::default()
+        ..MatchInputs::default()
     };
-    match &arguments.verb {
-        Verb::Psi(Psi { workers, arguments }) => psi::run(arguments, given(workers), reporter),
-        Verb::Lookup(Lookup { workers, arguments }) => {
-            lookup::run(arguments, given(workers), reporter)
-        }
-    }
-    .map(drop)
+    super::matching::run(matching, inputs, reporter).map(drop)
 }
 
 /// The workers of a run, before it begins.
@@ -257,10 +248,7 @@ impl<'a> Workers<'a> {
         };
         let start = Instant::now();
         let meeting = self.meeting(&manifest, Driver::role(driver), None, attempt());
-        let times = (
-            self.matching.endpoint.wait(),
-            self.matching.common.timeout(),
-        );
+        let times = (self.matching.endpoint.wait, self.matching.common.timeout);
         let opened = driver.opened()?;
         let (totals, traffic) = open_totals(
             &meeting,
@@ -353,8 +341,8 @@ impl<'a> Workers<'a> {
         let terms = side.terms(self.arguments, identity)?;
         let earlier = side.manifest_of(&terms)?.cloned();
         let wait = match earlier {
-            Some(_) => BRIEFLY.min(self.matching.endpoint.wait()),
-            None => self.matching.endpoint.wait(),
+            Some(_) => BRIEFLY.min(self.matching.endpoint.wait),
+            None => self.matching.endpoint.wait,
         };
         let meeting = Meeting {
             gateway: self.arguments.gateway(),
@@ -371,7 +359,7 @@ impl<'a> Workers<'a> {
         self.reporter.begin("meeting");
         let met = meeting.meet(
             &certificate,
-            (wait, self.matching.common.timeout()),
+            (wait, self.matching.common.timeout),
             self.reporter,
         );
         self.reporter.end();
@@ -518,8 +506,8 @@ impl<'a> Workers<'a> {
             ("rule", rule.to_string()),
             ("attempt", attempt.to_string()),
             ("work", path(self.folder.to_owned())),
-            ("wait", seconds(self.matching.endpoint.wait())),
-            ("timeout", seconds(common.timeout())),
+            ("wait", seconds(self.matching.endpoint.wait)),
+            ("timeout", seconds(common.timeout)),
             ("threads", threads.to_string()),
         ];
         let options = options.map(|(name, value)| format!("--{name}={value}"));

@@ -21,13 +21,15 @@ use volery_channel::tcp::Refusal as Refused;
 use volery_channel::tls::{Fingerprint, Identity};
 use volery_channel::web::Admits;
 use volery_channel::{Channel, Error as ChannelError, Role, Session};
+use volery_matching::Options;
 use volery_matching::Progress as _;
 use volery_matching::served::{MAX_KEYS, hello, read};
+use volery_options::values;
 use volery_primitives::prg::Prg;
 use volery_psi::served::meeting::{greet, turn_away};
 use volery_psi::served::{Key, Later, MAX_QUERIES, Preparing, Refusal};
 use volery_psi::{Error, Phase, Watch};
-use volery_tables::{Duplicates, Encoding, Format, Inputs, Reading, Table};
+use volery_tables::{Duplicates, Table};
 
 use self::clients::{Allowed, Clients};
 use self::metrics::{Metrics, Reason};
@@ -35,15 +37,14 @@ use self::spent::Spent;
 use self::store::{About, Generation, Store};
 use super::endpoint::{Address, note_expiry};
 use super::identity;
-use super::matching::files::reading_of;
-use super::matching::{RowRules, Told, delimiter, duplicates, format};
+use super::matching::Told;
 use super::options::{Common, Reporter};
 use super::web::{self, WebArguments};
 use crate::exit::{Failure, Status};
+use crate::flat::{Flat, Select};
 use crate::randomness::hex;
 use crate::report::{Report, peak_memory};
 use crate::said::many;
-use crate::values;
 
 /// Refusals that are reported one by one in a minute; more would flood the log.
 const MAX_REPORTED: u64 = 30;
@@ -128,38 +129,33 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["listen", "web"], help_heading = "Store")]
     prepare: bool,
 
-    /// Table to serve: a file (.csv, .tsv, .txt, each also with .gz or .zst; .parquet; .arrow), a
-    /// folder of Parquet files, or a pattern with '*'; '-' is standard input. Several are one table
-    #[arg(long, value_name = "FILE", help_heading = "Input")]
-    input: Vec<PathBuf>,
-
-    /// Format of standard input, or of files whose names do not say it
-    #[arg(long, value_name = "FORMAT", value_parser = format, help_heading = "Input")]
-    format: Option<Format>,
-
-    /// Field separator of a text file: one character, or 'tab' [default: given by the extension]
-    #[arg(long, value_name = "CHARACTER", value_parser = delimiter, help_heading = "Input")]
-    delimiter: Option<u8>,
-
-    /// Encoding of a text file, such as utf-16le or windows-1252: keys are then compared as UTF-8
-    /// [default: keys are bytes]
-    #[arg(long, value_name = "LABEL", help_heading = "Input")]
-    encoding: Option<Encoding>,
-
-    /// The key column, or several columns that together form one key, as for 'volery psi':
-    /// NAME:SPEC reads a column as a type, or cleans it by normalisers
-    #[arg(long, value_name = "COL[:SPEC],..", help_heading = "Keys")]
-    key: Vec<String>,
-
     #[command(flatten)]
-    rows: RowRules,
-
-    /// Treatment of rows with the same key: 'keep' and 'dedup' serve it once; 'error'
-    #[arg(long, value_name = "RULE", default_value = "keep", value_parser = duplicates, help_heading = "Keys")]
-    duplicates: Duplicates,
+    table: Flat<Options, OfTable>,
 
     #[command(flatten)]
     common: Common,
+}
+
+/// The options of the table to serve, which a service may have from before.
+#[derive(Clone, Debug)]
+struct OfTable;
+
+impl Select for OfTable {
+    const REQUIRES: bool = false;
+
+    fn has(name: &str) -> bool {
+        const NAMES: [&str; 8] = [
+            "input",
+            "format",
+            "delimiter",
+            "encoding",
+            "key",
+            "empty_keys",
+            "malformed",
+            "duplicates",
+        ];
+        NAMES.contains(&name)
+    }
 }
 
 fn queries(text: &str) -> Result<u64, String> {
@@ -340,30 +336,22 @@ fn settle(
 ) -> Result<Option<u64>, Failure> {
     let known = store.about()?;
     let anew = arguments.rebuild || arguments.rotate;
-    if arguments.input.is_empty() {
+    if arguments.table.input.is_empty() {
         if known.is_none() || anew {
             let why = "required on the first start, and with --rebuild or --rotate";
             return Err(Failure::usage("--input", why));
         }
-        if !arguments.key.is_empty() {
+        if !arguments.table.key.is_empty() {
             return Err(Failure::usage("--key", "needs a table: name --input, too"));
         }
         return Ok(None);
     }
-    if arguments.key.is_empty() {
+    if arguments.table.key.is_empty() {
         let why = "required with --input: name the column of the keys";
         return Err(Failure::usage("--key", why));
     }
-    let reading = Reading {
-        duplicates: arguments.duplicates,
-        ..reading_of(&arguments.key, &[], arguments.rows)?
-    };
-    let table = Table::open(&Inputs {
-        paths: arguments.input.clone(),
-        delimiter: arguments.delimiter,
-        encoding: arguments.encoding,
-        format: arguments.format,
-    })?;
+    let reading = arguments.table.reading()?;
+    let table = Table::open(&arguments.table.inputs())?;
     let cancel = reporter.cancel();
     let mut told = Told::new(reporter);
     let check = |about: &About, keys: &str, digest: &str| {
@@ -409,7 +397,7 @@ fn settle(
         let label = preparing.finish(arguments.queries, &mut file);
         let label = label.map_err(volery_matching::Error::from)?;
         let (items, again) = (label.items(), added - label.items());
-        if arguments.duplicates == Duplicates::Error && again > 0 {
+        if arguments.table.duplicates == Duplicates::Error && again > 0 {
             let what = format_args!("{} with the key of another row", many(again, "row"));
             return Err(Failure::new(Status::Other, what)
                 .with_hint("--duplicates keep serves each key once"));
@@ -506,7 +494,7 @@ impl Running<'_> {
         }
         let limits = Limits {
             connections: self.arguments.max_connections as usize + TOLD,
-            timeout: self.arguments.common.timeout(),
+            timeout: self.arguments.common.timeout,
             grace: self.arguments.grace,
         };
         let (hung_up, reload) = mpsc::channel();

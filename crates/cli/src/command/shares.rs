@@ -7,28 +7,29 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt8Array, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use volery_channel::{Channel, Role};
 use volery_field::{F2, Ring, Z64};
+use volery_matching::Divided;
 use volery_matching::shares::{Layout, Options, Outcome, Piece, Running, Settings, Side, revealed};
-use volery_tables::{Format, Output, Packing, Sink, Table};
+use volery_tables::{Format, Output, Packing, Reading, Sink, Table};
 use zeroize::Zeroizing;
 
 use self::description::Description;
+use super::endpoint::Endpoint;
 use super::files::file_name;
-use super::matching::{Given, MatchingArguments, Told, files, summary};
+use super::matching::{Job, MatchInputs, MatchingArguments, RunState, Told, summary};
 use super::options::Reporter;
 use super::paths::{check_free, same};
-use super::totals::check_options;
+use super::run_local::Workers;
+use super::totals::{check_resume, no_shares};
 use crate::embed::{Matched, Shares};
 use crate::exit::{Failure, Status};
 use crate::npy::{SignedWriter, Writer};
 use crate::output::{Folder, SingleFile};
-use crate::page;
-use crate::report::peak_memory;
+use crate::report::Report;
 use crate::said::many;
 
 /// The name of the [`Description`] in the metadata of a Parquet file.
@@ -81,14 +82,14 @@ impl Place {
 }
 
 /// A run, and what it tells.
-struct Going<'a, 'b> {
+struct ShareRun<'a, 'b> {
     running: Running,
     channel: &'a mut Channel,
     pool: &'a rayon::ThreadPool,
     told: &'a mut Told<'b>,
 }
 
-impl Going<'_, '_> {
+impl ShareRun<'_, '_> {
     /// Hands all pieces to `put`, and ends the run.
     fn each(
         mut self,
@@ -143,7 +144,7 @@ fn elements<T: Copy, R: Ring>(numbers: &[T], element: impl Fn(T) -> R) -> Zeroiz
 fn into_folder(
     folder: Folder,
     description: &Description,
-    going: Going<'_, '_>,
+    going: ShareRun<'_, '_>,
 ) -> Result<Outcome, Failure> {
     let n = description.places;
     // The arrays, and a page for each header.
@@ -215,7 +216,7 @@ fn into_parquet(
     file: SingleFile,
     (path, force): (&Path, bool),
     description: &Description,
-    going: Going<'_, '_>,
+    going: ShareRun<'_, '_>,
 ) -> Result<Outcome, Failure> {
     let schema = schema(description);
     let output = Output {
@@ -242,7 +243,7 @@ fn into_parquet(
 /// Keeps the shares in memory.
 fn into_memory(
     description: &Description,
-    going: Going<'_, '_>,
+    going: ShareRun<'_, '_>,
 ) -> Result<(Outcome, Shares), Failure> {
     // In full at once: an array that grows leaves copies behind.
     let places = description.places as usize;
@@ -274,112 +275,145 @@ fn into_memory(
     Ok((outcome, shares))
 }
 
-/// Runs the subcommand for shares.
-///
-/// # Errors
-/// Any error that ends the run.
-pub(super) fn run(
-    columns: &[String],
-    options: Options,
-    matching: &MatchingArguments,
-    given: Given<'_>,
-    reporter: &Reporter,
-) -> Result<Matched, Failure> {
-    let common = &matching.common;
-    check_options(matching, "share", &given)?;
-    let settings = Settings::new(columns.to_vec(), matching.role, options)?;
-    let endpoint = match matching.dry_run {
-        true => None,
-        false => Some(matching.endpoint.endpoint(given.connection, reporter)?),
-    };
-    if given.table.is_some() && !matching.input.is_empty() {
-        let what = "the table is given in memory, too; remove one of them";
-        return Err(Failure::usage("--input", what));
-    }
-    files::check_names(matching)?;
-    let place = match matching.dry_run {
-        true => Place::Caller,
-        false => Place::prepare(matching, !given.rows)?,
-    };
-    let page = matching.html.as_deref();
-    let page = page
-        .map(|path| SingleFile::prepare("--html", path))
-        .transpose()?;
-    let report_place = common.prepare_report(reporter)?;
-    let pool = common.pool()?;
+/// A run for shares. What it does not have yet, or no longer, is `None`.
+pub(super) struct SharesOf<'a> {
+    arguments: &'a MatchingArguments,
+    settings: Settings,
+    place: Place,
+    /// Whether an output is required: the caller does not want the shares in memory.
+    is_required: bool,
+    side: Option<Side>,
+    shares: Option<Shares>,
+    outcome: Option<Outcome>,
+}
 
-    let start = Instant::now();
-    let mut told = Told::new(reporter);
-    let reading = files::reading(matching, None)?;
-    let table = match given.table {
-        Some(table) => table,
-        None => Table::open(&files::inputs(matching))?,
-    };
-    let side = pool.install(|| Side::read(&table, &reading, &settings, &mut told))?;
-    told.end();
-    summary::tell_counts(reporter, &table, side.summary(), &[]);
-    let revealed = revealed(&settings);
-    reporter.tell(format_args!(
-        "this side has {}",
-        many(side.summary().keys, "different key")
-    ));
-    for line in &revealed {
-        reporter.tell(line);
-    }
-    if matching.dry_run {
-        let (text, report) = text::plan(matching, &side, &revealed, reporter)?;
-        reporter.output(&format!("{text}\n"))?;
-        return Ok(Matched::of(report_place.write(&report)?));
-    }
-    let mut report = summary::report(
-        matching,
-        settings.role,
-        (&table, side.summary()),
-        text::settings_of(&settings),
-        &revealed,
-        reporter,
-    );
-    let Some(endpoint) = endpoint else {
-        unreachable!("a run has a peer");
-    };
-    let mut channel = endpoint.open(common.timeout(), reporter)?;
-    reporter.known().revealed.extend(revealed.iter().cloned());
-    let running = pool.install(|| side.start(&mut channel, &mut told))?;
-    let layout: Layout = *running.layout();
-    let description = Description::new(&settings, &layout);
-    let going = Going {
-        running,
-        channel: &mut channel,
-        pool: &pool,
-        told: &mut told,
-    };
-    let (outcome, shares) = match place {
-        Place::Folder(folder) => (into_folder(folder, &description, going)?, None),
-        Place::Parquet(file, path, force) => {
-            let outcome = into_parquet(file, (&path, force), &description, going)?;
-            (outcome, None)
+impl<'a> SharesOf<'a> {
+    /// Checks the options.
+    ///
+    /// # Errors
+    /// The option at fault.
+    pub(super) fn new(
+        arguments: &'a MatchingArguments,
+        columns: &[String],
+        inputs: &MatchInputs<'_>,
+    ) -> Result<Self, Failure> {
+        if inputs.workers.is_some() {
+            return Err(no_shares());
         }
-        Place::Caller => {
-            let (outcome, shares) = into_memory(&description, going)?;
-            (outcome, Some(shares))
-        }
-    };
-    let connection = channel.describe();
-    report.result.insert("connection".to_owned(), connection);
-    channel.end();
-    text::add_outcome(&mut report, &settings, &description, &outcome);
-    report.seconds.total = Some(start.elapsed().as_secs_f64());
-    report.peak_rss_bytes = peak_memory();
-    let report = report.up_to_now(reporter);
-    if let Some(page) = page {
-        let value = serde_json::to_value(&report).expect("a report serialises");
-        page.commit(page::render(&value).as_bytes())?;
+        check_resume(arguments, "share")?;
+        let options = Options {
+            name: arguments.protocol,
+            security: arguments.security,
+            bound: arguments.bound.clone(),
+            decimals: arguments.decimals,
+            row_order: arguments.row_order,
+        };
+        Ok(Self {
+            arguments,
+            settings: Settings::new(columns.to_vec(), arguments.role, options)?,
+            place: Place::Caller,
+            is_required: !inputs.rows,
+            side: None,
+            shares: None,
+            outcome: None,
+        })
     }
-    let matched = Matched {
-        report: report_place.write(&report)?,
-        shares,
-        ..Matched::default()
-    };
-    reporter.say(text::summary(&settings, &report, &outcome));
-    Ok(matched)
+
+    fn side(&self) -> &Side {
+        self.side.as_ref().expect("the table has been read")
+    }
+}
+
+impl Job for SharesOf<'_> {
+    fn prepare_output(&mut self) -> Result<(), Failure> {
+        self.place = Place::prepare(self.arguments, self.is_required)?;
+        Ok(())
+    }
+
+    fn read(
+        &mut self,
+        table: &Table,
+        reading: &Reading,
+        pool: &rayon::ThreadPool,
+        told: &mut Told<'_>,
+    ) -> Result<(), Failure> {
+        let read = || Side::read(table, reading, &self.settings, told);
+        self.side = Some(pool.install(read)?);
+        Ok(())
+    }
+
+    fn tell_counts(&self, table: &Table, reporter: &Reporter) -> String {
+        summary::tell_counts(reporter, table, self.side().summary(), &[]);
+        many(self.side().summary().keys, "different key")
+    }
+
+    fn revealed(&self, _: Divided) -> Vec<String> {
+        revealed(&self.settings)
+    }
+
+    fn plan(&self, revealed: &[String], reporter: &Reporter) -> Result<(String, Report), Failure> {
+        text::plan(self.arguments, self.side(), revealed, reporter)
+    }
+
+    fn report(&self, table: &Table, revealed: &[String], reporter: &Reporter) -> Report {
+        summary::report(
+            self.arguments,
+            self.settings.role,
+            (table, self.side().summary()),
+            text::settings_of(&self.settings),
+            revealed,
+            reporter,
+        )
+    }
+
+    fn meet(&mut self, endpoint: Endpoint<'_>, run: &mut RunState<'_, '_>) -> Result<(), Failure> {
+        let side = self.side.take().expect("the table has been read");
+        let reporter = run.told.reporter;
+        let mut channel = endpoint.open(self.arguments.common.timeout, reporter)?;
+        reporter
+            .known()
+            .revealed
+            .extend(run.revealed.iter().cloned());
+        let running = run.pool.install(|| side.start(&mut channel, run.told))?;
+        let layout: Layout = *running.layout();
+        let description = Description::new(&self.settings, &layout);
+        let going = ShareRun {
+            running,
+            channel: &mut channel,
+            pool: run.pool,
+            told: &mut *run.told,
+        };
+        let outcome = match std::mem::replace(&mut self.place, Place::Caller) {
+            Place::Folder(folder) => into_folder(folder, &description, going)?,
+            Place::Parquet(file, path, force) => {
+                into_parquet(file, (&path, force), &description, going)?
+            }
+            Place::Caller => {
+                let (outcome, shares) = into_memory(&description, going)?;
+                self.shares = Some(shares);
+                outcome
+            }
+        };
+        run.end_connection(channel);
+        text::add_outcome(run.report, &self.settings, &description, &outcome);
+        self.outcome = Some(outcome);
+        Ok(())
+    }
+
+    fn work(&mut self, _: &Workers<'_>, _: &mut RunState<'_, '_>) -> Result<bool, Failure> {
+        Err(no_shares())
+    }
+
+    fn write(&mut self, _: &Table, _: &mut Report, _: &mut Told<'_>) -> Result<Matched, Failure> {
+        Ok(Matched {
+            shares: self.shares.take(),
+            ..Matched::default()
+        })
+    }
+
+    fn end(&mut self, report: &Report, reporter: &Reporter) -> Result<(), Failure> {
+        let outcome = self.outcome.as_ref().expect("the run has ended");
+        reporter.say(text::summary(&self.settings, report, outcome));
+        Ok(())
+    }
 }

@@ -134,7 +134,7 @@ fn run_party<E: Party>(
     let place = common.prepare_report(reporter)?;
     let pool = common.pool()?;
 
-    let mut channel = endpoint.open(common.timeout(), reporter)?;
+    let mut channel = endpoint.open(common.timeout, reporter)?;
     let start = Instant::now();
     reporter.begin("setup");
     let mut listener = StreamProgress {

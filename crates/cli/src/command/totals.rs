@@ -4,198 +4,65 @@
 pub(crate) mod text;
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
-use volery_channel::Role;
 use volery_matching::totals::{
-    COLUMN, Driver, GROUP_BY, GROUPS, MAX_DECIMALS, MAX_GROUPS, Options, Outcome, SHARES, Settings,
-    Side, TO, To, revealed,
+    COLUMN, Driver, GROUP_BY, GROUPS, Options as TotalOptions, Outcome, SHARES, Settings, Side, TO,
+    revealed,
 };
-use volery_matching::{Divided, Name, RESULT, What};
-use volery_pcg::Security;
-use volery_tables::{Format, Packing, Table};
+use volery_matching::{Divided, Name, Options, RESULT, Verb, What};
+use volery_tables::{Format, Packing, Reading, Table};
 
-use super::matching::{Given, KeyArguments, MatchingArguments, Told, files, names, summary};
+use super::endpoint::Endpoint;
+use super::matching::{Job, MatchingArguments, RunState, Told, files, of_workers, summary};
 use super::options::Reporter;
 use super::paths::{check_free, same};
 use super::run_local::Workers;
 use crate::embed::Matched;
 use crate::exit::Failure;
 use crate::output::SingleFile;
-use crate::page;
-use crate::report::{Report, peak_memory};
+use crate::report::Report;
 use crate::said::many;
 
-/// The options of results other than rows.
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct TotalsArguments {
-    /// What the run gives: 'rows', the matching rows; or one number about the keys that both sides
-    /// have: 'count', how many there are; 'sum' and 'mean' of a column, which its side names
-    /// (sum=COL) and the other does not; 'sum-product=SENDER_COL,RECEIVER_COL'; or 'shares' for
-    /// further computation, of which keys are common and of this side's columns (shares=COL,COL)
-    #[arg(long, value_name = "WHAT", default_value = "rows", value_parser = what, help_heading = "Output")]
-    pub(super) result: What,
-
-    /// Side that gets such a number; the same on both sides [default: receiver]
-    #[arg(long, value_name = "SIDE", value_enum, help_heading = "Output")]
-    to: Option<To>,
-
-    /// The most that a value of a key may be, without its sign; required for sums and means, the
-    /// same on both sides
-    #[arg(long, value_name = "B", help_heading = "Input")]
-    bound: Option<String>,
-
-    /// Decimal places of values; one with more is an error [default: 0]
-    #[arg(long, value_name = "D", value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_DECIMALS)), help_heading = "Input")]
-    decimals: Option<u32>,
-
-    /// The fewest common keys of which anything is opened, decided without opening the number; the
-    /// same on both sides [default: 50; 0 for a count without groups]
-    #[arg(long, value_name = "K", value_parser = crate::values::count, help_heading = "Output")]
-    minimum: Option<u64>,
-
-    /// Add noise, so that the result is differentially private with this epsilon, such as 0.5; the
-    /// same on both sides
-    #[arg(long, value_name = "E", help_heading = "Output")]
-    epsilon: Option<String>,
-
-    /// Gaussian noise with this delta, such as 1e-9, in place of Laplace noise
-    #[arg(long, value_name = "D", help_heading = "Output")]
-    delta: Option<String>,
-
-    /// Column of this side whose values are the --groups: one number for each
-    #[arg(long, value_name = "COL", help_heading = "Input")]
-    group_by: Option<String>,
-
-    /// The groups, in the order of the result; the same on both sides. Rows with another value are
-    /// in none. A name with a comma stands in double quotes
-    #[arg(long, value_name = "A,B,..", value_parser = groups, help_heading = "Input")]
-    groups: Option<Groups>,
-}
-
-/// The names of groups.
-#[derive(Clone, Debug)]
-struct Groups(Vec<String>);
-
-fn groups(text: &str) -> Result<Groups, String> {
-    let groups = names(text)?;
-    match groups.len() {
-        ..=MAX_GROUPS => Ok(Groups(groups)),
-        more => Err(format!("{more} groups; a run has at most {MAX_GROUPS}")),
+/// The options of a total, of workers with `protocol` in place of the default.
+fn total_options(options: &Options, name: Name) -> TotalOptions {
+    TotalOptions {
+        to: options.to,
+        both: options.both,
+        name,
+        security: options.security,
+        bound: options.bound.clone(),
+        decimals: options.decimals,
+        minimum: options.minimum,
+        epsilon: options.epsilon.clone(),
+        delta: options.delta.clone(),
+        group_by: options.group_by.clone(),
+        groups: options.groups.clone().unwrap_or_default(),
+        link: options.link,
     }
 }
 
-/// A result with its columns.
-fn what(text: &str) -> Result<What, String> {
-    let (name, columns) = match text.split_once('=') {
-        None => (text, Vec::new()),
-        Some((name, columns)) => (name, names(columns)?),
+/// The settings of a side whose table is in a cluster; nothing for rows.
+///
+/// # Errors
+/// The option at fault, or a result that workers of a cluster do not give.
+pub(crate) fn of_cluster(options: &Options) -> Result<Option<Settings>, Failure> {
+    options.check(Verb::Psi)?;
+    match options.result {
+        What::Rows => return Ok(None),
+        What::Shares(_) => return Err(no_shares()),
+        _ => {}
+    }
+    let name = match options.protocol {
+        Name::Auto => Name::Circuit,
+        Name::Dh => return Err(no_dh()),
+        name => name,
     };
-    What::new(name, columns)
-}
-
-impl TotalsArguments {
-    /// Refuses options that rows do not have.
-    ///
-    /// # Errors
-    /// If there is one.
-    pub(super) fn check_rows(&self) -> Result<(), Failure> {
-        let given = [
-            ("--to", self.to.is_some()),
-            ("--bound", self.bound.is_some()),
-            ("--decimals", self.decimals.is_some()),
-            ("--minimum", self.minimum.is_some()),
-            ("--epsilon", self.epsilon.is_some()),
-            ("--delta", self.delta.is_some()),
-            ("--group-by", self.group_by.is_some()),
-            ("--groups", self.groups.is_some()),
-        ];
-        match given.into_iter().find(|(_, given)| *given) {
-            None => Ok(()),
-            Some((option, _)) => Err(Failure::usage(
-                option,
-                "only with --result count, sum, mean or sum-product",
-            )
-            .with_hint("rows have no such option; --both gives them to both sides")),
-        }
-    }
-
-    /// The options of shares; refuses those of totals and of runs for rows.
-    ///
-    /// # Errors
-    /// If there is one.
-    pub(super) fn shares(
-        &self,
-        matching: &MatchingArguments,
-        row_order: bool,
-    ) -> Result<volery_matching::shares::Options, Failure> {
-        let given = [
-            ("--to", self.to.is_some()),
-            ("--minimum", self.minimum.is_some()),
-            ("--epsilon", self.epsilon.is_some()),
-            ("--delta", self.delta.is_some()),
-            ("--group-by", self.group_by.is_some()),
-            ("--groups", self.groups.is_some()),
-            ("--both", matching.both),
-            ("--link", matching.link.is_some() && !matching.dry_run),
-        ];
-        if let Some((option, _)) = given.into_iter().find(|(_, given)| *given) {
-            let what = "not with --result shares, of which each side has its own";
-            return Err(Failure::usage(option, what).with_hint("remove it"));
-        }
-        Ok(volery_matching::shares::Options {
-            name: matching.protocol,
-            security: matching.security,
-            bound: self.bound.clone(),
-            decimals: self.decimals,
-            row_order,
-        })
-    }
-
-    /// The settings of a side whose table is in a cluster, with `protocol` where it is not the
-    /// default; nothing for rows.
-    ///
-    /// # Errors
-    /// The option at fault, or a result that workers of a cluster do not give.
-    pub(crate) fn of_cluster(
-        &self,
-        role: Role,
-        protocol: Option<Name>,
-        security: Option<Security>,
-    ) -> Result<Option<Settings>, Failure> {
-        match self.result {
-            What::Rows => {
-                self.check_rows()?;
-                return Ok(None);
-            }
-            What::Shares(_) => return Err(no_shares()),
-            _ => {}
-        }
-        let name = match protocol {
-            None | Some(Name::Auto) => Name::Circuit,
-            Some(Name::Dh) => return Err(no_dh()),
-            Some(name) => name,
-        };
-        let options = self.options(name, security);
-        Ok(Some(Settings::new(self.result.clone(), role, options)?))
-    }
-
-    fn options(&self, name: Name, security: Option<Security>) -> Options {
-        Options {
-            to: self.to,
-            both: false,
-            name,
-            security,
-            bound: self.bound.clone(),
-            decimals: self.decimals,
-            minimum: self.minimum,
-            epsilon: self.epsilon.clone(),
-            delta: self.delta.clone(),
-            group_by: self.group_by.clone(),
-            groups: self.groups.clone().map_or_else(Vec::new, |all| all.0),
-            link: None,
-        }
-    }
+    let all = total_options(options, name);
+    Ok(Some(Settings::new(
+        options.result.clone(),
+        options.role,
+        all,
+    )?))
 }
 
 /// The remedy for a setting of a total in which the two sides differ.
@@ -230,55 +97,19 @@ fn no_dh() -> Failure {
     Failure::usage("--protocol", what).with_hint("choose --protocol circuit on both sides")
 }
 
-/// Refuses several keys.
+/// Refuses a folder of progress, which totals and shares do not have.
 ///
 /// # Errors
-/// If there are several.
-pub(crate) fn check_rules(keys: &KeyArguments, kind: &str) -> Result<(), Failure> {
-    if keys.or.is_empty() {
-        return Ok(());
-    }
-    let what = format_args!("a {kind} is of the keys of one --key");
-    Err(Failure::usage("--or", what).with_hint("remove --or, or use --result rows"))
-}
-
-/// Refuses options of runs for rows.
-pub(super) fn check_options(
-    arguments: &MatchingArguments,
-    kind: &str,
-    given: &Given<'_>,
-) -> Result<(), Failure> {
-    let refuse =
-        |option: &str, what: String, hint: &str| Err(Failure::usage(option, what).with_hint(hint));
-    if given.workers.is_some() && arguments.protocol == Name::Dh {
-        return Err(no_dh());
-    }
-    check_rules(&arguments.keys, kind)?;
-    for (option, there) in [
-        (
-            "--resume",
-            arguments.resume.is_some() && given.workers.is_none(),
-        ),
-        ("--memory", arguments.memory.is_some()),
-        (
-            "--buckets",
-            arguments.buckets.is_some_and(|buckets| buckets > 1),
-        ),
-    ] {
-        if there {
-            let what = format!("a {kind} is computed in memory, at once");
-            return refuse(
-                option,
-                what,
-                "remove it; --dry-run says how much memory the run takes",
-            );
+/// If there is one.
+pub(super) fn check_resume(arguments: &MatchingArguments, kind: &str) -> Result<(), Failure> {
+    match arguments.resume {
+        None => Ok(()),
+        Some(_) => {
+            let what = format_args!("a {kind} is computed in memory, at once");
+            let hint = "remove it; --dry-run says how much memory the run takes";
+            Err(Failure::usage("--resume", what).with_hint(hint))
         }
     }
-    if arguments.rule_column.is_some() {
-        let what = format!("a {kind} has no rows");
-        return refuse("--rule-column", what, "remove it, or use --result rows");
-    }
-    Ok(())
 }
 
 /// The file of the totals.
@@ -342,143 +173,155 @@ impl OutputFile {
     }
 }
 
-/// Runs the subcommand for a total.
-///
-/// # Errors
-/// Any error that ends the run.
-pub(super) fn run(
-    arguments: &TotalsArguments,
-    matching: &MatchingArguments,
-    given: Given<'_>,
-    reporter: &Reporter,
-) -> Result<Matched, Failure> {
-    let common = &matching.common;
-    check_options(matching, arguments.result.name(), &given)?;
-    let role: Role = matching.role;
-    let mut options = Options {
-        both: matching.both,
-        link: matching.link,
-        ..arguments.options(matching.protocol, matching.security)
-    };
-    if given.workers.is_some() && options.name == Name::Auto {
-        // Both sides must know the protocol before they meet.
-        options.name = Name::Circuit;
-    }
-    let settings = Settings::new(arguments.result.clone(), role, options)?;
-    let workers = given
-        .workers
-        .map(|workers| Workers::prepare(workers, matching, reporter))
-        .transpose()?;
-    if workers.is_some() && matching.local().is_complete() {
-        let folder = matching.resume.as_deref().unwrap_or_else(|| "".as_ref());
-        reporter.say(format_args!(
-            "{}: this run is complete; name another folder for a new one",
-            folder.display()
-        ));
-        return Ok(Matched::of(Report::new("psi", reporter).to_json()));
-    }
-    let endpoint = match matching.dry_run || workers.is_some() {
-        true => None,
-        false => Some(matching.endpoint.endpoint(given.connection, reporter)?),
-    };
-    if given.table.is_some() && !matching.input.is_empty() {
-        let what = "the table is given in memory, too; remove one of them";
-        return Err(Failure::usage("--input", what));
-    }
-    files::check_names(matching)?;
-    let place = OutputFile::prepare(matching, &settings)?.filter(|_| !matching.dry_run);
-    let page = matching.html.as_deref();
-    let page = page
-        .map(|path| SingleFile::prepare("--html", path))
-        .transpose()?;
-    let report_place = common.prepare_report(reporter)?;
-    let pool = common.pool()?;
+/// A run for a total. What it does not have yet, or no longer, is `None`.
+pub(super) struct TotalsOf<'a> {
+    arguments: &'a MatchingArguments,
+    settings: Settings,
+    output: Option<OutputFile>,
+    side: Option<Side>,
+    outcome: Option<Outcome>,
+    /// The driver of workers, who keep the progress of the run.
+    driver: Option<Driver>,
+}
 
-    let start = Instant::now();
-    let mut told = Told::new(reporter);
-    let reading = files::reading(matching, None)?;
-    let table = match given.table {
-        Some(table) => table,
-        None => Table::open(&files::inputs(matching))?,
-    };
-    let side = pool.install(|| Side::read(&table, &reading, &settings, &mut told))?;
-    told.end();
-    let no_group = side.rows_in_no_group().unwrap_or(0);
-    summary::tell_counts(
-        reporter,
-        &table,
-        side.summary(),
-        &[(no_group, "in none of the --groups")],
-    );
-    let divided = match workers {
-        Some(_) => Divided::Shards,
-        None => Divided::No,
-    };
-    let revealed = revealed(&settings, divided);
-    reporter.tell(format_args!(
-        "this side has {}",
-        many(side.summary().keys, "different key")
-    ));
-    for line in &revealed {
-        reporter.tell(line);
+impl<'a> TotalsOf<'a> {
+    /// Checks the options.
+    ///
+    /// # Errors
+    /// The option at fault.
+    pub(super) fn new(
+        arguments: &'a MatchingArguments,
+        has_workers: bool,
+        reporter: &Reporter,
+    ) -> Result<Self, Failure> {
+        let name = match has_workers {
+            false => {
+                check_resume(arguments, arguments.result.name())?;
+                arguments.protocol
+            }
+            true if arguments.protocol == Name::Dh => return Err(no_dh()),
+            true => of_workers(arguments.protocol, Name::Circuit, reporter),
+        };
+        let options = total_options(&arguments.options, name);
+        Ok(Self {
+            arguments,
+            settings: Settings::new(arguments.result.clone(), arguments.role, options)?,
+            output: None,
+            side: None,
+            outcome: None,
+            driver: None,
+        })
     }
-    if matching.dry_run {
-        let (text, report) = text::plan(matching, &side, &revealed, reporter)?;
-        reporter.output(&format!("{text}\n"))?;
-        return Ok(Matched::of(report_place.write(&report)?));
+
+    fn side(&self) -> &Side {
+        self.side.as_ref().expect("the table has been read")
     }
-    let mut report = summary::report(
-        matching,
-        settings.role,
-        (&table, side.summary()),
-        text::settings_of(side.settings(), side.rows_in_no_group()),
-        &revealed,
-        reporter,
-    );
-    reporter.known().revealed.extend(revealed.iter().cloned());
-    let (outcome, kept) = match (endpoint, workers) {
-        (Some(endpoint), _) => {
-            let mut channel = endpoint.open(common.timeout(), reporter)?;
-            let outcome = pool.install(|| side.run(&mut channel, &mut told))?;
-            told.end();
-            let connection = channel.describe();
-            report.result.insert("connection".to_owned(), connection);
-            channel.end();
-            (outcome, None)
+
+    fn take_side(&mut self) -> Side {
+        self.side.take().expect("the table has been read")
+    }
+
+    fn outcome(&self) -> &Outcome {
+        self.outcome.as_ref().expect("the run has ended")
+    }
+}
+
+impl Job for TotalsOf<'_> {
+    fn prepare_output(&mut self) -> Result<(), Failure> {
+        self.output = OutputFile::prepare(self.arguments, &self.settings)?;
+        Ok(())
+    }
+
+    fn read(
+        &mut self,
+        table: &Table,
+        reading: &Reading,
+        pool: &rayon::ThreadPool,
+        told: &mut Told<'_>,
+    ) -> Result<(), Failure> {
+        let read = || Side::read(table, reading, &self.settings, told);
+        self.side = Some(pool.install(read)?);
+        Ok(())
+    }
+
+    fn tell_counts(&self, table: &Table, reporter: &Reporter) -> String {
+        let no_group = self.side().rows_in_no_group().unwrap_or(0);
+        let others = [(no_group, "in none of the --groups")];
+        summary::tell_counts(reporter, table, self.side().summary(), &others);
+        many(self.side().summary().keys, "different key")
+    }
+
+    fn revealed(&self, divided: Divided) -> Vec<String> {
+        revealed(&self.settings, divided)
+    }
+
+    fn plan(&self, revealed: &[String], reporter: &Reporter) -> Result<(String, Report), Failure> {
+        text::plan(self.arguments, self.side(), revealed, reporter)
+    }
+
+    fn report(&self, table: &Table, revealed: &[String], reporter: &Reporter) -> Report {
+        let side = self.side();
+        summary::report(
+            self.arguments,
+            self.settings.role,
+            (table, side.summary()),
+            text::settings_of(side.settings(), side.rows_in_no_group()),
+            revealed,
+            reporter,
+        )
+    }
+
+    fn meet(&mut self, endpoint: Endpoint<'_>, run: &mut RunState<'_, '_>) -> Result<(), Failure> {
+        let side = self.take_side();
+        let reporter = run.told.reporter;
+        // Before the run: also one that fails may have revealed something.
+        let revealed = run.revealed.iter().cloned();
+        reporter.known().revealed.extend(revealed);
+        let mut channel = endpoint.open(self.arguments.common.timeout, reporter)?;
+        let outcome = run.pool.install(|| side.run(&mut channel, run.told))?;
+        run.told.end();
+        run.end_connection(channel);
+        self.outcome = Some(outcome);
+        Ok(())
+    }
+
+    fn work(&mut self, workers: &Workers<'_>, run: &mut RunState<'_, '_>) -> Result<bool, Failure> {
+        let mut driver = Driver::new(self.take_side(), workers.folder())?;
+        let Some((outcome, about)) = workers.totals(&mut driver, run.pool, run.told)? else {
+            return Ok(false);
+        };
+        run.report.result.insert("run".to_owned(), about);
+        (self.outcome, self.driver) = (Some(outcome), Some(driver));
+        Ok(true)
+    }
+
+    fn write(
+        &mut self,
+        _: &Table,
+        report: &mut Report,
+        _: &mut Told<'_>,
+    ) -> Result<Matched, Failure> {
+        text::add_outcome(report, &self.settings, self.outcome());
+        if let Some(output) = self.output.take() {
+            output.write(&self.settings, self.outcome())?;
         }
-        (None, Some(workers)) => {
-            let mut driver = Driver::new(side, workers.folder())?;
-            let Some((outcome, run)) = workers.totals(&mut driver, &pool, &mut told)? else {
-                return Ok(Matched::of(report_place.write(&report)?));
-            };
-            report.result.insert("run".to_owned(), run);
-            (outcome, Some(driver))
+        Ok(Matched::default())
+    }
+
+    fn end(&mut self, report: &Report, reporter: &Reporter) -> Result<(), Failure> {
+        if self.settings.gets_totals() {
+            reporter.output(&text::numbers(&self.settings, self.outcome()))?;
         }
-        (None, None) => unreachable!("a run has a peer"),
-    };
-    text::add_outcome(&mut report, &settings, &outcome);
-    if let Some(place) = place {
-        place.write(&settings, &outcome)?;
+        if let Some(driver) = self.driver.take()
+            && !driver.finish()?
+        {
+            reporter.say(
+                "the peer has not confirmed; if it is still waiting, run the same command again",
+            );
+        }
+        for line in text::summary(&self.settings, report, self.outcome()) {
+            reporter.say(line);
+        }
+        Ok(())
     }
-    report.seconds.total = Some(start.elapsed().as_secs_f64());
-    report.peak_rss_bytes = peak_memory();
-    let report = report.up_to_now(reporter);
-    if let Some(page) = page {
-        let value = serde_json::to_value(&report).expect("a report serialises");
-        page.commit(page::render(&value).as_bytes())?;
-    }
-    let matched = Matched::of(report_place.write(&report)?);
-    if settings.gets_totals() {
-        reporter.output(&text::numbers(&settings, &outcome))?;
-    }
-    if let Some(kept) = kept
-        && !kept.finish()?
-    {
-        reporter
-            .say("the other side may not have ended: if it has not, start the same command again");
-    }
-    for line in text::summary(&settings, &report, &outcome) {
-        reporter.say(line);
-    }
-    Ok(matched)
 }

@@ -134,7 +134,7 @@ fn verify<K: Correlation>(
     ]);
     let json = place.write(&report)?;
     findings.verdict(K::RELATION)?;
-    if !arguments.common.quiet {
+    if !arguments.common.output.terminal.quiet {
         let what = match K::Base::BITS {
             1 => "correlated OTs".to_owned(),
             _ => format!("correlations over {}", K::Base::NAME),

@@ -18,6 +18,7 @@ use volery_channel::Role;
 use volery_channel::tls::Identity;
 use volery_matching::worker::{MANIFEST, Place, Store, Worked, Worker};
 use volery_matching::{Manifest, Progress};
+use volery_options::values;
 
 use super::cluster::{Meeting, attempt};
 use super::identity::read_private;
@@ -27,7 +28,6 @@ use crate::exit::{Failure, Status};
 use crate::report::{Report, Seconds, peak_memory};
 use crate::said::many;
 use crate::system::is_pipe;
-use crate::values;
 
 /// How long a side that has all its results looks for the peer.
 const BRIEFLY: Duration = Duration::from_secs(10);
@@ -138,7 +138,7 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
             "meeting the peer's worker at {}, for at most {wait:?}",
             arguments.gateway
         ));
-        match meeting.find(&certificate, (wait, common.timeout()), reporter) {
+        match meeting.find(&certificate, (wait, common.timeout), reporter) {
             // The peer's has all results, too, or will find this side's.
             Ok(Err(_)) if has_all => worker.complete()?,
             Ok(Err(absent)) => return Err(absent.0),

@@ -1,7 +1,7 @@
 //! What a driver and the tasks of a cluster call for a run that several workers on each side share.
 
 use std::ffi::OsString;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use arrow_schema::SchemaRef;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser as _};
@@ -9,42 +9,43 @@ use serde_json::json;
 use volery_channel::{Link, Role};
 use volery_matching::driver::{self, Earlier, Facts};
 pub use volery_matching::staging::{Items, Slice, Slices, digest, found, shards};
-use volery_matching::{Divided, Manifest, Name, Secrets, Settings, Verb, WorkedBy, totals};
-use volery_pcg::Security;
-use volery_tables::Reading;
+use volery_matching::{
+    Divided, Manifest, Name, Options, Secrets, Settings, Verb, WorkedBy, totals,
+};
 use zeroize::Zeroizing;
 
 use super::Run;
+use crate::command::check_level;
 use crate::command::cluster::{self, ClusterArguments, Meeting};
 use crate::command::endpoint::EndpointArguments;
 use crate::command::matching::text::object;
-use crate::command::matching::{KeyArguments, names};
-use crate::command::totals::{TotalsArguments, text};
-use crate::command::{self, check_level};
+use crate::command::options::RunOptions;
+use crate::command::totals::{of_cluster, text};
 use crate::exit::{Failure, wrong_words};
+use crate::flat::{Flat, Select};
 use crate::report::Report;
 
-/// What a run computes.
-#[derive(clap::Args)]
-struct ResultWords {
-    #[arg(long)]
-    role: Role,
+/// The options of a result.
+#[derive(Clone, Debug)]
+struct OfResult;
 
-    #[command(flatten)]
-    totals: TotalsArguments,
-
-    #[arg(long)]
-    protocol: Option<Name>,
-
-    #[arg(long)]
-    security: Option<Security>,
+impl Select for OfResult {
+    fn has(name: &str) -> bool {
+        const NAMES: [&str; 12] = [
+            "role", "result", "to", "bound", "decimals", "minimum", "epsilon", "delta", "group_by",
+            "groups", "protocol", "security",
+        ];
+        NAMES.contains(&name)
+    }
 }
 
-impl ResultWords {
-    /// The settings of totals; nothing for rows.
-    fn totals(&self) -> Result<Option<totals::Settings>, Failure> {
-        self.totals
-            .of_cluster(self.role, self.protocol, self.security)
+/// The options of a result, and of the rows' keys.
+#[derive(Clone, Debug)]
+struct OfItems;
+
+impl Select for OfItems {
+    fn has(name: &str) -> bool {
+        OfResult::has(name) || ["key", "or", "empty_keys", "malformed", "value"].contains(&name)
     }
 }
 
@@ -53,13 +54,7 @@ impl ResultWords {
 #[command(name = "items", no_binary_name = true)]
 struct Keys {
     #[command(flatten)]
-    result: ResultWords,
-
-    #[command(flatten)]
-    keys: KeyArguments,
-
-    #[arg(long)]
-    value: Option<String>,
+    options: Flat<Options, OfItems>,
 }
 
 /// The keys and the payload of a table that comes in pieces; the words are `--role`, `--key`,
@@ -71,16 +66,13 @@ struct Keys {
 pub fn items(schema: SchemaRef, words: &[OsString]) -> Result<Items, Failure> {
     check_level()?;
     let words = Keys::try_parse_from(words).map_err(|error| wrong_words(&error, DRIVER))?;
-    let values = words.value.as_deref().map_or(Ok(Vec::new()), names);
-    let values = values.map_err(|what| Failure::usage("--value", what))?;
-    let reading = words.keys.reading()?;
-    let Some(settings) = words.result.totals()? else {
-        return Ok(Items::new(schema, Reading { values, ..reading })?);
+    let reading = words.options.reading()?;
+    let Some(settings) = of_cluster(&words.options)? else {
+        return Ok(Items::new(schema, reading)?);
     };
-    if !values.is_empty() {
+    if !reading.values.is_empty() {
         return Err(Failure::usage("--value", "only with --result rows"));
     }
-    command::totals::check_rules(&words.keys, settings.kind.name())?;
     Ok(Items::for_totals(schema, reading, &settings)?)
 }
 
@@ -89,7 +81,7 @@ pub fn items(schema: SchemaRef, words: &[OsString]) -> Result<Items, Failure> {
 #[command(name = "result", no_binary_name = true)]
 struct ResultParser {
     #[command(flatten)]
-    result: ResultWords,
+    options: Flat<Options, OfResult>,
 }
 
 /// What follows from `--role`, `--result` and the options that belong to it, for sets of so many
@@ -102,7 +94,7 @@ struct ResultParser {
 pub fn totals(words: &[OsString], [own, peer]: [u64; 2]) -> Result<Option<String>, Failure> {
     check_level()?;
     let words = ResultParser::try_parse_from(words).map_err(|error| wrong_words(&error, DRIVER))?;
-    let Some(settings) = words.result.totals()? else {
+    let Some(settings) = of_cluster(&words.options)? else {
         return Ok(None);
     };
     let sizes = match settings.role {
@@ -129,7 +121,7 @@ pub fn totals(words: &[OsString], [own, peer]: [u64; 2]) -> Result<Option<String
 #[command(name = "driver", no_binary_name = true)]
 struct DriverWords {
     #[command(flatten)]
-    result: ResultWords,
+    options: Flat<Options, OfResult>,
 
     #[arg(long, default_value = "psi", value_parser = ["psi", "lookup"])]
     verb: String,
@@ -140,8 +132,8 @@ struct DriverWords {
     #[command(flatten)]
     endpoint: EndpointArguments,
 
-    #[arg(long, default_value = "60s", value_parser = crate::values::time)]
-    timeout: Duration,
+    #[command(flatten)]
+    run: Flat<RunOptions>,
 }
 
 /// What the driver of a cluster knows of its table.
@@ -196,15 +188,18 @@ fn read_facts(text: &str) -> Result<Facts, Failure> {
 impl DriverWords {
     /// The settings of the run.
     fn wanted(&self) -> Result<Wanted, Failure> {
-        let ResultWords { role, security, .. } = self.result;
-        if let Some(settings) = self.result.totals()? {
+        if let Some(settings) = of_cluster(&self.options)? {
             return Ok(Wanted::Totals(Box::new(settings)));
         }
+        let Options { role, security, .. } = *self.options;
         let verb = match self.verb.as_str() {
             "psi" => Verb::Psi,
             _ => Verb::Lookup,
         };
-        let name = self.result.protocol.unwrap_or(Name::Vole);
+        let name = match self.options.protocol {
+            Name::Auto => Name::Vole,
+            name => name,
+        };
         let settings = Settings::new(verb, role, name, security, false, None)?;
         Ok(Wanted::Rows(settings))
     }
@@ -238,7 +233,7 @@ pub fn agree(
     let earlier = earlier.map_err(|what| Failure::usage("the earlier manifest", what))?;
     let (facts, secrets) = (read_facts(facts)?, read_secrets(secret)?);
     run.with(&matches, |reporter| {
-        let role = words.result.role;
+        let role = words.options.role;
         let settings = words.wanted()?;
         let (identity, peer) = words.endpoint.at_gateway(reporter)?;
         let (workers, keys, organisations) = (&words.workers, &facts.keys, (&identity, peer));
@@ -255,7 +250,7 @@ pub fn agree(
         };
         let certificate = meeting.certificate(&identity)?;
         reporter.begin("meeting");
-        let times = (words.endpoint.wait(), words.timeout);
+        let times = (words.endpoint.wait, words.run.timeout);
         let mut channel = meeting.meet(&certificate, times, reporter)?;
         reporter.end();
         let terms = (terms, words.workers.shards);
@@ -304,8 +299,8 @@ struct OpeningWords {
     #[command(flatten)]
     endpoint: EndpointArguments,
 
-    #[arg(long, default_value = "60s", value_parser = crate::values::time)]
-    timeout: Duration,
+    #[command(flatten)]
+    run: Flat<RunOptions>,
 }
 
 /// What a driver of a cluster has of a run for totals.
@@ -366,7 +361,7 @@ pub fn open(
             worker: None,
             attempt: cluster::attempt(),
         };
-        let times = (words.endpoint.wait(), words.timeout);
+        let times = (words.endpoint.wait, words.run.timeout);
         let opened = (opened, settings.gets_totals());
         let (totals, traffic) =
             cluster::open_totals(&meeting, &identity, times, opened, reporter, |channel| {

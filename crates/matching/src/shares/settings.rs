@@ -50,7 +50,11 @@ pub struct Settings {
 
 fn wrong<T>(option: &'static str, what: impl Into<String>, hint: &'static str) -> Result<T, Wrong> {
     let what = what.into();
-    Err(Wrong { option, what, hint })
+    Err(Wrong {
+        option,
+        what,
+        hint: hint.into(),
+    })
 }
 
 impl Settings {

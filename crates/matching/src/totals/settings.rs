@@ -74,7 +74,6 @@ impl Kind {
 
 /// Who gets totals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum To {
     /// The receiver
     #[default]
@@ -191,7 +190,11 @@ pub struct Settings {
 
 fn wrong<T>(option: &'static str, what: impl Into<String>, hint: &'static str) -> Result<T, Wrong> {
     let what = what.into();
-    Err(Wrong { option, what, hint })
+    Err(Wrong {
+        option,
+        what,
+        hint: hint.into(),
+    })
 }
 
 impl Settings {
@@ -483,7 +486,7 @@ impl Settings {
                 "a {} of such values does not fit into 64 bits",
                 self.kind.name()
             ),
-            hint: "give a lower bound, or fewer --decimals",
+            hint: "give a lower bound, or fewer --decimals".into(),
         }
     }
 

@@ -65,7 +65,7 @@ pub(super) fn run(common: &Common) -> Result<Row, Failure> {
     let (_, theirs) = side(&folder, FILES[0], &sender)?;
     let (table, ours) = side(&folder, FILES[1], &receiver)?;
     let (sender, receiver) = driver::both(
-        driver::loopback(common.timeout())?,
+        driver::loopback(common.timeout)?,
         |channel| pools[0].install(|| Ok(theirs.run(channel, &mut ())?)),
         |channel| pools[1].install(|| Ok(ours.run(channel, &mut ())?)),
     )?;

@@ -5,73 +5,16 @@ use std::path::{Path, PathBuf};
 
 use volery_channel::Role;
 use volery_matching::{Columns, Matches, Settings, WriteError};
-use volery_tables::{Format, Inputs, Output, Packing, Problem, Reading, Rule, Sink, Table};
+use volery_tables::{Format, Output, Packing, Problem, Sink, Table};
 
-use super::{KeyArguments, Lookup, MatchingArguments, RowRules, Told};
+use super::{MatchingArguments, Told};
 use crate::command::paths::{check_free, check_report, same};
 use crate::exit::{Failure, Status};
 use crate::output::SingleFile;
 
-/// How to read the table.
-pub(in crate::command) fn inputs(arguments: &MatchingArguments) -> Inputs {
-    Inputs {
-        paths: arguments.input.clone(),
-        delimiter: arguments.delimiter,
-        encoding: arguments.encoding,
-        format: arguments.format,
-    }
-}
-
-/// How to read keys and payload.
-pub(in crate::command) fn reading(
-    arguments: &MatchingArguments,
-    lookup: Option<&Lookup>,
-) -> Result<Reading, Failure> {
-    Ok(Reading {
-        values: lookup
-            .map(|lookup| lookup.values.clone())
-            .unwrap_or_default(),
-        duplicates: arguments.duplicates,
-        ..arguments.keys.reading()?
-    })
-}
-
-impl KeyArguments {
-    /// How to read keys.
-    pub(crate) fn reading(&self) -> Result<Reading, Failure> {
-        reading_of(&self.key, &self.or, self.rows)
-    }
-}
-
-/// How to read keys by the values of `--key`, which form one, and of `--or`.
-pub(in crate::command) fn reading_of(
-    key: &[String],
-    or: &[String],
-    rows: RowRules,
-) -> Result<Reading, Failure> {
-    let first = key.join(",");
-    let texts = std::iter::once(("--key", &first)).chain(or.iter().map(|or| ("--or", or)));
-    let mut rules = Vec::new();
-    for (option, text) in texts {
-        let rule = Rule::parse(text);
-        rules.push(rule.map_err(|problem| Failure::usage(option, problem))?);
-    }
-    let most = volery_matching::MAX_RULES;
-    if rules.len() > most {
-        let what = format_args!("{} keys given; a run has at most {most}", rules.len());
-        return Err(Failure::usage("--or", what));
-    }
-    Ok(Reading {
-        rules,
-        empty_keys: rows.empty_keys,
-        malformed: rows.malformed,
-        ..Reading::default()
-    })
-}
-
 /// Refuses files that would overwrite each other or the input.
 pub(in crate::command) fn check_names(arguments: &MatchingArguments) -> Result<(), Failure> {
-    let report = arguments.common.report.as_deref();
+    let report = arguments.common.report();
     let out = arguments.out.as_deref();
     let inputs = arguments.input.iter().map(|input| Some(input.as_path()));
     for input in inputs.chain([None]) {

@@ -3,17 +3,16 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufReader};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::json;
 use volery_matching::served::{Asked, MAX_KEYS};
-use volery_matching::{Name, Settings, Side};
+use volery_matching::{Finish, Matches, Name, Settings, Side};
 use volery_psi::Error;
 use volery_psi::served::{self as protocol, Filter};
 
 use super::text::object;
-use super::{Ended, MatchingArguments, Told};
+use super::{MatchingArguments, RunState};
 use crate::command::endpoint::Endpoint;
 use crate::command::options::Reporter;
 use crate::exit::{Failure, Status};
@@ -29,29 +28,6 @@ const MEMORY: u64 = 400;
 /// Queries for which 'volery serve' makes its filter by default.
 const QUERIES: u64 = 1 << 30;
 
-/// The options of `--protocol served`.
-#[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct ServedArguments {
-    /// File for the filter of a 'volery serve': fetched into it once, and used again by later runs
-    /// [default: fetched in each run]
-    #[arg(long, value_name = "FILE", help_heading = "Protocol")]
-    filter: Option<PathBuf>,
-
-    /// Fetch the filter again, because the server has told of a new one
-    #[arg(long, requires = "filter", help_heading = "Protocol")]
-    refresh: bool,
-}
-
-impl ServedArguments {
-    /// Refuses the options, for a run that is no query.
-    pub(in crate::command) fn refuse(&self) -> Result<(), Failure> {
-        match self.filter {
-            Some(_) => Err(Failure::usage("--filter", "only --protocol served has one")),
-            None => Ok(()),
-        }
-    }
-}
-
 /// A query, before it begins.
 pub(super) struct Query {
     /// The filter that is here, read and checked.
@@ -64,22 +40,21 @@ impl Query {
     /// Checks the options, and reads the filter; `None` for other protocols.
     pub(super) fn of(
         arguments: &MatchingArguments,
-        served: Option<&ServedArguments>,
         workers: bool,
-        name: Name,
     ) -> Result<Option<Self>, Failure> {
-        let none = ServedArguments::default();
-        let served = served.unwrap_or(&none);
-        if name != Name::Served {
-            return served.refuse().map(|()| None);
+        if arguments.protocol != Name::Served {
+            return match arguments.filter {
+                Some(_) => Err(Failure::usage("--filter", "only --protocol served has one")),
+                None => Ok(None),
+            };
         }
-        let ServedArguments { filter, refresh } = served;
+        let (filter, refresh) = (&arguments.filter, arguments.refresh);
         if workers {
             let what = "a query has one connection; use 'volery psi'";
             return Err(Failure::usage("--protocol", what));
         }
         let unusable = [
-            ("--or", !arguments.keys.or.is_empty()),
+            ("--or", !arguments.or.is_empty()),
             ("--memory", arguments.memory.is_some()),
             ("--resume", arguments.resume.is_some()),
             ("--buckets", arguments.buckets.is_some()),
@@ -202,13 +177,14 @@ impl Query {
         self,
         (endpoint, timeout): (Endpoint<'_>, Duration),
         side: Side,
-        pool: &rayon::ThreadPool,
-        (revealed, report): (&[String], &mut Report),
-        told: &mut Told<'_>,
-    ) -> Result<Ended, Failure> {
-        let reporter = told.reporter;
+        run: &mut RunState<'_, '_>,
+    ) -> Result<(Matches, Finish), Failure> {
+        let reporter = run.told.reporter;
         let mut channel = endpoint.open(timeout, reporter)?;
-        reporter.known().revealed.extend(revealed.iter().cloned());
+        reporter
+            .known()
+            .revealed
+            .extend(run.revealed.iter().cloned());
         let Self { filter, place } = self;
         let keep = |filter: &Filter| match place {
             Some(place) => place.write(|file| {
@@ -217,13 +193,12 @@ impl Query {
             }),
             None => Ok(()),
         };
-        let asked = pool.install(|| side.ask(filter, MAX_KEYS, keep, &mut channel, told));
-        told.end();
+        let ask = || side.ask(filter, MAX_KEYS, keep, &mut channel, run.told);
+        let asked = run.pool.install(ask);
+        run.told.end();
         let asked = asked?;
-        let connection = channel.describe();
-        report.result.insert("connection".to_owned(), connection);
-        channel.end();
-        add(report, &asked);
+        run.end_connection(channel);
+        add(run.report, &asked);
         let left = match asked.left {
             Some(left) => format!("{} may still be asked for", many(left, "key")),
             None => "without a limit".to_owned(),
@@ -232,7 +207,7 @@ impl Query {
             "the server has {}; {left}",
             many(asked.label.items(), "key")
         ));
-        Ok((Some(asked.matches), asked.finish, None))
+        Ok((asked.matches, asked.finish))
     }
 }
 

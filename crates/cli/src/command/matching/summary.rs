@@ -55,7 +55,7 @@ pub(in crate::command) fn report(
     let counts = summary.counts.rules.first().copied().unwrap_or_default();
     let rule = json!({
         "rule": 1,
-        "columns": arguments.keys.key.join(","),
+        "columns": arguments.key.join(","),
         "rows_with_key": counts.keys,
         "empty": counts.empty,
         "malformed": counts.malformed,

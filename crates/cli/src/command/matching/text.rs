@@ -69,8 +69,7 @@ pub(super) fn report(
     (revealed, reporter): (&[String], &Reporter),
 ) -> Report {
     let counts = side.counts();
-    let columns =
-        std::iter::once(arguments.keys.key.join(",")).chain(arguments.keys.or.iter().cloned());
+    let columns = std::iter::once(arguments.key.join(",")).chain(arguments.or.iter().cloned());
     let rules: Vec<_> = columns
         .zip(&counts.rules)
         .enumerate()
@@ -327,7 +326,7 @@ pub(super) fn plan(
 ) -> (String, Report) {
     let own = side.distinct(0).map_or(side.rows(), |(keys, _)| keys);
     let peer = arguments.peer_rows.unwrap_or(own);
-    let rules = arguments.rules();
+    let rules = arguments.number_of_rules() as u64;
     let link = arguments.link.unwrap_or_default();
     let plan = side.plan(peer, link);
     let (sender_items, receiver_items) = match settings.role {

@@ -456,7 +456,7 @@ pub(super) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<String, 
         (Some((at, what)), _) => format!("the shares do not fit together at place {at}: {what}"),
         (None, Some(what)) => format!("the shares do not fit together: {what}"),
         (None, None) => {
-            if !arguments.common.quiet {
+            if !arguments.common.output.terminal.quiet {
                 let text = format!(
                     "ok: shares of {n} places and {} columns fit together; {} common keys\n",
                     description.columns.len(),

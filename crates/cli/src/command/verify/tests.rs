@@ -5,24 +5,18 @@ use std::fs::{self, File};
 use volery_field::{F2, Fp61, Gf128, Z64};
 use volery_primitives::{Block, prg::Prg};
 
-use super::super::options::OutputArguments;
 use super::*;
 use crate::npy::Writer;
 
 /// Arguments for two folders, still empty.
 fn arguments(place: &Path) -> Arguments {
+    let mut common = Common::default();
+    common.output.terminal.quiet = true;
     let arguments = Arguments {
         sender: place.join("s"),
         receiver: place.join("r"),
         ring: None,
-        common: Common {
-            output: OutputArguments {
-                quiet: true,
-                ..OutputArguments::default()
-            },
-            threads: None,
-            timeout: std::time::Duration::from_secs(1),
-        },
+        common,
     };
     fs::create_dir(&arguments.sender).unwrap();
     fs::create_dir(&arguments.receiver).unwrap();

@@ -1,9 +1,12 @@
-//! Numbers, times and sizes as people write them on the command line.
+//! Numbers, times and sizes as people write them.
 
 use std::time::Duration;
 
 /// Parses a count: `1000000`, `1_000_000`, `1e6`, `10M`, `1.5k`, `2^20`.
-pub(crate) fn count(text: &str) -> Result<u64, String> {
+///
+/// # Errors
+/// If the text is none; the error quotes it.
+pub fn count(text: &str) -> Result<u64, String> {
     let wrong = || format!("'{text}' is not a count, such as 1000000, 1_000_000, 1e6, 10M or 2^20");
     if let Some((base, exponent)) = text.split_once('^') {
         let exponent = digits(exponent).and_then(|exponent| u32::try_from(exponent).ok());
@@ -30,7 +33,10 @@ pub(crate) fn count(text: &str) -> Result<u64, String> {
 }
 
 /// Parses a time: `90`, `90s`, `2m30s`, `1h`, `1d`; a plain number is seconds. At least a second.
-pub(crate) fn time(text: &str) -> Result<Duration, String> {
+///
+/// # Errors
+/// If the text is none; the error quotes it.
+pub fn time(text: &str) -> Result<Duration, String> {
     let wrong = || format!("'{text}' is not a time, such as 90, 90s, 2m30s or 1h");
     let mut rest = text;
     let mut total = 0_u64;
@@ -66,8 +72,10 @@ pub(crate) fn time(text: &str) -> Result<Duration, String> {
 }
 
 /// Parses a size in bytes: `2GiB`, `500MB`, `1.5GB`, `64KiB`, `1000000`.
-#[allow(dead_code, reason = "for options that bound memory")]
-pub(crate) fn size(text: &str) -> Result<u64, String> {
+///
+/// # Errors
+/// If the text is none; the error quotes it.
+pub fn size(text: &str) -> Result<u64, String> {
     let wrong = || format!("'{text}' is not a size, such as 2GiB, 500MB or 1000000 (bytes)");
     let end = text.find(|c: char| c.is_ascii_alphabetic());
     let (number, unit) = text.split_at(end.unwrap_or(text.len()));
