@@ -14,10 +14,11 @@ use volery_pcg::Security;
 use volery_tables::{Duplicates, EmptyKeys, Encoding, Format, Inputs, Malformed, Reading, Rule};
 
 use crate::output::Columns;
-use crate::settings::{Name, Verb, Wrong};
+use crate::settings::{Name, Settings, Verb, Wrong};
 use crate::side::{Local, MAX_BUCKETS, MAX_RULES};
 use crate::totals::{MAX_DECIMALS, MAX_GROUPS, To};
 use crate::what::What;
+use crate::{shares, totals};
 
 volery_options::options! {
     /// The options of one side of a matching. [`Verb::has`] tells which belong to a lookup.
@@ -298,6 +299,52 @@ impl Options {
             resume: self.resume.is_some(),
             buckets: self.buckets.unwrap_or(1),
         }
+    }
+
+    /// The settings of a run for rows.
+    ///
+    /// # Errors
+    /// As for [`Settings::new`].
+    pub fn settings(&self, operation: Verb) -> Result<Settings, Wrong> {
+        let (name, security) = (self.protocol, self.security);
+        Settings::new(operation, self.role, name, security, self.both, self.link)
+    }
+
+    /// The settings of a run for a total.
+    ///
+    /// # Errors
+    /// As for [`totals::Settings::new`].
+    pub fn totals(&self) -> Result<totals::Settings, Wrong> {
+        let options = totals::Options {
+            to: self.to,
+            both: self.both,
+            name: self.protocol,
+            security: self.security,
+            bound: self.bound.clone(),
+            decimals: self.decimals,
+            minimum: self.minimum,
+            epsilon: self.epsilon.clone(),
+            delta: self.delta.clone(),
+            group_by: self.group_by.clone(),
+            groups: self.groups.clone().unwrap_or_default(),
+            link: self.link,
+        };
+        totals::Settings::new(self.result.clone(), self.role, options)
+    }
+
+    /// The settings of a run for shares of `columns`.
+    ///
+    /// # Errors
+    /// As for [`shares::Settings::new`].
+    pub fn shares(&self, columns: &[String]) -> Result<shares::Settings, Wrong> {
+        let options = shares::Options {
+            name: self.protocol,
+            security: self.security,
+            bound: self.bound.clone(),
+            decimals: self.decimals,
+            row_order: self.row_order,
+        };
+        shares::Settings::new(columns.to_vec(), self.role, options)
     }
 
     /// Refuses options that do not go together, and options of another role or result.

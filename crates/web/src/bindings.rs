@@ -99,7 +99,8 @@ fn thrown(failure: Failure) -> JsValue {
 
 fn options(text: &str) -> Result<Options, JsValue> {
     let failed = |error: serde_json::Error| thrown(Failure::new(Kind::Usage, error));
-    serde_json::from_str(text).map_err(failed)
+    let object = serde_json::from_str(text).map_err(failed)?;
+    Options::parse(&object).map_err(thrown)
 }
 
 #[wasm_bindgen(start)]

@@ -197,7 +197,11 @@ impl From<WriteError> for Failure {
 impl From<Wrong> for Failure {
     fn from(wrong: Wrong) -> Self {
         let option = in_javascript(wrong.option);
-        Self::usage(&option, in_javascript(&wrong.what)).with_hint(in_javascript(wrong.hint))
+        let failure = Self::usage(&option, in_javascript(&wrong.what));
+        match &*wrong.hint {
+            "" => failure,
+            hint => failure.with_hint(in_javascript(hint)),
+        }
     }
 }
 

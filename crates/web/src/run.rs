@@ -78,12 +78,8 @@ impl Prepared {
         progress: &mut dyn Progress,
     ) -> Result<Self, Failure> {
         options.inputs()?;
-        for (option, given) in [
-            ("format", options.format.is_some()),
-            ("delimiter", options.delimiter.is_some()),
-            ("encoding", options.encoding.is_some()),
-        ] {
-            if given {
+        for option in ["format", "delimiter", "encoding"] {
+            if options.has(option) {
                 return Err(Failure::usage(option, "a list of keys has none"));
             }
         }
@@ -103,10 +99,7 @@ impl Prepared {
         progress: &mut dyn Progress,
     ) -> Result<Self, Failure> {
         let reading = options.reading(list)?;
-        let columns = Columns {
-            names: options.value_names.clone(),
-            ..Columns::default()
-        };
+        let columns = options.matching.columns();
         let (side, terms) = match options.call {
             Call::Count => {
                 let settings = options.count_settings()?;
@@ -391,7 +384,7 @@ mod tests {
     use super::*;
 
     fn options(words: Value) -> Options {
-        serde_json::from_value(words).unwrap()
+        Options::parse(words.as_object().unwrap()).unwrap()
     }
 
     fn prepare(words: Value, csv: &str) -> Result<Prepared, Failure> {

@@ -13,7 +13,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use volery_channel::{Channel, Role};
 use volery_field::{F2, Ring, Z64};
 use volery_matching::Divided;
-use volery_matching::shares::{Layout, Options, Outcome, Piece, Running, Settings, Side, revealed};
+use volery_matching::shares::{Layout, Outcome, Piece, Running, Settings, Side, revealed};
 use volery_tables::{Format, Output, Packing, Reading, Sink, Table};
 use zeroize::Zeroizing;
 
@@ -301,16 +301,9 @@ impl<'a> SharesOf<'a> {
             return Err(no_shares());
         }
         check_resume(arguments, "share")?;
-        let options = Options {
-            name: arguments.protocol,
-            security: arguments.security,
-            bound: arguments.bound.clone(),
-            decimals: arguments.decimals,
-            row_order: arguments.row_order,
-        };
         Ok(Self {
             arguments,
-            settings: Settings::new(columns.to_vec(), arguments.role, options)?,
+            settings: arguments.shares(columns)?,
             place: Place::Caller,
             is_required: !inputs.rows,
             side: None,

@@ -6,8 +6,7 @@ pub(crate) mod text;
 use std::path::{Path, PathBuf};
 
 use volery_matching::totals::{
-    COLUMN, Driver, GROUP_BY, GROUPS, Options as TotalOptions, Outcome, SHARES, Settings, Side, TO,
-    revealed,
+    COLUMN, Driver, GROUP_BY, GROUPS, Outcome, SHARES, Settings, Side, TO, revealed,
 };
 use volery_matching::{Divided, Name, Options, RESULT, Verb, What};
 use volery_tables::{Format, Packing, Reading, Table};
@@ -22,24 +21,6 @@ use crate::exit::Failure;
 use crate::output::SingleFile;
 use crate::report::Report;
 use crate::said::many;
-
-/// The options of a total, of workers with `protocol` in place of the default.
-fn total_options(options: &Options, name: Name) -> TotalOptions {
-    TotalOptions {
-        to: options.to,
-        both: options.both,
-        name,
-        security: options.security,
-        bound: options.bound.clone(),
-        decimals: options.decimals,
-        minimum: options.minimum,
-        epsilon: options.epsilon.clone(),
-        delta: options.delta.clone(),
-        group_by: options.group_by.clone(),
-        groups: options.groups.clone().unwrap_or_default(),
-        link: options.link,
-    }
-}
 
 /// The settings of a side whose table is in a cluster; nothing for rows.
 ///
@@ -57,12 +38,11 @@ pub(crate) fn of_cluster(options: &Options) -> Result<Option<Settings>, Failure>
         Name::Dh => return Err(no_dh()),
         name => name,
     };
-    let all = total_options(options, name);
-    Ok(Some(Settings::new(
-        options.result.clone(),
-        options.role,
-        all,
-    )?))
+    let options = Options {
+        protocol: name,
+        ..options.clone()
+    };
+    Ok(Some(options.totals()?))
 }
 
 /// The remedy for a setting of a total in which the two sides differ.
@@ -202,10 +182,13 @@ impl<'a> TotalsOf<'a> {
             true if arguments.protocol == Name::Dh => return Err(no_dh()),
             true => of_workers(arguments.protocol, Name::Circuit, reporter),
         };
-        let options = total_options(&arguments.options, name);
+        let options = Options {
+            protocol: name,
+            ..arguments.options.clone()
+        };
         Ok(Self {
             arguments,
-            settings: Settings::new(arguments.result.clone(), arguments.role, options)?,
+            settings: options.totals()?,
             output: None,
             side: None,
             outcome: None,

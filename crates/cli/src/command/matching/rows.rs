@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use volery_matching::{Columns, Divided, Finish, Local, Matches, Name, Outcome, Settings, Side};
+use volery_matching::{
+    Columns, Divided, Finish, Local, Matches, Name, Options, Outcome, Settings, Side,
+};
 use volery_tables::{Format, Reading, Table};
 
 use super::files::{self, OutputFile};
@@ -52,14 +54,11 @@ impl<'a> Rows<'a> {
             true => of_workers(arguments.protocol, Name::Vole, reporter),
             false => arguments.protocol,
         };
-        let settings = Settings::new(
-            arguments.verb,
-            arguments.role,
-            name,
-            arguments.security,
-            arguments.both,
-            arguments.link,
-        )?;
+        let options = Options {
+            protocol: name,
+            ..arguments.options.clone()
+        };
+        let settings = options.settings(arguments.verb)?;
         Ok(Self {
             arguments,
             settings,

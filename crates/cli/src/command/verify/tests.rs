@@ -109,7 +109,7 @@ fn one_wrong_bit_is_found_and_named() {
         let place = tempfile::tempdir().unwrap();
         let mut arguments = folders::<Gf128>(place.path(), CHUNK + 1);
         let report = place.path().join("found.json");
-        arguments.common.output.report = Some(report.clone());
+        arguments.common.output.report.0.report = Some(report.clone());
         flip(&place.path().join(name));
         let failure = verified(&arguments).unwrap_err();
         assert_eq!(failure.status(), Status::Other);
