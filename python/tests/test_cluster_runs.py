@@ -22,7 +22,7 @@ from volery import _cluster, _volery
 from volery import ray as on_ray
 from volery import spark as on_spark
 from volery._cluster import Job, Secret, Side, Store, digest_of, plan_words, slices
-from volery._calls import words
+from volery._calls import named
 
 ROLES = ("sender", "receiver")
 WORKERS = 2
@@ -77,7 +77,7 @@ class Both:
         )
         side.begin_plan()
         table = pa.table({"id": [f"k{key}" for key in range(40 * number, 60 + 40 * number)]})
-        line = [*side.result_words(), "--key=id"]
+        line = [*side.result_options(), ("key", "id")]
         items = _volery.items(table.schema, line)
         made = pa.table(items.batch(table))
         side.items = made.column("item_0").to_pylist()  # type: ignore[attr-defined]
@@ -326,8 +326,8 @@ TABLE = pa.table(
 )
 GIVEN = {"key": "a", "or_": "b", "payload": ["n", "t"], "left": False, "value_name": None, "rule_column": None}
 LINE = [
-    "--role=sender",
-    *words(plan_words("sender", {**GIVEN, "empty_keys": "skip", "malformed": None})),
+    ("role", "sender"),
+    *named(plan_words("sender", {**GIVEN, "empty_keys": "skip", "malformed": None})),
 ]
 
 

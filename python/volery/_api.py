@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union
 import numpy
 
 from volery import _volery
-from volery._calls import Here, ProgressOption, Time, Watch, key_words, listed, words
+from volery._calls import Here, ProgressOption, Time, Watch, key_words, listed, named, words
 from volery._data import Data, table
 from volery._errors import Error, NetworkError, UsageError
 from volery._results import Cot, Match, Matvec, Ope, Plan, Report, Shares, Table, Vole
@@ -65,7 +65,7 @@ class Session(Here):
         super().__init__()
         given = {name: options[name] for name in (*_CONNECTION, "timeout")}
         with Watch(None, cancel) as watch:
-            self._connection: _volery.Connection = _volery.open(words(given), watch)
+            self._connection: _volery.Connection = _volery.open(named(given), watch)
 
     @classmethod
     def _of(cls, connection: _volery.Connection) -> Session:
@@ -155,9 +155,9 @@ def _matching(verb: Verb, options: dict[str, Any]) -> dict[str, Any]:
         value = options.get(name)
         options[name] = None if value is None else str(value)
     connection = _connection(session, options)
-    line = words({"input": paths, **options})
+    given = named({"input": paths, **options})
     with watch:
-        return _volery.matching(verb, line, source, output == "rows", connection, watch)
+        return _volery.matching(verb, given, source, output == "rows", connection, watch)
 
 
 def _match(verb: Verb, options: dict[str, Any]) -> Match:

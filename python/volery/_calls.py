@@ -106,6 +106,18 @@ def words(options: Mapping[str, object]) -> list[str]:
     return found
 
 
+def named(options: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Options by name, each with a value; those that are None or False are left out."""
+    found: list[tuple[str, str]] = []
+    for name, value in options.items():
+        name = name.rstrip("_")
+        if value is None or value is False:
+            continue
+        values = value if isinstance(value, (list, tuple)) else [value]
+        found.extend((name, "true" if one is True else _word(name, one)) for one in values)
+    return found
+
+
 _TIMES = ("wait", "timeout")
 
 

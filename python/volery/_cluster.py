@@ -48,7 +48,7 @@ from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from volery._calls import ProgressOption, Time, Watch, key_words, listed, words
+from volery._calls import ProgressOption, Time, Watch, key_words, listed, named, words
 from volery._errors import DataError, Error, NetworkError, UsageError, from_status
 from volery._results import Match, Report, Seconds
 
@@ -724,10 +724,10 @@ class Side:
             return None
         from volery import _volery
 
-        found = _volery.totals(self.result_words(), [own, peer])
+        found = _volery.totals(self.result_options(), [own, peer])
         return None if found is None else dict(json.loads(found))
 
-    def result_words(self) -> list[str]:
+    def result_options(self) -> list[tuple[str, str]]:
         """What the run computes, as options of the program."""
         options = {name: getattr(self, name) for name in RESULT}
         rows = self.result in (None, "rows")
@@ -737,7 +737,7 @@ class Side:
         for name in ("bound", "epsilon", "delta"):
             # A decimal number, of any type that prints as one.
             options[name] = None if options[name] is None else str(options[name])
-        return words({"role": self.role, **options})
+        return named({"role": self.role, **options})
 
     def settings(self) -> dict[str, Any]:
         """What both sides must have alike."""
@@ -850,7 +850,7 @@ class Side:
             facts = json.dumps({name: self.facts[name] for name in names})
             begun = bool(self.store.list("begun/"))
             text = None if earlier is None else earlier.decode()
-            line = [*words(options), *self.result_words()]
+            line = [*named(options), *self.result_options()]
             secret = self._secrets(line, facts, text is not None)
             try:
                 text = _volery.agree(line, facts, secret, text, begun, keeper)
@@ -868,7 +868,7 @@ class Side:
         start = _number(self.store, "starts/", b"")
         manifest = (self.store.get("manifest.json") or b"").decode()
         with self._identity() as options:
-            tickets = _volery.tickets(manifest, words(options))
+            tickets = _volery.tickets(manifest, named(options))
         return start, tuple(map(Secret, tickets))
 
     def job(self, rule: int, start: int, threads: int) -> Job:
@@ -1001,7 +1001,7 @@ class Side:
         with self._identity() as options, keeper:
             options.update(gateway=self.gateway, wait=self.wait, timeout=self.timeout)
             no_group = self.facts.get("no_group")
-            line, terms = words(options), json.dumps(manifest)
+            line, terms = named(options), json.dumps(manifest)
             secret = self._secrets(line, "", True)
             text = _volery.open_totals(line, (terms, secret), shares, opened, no_group, keeper)
         opening = Report.from_json(text)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy
 
-from volery._calls import ProgressOption, Time, words
+from volery._calls import ProgressOption, Time, named
 from volery._cluster import (
     Again,
     Job,
@@ -115,8 +115,8 @@ class Match:
         totals = side.totals
         if totals is not None:
             refuse_rows(totals["kind"], given)
-        options = words(plan_words(side.role, given))
-        line = [*side.result_words(), *options]
+        options = named(plan_words(side.role, given))
+        line = [*side.result_options(), *options]
         self._left, self._rule_column = left, rule_column
         names = [value_name] if isinstance(value_name, str) else value_name
         self._names = None if names is None else list(names)

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from volery._calls import ProgressOption, Time, words
+from volery._calls import ProgressOption, Time, named
 from volery._cluster import (
     Job,
     Plan,
@@ -167,8 +167,8 @@ class Match:
         totals = side.totals
         if totals is not None:
             refuse_rows(totals["kind"], given)
-        options = words(plan_words(side.role, given))
-        line = [*side.result_words(), *options]
+        options = named(plan_words(side.role, given))
+        line = [*side.result_options(), *options]
         self._spark = spark = df.sparkSession
         _check(spark, side.workers, slots=False)
         keeps = side.role == "receiver" and totals is None

@@ -18,21 +18,21 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use clap::{CommandFactory as _, FromArgMatches as _};
 pub use volery_channel::Cancel;
+use volery_channel::Role;
 use volery_channel::tcp::{self, Patience};
 pub use volery_matching::Verb;
+use volery_options::Named;
 use volery_tables::Table;
 use zeroize::Zeroizing;
 
 pub use crate::command::endpoint::Connection;
-use crate::command::endpoint::EndpointArguments;
+use crate::command::endpoint::EndpointOptions;
+use crate::command::matching::MatchingArguments;
 use crate::command::options::RunOptions;
 use crate::command::stream::Destination;
 use crate::command::{self, guarded, matching, numbers, parse_for_caller};
-use crate::exit::wrong_words;
 pub use crate::exit::{Failure, Status};
-use crate::flat::Flat;
 use crate::npy;
 use crate::report::report_failure;
 use crate::said::Reporter;
@@ -61,16 +61,22 @@ impl Run {
         given: &[&'static str],
         body: impl FnOnce(&command::Verb, &Reporter) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let (matches, verb) = parse_for_caller(verb, words, given)?;
-        self.with(&matches, |reporter| body(&verb, reporter))
+        let (matches, command) = parse_for_caller(verb, words, given)?;
+        let role = matches
+            .subcommand()
+            .and_then(|(_, inner)| inner.try_get_one::<Role>("role").ok().flatten())
+            .copied();
+        self.with(verb, role, |reporter| body(&command, reporter))
     }
 
     fn with<T>(
         &self,
-        matches: &clap::ArgMatches,
+        verb: &str,
+        role: Option<Role>,
         body: impl FnOnce(&Reporter) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let reporter = Reporter::of_caller(Arc::clone(&self.events), self.cancel.clone(), matches);
+        let (events, cancel) = (Arc::clone(&self.events), self.cancel.clone());
+        let reporter = Reporter::of_caller(events, cancel, verb, role);
         let result = guarded(&reporter, || {
             if self.cancel.is_cancelled() {
                 return Err(Failure::new(Status::Other, "cancelled"));
@@ -86,32 +92,18 @@ fn unexpected() -> ! {
     unreachable!("the parser returns the subcommand that it was given")
 }
 
-/// The options of a connection.
-#[derive(clap::Parser)]
-#[command(name = "connection", no_binary_name = true)]
-struct Meeting {
-    #[command(flatten)]
-    endpoint: EndpointArguments,
-
-    #[command(flatten)]
-    run: Flat<RunOptions>,
-}
-
-/// Opens a connection on which several runs follow each other. The words are `--listen`,
-/// `--connect`, `--identity`, `--peer`, `--wait`, `--timeout` and
-/// `--allow-group-readable-identity`.
+/// Opens a connection on which several runs follow each other. The options are `listen`, `connect`,
+/// `identity`, `peer`, `wait`, `timeout` and `allow_group_readable_identity`.
 ///
 /// # Errors
-/// As for a run: wrong words, no peer in time, a peer with another identity.
-pub fn open(words: &[OsString], run: &Run) -> Result<Connection, Failure> {
-    let wrong = |error| wrong_words(&error, "the words are those of a connection only");
-    let matches = Meeting::command()
-        .try_get_matches_from(words)
-        .map_err(wrong)?;
-    let meeting = Meeting::from_arg_matches(&matches).map_err(wrong)?;
-    run.with(&matches, |reporter| {
-        let endpoint = meeting.endpoint.endpoint(None, reporter)?;
-        let met = endpoint.open(meeting.run.timeout, reporter)?;
+/// As for a run: a wrong option, no peer in time, a peer with another identity.
+pub fn open(named: &Named, run: &Run) -> Result<Connection, Failure> {
+    let (mut endpoint, mut options) = (EndpointOptions::default(), RunOptions::default());
+    volery_options::fill(named, &mut [&mut endpoint, &mut options])
+        .map_err(matching::not_an_option)?;
+    run.with("", None, |reporter| {
+        let endpoint = endpoint.endpoint(None, reporter)?;
+        let met = endpoint.open(options.timeout, reporter)?;
         Ok(met.into_connection(run.cancel.clone()))
     })
 }
@@ -185,36 +177,28 @@ impl Matched {
     }
 }
 
-/// `psi` and `lookup`. The table and the connection replace `--input` and the options of the peer;
-/// with `rows`, and without `--out`, the result has the rows.
+/// `psi` and `lookup`, with their options by name. The table and the connection replace `input` and
+/// the options of the peer; with `rows`, and without `out`, the result has the rows.
 ///
 /// # Errors
 /// Any error that ends the run.
 pub fn matching(
     verb: Verb,
-    words: &[OsString],
+    named: &Named,
     table: Option<Table>,
     rows: bool,
     connection: Option<&mut Connection>,
     run: &Run,
 ) -> Result<Matched, Failure> {
-    let replaced: &[_] = match &table {
-        Some(_) => &["input"],
-        None => &[],
+    let arguments = MatchingArguments::by_name(verb, named, table.is_some())?;
+    let inputs = matching::MatchInputs {
+        table,
+        connection,
+        rows,
+        workers: None,
     };
-    run.of(verb.name(), words, replaced, |verb, reporter| {
-        let inputs = matching::MatchInputs {
-            table,
-            connection,
-            rows,
-            workers: None,
-        };
-        let arguments: &matching::MatchingArguments = match verb {
-            command::Verb::Psi(arguments) => &arguments.matching,
-            command::Verb::Lookup(arguments) => &arguments.matching,
-            _ => unexpected(),
-        };
-        matching::run(arguments, inputs, reporter)
+    run.with(verb.name(), Some(arguments.role), |reporter| {
+        matching::run(&arguments, inputs, reporter)
     })
 }
 

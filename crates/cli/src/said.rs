@@ -168,17 +168,29 @@ enum To {
 }
 
 impl Reporter {
+    /// The reporter of a run for a caller.
+    pub(crate) fn of_caller(
+        events: Arc<dyn Events>,
+        cancel: Cancel,
+        verb: &str,
+        role: Option<Role>,
+    ) -> Self {
+        Self(Arc::new(Run {
+            to: To::Events(events),
+            cancel,
+            quiet: false,
+            verbose: 0,
+            log: Log::default(),
+            verb: verb.to_owned(),
+            role: role.map(|role| role.name().to_owned()),
+            start: Instant::now(),
+            known: Mutex::default(),
+            report: Mutex::default(),
+        }))
+    }
+
     /// The reporter of the program, for the subcommand that `matches` holds.
     pub(crate) fn of_program(matches: &ArgMatches) -> Self {
-        Self::new(To::Streams, Cancel::default(), matches)
-    }
-
-    /// The reporter of a run for a caller.
-    pub(crate) fn of_caller(events: Arc<dyn Events>, cancel: Cancel, matches: &ArgMatches) -> Self {
-        Self::new(To::Events(events), cancel, matches)
-    }
-
-    fn new(to: To, cancel: Cancel, matches: &ArgMatches) -> Self {
         /// The value of an option that not all subcommands have.
         fn value<T: Any + Clone + Send + Sync>(matches: &ArgMatches, name: &str) -> Option<T> {
             matches.try_get_one::<T>(name).ok().flatten().cloned()
@@ -188,8 +200,8 @@ impl Reporter {
             last = inner;
         }
         Self(Arc::new(Run {
-            to,
-            cancel,
+            to: To::Streams,
+            cancel: Cancel::default(),
             quiet: value(last, "quiet").unwrap_or(false),
             verbose: value(last, "verbose").unwrap_or(0),
             log: value(last, "log").unwrap_or_default(),

@@ -32,7 +32,7 @@
 pub mod parse;
 pub mod values;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 
 /// How often an option may be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +102,50 @@ pub trait OptionSet: Clone + Default + Send + Sync + 'static {
             None => Ok(false),
         }
     }
+}
+
+/// Options by their names, each with a value: `("rule_column", "key")`. A switch has `true` or
+/// `false`; an option of [`Arity::Many`] may come several times.
+pub type Named = [(String, OsString)];
+
+/// Several sets of options that are filled together.
+pub trait SetByName {
+    /// As [`OptionSet::set`].
+    ///
+    /// # Errors
+    /// As [`OptionSet::set`].
+    fn set_by_name(&mut self, name: &str, value: &OsStr) -> Result<bool, String>;
+}
+
+impl<S: OptionSet> SetByName for S {
+    fn set_by_name(&mut self, name: &str, value: &OsStr) -> Result<bool, String> {
+        self.set(name, value)
+    }
+}
+
+/// Sets all of `named`, each in the first of `sets` that has it.
+///
+/// # Errors
+/// The name of an option that no set has or whose value is none, and what is wrong.
+pub fn fill<'a>(
+    named: &'a Named,
+    sets: &mut [&mut dyn SetByName],
+) -> Result<(), (&'a str, String)> {
+    for (name, value) in named {
+        let mut found = false;
+        for set in &mut *sets {
+            found = set
+                .set_by_name(name, value)
+                .map_err(|what| (&**name, what))?;
+            if found {
+                break;
+            }
+        }
+        if !found {
+            return Err((name, "there is no such option".to_owned()));
+        }
+    }
+    Ok(())
 }
 
 /// Defines a struct of options and its table.

@@ -82,10 +82,10 @@ impl Items {
 pub(crate) fn items(
     py: Python<'_>,
     schema: &Bound<'_, PyAny>,
-    words: Vec<OsString>,
+    named: Vec<(String, OsString)>,
 ) -> PyResult<Items> {
     let schema = Arc::new(Schema::from_pyarrow_bound(schema)?);
-    let items = embed::cluster::items(schema, &words);
+    let items = embed::cluster::items(schema, &named);
     let items = items.map_err(|failure| raised(py, &failure))?;
     Ok(Items(Mutex::new(items)))
 }
@@ -173,11 +173,11 @@ pub(crate) fn shards<'py>(
 #[pyfunction]
 pub(crate) fn secrets(
     py: Python<'_>,
-    words: Vec<OsString>,
+    named: Vec<(String, OsString)>,
     facts: &str,
     earlier: Option<&str>,
 ) -> PyResult<String> {
-    let secrets = py.detach(|| embed::cluster::secrets(&words, facts, earlier));
+    let secrets = py.detach(|| embed::cluster::secrets(&named, facts, earlier));
     let secrets = secrets.map_err(|failure| raised(py, &failure))?;
     Ok(secrets.to_string())
 }
@@ -187,7 +187,7 @@ pub(crate) fn secrets(
 #[pyfunction]
 pub(crate) fn agree(
     py: Python<'_>,
-    words: Vec<OsString>,
+    named: Vec<(String, OsString)>,
     facts: String,
     secret: String,
     earlier: Option<String>,
@@ -197,7 +197,7 @@ pub(crate) fn agree(
     let job = Job::begin(Cancel::default(), move |run, parts| {
         let earlier = (earlier.as_deref(), begun);
         let keep = &mut |manifest: &str| parts.keep(manifest);
-        let manifest = embed::cluster::agree(&words, (&facts, &secret), earlier, keep, run)?;
+        let manifest = embed::cluster::agree(&named, (&facts, &secret), earlier, keep, run)?;
         Ok(Box::new(|py| {
             Ok(manifest.into_pyobject(py)?.into_any().unbind())
         }))
@@ -212,7 +212,7 @@ pub(crate) fn agree(
 #[pyfunction]
 pub(crate) fn open_totals(
     py: Python<'_>,
-    words: Vec<OsString>,
+    named: Vec<(String, OsString)>,
     agreed: (String, String),
     found: Vec<Vec<u8>>,
     opened: Option<(String, bool)>,
@@ -227,7 +227,7 @@ pub(crate) fn open_totals(
     let job = Job::begin(Cancel::default(), move |run, parts| {
         let keep = &mut |totals: &str| parts.keep(totals);
         let agreed = (&agreed.0[..], &agreed.1[..]);
-        let report = embed::cluster::open(&words, agreed, opening, keep, run)?;
+        let report = embed::cluster::open(&named, agreed, opening, keep, run)?;
         Ok(Box::new(|py| {
             Ok(report.into_pyobject(py)?.into_any().unbind())
         }))
@@ -240,10 +240,10 @@ pub(crate) fn open_totals(
 #[pyfunction]
 pub(crate) fn totals(
     py: Python<'_>,
-    words: Vec<OsString>,
+    named: Vec<(String, OsString)>,
     sizes: [u64; 2],
 ) -> PyResult<Option<String>> {
-    let about = embed::cluster::totals(&words, sizes);
+    let about = embed::cluster::totals(&named, sizes);
     about.map_err(|failure| raised(py, &failure))
 }
 
@@ -252,9 +252,9 @@ pub(crate) fn totals(
 pub(crate) fn tickets(
     py: Python<'_>,
     manifest: &str,
-    words: Vec<OsString>,
+    named: Vec<(String, OsString)>,
 ) -> PyResult<Vec<String>> {
-    let tickets = py.detach(|| embed::cluster::tickets(manifest, &words));
+    let tickets = py.detach(|| embed::cluster::tickets(manifest, &named));
     tickets.map_err(|failure| raised(py, &failure))
 }
 

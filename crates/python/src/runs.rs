@@ -59,13 +59,13 @@ impl Connection {
 #[pyfunction]
 pub(crate) fn open(
     py: Python<'_>,
-    words: Vec<OsString>,
+    named: Vec<(String, OsString)>,
     watch: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
     let cancel = Cancel::default();
     let own = cancel.clone();
     let job = Job::begin(cancel, move |run, _| {
-        let connection = Connection::new(embed::open(&words, run)?, own);
+        let connection = Connection::new(embed::open(&named, run)?, own);
         Ok(Box::new(|py| Ok(Py::new(py, connection)?.into_any())))
     })?;
     job.finish(py, watch)
@@ -155,7 +155,7 @@ type MaybeConnection<'a, 'py> = Option<&'a Bound<'py, Connection>>;
 pub(crate) fn matching(
     py: Python<'_>,
     verb: &str,
-    words: Vec<OsString>,
+    named: Vec<(String, OsString)>,
     data: Option<&Bound<'_, PyAny>>,
     rows: bool,
     connection: MaybeConnection<'_, '_>,
@@ -171,7 +171,7 @@ pub(crate) fn matching(
     let job = Job::begin(cancel, move |run, _| {
         let table = source.map(Source::read).transpose()?;
         let matched =
-            lent.with(|connection| embed::matching(verb, &words, table, rows, connection, run))?;
+            lent.with(|connection| embed::matching(verb, &named, table, rows, connection, run))?;
         Ok(Box::new(move |py| {
             let all = PyDict::new(py);
             all.set_item("report", matched.report)?;

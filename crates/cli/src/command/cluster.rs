@@ -1,5 +1,6 @@
 //! Runs that several workers on each side share: who they are, and how they meet.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -8,7 +9,8 @@ use volery_channel::tcp::Patience;
 use volery_channel::tls::{Fingerprint, Identity, Peer};
 use volery_channel::{Channel, Error, Role, Stats};
 use volery_matching::totals::{Opened, Total};
-use volery_matching::{Manifest, Progress, Settings, Side, Terms, totals};
+use volery_matching::{MAX_BUCKETS, Manifest, Progress, Settings, Side, Terms, totals};
+use volery_options::parse;
 use volery_primitives::ro::RandomOracle;
 
 use super::options::Reporter;
@@ -25,34 +27,32 @@ const SLOW_CLOCK: Duration = Duration::from_secs(3600);
 pub(super) const BRIEFLY: Duration = Duration::from_secs(5);
 
 /// The most workers of a side.
-const MAX_WORKERS: i64 = 4096;
+const MAX_WORKERS: u32 = 4096;
 
-/// The options of a run with workers.
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct ClusterArguments {
-    /// The gateway at which the workers of both sides meet: where 'volery gateway' listens
-    #[arg(long, value_name = "HOST:PORT")]
-    gateway: String,
+volery_options::options! {
+    /// The options of a run with workers.
+    pub(crate) struct ClusterOptions {
+        /// Gateway at which the workers of both sides meet: the address of 'volery gateway'
+        required gateway: String [String::new(), "Workers", "HOST:PORT", parse::string];
 
-    /// Name of the run, the same on both sides: 1 to 64 letters, digits, '.', '_' or '-'. A new run
-    /// has a new name
-    #[arg(long, value_name = "NAME", value_parser = run_name)]
-    run: String,
+        /// Name of the run, the same on both sides: 1 to 64 letters, digits, '.', '_' or '-'. A new
+        /// run has a new name
+        required run: String [String::new(), "Workers", "NAME", run_name];
 
-    /// Workers of each side, the same on both
-    #[arg(long, value_name = "W", value_parser = clap::value_parser!(u32).range(1..=MAX_WORKERS))]
-    pub(super) workers: u32,
+        /// Workers of each side, the same on both
+        required workers: u32 [1, "Workers", "W", |value| parse::whole(value, 1, MAX_WORKERS)];
 
-    /// Number of shards, the same on both sides [default: by the number of keys]
-    #[arg(long, value_name = "B", value_parser = clap::value_parser!(u32).range(1..=i64::from(volery_matching::MAX_BUCKETS)))]
-    pub(crate) shards: Option<u32>,
+        /// Number of shards, the same on both sides [default: by the number of keys]
+        once shards: u32 ["Workers", "B", |value| parse::whole(value, 1, MAX_BUCKETS)];
+    }
 }
 
-fn run_name(text: &str) -> Result<String, &'static str> {
+fn run_name(value: &OsStr) -> Result<String, String> {
+    let text = parse::utf8(value)?;
     let allowed = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
     match text.len() {
         1..=64 if text.chars().all(allowed) && !text.starts_with('.') => Ok(text.to_owned()),
-        _ => Err("a name has 1 to 64 letters, digits, '.', '_' or '-'"),
+        _ => Err("a name has 1 to 64 letters, digits, '.', '_' or '-'".to_owned()),
     }
 }
 
@@ -67,7 +67,7 @@ pub(super) trait Driver: Send {
     /// If workers cannot run its protocol.
     fn terms(
         &self,
-        arguments: &ClusterArguments,
+        arguments: &ClusterOptions,
         identity: (&Identity, Fingerprint),
     ) -> Result<Terms, Failure>;
 
@@ -102,7 +102,7 @@ impl Driver for Side {
 
     fn terms(
         &self,
-        arguments: &ClusterArguments,
+        arguments: &ClusterOptions,
         identity: (&Identity, Fingerprint),
     ) -> Result<Terms, Failure> {
         arguments.terms(self.settings(), self.key_description(), identity)
@@ -133,7 +133,7 @@ impl Driver for totals::Driver {
 
     fn terms(
         &self,
-        arguments: &ClusterArguments,
+        arguments: &ClusterOptions,
         identity: (&Identity, Fingerprint),
     ) -> Result<Terms, Failure> {
         let keys = &self.side().summary().key_description;
@@ -211,7 +211,7 @@ pub(crate) fn open_totals(
     }
 }
 
-impl ClusterArguments {
+impl ClusterOptions {
     pub(crate) fn gateway(&self) -> &str {
         &self.gateway
     }

@@ -7,7 +7,7 @@ use clap::{Args as _, FromArgMatches as _};
 use serde_json::{Value, json};
 use volery_channel::Role;
 
-use super::cluster::ClusterArguments;
+use super::cluster::ClusterOptions;
 use super::matching::MatchingArguments;
 use super::options::Reporter;
 use super::run_local;
@@ -133,7 +133,7 @@ fn mount(name: &str, path: &str, read_only: bool) -> Value {
 
 struct Render<'a> {
     arguments: &'a Arguments,
-    cluster: &'a ClusterArguments,
+    cluster: &'a ClusterOptions,
     matching: &'a MatchingArguments,
 }
 

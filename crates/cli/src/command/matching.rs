@@ -16,9 +16,10 @@ use std::time::Instant;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use volery_matching::{Divided, Name, Options, Progress, Verb, What};
+use volery_options::{Named, SetByName};
 use volery_tables::{Reading, Table};
 
-use super::endpoint::{Connection, Endpoint, EndpointArguments, Met};
+use super::endpoint::{Connection, Endpoint, EndpointArguments, EndpointOptions, Met};
 use super::options::{Common, Reporter};
 use super::run_local::{RunArguments, Workers};
 use super::{shares, totals};
@@ -45,6 +46,49 @@ impl Deref for MatchingArguments {
     fn deref(&self) -> &Options {
         &self.options
     }
+}
+
+impl MatchingArguments {
+    /// The options of a caller who gives a table, or names files with `input`.
+    ///
+    /// # Errors
+    /// The option at fault, or one that is missing.
+    pub(crate) fn by_name(verb: Verb, named: &Named, has_table: bool) -> Result<Self, Failure> {
+        let mut options = Options::default();
+        let mut endpoint = EndpointOptions::default();
+        let mut common = Common::default();
+        for (name, _) in named {
+            if !verb.has(name) {
+                let option = format!("--{}", name.replace('_', "-"));
+                let what = format_args!("not an option of {}", verb.name());
+                return Err(Failure::usage(&option, what));
+            }
+        }
+        let mut sets: [&mut dyn SetByName; 4] = [
+            &mut options,
+            &mut endpoint,
+            &mut common.run.0,
+            &mut common.output.report.0,
+        ];
+        volery_options::fill(named, &mut sets).map_err(not_an_option)?;
+        for required in ["role", "key", "input"] {
+            let optional = required == "input" && has_table;
+            if !optional && !named.iter().any(|(name, _)| name == required) {
+                return Err(Failure::usage(&format!("--{required}"), "required"));
+            }
+        }
+        Ok(Self {
+            verb,
+            options,
+            endpoint: Flat::new(endpoint),
+            common,
+        })
+    }
+}
+
+/// The failure of an option that is set by name.
+pub(crate) fn not_an_option((name, what): (&str, String)) -> Failure {
+    Failure::usage(&format!("--{}", name.replace('_', "-")), what)
 }
 
 /// The operation that a subcommand is.

@@ -17,11 +17,12 @@ use volery_channel::{Cancel, Role};
 use volery_matching::worker::{Place, Worker};
 use volery_matching::{Manifest, Progress as _, What, WorkedBy, totals};
 
-use super::cluster::{BRIEFLY, ClusterArguments, Driver, Meeting, attempt, open_totals};
+use super::cluster::{BRIEFLY, ClusterOptions, Driver, Meeting, attempt, open_totals};
 use super::matching::{MatchInputs, MatchingArguments, Told};
 use super::options::Reporter;
 use super::{lookup, psi, totals as totals_of};
 use crate::exit::{Failure, Status};
+use crate::flat::Flat;
 use crate::said::many;
 use crate::system;
 
@@ -58,7 +59,7 @@ enum Step {
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct RunArguments {
     #[command(flatten)]
-    pub(super) cluster: ClusterArguments,
+    pub(super) cluster: Flat<ClusterOptions>,
 
     /// Do one step only, and leave the workers to something else: the pods of 'volery k8s', say
     #[arg(long, value_enum)]
@@ -127,7 +128,7 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
 
 /// The workers of a run, before it begins.
 pub(super) struct Workers<'a> {
-    arguments: &'a ClusterArguments,
+    arguments: &'a ClusterOptions,
     step: Option<Step>,
     matching: &'a MatchingArguments,
     identity: Identity,

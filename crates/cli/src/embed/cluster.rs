@@ -1,10 +1,8 @@
 //! What a driver and the tasks of a cluster call for a run that several workers on each side share.
 
-use std::ffi::OsString;
 use std::time::Instant;
 
 use arrow_schema::SchemaRef;
-use clap::{CommandFactory as _, FromArgMatches as _, Parser as _};
 use serde_json::json;
 use volery_channel::{Link, Role};
 use volery_matching::driver::{self, Earlier, Facts};
@@ -12,62 +10,79 @@ pub use volery_matching::staging::{Items, Slice, Slices, digest, found, shards};
 use volery_matching::{
     Divided, Manifest, Name, Options, Secrets, Settings, Verb, WorkedBy, totals,
 };
+use volery_options::{Named, SetByName};
 use zeroize::Zeroizing;
 
 use super::Run;
 use crate::command::check_level;
-use crate::command::cluster::{self, ClusterArguments, Meeting};
-use crate::command::endpoint::EndpointArguments;
+use crate::command::cluster::{self, ClusterOptions, Meeting};
+use crate::command::endpoint::EndpointOptions;
+use crate::command::matching::not_an_option;
 use crate::command::matching::text::object;
 use crate::command::options::RunOptions;
 use crate::command::totals::{of_cluster, text};
-use crate::exit::{Failure, wrong_words};
-use crate::flat::{Flat, Select};
+use crate::exit::Failure;
 use crate::report::Report;
 
-/// The options of a result.
-#[derive(Clone, Debug)]
-struct OfResult;
+/// The options of a call of a driver or a task. Each call has only some of them.
+#[derive(Default)]
+struct Call {
+    verb: Option<Verb>,
+    options: Options,
+    cluster: ClusterOptions,
+    endpoint: EndpointOptions,
+    run: RunOptions,
+}
 
-impl Select for OfResult {
-    fn has(name: &str) -> bool {
-        const NAMES: [&str; 12] = [
-            "role", "result", "to", "bound", "decimals", "minimum", "epsilon", "delta", "group_by",
-            "groups", "protocol", "security",
+impl Call {
+    /// Takes options by name.
+    fn of(named: &Named) -> Result<Self, Failure> {
+        check_level()?;
+        let mut call = Self::default();
+        let verb = |name: &str| match name {
+            "psi" => Ok(Verb::Psi),
+            "lookup" => Ok(Verb::Lookup),
+            _ => Err(Failure::usage("--verb", "give psi or lookup")),
+        };
+        let of_verb = named.iter().find(|(name, _)| name == "verb");
+        call.verb = of_verb
+            .map(|(_, value)| verb(value.to_str().unwrap_or_default()))
+            .transpose()?;
+        let others = named.iter().filter(|(name, _)| name != "verb").cloned();
+        let others: Vec<_> = others.collect();
+        let mut sets: [&mut dyn SetByName; 4] = [
+            &mut call.options,
+            &mut call.cluster,
+            &mut call.endpoint,
+            &mut call.run,
         ];
-        NAMES.contains(&name)
+        volery_options::fill(&others, &mut sets).map_err(not_an_option)?;
+        Ok(call)
+    }
+
+    /// The settings of the run.
+    fn settings(&self) -> Result<Wanted, Failure> {
+        if let Some(settings) = of_cluster(&self.options)? {
+            return Ok(Wanted::Totals(Box::new(settings)));
+        }
+        let mut options = self.options.clone();
+        if options.protocol == Name::Auto {
+            options.protocol = Name::Vole;
+        }
+        let settings = options.settings(self.verb.unwrap_or(Verb::Psi))?;
+        Ok(Wanted::Rows(settings))
     }
 }
 
-/// The options of a result, and of the rows' keys.
-#[derive(Clone, Debug)]
-struct OfItems;
-
-impl Select for OfItems {
-    fn has(name: &str) -> bool {
-        OfResult::has(name) || ["key", "or", "empty_keys", "malformed", "value"].contains(&name)
-    }
-}
-
-/// The options of the rows' keys.
-#[derive(clap::Parser)]
-#[command(name = "items", no_binary_name = true)]
-struct Keys {
-    #[command(flatten)]
-    options: Flat<Options, OfItems>,
-}
-
-/// The keys and the payload of a table that comes in pieces; the words are `--role`, `--key`,
-/// `--or`, `--value`, `--empty-keys`, `--malformed`, and `--result` with the options that belong to
-/// it.
+/// The keys and the payload of a table that comes in pieces; the options are `role`, `key`, `or`,
+/// `value`, `empty_keys`, `malformed`, and `result` with the options that belong to it.
 ///
 /// # Errors
-/// If the words are wrong, or do not go with the schema.
-pub fn items(schema: SchemaRef, words: &[OsString]) -> Result<Items, Failure> {
-    check_level()?;
-    let words = Keys::try_parse_from(words).map_err(|error| wrong_words(&error, DRIVER))?;
-    let reading = words.options.reading()?;
-    let Some(settings) = of_cluster(&words.options)? else {
+/// If an option is wrong, or does not go with the schema.
+pub fn items(schema: SchemaRef, named: &Named) -> Result<Items, Failure> {
+    let Call { options, .. } = Call::of(named)?;
+    let reading = options.reading()?;
+    let Some(settings) = of_cluster(&options)? else {
         return Ok(Items::new(schema, reading)?);
     };
     if !reading.values.is_empty() {
@@ -76,25 +91,15 @@ pub fn items(schema: SchemaRef, words: &[OsString]) -> Result<Items, Failure> {
     Ok(Items::for_totals(schema, reading, &settings)?)
 }
 
-/// The words of a result.
-#[derive(clap::Parser)]
-#[command(name = "result", no_binary_name = true)]
-struct ResultParser {
-    #[command(flatten)]
-    options: Flat<Options, OfResult>,
-}
-
-/// What follows from `--role`, `--result` and the options that belong to it, for sets of so many
+/// What follows from `role`, `result` and the options that belong to it, for sets of so many
 /// keys, that of this side first: a JSON object with `kind`, `protocol`, `alike`, a text that is
 /// the same on both sides, `reveals`, `bound` in units of the last decimal place, and `bytes`, in
 /// both directions. Nothing for rows.
 ///
 /// # Errors
-/// If the words are wrong, or a total could leave 64 bits.
-pub fn totals(words: &[OsString], [own, peer]: [u64; 2]) -> Result<Option<String>, Failure> {
-    check_level()?;
-    let words = ResultParser::try_parse_from(words).map_err(|error| wrong_words(&error, DRIVER))?;
-    let Some(settings) = of_cluster(&words.options)? else {
+/// If an option is wrong, or a total could leave 64 bits.
+pub fn totals(named: &Named, [own, peer]: [u64; 2]) -> Result<Option<String>, Failure> {
+    let Some(settings) = of_cluster(&Call::of(named)?.options)? else {
         return Ok(None);
     };
     let sizes = match settings.role {
@@ -116,26 +121,6 @@ pub fn totals(words: &[OsString], [own, peer]: [u64; 2]) -> Result<Option<String
     Ok(Some(about.to_string()))
 }
 
-/// The options of a driver whose table is in a cluster.
-#[derive(clap::Parser)]
-#[command(name = "driver", no_binary_name = true)]
-struct DriverWords {
-    #[command(flatten)]
-    options: Flat<Options, OfResult>,
-
-    #[arg(long, default_value = "psi", value_parser = ["psi", "lookup"])]
-    verb: String,
-
-    #[command(flatten)]
-    workers: ClusterArguments,
-
-    #[command(flatten)]
-    endpoint: EndpointArguments,
-
-    #[command(flatten)]
-    run: Flat<RunOptions>,
-}
-
 /// What the driver of a cluster knows of its table.
 #[derive(serde::Deserialize)]
 struct FactsText {
@@ -148,21 +133,20 @@ struct FactsText {
 }
 
 /// The secrets of a side's driver for a run, a text to be kept before [`agree`] is called: those of
-/// an earlier start, if they are of this table and these settings, or new ones. Words and `facts`
+/// an earlier start, if they are of this table and these settings, or new ones. Options and `facts`
 /// are those of [`agree`].
 ///
 /// # Errors
-/// If the words, the facts or the earlier secrets are wrong.
+/// If an option, the facts or the earlier secrets are wrong.
 pub fn secrets(
-    words: &[OsString],
+    named: &Named,
     facts: &str,
     earlier: Option<&str>,
 ) -> Result<Zeroizing<String>, Failure> {
-    check_level()?;
-    let words = DriverWords::try_parse_from(words).map_err(|error| wrong_words(&error, DRIVER))?;
+    let call = Call::of(named)?;
     let earlier = earlier.map(read_secrets).transpose()?;
     let (facts, earlier) = (read_facts(facts)?, earlier.as_ref());
-    let secrets = match words.wanted()? {
+    let secrets = match call.settings()? {
         Wanted::Rows(settings) => driver::secrets(&settings, &facts, earlier)?,
         Wanted::Totals(settings) => totals::secrets(&settings, &facts, earlier)?,
     };
@@ -185,29 +169,9 @@ fn read_facts(text: &str) -> Result<Facts, Failure> {
     })
 }
 
-impl DriverWords {
-    /// The settings of the run.
-    fn wanted(&self) -> Result<Wanted, Failure> {
-        if let Some(settings) = of_cluster(&self.options)? {
-            return Ok(Wanted::Totals(Box::new(settings)));
-        }
-        let Options { role, security, .. } = *self.options;
-        let verb = match self.verb.as_str() {
-            "psi" => Verb::Psi,
-            _ => Verb::Lookup,
-        };
-        let name = match self.options.protocol {
-            Name::Auto => Name::Vole,
-            name => name,
-        };
-        let settings = Settings::new(verb, role, name, security, false, None)?;
-        Ok(Wanted::Rows(settings))
-    }
-}
-
-/// Agrees with the peer's driver on a manifest, and returns it. The words are `--role`, `--verb`,
-/// `--gateway`, `--run`, `--workers`, `--shards`, `--identity`, `--peer`, `--protocol`,
-/// `--security`, `--wait`, `--timeout`, and `--result` with the options that belong to it. `facts`
+/// Agrees with the peer's driver on a manifest, and returns it. The options are `role`, `verb`,
+/// `gateway`, `run`, `workers`, `shards`, `identity`, `peer`, `protocol`,
+/// `security`, `wait`, `timeout`, and `result` with the options that belong to it. `facts`
 /// is a JSON object with `keys`, the description of [`Items`]; `sizes`, the number of distinct
 /// items by each rule; `payload`, at the sender of a lookup its line and the bytes of the longest,
 /// or null; and `digest` and `rows` of the table. `secret` is what [`secrets`] returned. `earlier`
@@ -217,32 +181,29 @@ impl DriverWords {
 /// # Errors
 /// Any error that ends the agreement.
 pub fn agree(
-    words: &[OsString],
+    named: &Named,
     (facts, secret): (&str, &str),
     (earlier, begun): (Option<&str>, bool),
     keep: &mut dyn FnMut(&str) -> Result<(), Failure>,
     run: &Run,
 ) -> Result<String, Failure> {
-    let matches = DriverWords::command()
-        .try_get_matches_from(words)
-        .and_then(|matches| Ok((DriverWords::from_arg_matches(&matches)?, matches)));
-    let (words, matches) = matches.map_err(|error| wrong_words(&error, DRIVER))?;
+    let call = Call::of(named)?;
     let earlier = earlier
         .map(|text| Manifest::from_json(text.as_bytes()))
         .transpose();
     let earlier = earlier.map_err(|what| Failure::usage("the earlier manifest", what))?;
     let (facts, secrets) = (read_facts(facts)?, read_secrets(secret)?);
-    run.with(&matches, |reporter| {
-        let role = words.options.role;
-        let settings = words.wanted()?;
-        let (identity, peer) = words.endpoint.at_gateway(reporter)?;
-        let (workers, keys, organisations) = (&words.workers, &facts.keys, (&identity, peer));
+    run.with("", Some(call.options.role), |reporter| {
+        let role = call.options.role;
+        let settings = call.settings()?;
+        let (identity, peer) = call.endpoint.at_gateway(reporter)?;
+        let (workers, keys, organisations) = (&call.cluster, &facts.keys, (&identity, peer));
         let terms = match &settings {
             Wanted::Rows(settings) => workers.terms(settings, keys, organisations)?,
             Wanted::Totals(settings) => workers.terms_of_totals(settings, keys, organisations)?,
         };
         let meeting = Meeting {
-            gateway: words.workers.gateway(),
+            gateway: call.cluster.gateway(),
             terms: &terms,
             role,
             worker: None,
@@ -250,10 +211,10 @@ pub fn agree(
         };
         let certificate = meeting.certificate(&identity)?;
         reporter.begin("meeting");
-        let times = (words.endpoint.wait, words.run.timeout);
+        let times = (call.endpoint.wait, call.run.timeout);
         let mut channel = meeting.meet(&certificate, times, reporter)?;
         reporter.end();
-        let terms = (terms, words.workers.shards);
+        let terms = (terms, call.cluster.shards);
         let earlier = Earlier {
             manifest: earlier.as_ref(),
             begun,
@@ -286,23 +247,6 @@ enum Wanted {
     Totals(Box<totals::Settings>),
 }
 
-/// The options of an opening.
-#[derive(clap::Parser)]
-#[command(name = "opening", no_binary_name = true)]
-struct OpeningWords {
-    #[arg(long)]
-    role: Role,
-
-    #[arg(long)]
-    gateway: String,
-
-    #[command(flatten)]
-    endpoint: EndpointArguments,
-
-    #[command(flatten)]
-    run: Flat<RunOptions>,
-}
-
 /// What a driver of a cluster has of a run for totals.
 pub struct Opening {
     /// What the workers kept of each shard, in the order of the shards.
@@ -314,27 +258,25 @@ pub struct Opening {
 }
 
 /// Opens the totals of a run with the peer's driver, when all workers have finished, and returns
-/// the report of the opening, a JSON object. `secret` is what [`agree`] had. The words are
-/// `--role`, `--gateway`, `--identity`, `--peer`, `--wait` and `--timeout`. `keep` puts the totals,
+/// the report of the opening, a JSON object. `secret` is what [`agree`] had. The options are
+/// `role`, `gateway`, `identity`, `peer`, `wait` and `timeout`. `keep` puts the totals,
 /// a text, into this side's storage, before the other side goes on; then an empty text says that
 /// the other side has them, too.
 ///
 /// # Errors
 /// Any error that ends the opening.
 pub fn open(
-    words: &[OsString],
+    named: &Named,
     (manifest, secret): (&str, &str),
     opening: Opening,
     keep: &mut dyn FnMut(&str) -> Result<(), Failure>,
     run: &Run,
 ) -> Result<String, Failure> {
-    let matches = OpeningWords::command()
-        .try_get_matches_from(words)
-        .and_then(|matches| Ok((OpeningWords::from_arg_matches(&matches)?, matches)));
-    let (words, matches) = matches.map_err(|error| wrong_words(&error, DRIVER))?;
+    let call = Call::of(named)?;
+    let role = call.options.role;
     let wrong = |what| Failure::usage("--manifest", what);
     let manifest = Manifest::from_json(manifest.as_bytes()).map_err(wrong)?;
-    let (Some(settings), Some(terms)) = (manifest.totals(words.role), manifest.terms()) else {
+    let (Some(settings), Some(terms)) = (manifest.totals(role), manifest.terms()) else {
         return Err(wrong("it is not of a run for totals"));
     };
     let secrets = read_secrets(secret)?;
@@ -351,17 +293,17 @@ pub fn open(
         })
         .transpose();
     let opened = opened.map_err(|error| Failure::usage("the opened totals", error))?;
-    run.with(&matches, |reporter| {
+    run.with("", Some(role), |reporter| {
         let start = Instant::now();
-        let (identity, _) = words.endpoint.at_gateway(reporter)?;
+        let (identity, _) = call.endpoint.at_gateway(reporter)?;
         let meeting = Meeting {
-            gateway: &words.gateway,
+            gateway: &call.cluster.gateway,
             terms,
-            role: words.role,
+            role: role,
             worker: None,
             attempt: cluster::attempt(),
         };
-        let times = (words.endpoint.wait, words.run.timeout);
+        let times = (call.endpoint.wait, call.run.timeout);
         let opened = (opened, settings.gets_totals());
         let (totals, traffic) =
             cluster::open_totals(&meeting, &identity, times, opened, reporter, |channel| {
@@ -390,42 +332,32 @@ pub fn open(
         let worked = WorkedBy::default();
         let outcome = totals::outcome(&settings, &manifest, &worked, (totals, traffic, start))?;
         let mut report = Report::new("psi", reporter);
-        report.role = Some(words.role.name().to_owned());
+        report.role = Some(role.name().to_owned());
         report.result = object(text::settings_of(&settings, no_group));
         text::add_outcome(&mut report, &settings, &outcome);
         Ok(report.to_json())
     })
 }
 
-/// The words of a certificate's issuer.
-#[derive(clap::Parser)]
-#[command(name = "tickets", no_binary_name = true)]
-struct IssuerWords {
-    #[arg(long)]
-    role: Role,
-
-    #[command(flatten)]
-    endpoint: EndpointArguments,
-}
-
 /// The run certificate of each worker, with its key, in PEM: secrets, valid for a day. The words
-/// are `--role`, `--identity` and `--peer`.
+/// are `role`, `identity` and `peer`.
 ///
 /// # Errors
-/// If the words or the manifest are wrong, or the identity is not of the run.
-pub fn tickets(manifest: &str, words: &[OsString]) -> Result<Vec<String>, Failure> {
-    let words = IssuerWords::try_parse_from(words).map_err(|error| wrong_words(&error, DRIVER))?;
+/// If an option or the manifest is wrong, or the identity is not of the run.
+pub fn tickets(manifest: &str, named: &Named) -> Result<Vec<String>, Failure> {
+    let call = Call::of(named)?;
+    let role = call.options.role;
     let wrong = |what| Failure::usage("--manifest", what);
     let manifest = Manifest::from_json(manifest.as_bytes()).map_err(wrong)?;
     let terms = manifest
         .terms()
         .ok_or_else(|| wrong("it is not of a run with workers"))?;
-    let identity = words.endpoint.load_identity()?;
+    let identity = call.endpoint.load_identity()?;
     let issue = |worker| {
         let meeting = Meeting {
             gateway: "",
             terms,
-            role: words.role,
+            role: role,
             worker: Some(worker),
             attempt: 0,
         };
@@ -433,6 +365,3 @@ pub fn tickets(manifest: &str, words: &[OsString]) -> Result<Vec<String>, Failur
     };
     (0..terms.workers).map(issue).collect()
 }
-
-/// The remedy where the words of a driver are wrong.
-const DRIVER: &str = "the words are those of a driver only";

@@ -55,6 +55,16 @@ fn words(line: &str) -> Vec<OsString> {
     line.split_whitespace().map(OsString::from).collect()
 }
 
+/// Options by name, as the command line writes them: `--key mail --both`.
+fn named(line: &str) -> Vec<(String, OsString)> {
+    let options = line.split("--").skip(1).map(str::trim);
+    let pair = |option: &str| {
+        let (name, value) = option.split_once(' ').unwrap_or((option, "true"));
+        (name.replace('-', "_"), value.into())
+    };
+    options.map(pair).collect()
+}
+
 /// Runs two parties over one connection.
 fn both<A: Send, B: Send>(
     sender: impl FnOnce(&mut Connection) -> A + Send,
@@ -93,8 +103,8 @@ fn theirs() -> Table {
 /// Both parties of `psi` or `lookup`.
 fn matched(verb: Verb, options: [&str; 2], rows: bool) -> [Result<Matched, Failure>; 2] {
     let party = |role: &str, options: &str, table: Table, connection: &mut Connection| {
-        let words = words(&format!("--role {role} {options}"));
-        embed::matching(verb, &words, Some(table), rows, Some(connection), &quiet())
+        let named = named(&format!("--role {role} {options}"));
+        embed::matching(verb, &named, Some(table), rows, Some(connection), &quiet())
     };
     let (sender, receiver) = both(
         |connection| party("sender", options[0], ours(), connection),
@@ -188,10 +198,10 @@ fn rows_go_to_a_file_and_text_files_give_strings() {
     let line = format!("--role receiver --key mail --input {}", path("out.csv"));
     let (_, found) = both(
         |connection| {
-            let words = words("--role sender --key mail");
+            let named = named("--role sender --key mail");
             embed::matching(
                 Verb::Psi,
-                &words,
+                &named,
                 Some(ours()),
                 false,
                 Some(connection),
@@ -202,7 +212,7 @@ fn rows_go_to_a_file_and_text_files_give_strings() {
         |connection| {
             embed::matching(
                 Verb::Psi,
-                &words(&line),
+                &named(&line),
                 None,
                 true,
                 Some(connection),
@@ -218,8 +228,8 @@ fn rows_go_to_a_file_and_text_files_give_strings() {
 
 #[test]
 fn a_dry_run_meets_nobody() {
-    let words = words("--role receiver --key mail --dry-run");
-    let plan = embed::matching(Verb::Psi, &words, Some(ours()), true, None, &quiet()).unwrap();
+    let named = named("--role receiver --key mail --dry-run");
+    let plan = embed::matching(Verb::Psi, &named, Some(ours()), true, None, &quiet()).unwrap();
     let report = report(&plan.report);
     assert_eq!(report["result"]["dry_run"], true);
     assert_eq!(report["result"]["rows"], 3);
@@ -461,10 +471,10 @@ fn runs_follow_each_other_over_an_address_and_count_for_themselves() {
     let party = |role: &'static str, end: String| {
         let heard = Arc::new(Heard::default());
         let run = Run::new(Arc::clone(&heard) as _, Cancel::default());
-        let mut connection = embed::open(&words(&end), &run).unwrap();
+        let mut connection = embed::open(&named(&end), &run).unwrap();
         let tables = [ours, theirs];
         let table = tables[usize::from(role == "receiver")];
-        let line = words(&format!("--role {role} --key mail"));
+        let line = named(&format!("--role {role} --key mail"));
         let [first, second] = [(); 2].map(|()| {
             let table = Some(table());
             embed::matching(Verb::Psi, &line, table, false, Some(&mut connection), &run).unwrap()
@@ -478,7 +488,7 @@ fn runs_follow_each_other_over_an_address_and_count_for_themselves() {
         close("messages");
         assert_ne!(first["result"]["session"], second["result"]["session"]);
         // A connection that is there needs no address.
-        let again = words(&format!("--role {role} --key mail --listen 127.0.0.1:0"));
+        let again = named(&format!("--role {role} --key mail --listen 127.0.0.1:0"));
         let again = embed::matching(
             Verb::Psi,
             &again,
@@ -494,7 +504,7 @@ fn runs_follow_each_other_over_an_address_and_count_for_themselves() {
     let listening = Arc::new(Heard::default());
     let run = Run::new(Arc::clone(&listening) as _, Cancel::default());
     thread::scope(|scope| {
-        let one = scope.spawn(|| embed::open(&words("--listen 127.0.0.1:0"), &run));
+        let one = scope.spawn(|| embed::open(&named("--listen 127.0.0.1:0"), &run));
         let port = loop {
             let lines = listening.lines.lock().unwrap();
             let text = lines
@@ -506,7 +516,7 @@ fn runs_follow_each_other_over_an_address_and_count_for_themselves() {
             }
             thread::sleep(Duration::from_millis(5));
         };
-        let other = embed::open(&words(&format!("--connect {port}")), &quiet()).unwrap();
+        let other = embed::open(&named(&format!("--connect {port}")), &quiet()).unwrap();
         drop(other);
         drop(one.join().unwrap().unwrap());
         // The address is free again.
@@ -539,10 +549,10 @@ fn eight_runs_at_once_do_not_mix() {
                 let party = |role: &str, table: Table, connection: &mut Connection| {
                     let heard = Arc::new(Heard::default());
                     let run = Run::new(Arc::clone(&heard) as _, Cancel::default());
-                    let words = words(&format!("--role {role} --key mail"));
+                    let named = named(&format!("--role {role} --key mail"));
                     let found = embed::matching(
                         Verb::Psi,
-                        &words,
+                        &named,
                         Some(table),
                         true,
                         Some(connection),
@@ -613,7 +623,7 @@ fn a_cancelled_run_ends_at_once_and_the_peer_is_told() {
     cancel.cancel();
     let run = Run::new(Arc::new(Heard::default()), cancel);
     refused(
-        embed::open(&words("--listen 127.0.0.1:0"), &run).map(drop),
+        embed::open(&named("--listen 127.0.0.1:0"), &run).map(drop),
         Status::Other,
         "cancelled",
     );
@@ -622,8 +632,8 @@ fn a_cancelled_run_ends_at_once_and_the_peer_is_told() {
 #[test]
 fn wrong_words_name_the_option() {
     let psi = |line: &str| {
-        let words = words(line);
-        embed::matching(Verb::Psi, &words, Some(ours()), true, None, &quiet()).map(drop)
+        let named = named(line);
+        embed::matching(Verb::Psi, &named, Some(ours()), true, None, &quiet()).map(drop)
     };
     for (line, fragment) in [
         ("--key mail", "--role"),
@@ -696,7 +706,7 @@ fn identities_checks_and_verification() {
 fn a_failed_run_writes_its_own_report() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("report.json");
-    let line = words(&format!(
+    let line = named(&format!(
         "--role receiver --key mail --connect 127.0.0.1:1 --wait 1s --report {}",
         path.display()
     ));
