@@ -1,8 +1,7 @@
 //! NumPy `.npy` files as streams.
 //!
 //! An array of n ring elements is written and read one slice at a time, so that memory does not
-//! grow with n. `npyz` writes and parses the header; the data is a sequence of little-endian
-//! canonical values, byte for byte as the header announces:
+//! grow with n. The data is a sequence of little-endian canonical values, as the header announces:
 //!
 //! | ring | dtype | shape |
 //! |---|---|---|
@@ -18,7 +17,6 @@ use std::io::{self, Read, Write};
 use std::marker::PhantomData;
 use std::path::Path;
 
-use npyz::{DType, WriteOptions, WriterBuilder as _};
 use volery_field::{NotCanonical, Ring};
 
 mod header;
@@ -79,10 +77,10 @@ impl Form {
         }
     }
 
-    fn type_in_header(self) -> DType {
+    const fn number(self) -> Number {
         match self {
-            Self::Bit => Number::Byte.dtype(),
-            Self::Word | Self::Pair => Number::Word.dtype(),
+            Self::Bit => Number::Byte,
+            Self::Word | Self::Pair => Number::Word,
         }
     }
 }
@@ -124,12 +122,9 @@ impl<R: Ring> Writer<R> {
     ///
     /// # Errors
     /// Those of the file.
-    pub fn new(file: File, n: u64) -> io::Result<Self> {
-        let file = WriteOptions::new_header_only()
-            .dtype(Form::of::<R>().type_in_header())
-            .shape(&Form::of::<R>().shape(n))
-            .writer(file)
-            .write_header_only()?;
+    pub fn new(mut file: File, n: u64) -> io::Result<Self> {
+        let form = Form::of::<R>();
+        header::write(&mut file, form.number(), &form.shape(n))?;
         Ok(Self {
             file,
             left: n,

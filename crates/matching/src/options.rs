@@ -370,16 +370,18 @@ impl Options {
     }
 
     fn check_lookup(&self) -> Result<(), Wrong> {
-        let of_receiver = "only the receiver's output has columns of the sender; remove it";
+        let of_receiver = |option: &'static str| {
+            let what = "only the receiver's output has columns of the sender";
+            let what = format!("{what}; remove {option} at the sender");
+            Err(wrong(option, what, ""))
+        };
         match self.role {
             Role::Sender if self.value.is_none() => {
                 let what = "required at the sender: the columns that the receiver gets";
                 Err(wrong("--value", what, ""))
             }
-            Role::Sender if self.value_name.is_some() => {
-                Err(wrong("--value-name", of_receiver, ""))
-            }
-            Role::Sender if self.left => Err(wrong("--left", of_receiver, "")),
+            Role::Sender if self.value_name.is_some() => of_receiver("--value-name"),
+            Role::Sender if self.left => of_receiver("--left"),
             Role::Receiver if self.value.is_some() => Err(wrong(
                 "--value",
                 "only the sender names columns; remove --value at the receiver",

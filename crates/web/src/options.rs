@@ -190,6 +190,9 @@ impl Options {
             Call::Match | Call::Query | Call::Count => Verb::Psi,
             Call::Lookup => Verb::Lookup,
         };
+        if self.call != Call::Query && self.matching.protocol == Name::Served {
+            return Err(Failure::usage("protocol", "is of the call query"));
+        }
         Ok(self.matching.settings(verb)?)
     }
 }

@@ -383,12 +383,12 @@ mod tests {
 
     use super::*;
 
-    fn options(words: Value) -> Options {
-        Options::parse(words.as_object().unwrap()).unwrap()
+    fn options(words: Value) -> Result<Options, Failure> {
+        Options::parse(words.as_object().unwrap())
     }
 
     fn prepare(words: Value, csv: &str) -> Result<Prepared, Failure> {
-        Prepared::file(&options(words), "t.csv", csv.into(), &mut ())
+        Prepared::file(&options(words)?, "t.csv", csv.into(), &mut ())
     }
 
     /// The native side of a run, with these values.
@@ -460,7 +460,7 @@ mod tests {
         );
         let words = json!({ "call": "lookup", "key": [":email"], "valueNames": ["town", "m"] });
         let keys = ["z@x.org", "B@x.org", "a@x.org"].map(str::to_owned);
-        let prepared = Prepared::keys(&options(words), &keys, &mut ()).unwrap();
+        let prepared = Prepared::keys(&options(words).unwrap(), &keys, &mut ()).unwrap();
         let ran = meet(sender, prepared);
         assert_eq!(ran.rows, [1, 2]);
         let values = json!([

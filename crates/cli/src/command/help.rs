@@ -22,7 +22,7 @@ const HEADINGS: [(&str, &str); 8] = [
          work-claim identity-secret data-claim cpu",
     ),
     ("Input", "input delta point points"),
-    ("Keys", "value values"),
+    ("Keys", "value"),
     ("Output", "out force name days keygen/token"),
     (
         "Protocol",

@@ -1,8 +1,6 @@
 //! The header of an `.npy` file.
 
-use std::io::{self, Read};
-
-use npyz::{DType, NpyFile, NpyHeader, Order};
+use std::io::{self, Read, Write};
 
 use super::invalid;
 
@@ -44,11 +42,6 @@ impl Number {
             Self::Real => "'<f8' (float64)",
             Self::Signed => "'<i8' (int64)",
         }
-    }
-
-    /// The type as stored in a header.
-    pub(super) fn dtype(self) -> DType {
-        DType::Plain(self.code().parse().expect("the code is a valid NumPy type"))
     }
 
     const fn bytes(self) -> u64 {
@@ -112,45 +105,108 @@ pub(super) fn read(stream: &mut impl Read) -> io::Result<Array> {
     stream
         .read_exact(&mut bytes[10..])
         .map_err(|_| invalid("it ends inside its header"))?;
-    if !is_plain(&bytes[10..]) {
-        return Err(invalid("its header is not that of an array of numbers"));
-    }
-    // The parser multiplies the sides of the shape: with so few digits in the whole header the
-    // product fits in 64 bits.
-    if bytes[10..]
-        .iter()
-        .filter(|byte| byte.is_ascii_digit())
-        .count()
-        > 19
-    {
-        return Err(invalid("its shape is larger than any file"));
-    }
-    let parsed = NpyHeader::from_reader(&bytes[..])?;
-    let parsed = NpyFile::with_header(parsed, io::empty());
-    let dtype = parsed.dtype();
+    let text = std::str::from_utf8(&bytes[10..]).ok();
+    let fields = text.and_then(parse);
+    let (descr, rows_first, shape) =
+        fields.ok_or_else(|| invalid("its header is not that of an array of numbers"))?;
     let number = Number::ALL
         .into_iter()
-        .find(|number| number.dtype() == dtype)
-        .ok_or_else(|| {
-            invalid(format_args!(
-                "its dtype is {}, not '<u8' (uint64), '<i8' (int64), '<f8' (float64) or '|u1' \
-                 (uint8)",
-                dtype.descr()
-            ))
-        })?;
+        .find(|number| number.code() == descr);
+    let number = number.ok_or_else(|| {
+        invalid(format_args!(
+            "its dtype is '{descr}', not '<u8' (uint64), '<i8' (int64), '<f8' (float64) or '|u1' \
+             (uint8)"
+        ))
+    })?;
     Ok(Array {
         number,
-        shape: parsed.shape().to_vec(),
-        rows_first: parsed.order() == Order::C,
+        shape,
+        rows_first,
         bytes: bytes.len() as u64,
     })
 }
 
-/// Whether the header text has only the characters of headers of number arrays, and no nesting
-/// except the shape inside the dictionary. The parser accepts all Python literals, and each nested
-/// bracket doubles its running time.
-fn is_plain(text: &[u8]) -> bool {
-    let count = |bracket| text.iter().filter(|&&byte| byte == bracket).count();
-    let known = |byte: &u8| byte.is_ascii_alphanumeric() || b" '\":,(){}<>|=_\n".contains(byte);
-    text.iter().all(known) && count(b'{') <= 1 && count(b'(') <= 1
+/// Writes the header of an array in C order.
+///
+/// # Errors
+/// Those of the stream.
+pub(super) fn write(stream: &mut impl Write, number: Number, shape: &[u64]) -> io::Result<()> {
+    let sides: Vec<_> = shape.iter().map(u64::to_string).collect();
+    let comma = if shape.len() == 1 { "," } else { "" };
+    let text = format!(
+        "{{'descr': '{}', 'fortran_order': False, 'shape': ({}{comma}), }}",
+        number.code(),
+        sides.join(", "),
+    );
+    // With the ten bytes before it and the line break, a multiple of 64.
+    let length = (10 + text.len() + 1).next_multiple_of(64) - 10;
+    stream.write_all(b"\x93NUMPY\x01\x00")?;
+    stream.write_all(&(length as u16).to_le_bytes())?;
+    stream.write_all(format!("{text:<0$}\n", length - 1).as_bytes())
+}
+
+/// Parses the dictionary of a header: type, whether it is in C order, and shape. It is a literal of
+/// Python; NumPy's own form is read, with any spaces and any order of its three keys.
+fn parse(text: &str) -> Option<(&str, bool, Vec<u64>)> {
+    let (mut descr, mut rows_first, mut shape) = (None, None, None);
+    let mut rest = text.trim().strip_prefix('{')?.strip_suffix('}')?.trim();
+    while !rest.is_empty() {
+        let (key, value) = quoted(rest)?;
+        let value = value.trim_start().strip_prefix(':')?.trim_start();
+        let after = match key {
+            "descr" if descr.is_none() => {
+                let (code, after) = quoted(value)?;
+                descr = Some(code);
+                after
+            }
+            "fortran_order" if rows_first.is_none() => {
+                let (is_first, after) = match value.strip_prefix("False") {
+                    Some(after) => (true, after),
+                    None => (false, value.strip_prefix("True")?),
+                };
+                rows_first = Some(is_first);
+                after
+            }
+            "shape" if shape.is_none() => {
+                let (sides, after) = value.strip_prefix('(')?.split_once(')')?;
+                shape = Some(tuple(sides)?);
+                after
+            }
+            _ => return None,
+        };
+        let after = after.trim_start();
+        rest = match after.strip_prefix(',') {
+            Some(after) => after.trim_start(),
+            None if after.is_empty() => after,
+            None => return None,
+        };
+    }
+    Some((descr?, rows_first?, shape?))
+}
+
+/// A text in quotes, and the rest.
+fn quoted(text: &str) -> Option<(&str, &str)> {
+    let quote = text.chars().next().filter(|quote| "'\"".contains(*quote))?;
+    let (inner, rest) = text[1..].split_once(quote)?;
+    let known = |letter: char| letter.is_ascii_alphanumeric() || "<>|=_".contains(letter);
+    inner.chars().all(known).then_some((inner, rest))
+}
+
+/// The numbers of a tuple without its brackets: of one number a comma follows.
+fn tuple(text: &str) -> Option<Vec<u64>> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Some(Vec::new());
+    }
+    let (text, closed) = match text.strip_suffix(',') {
+        Some(text) => (text, true),
+        None => (text, false),
+    };
+    let numbers = text.split(',').map(str::trim);
+    let numbers = numbers.map(|number| {
+        let is_digits = number.bytes().all(|byte| byte.is_ascii_digit());
+        number.parse().ok().filter(|_| is_digits)
+    });
+    let numbers = numbers.collect::<Option<Vec<u64>>>()?;
+    (closed || numbers.len() > 1).then_some(numbers)
 }

@@ -4,8 +4,6 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 
-use npyz::{WriteOptions, WriterBuilder as _};
-
 use super::header::{self, Number};
 use super::invalid;
 
@@ -20,12 +18,8 @@ impl SignedWriter {
     ///
     /// # Errors
     /// Those of the file.
-    pub(crate) fn new(file: File, n: u64) -> io::Result<Self> {
-        let file = WriteOptions::new_header_only()
-            .dtype(Number::Signed.dtype())
-            .shape(&[n])
-            .writer(file)
-            .write_header_only()?;
+    pub(crate) fn new(mut file: File, n: u64) -> io::Result<Self> {
+        header::write(&mut file, Number::Signed, &[n])?;
         Ok(Self { file, left: n })
     }
 

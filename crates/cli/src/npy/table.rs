@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use npyz::{WriteOptions, WriterBuilder as _};
 use volery_field::Ring;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -184,11 +183,7 @@ impl Drop for Table {
 /// # Errors
 /// Those of the file.
 pub fn write_reals(file: &mut File, values: &[f64]) -> io::Result<()> {
-    let file = WriteOptions::new_header_only()
-        .dtype(Number::Real.dtype())
-        .shape(&[values.len() as u64])
-        .writer(file)
-        .write_header_only()?;
+    header::write(file, Number::Real, &[values.len() as u64])?;
     let mut bytes = Zeroizing::new(Vec::with_capacity(8 * values.len()));
     for value in values {
         bytes.extend_from_slice(&value.to_le_bytes());

@@ -55,7 +55,7 @@ fn bits_take_a_byte_each() {
     assert_eq!(data, [1, 0, 0, 1, 1, 0, 0, 0, 0, 1]);
     let header = String::from_utf8_lossy(header);
     assert!(header.contains("'descr': '|u1'"), "{header}");
-    assert!(header.contains("(10, )"), "{header}");
+    assert!(header.contains("(10,)"), "{header}");
 
     *bytes.last_mut().unwrap() = 2;
     let mut file = tempfile::tempfile().unwrap();

@@ -96,8 +96,8 @@ const CASES: &str = "\
 2 | psi @SENDS --key \"point | a quote does not close |
 2 | psi @SENDS --key point --left | unexpected argument '--left' | --help
 2 | psi @SENDS --key point --out @OUT.csv | the sender gets no rows; remove --out | --both
-2 | psi @SENDS --key point --buckets 0 | 0 is not in 1..=16384 |
-2 | psi @SENDS --key point --buckets 16385 | 16385 is not in 1..=16384 |
+2 | psi @SENDS --key point --buckets 0 | give a whole number from 1 to 16384 |
+2 | psi @SENDS --key point --buckets 16385 | give a whole number from 1 to 16384 |
 2 | psi @SENDS --key point --memory 10XB | '10XB' is not a size, such as 2GiB |
 2 | psi @SENDS --key point --memory 1MB | --memory: the run takes more memory than 1000000 bytes | allow more memory
 2 | psi @SENDS --key point --duplicates some | choose keep, error or dedup |
