@@ -356,7 +356,7 @@ fn refusals() {
 --result sum=v --bound 1e3 | --bound | is not a bound | decimal number
 --result sum=v --bound 1.25 --decimals 1 | --bound | has more than 1 decimal places | --decimals
 --result sum=v --bound 10 --decimals 18 | --bound | does not fit into 64 bits | lower bound
---result sum=v --bound 10 --decimals 19 | --decimals | 19 is not in | -
+--result sum=v --bound 10 --decimals 19 | --decimals | from 0 to 18 | -
 --result sum-product=v,v --bound 1 --decimals 10 | --decimals | at most 9 decimal places | round
 --result count --minimum 4294967297 | --minimum | is more than 4294967296 | fewest
 --result count --epsilon 0 | --epsilon | not a number above zero | 0.5

@@ -800,7 +800,7 @@ fn a_side_waits_for_one_that_has_not_kept_its_number() {
     let file = place.folder.write("work-b/totals.json", own);
     let ended = collect(1, "1s").finish();
     assert_eq!((ended.status, ended.stdout.as_str()), (Some(0), "sum 7\n"));
-    assert!(ended.stderr.contains("may not have ended"), "{ended:?}");
+    assert!(ended.stderr.contains("has not confirmed"), "{ended:?}");
     assert!(place.names(1).contains(&"run.json".to_owned()));
     fs::remove_file(file).unwrap();
     fs::remove_file(place.folder.path("out.csv")).unwrap();
