@@ -67,6 +67,7 @@
 mod gmw;
 pub mod opening;
 mod params;
+mod protocol;
 
 use std::borrow::BorrowMut;
 use std::ops::Range;
@@ -91,6 +92,7 @@ use crate::watch::{Phase, Watch};
 
 use gmw::Bits;
 pub use params::Parameters;
+pub use protocol::Circuit;
 
 /// The maximum number of items of a set.
 pub const MAX_ITEMS: u64 = 1 << 29;

@@ -75,6 +75,7 @@
 mod elligator;
 mod permutation;
 mod polynomial;
+mod protocol;
 
 use std::borrow::BorrowMut;
 
@@ -98,6 +99,8 @@ use crate::watch::{Phase, Watch};
 use elligator::{Key, TASK, map, sample};
 use permutation::Permutation;
 use polynomial::{evaluate, interpolate};
+
+pub use protocol::Dh;
 
 /// The maximum number of items of a set: time grows with the square of the number, and other
 /// protocols are faster long before.
