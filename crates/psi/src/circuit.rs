@@ -82,9 +82,9 @@ use volery_primitives::ro::RandomOracle;
 use volery_primitives::{Block, bits};
 use zeroize::Zeroizing;
 
-use crate::agree::{Agreement, Terms, misbehaved};
+use crate::agree::{Agreement, Terms};
 use crate::duplicates::check_duplicates;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, misbehaved};
 use crate::items::{Items, digests, input};
 use crate::vole::packed::{self, mask};
 use crate::vole::{self, Form};

@@ -70,9 +70,9 @@ use volery_primitives::ristretto::{ENCODED, Points};
 use volery_primitives::ro::{RandomOracle, StreamHash};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::agree::{Agreement, Terms, misbehaved};
+use crate::agree::{Agreement, Terms};
 use crate::duplicates::check_duplicates;
-use crate::error::Result;
+use crate::error::{Result, misbehaved};
 use crate::failure::{Failure, STATISTICAL, equal_bits};
 use crate::items::{self, Items};
 use crate::rice::Rice;

@@ -89,9 +89,9 @@ use volery_primitives::prg::Prg;
 use volery_primitives::ro::RandomOracle;
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::agree::{Agreement, Terms, misbehaved};
+use crate::agree::{Agreement, Terms};
 use crate::duplicates::check_duplicates;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, misbehaved};
 use crate::failure::{Failure, equal_bits};
 use crate::items::Items;
 use crate::lookup::{LENGTH, MAX_VALUE, cut, longest, receive};
