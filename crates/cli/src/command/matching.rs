@@ -15,7 +15,7 @@ use std::ops::Deref;
 use std::time::Instant;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use volery_matching::{Divided, Name, Options, Progress, Verb, What};
+use volery_matching::{Divided, Options, Progress, Verb, What};
 use volery_options::{Named, SetByName};
 use volery_tables::{Reading, Table};
 

@@ -4,12 +4,10 @@ use std::time::Instant;
 
 use arrow_schema::SchemaRef;
 use serde_json::json;
-use volery_channel::{Link, Role};
+use volery_channel::Role;
 use volery_matching::driver::{self, Earlier, Facts};
 pub use volery_matching::staging::{Items, Slice, Slices, digest, found, shards};
-use volery_matching::{
-    Divided, Manifest, Name, Options, Secrets, Settings, Verb, WorkedBy, totals,
-};
+use volery_matching::{Divided, Manifest, Options, Secrets, Settings, Verb, WorkedBy, totals};
 use volery_options::{Named, SetByName};
 use zeroize::Zeroizing;
 
@@ -103,7 +101,9 @@ pub fn totals(named: &Named, [own, peer]: [u64; 2]) -> Result<Option<String>, Fa
         Role::Receiver => [peer, own],
     };
     settings.check_range(sizes)?;
-    let protocol = settings.protocol().expect("the protocol of workers is named");
+    let protocol = settings
+        .protocol()
+        .expect("the protocol of workers is named");
     let cost = protocol.cost(&settings.task(sizes));
     let about = json!({
         "kind": settings.kind.name(),

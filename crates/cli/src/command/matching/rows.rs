@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use volery_matching::{
-    Columns, Divided, Finish, Local, Matches, Name, Options, Outcome, Settings, Side,
-};
+use volery_matching::{Columns, Divided, Finish, Local, Matches, Outcome, Settings, Side};
 use volery_tables::{Format, Reading, Table};
 
 use super::files::{self, OutputFile};
