@@ -264,7 +264,7 @@ impl Side {
     /// Those of the folder.
     pub fn into_outcome(self, manifest: &Manifest, worked: &WorkedBy) -> Result<Outcome> {
         let settings = self.settings;
-        let protocol = settings.name.protocol(settings.security);
+        let protocol = settings.protocol();
         let mut collected = self.collected()?;
         let work = self.kept().expect("a run of several workers has a folder");
         let attempts = work.most_attempts()?;

@@ -8,9 +8,7 @@ use volery_okvs::bin_capacity;
 use volery_pcg::Security;
 use volery_primitives::prg::Prg;
 use volery_primitives::ro::RandomOracle;
-use volery_psi::choice::Protocol;
 use volery_psi::params::MAX_ITEMS;
-use volery_psi::vole;
 use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::error::Result;
@@ -156,9 +154,10 @@ impl Terms {
         workers: u32,
         organisations: [String; 2],
     ) -> Result<Self, String> {
-        if !matches!(settings.name, Name::Vole | Name::VoleLow) {
+        if !settings.protocol().is_some_and(|one| one.is_for_workers()) {
             let name = settings.name;
-            return Err(format!("workers run vole or vole-low, not {name}"));
+            let all = Name::of_workers(&settings.output());
+            return Err(format!("workers run {all}, not {name}"));
         }
         Ok(Self {
             run: run.to_owned(),
@@ -185,11 +184,10 @@ impl Terms {
         workers: u32,
         organisations: [String; 2],
     ) -> Result<Self, String> {
-        if !matches!(settings.name, Name::Circuit | Name::CircuitLow) {
+        if !settings.protocol().is_some_and(|one| one.is_for_workers()) {
             let name = settings.name;
-            return Err(format!(
-                "workers compute totals by circuit or circuit-low, not by {name}"
-            ));
+            let all = Name::of_workers(&settings.output());
+            return Err(format!("workers compute totals by {all}, not by {name}"));
         }
         Ok(Self {
             run: run.to_owned(),
@@ -217,14 +215,15 @@ impl Terms {
     /// The settings of a side of the run.
     fn settings(&self, role: Role) -> Option<Settings> {
         let verb = [Verb::Psi, Verb::Lookup].into_iter();
-        let name = [Name::Vole, Name::VoleLow].into_iter();
         let security = [Security::Malicious, Security::SemiHonest].into_iter();
         let verb = verb.clone().find(|verb| verb.name() == self.verb)?;
-        let name = name.clone().find(|name| name.name() == self.protocol)?;
+        let name = Name::all().find(|name| name.name() == self.protocol)?;
         let security = security
             .clone()
             .find(|security| security.to_string() == self.security)?;
-        Settings::new(verb, role, name, Some(security), self.both, None).ok()
+        let settings = Settings::new(verb, role, name, Some(security), self.both, None).ok()?;
+        let protocol = settings.protocol()?;
+        protocol.is_for_workers().then_some(settings)
     }
 }
 
@@ -366,18 +365,12 @@ impl Manifest {
     /// Those of [`capacities`](Self::capacities).
     pub fn parameters(&self) -> Result<Option<Parameters>> {
         let settings = self.settings(Role::Receiver);
-        let [sender, receiver] = self.capacities()?[0];
-        let Some(settings) = settings else {
-            return Ok(None);
-        };
-        let Some(Protocol::Vole(form)) = settings.name.protocol(settings.security) else {
-            return Ok(None);
-        };
-        let may_exchange = settings.both && settings.verb == Verb::Psi;
-        let parts = self.executions();
-        Ok(Some(
-            vole::Parameters::one_of(parts, form, may_exchange, sender, receiver).into(),
-        ))
+        let sizes = self.capacities()?[0];
+        Ok(settings.and_then(|settings| {
+            let task = settings.task(sizes);
+            let parameters = settings.protocol()?.parameters(&task, self.executions());
+            Some(Parameters::new(parameters, task.output))
+        }))
     }
 }
 

@@ -539,7 +539,7 @@ pub fn link(value: &OsStr) -> Result<Link, String> {
 /// # Errors
 /// The names, if it is none of them.
 pub fn protocol(value: &OsStr) -> Result<Name, String> {
-    let all = Name::ALL.map(|name| (name.name(), name));
+    let all: Vec<_> = Name::all().map(|name| (name.name(), name)).collect();
     parse::choice(value, &all)
 }
 

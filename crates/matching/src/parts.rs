@@ -3,13 +3,12 @@
 use volery_channel::{Channel, Role, SessionId, Stats};
 use volery_primitives::prg::Prg;
 use volery_primitives::ro::RandomOracle;
-use volery_psi::Watch;
-use volery_psi::choice::Protocol;
+use volery_psi::matching::{Party, Protocol};
+use volery_psi::{Items, Watch};
 
 use crate::error::{Result, misbehaved};
 use crate::keys::{FRAME, Keys, Set, Values, unframe};
 use crate::parameters::Parameters;
-use crate::protocol::execute;
 use crate::settings::{Settings, Verb};
 use crate::work::Part;
 
@@ -123,15 +122,17 @@ impl Parts<'_> {
         let set = Set::new(keys, takes_part, size, &mut rng)?;
         let answers = (self.settings.verb, role) == (Verb::Lookup, Role::Sender);
         let values = answers.then(|| Values::new(&set, self.longest));
-        let executed = execute(
-            self.protocol,
-            self.settings,
-            (self.session_of(part), rng.fork("protocol"), self.executions),
-            &set,
-            values.as_ref(),
-            watch,
-            channel,
-        )?;
+        let output = self.settings.output();
+        let party = Party {
+            role,
+            session: self.session_of(part),
+            rng: rng.fork("protocol"),
+            parts: self.executions,
+            items: &set,
+            values: values.as_ref().map(|values| values as &dyn Items),
+            output,
+        };
+        let executed = self.protocol.run(party, watch, channel)?;
         if executed.parameters.sizes() != [sender_items, receiver_items] {
             let what = "its set has another size than it announced";
             return Err(misbehaved(what));
@@ -158,7 +159,7 @@ impl Parts<'_> {
             found(item, payload.unwrap_or_default());
         }
         Ok(Ran {
-            parameters: executed.parameters,
+            parameters: Parameters::new(executed.parameters, output),
             setup: executed.setup,
         })
     }

@@ -1,13 +1,14 @@
 //! What a run will cost, before anything is sent.
 
+use std::convert::Infallible;
+
 use volery_channel::{Link, Role};
 use volery_okvs::bin_capacity;
-use volery_pcg::Security;
-use volery_psi::choice::{Candidate, Protocol, Task, candidates};
+use volery_psi::choice::{Candidate, decide};
+use volery_psi::matching::Protocol;
 use volery_psi::params::MAX_ITEMS;
-use volery_psi::vole::{self, Form};
 
-use crate::run::Choice;
+use crate::name::Name;
 use crate::settings::{Settings, Verb};
 use crate::side::Side;
 
@@ -19,14 +20,13 @@ pub(crate) fn peak(settings: &Settings, rows: u64, buckets: u32, longest: usize)
     let each = rows.div_ceil(buckets.into());
     // Buckets are not equally full.
     let each = (each + each / 50 + 64).min(MAX_ITEMS);
-    let form = match settings.security {
-        Security::Malicious => Form::Malicious,
-        _ => Form::Fast,
-    };
     let search = settings.verb == Verb::Lookup;
-    let both = settings.both && form != Form::Malicious;
-    let parameters = vole::Parameters::new(form, both && !search, each, each);
-    let protocol = parameters.memory(settings.role, search, both);
+    // Of all protocols for large sets it takes the most.
+    let vole = Name::Vole.protocol(settings.security, &settings.output());
+    let protocol = vole.map_or(0, |vole| {
+        let parameters = vole.parameters(&settings.task([each, each]), 1);
+        parameters.memory(settings.role, &settings.output())
+    });
     // The entries and where each key begins; the set; the payload with its frame, twice.
     let sorted = each * (24 + 4 + 4);
     let payload = match (search, settings.role) {
@@ -35,52 +35,6 @@ pub(crate) fn peak(settings: &Settings, rows: u64, buckets: u32, longest: usize)
         (false, _) => 0,
     };
     FIXED + rows / 8 + sorted + payload + protocol
-}
-
-impl Choice {
-    /// The protocols for a task on a link.
-    #[must_use]
-    pub fn new(task: Task, link: Link) -> Self {
-        Self {
-            candidates: candidates(&task, link),
-            task,
-            link,
-        }
-    }
-
-    /// The fastest.
-    #[must_use]
-    pub fn best(&self) -> Option<&Candidate> {
-        self.candidates.first()
-    }
-
-    /// One line: sizes and link, the predicted time, and the others.
-    #[must_use]
-    pub fn why(&self) -> String {
-        let Task {
-            sender_items,
-            receiver_items,
-            security,
-            ..
-        } = self.task;
-        let Link {
-            bits_per_second,
-            round_trip,
-        } = self.link;
-        let seconds = |one: &Candidate| format!("{} {:.3} s", one.protocol, one.seconds);
-        let mut all = self.candidates.iter().map(seconds);
-        let first = all.next().unwrap_or_default();
-        let next: Vec<_> = all.take(2).collect();
-        let next = match next[..] {
-            [] => String::new(),
-            _ => format!(", before {}", next.join(", ")),
-        };
-        format!(
-            "{security}, {sender_items} and {receiver_items} keys, fastest at {:.1} Mbit/s and {:.2} ms: {first}{next} (predicted)",
-            bits_per_second / 1e6,
-            round_trip * 1e3
-        )
-    }
 }
 
 /// What a run is predicted to cost.
@@ -115,17 +69,14 @@ impl Side {
             Role::Receiver => (capacity(peer), capacity(own)),
         };
         let task = settings.task([sender_items, receiver_items]);
-        let named = settings.name.protocol(settings.security);
-        let protocol = named.unwrap_or_else(|| {
-            let choice = Choice::new(task, link);
-            choice.best().expect("the settings were checked").protocol
-        });
+        let Ok((protocol, _)) = decide(settings.name.given(), &task, || Ok::<_, Infallible>(link));
+        let cost = Candidate::new(protocol, &task, link);
         let values = match settings.verb {
             Verb::Psi => 0,
             Verb::Lookup => sender_items * self.longest() as u64,
         };
-        let bytes = protocol.bytes(&task) + values;
-        let seconds = protocol.seconds(&task, link) + 8.0 * values as f64 / link.bits_per_second;
+        let bytes = cost.bytes + values;
+        let seconds = cost.seconds + 8.0 * values as f64 / link.bits_per_second;
         Plan {
             protocol,
             buckets,

@@ -37,9 +37,11 @@ use std::ops::Sub;
 use std::time::Duration;
 
 use volery_channel::link::{Side as LinkSide, estimate};
-use volery_channel::{Channel, Error as ChannelError, Link, Role, SessionId, Stats};
+use volery_channel::{Channel, Error as ChannelError, Role, SessionId, Stats};
 use volery_primitives::prg::Prg;
-use volery_psi::choice::{Candidate, Protocol, Task, candidates};
+pub use volery_psi::choice::Choice;
+use volery_psi::choice::decide;
+use volery_psi::matching::Protocol;
 use volery_tables::PayloadSchema;
 use web_time::Instant;
 
@@ -116,17 +118,6 @@ impl Matches {
     pub fn payload(&self) -> Option<&PayloadSchema> {
         self.payload.as_ref()
     }
-}
-
-/// The protocols that were compared, and for what.
-#[derive(Clone, Debug)]
-pub struct Choice {
-    /// The sizes of one execution.
-    pub task: Task,
-    /// The link.
-    pub link: Link,
-    /// The fastest first.
-    pub candidates: Vec<Candidate>,
 }
 
 impl Side {
@@ -283,9 +274,6 @@ impl Side {
         channel: &mut Channel,
     ) -> Result<(Protocol, Option<Choice>)> {
         let settings = &self.settings;
-        if let Some(protocol) = settings.name.protocol(settings.security) {
-            return Ok((protocol, None));
-        }
         let largest = |side: usize| {
             capacities
                 .iter()
@@ -294,27 +282,18 @@ impl Side {
                 .unwrap_or(0)
         };
         let [sender_items, receiver_items] = [largest(0), largest(1)];
-        let link = match settings.link {
-            Some(link) => link,
+        let task = settings.task([sender_items, receiver_items]);
+        decide(settings.name.given(), &task, || match settings.link {
+            Some(link) => Ok(link),
             None => {
                 let side = match settings.role {
                     Role::Sender => LinkSide::IsMeasured,
                     Role::Receiver => LinkSide::Measures,
                 };
                 let work = Duration::from_nanos((sender_items + receiver_items) * EACH);
-                estimate(channel, side, work)?
+                Ok(estimate(channel, side, work)?)
             }
-        };
-        let task = settings.task([sender_items, receiver_items]);
-        let candidates = candidates(&task, link);
-        let best = candidates.first().expect("the settings were checked");
-        let protocol = best.protocol;
-        let choice = Choice {
-            task,
-            link,
-            candidates,
-        };
-        Ok((protocol, Some(choice)))
+        })
     }
 
     /// Before step 5: whether both keep their progress.

@@ -1,12 +1,10 @@
 //! What both sides must agree on: the protocol, its security, and who learns the result.
 
-use std::fmt;
-
 use volery_channel::{Hello, Link, Role};
 use volery_pcg::Security;
-use volery_psi::Variant;
-use volery_psi::choice::{Protocol, Task};
-use volery_psi::vole::Form;
+use volery_psi::matching::{Output, Protocol, Task};
+
+pub use crate::name::Name;
 
 /// The names under which the handshake compares the settings: what the sides get.
 pub const RESULT: &str = "--result";
@@ -34,118 +32,6 @@ impl Verb {
             Self::Psi => "psi",
             Self::Lookup => "lookup",
         }
-    }
-}
-
-/// A protocol by its name on the command line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Name {
-    /// The fastest for the sizes and the link.
-    #[default]
-    Auto,
-    /// VOLE-PSI.
-    Vole,
-    /// VOLE-PSI with the least communication.
-    VoleLow,
-    /// OT extension.
-    Kkrt,
-    /// OT extension with the parameters of its paper.
-    KkrtPaper,
-    /// Diffie-Hellman.
-    Dh,
-    /// Circuit-PSI.
-    Circuit,
-    /// Circuit-PSI with the least communication.
-    CircuitLow,
-    /// Queries to a server that prepared its table.
-    Served,
-}
-
-impl Name {
-    /// All of them.
-    pub const ALL: [Self; 9] = [
-        Self::Auto,
-        Self::Vole,
-        Self::VoleLow,
-        Self::Kkrt,
-        Self::KkrtPaper,
-        Self::Dh,
-        Self::Circuit,
-        Self::CircuitLow,
-        Self::Served,
-    ];
-
-    /// Their names and help, in the same order.
-    pub(crate) const ALLOWED: &[(&str, &str)] = &[
-        (
-            "auto",
-            "The fastest of vole, dh and kkrt that has the --security asked for, by the sizes of both sets and the link; the parties measure the link unless --link describes it",
-        ),
-        ("vole", "VOLE-PSI"),
-        (
-            "vole-low",
-            "VOLE-PSI with the least communication, on dual LPN with a published code: semi-honest, and only by this name",
-        ),
-        (
-            "kkrt",
-            "OT extension, semi-honest: about 102 bytes per item (vole: 27), no LPN assumption",
-        ),
-        (
-            "kkrt-paper",
-            "The same with the parameters of its paper, for reproduction",
-        ),
-        (
-            "dh",
-            "Diffie-Hellman: fastest for a few hundred keys; at most 16384 keys a side, except for --result count; not with --both",
-        ),
-        (
-            "circuit",
-            "Circuit-PSI, for every --result but rows: semi-honest",
-        ),
-        (
-            "circuit-low",
-            "The same with the least communication, on dual LPN with a published code, and only by this name",
-        ),
-        (
-            "served",
-            "Queries to a 'volery serve', which prepared a large table once: 64 bytes a key; the role is receiver",
-        ),
-    ];
-
-    /// The name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Vole => "vole",
-            Self::VoleLow => "vole-low",
-            Self::Kkrt => "kkrt",
-            Self::KkrtPaper => "kkrt-paper",
-            Self::Dh => "dh",
-            Self::Circuit => "circuit",
-            Self::CircuitLow => "circuit-low",
-            Self::Served => "served",
-        }
-    }
-
-    /// The protocol with this security; `None` for a choice, or if there is none.
-    pub(crate) fn protocol(self, security: Security) -> Option<Protocol> {
-        match (self, security) {
-            (Self::Auto | Self::Circuit | Self::CircuitLow | Self::Served, _) => None,
-            (Self::Vole, Security::Malicious) => Some(Protocol::Vole(Form::Malicious)),
-            (Self::Vole, _) => Some(Protocol::Vole(Form::Fast)),
-            (Self::Dh, _) => Some(Protocol::Dh),
-            (_, Security::Malicious) => None,
-            (Self::VoleLow, _) => Some(Protocol::Vole(Form::Low)),
-            (Self::Kkrt, _) => Some(Protocol::Kkrt(Variant::Kkrt)),
-            (Self::KkrtPaper, _) => Some(Protocol::Kkrt(Variant::KkrtPaper)),
-        }
-    }
-}
-
-impl fmt::Display for Name {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }
 
@@ -200,13 +86,21 @@ impl Settings {
             let what = format!("--protocol {name} is the same on every link");
             return wrong("--link", what, "only auto chooses by the link");
         }
-        if matches!(name, Name::Circuit | Name::CircuitLow) {
+        // Whether a protocol of this name has a security, where the sender learns the result or not.
+        let has = |security, both| {
+            let output = Output::Items {
+                both,
+                search: verb == Verb::Lookup,
+            };
+            matches!(name, Name::Auto | Name::Served) || name.protocol(security, &output).is_some()
+        };
+        if !has(Security::SemiHonest, false) {
             let what = format!("{name} gives no rows");
             let hint = "choose --protocol auto, vole, vole-low, kkrt or dh; --result count and others of psi are for circuit-PSI";
             return wrong("--protocol", what, hint);
         }
-        if both && name == Name::Dh {
-            let what = "dh gives the result to the receiver only".to_owned();
+        if both && !has(Security::SemiHonest, true) {
+            let what = format!("{name} gives the result to the receiver only");
             let hint = "remove --both, or choose --protocol auto, vole, vole-low or kkrt";
             return wrong("--both", what, hint);
         }
@@ -233,7 +127,7 @@ impl Settings {
                 return wrong(option, what.to_owned(), hint);
             }
         }
-        let malicious = matches!(name, Name::Auto | Name::Vole | Name::Dh | Name::Served);
+        let malicious = has(Security::Malicious, false);
         let security = match security {
             Some(Security::Malicious) if !malicious => {
                 let what = format!("{name} is secure against semi-honest peers only");
@@ -259,16 +153,45 @@ impl Settings {
         })
     }
 
-    /// What a protocol is chosen for: sets of sender and receiver of these sizes.
+    /// The results.
+    #[must_use]
+    pub const fn output(&self) -> Output {
+        Output::Items {
+            both: self.both,
+            search: matches!(self.verb, Verb::Lookup),
+        }
+    }
+
+    /// The task of a protocol for sets of sender and receiver of these sizes.
     #[must_use]
     pub const fn task(&self, [sender_items, receiver_items]: [u64; 2]) -> Task {
         Task {
             sender_items,
             receiver_items,
             security: self.security,
-            both: self.both,
-            search: matches!(self.verb, Verb::Lookup),
+            output: self.output(),
+            with_workers: false,
         }
+    }
+
+    /// The protocol, if it is named.
+    #[must_use]
+    pub fn protocol(&self) -> Option<Protocol> {
+        self.name.protocol(self.security, &self.output())
+    }
+
+    /// The settings of a run with workers, whose protocol is named, and if it was to be chosen the
+    /// reason for the one that they run.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new): the protocol is the same on every link.
+    pub fn for_workers(self) -> Result<(Self, Option<String>), Wrong> {
+        let (name, why) = self.name.for_workers(self.task([0, 0]));
+        let Self {
+            verb, role, both, ..
+        } = self;
+        let settings = Self::new(verb, role, name, Some(self.security), both, self.link)?;
+        Ok((settings, why))
     }
 
     /// Whether this side gets rows.

@@ -6,7 +6,7 @@
 //!             draws its noise
 //! 1. handshake: result, side with the column, bounds, minimum, noise, groups
 //! 2. distinct keys of each side; whether any total could leave 64 bits    <-->
-//! 3. count alone: circuit or dh, by sizes and link        (module `choice::totals` of volery_psi)
+//! 3. count alone: circuit or dh, by sizes and link        (module `choice` of volery_psi)
 //! 4. shares of the count and of the sum of each group     <-->     (module `circuit`)
 //!    each alone: adds its noise to its shares
 //! 5. for each group: whether the count is at least the minimum            <-->
@@ -52,12 +52,13 @@ mod settings;
 pub(crate) mod side;
 pub(crate) mod workers;
 
+pub use crate::parameters::Parameters;
 pub(crate) use compute::Noise;
 pub use compute::Total;
 pub use decimal::{MAX_DECIMALS, decimal};
 pub use plan::{Choice, Plan, Protocol};
 pub use revealed::revealed;
-pub use run::{Outcome, Parameters};
+pub use run::Outcome;
 pub(crate) use settings::Agreed;
 pub use settings::{
     COLUMN, GROUP_BY, GROUPS, Kind, MAX_GROUPS, MAX_MINIMUM, MINIMUM, Options, Privacy, Settings,

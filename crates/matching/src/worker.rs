@@ -276,7 +276,7 @@ impl<'a> Worker<'a> {
         progress: &mut dyn Progress,
     ) -> Result<Worked> {
         let capacities = self.manifest.capacities()?;
-        let protocol = settings.name.protocol(settings.security);
+        let protocol = settings.protocol();
         let parts = Parts {
             settings,
             protocol: protocol.expect("workers run a protocol that is named"),

@@ -18,13 +18,15 @@
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use volery_channel::{Channel, Error as ChannelError, SessionId, Stats, run_two_parties_tcp};
+use volery_channel::{Channel, Error as ChannelError, Role, SessionId, Stats, run_two_parties_tcp};
 use volery_primitives::prg::Prg;
-use volery_psi::choice::Protocol;
-use volery_psi::vole::Form;
-use volery_psi::{
-    Phase, Receiver, Result, Sender, Settings, Variant, Watch, circuit, count, dh, vole,
-};
+use volery_psi::circuit::{self, Circuit};
+use volery_psi::count::Count;
+use volery_psi::dh::Dh;
+use volery_psi::kkrt::Kkrt;
+use volery_psi::matching::{Matching, Output, Party, Totals};
+use volery_psi::vole::{Form, Vole};
+use volery_psi::{Phase, Result, Variant, Watch};
 
 /// The time at which each phase began, from the start of the run.
 struct Clock {
@@ -63,15 +65,24 @@ fn timed(barrier: &Barrier, party: impl FnOnce(Prg, &mut Clock) -> Result<Stats>
     Ok((clock.phases, stats))
 }
 
-/// A column of ones gives the number of common items.
-const COUNT: circuit::Settings = circuit::Settings {
-    form: Form::Fast,
-    payload: 0,
-    weights: 1,
-    products: 0,
-    selections: 0,
-    parts: 1,
-};
+/// The results by the name on the command line: a count by `count` and `circuit`, else items.
+fn output(name: &str) -> Output {
+    match name {
+        "count" | "circuit" => Output::Totals(Totals {
+            settings: circuit::Settings {
+                weights: 1,
+                ..circuit::Settings::default()
+            },
+            comparisons: 0,
+            in_bins: Role::Receiver,
+            counts: Some(Role::Receiver),
+        }),
+        _ => Output::Items {
+            both: false,
+            search: false,
+        },
+    }
+}
 
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -103,109 +114,39 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let mut last = vec![None; protocols.len()];
     for run in 0..runs * protocols.len() {
         let number = run % protocols.len();
-        let protocol = match &protocols[number][..] {
-            "count" | "circuit" => None,
-            "kkrt" => Some(Protocol::Kkrt(Variant::Kkrt)),
-            "dh" => Some(Protocol::Dh),
-            form => Some(Protocol::Vole(form.parse()?)),
+        let output = output(&protocols[number]);
+        let protocol: &dyn Matching = match &protocols[number][..] {
+            "count" => &Count,
+            "circuit" => &Circuit(Form::Fast),
+            "kkrt" => &Kkrt(Variant::Kkrt),
+            "dh" => &Dh,
+            form => &Vole(form.parse()?),
         };
         let barrier = Barrier::new(2);
-        let send = |channel: &mut Channel| {
+        let party = |role, items, channel: &mut Channel| {
             timed(&barrier, |rng, clock| {
-                match protocol {
-                    None if protocols[number] == "circuit" => {
-                        let mut sender = circuit::Sender::setup(
-                            &ours[..],
-                            &[],
-                            COUNT,
-                            (session, rng),
-                            clock,
-                            channel,
-                        )?;
-                        clock.mark("slices");
-                        let mut share = 0_u64;
-                        while let Some(slice) = sender.next(channel)? {
-                            let sum = circuit::Slice::sum(&slice.weights[0]);
-                            share = share.wrapping_add(sum);
-                        }
-                        sender.open(&[share], circuit::To::Receiver, channel)?;
-                    }
-                    None => {
-                        let sender = count::Sender::new(session, rng);
-                        sender.count(&ours[..], clock, channel)?;
-                    }
-                    Some(Protocol::Kkrt(_)) => {
-                        let sender = Sender::setup(session, rng, channel)?;
-                        sender.intersect(&ours[..], Settings::default(), clock, channel)?;
-                    }
-                    Some(Protocol::Dh) => {
-                        let sender = dh::Sender::new(session, rng);
-                        sender.intersect(&ours[..], clock, channel)?;
-                    }
-                    Some(Protocol::Vole(form)) => {
-                        let settings = vole::Settings { form, both: false };
-                        let sender = vole::Sender::new(session, rng);
-                        sender.intersect(&ours[..], settings, clock, channel)?;
-                    }
+                let party = Party {
+                    role,
+                    session,
+                    rng,
+                    parts: 1,
+                    items,
+                    values: None,
+                    output,
+                };
+                let outcome = protocol.run(party, clock, channel)?;
+                if role == Role::Receiver {
+                    let common = outcome.common.unwrap_or_default();
+                    assert!(common.iter().copied().eq(0..common.len()));
+                    let count = outcome.count.unwrap_or(common.len() as u64);
+                    assert_eq!(count, expected as u64);
                 }
                 Ok(channel.stats())
             })
         };
-        let receive = |channel: &mut Channel| {
-            timed(&barrier, |rng, clock| {
-                let common = match protocol {
-                    None if protocols[number] == "circuit" => {
-                        let ones = vec![1; theirs.len()];
-                        let mut receiver = circuit::Receiver::setup(
-                            &theirs[..],
-                            &[&ones],
-                            COUNT,
-                            (session, rng),
-                            clock,
-                            channel,
-                        )?;
-                        clock.mark("slices");
-                        let mut share = 0_u64;
-                        while let Some(slice) = receiver.next(channel)? {
-                            let sum = circuit::Slice::sum(&slice.weights[0]);
-                            share = share.wrapping_add(sum);
-                        }
-                        let count = receiver.open(&[share], circuit::To::Receiver, channel)?;
-                        assert_eq!(count, Some(vec![expected as u64]));
-                        return Ok(channel.stats());
-                    }
-                    None => {
-                        let receiver = count::Receiver::new(session, rng);
-                        let counted = receiver.count(&theirs[..], clock, channel)?;
-                        assert_eq!(counted.common, expected as u64);
-                        return Ok(channel.stats());
-                    }
-                    Some(Protocol::Dh) => {
-                        let receiver = dh::Receiver::new(session, rng);
-                        receiver.intersect(&theirs[..], clock, channel)?.common
-                    }
-                    Some(Protocol::Kkrt(_)) => {
-                        let receiver = Receiver::setup(session, rng, channel)?;
-                        let settings = Settings::default();
-                        receiver
-                            .intersect(&theirs[..], settings, clock, channel)?
-                            .common
-                    }
-                    Some(Protocol::Vole(form)) => {
-                        let settings = vole::Settings { form, both: false };
-                        let receiver = vole::Receiver::new(session, rng);
-                        receiver
-                            .intersect(&theirs[..], settings, clock, channel)?
-                            .common
-                    }
-                };
-                assert!(common.iter().copied().eq(0..expected));
-                Ok(channel.stats())
-            })
-        };
         let (sent, received) = run_two_parties_tcp(
-            |channel| pools[0].install(|| send(channel)),
-            |channel| pools[1].install(|| receive(channel)),
+            |channel| pools[0].install(|| party(Role::Sender, &ours, channel)),
+            |channel| pools[1].install(|| party(Role::Receiver, &theirs, channel)),
         );
         let parties = [sent?, received?];
         let ends = parties.iter().filter_map(|(phases, _)| phases.last());

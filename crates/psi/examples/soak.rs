@@ -11,14 +11,15 @@
 use std::collections::{HashMap, HashSet};
 use std::env;
 use std::error::Error;
-use std::fmt;
 use std::time::{Duration, Instant};
 
-use volery_channel::{Channel, SessionId, run_two_parties, run_two_parties_tcp};
+use volery_channel::{Channel, Role, SessionId, run_two_parties, run_two_parties_tcp};
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
-use volery_psi::vole::{self, Form};
-use volery_psi::{Receiver, Sender, Settings, Variant};
+use volery_psi::kkrt::Kkrt;
+use volery_psi::matching::{Output, Party, Protocol};
+use volery_psi::vole::{Form, Vole};
+use volery_psi::{Items, Variant};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -33,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some(text) => text.parse()?,
         None => Prg::from_os()?.next_u64() >> 1,
     };
-    let only = arguments.get(3).map(|name| Kind::named(name)).transpose()?;
+    let only = arguments.get(3).map(|name| place(name)).transpose()?;
     say(&format!("the first seed is {seed}"));
     let start = Instant::now();
     let mut total = Total::default();
@@ -53,42 +54,26 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Kind {
-    Kkrt(Variant),
-    Vole(Form),
-}
+/// The protocols for large sets, by their names here.
+const ALL: [(&str, Protocol); 5] = [
+    ("kkrt", &Kkrt(Variant::Kkrt)),
+    ("kkrt-paper", &Kkrt(Variant::KkrtPaper)),
+    ("malicious", &Vole(Form::Malicious)),
+    ("fast", &Vole(Form::Fast)),
+    ("low-communication", &Vole(Form::Low)),
+];
 
-impl Kind {
-    const ALL: [Self; 5] = [
-        Self::Kkrt(Variant::Kkrt),
-        Self::Kkrt(Variant::KkrtPaper),
-        Self::Vole(Form::Malicious),
-        Self::Vole(Form::Fast),
-        Self::Vole(Form::Low),
-    ];
-
-    fn named(name: &str) -> Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|kind| kind.to_string() == name);
-        found.ok_or_else(|| format!("no protocol is called {name}"))
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Kkrt(variant) => variant.fmt(f),
-            Self::Vole(form) => form.fmt(f),
-        }
-    }
+/// The place of a protocol in the list.
+fn place(name: &str) -> Result<usize, String> {
+    let found = ALL.iter().position(|(other, _)| *other == name);
+    found.ok_or_else(|| format!("no protocol is called {name}"))
 }
 
 /// The totals of all runs.
 #[derive(Default)]
 struct Total {
     /// Runs and items of each protocol.
-    of: HashMap<Kind, [u64; 2]>,
+    of: [[u64; 2]; ALL.len()],
     /// How many of the runs were keyword searches.
     lookups: u64,
     items: u64,
@@ -103,12 +88,10 @@ impl Total {
             items,
             common,
         } = self;
-        let (seconds, runs) = (elapsed.as_secs(), of.values().map(|[runs, _]| runs));
+        let (seconds, runs) = (elapsed.as_secs(), of.iter().map(|[runs, _]| runs));
         let runs: u64 = runs.sum();
-        let each = Kind::ALL.iter().filter_map(|kind| {
-            let [runs, items] = of.get(kind)?;
-            Some(format!("{kind} {runs} ({items} items)"))
-        });
+        let each = ALL.iter().zip(of).filter(|(_, [runs, _])| *runs > 0);
+        let each = each.map(|((name, _), [runs, items])| format!("{name} {runs} ({items} items)"));
         let each = each.collect::<Vec<_>>().join(", ");
         say(&format!(
             "{seconds} s: {runs} runs: {each}; {lookups} of them keyword searches; {items} items, \
@@ -125,7 +108,8 @@ fn say(line: &str) {
 /// The two sets of one run, and its settings.
 struct Run {
     seed: u64,
-    kind: Kind,
+    /// The place of its protocol.
+    kind: usize,
     both: bool,
     lookup: bool,
     tcp: bool,
@@ -135,7 +119,7 @@ struct Run {
 }
 
 impl Run {
-    fn draw(seed: u64, most: u64, only: Option<Kind>) -> Self {
+    fn draw(seed: u64, most: u64, only: Option<usize>) -> Self {
         let mut rng = Prg::new(Block::new(seed.into()));
         // As many small sets as large ones; powers of two and their neighbours more often than
         // others.
@@ -177,12 +161,12 @@ impl Run {
             value
         };
         let values = ours.iter().map(value).collect();
-        let drawn = Kind::ALL[rng.below(Kind::ALL.len() as u64) as usize];
+        let drawn = rng.below(ALL.len() as u64) as usize;
         let kind = only.unwrap_or(drawn);
         Self {
             seed,
             kind,
-            both: kind != Kind::Vole(Form::Malicious) && rng.below(2) == 0,
+            both: ALL[kind].0 != "malicious" && rng.below(2) == 0,
             lookup: rng.below(3) == 0,
             tcp: rng.below(8) == 0,
             ours,
@@ -200,7 +184,7 @@ impl Run {
             return Err(format!("seed {}: the result is wrong", self.seed).into());
         }
         let items = (self.ours.len() + self.theirs.len()) as u64;
-        let of = total.of.entry(self.kind).or_default();
+        let of = &mut total.of[self.kind];
         *of = [of[0] + 1, of[1] + items];
         total.lookups += u64::from(self.lookup);
         total.items += items;
@@ -210,15 +194,31 @@ impl Run {
     fn exact(&self, total: &mut Total) -> volery_psi::Result<bool> {
         let session = SessionId::from_bytes([self.seed as u8; 32]);
         let rng = |party: u128| Prg::new(Block::new(u128::from(self.seed) << 2 | party));
-        // The numbers of the common items, and their values.
-        let sender = |channel: &mut _| self.send(session, rng(1), channel);
-        let receiver = |channel: &mut _| self.receive(session, rng(2), channel);
-        let (sent, received): (volery_psi::Result<_>, volery_psi::Result<_>) = if self.tcp {
+        let party = |role, items, values, channel: &mut Channel| {
+            let party = Party {
+                role,
+                session,
+                rng: rng(role as u128 + 1),
+                parts: 1,
+                items,
+                values,
+                output: Output::Items {
+                    both: self.both,
+                    search: self.lookup,
+                },
+            };
+            ALL[self.kind].1.run(party, &mut (), channel)
+        };
+        let values: Option<&dyn Items> = self.lookup.then_some(&self.values);
+        let sender = |channel: &mut _| party(Role::Sender, &self.ours, values, channel);
+        let receiver = |channel: &mut _| party(Role::Receiver, &self.theirs, None, channel);
+        let (sent, received) = if self.tcp {
             run_two_parties_tcp(sender, receiver)
         } else {
             run_two_parties(sender, receiver)
         };
-        let (sent, (common, values)) = (sent?, received?);
+        let (sent, received) = (sent?.common, received?);
+        let common = received.common.unwrap_or_default();
         total.common += common.len() as u64;
 
         let (ours, theirs) = (&self.ours, &self.theirs);
@@ -228,78 +228,10 @@ impl Run {
         let found_by_sender = (0..ours.len()).filter(|&i| set.contains(&ours[i]));
         let right_values = || {
             let expected = common.iter().map(|&i| map[&theirs[i]]);
-            !self.lookup || values.iter().eq(expected)
+            !self.lookup || received.values.iter().eq(expected)
         };
         Ok(expected.eq(common.iter().copied())
             && right_values()
             && sent == self.both.then(|| found_by_sender.collect()))
-    }
-
-    fn send(
-        &self,
-        session: SessionId,
-        rng: Prg,
-        channel: &mut Channel,
-    ) -> volery_psi::Result<Option<Vec<usize>>> {
-        let (items, values, both, watch) = (&self.ours, &self.values, self.both, &mut ());
-        Ok(match self.kind {
-            Kind::Kkrt(variant) => {
-                let settings = Settings { variant, both };
-                let sender = Sender::setup(session, rng, channel)?;
-                match self.lookup {
-                    true => {
-                        sender
-                            .answer(items, values, settings, watch, channel)?
-                            .found
-                    }
-                    false => sender.intersect(items, settings, watch, channel)?.common,
-                }
-            }
-            Kind::Vole(form) => {
-                let settings = vole::Settings { form, both };
-                let sender = vole::Sender::new(session, rng);
-                match self.lookup {
-                    true => {
-                        sender
-                            .answer(items, values, settings, watch, channel)?
-                            .found
-                    }
-                    false => sender.intersect(items, settings, watch, channel)?.common,
-                }
-            }
-        })
-    }
-
-    fn receive(
-        &self,
-        session: SessionId,
-        rng: Prg,
-        channel: &mut Channel,
-    ) -> volery_psi::Result<(Vec<usize>, Vec<Vec<u8>>)> {
-        let (items, both, watch) = (&self.theirs, self.both, &mut ());
-        Ok(match self.kind {
-            Kind::Kkrt(variant) => {
-                let settings = Settings { variant, both };
-                let receiver = Receiver::setup(session, rng, channel)?;
-                if self.lookup {
-                    let found = receiver.search(items, settings, watch, channel)?;
-                    (found.items, found.values)
-                } else {
-                    let received = receiver.intersect(items, settings, watch, channel)?;
-                    (received.common, Vec::new())
-                }
-            }
-            Kind::Vole(form) => {
-                let settings = vole::Settings { form, both };
-                let receiver = vole::Receiver::new(session, rng);
-                if self.lookup {
-                    let found = receiver.search(items, settings, watch, channel)?;
-                    (found.items, found.values)
-                } else {
-                    let received = receiver.intersect(items, settings, watch, channel)?;
-                    (received.common, Vec::new())
-                }
-            }
-        })
     }
 }

@@ -27,13 +27,13 @@
 
 use std::fmt;
 
-use volery_channel::{Channel, Error as ChannelError, Role, SessionId};
+use volery_channel::{Channel, Role, SessionId};
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
 use volery_primitives::ro::RandomOracle;
 use zeroize::Zeroizing;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, misbehaved};
 use crate::params::MAX_ITEMS;
 
 /// The protocol and settings that both parties are about to run, in 16 bytes.
@@ -158,11 +158,6 @@ impl Agreement {
     }
 }
 
-/// The error for a peer that deviated from the protocol.
-pub(crate) fn misbehaved(what: &'static str) -> Error {
-    Error::Channel(ChannelError::PeerMisbehaved(what))
-}
-
 /// Does not show the seed, from which the salt of the items follows.
 impl fmt::Debug for Agreement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -211,6 +206,7 @@ mod tests {
 
     use std::time::Duration;
 
+    use volery_channel::Error as ChannelError;
     use volery_channel::tamper::Tampered;
     use volery_channel::{memory, run_two_channels, run_two_parties_with_stats};
 

@@ -1,4 +1,4 @@
-//! The choice of a protocol for two sets: what each protocol offers, and what it costs on a link.
+//! The choice of a protocol: one function for rows, totals and shares, with workers or without.
 //!
 //! The model is
 //!
@@ -7,187 +7,47 @@
 //!           + work for each item of either set, of the slower party
 //! ```
 //!
-//! with bytes from the parameters of the protocol for these sizes. It is precise enough to choose:
-//! transfer and work overlap in a run, which favours no protocol. Both parties must use the same
-//! numbers, because the choice follows from them.
+//! with bytes from the parameters of the protocol for these sizes, and the rest from
+//! [`Matching::cost`](crate::matching::Matching::cost). It is precise enough to choose: transfer and
+//! work overlap in a run, which favours no protocol. Both parties must use the same numbers, because
+//! the choice follows from them.
 //!
 //! A peer that lies about its size or the link can make the parties run another one of the
 //! candidates, no other protocol: all candidates have the security asked for. The protocols
 //! themselves commit to the sizes, so a caller who compares them notices a false one.
 //!
-//! Never chosen, and so only by name: [`Form::Low`], whose vector OLE has a code of estimated
-//! distance, and [`Variant::KkrtPaper`], which is for reproduction.
-
-pub mod totals;
-
-use std::fmt;
+//! Never chosen, and so only by name: [`Form::Low`](crate::vole::Form::Low), whose correlations have
+//! a code of estimated distance, and [`Variant::KkrtPaper`](crate::Variant::KkrtPaper), which is for
+//! reproduction.
+//!
+//! The constants of the protocols are for one thread a party: medians on the machine of
+//! docs/performance.md, on which nothing else ran. A line through equal and uneven sizes is off by
+//! up to a quarter at either. To measure them again:
+//!
+//! ```sh
+//! for sizes in 4 20 20:10 10:20; do
+//!   cargo run --release -p volery-psi --example pair -- $sizes 9 1 \
+//!     kkrt fast malicious low-communication
+//! done
+//! for sizes in 2 10 12 12:8 8:12; do
+//!   cargo run --release -p volery-psi --example pair -- $sizes 9 1 dh
+//! done
+//! for sizes in 4 18 18:12 12:18; do
+//!   cargo run --release -p volery-psi --example pair -- $sizes 5 1 circuit
+//! done
+//! for sizes in 4 10 14 12:8 8:12; do
+//!   cargo run --release -p volery-psi --example pair -- $sizes 5 1 count
+//! done
+//! ```
+//!
+//! The least sizes give the fixed work; equal ones the sum of the two times an item, the uneven
+//! sizes their ratio. The round trips are those of runs over `volery_channel::shaped` with a round
+//! trip of one second, until the sender's end; of circuit-PSI with 2^4, 2^18 and 2^20 items, where
+//! the setup of small sets takes eight fewer.
 
 use volery_channel::Link;
-use volery_pcg::Security;
 
-use crate::dh;
-use crate::lookup::value_bytes;
-use crate::params::{self, Variant};
-use crate::vole::{self, Form};
-
-/// Bytes of the setup of [`crate::oprf`], the agreement and the ends, both ways.
-const KKRT_SETUP: u64 = 15_105;
-
-/// A protocol for set intersection and keyword search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Protocol {
-    /// [`crate::vole`] in one of its forms.
-    Vole(Form),
-    /// [`crate::intersect`] and [`crate::lookup`].
-    Kkrt(Variant),
-    /// [`crate::dh`].
-    Dh,
-}
-
-impl Protocol {
-    /// The protocols that [`candidates`] compares.
-    pub const CANDIDATES: [Self; 4] = [
-        Self::Vole(Form::Malicious),
-        Self::Vole(Form::Fast),
-        Self::Kkrt(Variant::Kkrt),
-        Self::Dh,
-    ];
-
-    /// The name on a command line and in reports. Two forms of one protocol that differ in their
-    /// security only have one name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Vole(Form::Malicious | Form::Fast) => "vole",
-            Self::Vole(Form::Low) => "vole-low",
-            Self::Kkrt(variant) => variant.name(),
-            Self::Dh => "dh",
-        }
-    }
-
-    /// The adversary that it is secure against.
-    #[must_use]
-    pub const fn security(self) -> Security {
-        match self {
-            Self::Vole(form) => form.security(),
-            Self::Kkrt(_) => Security::SemiHonest,
-            Self::Dh => Security::Malicious,
-        }
-    }
-
-    /// Whether the sender can get the result too.
-    #[must_use]
-    pub const fn gives_both(self) -> bool {
-        !matches!(self, Self::Vole(Form::Malicious) | Self::Dh)
-    }
-
-    /// The most items of a set.
-    #[must_use]
-    pub const fn most_items(self) -> u64 {
-        match self {
-            Self::Dh => dh::MAX_ITEMS,
-            Self::Vole(_) | Self::Kkrt(_) => params::MAX_ITEMS,
-        }
-    }
-
-    /// Whether it fulfils a task.
-    #[must_use]
-    pub fn fulfils(self, task: &Task) -> bool {
-        let secure = match (task.security, self) {
-            (Security::SemiHonest, Self::Vole(form)) => form != Form::Malicious,
-            (Security::SemiHonest, _) => true,
-            (asked, _) => self.security() == asked,
-        };
-        let items = task.sender_items.max(task.receiver_items);
-        secure && (self.gives_both() || !task.both) && items <= self.most_items()
-    }
-
-    /// Bytes of a run, both ways, without the handshake; a search as if all
-    /// values were empty, because they take the same in all protocols.
-    #[must_use]
-    pub fn bytes(self, task: &Task) -> u64 {
-        let Task {
-            sender_items,
-            receiver_items,
-            both,
-            search,
-            ..
-        } = *task;
-        match self {
-            Self::Vole(form) => {
-                let exchanged = both && !search;
-                let parameters =
-                    vole::Parameters::new(form, exchanged, sender_items, receiver_items);
-                let [tags, _] = parameters.sides();
-                parameters.bytes()
-                    + if search { parameters.value_bytes(0) } else { 0 }
-                    + if both { tags.div_ceil(8) } else { 0 }
-            }
-            Self::Kkrt(variant) => {
-                let parameters = params::Parameters::new(variant, sender_items, receiver_items);
-                let values = if search {
-                    value_bytes(&parameters, 0)
-                } else {
-                    0
-                };
-                KKRT_SETUP
-                    + parameters.row_bytes()
-                    + parameters.tag_bytes()
-                    + values
-                    + if both { sender_items.div_ceil(8) } else { 0 }
-            }
-            Self::Dh => {
-                let value = search.then_some(0);
-                let (sent, received) = dh::bytes(sender_items, receiver_items, value);
-                sent + received
-            }
-        }
-    }
-
-    /// Seconds of a run on a link, by the model above.
-    #[must_use]
-    pub fn seconds(self, task: &Task, link: Link) -> f64 {
-        let cost = Cost::of(self);
-        let (mut sender, mut receiver) = (task.sender_items, task.receiver_items);
-        if sender == 0 || receiver == 0 {
-            (sender, receiver) = (0, 0);
-        }
-        if let Self::Vole(form) = self
-            && vole::Parameters::new(form, task.both && !task.search, sender, receiver).exchanged
-        {
-            (sender, receiver) = (receiver, sender);
-        }
-        let (sender, receiver) = (sender as f64, receiver as f64);
-        let work = cost.sender * sender
-            + cost.receiver * receiver
-            + cost.pair * receiver * (sender + receiver);
-        8.0 * self.bytes(task) as f64 / link.bits_per_second
-            + cost.trips * link.round_trip
-            + cost.fixed * 1e-3
-            + work * 1e-9
-    }
-}
-
-impl fmt::Display for Protocol {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// What a protocol is chosen for. The same for both parties.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Task {
-    /// Items of the sender, at most [`MAX_ITEMS`](params::MAX_ITEMS).
-    pub sender_items: u64,
-    /// Items of the receiver, at most as many.
-    pub receiver_items: u64,
-    /// The adversary that the run has to be secure against.
-    pub security: Security,
-    /// Whether the sender gets the result too.
-    pub both: bool,
-    /// Whether the sender has values.
-    pub search: bool,
-}
+use crate::matching::{Output, PROTOCOLS, Protocol, Task, named};
 
 /// A protocol for a task, with its cost by the model.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -200,93 +60,193 @@ pub struct Candidate {
     pub bytes: u64,
 }
 
+impl Candidate {
+    /// The cost of a protocol for a task on a link.
+    ///
+    /// # Panics
+    /// If it does not give the output, or a set is too large for it.
+    #[must_use]
+    pub fn new(protocol: Protocol, task: &Task, link: Link) -> Self {
+        let cost = protocol.cost(task);
+        Self {
+            protocol,
+            seconds: cost.seconds(link),
+            bytes: cost.bytes,
+        }
+    }
+}
+
+/// The protocols that are compared for a task, whatever its sizes: each name once, in the form with
+/// the security asked for.
+fn compared(task: &Task) -> impl Iterator<Item = Protocol> {
+    let Task {
+        security, output, ..
+    } = *task;
+    PROTOCOLS
+        .into_iter()
+        .filter(move |one| one.is_candidate() && named(one.name(), security, &output) == Some(*one))
+}
+
 /// The protocols that fulfil a task, the fastest on this link first; none where the sender is to
 /// learn the result with malicious security.
 ///
 /// # Panics
-/// If a set is larger than [`MAX_ITEMS`](params::MAX_ITEMS).
+/// If a set is larger than [`MAX_ITEMS`](crate::params::MAX_ITEMS).
 #[must_use]
 pub fn candidates(task: &Task, link: Link) -> Vec<Candidate> {
-    let all = Protocol::CANDIDATES.into_iter();
+    let all = compared(task).filter(|protocol| protocol.fulfils(task));
     let mut candidates: Vec<_> = all
-        .filter(|protocol| protocol.fulfils(task))
-        .map(|protocol| Candidate {
-            protocol,
-            seconds: protocol.seconds(task, link),
-            bytes: protocol.bytes(task),
-        })
+        .map(|protocol| Candidate::new(protocol, task, link))
         .collect();
     candidates.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
     candidates
 }
 
-/// The measured part of the model.
-struct Cost {
-    /// Round trips.
-    trips: f64,
-    /// Milliseconds that do not depend on the sizes.
-    fixed: f64,
-    /// Nanoseconds for each item of the sender, which are for `vole` those of the evaluator.
-    sender: f64,
-    /// Nanoseconds for each item of the receiver, or encoder.
-    receiver: f64,
-    /// Nanoseconds for each pair of an item of the receiver and one of either set.
-    pair: f64,
+/// The protocols that were compared, and for what.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// The sizes of one execution.
+    pub task: Task,
+    /// The link.
+    pub link: Link,
+    /// The fastest first.
+    pub candidates: Vec<Candidate>,
 }
 
-impl Cost {
-    /// The constants, for one thread a party.
+impl Choice {
+    /// The protocols for a task on a link.
     ///
-    /// Medians on the machine of docs/performance.md, on which nothing else ran. A line through
-    /// equal and uneven sizes is off by up to a quarter at either. To measure them again:
-    ///
-    /// ```sh
-    /// for sizes in 4 20 20:10 10:20; do
-    ///   cargo run --release -p volery-psi --example pair -- $sizes 9 1 \
-    ///     kkrt fast malicious low-communication
-    /// done
-    /// for sizes in 2 10 12 12:8 8:12; do
-    ///   cargo run --release -p volery-psi --example pair -- $sizes 9 1 dh
-    /// done
-    /// ```
-    ///
-    /// The least sizes give the fixed work; `20` the sum of the two times an item, the uneven sizes
-    /// their ratio. The round trips are those of runs over `volery_channel::shaped` with a round
-    /// trip of one second, until the sender's end.
-    fn of(protocol: Protocol) -> Self {
-        let (trips, fixed, sender, receiver, pair) = match protocol {
-            Protocol::Vole(Form::Malicious) => (5.0, 9.0, 75.0, 170.0, 0.0),
-            Protocol::Vole(Form::Fast) => (4.0, 9.0, 60.0, 140.0, 0.0),
-            Protocol::Vole(Form::Low) => (6.0, 12.0, 70.0, 240.0, 0.0),
-            Protocol::Kkrt(Variant::Kkrt) => (3.5, 3.0, 70.0, 100.0, 0.0),
-            Protocol::Kkrt(_) => (3.5, 3.0, 130.0, 100.0, 0.0),
-            Protocol::Dh => (2.0, 0.2, 3_800.0, 18_000.0, 2.2),
-        };
+    /// # Panics
+    /// As [`candidates`].
+    #[must_use]
+    pub fn new(task: Task, link: Link) -> Self {
         Self {
-            trips,
-            fixed,
-            sender,
-            receiver,
-            pair,
+            candidates: candidates(&task, link),
+            task,
+            link,
         }
+    }
+
+    /// The fastest.
+    #[must_use]
+    pub fn best(&self) -> Option<&Candidate> {
+        self.candidates.first()
+    }
+
+    /// One line for users, to whom items are keys: sizes and link, the predicted times of the
+    /// fastest and of the next two.
+    #[must_use]
+    pub fn why(&self) -> String {
+        let Task {
+            sender_items,
+            receiver_items,
+            security,
+            output,
+            ..
+        } = self.task;
+        let Link {
+            bits_per_second,
+            round_trip,
+        } = self.link;
+        let what = match output {
+            Output::Items { .. } => "",
+            Output::Totals(_) => "a count of ",
+        };
+        let seconds = |one: &Candidate| format!("{} {:.3} s", one.protocol, one.seconds);
+        let mut all = self.candidates.iter().map(seconds);
+        let first = all.next().unwrap_or_default();
+        let next: Vec<_> = all.take(2).collect();
+        let next = match next[..] {
+            [] => String::new(),
+            _ => format!(", before {}", next.join(", ")),
+        };
+        format!(
+            "{security}, {what}{sender_items} and {receiver_items} keys, fastest at {:.1} Mbit/s \
+             and {:.2} ms: {first}{next} (predicted)",
+            bits_per_second / 1e6,
+            round_trip * 1e3
+        )
     }
 }
 
+/// The protocol of a run: that of this name, or without a name the fastest one for the task.
+///
+/// `link` describes the link. It is called only if there is anything to compare: where all sizes
+/// have one protocol, that is it, without a [`Choice`].
+///
+/// # Errors
+/// Those of `link`.
+///
+/// # Panics
+/// If no protocol of this name, or none at all, gives the output with this security.
+pub fn decide<E>(
+    name: Option<&str>,
+    task: &Task,
+    link: impl FnOnce() -> Result<Link, E>,
+) -> Result<(Protocol, Option<Choice>), E> {
+    const CHECKED: &str = "a protocol gives the output with this security";
+    if let Some(name) = name {
+        let protocol = named(name, task.security, &task.output);
+        return Ok((protocol.expect(CHECKED), None));
+    }
+    let mut all = compared(task).filter(|one| one.is_for_workers() || !task.with_workers);
+    if let (Some(only), None) = (all.next(), all.next()) {
+        return Ok((only, None));
+    }
+    let choice = Choice::new(*task, link()?);
+    let best = choice.best().expect(CHECKED);
+    Ok((best.protocol, Some(choice)))
+}
+
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
-    use volery_channel::{SessionId, run_two_parties_with_stats};
+    use std::convert::Infallible;
+
+    use volery_channel::{Channel, Role, SessionId, run_two_parties_with_stats};
+    use volery_pcg::Security;
     use volery_primitives::{Block, prg::Prg};
 
     use super::*;
-    use crate::{Receiver, Sender, Settings};
+    use crate::circuit::{self, Circuit};
+    use crate::count::Count;
+    use crate::dh::Dh;
+    use crate::kkrt::Kkrt;
+    use crate::matching::{Outcome, Party, Totals};
+    use crate::params::Variant;
+    use crate::vole::{Form, Vole};
 
-    fn task(sender_items: u64, receiver_items: u64, security: Security) -> Task {
+    const MALICIOUS: Protocol = &Vole(Form::Malicious);
+    const FAST: Protocol = &Vole(Form::Fast);
+    const KKRT: Protocol = &Kkrt(Variant::Kkrt);
+    const CIRCUIT: Protocol = &Circuit(Form::Fast);
+
+    const ROWS: Output = items(false, false);
+
+    const fn items(both: bool, search: bool) -> Output {
+        Output::Items { both, search }
+    }
+
+    /// The number of common items for this party, and for nobody else.
+    fn count(counts: Option<Role>) -> Output {
+        Output::Totals(Totals {
+            settings: circuit::Settings {
+                weights: 1,
+                ..circuit::Settings::default()
+            },
+            comparisons: 0,
+            in_bins: Role::Receiver,
+            counts,
+        })
+    }
+
+    fn task(sender_items: u64, receiver_items: u64, security: Security, output: Output) -> Task {
         Task {
             sender_items,
             receiver_items,
             security,
-            both: false,
-            search: false,
+            output,
+            with_workers: false,
         }
     }
 
@@ -304,45 +264,49 @@ mod tests {
             let n = 1 << log;
             [(n, n), (n, n / 1000), (n / 1000, n)]
         });
-        sizes.flat_map(|(sender, receiver)| {
+        let outputs = [
+            ROWS,
+            items(false, true),
+            items(true, false),
+            count(Some(Role::Sender)),
+            count(None),
+        ];
+        sizes.flat_map(move |(sender, receiver)| {
             [1e1, 1e2, 1e3, 1e4].into_iter().flat_map(move |megabits| {
                 [Security::SemiHonest, Security::Malicious]
-                    .map(|security| (task(sender, receiver, security), link(megabits)))
+                    .into_iter()
+                    .flat_map(move |security| {
+                        outputs.map(|output| {
+                            (task(sender, receiver, security, output), link(megabits))
+                        })
+                    })
             })
         })
     }
 
     #[test]
     fn every_candidate_has_the_security_asked_for_and_the_order_is_that_of_the_seconds() {
-        for (asked, link) in all() {
-            for task in [
-                asked,
-                Task {
-                    search: true,
-                    ..asked
-                },
-                Task {
-                    both: true,
-                    ..asked
-                },
-            ] {
-                let candidates = candidates(&task, link);
-                let none = task.both && task.security == Security::Malicious;
-                assert_eq!(candidates.is_empty(), none, "{task:?}");
-                assert!(candidates.is_sorted_by(|a, b| a.seconds <= b.seconds));
-                for one in &candidates {
-                    let malicious = one.protocol.security() == Security::Malicious;
-                    assert!(malicious || task.security == Security::SemiHonest);
-                    assert!(one.protocol.gives_both() || !task.both);
-                    assert!(one.protocol != Protocol::Vole(Form::Low));
-                    assert!(one.protocol != Protocol::Kkrt(Variant::KkrtPaper));
-                    assert!(one.seconds > 8.0 * one.bytes as f64 / link.bits_per_second);
-                }
+        for (task, link) in all() {
+            let candidates = candidates(&task, link);
+            let malicious = task.security == Security::Malicious;
+            let none = malicious && !matches!(task.output, Output::Items { both: false, .. });
+            assert_eq!(candidates.is_empty(), none, "{task:?}");
+            assert!(candidates.is_sorted_by(|a, b| a.seconds <= b.seconds));
+            for one in &candidates {
+                assert!(!malicious || one.protocol.security() == Security::Malicious);
+                assert!(one.protocol.gives(&task.output));
+                assert!(!["vole-low", "kkrt-paper", "circuit-low"].contains(&one.protocol.name()));
+                assert!(one.seconds > 8.0 * one.bytes as f64 / link.bits_per_second);
+                let same = candidates
+                    .iter()
+                    .filter(|other| other.protocol.name() == one.protocol.name());
+                assert_eq!(same.count(), 1);
             }
         }
     }
 
-    /// A faster link never makes a run slower, and more items never make it faster.
+    /// A faster link never makes a run slower, and more items, columns or comparisons never make it
+    /// faster.
     #[test]
     fn the_model_is_monotonic() {
         for (task, link) in all() {
@@ -355,38 +319,46 @@ mod tests {
                 receiver_items: 2 * task.receiver_items,
                 ..task
             };
-            for protocol in Protocol::CANDIDATES {
+            let mut richer = task;
+            if let Output::Totals(totals) = &mut richer.output {
+                totals.comparisons = 1;
+                totals.settings.payload = 1;
+                totals.settings.selections = 2;
+                totals.settings.products = 1;
+            }
+            for protocol in PROTOCOLS {
                 if !protocol.fulfils(&task) {
                     continue;
                 }
-                let seconds = protocol.seconds(&task, link);
-                assert!(protocol.seconds(&task, faster) < seconds);
-                let items = larger.sender_items.max(larger.receiver_items);
-                if items > protocol.most_items() {
-                    continue;
+                let seconds = |task: &Task, link| Candidate::new(protocol, task, link).seconds;
+                let one = seconds(&task, link);
+                assert!(seconds(&task, faster) < one);
+                if protocol == CIRCUIT {
+                    assert!(seconds(&richer, link) > one);
                 }
-                let more = protocol.seconds(&larger, link);
-                assert!(more > 0.999 * seconds, "{protocol} {task:?} {link:?}");
+                if protocol.fulfils(&larger) {
+                    let more = seconds(&larger, link);
+                    assert!(more > 0.999 * one, "{protocol} {task:?} {link:?}");
+                }
             }
         }
     }
 
     fn best(sender: u64, receiver: u64, megabits: f64) -> Protocol {
-        let task = task(sender, receiver, Security::SemiHonest);
+        let task = task(sender, receiver, Security::SemiHonest, ROWS);
         candidates(&task, link(megabits))[0].protocol
     }
 
     /// On a slow link the bytes decide, and `vole` sends a fifth of those of KKRT for large sets.
     #[test]
     fn bytes_decide_on_a_slow_link() {
-        let vole = Protocol::Vole(Form::Fast);
         for log in [16, 18, 20, 22] {
             let n = 1 << log;
             for megabits in [10.0, 100.0] {
-                assert_eq!(best(n, n, megabits), vole, "2^{log}");
+                assert_eq!(best(n, n, megabits), FAST, "2^{log}");
             }
-            assert_eq!(best(n, n / 1000, 10.0), vole, "2^{log}");
-            assert_eq!(best(n / 1000, n, 10.0), vole, "2^{log}");
+            assert_eq!(best(n, n / 1000, 10.0), FAST, "2^{log}");
+            assert_eq!(best(n / 1000, n, 10.0), FAST, "2^{log}");
         }
     }
 
@@ -396,8 +368,8 @@ mod tests {
     fn dh_gives_way_to_vole_once() {
         let crossing = |megabits: f64| {
             let is_vole = |log: u32| {
-                let task = task(1 << log, 1 << log, Security::Malicious);
-                candidates(&task, link(megabits))[0].protocol == Protocol::Vole(Form::Malicious)
+                let task = task(1 << log, 1 << log, Security::Malicious, ROWS);
+                candidates(&task, link(megabits))[0].protocol == MALICIOUS
             };
             let first = (0..=22).find(|&log| is_vole(log)).expect("in the end");
             assert!((first..=22).all(is_vole), "{megabits}");
@@ -417,12 +389,12 @@ mod tests {
     fn kkrt_is_for_fast_links() {
         for (sender, receiver) in [(1 << 16, 1 << 16), (1 << 20, 1 << 20), (1 << 22, 4194)] {
             let is_kkrt = |tenths: i32| {
-                let task = task(sender, receiver, Security::SemiHonest);
+                let task = task(sender, receiver, Security::SemiHonest, ROWS);
                 let link = Link {
                     bits_per_second: 10_f64.powf(7.0 + f64::from(tenths) / 10.0),
                     round_trip: 5e-4,
                 };
-                candidates(&task, link)[0].protocol == Protocol::Kkrt(Variant::Kkrt)
+                candidates(&task, link)[0].protocol == KKRT
             };
             assert!(!is_kkrt(0), "{sender} {receiver}");
             let changes = (0..30).filter(|&tenths| is_kkrt(tenths) != is_kkrt(tenths + 1));
@@ -437,82 +409,201 @@ mod tests {
         for security in [Security::SemiHonest, Security::Malicious] {
             for megabits in [1e1, 1e2, 1e3, 1e4] {
                 for (sender, receiver) in [(1, 1), (64, 64), (1, 100)] {
-                    let task = task(sender, receiver, security);
+                    let task = task(sender, receiver, security, ROWS);
                     let best = candidates(&task, link(megabits))[0];
-                    assert_eq!(best.protocol, Protocol::Dh, "{task:?} {megabits}");
+                    assert_eq!(best.protocol, &Dh as Protocol, "{task:?} {megabits}");
                     assert_eq!(best.bytes, 240 + 16 * sender + 32 * receiver);
                 }
-                let task = task(1 << 15, 1, security);
+                let task = task(1 << 15, 1, security, ROWS);
                 let names = candidates(&task, link(megabits));
-                assert!(names.iter().all(|one| one.protocol != Protocol::Dh));
+                assert!(names.iter().all(|one| one.protocol.name() != "dh"));
             }
         }
-        let both = Task {
-            both: true,
-            ..task(64, 64, Security::SemiHonest)
-        };
-        let best = candidates(&both, link(10.0))[0].protocol;
-        assert_eq!(best, Protocol::Kkrt(Variant::Kkrt));
+        let both = task(64, 64, Security::SemiHonest, items(true, false));
+        assert_eq!(candidates(&both, link(10.0))[0].protocol, KKRT);
     }
 
-    /// The bytes of KKRT and of `dh` are exact, those of `vole` have a test of their own.
+    /// By Diffie-Hellman small sets take one round trip and no setup; large ones are counted sooner
+    /// by circuit-PSI.
     #[test]
-    fn bytes_are_those_of_a_run() {
-        let session = SessionId::from_bytes([1; 32]);
-        let rng = |seed: u128| Prg::new(Block::new(seed));
-        let items = |n: u32| (0..n).map(|i| i.to_string()).collect::<Vec<_>>();
-        let (x, y) = (items(300), items(77));
-        let values = vec![""; x.len()];
-        for (both, search) in [(false, false), (true, false), (true, true)] {
-            let settings = Settings {
-                both,
-                ..Settings::default()
+    fn small_sets_are_counted_by_dh_and_large_ones_by_the_circuit() {
+        for megabits in [1e1, 1e2, 1e3, 1e4] {
+            let best = |log: u32| {
+                let output = count(Some(Role::Receiver));
+                let task = task(1 << log, 1 << log, Security::SemiHonest, output);
+                candidates(&task, link(megabits))[0].protocol
             };
-            let ((_, stats), _) = run_two_parties_with_stats(
-                |channel| {
-                    let sender = Sender::setup(session, rng(1), channel).expect("setup");
-                    match search {
-                        true => sender
-                            .answer(&x, &values[..], settings, &mut (), channel)
-                            .map(|_| ()),
-                        false => sender.intersect(&x, settings, &mut (), channel).map(|_| ()),
-                    }
-                },
-                |channel| {
-                    let receiver = Receiver::setup(session, rng(2), channel).expect("setup");
-                    match search {
-                        true => receiver.search(&y, settings, &mut (), channel).map(|_| ()),
-                        false => receiver
-                            .intersect(&y, settings, &mut (), channel)
-                            .map(|_| ()),
-                    }
-                },
+            assert_eq!(best(6), &Count as Protocol, "{megabits}");
+            let first = (0..=24).find(|&log| best(log) == CIRCUIT);
+            assert!(
+                megabits < 100.0 || first.is_some_and(|log| log <= 20),
+                "{megabits}"
             );
-            let task = Task {
-                both,
-                search,
-                ..task(300, 77, Security::SemiHonest)
-            };
-            let bytes = stats.bytes_sent + stats.bytes_received;
-            assert_eq!(Protocol::Kkrt(Variant::Kkrt).bytes(&task), bytes);
         }
-        let ((_, stats), _) = run_two_parties_with_stats(
-            |channel| dh::Sender::new(session, rng(1)).intersect(&x, &mut (), channel),
-            |channel| dh::Receiver::new(session, rng(2)).intersect(&y, &mut (), channel),
-        );
-        let bytes = stats.bytes_sent + stats.bytes_received;
-        let task = task(300, 77, Security::Malicious);
-        assert_eq!(Protocol::Dh.bytes(&task), bytes);
     }
 
-    /// Empty sets cost the setup at most.
+    /// Where one protocol is left for all sizes, nobody is asked for the link.
+    #[test]
+    fn a_link_is_asked_for_where_there_is_a_choice() {
+        let semi_honest = |output| task(64, 64, Security::SemiHonest, output);
+        let with_workers = |task| Task {
+            with_workers: true,
+            ..task
+        };
+        for (task, compares, expected) in [
+            (semi_honest(ROWS), true, &Dh as Protocol),
+            (semi_honest(items(true, false)), true, KKRT),
+            (task(1 << 20, 1, Security::Malicious, ROWS), true, MALICIOUS),
+            (semi_honest(count(Some(Role::Sender))), true, &Count),
+            (semi_honest(count(None)), false, CIRCUIT),
+            (with_workers(semi_honest(ROWS)), false, FAST),
+            (
+                with_workers(task(64, 64, Security::Malicious, items(false, true))),
+                false,
+                MALICIOUS,
+            ),
+            (
+                with_workers(semi_honest(count(Some(Role::Sender)))),
+                false,
+                CIRCUIT,
+            ),
+        ] {
+            let mut asked = false;
+            let decided = decide(None, &task, || {
+                asked = true;
+                Ok::<_, Infallible>(link(1e3))
+            });
+            let (protocol, choice) = decided.unwrap();
+            assert_eq!(protocol, expected, "{task:?}");
+            assert_eq!((asked, choice.is_some()), (compares, compares), "{task:?}");
+            let name = Some(protocol.name());
+            let (again, choice) =
+                decide(name, &task, || -> Result<_, Infallible> { unreachable!() }).unwrap();
+            assert_eq!(again, protocol);
+            assert!(choice.is_none());
+        }
+    }
+
+    /// Each protocol by its name: one form for each security, and none that is not secure enough.
+    #[test]
+    fn names() {
+        for protocol in PROTOCOLS {
+            let output = match protocol.gives(&ROWS) {
+                true => ROWS,
+                false => count(Some(Role::Sender)),
+            };
+            let by_name = |security| named(protocol.name(), security, &output);
+            let malicious = by_name(Security::Malicious);
+            assert!(malicious.is_none_or(|one| one.security() == Security::Malicious));
+            let own = by_name(protocol.security());
+            assert_eq!(own, Some(protocol));
+        }
+        assert_eq!(named("vole", Security::SemiHonest, &ROWS), Some(FAST));
+        assert_eq!(named("vole", Security::Malicious, &ROWS), Some(MALICIOUS));
+        assert_eq!(
+            named("dh", Security::SemiHonest, &ROWS),
+            Some(&Dh as Protocol)
+        );
+        assert_eq!(named("kkrt", Security::Malicious, &ROWS), None);
+        assert_eq!(
+            named("vole", Security::Malicious, &items(true, false)),
+            None
+        );
+        assert_eq!(named("ecdh", Security::SemiHonest, &ROWS), None);
+    }
+
+    /// Every protocol of the list gives each of its outputs, by the parameters and with the bytes
+    /// that it predicts.
+    #[test]
+    fn every_protocol_runs_as_predicted() {
+        let session = SessionId::from_bytes([1; 32]);
+        let set = |from: u32, n: u32| (from..from + n).map(|i| i.to_string()).collect::<Vec<_>>();
+        let sets = [set(0, 300), set(250, 77)];
+        let values = vec![""; sets[0].len()];
+        for protocol in PROTOCOLS {
+            for output in [
+                ROWS,
+                items(true, false),
+                items(false, true),
+                items(true, true),
+                count(Some(Role::Sender)),
+                count(Some(Role::Receiver)),
+            ] {
+                if !protocol.gives(&output) {
+                    continue;
+                }
+                let run = |role: Role, channel: &mut Channel| {
+                    let search = matches!(output, Output::Items { search: true, .. });
+                    let has_values = search && role == Role::Sender;
+                    let party = Party {
+                        role,
+                        session,
+                        rng: Prg::new(Block::new(role as u128)),
+                        parts: 1,
+                        items: &sets[role as usize],
+                        values: has_values.then_some(&values),
+                        output,
+                    };
+                    protocol.run(party, &mut (), channel).unwrap()
+                };
+                let ((sent, stats), (received, _)) = run_two_parties_with_stats(
+                    |channel| run(Role::Sender, channel),
+                    |channel| run(Role::Receiver, channel),
+                );
+                let task = task(300, 77, protocol.security(), output);
+                let expected = protocol.parameters(&task, 1).to_string();
+                assert_eq!(sent.parameters.to_string(), expected);
+                assert_eq!(received.parameters.to_string(), expected);
+                check(protocol, &output, [&sent, &received]);
+
+                let bytes = stats.bytes_sent + stats.bytes_received;
+                let predicted = protocol.cost(&task).bytes;
+                match protocol.name() {
+                    "kkrt" | "kkrt-paper" | "dh" => assert_eq!(predicted, bytes, "{output:?}"),
+                    // Too high for small sets.
+                    _ => assert!(
+                        predicted >= bytes,
+                        "{protocol}, {output:?}: {predicted}, {bytes}"
+                    ),
+                }
+            }
+        }
+    }
+
+    /// The common items are 250 to 299.
+    fn check(protocol: Protocol, output: &Output, [sent, received]: [&Outcome; 2]) {
+        match *output {
+            Output::Items { both, search } => {
+                let expected = both.then(|| (250..300).collect::<Vec<_>>());
+                assert_eq!(sent.common, expected, "{protocol}");
+                assert_eq!(received.common, Some((0..50).collect()), "{protocol}");
+                assert_eq!(received.values.len(), if search { 50 } else { 0 });
+                assert_eq!(received.longest, search.then_some(0));
+            }
+            Output::Totals(totals) => {
+                let of = |role| (totals.counts == Some(role)).then_some(50);
+                assert_eq!(sent.count, of(Role::Sender), "{protocol}");
+                assert_eq!(received.count, of(Role::Receiver), "{protocol}");
+            }
+        }
+    }
+
+    /// Empty sets cost the setup at most, and with circuit-PSI and Diffie-Hellman next to nothing.
     #[test]
     fn empty_sets() {
-        for security in [Security::SemiHonest, Security::Malicious] {
-            for (sender, receiver) in [(0, 0), (0, 1 << 20), (1 << 20, 0)] {
-                let candidates = candidates(&task(sender, receiver, security), Link::default());
+        for (sender, receiver) in [(0, 0), (0, 1 << 20), (1 << 20, 0)] {
+            for (security, output) in [
+                (Security::SemiHonest, ROWS),
+                (Security::Malicious, ROWS),
+                (Security::SemiHonest, count(Some(Role::Receiver))),
+            ] {
+                let task = task(sender, receiver, security, output);
+                let candidates = candidates(&task, Link::default());
                 assert!(!candidates.is_empty());
-                assert!(candidates.iter().all(|one| one.seconds < 0.1));
+                for one in candidates {
+                    assert!(one.seconds < 0.1);
+                    assert!(output == ROWS || one.bytes < 1000);
+                }
             }
         }
     }

@@ -67,6 +67,7 @@
 mod gmw;
 pub mod opening;
 mod params;
+mod protocol;
 
 use std::borrow::BorrowMut;
 use std::ops::Range;
@@ -81,9 +82,9 @@ use volery_primitives::ro::RandomOracle;
 use volery_primitives::{Block, bits};
 use zeroize::Zeroizing;
 
-use crate::agree::{Agreement, Terms, misbehaved};
+use crate::agree::{Agreement, Terms};
 use crate::duplicates::check_duplicates;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, misbehaved};
 use crate::items::{Items, digests, input};
 use crate::vole::packed::{self, mask};
 use crate::vole::{self, Form};
@@ -91,6 +92,7 @@ use crate::watch::{Phase, Watch};
 
 use gmw::Bits;
 pub use params::Parameters;
+pub use protocol::Circuit;
 
 /// The maximum number of items of a set.
 pub const MAX_ITEMS: u64 = 1 << 29;

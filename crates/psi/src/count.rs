@@ -56,6 +56,8 @@
 //! Computation is a hash to the group for each item, a multiplication for each item of the sender,
 //! and three for each of the receiver, of which the sender does one.
 
+mod protocol;
+
 use std::borrow::BorrowMut;
 
 use curve25519_dalek::Scalar;
@@ -68,13 +70,15 @@ use volery_primitives::ristretto::{ENCODED, Points};
 use volery_primitives::ro::{RandomOracle, StreamHash};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::agree::{Agreement, Terms, misbehaved};
+use crate::agree::{Agreement, Terms};
 use crate::duplicates::check_duplicates;
-use crate::error::Result;
+use crate::error::{Result, misbehaved};
 use crate::failure::{Failure, STATISTICAL, equal_bits};
 use crate::items::{self, Items};
 use crate::rice::Rice;
 use crate::watch::{Phase, Watch};
+
+pub use protocol::Count;
 
 /// Elements that one thread works on at a time: their lists stay in the level-2 cache.
 const TASK: usize = 256;

@@ -75,6 +75,7 @@
 mod elligator;
 mod permutation;
 mod polynomial;
+mod protocol;
 
 use std::borrow::BorrowMut;
 
@@ -88,9 +89,9 @@ use volery_primitives::prg::Prg;
 use volery_primitives::ro::RandomOracle;
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::agree::{Agreement, Terms, misbehaved};
+use crate::agree::{Agreement, Terms};
 use crate::duplicates::check_duplicates;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, misbehaved};
 use crate::failure::{Failure, equal_bits};
 use crate::items::Items;
 use crate::lookup::{LENGTH, MAX_VALUE, cut, longest, receive};
@@ -98,6 +99,8 @@ use crate::watch::{Phase, Watch};
 use elligator::{Key, TASK, map, sample};
 use permutation::Permutation;
 use polynomial::{evaluate, interpolate};
+
+pub use protocol::Dh;
 
 /// The maximum number of items of a set: time grows with the square of the number, and other
 /// protocols are faster long before.

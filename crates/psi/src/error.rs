@@ -1,8 +1,9 @@
 //! Errors other than those of the channel.
 
+use std::fmt;
 use std::time::Duration;
 
-use crate::served::Later;
+use volery_channel::Error as ChannelError;
 
 /// The result of a protocol of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -110,6 +111,35 @@ pub enum Error {
         /// When it is worth while to come again.
         wait: Duration,
     },
+}
+
+/// The reason for which a [server](crate::served) turns a client away for now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Later {
+    /// The client asks for too many items in a time.
+    Rate,
+    /// The client has too many connections.
+    Connections,
+    /// The server has too many connections.
+    Full,
+    /// The server cannot record what it answers, or ends.
+    Unavailable,
+}
+
+impl fmt::Display for Later {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Rate => "this client asks for too many items in a time",
+            Self::Connections => "this client has too many connections",
+            Self::Full => "there are too many connections",
+            Self::Unavailable => "the service has a problem, or ends",
+        })
+    }
+}
+
+/// The error for a peer that deviated from the protocol.
+pub(crate) fn misbehaved(what: &'static str) -> Error {
+    Error::Channel(ChannelError::PeerMisbehaved(what))
 }
 
 impl From<std::io::Error> for Error {

@@ -71,10 +71,14 @@ pub mod dh;
 mod duplicates;
 mod error;
 mod failure;
+#[cfg(test)]
+mod fixtures;
 mod index;
 pub mod intersect;
 pub mod items;
+pub mod kkrt;
 pub mod lookup;
+pub mod matching;
 pub mod noise;
 pub mod oprf;
 pub mod params;

@@ -38,8 +38,8 @@ use volery_primitives::Block;
 use volery_primitives::aes::{Aes128, rekeyed};
 use zeroize::Zeroizing;
 
-use crate::agree::{Agreement, misbehaved};
-use crate::error::{Error, Result};
+use crate::agree::Agreement;
+use crate::error::{Error, Result, misbehaved};
 use crate::items::Items;
 use crate::params::Parameters;
 use crate::session::{Protocol, Receiver, Sender, Settings};

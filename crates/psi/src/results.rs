@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+use volery_channel::Stats;
+
+use crate::matching::{Outcome, Parameters};
+
 /// The sender's result of an intersection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sent<P> {
@@ -47,5 +51,58 @@ pub struct Found<P> {
 impl<P> fmt::Debug for Found<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Found({} values, ..)", self.values.len())
+    }
+}
+
+impl<P: Parameters + 'static> From<Sent<P>> for Outcome {
+    fn from(sent: Sent<P>) -> Self {
+        Self {
+            common: sent.common,
+            ..Self::with(sent.parameters)
+        }
+    }
+}
+
+impl<P: Parameters + 'static> From<Received<P>> for Outcome {
+    fn from(received: Received<P>) -> Self {
+        Self {
+            common: Some(received.common),
+            ..Self::with(received.parameters)
+        }
+    }
+}
+
+impl<P: Parameters + 'static> From<Answered<P>> for Outcome {
+    fn from(answered: Answered<P>) -> Self {
+        Self {
+            common: answered.found,
+            longest: Some(answered.longest),
+            ..Self::with(answered.parameters)
+        }
+    }
+}
+
+impl<P: Parameters + 'static> From<Found<P>> for Outcome {
+    fn from(found: Found<P>) -> Self {
+        Self {
+            common: Some(found.items),
+            values: found.values,
+            longest: Some(found.longest),
+            ..Self::with(found.parameters)
+        }
+    }
+}
+
+impl Outcome {
+    /// These parameters, and no result.
+    pub(crate) fn with(parameters: impl Parameters + 'static) -> Self {
+        Self {
+            parameters: Box::new(parameters),
+            common: None,
+            values: Vec::new(),
+            longest: None,
+            count: None,
+            setup: Stats::default(),
+        }
     }
 }

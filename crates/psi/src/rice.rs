@@ -9,8 +9,7 @@
 
 use volery_channel::Channel;
 
-use crate::agree::misbehaved;
-use crate::error::Result;
+use crate::error::{Result, misbehaved};
 
 /// Bytes that are coded before they are sent.
 const PIECE: usize = 1 << 16;

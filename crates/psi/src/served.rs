@@ -68,8 +68,8 @@ use volery_channel::{Channel, Hello, Role};
 use volery_primitives::prg::Prg;
 use zeroize::Zeroizing;
 
-use crate::agree::misbehaved;
-use crate::error::{Error, Result};
+pub use crate::error::Later;
+use crate::error::{Error, Result, misbehaved};
 use crate::items::Items;
 use crate::params::MAX_ITEMS;
 use crate::watch::{Phase, Watch};
@@ -195,35 +195,11 @@ pub enum Refusal {
     Later(Later, Duration),
 }
 
-/// Why a server answers later.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Later {
-    /// The client asks for too many items in a time.
-    Rate,
-    /// The client has too many connections.
-    Connections,
-    /// The server has too many connections.
-    Full,
-    /// The server cannot record what it answers, or ends.
-    Unavailable,
-}
-
 impl Later {
     const ALL: [Self; 4] = [Self::Rate, Self::Connections, Self::Full, Self::Unavailable];
 
     fn word(self) -> u8 {
         LATER + self as u8
-    }
-}
-
-impl fmt::Display for Later {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Rate => "this client asks for too many items in a time",
-            Self::Connections => "this client has too many connections",
-            Self::Full => "there are too many connections",
-            Self::Unavailable => "the service has a problem, or ends",
-        })
     }
 }
 

@@ -40,10 +40,10 @@ use volery_primitives::ro::RandomOracle;
 use volery_primitives::{Block, bits};
 use zeroize::Zeroizing;
 
-use crate::agree::{Agreement, Terms, misbehaved};
+use crate::agree::{Agreement, Terms};
 use crate::code::Code;
 use crate::duplicates::check_duplicates;
-use crate::error::Result;
+use crate::error::{Result, misbehaved};
 use crate::items::{self, Items, digests};
 use crate::oprf;
 use crate::params::{Parameters, Variant};

@@ -73,6 +73,7 @@ mod matching;
 mod oprf;
 pub(crate) mod packed;
 mod params;
+mod protocol;
 mod sort;
 
 use std::borrow::BorrowMut;
@@ -98,6 +99,7 @@ pub use intersect::{Received, Sent};
 pub use lookup::{Answered, Found};
 pub use oprf::{Keys, Outputs};
 pub use params::{Form, Parameters};
+pub use protocol::Vole;
 
 /// The names of the protocols in their terms.
 const INTERSECTION: &str = "intersection";

@@ -4,6 +4,7 @@
 use std::hint::black_box;
 
 use volery_bench::machine::{self, fastest};
+use volery_channel::Role;
 use volery_primitives::Block;
 use volery_primitives::aes::{Aes128, rekeyed};
 use volery_primitives::clmul::gf128_combine;
@@ -12,8 +13,6 @@ use volery_primitives::keyed::keyed_hashes;
 use volery_primitives::prg::Prg;
 use volery_primitives::transpose::transpose_128;
 use volery_psi::{Parameters, Phase};
-
-use crate::Party;
 
 /// Nanoseconds of one use of each kernel.
 pub(crate) struct Units {
@@ -75,13 +74,13 @@ impl Units {
     /// The least time of a phase, in nanoseconds per item of this party, and its derivation.
     pub(crate) fn limit(
         &self,
-        party: Party,
+        party: Role,
         phase: Phase,
         parameters: &Parameters,
     ) -> Option<(f64, String)> {
         let items = match party {
-            Party::Sender => parameters.sender_items,
-            Party::Receiver => parameters.receiver_items,
+            Role::Sender => parameters.sender_items,
+            Role::Receiver => parameters.receiver_items,
         } as f64;
         let instances = parameters.instances() as f64 / items;
         let sets = parameters.sets() as f64;
@@ -90,22 +89,22 @@ impl Units {
         let word = parameters.width.div_ceil(128) as f64;
         let uses: &[(f64, f64, &str)] = match (party, phase) {
             (_, Phase::Hash) => &[(1.0, self.blake3, "BLAKE3")],
-            (Party::Sender, Phase::Rows) => &[
+            (Role::Sender, Phase::Rows) => &[
                 (instances * row, self.aes, "AES"),
                 (instances * row, self.transposed, "transposed block"),
                 (instances, self.folded, "fold"),
             ],
-            (Party::Sender, Phase::Match) => &[
+            (Role::Sender, Phase::Match) => &[
                 (sets * word, self.aes, "AES"),
                 (sets, self.folded, "fold"),
                 (sets, self.rekeyed, "AES with a key of its own"),
                 (sets, self.read, "read"),
             ],
-            (Party::Receiver, Phase::Place) => &[
+            (Role::Receiver, Phase::Place) => &[
                 (1.0, self.cuckoo, "place in the cuckoo table"),
                 (1.0, self.read, "read"),
             ],
-            (Party::Receiver, Phase::Rows) => &[
+            (Role::Receiver, Phase::Rows) => &[
                 (instances * (2.0 * row + word), self.aes, "AES"),
                 (2.0 * instances * row, self.transposed, "transposed block"),
                 (instances, self.folded, "fold"),
@@ -115,7 +114,7 @@ impl Units {
             ],
             // An index slot for each item; then the filter leaves about one search for each of the
             // sender's items, which reads the index and an item.
-            (Party::Receiver, Phase::Match) => &[(3.0, self.read, "read")],
+            (Role::Receiver, Phase::Match) => &[(3.0, self.read, "read")],
             _ => return None,
         };
         let sum = uses.iter().map(|(count, each, _)| count * each).sum();

@@ -20,11 +20,13 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use volery_channel::{Channel, SessionId, Transport, memory, run_two_channels};
+use volery_channel::{Channel, Role, SessionId, Transport, memory, run_two_channels};
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
-use volery_psi::choice::Protocol;
-use volery_psi::{Parameters, Phase, Receiver, Result, Sender, Settings, Variant, Watch, vole};
+use volery_psi::kkrt::Kkrt;
+use volery_psi::matching::{Matching, Output, Party};
+use volery_psi::vole::Vole;
+use volery_psi::{Parameters, Phase, Result, Variant, Watch};
 
 use limits::Units;
 
@@ -86,16 +88,6 @@ impl Watch for Clock {
     fn done(&mut self, _: u64) {}
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Party {
-    Sender,
-    Receiver,
-}
-
-impl Party {
-    const BOTH: [Self; 2] = [Self::Sender, Self::Receiver];
-}
-
 /// The time of a run from the beginning of the online phase.
 struct Measured {
     total: Duration,
@@ -104,44 +96,29 @@ struct Measured {
 
 /// One party's run; an offline phase of its own, which only KKRT has, is not timed.
 fn run(
-    protocol: Protocol,
-    party: Party,
-    items: &[[u8; 16]],
+    protocol: &dyn Matching,
+    role: Role,
+    items: &Vec<[u8; 16]>,
     channel: &mut Channel,
 ) -> Result<Measured> {
-    let session = SessionId::from_bytes([7; 32]);
-    let rng = Prg::new(Block::new(party as u128));
-    let (settings, mut clock) = (Settings::default(), Clock::default());
-    let start;
-    match (protocol, party) {
-        (Protocol::Vole(form), party) => {
-            let settings = vole::Settings { form, both: false };
-            start = Instant::now();
-            match party {
-                Party::Sender => {
-                    let sender = vole::Sender::new(session, rng);
-                    sender.intersect(items, settings, &mut clock, channel)?;
-                }
-                Party::Receiver => {
-                    let receiver = vole::Receiver::new(session, rng);
-                    receiver.intersect(items, settings, &mut clock, channel)?;
-                }
-            }
-        }
-        (_, Party::Sender) => {
-            let sender = Sender::setup(session, rng, channel)?;
-            start = Instant::now();
-            sender.intersect(items, settings, &mut clock, channel)?;
-        }
-        (_, Party::Receiver) => {
-            let receiver = Receiver::setup(session, rng, channel)?;
-            start = Instant::now();
-            receiver.intersect(items, settings, &mut clock, channel)?;
-        }
-    }
+    let mut clock = Clock::default();
+    let party = Party {
+        role,
+        session: SessionId::from_bytes([7; 32]),
+        rng: Prg::new(Block::new(role as u128)),
+        parts: 1,
+        items,
+        values: None,
+        output: Output::Items {
+            both: false,
+            search: false,
+        },
+    };
+    protocol.run(party, &mut clock, channel)?;
     let end = Instant::now();
     let ends = clock.phases.iter().skip(1).map(|(_, start)| *start);
     let phases = clock.phases.iter().zip(ends.chain([end]));
+    let start = clock.phases.first().map_or(end, |(_, start)| *start);
     Ok(Measured {
         total: end - start,
         phases: phases
@@ -151,7 +128,7 @@ fn run(
 }
 
 /// The bytes each party receives in a run of both.
-fn record(protocol: Protocol, sets: &[Vec<[u8; 16]>; 2]) -> Result<[Arc<Vec<u8>>; 2]> {
+fn record(protocol: &dyn Matching, sets: &[Vec<[u8; 16]>; 2]) -> Result<[Arc<Vec<u8>>; 2]> {
     let records = [Record::default(), Record::default()];
     let (left, right) = memory::pair();
     let recording = |inner, record: &Record| {
@@ -163,8 +140,8 @@ fn record(protocol: Protocol, sets: &[Vec<[u8; 16]>; 2]) -> Result<[Arc<Vec<u8>>
     let ((sent, _), (received, _)) = run_two_channels(
         recording(left, &records[0]),
         recording(right, &records[1]),
-        |channel| run(protocol, Party::Sender, &sets[0], channel),
-        |channel| run(protocol, Party::Receiver, &sets[1], channel),
+        |channel| run(protocol, Role::Sender, &sets[0], channel),
+        |channel| run(protocol, Role::Receiver, &sets[1], channel),
     );
     sent?;
     received?;
@@ -178,9 +155,10 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let log: u32 = arguments.next().map_or(Ok(20), |log| log.parse())?;
     let threads = arguments.next().unwrap_or_else(|| "1,2".to_owned());
-    let protocol = match arguments.next().as_deref() {
-        None | Some("kkrt") => Protocol::Kkrt(Variant::Kkrt),
-        Some(form) => Protocol::Vole(form.parse()?),
+    let form = arguments.next().filter(|name| name != "kkrt");
+    let protocol: &dyn Matching = match &form {
+        None => &Kkrt(Variant::Kkrt),
+        Some(form) => &Vole(form.parse()?),
     };
     let n = 1_u128 << log;
     let items = |from: u128| -> Vec<[u8; 16]> {
@@ -191,12 +169,12 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let records = record(protocol, &sets)?;
 
     let parameters = Parameters::new(Variant::Kkrt, n as u64, n as u64);
-    let units = match protocol {
-        Protocol::Kkrt(_) => Some(Units::measure(n as usize, &parameters)),
-        _ => None,
+    let units = match form {
+        None => Some(Units::measure(n as usize, &parameters)),
+        Some(_) => None,
     };
     println!("2^{log} items a side, {protocol}; the fastest of {RUNS} runs, nanoseconds an item");
-    for ((party, items), bytes) in Party::BOTH.into_iter().zip(&sets).zip(&records) {
+    for ((party, items), bytes) in Role::ALL.into_iter().zip(&sets).zip(&records) {
         let mut first = None;
         for count in threads.split(',') {
             let pool = rayon::ThreadPoolBuilder::new()

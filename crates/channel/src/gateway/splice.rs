@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::table::Connection;
 use super::{Client, Event};
 use crate::Role;
 use crate::pipe::is_timeout;
@@ -40,12 +39,12 @@ fn place(side: Role) -> usize {
 }
 
 impl Pair {
-    /// Two clients of different sides.
-    pub(super) fn new(mut both: [&Arc<Connection>; 2]) -> Self {
-        both.sort_by_key(|one| place(one.client.ticket.side));
+    /// Two clients of different sides, with their connections.
+    pub(super) fn new(mut both: [(&Arc<TcpStream>, Client); 2]) -> Self {
+        both.sort_by_key(|(_, client)| place(client.ticket.side));
         Self {
-            sockets: both.map(|one| Arc::clone(&one.socket)),
-            clients: both.map(|one| one.client),
+            sockets: both.map(|(socket, _)| Arc::clone(socket)),
+            clients: both.map(|(_, client)| client),
             start: Instant::now(),
             bytes: Default::default(),
             moved: AtomicU64::new(0),

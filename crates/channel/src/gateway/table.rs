@@ -201,7 +201,8 @@ impl Table {
             tell(&connection.socket, WAITING);
             return Ok(None);
         };
-        let pair = Arc::new(Pair::new([connection, &other]));
+        let both = [connection, &other].map(|one| (&one.socket, one.client));
+        let pair = Arc::new(Pair::new(both));
         let theirs = self.organisations.entry(peer).or_default();
         theirs.waiting -= 1;
         if let Some(attempt) = theirs.attempts.get_mut(&across) {

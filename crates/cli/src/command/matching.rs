@@ -15,7 +15,7 @@ use std::ops::Deref;
 use std::time::Instant;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use volery_matching::{Divided, Name, Options, Progress, Verb, What};
+use volery_matching::{Divided, Options, Progress, Verb, What};
 use volery_options::{Named, SetByName};
 use volery_tables::{Reading, Table};
 
@@ -349,18 +349,12 @@ pub(crate) fn run(
     })
 }
 
-/// The protocol of a run with workers, who must know it before they meet: `auto` is `by_default`,
-/// and the run says so.
-pub(super) fn of_workers(name: Name, by_default: Name, reporter: &Reporter) -> Name {
-    match name {
-        Name::Auto => {
-            reporter.tell(format_args!(
-                "--protocol auto is {by_default} for workers, who must know it before they meet"
-            ));
-            by_default
-        }
-        name => name,
+/// The settings of a run with workers. Tells the protocol that they run where it was to be chosen.
+pub(super) fn of_workers<S>((settings, why): (S, Option<String>), reporter: &Reporter) -> S {
+    if let Some(why) = why {
+        reporter.tell(why);
     }
+    settings
 }
 
 /// Shows the phases of a run.

@@ -33,16 +33,10 @@ pub(crate) fn of_cluster(options: &Options) -> Result<Option<Settings>, Failure>
         What::Shares(_) => return Err(no_shares()),
         _ => {}
     }
-    let name = match options.protocol {
-        Name::Auto => Name::Circuit,
-        Name::Dh => return Err(no_dh()),
-        name => name,
-    };
-    let options = Options {
-        protocol: name,
-        ..options.clone()
-    };
-    Ok(Some(options.totals()?))
+    if options.protocol == Name::Dh {
+        return Err(no_dh());
+    }
+    Ok(Some(options.totals()?.for_workers()?.0))
 }
 
 /// The remedy for a setting of a total in which the two sides differ.
@@ -174,21 +168,18 @@ impl<'a> TotalsOf<'a> {
         has_workers: bool,
         reporter: &Reporter,
     ) -> Result<Self, Failure> {
-        let name = match has_workers {
-            false => {
-                check_resume(arguments, arguments.result.name())?;
-                arguments.protocol
-            }
-            true if arguments.protocol == Name::Dh => return Err(no_dh()),
-            true => of_workers(arguments.protocol, Name::Circuit, reporter),
-        };
-        let options = Options {
-            protocol: name,
-            ..arguments.options.clone()
-        };
+        if !has_workers {
+            check_resume(arguments, arguments.result.name())?;
+        } else if arguments.protocol == Name::Dh {
+            return Err(no_dh());
+        }
+        let mut settings = arguments.options.totals()?;
+        if has_workers {
+            settings = of_workers(settings.for_workers()?, reporter);
+        }
         Ok(Self {
             arguments,
-            settings: options.totals()?,
+            settings,
             output: None,
             side: None,
             outcome: None,

@@ -4,12 +4,10 @@ use std::time::Instant;
 
 use arrow_schema::SchemaRef;
 use serde_json::json;
-use volery_channel::{Link, Role};
+use volery_channel::Role;
 use volery_matching::driver::{self, Earlier, Facts};
 pub use volery_matching::staging::{Items, Slice, Slices, digest, found, shards};
-use volery_matching::{
-    Divided, Manifest, Name, Options, Secrets, Settings, Verb, WorkedBy, totals,
-};
+use volery_matching::{Divided, Manifest, Options, Secrets, Settings, Verb, WorkedBy, totals};
 use volery_options::{Named, SetByName};
 use zeroize::Zeroizing;
 
@@ -65,12 +63,8 @@ impl Call {
         if let Some(settings) = of_cluster(&self.options)? {
             return Ok(Wanted::Totals(Box::new(settings)));
         }
-        let mut options = self.options.clone();
-        if options.protocol == Name::Auto {
-            options.protocol = Name::Vole;
-        }
-        let settings = options.settings(self.verb.unwrap_or(Verb::Psi))?;
-        Ok(Wanted::Rows(settings))
+        let settings = self.options.settings(self.verb.unwrap_or(Verb::Psi))?;
+        Ok(Wanted::Rows(settings.for_workers()?.0))
     }
 }
 
@@ -107,9 +101,10 @@ pub fn totals(named: &Named, [own, peer]: [u64; 2]) -> Result<Option<String>, Fa
         Role::Receiver => [peer, own],
     };
     settings.check_range(sizes)?;
-    let form = settings.circuit().form;
-    let protocol = totals::Protocol::Circuit(form);
-    let cost = protocol.candidate(&settings.task(protocol, sizes), Link::default());
+    let protocol = settings
+        .protocol()
+        .expect("the protocol of workers is named");
+    let cost = protocol.cost(&settings.task(sizes));
     let about = json!({
         "kind": settings.kind.name(),
         "protocol": protocol.name(),

@@ -3,6 +3,7 @@
 use volery_channel::{Hello, Role};
 use volery_pcg::Security;
 use volery_psi::circuit;
+use volery_psi::matching::{Output, Task, Totals};
 use volery_psi::vole::Form;
 
 use crate::settings::{KEYS, Name, RESULT, Wrong};
@@ -155,6 +156,27 @@ impl Settings {
             payload,
             weights,
             ..circuit::Settings::default()
+        }
+    }
+
+    /// The task of a protocol for sets of sender and receiver of these sizes with these numbers of
+    /// columns.
+    pub(crate) fn task(
+        &self,
+        [sender_items, receiver_items]: [u64; 2],
+        columns: [usize; 2],
+    ) -> Task {
+        Task {
+            sender_items,
+            receiver_items,
+            security: Security::SemiHonest,
+            output: Output::Totals(Totals {
+                settings: self.circuit(columns),
+                comparisons: 0,
+                in_bins: Role::Receiver,
+                counts: None,
+            }),
+            with_workers: false,
         }
     }
 

@@ -1,10 +1,13 @@
 //! One side before the run: its table read into items, with the values and the first row of each.
 
-use volery_channel::Link;
+use std::convert::Infallible;
+
+use volery_channel::{Link, Role};
 use volery_pcg::{Candidate, Kind, PlanOptions};
 use volery_primitives::pages::Buffer;
 use volery_primitives::ro::StreamHash;
-use volery_psi::choice::totals::{Protocol, Task};
+use volery_psi::choice::{Candidate as Cost, decide};
+use volery_psi::matching::Protocol;
 use volery_psi::{Items, circuit};
 use volery_tables::{Item, Reader, Reading, Table};
 use zeroize::{Zeroize, Zeroizing};
@@ -146,7 +149,6 @@ impl Side {
     /// # Errors
     /// If a set is too large.
     pub fn plan(&self, peer: u64, link: Link) -> Result<Plan> {
-        use volery_channel::Role;
         /// Of a key: the item, and its row.
         const KEY: u64 = 16 + 8;
         let own = self.summary.keys;
@@ -155,21 +157,18 @@ impl Side {
             let items = own.max(peer);
             return Err(volery_psi::Error::TooMany { items, most }.into());
         }
-        let (sender_items, receiver_items) = match self.settings.role {
-            Role::Sender => (own, peer),
-            Role::Receiver => (peer, own),
+        let sizes = match self.settings.role {
+            Role::Sender => [own, peer],
+            Role::Receiver => [peer, own],
         };
         let columns = self.settings.columns.len();
+        let task = self.settings.task(sizes, [columns, columns]);
+        let Ok((protocol, _)) = decide(self.settings.name.given(), &task, || {
+            Ok::<_, Infallible>(link)
+        });
+        let cost = Cost::new(protocol, &task, link);
         let settings = self.settings.circuit([columns, columns]);
-        let parameters = circuit::Parameters::new(settings, sender_items, receiver_items);
-        let task = Task {
-            sender_items,
-            receiver_items,
-            settings,
-            comparisons: 0,
-        };
-        let protocol = Protocol::Circuit(settings.form);
-        let cost = protocol.candidate(&task, link);
+        let parameters = circuit::Parameters::new(settings, sizes[0], sizes[1]);
         let (mut bytes, mut seconds) = (cost.bytes, cost.seconds);
         let own_role = usize::from(self.settings.role == Role::Receiver);
         let mut memory = FIXED + own * (KEY + 8 * columns as u64) + parameters.memory()[own_role];

@@ -1,179 +1,80 @@
 //! What a run will cost, before anything is sent, and the choice of its protocol.
 
-use volery_channel::{Link, Role};
-use volery_psi::choice::totals::{Candidate, Task};
-use volery_psi::vole::Form;
-use volery_psi::{circuit, count};
+use std::convert::Infallible;
 
-use super::run::Parameters;
+use volery_channel::{Link, Role};
+use volery_pcg::Security;
+use volery_psi::choice::{Candidate, decide};
+use volery_psi::circuit;
+use volery_psi::matching::{Output, Task, Totals};
+
 use super::settings::{Settings, To};
 use super::side::Side;
 use crate::error::Result;
-use crate::parameters::PEER_FOLLOWS;
+use crate::parameters::Parameters;
 use crate::plan::FIXED;
-use crate::settings::Name;
+use crate::settings::Wrong;
 
-pub use volery_psi::choice::totals::Protocol;
-
-/// The protocols that were compared, and for what.
-#[derive(Clone, Debug)]
-pub struct Choice {
-    /// Distinct keys of sender and receiver.
-    pub sizes: [u64; 2],
-    /// The link.
-    pub link: Link,
-    /// The fastest first.
-    pub candidates: Vec<Candidate>,
-}
-
-impl Choice {
-    /// The protocols for the number of all common keys on a link.
-    #[must_use]
-    pub fn new(settings: &Settings, sizes: [u64; 2], link: Link) -> Self {
-        // Each by the roles that the sides have in it.
-        let all = [Protocol::Circuit(Form::Fast), Protocol::Dh];
-        let mut candidates = all
-            .map(|protocol| protocol.candidate(&settings.task(protocol, sizes), link))
-            .to_vec();
-        candidates.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-        Self {
-            sizes,
-            link,
-            candidates,
-        }
-    }
-
-    /// The fastest.
-    #[must_use]
-    pub fn best(&self) -> Protocol {
-        self.candidates.first().expect("there are two").protocol
-    }
-
-    /// One line: sizes and link, the predicted times.
-    #[must_use]
-    pub fn why(&self) -> String {
-        let [sender, receiver] = self.sizes;
-        let seconds = |one: &Candidate| format!("{} {:.3} s", one.protocol, one.seconds);
-        let all: Vec<_> = self.candidates.iter().map(seconds).collect();
-        format!(
-            "semi-honest, a count of {sender} and {receiver} keys, fastest at {:.1} Mbit/s and \
-             {:.2} ms: {} (predicted)",
-            self.link.bits_per_second / 1e6,
-            self.link.round_trip * 1e3,
-            all.join(", before ")
-        )
-    }
-}
+pub use volery_psi::choice::Choice;
+pub use volery_psi::matching::Protocol;
 
 impl Settings {
-    /// The task of a protocol, by the roles that the sides have in it.
+    /// The results.
     #[must_use]
-    pub fn task(&self, protocol: Protocol, [sender, receiver]: [u64; 2]) -> Task {
-        let is_receiver = match protocol {
-            Protocol::Circuit(_) => self.in_bins() == Role::Receiver,
-            Protocol::Dh => self.to != To::Sender,
+    pub fn output(&self) -> Output {
+        let counts = match self.to {
+            To::Sender => Role::Sender,
+            To::Receiver | To::Both => Role::Receiver,
         };
-        let (sender_items, receiver_items) = match is_receiver {
-            true => (sender, receiver),
-            false => (receiver, sender),
-        };
-        Task {
-            sender_items,
-            receiver_items,
+        Output::Totals(Totals {
             settings: self.circuit(),
             comparisons: match self.minimum {
                 0 => 0,
                 _ => self.totals() as u64,
             },
+            in_bins: self.in_bins(),
+            counts: self.is_simple_count().then_some(counts),
+        })
+    }
+
+    /// The task of a protocol for sets of sender and receiver of these sizes.
+    #[must_use]
+    pub fn task(&self, [sender_items, receiver_items]: [u64; 2]) -> Task {
+        Task {
+            sender_items,
+            receiver_items,
+            security: Security::SemiHonest,
+            output: self.output(),
+            with_workers: false,
         }
+    }
+
+    /// The protocol, if it is named.
+    #[must_use]
+    pub fn protocol(&self) -> Option<Protocol> {
+        self.name.protocol(Security::SemiHonest, &self.output())
+    }
+
+    /// The settings of a run with workers, whose protocol is named, and if it was to be chosen the
+    /// reason for the one that they run.
+    ///
+    /// # Errors
+    /// If they describe a link: the protocol is the same on every link.
+    pub fn for_workers(mut self) -> Result<(Self, Option<String>), Wrong> {
+        let (name, why) = self.name.for_workers(self.task([0, 0]));
+        self.name = name;
+        self.check_link()?;
+        Ok((self, why))
     }
 }
 
-/// The protocol of these settings; `None` if it is chosen by sizes and link.
-pub(crate) fn named(settings: &Settings) -> Option<Protocol> {
-    match settings.name {
-        Name::Dh => Some(Protocol::Dh),
-        Name::Auto if settings.is_simple_count() => None,
-        _ => Some(Protocol::Circuit(settings.form())),
-    }
-}
-
-impl Parameters {
-    /// In words.
-    #[must_use]
-    pub fn describe(&self) -> String {
-        match self {
-            Self::Circuit(parameters) => parameters.to_string(),
-            Self::Count(parameters) => format!("Ristretto255, tags of {} bits", parameters.tag),
-        }
-    }
-
-    /// The assumptions that the security of a run rests on, with their level.
-    #[must_use]
-    pub fn assumption(&self) -> String {
-        match self {
-            Self::Circuit(parameters) => format!(
-                "{}; {:.0} statistical",
-                parameters.assumption(),
-                self.failure_bits().floor()
-            ),
-            Self::Count(_) => format!(
-                "{PEER_FOLLOWS}; decisional Diffie-Hellman in Ristretto255, BLAKE3 as a random \
-                 oracle, no LPN; 128 bits, 40 statistical"
-            ),
-        }
-    }
-
-    /// What may go wrong between honest parties, with the negative logarithm of its probability.
-    #[must_use]
-    pub fn failures(&self) -> Vec<(&'static str, f64)> {
-        match self {
-            Self::Circuit(parameters) => {
-                let causes = parameters.failures().into_iter();
-                // In any of the shards.
-                let more = (parameters.settings.parts as f64).log2();
-                causes
-                    .map(|cause| (cause.what, cause.bits - more))
-                    .collect()
-            }
-            Self::Count(parameters) => {
-                let causes = parameters.failures().into_iter();
-                causes.map(|cause| (cause.what, cause.bits)).collect()
-            }
-        }
-    }
-
-    /// The negative logarithm of the probability that any of them happens.
-    #[must_use]
-    pub fn failure_bits(&self) -> f64 {
-        let all = self.failures();
-        -all.iter()
-            .map(|(_, bits)| (-bits).exp2())
-            .sum::<f64>()
-            .log2()
-    }
-
-    /// Bytes of memory of this side, as far as they grow with the sets.
-    #[must_use]
-    pub fn memory(&self, settings: &Settings) -> u64 {
-        match self {
-            Self::Circuit(parameters) => {
-                let bins = settings.role == settings.in_bins();
-                parameters.memory()[usize::from(bins)]
-            }
-            Self::Count(parameters) => {
-                let counts = match settings.to {
-                    To::Sender => Role::Sender,
-                    To::Receiver | To::Both => Role::Receiver,
-                };
-                let role = match settings.role == counts {
-                    true => Role::Receiver,
-                    false => Role::Sender,
-                };
-                parameters.memory(role)
-            }
-        }
-    }
+/// Whether a protocol gives shares, on which totals are computed, and not the count alone.
+pub(crate) fn has_shares(protocol: Protocol, settings: &Settings) -> bool {
+    let counts = None;
+    protocol.gives(&match settings.output() {
+        Output::Totals(totals) => Output::Totals(Totals { counts, ..totals }),
+        items @ Output::Items { .. } => items,
+    })
 }
 
 /// What a run is predicted to cost.
@@ -211,36 +112,22 @@ impl Side {
             Role::Receiver => [peer, own],
         };
         settings.check_range(sizes)?;
-        let (protocol, choice) = match named(settings) {
-            Some(protocol) => (protocol, None),
-            None => {
-                let choice = Choice::new(settings, sizes, link);
-                (choice.best(), Some(choice))
-            }
-        };
-        let task = settings.task(protocol, sizes);
-        let cost = protocol.candidate(&task, link);
-        let (sender, receiver) = (task.sender_items, task.receiver_items);
-        let parameters = match protocol {
-            Protocol::Circuit(_) => {
-                let circuit = circuit::Parameters::new(settings.circuit(), sender, receiver);
-                Parameters::Circuit(circuit)
-            }
-            Protocol::Dh => Parameters::Count(count::Parameters::new(sender, receiver)),
-        };
+        let task = settings.task(sizes);
+        let Ok((protocol, choice)) =
+            decide(settings.name.given(), &task, || Ok::<_, Infallible>(link));
+        let cost = Candidate::new(protocol, &task, link);
+        let parameters = Parameters::new(protocol.parameters(&task, 1), task.output);
         // The columns of weights are there twice until they are copied.
-        let weights = match protocol {
-            Protocol::Circuit(_) if settings.role == settings.in_bins() => {
-                8 * settings.circuit().weights as u64 * own
-            }
-            _ => 0,
+        let weights = match has_shares(protocol, settings) && settings.role == settings.in_bins() {
+            true => 8 * settings.circuit().weights as u64 * own,
+            false => 0,
         };
         Ok(Plan {
             protocol,
             choice,
             bytes: cost.bytes,
             seconds: cost.seconds,
-            memory: FIXED + own * KEY + weights + parameters.memory(settings),
+            memory: FIXED + own * KEY + weights + parameters.memory(settings.role),
         })
     }
 }

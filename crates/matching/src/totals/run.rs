@@ -5,27 +5,21 @@ use std::time::Duration;
 use volery_channel::link::{Side as LinkSide, estimate};
 use volery_channel::{Channel, Error as ChannelError, Role, SessionId, Stats, handshake};
 use volery_primitives::prg::Prg;
-use volery_psi::{circuit, count};
+use volery_psi::choice::decide;
+use volery_psi::circuit;
+use volery_psi::matching::Party;
 use web_time::Instant;
 
 use super::compute::{Total, check_sizes, compute};
-use super::plan::{Choice, Protocol, named};
+use super::plan::{Choice, Protocol, has_shares};
 use super::settings::{Settings, To};
 use super::side::Side;
 use crate::error::{Result, misbehaved};
+use crate::parameters::Parameters;
 use crate::progress::{Inner, Progress};
 
 /// Least nanoseconds for each item, which bounds the time spent on measuring the link.
 const EACH: u64 = 1000;
-
-/// The parameters of a run, by its protocol.
-#[derive(Clone, Debug)]
-pub enum Parameters {
-    /// Circuit-PSI.
-    Circuit(circuit::Parameters),
-    /// The number of common items alone, by Diffie-Hellman.
-    Count(count::Parameters),
-}
 
 /// What a run cost and gave.
 pub struct Outcome {
@@ -75,13 +69,11 @@ impl Side {
         }
         let (setup, setup_traffic) = (start.elapsed(), channel.stats());
         let randomness = (session, rng.fork("protocol"));
-        let task = settings.task(protocol, sizes);
-        let announced = [task.sender_items, task.receiver_items];
-        let (parameters, totals) = match protocol {
-            Protocol::Circuit(_) => {
+        let (parameters, totals) = match has_shares(protocol, settings) {
+            true => {
                 let ran = compute(
                     settings,
-                    announced,
+                    settings.task(sizes).sizes(settings.in_bins()),
                     &self.values,
                     &self.noise,
                     randomness,
@@ -89,11 +81,15 @@ impl Side {
                     progress,
                 );
                 let (parameters, totals) = ran?;
-                (Parameters::Circuit(parameters), totals)
+                (
+                    Parameters::new(Box::new(parameters), settings.output()),
+                    totals,
+                )
             }
-            Protocol::Dh => {
-                let (parameters, total) = self.count(announced, randomness, channel, progress)?;
-                (Parameters::Count(parameters), vec![total])
+            false => {
+                let (parameters, total) =
+                    self.count(protocol, sizes, randomness, channel, progress)?;
+                (parameters, vec![total])
             }
         };
         let traffic = channel.stats();
@@ -131,35 +127,34 @@ impl Side {
         })
     }
 
-    /// The number of common keys by Diffie-Hellman. Its receiver is the side that gets the number;
-    /// where both do, the receiver, which sends it on.
+    /// The number of common keys alone. Where both sides get it, the receiver sends it on.
     fn count(
         &self,
+        protocol: Protocol,
         announced: [u64; 2],
         (session, rng): (SessionId, Prg),
         channel: &mut Channel,
         progress: &mut dyn Progress,
-    ) -> Result<(count::Parameters, Total)> {
-        let to = self.settings.to;
-        let counts = match (to, self.settings.role) {
-            (To::Sender, role) => role == Role::Sender,
-            (To::Receiver | To::Both, role) => role == Role::Receiver,
-        };
+    ) -> Result<(Parameters, Total)> {
+        let Settings { to, role, .. } = self.settings;
+        let task = self.settings.task(announced);
         let watch = &mut Inner {
             progress,
             shown: true,
         };
-        let (parameters, mut common) = if counts {
-            let counted = count::Receiver::new(session, rng).count(&self.values, watch, channel)?;
-            (counted.parameters, Some(counted.common))
-        } else {
-            let sender = count::Sender::new(session, rng);
-            (sender.count(&self.values, watch, channel)?, None)
+        let party = Party {
+            role,
+            session,
+            rng,
+            parts: 1,
+            items: &self.values,
+            values: None,
+            output: task.output,
         };
-        check_sizes(
-            announced,
-            [parameters.sender_items, parameters.receiver_items],
-        )?;
+        let counted = protocol.run(party, watch, channel)?;
+        let expected = protocol.parameters(&task, 1).sizes();
+        check_sizes(expected, counted.parameters.sizes())?;
+        let mut common = counted.count;
         if to == To::Both {
             match common {
                 Some(common) => {
@@ -170,7 +165,7 @@ impl Side {
                     let mut theirs = [0; 8];
                     channel.recv(&mut theirs)?;
                     let theirs = u64::from_le_bytes(theirs);
-                    if theirs > parameters.sender_items.min(parameters.receiver_items) {
+                    if theirs > announced[0].min(announced[1]) {
                         return Err(misbehaved("it reports more common keys than there are"));
                     }
                     common = Some(theirs);
@@ -182,7 +177,7 @@ impl Side {
             count: common.map(|common| common as i64),
             sum: None,
         };
-        Ok((parameters, total))
+        Ok((Parameters::new(counted.parameters, task.output), total))
     }
 }
 
@@ -192,20 +187,19 @@ fn choose(
     sizes: [u64; 2],
     channel: &mut Channel,
 ) -> Result<(Protocol, Option<Choice>)> {
-    if let Some(protocol) = named(settings) {
-        return Ok((protocol, None));
-    }
-    let link = match settings.link {
-        Some(link) => link,
-        None => {
-            let side = match settings.role {
-                Role::Sender => LinkSide::IsMeasured,
-                Role::Receiver => LinkSide::Measures,
-            };
-            let work = Duration::from_nanos((sizes[0] + sizes[1]) * EACH);
-            estimate(channel, side, work)?
-        }
-    };
-    let choice = Choice::new(settings, sizes, link);
-    Ok((choice.best(), Some(choice)))
+    decide(
+        settings.name.given(),
+        &settings.task(sizes),
+        || match settings.link {
+            Some(link) => Ok(link),
+            None => {
+                let side = match settings.role {
+                    Role::Sender => LinkSide::IsMeasured,
+                    Role::Receiver => LinkSide::Measures,
+                };
+                let work = Duration::from_nanos((sizes[0] + sizes[1]) * EACH);
+                Ok(estimate(channel, side, work)?)
+            }
+        },
+    )
 }

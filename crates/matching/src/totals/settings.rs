@@ -270,10 +270,6 @@ impl Settings {
                 "choose --protocol auto, circuit, circuit-low or dh",
             );
         }
-        if link.is_some() && name != Name::Auto {
-            let what = format!("--protocol {name} is the same on every link");
-            return wrong("--link", what, "only auto chooses by the link");
-        }
         let (bound, decimals) = Self::values(kind, bound, decimals)?;
         let grouped = Self::grouped(role, group_by.as_ref(), &groups)?;
         let least = match (kind, grouped) {
@@ -305,6 +301,7 @@ impl Settings {
             groups,
             link,
         };
+        settings.check_link()?;
         settings.privacy = settings.noise(epsilon.as_deref(), delta.as_deref())?;
         if name == Name::Dh && !settings.is_simple_count() {
             let what = "dh gives the number of all common keys alone: without groups, minimum or \
@@ -312,6 +309,16 @@ impl Settings {
             return wrong("--protocol", what, "choose --protocol auto or circuit");
         }
         Ok(settings)
+    }
+
+    /// Refuses a link for a protocol that does not depend on it.
+    pub(super) fn check_link(&self) -> Result<(), Wrong> {
+        let Self { name, link, .. } = self;
+        if link.is_some() && *name != Name::Auto {
+            let what = format!("--protocol {name} is the same on every link");
+            return wrong("--link", what, "only auto chooses by the link");
+        }
+        Ok(())
     }
 
     /// The bound in units, and the decimal places.
@@ -713,8 +720,7 @@ impl Agreed {
         let kind = kinds.into_iter().find(|kind| kind.name() == self.kind)?;
         let to = [To::Receiver, To::Sender, To::Both];
         let to = to.into_iter().find(|to| to.name() == self.to)?;
-        let name = [Name::Circuit, Name::CircuitLow];
-        let name = name.into_iter().find(|name| name.name() == protocol)?;
+        let name = Name::all().find(|name| name.name() == protocol)?;
         let side = |name: &Option<String>| {
             let sides = [Role::Sender, Role::Receiver].into_iter();
             let mut sides = sides.filter(|side| Some(side.name()) == name.as_deref());
@@ -735,7 +741,10 @@ impl Agreed {
             groups: self.groups.clone(),
             ..Options::default()
         };
-        Settings::check(kind, has_column.then(String::new), holder, role, options).ok()
+        let column = has_column.then(String::new);
+        let settings = Settings::check(kind, column, holder, role, options).ok()?;
+        let protocol = settings.protocol()?;
+        protocol.is_for_workers().then_some(settings)
     }
 }
 

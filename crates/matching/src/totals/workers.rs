@@ -35,8 +35,7 @@ use web_time::Instant;
 use zeroize::Zeroizing;
 
 use super::compute::{Noise, Opener, Shares, Total, open, shares};
-use super::plan::Protocol;
-use super::run::{Outcome, Parameters};
+use super::run::Outcome;
 use super::settings::Settings;
 use super::side::{Side, Values};
 use crate::driver::{
@@ -45,6 +44,7 @@ use crate::driver::{
 use crate::error::{Error, Result};
 use crate::keys::Keys;
 use crate::manifest::{Manifest, Secrets, Terms, hex};
+use crate::parameters::Parameters;
 use crate::parts::{Journal, SESSION, session_of};
 use crate::progress::Progress;
 use crate::task::Task;
@@ -457,18 +457,16 @@ pub fn outcome(
     worked: &WorkedBy,
     (totals, traffic, start): (Vec<Total>, Stats, Instant),
 ) -> Result<Outcome> {
-    let [sender, receiver] = items(manifest, settings)?;
-    let parts = manifest.executions();
-    let circuit = circuit::Settings {
-        parts,
-        ..settings.circuit()
-    };
-    let parameters = circuit::Parameters::new(circuit, sender, receiver);
+    items(manifest, settings)?;
+    let task = settings.task(manifest.capacities()?[0]);
+    let protocol = settings.protocol();
+    let protocol = protocol.expect("workers run a protocol that is named");
+    let parameters = protocol.parameters(&task, manifest.executions());
     Ok(Outcome {
         session: SessionId::from_bytes(manifest.id()),
-        protocol: Protocol::Circuit(settings.form()),
+        protocol,
         choice: None,
-        parameters: Parameters::Circuit(parameters),
+        parameters: Parameters::new(parameters, task.output),
         sizes: manifest.sizes[0],
         setup: worked.setup,
         online: worked.online + start.elapsed(),

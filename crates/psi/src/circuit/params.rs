@@ -199,12 +199,19 @@ impl Parameters {
         if self.trivial() {
             return agreed;
         }
+        let (correlations, slices) = self.predicted();
+        agreed + correlations + self.oprf.encoding_bytes() + slices
+    }
+
+    /// Bytes of the correlations, and of all slices without them.
+    pub(super) fn predicted(&self) -> (u64, u64) {
+        if self.trivial() {
+            return (0, 0);
+        }
         let masks = self.mask_plan().map_or(0.0, |plan| plan.bytes);
         let correlations = self.oprf.correlation_bytes() + (self.gate_plan().bytes + masks) as u64;
-        let slices: u64 = (0..self.slices())
-            .map(|slice| self.slice_bytes(self.slice_bins(slice).len()))
-            .sum();
-        agreed + correlations + self.oprf.encoding_bytes() + slices
+        let slices = (0..self.slices()).map(|slice| self.slice_bytes(self.slice_bins(slice).len()));
+        (correlations, slices.sum())
     }
 
     /// Bytes of [`multiply`](super::Sender::multiply) of `slots` slots, in both directions, beside

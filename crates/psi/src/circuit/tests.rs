@@ -8,12 +8,9 @@ use volery_channel::{Stats, run_two_parties_tcp, run_two_parties_with_stats, run
 
 use super::*;
 use crate::failure::Scale;
+use crate::fixtures::rng;
 
 const SESSION: SessionId = SessionId::from_bytes([3; 32]);
-
-fn rng(role: Role) -> Prg {
-    Prg::new(Block::new(role as u128 + 1))
-}
 
 /// A set with columns of values.
 #[derive(Clone, Default)]

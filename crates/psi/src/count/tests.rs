@@ -3,25 +3,15 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use volery_channel::tamper::Tampered;
-use volery_channel::{
-    Error as ChannelError, Stats, handshake, memory, run_two_channels, run_two_parties_tcp,
-    run_two_parties_with_stats,
-};
+use volery_channel::{Stats, run_two_parties_with_stats};
 
 use super::*;
-use crate::error::Error;
+use crate::fixtures::{
+    assert_caught, assert_handshake, assert_no_duplicates, common, items, meet, rng, tamper,
+    transcripts,
+};
 
 const SESSION: SessionId = SessionId::from_bytes([8; 32]);
-
-fn items(numbers: impl IntoIterator<Item = usize>) -> Vec<Vec<u8>> {
-    let item = |number| format!("secret {number}").into_bytes();
-    numbers.into_iter().map(item).collect()
-}
-
-fn rng(role: Role) -> Prg {
-    Prg::new(Block::new(role as u128 + 1))
-}
 
 fn send(ours: &[Vec<u8>], channel: &mut Channel) -> Result<Parameters> {
     Sender::new(SESSION, rng(Role::Sender)).count(ours, &mut (), channel)
@@ -29,18 +19,6 @@ fn send(ours: &[Vec<u8>], channel: &mut Channel) -> Result<Parameters> {
 
 fn receive(theirs: &[Vec<u8>], channel: &mut Channel) -> Result<Counted> {
     Receiver::new(SESSION, rng(Role::Receiver)).count(theirs, &mut (), channel)
-}
-
-/// Runs two parties in memory, of which one may leave early.
-fn meet<A: Send, B: Send>(
-    left: impl FnOnce(&mut Channel) -> A + Send,
-    right: impl FnOnce(&mut Channel) -> B + Send,
-) -> (A, B) {
-    let (mut near, mut far) = Channel::memory_pair();
-    near.set_timeout(Some(Duration::from_secs(20)));
-    far.set_timeout(Some(Duration::from_secs(20)));
-    let ((a, _), (b, _)) = run_two_channels(near, far, left, right);
-    (a, b)
 }
 
 /// A run against a plain intersection; the traffic of the sender.
@@ -51,21 +29,15 @@ fn check(ours: &[Vec<u8>], theirs: &[Vec<u8>]) -> Stats {
     );
     let parameters = Parameters::new(ours.len() as u64, theirs.len() as u64);
     assert_eq!(sent, parameters);
-    let set: HashSet<_> = ours.iter().collect();
-    let common = theirs.iter().filter(|item| set.contains(item)).count() as u64;
+    let common = common(ours, theirs).len() as u64;
     assert_eq!(received, Counted { parameters, common });
     stats
 }
 
 #[test]
 fn hellos() {
-    for (role, fits) in [(Role::Receiver, true), (Role::Sender, false)] {
-        let (sender, receiver) = meet(
-            |channel| handshake(channel, &hello(Role::Sender), [1; 32]),
-            |channel| handshake(channel, &hello(role), [2; 32]),
-        );
-        assert_eq!((sender.is_ok(), receiver.is_ok()), (fits, fits));
-    }
+    assert_handshake(&hello(Role::Sender), &hello(Role::Receiver), true);
+    assert_handshake(&hello(Role::Sender), &hello(Role::Sender), false);
 }
 
 #[test]
@@ -91,16 +63,6 @@ fn all_sizes() {
 fn pieces() {
     check(&items(0..700), &items(500..PIECE + 533));
     check(&items(0..PIECE + 301), &items(PIECE..PIECE + 500));
-}
-
-#[test]
-fn over_tcp() {
-    let (sent, received) = run_two_parties_tcp(
-        |channel| send(&items(0..40), channel).unwrap(),
-        |channel| receive(&items(30..60), channel).unwrap(),
-    );
-    assert_eq!((sent.sender_items, sent.receiver_items), (40, 30));
-    assert_eq!(received.common, 10);
 }
 
 #[test]
@@ -145,92 +107,28 @@ fn tags_have_forty_bits_more_than_the_pairs() {
 /// A seeded run repeats to the byte.
 #[test]
 fn transcript() {
-    let hash = |channel: &Channel| {
-        let sent = channel.transcript().unwrap().sent;
-        sent[..8]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<String>()
-    };
-    let hashes = run_two_parties_with_stats(
-        |channel| {
-            channel.record_transcript();
-            send(&items(0..80), channel).unwrap();
-            hash(channel)
-        },
-        |channel| {
-            channel.record_transcript();
-            receive(&items(70..140), channel).unwrap();
-            hash(channel)
-        },
+    let hashes = transcripts(
+        |channel| send(&items(0..80), channel).unwrap(),
+        |channel| receive(&items(70..140), channel).unwrap(),
     );
-    assert_eq!(
-        (&hashes.0.0[..], &hashes.1.0[..]),
-        ("ffc778ff4fbc0f8c", "a42797384a6829eb")
-    );
+    assert_eq!(hashes, ["ffc778ff4fbc0f8c", "a42797384a6829eb"]);
 }
 
 #[test]
 fn equal_items_are_refused() {
-    let mut twice = items(0..9);
-    twice.push(twice[3].clone());
-    let (sent, received) = meet(
-        |channel| send(&twice, channel).map(drop),
-        |channel| receive(&items(0..9), channel).map(drop),
-    );
-    received.unwrap_err();
-    let (other, refused) = meet(
-        |channel| send(&items(0..9), channel).map(drop),
-        |channel| receive(&twice, channel).map(drop),
-    );
-    other.unwrap_err();
-    for refused in [sent, refused] {
-        let duplicate = |error| {
-            matches!(
-                error,
-                Error::Duplicate {
-                    first: 3,
-                    second: 9
-                }
-            )
-        };
-        assert!(duplicate(refused.unwrap_err()));
-    }
+    assert_no_duplicates(send, receive);
 }
 
 /// A change of any byte on the way, or the loss of the rest, is noticed by the receiver.
 #[test]
 fn tampering() {
-    let (ours, theirs) = (items(0..3), items(1..3));
-    let (sender_bytes, receiver_bytes) = bytes(3, 2);
-    for (role, bytes) in [
-        (Role::Sender, sender_bytes),
-        (Role::Receiver, receiver_bytes),
-    ] {
-        for (at, cut) in (0..bytes).flat_map(|at| [(at, false), (at, true)]) {
-            let (near, far) = memory::pair();
-            let timeout = Some(Duration::from_secs(5));
-            let change = |transport, party| match (party == role, cut) {
-                (true, true) => Tampered::truncated(transport, at),
-                (true, false) => Tampered::flip(transport, at, 1 << (at % 8)),
-                (false, _) => Tampered::new(transport, |_, _| ()),
-            };
-            let (_, (received, _)) = run_two_channels(
-                Channel::with_timeout(change(near, Role::Sender), timeout),
-                Channel::with_timeout(change(far, Role::Receiver), timeout),
-                |channel| send(&ours, channel),
-                |channel| receive(&theirs, channel),
-            );
-            assert!(received.is_err(), "{role:?} {at} {cut}");
-        }
-    }
-}
-
-fn assert_misbehaved<T>(result: Result<T>, expected: &str) {
-    match result {
-        Err(Error::Channel(ChannelError::PeerMisbehaved(why))) => assert_eq!(why, expected),
-        other => panic!("{expected}: {:?}", other.err()),
-    }
+    tamper(
+        bytes(3, 2),
+        Duration::from_secs(5),
+        |channel| send(&items(0..3), channel),
+        |channel| receive(&items(1..3), channel),
+        |role, at, cut, received| assert!(received.is_err(), "{role:?} {at} {cut}"),
+    );
 }
 
 /// A malicious party after step 0.
@@ -268,7 +166,7 @@ fn elements_of_the_receiver_outside_the_group_are_refused() {
                     Ok(())
                 },
             );
-            assert_misbehaved(sent, OUTSIDE);
+            assert_caught(sent, OUTSIDE);
         }
     }
 }
@@ -316,7 +214,7 @@ fn elements_of_the_sender_outside_the_group_are_refused() {
     assert_eq!(receive_from(|_, _, _| ()).unwrap().common, 2);
     for bad in outside() {
         for place in 0..3 {
-            assert_misbehaved(receive_from(|points, _, _| points[place] = bad), OUTSIDE);
+            assert_caught(receive_from(|points, _, _| points[place] = bad), OUTSIDE);
         }
     }
 }
@@ -324,14 +222,14 @@ fn elements_of_the_sender_outside_the_group_are_refused() {
 #[test]
 fn repeated_elements_are_refused() {
     let repeated = receive_from(|points, _, _| points[2] = points[0]);
-    assert_misbehaved(repeated, "its elements are not distinct");
+    assert_caught(repeated, "its elements are not distinct");
 }
 
 #[test]
 fn another_end_is_refused() {
     for at in 0..16 {
         let refused = receive_from(|_, _, end| end[at] = 1);
-        assert_misbehaved(
+        assert_caught(
             refused,
             "it has seen or sent other messages than this party",
         );

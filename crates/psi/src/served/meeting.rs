@@ -13,8 +13,7 @@ use volery_channel::Channel;
 
 use super::filter::HEADER;
 use super::{ANSWERED, Filter, Label, NONE, Refusal, accepted, refused, verdict};
-use crate::agree::misbehaved;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, misbehaved};
 
 /// Server: says which filter it has, and how many items the client may ask for (`None`: no limit).
 /// Returns whether the client fetches the filter: then [`Filter::send`] or [`Label::send_file`]

@@ -3,20 +3,14 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use volery_channel::tamper::Tampered;
-use volery_channel::{
-    Error as ChannelError, Stats, handshake, memory, run_two_channels, run_two_parties_tcp,
-    run_two_parties_with_stats,
-};
+use volery_channel::{Stats, run_two_parties_tcp, run_two_parties_with_stats};
 use volery_primitives::Block;
 
 use super::meeting::{Welcome, greet, turn_away};
 use super::*;
-
-fn items(numbers: impl IntoIterator<Item = usize>) -> Vec<Vec<u8>> {
-    let item = |number| format!("secret {number}").into_bytes();
-    numbers.into_iter().map(item).collect()
-}
+use crate::fixtures::{
+    assert_caught, assert_handshake, common, hex, items, meet, tamper, transcripts,
+};
 
 fn rng(seed: u128) -> Prg {
     Prg::new(Block::new(seed))
@@ -40,18 +34,6 @@ fn answer(server: &Server, budget: &Budget, channel: &mut Channel) -> Result<u64
     server.answer(&mut rng(2), budget, &mut (), channel)
 }
 
-/// Runs two parties in memory, of which one may leave early.
-fn meet<A: Send, B: Send>(
-    left: impl FnOnce(&mut Channel) -> A + Send,
-    right: impl FnOnce(&mut Channel) -> B + Send,
-) -> (A, B) {
-    let (mut near, mut far) = Channel::memory_pair();
-    near.set_timeout(Some(Duration::from_secs(20)));
-    far.set_timeout(Some(Duration::from_secs(20)));
-    let ((a, _), (b, _)) = run_two_channels(near, far, left, right);
-    (a, b)
-}
-
 /// A query against a plain intersection; the traffic of the server.
 fn check(ours: &[Vec<u8>], theirs: &[Vec<u8>]) -> Stats {
     let (server, filter) = prepared(ours);
@@ -62,10 +44,8 @@ fn check(ours: &[Vec<u8>], theirs: &[Vec<u8>]) -> Stats {
     );
     assert_eq!(answered, theirs.len() as u64);
     assert_eq!(budget.left(), 5);
-    let set: HashSet<_> = ours.iter().collect();
-    let common = (0..theirs.len()).filter(|&i| set.contains(&theirs[i]));
     let expected = Queried {
-        common: common.collect(),
+        common: common(theirs, ours),
         left: (!theirs.is_empty()).then_some(5),
     };
     assert_eq!(queried, expected);
@@ -74,13 +54,8 @@ fn check(ours: &[Vec<u8>], theirs: &[Vec<u8>]) -> Stats {
 
 #[test]
 fn hellos() {
-    for (role, fits) in [(Role::Receiver, true), (Role::Sender, false)] {
-        let (sender, receiver) = meet(
-            |channel| handshake(channel, &hello(Role::Sender), [1; 32]),
-            |channel| handshake(channel, &hello(role), [2; 32]),
-        );
-        assert_eq!((sender.is_ok(), receiver.is_ok()), (fits, fits));
-    }
+    assert_handshake(&hello(Role::Sender), &hello(Role::Receiver), true);
+    assert_handshake(&hello(Role::Sender), &hello(Role::Sender), false);
 }
 
 #[test]
@@ -161,28 +136,14 @@ fn many_clients() {
 /// A seeded run repeats to the byte, and so does a filter.
 #[test]
 fn transcript() {
-    let hex = |bytes: &[u8]| {
-        let digits = bytes[..8].iter().map(|byte| format!("{byte:02x}"));
-        digits.collect::<String>()
-    };
     let (server, filter) = prepared(&items(0..80));
     let budget = Budget::new(70);
-    let hashes = run_two_parties_with_stats(
-        |channel| {
-            channel.record_transcript();
-            answer(&server, &budget, channel).unwrap();
-            hex(&channel.transcript().unwrap().sent)
-        },
-        |channel| {
-            channel.record_transcript();
-            ask(&filter, &items(70..140), channel).unwrap();
-            hex(&channel.transcript().unwrap().sent)
-        },
+    let hashes = transcripts(
+        |channel| answer(&server, &budget, channel).unwrap(),
+        |channel| ask(&filter, &items(70..140), channel).unwrap(),
     );
-    assert_eq!(
-        [&hex(filter.version())[..], &hashes.0.0, &hashes.1.0],
-        ["331f9c9111193c95", "7007d9c1850fc2f8", "d492619570608f56"]
-    );
+    assert_eq!(hex(filter.version()), "331f9c9111193c95");
+    assert_eq!(hashes, ["7007d9c1850fc2f8", "d492619570608f56"]);
 }
 
 #[test]
@@ -278,13 +239,6 @@ fn another_version_is_refused() {
     assert_eq!(budget.left(), 15);
 }
 
-fn assert_misbehaved<T>(result: Result<T>, expected: &str) {
-    match result {
-        Err(Error::Channel(ChannelError::PeerMisbehaved(why))) => assert_eq!(why, expected),
-        other => panic!("{expected}: {:?}", other.err()),
-    }
-}
-
 /// Encodings of no element, and of the identity.
 fn outside() -> [Encoded; 3] {
     let mut negative = [0; 32];
@@ -310,7 +264,7 @@ fn elements_of_a_client_outside_the_group_are_refused() {
                     Ok(())
                 },
             );
-            assert_misbehaved(
+            assert_caught(
                 answered,
                 "it sent what is not an element of the group, or the identity",
             );
@@ -332,7 +286,7 @@ fn a_request_that_is_too_large_is_refused() {
                 Ok(())
             },
         );
-        assert_misbehaved(answered, "its request has more items than a request may");
+        assert_caught(answered, "its request has more items than a request may");
         assert_eq!(budget.left(), u64::MAX);
     }
 }
@@ -374,14 +328,14 @@ fn answers_without_a_proof_are_refused() {
     for bad in outside() {
         for place in 0..3 {
             let refused = ask_of(|_, evaluated, _| evaluated[place] = bad);
-            assert_misbehaved(refused, PROOF_IS_WRONG);
+            assert_caught(refused, PROOF_IS_WRONG);
         }
     }
-    assert_misbehaved(ask_of(|_, all, _| all.swap(0, 1)), PROOF_IS_WRONG);
-    assert_misbehaved(ask_of(|_, all, _| all[1] = all[0]), PROOF_IS_WRONG);
+    assert_caught(ask_of(|_, all, _| all.swap(0, 1)), PROOF_IS_WRONG);
+    assert_caught(ask_of(|_, all, _| all[1] = all[0]), PROOF_IS_WRONG);
     for byte in [0, 31, 32, 63] {
         let refused = ask_of(|_, _, proof| proof[byte] ^= 1);
-        assert_misbehaved(refused, PROOF_IS_WRONG);
+        assert_caught(refused, PROOF_IS_WRONG);
     }
 }
 
@@ -397,14 +351,14 @@ fn another_key_is_refused() {
         |channel| answer(&other, &Budget::new(9), channel),
         |channel| ask(&filter, &items(0..3), channel),
     );
-    assert_misbehaved(asked, PROOF_IS_WRONG);
+    assert_caught(asked, PROOF_IS_WRONG);
 }
 
 #[test]
 fn verdicts() {
     for word in 7..=255 {
         let refused = ask_of(|front, _, _| front[0] = word);
-        assert_misbehaved(refused, "its verdict is none that there is");
+        assert_caught(refused, "its verdict is none that there is");
     }
     let other = ask_of(|front, _, _| front[0] = OTHER_VERSION);
     assert!(matches!(other, Err(Error::OtherVersion)));
@@ -486,7 +440,7 @@ fn another_filter_than_the_servers_is_not_used() {
         },
         |channel| Welcome::receive(50, channel)?.fetch(channel),
     );
-    assert_misbehaved(fetched, "its filter is not the one that it named");
+    assert_caught(fetched, "its filter is not the one that it named");
     // A file that was replaced.
     let mut file = Vec::new();
     other.write(&mut file).unwrap();
@@ -535,7 +489,7 @@ fn clients_are_turned_away() {
                 Ok(channel.flush()?)
             },
         );
-        assert_misbehaved(greeted, "its choice about the filter is none that there is");
+        assert_caught(greeted, "its choice about the filter is none that there is");
     }
 }
 
@@ -575,33 +529,23 @@ fn preparing_in_pieces() {
 #[test]
 fn tampering() {
     let (server, filter) = prepared(&items(0..4));
-    let (server_bytes, client_bytes) = bytes(2);
-    for (role, bytes) in [(Role::Sender, server_bytes), (Role::Receiver, client_bytes)] {
-        for (at, cut) in (0..bytes).flat_map(|at| [(at, false), (at, true)]) {
-            let (near, far) = memory::pair();
-            let timeout = Some(Duration::from_millis(500));
-            let change = |transport, party| match (party == role, cut) {
-                (true, true) => Tampered::truncated(transport, at),
-                (true, false) => Tampered::flip(transport, at, 1 << (at % 8)),
-                (false, _) => Tampered::new(transport, |_, _| ()),
-            };
-            let (_, (queried, _)) = run_two_channels(
-                Channel::with_timeout(change(near, Role::Sender), timeout),
-                Channel::with_timeout(change(far, Role::Receiver), timeout),
-                |channel| answer(&server, &Budget::new(9), channel),
-                |channel| ask(&filter, &items(3..5), channel),
+    let sizes = bytes(2);
+    tamper(
+        sizes,
+        Duration::from_millis(500),
+        |channel| answer(&server, &Budget::new(9), channel),
+        |channel| ask(&filter, &items(3..5), channel),
+        |role, at, cut, queried| {
+            let Ok(queried) = queried else { return };
+            assert_eq!(queried.common, [0], "{role:?} {at} {cut}");
+            // Only the client's last message, and the rest of its budget, is not checked.
+            let last = role == Role::Receiver && at >= sizes.1 - 40;
+            assert!(
+                last || role == Role::Sender && at < VERDICT as u64,
+                "{role:?} {at} {cut}"
             );
-            if let Ok(queried) = queried {
-                assert_eq!(queried.common, [0], "{role:?} {at} {cut}");
-                // Only what the client sends last, and the rest of its budget, is not checked.
-                let last = role == Role::Receiver && at >= client_bytes - 40;
-                assert!(
-                    last || role == Role::Sender && at < VERDICT as u64,
-                    "{role:?} {at} {cut}"
-                );
-            }
-        }
-    }
+        },
+    );
 }
 
 /// The elements of two queries for the same items have nothing in common.

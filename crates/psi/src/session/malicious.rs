@@ -10,12 +10,13 @@ mod senders;
 
 use std::time::Duration;
 
-use volery_channel::{Channel, Error as ChannelError, run_two_channels};
+use volery_channel::{Channel, Error as ChannelError};
 
-use super::tests::{SESSION, common, dealt, items};
+use super::tests::{SESSION, dealt};
 use super::*;
 use crate::agree::commitment;
 use crate::error::Error;
+use crate::fixtures::{assert_caught, assert_disconnected, common, items, meet};
 use crate::intersect::{Received, Sent};
 use crate::lookup::Found;
 use crate::params::MAX_ITEMS;
@@ -51,18 +52,6 @@ const PAPER: Settings = Settings {
 /// The terms of an honest party of an intersection with the first settings.
 static TERMS: std::sync::LazyLock<Terms> =
     std::sync::LazyLock::new(|| ONE.terms(Protocol::Intersection, 1));
-
-/// Runs two parties in memory. A party that receives nothing for a while times out.
-fn meet<A: Send, B: Send>(
-    left: impl FnOnce(&mut Channel) -> A + Send,
-    right: impl FnOnce(&mut Channel) -> B + Send,
-) -> (A, B) {
-    let (mut near, mut far) = Channel::memory_pair();
-    near.set_timeout(Some(Duration::from_secs(20)));
-    far.set_timeout(Some(Duration::from_secs(20)));
-    let ((a, _), (b, _)) = run_two_channels(near, far, left, right);
-    (a, b)
-}
 
 /// The result of an honest sender.
 fn sender_against(
@@ -120,25 +109,6 @@ fn agree(
 ) -> Result<Agreement> {
     let (session, rng) = (receiver.session, &mut receiver.rng);
     Agreement::reach(Role::Receiver, session, rng, terms, (size, 0), channel)
-}
-
-/// Asserts that the error is that of one check and names no item.
-fn assert_caught<T>(result: Result<T>, why: &str) {
-    let Some(Error::Channel(error)) = result.err() else {
-        panic!("not caught: {why}");
-    };
-    assert!(
-        matches!(error, ChannelError::PeerMisbehaved(text) if text == why),
-        "{error} instead of: {why}"
-    );
-    assert!(!format!("{error} {error:?}").contains("secret"));
-}
-
-fn assert_disconnected<T>(result: Result<T>) {
-    let Some(Error::Channel(error)) = result.err() else {
-        panic!("it did not fail");
-    };
-    assert!(matches!(error, ChannelError::Disconnected), "{error}");
 }
 
 const DIFFERENT: &str = "it runs another protocol or has other settings";

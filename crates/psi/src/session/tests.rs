@@ -1,6 +1,5 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
 use volery_channel::tamper::Tampered;
@@ -12,6 +11,7 @@ use volery_primitives::cuckoo::FUNCTIONS;
 
 use super::*;
 use crate::error::Error;
+use crate::fixtures::{common, items};
 use crate::intersect::{Received, Sent};
 use crate::items::input;
 
@@ -34,12 +34,6 @@ pub(super) fn dealt(seed: u128) -> (Sender, Receiver) {
         parts: 1,
     };
     (sender, receiver)
-}
-
-/// Items that no error may name.
-pub(super) fn items(numbers: impl IntoIterator<Item = usize>) -> Vec<Vec<u8>> {
-    let item = |number| format!("secret {number}").into_bytes();
-    numbers.into_iter().map(item).collect()
 }
 
 /// The bytes that a party sent.
@@ -67,14 +61,6 @@ fn run(
     );
     let bytes = std::mem::take(&mut *tap.lock().unwrap());
     (sent, received, bytes)
-}
-
-/// Numbers of `ours` that are in `theirs`.
-pub(super) fn common(ours: &[Vec<u8>], theirs: &[Vec<u8>]) -> Vec<usize> {
-    let theirs: HashSet<_> = theirs.iter().collect();
-    (0..ours.len())
-        .filter(|&i| theirs.contains(&ours[i]))
-        .collect()
 }
 
 /// The offset of the attempt's number in the bytes that the receiver sends.

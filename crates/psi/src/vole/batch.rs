@@ -20,8 +20,8 @@ use zeroize::Zeroizing;
 use super::bins::Binned;
 use super::packed::{mask, pack, unpack};
 use super::{BATCH, Form, Parameters};
-use crate::agree::{Agreement, misbehaved};
-use crate::error::{Error, Result};
+use crate::agree::Agreement;
+use crate::error::{Error, Result, misbehaved};
 use crate::lookup::split;
 
 /// Items of a bin that one thread evaluates at a time: as many as leave work for all threads. The

@@ -14,8 +14,7 @@ use volery_primitives::ro::RandomOracle;
 use zeroize::Zeroizing;
 
 use super::{Done, Parameters, Receiver, SEARCH, Sender, Settings};
-use crate::agree::misbehaved;
-use crate::error::Result;
+use crate::error::{Result, misbehaved};
 use crate::items::Items;
 use crate::lookup::{LENGTH, MAX_VALUE, at_a_time, decrypt, encrypt, longest};
 use crate::watch::Watch;

@@ -8,8 +8,7 @@ use zeroize::{Zeroize, Zeroizing};
 use super::bins::Binned;
 use super::sort::sort_by_key;
 use super::{Done, Form};
-use crate::agree::misbehaved;
-use crate::error::Result;
+use crate::error::{Result, misbehaved};
 use crate::watch::{Phase, Watch};
 
 /// Tags that are read at a time.

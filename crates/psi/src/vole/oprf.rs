@@ -10,8 +10,7 @@ use volery_primitives::pages::Buffer;
 use zeroize::Zeroizing;
 
 use super::{Form, OPRF, Parameters, Receiver, Sender, Settings, batch, batches};
-use crate::agree::misbehaved;
-use crate::error::Result;
+use crate::error::{Result, misbehaved};
 use crate::items::{Items, digests};
 use crate::watch::{Phase, Watch};
 

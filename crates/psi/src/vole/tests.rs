@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use volery_channel::{Stats, run_two_parties, run_two_parties_tcp, run_two_parties_with_stats};
 
 use super::*;
+use crate::fixtures::{common, rng};
 
 pub(super) const SESSION: SessionId = SessionId::from_bytes([3; 32]);
 
@@ -15,22 +16,12 @@ pub(super) fn set(first: usize, step: usize, count: usize) -> Vec<String> {
         .collect()
 }
 
-pub(super) fn rng(role: Role) -> Prg {
-    Prg::new(Block::new(role as u128 + 1))
-}
-
 pub(super) fn sender() -> Sender {
     Sender::new(SESSION, rng(Role::Sender))
 }
 
 pub(super) fn receiver() -> Receiver {
     Receiver::new(SESSION, rng(Role::Receiver))
-}
-
-/// The numbers of the items of `a` that are in `b`.
-pub(super) fn plain(a: &[String], b: &[String]) -> Vec<usize> {
-    let b: HashSet<_> = b.iter().collect();
-    (0..a.len()).filter(|i| b.contains(&a[*i])).collect()
 }
 
 fn settings() -> impl Iterator<Item = Settings> {
@@ -56,8 +47,8 @@ fn intersect(settings: Settings, sets: &[Vec<String>; 2]) -> (Sent, Received, St
 fn check(settings: Settings, sets: &[Vec<String>; 2]) {
     let (sent, received, stats) = intersect(settings, sets);
     let [x, y] = sets;
-    assert_eq!(received.common, plain(y, x), "{settings:?}");
-    let expected = settings.both.then(|| plain(x, y));
+    assert_eq!(received.common, common(y, x), "{settings:?}");
+    let expected = settings.both.then(|| common(x, y));
     assert_eq!(sent.common, expected, "{settings:?}");
     let bytes = stats.bytes_sent + stats.bytes_received;
     let shared = match settings.both && !sent.parameters.trivial() {
@@ -125,12 +116,12 @@ fn searches_of_awkward_sizes() {
                 |channel| receiver().search(&y, settings, &mut (), channel),
             );
             let (answered, found) = (answered.unwrap(), found.unwrap());
-            assert_eq!(found.items, plain(&y, &x), "{settings:?} {n}");
+            assert_eq!(found.items, common(&y, &x), "{settings:?} {n}");
             let table: HashMap<_, _> = x.iter().zip(&values).collect();
             for (item, value) in found.items.iter().zip(&found.values) {
                 assert_eq!(value, table[&y[*item]].as_bytes());
             }
-            assert_eq!(answered.found, settings.both.then(|| plain(&x, &y)));
+            assert_eq!(answered.found, settings.both.then(|| common(&x, &y)));
         }
     }
 }
@@ -180,8 +171,8 @@ fn several_batches() {
         // The smaller set decides where both learn the result.
         let bins = if settings.both { 7 } else { 13 };
         assert_eq!(sent.parameters.bins, bins, "{settings:?}");
-        assert_eq!(received.common, plain(&y, &x), "{settings:?}");
-        assert_eq!(sent.common, settings.both.then(|| plain(&x, &y)));
+        assert_eq!(received.common, common(&y, &x), "{settings:?}");
+        assert_eq!(sent.common, settings.both.then(|| common(&x, &y)));
         let (sender, receiver) = parties();
         let (answered, found) = run_two_parties(
             |channel| sender.answer(&x, &values, settings, &mut (), channel),
@@ -189,7 +180,7 @@ fn several_batches() {
         );
         assert_eq!(answered.unwrap().parameters.bins, 13);
         let found = found.unwrap();
-        assert_eq!(found.items, plain(&y, &x));
+        assert_eq!(found.items, common(&y, &x));
         let expected = found.items.iter().map(|item| (item + n / 2).to_string());
         assert!(
             expected.eq(found

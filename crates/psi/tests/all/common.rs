@@ -1,10 +1,13 @@
 //! Both parties of a run.
 
-use volery_channel::{Channel, SessionId, run_two_channels};
+use volery_channel::{Channel, Role, SessionId, run_two_channels};
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
-use volery_psi::vole::{self, Form};
-use volery_psi::{Receiver, Result, Sender, Settings, Variant};
+use volery_psi::kkrt::Kkrt;
+use volery_psi::matching::{Outcome, Output, PROTOCOLS, Party, Protocol};
+use volery_psi::params::MAX_ITEMS;
+use volery_psi::vole::{Form, Vole};
+use volery_psi::{Items, Result, Variant};
 
 /// The session of all tests.
 pub(crate) const SESSION: SessionId = SessionId::from_bytes([7; 32]);
@@ -22,130 +25,103 @@ pub(crate) fn items(from: usize, to: usize) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// A protocol with its settings.
+/// A protocol for large sets, and whether both parties get the result.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
-    Kkrt(Settings),
-    Vole(vole::Settings),
+pub(crate) struct Kind {
+    pub(crate) protocol: Protocol,
+    pub(crate) both: bool,
 }
 
-/// The parameters in words, and the numbers of the common items of a party that learns them.
+/// The parameters, and the numbers of the common items of a party that learns them.
 type Ended = (String, Option<Vec<usize>>);
 
 impl Kind {
     /// Every protocol, with one result and with both where it may have both.
     pub(crate) fn all() -> Vec<Self> {
-        let mut all = Vec::new();
-        for both in [false, true] {
-            all.extend(Variant::ALL.map(|variant| Self::Kkrt(Settings { variant, both })));
-            let forms = Form::ALL.into_iter();
-            let forms = forms.filter(|form| !both || *form != Form::Malicious);
-            all.extend(forms.map(|form| Self::Vole(vole::Settings { form, both })));
-        }
-        all
+        let kinds = [false, true].into_iter().flat_map(|both| {
+            let all = PROTOCOLS.into_iter();
+            all.map(move |protocol| Self { protocol, both })
+        });
+        let large = kinds.filter(|kind| kind.protocol.most_items() == MAX_ITEMS);
+        large
+            .filter(|kind| kind.protocol.gives(&kind.output(false)))
+            .collect()
     }
 
-    pub(crate) const fn both(self) -> bool {
-        match self {
-            Self::Kkrt(settings) => settings.both,
-            Self::Vole(settings) => settings.both,
-        }
+    pub(crate) const fn output(self, search: bool) -> Output {
+        let both = self.both;
+        Output::Items { both, search }
     }
 
-    pub(crate) fn send(
+    /// Whether it is of the older kind, with an offline phase.
+    pub(crate) fn is_kkrt(self) -> bool {
+        self.protocol.name().starts_with("kkrt")
+    }
+
+    /// Runs one party: the sender of a search has values.
+    pub(crate) fn run(
         self,
-        items: &[impl AsRef<[u8]> + Sync],
+        role: Role,
+        items: &dyn Items,
+        values: Option<&dyn Items>,
+        search: bool,
+        channel: &mut Channel,
+    ) -> Result<Outcome> {
+        let party = Party {
+            role,
+            session: SESSION,
+            rng: Prg::new(Block::new(role as u128 + 1)),
+            parts: 1,
+            items,
+            values,
+            output: self.output(search),
+        };
+        self.protocol.run(party, &mut (), channel)
+    }
+
+    /// One party of an intersection.
+    pub(crate) fn intersect(
+        self,
+        role: Role,
+        items: &dyn Items,
         channel: &mut Channel,
     ) -> Result<Ended> {
-        let rng = Prg::new(Block::new(1));
-        Ok(match self {
-            Self::Kkrt(settings) => {
-                let sender = Sender::setup(SESSION, rng, channel)?;
-                let sent = sender.intersect(items, settings, &mut (), channel)?;
-                (format!("{:?}", sent.parameters), sent.common)
-            }
-            Self::Vole(settings) => {
-                let sender = vole::Sender::new(SESSION, rng);
-                let sent = sender.intersect(items, settings, &mut (), channel)?;
-                (format!("{:?}", sent.parameters), sent.common)
-            }
-        })
-    }
-
-    /// The sender of a search.
-    pub(crate) fn answer(
-        self,
-        items: &[impl AsRef<[u8]> + Sync],
-        values: &[impl AsRef<[u8]> + Sync],
-        channel: &mut Channel,
-    ) -> Result<()> {
-        let rng = Prg::new(Block::new(1));
-        match self {
-            Self::Kkrt(settings) => {
-                let sender = Sender::setup(SESSION, rng, channel)?;
-                sender.answer(items, values, settings, &mut (), channel)?;
-            }
-            Self::Vole(settings) => {
-                let sender = vole::Sender::new(SESSION, rng);
-                sender.answer(items, values, settings, &mut (), channel)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The receiver of a search.
-    pub(crate) fn search(
-        self,
-        items: &[impl AsRef<[u8]> + Sync],
-        channel: &mut Channel,
-    ) -> Result<()> {
-        let rng = Prg::new(Block::new(2));
-        match self {
-            Self::Kkrt(settings) => {
-                let receiver = Receiver::setup(SESSION, rng, channel)?;
-                receiver.search(items, settings, &mut (), channel)?;
-            }
-            Self::Vole(settings) => {
-                let receiver = vole::Receiver::new(SESSION, rng);
-                receiver.search(items, settings, &mut (), channel)?;
-            }
-        }
-        Ok(())
-    }
-
-    pub(crate) fn receive(
-        self,
-        items: &[impl AsRef<[u8]> + Sync],
-        channel: &mut Channel,
-    ) -> Result<Ended> {
-        let rng = Prg::new(Block::new(2));
-        Ok(match self {
-            Self::Kkrt(settings) => {
-                let receiver = Receiver::setup(SESSION, rng, channel)?;
-                let received = receiver.intersect(items, settings, &mut (), channel)?;
-                (format!("{:?}", received.parameters), Some(received.common))
-            }
-            Self::Vole(settings) => {
-                let receiver = vole::Receiver::new(SESSION, rng);
-                let received = receiver.intersect(items, settings, &mut (), channel)?;
-                (format!("{:?}", received.parameters), Some(received.common))
-            }
-        })
+        let outcome = self.run(role, items, None, false, channel)?;
+        Ok((format!("{:?}", outcome.parameters), outcome.common))
     }
 }
 
-/// A run in memory, in which one party may leave early.
+/// VOLE-PSI in a form.
+pub(crate) fn vole(form: Form, both: bool) -> Kind {
+    let protocol = match form {
+        Form::Malicious => &Vole(Form::Malicious),
+        Form::Fast => &Vole(Form::Fast),
+        Form::Low => &Vole(Form::Low),
+    };
+    Kind { protocol, both }
+}
+
+/// The older protocol in a variant.
+pub(crate) fn kkrt(variant: Variant, both: bool) -> Kind {
+    let protocol = match variant {
+        Variant::Kkrt => &Kkrt(Variant::Kkrt),
+        Variant::KkrtPaper => &Kkrt(Variant::KkrtPaper),
+    };
+    Kind { protocol, both }
+}
+
+/// An intersection in memory, in which one party may leave early.
 pub(crate) fn intersect(
-    ours: &[Vec<u8>],
-    theirs: &[Vec<u8>],
+    ours: &Vec<Vec<u8>>,
+    theirs: &Vec<Vec<u8>>,
     kind: Kind,
 ) -> (Result<Ended>, Result<Ended>) {
     let (left, right) = Channel::memory_pair();
     let ((sent, _), (received, _)) = run_two_channels(
         left,
         right,
-        |channel| kind.send(ours, channel),
-        |channel| kind.receive(theirs, channel),
+        |channel| kind.intersect(Role::Sender, ours, channel),
+        |channel| kind.intersect(Role::Receiver, theirs, channel),
     );
     (sent, received)
 }

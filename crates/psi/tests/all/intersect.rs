@@ -2,14 +2,15 @@
 
 use std::collections::HashSet;
 
-use crate::common::{Kind, SESSION, intersect, items};
+use crate::common::{Kind, SESSION, intersect, items, vole};
 use proptest::prelude::*;
-use volery_channel::{run_two_parties_tcp, run_two_parties_with_stats};
+use volery_channel::{Role, run_two_parties, run_two_parties_tcp, run_two_parties_with_stats};
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
-use volery_psi::{Error, Receiver, Sender, Settings, Variant, vole};
+use volery_psi::vole::Form;
+use volery_psi::{Error, Receiver, Sender, Settings, Variant};
 
-fn check(sender: &[Vec<u8>], receiver: &[Vec<u8>], kind: Kind) {
+fn check(sender: &Vec<Vec<u8>>, receiver: &Vec<Vec<u8>>, kind: Kind) {
     let (sent, received) = intersect(sender, receiver, kind);
     let ((ours, sent), (theirs, received)) = (sent.unwrap(), received.unwrap());
     let expected = |ours: &[Vec<u8>], theirs: &[Vec<u8>]| -> Vec<usize> {
@@ -22,7 +23,7 @@ fn check(sender: &[Vec<u8>], receiver: &[Vec<u8>], kind: Kind) {
     assert_eq!(received, Some(expected(receiver, sender)), "{what}");
     assert_eq!(
         sent,
-        kind.both().then(|| expected(sender, receiver)),
+        kind.both.then(|| expected(sender, receiver)),
         "{what}"
     );
     assert_eq!(ours, theirs);
@@ -48,12 +49,12 @@ fn disjoint_equal_subset_empty() {
         check(&items(0, 500), &items(0, 500), kind);
         check(&items(0, 500), &items(100, 200), kind);
         check(&items(100, 200), &items(0, 500), kind);
-        check(&[], &items(0, 10), kind);
-        check(&items(0, 10), &[], kind);
-        check(&[], &[], kind);
+        check(&vec![], &items(0, 10), kind);
+        check(&items(0, 10), &vec![], kind);
+        check(&vec![], &vec![], kind);
         // Enough items to overflow a table sized for equal parts.
-        check(&items(0, 9000), &[], kind);
-        check(&[], &items(0, 9000), kind);
+        check(&items(0, 9000), &vec![], kind);
+        check(&vec![], &items(0, 9000), kind);
     }
 }
 
@@ -77,26 +78,18 @@ fn sizes_that_once_went_wrong_elsewhere() {
 #[test]
 fn bytes_an_item_at_2_to_the_20() {
     let items: Vec<_> = (0..3_u32 << 19).map(u32::to_le_bytes).collect();
-    let (ours, theirs) = (&items[..1 << 20], &items[1 << 19..]);
+    let (ours, theirs) = (items[..1 << 20].to_vec(), items[1 << 19..].to_vec());
     for (form, most) in [
-        (vole::Form::Fast, 27.0),
-        (vole::Form::Low, 19.5),
-        (vole::Form::Malicious, 33.0),
+        (Form::Fast, 27.0),
+        (Form::Low, 19.5),
+        (Form::Malicious, 33.0),
     ] {
-        let settings = vole::Settings { form, both: false };
+        let kind = vole(form, false);
         let ((_, stats), (received, _)) = run_two_parties_with_stats(
-            |channel| {
-                let sender = vole::Sender::new(SESSION, Prg::new(Block::new(1)));
-                let sent = sender.intersect(ours, settings, &mut (), channel);
-                sent.unwrap()
-            },
-            |channel| {
-                let receiver = vole::Receiver::new(SESSION, Prg::new(Block::new(2)));
-                let received = receiver.intersect(theirs, settings, &mut (), channel);
-                received.unwrap()
-            },
+            |channel| kind.intersect(Role::Sender, &ours, channel).unwrap(),
+            |channel| kind.intersect(Role::Receiver, &theirs, channel).unwrap(),
         );
-        assert!(received.common.into_iter().eq(0..1 << 19));
+        assert!(received.1.unwrap().into_iter().eq(0..1 << 19));
         let each = (stats.bytes_sent + stats.bytes_received) as f64 / f64::from(1 << 20);
         assert!((most - 0.6..=most).contains(&each), "{form}: {each}");
     }
@@ -107,11 +100,15 @@ fn over_tcp() {
     let (sender, receiver) = (items(0, 30_011), items(15_000, 50_021));
     for kind in Kind::all() {
         let (sent, received) = run_two_parties_tcp(
-            |channel| kind.send(&sender, channel).unwrap().1,
-            |channel| kind.receive(&receiver, channel).unwrap().1,
+            |channel| kind.intersect(Role::Sender, &sender, channel).unwrap().1,
+            |channel| {
+                kind.intersect(Role::Receiver, &receiver, channel)
+                    .unwrap()
+                    .1
+            },
         );
         assert_eq!(received.unwrap(), (0..15_011).collect::<Vec<_>>());
-        let expected = kind.both().then(|| (15_000..30_011).collect::<Vec<_>>());
+        let expected = kind.both.then(|| (15_000..30_011).collect::<Vec<_>>());
         assert_eq!(sent, expected, "{kind:?}");
     }
 }
@@ -154,26 +151,23 @@ fn bytes_and_messages() {
         ] {
             let settings = Settings { variant, both };
             let (sender, receiver) = (items(0, n), items(0, m));
-            let run = |online: bool| {
-                run_two_parties_with_stats(
-                    |channel| {
-                        let half =
-                            Sender::setup(SESSION, Prg::new(Block::new(1)), channel).unwrap();
-                        online.then(|| half.intersect(&sender, settings, &mut (), channel).unwrap())
-                    },
-                    |channel| {
-                        let half =
-                            Receiver::setup(SESSION, Prg::new(Block::new(2)), channel).unwrap();
-                        online.then(|| {
-                            half.intersect(&receiver, settings, &mut (), channel)
-                                .unwrap()
-                        })
-                    },
-                )
-            };
-            let ((_, setup), _) = run(false);
-            let ((sent, whole), _) = run(true);
-            let parameters = sent.unwrap().parameters;
+            let ((setup, sent, whole), _) = run_two_parties(
+                |channel| {
+                    let party = Sender::setup(SESSION, Prg::new(Block::new(1)), channel).unwrap();
+                    let setup = channel.stats();
+                    let sent = party
+                        .intersect(&sender, settings, &mut (), channel)
+                        .unwrap();
+                    (setup, sent, channel.stats())
+                },
+                |channel| {
+                    let party = Receiver::setup(SESSION, Prg::new(Block::new(2)), channel).unwrap();
+                    party
+                        .intersect(&receiver, settings, &mut (), channel)
+                        .unwrap()
+                },
+            );
+            let parameters = sent.parameters;
             let trivial = n == 0 || m == 0;
             let shared = if both && !trivial {
                 n.div_ceil(8) as u64

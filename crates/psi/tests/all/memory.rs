@@ -11,13 +11,13 @@ use std::time::Duration;
 use crate::common::{Kind, SESSION, items};
 use volery_channel::tamper::Tampered;
 use volery_channel::{
-    Channel, Error as ChannelError, memory, run_two_channels, run_two_parties_with_stats,
+    Channel, Error as ChannelError, Role, memory, run_two_channels, run_two_parties_with_stats,
 };
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
 use volery_primitives::ro::RandomOracle;
 use volery_psi::params::MAX_ITEMS;
-use volery_psi::{Error, Receiver, Result, Sender, Settings, vole};
+use volery_psi::{Error, Items, Receiver, Result, Sender};
 
 /// The environment variable that marks the second process.
 const INSIDE: &str = "VOLERY_TEST_LITTLE_MEMORY";
@@ -74,9 +74,9 @@ fn inside() {
                 assert!(of_the_peer(kind, &error), "{error}, {kind:?} {party}");
             }
             let more = peak() - before;
-            let allowed = match kind {
-                Kind::Kkrt(_) => ALLOWED,
-                Kind::Vole(_) => ALLOWED_VOLE,
+            let allowed = match kind.is_kkrt() {
+                true => ALLOWED,
+                false => ALLOWED_VOLE,
             };
             assert!(more < allowed, "{kind:?}: {more} KiB more");
         }
@@ -85,9 +85,9 @@ fn inside() {
 
 /// A party's bytes before the online phase.
 fn setup_bytes(kind: Kind) -> [u64; 2] {
-    let Kind::Kkrt(_) = kind else {
+    if !kind.is_kkrt() {
         return [0, 0];
-    };
+    }
     let ((_, left), (_, right)) = run_two_parties_with_stats(
         |channel| Sender::setup(SESSION, Prg::new(Block::new(1)), channel).map(|_| ()),
         |channel| Receiver::setup(SESSION, Prg::new(Block::new(2)), channel).map(|_| ()),
@@ -154,16 +154,17 @@ fn run(kind: Kind, lookup: bool, liar: usize, patience: Duration, change: Change
     let (left, right) = memory::pair();
     let (ours, theirs) = (items(0, 500), items(200, 800));
     let values = vec![vec![7; 100]; 500];
+    let values: Option<&dyn Items> = lookup.then_some(&values);
     let ((sent, _), (received, _)) = run_two_channels(
         lie(0, left),
         lie(1, right),
-        |channel| match lookup {
-            true => kind.answer(&ours, &values, channel),
-            false => kind.send(&ours, channel).map(drop),
+        |channel| {
+            kind.run(Role::Sender, &ours, values, lookup, channel)
+                .map(drop)
         },
-        |channel| match lookup {
-            true => kind.search(&theirs, channel),
-            false => kind.receive(&theirs, channel).map(drop),
+        |channel| {
+            kind.run(Role::Receiver, &theirs, None, lookup, channel)
+                .map(drop)
         },
     );
     if liar == 0 { received } else { sent }
@@ -174,7 +175,7 @@ fn run(kind: Kind, lookup: bool, liar: usize, patience: Duration, change: Change
 fn of_the_peer(kind: Kind, error: &Error) -> bool {
     match error {
         Error::Channel(ChannelError::Disconnected) => true,
-        Error::Channel(ChannelError::PeerMisbehaved(_)) => matches!(kind, Kind::Vole(_)),
+        Error::Channel(ChannelError::PeerMisbehaved(_)) => !kind.is_kkrt(),
         _ => false,
     }
 }
@@ -182,10 +183,7 @@ fn of_the_peer(kind: Kind, error: &Error) -> bool {
 /// The error only says what the other party did.
 #[test]
 fn the_lying_party_fails() {
-    for kind in [
-        Kind::Kkrt(Settings::default()),
-        Kind::Vole(vole::Settings::default()),
-    ] {
+    for kind in Kind::all().into_iter().filter(|kind| !kind.both) {
         for party in 0..2 {
             let lie = lie(kind, false, party);
             let error = run(kind, false, party, MOMENT, lie).unwrap_err();

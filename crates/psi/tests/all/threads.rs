@@ -1,11 +1,11 @@
 //! The number of threads of a party changes only the time: not its result, its messages or its
 //! checks.
 
-use crate::common::{Kind, SESSION};
+use crate::common::{Kind, kkrt, vole};
 use volery_channel::tamper::Tampered;
-use volery_channel::{Channel, memory, run_two_channels};
-use volery_primitives::{Block, prg::Prg};
-use volery_psi::{Error, Receiver, Result, Sender, Settings, Variant, vole};
+use volery_channel::{Channel, Role, memory, run_two_channels};
+use volery_psi::vole::Form;
+use volery_psi::{Error, Items, Result, Variant};
 
 /// More than one group of pieces for each of several threads, and not a round number.
 const SENT: usize = 141_007;
@@ -28,114 +28,65 @@ fn in_pool<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
     pool.unwrap().install(work)
 }
 
-fn sender(
-    items: &[[u8; 8]],
-    settings: Settings,
+/// Runs one party of a search or an intersection.
+fn party(
+    role: Role,
+    items: &Vec<[u8; 8]>,
+    kind: Kind,
     search: bool,
     channel: &mut Channel,
 ) -> Result<Made> {
     channel.record_transcript();
-    let sender = Sender::setup(SESSION, Prg::new(Block::new(1)), channel)?;
-    let found = if search {
-        let values: Vec<_> = items.iter().map(|item| item[..5].to_vec()).collect();
-        sender
-            .answer(items, &values, settings, &mut (), channel)?
-            .found
-    } else {
-        sender.intersect(items, settings, &mut (), channel)?.common
-    };
-    Ok((found, Vec::new(), channel.transcript().unwrap().sent))
-}
-
-fn receiver(
-    items: &[[u8; 8]],
-    settings: Settings,
-    search: bool,
-    channel: &mut Channel,
-) -> Result<Made> {
-    channel.record_transcript();
-    let receiver = Receiver::setup(SESSION, Prg::new(Block::new(2)), channel)?;
-    let (common, values) = if search {
-        let found = receiver.search(items, settings, &mut (), channel)?;
-        (found.items, found.values)
-    } else {
-        let received = receiver.intersect(items, settings, &mut (), channel)?;
-        (received.common, Vec::new())
-    };
-    Ok((Some(common), values, channel.transcript().unwrap().sent))
+    let values: Vec<_> = items.iter().map(|item| item[..5].to_vec()).collect();
+    let values: Option<&dyn Items> = (search && role == Role::Sender).then_some(&values);
+    let outcome = kind.run(role, items, values, search, channel)?;
+    let sent = channel.transcript().unwrap().sent;
+    Ok((outcome.common, outcome.values, sent))
 }
 
 fn run(
-    sets: [&[[u8; 8]]; 2],
-    settings: Settings,
+    [ours, theirs]: [&Vec<[u8; 8]>; 2],
+    kind: Kind,
     search: bool,
     threads: [usize; 2],
     [left, right]: [Channel; 2],
 ) -> [Result<Made>; 2] {
+    let of = |role, items, channel: &mut _| party(role, items, kind, search, channel);
     let ((sent, _), (received, _)) = run_two_channels(
         left,
         right,
-        |channel| in_pool(threads[0], || sender(sets[0], settings, search, channel)),
-        |channel| in_pool(threads[1], || receiver(sets[1], settings, search, channel)),
+        |channel| in_pool(threads[0], || of(Role::Sender, ours, channel)),
+        |channel| in_pool(threads[1], || of(Role::Receiver, theirs, channel)),
     );
     [sent, received]
 }
 
+/// Runs an intersection or search with several numbers of threads.
+fn compare(kind: Kind, search: bool, all: &[[usize; 2]]) {
+    let (ours, theirs) = (items(0, SENT), items(SENT - COMMON, RECEIVED));
+    let mut first: Option<[Made; 2]> = None;
+    for threads in all {
+        let channels = Channel::memory_pair().into();
+        let now = run([&ours, &theirs], kind, search, *threads, channels);
+        let now = now.map(Result::unwrap);
+        assert_eq!(now[1].0, Some((0..COMMON).collect()), "{threads:?}");
+        let first = first.get_or_insert_with(|| now.clone());
+        assert!(now == *first, "{kind:?} {search} {threads:?}");
+    }
+}
+
 #[test]
 fn threads_make_no_difference_to_vector_ole() {
-    let (ours, theirs) = (items(0, SENT), items(SENT - COMMON, RECEIVED));
-    for kind in [
-        Kind::Vole(vole::Settings::default()),
-        Kind::Vole(vole::Settings {
-            form: vole::Form::Low,
-            both: true,
-        }),
-    ] {
-        let mut first = None;
-        for threads in [[1, 1], [3, 1], [2, 8]] {
-            let (left, right) = Channel::memory_pair();
-            let ((sent, _), (received, _)) = run_two_channels(
-                left,
-                right,
-                |channel| {
-                    channel.record_transcript();
-                    let ended = in_pool(threads[0], || kind.send(&ours, channel)).unwrap();
-                    (ended, channel.transcript().unwrap().sent)
-                },
-                |channel| {
-                    channel.record_transcript();
-                    let ended = in_pool(threads[1], || kind.receive(&theirs, channel)).unwrap();
-                    (ended, channel.transcript().unwrap().sent)
-                },
-            );
-            assert_eq!(received.0.1, Some((0..COMMON).collect()), "{threads:?}");
-            let now = [sent, received];
-            let first = first.get_or_insert_with(|| now.clone());
-            assert!(now == *first, "{kind:?} {threads:?}");
-        }
+    for (form, both) in [(Form::Malicious, false), (Form::Low, true)] {
+        compare(vole(form, both), false, &[[1, 1], [3, 1], [2, 8]]);
     }
 }
 
 #[test]
 fn threads_make_no_difference() {
-    let (ours, theirs) = (items(0, SENT), items(SENT - COMMON, RECEIVED));
-    let kkrt = Variant::Kkrt;
-    for (variant, both, search) in [
-        (kkrt, true, false),
-        (Variant::KkrtPaper, false, false),
-        (kkrt, true, true),
-    ] {
-        let settings = Settings { variant, both };
-        let mut first: Option<[Made; 2]> = None;
-        for threads in THREADS {
-            let channels = Channel::memory_pair().into();
-            let now = run([&ours, &theirs], settings, search, threads, channels);
-            let now = now.map(Result::unwrap);
-            assert_eq!(now[1].0, Some((0..COMMON).collect()), "{threads:?}");
-            let first = first.get_or_insert_with(|| now.clone());
-            assert!(now == *first, "{variant} {both} {search} {threads:?}");
-        }
-    }
+    compare(kkrt(Variant::Kkrt, true), false, &THREADS);
+    compare(kkrt(Variant::KkrtPaper, false), false, &THREADS);
+    compare(kkrt(Variant::Kkrt, true), true, &THREADS);
 }
 
 /// Sets with less work than there are threads.
@@ -145,13 +96,8 @@ fn small_sets_do_not_mind_many_threads() {
         let (ours, theirs) = (items(0, n), items(n - 1, m));
         let run = |threads| {
             let channels = Channel::memory_pair().into();
-            let made = run(
-                [&ours, &theirs],
-                Settings::default(),
-                false,
-                threads,
-                channels,
-            );
+            let kind = kkrt(Variant::Kkrt, false);
+            let made = run([&ours, &theirs], kind, false, threads, channels);
             made.map(Result::unwrap)
         };
         let one = run([1, 1]);
@@ -167,10 +113,10 @@ fn errors_are_found_by_any_number_of_threads() {
     let (ours, theirs) = (items(0, SENT), items(SENT - COMMON, RECEIVED));
     let mut twice = theirs.clone();
     twice[RECEIVED - 5] = twice[70_000];
-    let settings = Settings::default();
+    let kind = kkrt(Variant::Kkrt, false);
     for threads in [[1, 1], [3, 3], [1, 8]] {
         let channels = Channel::memory_pair().into();
-        let [_, received] = run([&ours, &twice], settings, false, threads, channels);
+        let [_, received] = run([&ours, &twice], kind, false, threads, channels);
         assert!(
             matches!(
                 received,
@@ -186,14 +132,14 @@ fn errors_are_found_by_any_number_of_threads() {
     let ((_, sent), _) = run_two_channels(
         left,
         right,
-        |channel| sender(&ours, settings, false, channel).unwrap(),
-        |channel| receiver(&theirs, settings, false, channel).unwrap(),
+        |channel| party(Role::Sender, &ours, kind, false, channel).unwrap(),
+        |channel| party(Role::Receiver, &theirs, kind, false, channel).unwrap(),
     );
     for threads in [[1, 1], [3, 3], [8, 1]] {
         let (left, right) = memory::pair();
         let left = Tampered::flip(left, sent.bytes_sent - 3, 1);
         let channels = [Channel::new(left), Channel::new(right)];
-        let [_, received] = run([&ours, &theirs], settings, false, threads, channels);
+        let [_, received] = run([&ours, &theirs], kind, false, threads, channels);
         assert!(
             matches!(
                 received,

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use volery_matching::{
-    Columns, Divided, Finish, Local, Matches, Name, Options, Outcome, Settings, Side,
-};
+use volery_matching::{Columns, Divided, Finish, Local, Matches, Outcome, Settings, Side};
 use volery_tables::{Format, Reading, Table};
 
 use super::files::{self, OutputFile};
@@ -50,15 +48,10 @@ impl<'a> Rows<'a> {
         reporter: &Reporter,
     ) -> Result<Self, Failure> {
         let has_workers = inputs.workers.is_some();
-        let name = match has_workers {
-            true => of_workers(arguments.protocol, Name::Vole, reporter),
-            false => arguments.protocol,
-        };
-        let options = Options {
-            protocol: name,
-            ..arguments.options.clone()
-        };
-        let settings = options.settings(arguments.verb)?;
+        let mut settings = arguments.options.settings(arguments.verb)?;
+        if has_workers {
+            settings = of_workers(settings.for_workers()?, reporter);
+        }
         Ok(Self {
             arguments,
             settings,

@@ -206,7 +206,7 @@ pub(super) fn add_outcome(report: &mut Report, settings: &Settings, outcome: &Ou
         "bytes_values": values,
         "bytes_correlations": correlations,
         "bytes_formula": encoding + tags + values + correlations,
-        "memory_bytes": parameters.memory(settings),
+        "memory_bytes": parameters.memory(settings.role),
     })));
 }
 

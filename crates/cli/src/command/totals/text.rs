@@ -117,7 +117,7 @@ pub(crate) fn add_outcome(report: &mut Report, settings: &Settings, outcome: &Ou
         "failures": failures,
         "failure_log2": -parameters.failure_bits(),
         "statistical_bits": parameters.failure_bits(),
-        "memory_bytes": parameters.memory(settings),
+        "memory_bytes": parameters.memory(settings.role),
     })));
     let rules = report.result.get_mut("rules");
     if let Some(Value::Object(rule)) = rules.and_then(|rules| rules.get_mut(0)) {

@@ -5,12 +5,13 @@
 use std::sync::Mutex;
 use std::thread;
 
-use volery_channel::{Error as ChannelError, run_two_channels};
+use volery_channel::run_two_channels;
 
 use super::*;
+use crate::fixtures::{assert_caught, assert_disconnected, meet, rng};
 use crate::lookup::MAX_VALUE;
 use crate::vole::matching::tag;
-use crate::vole::tests::{SESSION, receiver, rng, sender, set};
+use crate::vole::tests::{SESSION, receiver, sender, set};
 use crate::vole::{Done, INTERSECTION, OPRF, Received, Receiver, SEARCH, Sender, Sent, Settings};
 
 /// Items of the sender and of the receiver. The sender's last three are the receiver's first.
@@ -282,18 +283,6 @@ fn evaluate(settings: Settings, change: Change<'_>, channel: &mut Channel) -> Re
     evaluate_as((INTERSECTION, settings), 0, commit, change, channel)
 }
 
-/// Runs two parties in memory. A party that receives nothing for a while times out.
-fn meet<A: Send, B: Send>(
-    left: impl FnOnce(&mut Channel) -> A + Send,
-    right: impl FnOnce(&mut Channel) -> B + Send,
-) -> (A, B) {
-    let (mut near, mut far) = Channel::memory_pair();
-    near.set_timeout(Some(Duration::from_secs(20)));
-    far.set_timeout(Some(Duration::from_secs(20)));
-    let ((a, _), (b, _)) = run_two_channels(near, far, left, right);
-    (a, b)
-}
-
 /// The results of an honest sender, and of a malicious receiver.
 fn sender_against<B: Send>(
     settings: Settings,
@@ -322,24 +311,6 @@ fn receiver_against(
         |channel| receiver().intersect(&theirs(), settings, &mut (), channel),
     );
     received
-}
-
-/// Asserts that the error is that of one check and names no item.
-fn assert_caught<T>(result: Result<T>, why: &str) {
-    let Some(Error::Channel(error)) = result.err() else {
-        panic!("not caught: {why}");
-    };
-    assert!(
-        matches!(error, ChannelError::PeerMisbehaved(text) if text == why),
-        "{error} instead of: {why}"
-    );
-}
-
-fn assert_disconnected<T>(result: Result<T>) {
-    let Some(Error::Channel(error)) = result.err() else {
-        panic!("it did not fail");
-    };
-    assert!(matches!(error, ChannelError::Disconnected), "{error}");
 }
 
 const OPENING: &str = "its opening does not match its commitment";

@@ -47,6 +47,16 @@ pub(super) const NO_PROTOCOL: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "calls the methods of its protocol, by the interface to all protocols for matching",
+        &[
+            "psi::circuit::protocol::Circuit::run",
+            "psi::count::protocol::Count::run",
+            "psi::dh::protocol::Dh::run",
+            "psi::kkrt::Kkrt::run",
+            "psi::vole::protocol::Vole::run",
+        ],
+    ),
+    (
         "moves elements for the protocol that calls it",
         &["pcg::wire::{recv, send}"],
     ),
