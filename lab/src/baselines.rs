@@ -21,7 +21,8 @@
 //! * [`whole_domain`]: a multi-point function from known-index point functions over the whole
 //!   domain, one per point;
 //! * [`dvole`]: vector OLE (Protocol 6) over either of the two;
-//! * [`gilboa`]: vector OLE by multiplication alone.
+//! * [`gilboa`]: vector OLE by multiplication alone;
+//! * [`kary`]: trees of higher arity, which the paper's section 9 conjectures to be faster.
 
 #[cfg(test)]
 mod cases;
@@ -30,6 +31,7 @@ pub mod dvole;
 pub mod floram;
 pub mod gilboa;
 pub mod hybrid;
+pub mod kary;
 pub mod kk13;
 mod matching;
 pub mod naive;

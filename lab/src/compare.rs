@@ -328,7 +328,7 @@ mod tests {
     /// block.
     fn results(aes: f64, measurements: &[(&str, u64, &[f64])]) -> Results {
         let mut results = Results::new("test");
-        let mut sitting = BenchmarkSession::begin("test", 1);
+        let mut sitting = BenchmarkSession::example();
         sitting.machine.nanoseconds_aes_block = aes;
         results.sittings.push(sitting);
         for (protocol, bytes, seconds) in measurements {

@@ -16,9 +16,8 @@
 //! | [`compare`] | faster and slower measurements between two such files |
 //! | [`page`] | tables and plots as data, and as text for the terminal |
 //!
-//! The experiments ([`experiment`]) are the tables and figures of the papers ([`dvole`],
-//! [`ferret`], [`kkrt`]) and the baselines they compare with ([`baselines`]); [`kary`] has trees of
-//! higher arity. The folder `published` holds the published figures, one file for each table or
+//! [`papers`] runs the tables and figures of the papers, whose protocols are compared with
+//! [`baselines`]. The folder `published` holds the published figures, one file for each table or
 //! figure, with its source, the machine of the paper, and every difference.
 
 #![forbid(unsafe_code)]
@@ -26,22 +25,17 @@
 pub mod baselines;
 pub mod command;
 pub mod compare;
-pub mod dvole;
 mod error;
-pub mod experiment;
-pub mod ferret;
-pub mod kary;
-pub mod kkrt;
 pub mod link;
 pub mod machine;
 pub mod measurement;
 pub mod memory;
 pub mod page;
+pub mod papers;
 pub mod parties;
 mod published;
 pub mod results;
 pub mod runner;
-mod words;
 
 pub use error::{Error, Result};
 pub use link::Link;

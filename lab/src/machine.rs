@@ -64,6 +64,24 @@ impl Machine {
         }
     }
 
+    /// A machine that was not measured.
+    #[cfg(test)]
+    pub(crate) fn example() -> Self {
+        Self {
+            processor: None,
+            cores: 2,
+            memory_bytes: None,
+            system: "a system".to_owned(),
+            cpu: "beads".to_owned(),
+            nanoseconds_aes_block: 0.5,
+            nanoseconds_random_read: 1.0,
+            nanoseconds_random_read_9_mib: 1.0,
+            nanoseconds_copied_byte: 0.05,
+            nanoseconds_ot_hash: 2.0,
+            keeps_memory: false,
+        }
+    }
+
     /// All values that were measured.
     pub(crate) const fn calibrations(&self) -> [f64; 5] {
         [
@@ -226,7 +244,7 @@ mod tests {
     fn one_core_is_said() {
         let with = |cores| Machine {
             cores,
-            ..Machine::measure()
+            ..Machine::example()
         };
         let one = with(1).remarks(1);
         assert!(one.len() == 1 && one[0].contains("one core"), "{one:?}");

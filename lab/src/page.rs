@@ -1,19 +1,11 @@
-//! The presentation: sections of tables and plots, the same for the terminal, HTML, Markdown and
-//! CSV.
-//!
-//! A figure keeps its spread, its published value and its unit until it is rendered; each format
-//! shows as much of it as fits.
-
-#[cfg(test)]
-mod samples;
+//! The presentation: sections of tables and plots, which the program shows on the terminal and
+//! `lab/report.py` as pages. A figure keeps its spread, its published value and its unit.
 
 pub mod text;
-mod value;
-mod wrap;
 
 use serde::Serialize;
 
-use crate::measurement::{Measurement, Sample, Spread, Told};
+use crate::measurement::{Spread, Told};
 
 /// The section for one table or figure of a paper, or for one benchmark.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -39,13 +31,6 @@ pub struct Section {
     pub tables: Vec<Table>,
     /// In order.
     pub plots: Vec<Plot>,
-}
-
-impl Section {
-    /// Puts generated findings before all others.
-    pub fn lead_with(&mut self, generated: Vec<String>) {
-        self.findings.splice(0..0, generated);
-    }
 }
 
 /// A table.
@@ -109,8 +94,6 @@ pub enum Value {
     Published {
         /// As printed.
         value: f64,
-        /// Read off a plot instead of printed.
-        from_plot: bool,
     },
     /// Measured here.
     Measured {
@@ -152,33 +135,13 @@ impl Value {
     /// A published value, as printed; [`Self::None`] if there is none.
     #[must_use]
     pub fn published(value: Option<f64>) -> Self {
-        value.map_or(Self::None, |value| Self::Published {
-            value,
-            from_plot: false,
-        })
+        value.map_or(Self::None, |value| Self::Published { value })
     }
 
     /// A value derived from others, with a published one to compare with if there is one.
     #[must_use]
     pub const fn computed(value: f64, published: Option<f64>) -> Self {
         Self::Computed { value, published }
-    }
-
-    /// The value for a quantity of a measurement: its spread, a note that it was skipped, or
-    /// [`Self::None`].
-    #[must_use]
-    pub fn of(
-        measurement: Option<&Measurement>,
-        published: Option<f64>,
-        of: impl Fn(&Sample) -> Option<f64>,
-    ) -> Self {
-        let Some(measurement) = measurement else {
-            return Self::None;
-        };
-        match (measurement.spread(of), measurement.skipped_seconds) {
-            (None, Some(seconds)) => Self::Skipped { seconds },
-            (spread, _) => Self::measured(spread, published),
-        }
     }
 
     /// A measured value; [`Self::None`] if there is none.
@@ -306,13 +269,7 @@ impl Series {
     /// A line of ours; it has no point where nothing was measured.
     #[must_use]
     pub fn measured(name: &str, points: impl IntoIterator<Item = (f64, Option<Spread>)>) -> Self {
-        let point = |(x, y): (f64, Option<Spread>)| {
-            Some(Point {
-                x,
-                y: y?,
-                from_plot: false,
-            })
-        };
+        let point = |(x, y): (f64, Option<Spread>)| Some(Point { x, y: y? });
         Self {
             name: name.to_owned(),
             published: false,
@@ -328,8 +285,6 @@ pub struct Point {
     pub x: f64,
     /// Along the second; the spread of several runs.
     pub y: Spread,
-    /// Read off a plot instead of printed.
-    pub from_plot: bool,
 }
 
 /// A named position on the first axis.
@@ -339,13 +294,6 @@ pub struct VerticalMark {
     pub x: f64,
     /// A few words.
     pub label: String,
-}
-
-/// The name of the file with a plot of a section, by the number of the plot from 1 on:
-/// `ferret-table-3-1.svg`.
-#[must_use]
-pub fn plot_name(section: &Section, number: usize) -> String {
-    format!("{}-{number}.svg", section.name)
 }
 
 /// A number in about three digits, as in `0.0123`, `1.23`, `12.3`, `123`, `12345`.

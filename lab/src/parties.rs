@@ -12,20 +12,13 @@ use crate::{Error, Link};
 /// A connection within this machine that takes longer than this has failed.
 const AT_ONCE: Duration = Duration::from_secs(5);
 
-/// An error that knows whether it was caused by the peer's failure.
-pub trait Failed: From<Error> + Send {
-    /// Whether the failure is only that the peer disconnected; the peer's own error then says more.
-    fn is_network(&self) -> bool;
-}
-
-impl Failed for Error {
-    fn is_network(&self) -> bool {
-        use volery_channel::Error;
-        matches!(
-            self,
-            Self::Channel(Error::Disconnected | Error::TimedOut(_) | Error::Io(_))
-        )
-    }
+/// Whether a failure is only that the peer disconnected; the peer's own error then says more.
+fn is_network(error: &Error) -> bool {
+    use volery_channel::Error as Channel;
+    matches!(
+        error,
+        Error::Channel(Channel::Disconnected | Channel::TimedOut(_) | Channel::Io(_))
+    )
 }
 
 /// Runs two parties in two threads with the link between them; each gets a channel that gives up
@@ -34,17 +27,17 @@ impl Failed for Error {
 /// # Errors
 /// [`Error::NoPort`] if no loopback port is available; otherwise the first party failure that was
 /// not caused by the other party's failure.
-pub fn run_both<A: Send, B: Send, E: Failed>(
+pub fn run_both<A: Send, B: Send>(
     link: &Link,
     timeout: Duration,
-    sender: impl FnOnce(&mut Channel) -> Result<A, E> + Send,
-    receiver: impl FnOnce(&mut Channel) -> Result<B, E> + Send,
-) -> Result<(A, B), E> {
+    sender: impl FnOnce(&mut Channel) -> Result<A, Error> + Send,
+    receiver: impl FnOnce(&mut Channel) -> Result<B, Error> + Send,
+) -> Result<(A, B), Error> {
     let [left, right] = channels(link, timeout)?;
     let ((sent, _), (received, _)) = run_two_channels(left, right, sender, receiver);
     match (sent, received) {
         (Ok(sent), Ok(received)) => Ok((sent, received)),
-        (Err(first), Err(second)) if first.is_network() => Err(second),
+        (Err(first), Err(second)) if is_network(&first) => Err(second),
         (Err(failure), _) | (_, Err(failure)) => Err(failure),
     }
 }
@@ -78,17 +71,22 @@ pub fn run_in_pools<A: Send, B: Send>(
     sender: impl FnOnce(&mut Channel) -> Result<A, Error> + Send,
     receiver: impl FnOnce(&mut Channel) -> Result<B, Error> + Send,
 ) -> Result<(A, B), Error> {
-    let pool = || {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-        pool.map_err(|error| Error::protocol(format_args!("{threads} threads a party: {error}")))
-    };
-    let (left, right) = (pool()?, pool()?);
+    let (left, right) = (pool(threads)?, pool(threads)?);
     run_both(
         link,
         timeout,
         |channel| left.install(|| sender(channel)),
         |channel| right.install(|| receiver(channel)),
     )
+}
+
+/// A pool of threads.
+///
+/// # Errors
+/// If the system provides no threads.
+pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool, Error> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.map_err(|error| Error::protocol(format_args!("{threads} threads a party: {error}")))
 }
 
 /// Waits until both parties arrive and the link is idle.
@@ -155,12 +153,6 @@ impl Watch {
         meet(channel)?;
         Ok(self.marks)
     }
-}
-
-/// Threads for each of two parties that share this machine.
-#[must_use]
-pub fn half_the_cores() -> usize {
-    (crate::machine::cores() / 2).max(1)
 }
 
 #[cfg(test)]

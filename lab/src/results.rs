@@ -81,6 +81,50 @@ impl BenchmarkSession {
     }
 }
 
+impl BenchmarkSession {
+    /// How it differs from another session, as sentences.
+    pub(crate) fn changes_from(&self, before: &Self) -> Vec<String> {
+        let fields = |session: &Self| {
+            let Machine {
+                processor,
+                cores,
+                cpu,
+                ..
+            } = &session.machine;
+            let processor = processor.as_deref().unwrap_or("an unnamed processor");
+            [
+                ("on another processor", processor.to_owned()),
+                ("on another number of cores", cores.to_string()),
+                ("with another set of instructions", cpu.clone()),
+                (
+                    "by another build of this program",
+                    session.program.trim().to_owned(),
+                ),
+            ]
+        };
+        let pairs = fields(before).into_iter().zip(fields(self));
+        let changed = pairs.filter(|((_, there), (_, here))| there != here);
+        let sentence = |((what, there), (_, here))| {
+            format!("Runs of the previous session were made {what} ({there}, now {here}).")
+        };
+        changed.map(sentence).collect()
+    }
+
+    /// A session that did not measure its machine.
+    #[cfg(test)]
+    pub(crate) fn example() -> Self {
+        Self {
+            began: 0,
+            seconds: 1.0,
+            program: "1.2.3 0123".to_owned(),
+            machine: Machine::example(),
+            load: Some(0.5),
+            load_after: Some(1.25),
+            remarks: Vec::new(),
+        }
+    }
+}
+
 /// The first digits of a hash of this program's file; `None` if it cannot be read.
 fn build() -> String {
     let hash = || {
@@ -292,7 +336,7 @@ mod tests {
 
     fn some() -> Results {
         let mut results = Results::new("everything, quickly");
-        results.sittings.push(BenchmarkSession::begin("1.2.3", 1));
+        results.sittings.push(BenchmarkSession::example());
         results.measurements.push(Measurement {
             key: Key {
                 protocol: "cot".to_owned(),

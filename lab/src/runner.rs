@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use crate::measurement::{Key, Measurement, Sample};
 use crate::results::Results;
-use crate::{Error, Result, machine, memory};
+use crate::{Error, Link, Result, machine, memory};
 
 /// One measurement of a list.
 pub struct Cell {
@@ -37,6 +37,14 @@ pub struct Forecast {
     /// The quantity that the time is proportional to, among cells of the same protocol, link and
     /// number of threads: once a smaller cell has been measured, it determines the prediction.
     pub work: f64,
+}
+
+impl Forecast {
+    /// The predicted seconds of a run over a link.
+    #[must_use]
+    pub fn on(&self, link: &Link) -> f64 {
+        self.seconds + link.seconds_for(self.bytes) + self.round_trips * link.round_trip_seconds()
+    }
 }
 
 /// The settings of a measurement.
@@ -89,10 +97,7 @@ impl Cell {
         if let Some((_, each)) = measured.max_by_key(|(n, _)| *n) {
             return each * self.forecast.work;
         }
-        let link = &self.key.link;
-        self.forecast.seconds
-            + link.seconds_for(self.forecast.bytes)
-            + self.forecast.round_trips * link.round_trip_seconds()
+        self.forecast.on(&self.key.link)
     }
 }
 
@@ -250,7 +255,6 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
-    use crate::Link;
     use crate::measurement::Phase;
     use crate::results::BenchmarkSession;
 
@@ -331,7 +335,7 @@ mod tests {
 
     fn results() -> Results {
         let mut results = Results::new("test");
-        results.sittings.push(BenchmarkSession::begin("test", 1));
+        results.sittings.push(BenchmarkSession::example());
         results
     }
 
@@ -347,7 +351,7 @@ mod tests {
         assert_eq!(log.words, ["a1 1/1", "b1 1/1"]);
         assert_eq!(foretell(&cells, &results, SETTINGS).runs, 4);
         log.words.clear();
-        results.sittings.push(BenchmarkSession::begin("test", 1));
+        results.sittings.push(BenchmarkSession::example());
         run(&cells, &mut results, SETTINGS, &mut log).expect("all runs succeed");
         assert_eq!(log.words, ["a1 2/3", "b1 2/3", "a1 3/3", "b1 3/3"]);
         assert_eq!(log.kept, 6);

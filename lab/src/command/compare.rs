@@ -3,17 +3,16 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
+
 use crate::compare::{Comparison, LeftOut, Row, Traffic, Unit, Verdict, compare};
 use crate::measurement::{Key, Spread};
 use crate::page::short;
-use crate::page::text::prose;
+use crate::page::text::{prose, words};
 use crate::results::{BenchmarkSession, Results};
 
-use super::standard_output;
-use crate::command::exit::{Failure, Status};
-use crate::command::options::Common;
-use crate::command::report::Report;
-use crate::command::table::table;
+use super::exit::{Failure, Status};
+use super::options::Common;
 
 /// Compare two files of measurements: list what is faster or slower beyond the spread of the runs
 ///
@@ -111,11 +110,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.tell_machines(&a, &b);
     let comparison = compare(&a, &b, arguments.machine.unit());
     arguments.check_common(&a, &b, &comparison)?;
-    report.write(&arguments.report(&comparison))?;
+    report.write("bench compare", None, None, arguments.report(&comparison))?;
     if !common.quiet {
         arguments
             .print(&comparison, [&a, &b])
-            .map_err(standard_output)?;
+            .map_err(Failure::output)?;
     }
     let threshold = arguments.threshold / 100.0;
     let slower = comparison.slower(threshold).count();
@@ -264,7 +263,7 @@ impl Arguments {
         if !lines.is_empty() {
             let past = format!("past {} %", self.threshold);
             let headings = ["measurement", "phase", "A", "B", ">B/A", "what", &past];
-            writeln!(out, "{}", table(headings, lines))?;
+            writeln!(out, "{}", words(headings, lines))?;
         }
         let count = |verdict| {
             let rows = comparison.rows.iter();
@@ -366,51 +365,33 @@ impl Arguments {
         ]
     }
 
-    fn report(&self, comparison: &Comparison) -> Report {
-        let spread = |spread: Spread| {
-            serde_json::json!({
-                "median": spread.median,
-                "least": spread.least,
-                "most": spread.most,
-                "count": spread.count,
-            })
-        };
+    fn report(&self, comparison: &Comparison) -> serde_json::Value {
         let row = |row: &Row| {
-            serde_json::json!({
+            json!({
                 "key": row.key,
                 "phase": row.phase,
-                "a": spread(row.a),
-                "b": spread(row.b),
+                "a": row.a,
+                "b": row.b,
                 "ratio": row.ratio,
                 "verdict": word(row.verdict),
             })
         };
-        let traffic = |traffic: &Traffic| serde_json::json!({ "key": traffic.key, "a": traffic.a, "b": traffic.b });
-        let left_out = |one: &LeftOut| serde_json::json!({ "key": one.key, "seconds_a": one.a, "seconds_b": one.b });
-        let phase =
-            |(key, phase): &(Key, String)| serde_json::json!({ "key": key, "phase": phase });
-        let left_out: Vec<_> = comparison.left_out.iter().map(left_out).collect();
-        let phases: Vec<_> = comparison.other_phases.iter().map(phase).collect();
-        let rows: Vec<_> = comparison.rows.iter().map(row).collect();
-        let traffic: Vec<_> = comparison.traffic.iter().map(traffic).collect();
-        let only = |keys: &[Key]| serde_json::to_value(keys).expect("strings and numbers");
-        let mut report = Report::new("bench compare");
-        report.result = serde_json::Map::from_iter([
-            ("a".to_owned(), self.a.display().to_string().into()),
-            ("b".to_owned(), self.b.display().to_string().into()),
-            ("threshold_percent".to_owned(), self.threshold.into()),
-            ("rows".to_owned(), rows.into()),
-            ("traffic".to_owned(), traffic.into()),
-            ("left_out".to_owned(), left_out.into()),
-            ("other_phases".to_owned(), phases.into()),
-            (
-                "other_parameters".to_owned(),
-                only(&comparison.other_parameters),
-            ),
-            ("only_a".to_owned(), only(&comparison.only_a)),
-            ("only_b".to_owned(), only(&comparison.only_b)),
-        ]);
-        report
+        let traffic = |one: &Traffic| json!({ "key": one.key, "a": one.a, "b": one.b });
+        let left_out =
+            |one: &LeftOut| json!({ "key": one.key, "seconds_a": one.a, "seconds_b": one.b });
+        let phase = |(key, phase): &(Key, String)| json!({ "key": key, "phase": phase });
+        json!({
+            "a": self.a,
+            "b": self.b,
+            "threshold_percent": self.threshold,
+            "rows": comparison.rows.iter().map(row).collect::<Vec<_>>(),
+            "traffic": comparison.traffic.iter().map(traffic).collect::<Vec<_>>(),
+            "left_out": comparison.left_out.iter().map(left_out).collect::<Vec<_>>(),
+            "other_phases": comparison.other_phases.iter().map(phase).collect::<Vec<_>>(),
+            "other_parameters": comparison.other_parameters,
+            "only_a": comparison.only_a,
+            "only_b": comparison.only_b,
+        })
     }
 }
 

@@ -17,6 +17,13 @@ pub(crate) struct SingleFile {
 }
 
 impl SingleFile {
+    /// As [`Self::prepare`], if the option was given.
+    pub(crate) fn optional(option: &str, target: Option<&Path>) -> Result<Option<Self>, Failure> {
+        target
+            .map(|target| Self::prepare(option, target))
+            .transpose()
+    }
+
     /// Checks that `target` can be written. An existing file will be replaced.
     ///
     /// # Errors
