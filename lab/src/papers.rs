@@ -30,18 +30,18 @@ use cots::Parts;
 
 /// The amount of measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Scope {
+pub(crate) struct Scope {
     /// The size of the experiments.
-    pub size: Size,
+    pub(crate) size: Size,
     /// Threads of each party, unless the experiment sets them.
-    pub threads: usize,
+    pub(crate) threads: usize,
     /// The channel between the parties gives up after this long without data.
-    pub timeout: Duration,
+    pub(crate) timeout: Duration,
 }
 
 /// The size of the experiments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Size {
+pub(crate) enum Size {
     /// As in the paper, as far as one machine shared by both parties can.
     Full,
     /// Fewer links and smaller sizes, as a quick check with approximate results.
@@ -49,9 +49,9 @@ pub enum Size {
 }
 
 /// A table or figure of a paper.
-pub struct Experiment {
+pub(crate) struct Experiment {
     /// One word: `ferret-table-3`.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     published: LazyLock<Published>,
 }
 
@@ -67,7 +67,7 @@ macro_rules! experiments {
 }
 
 /// All of them, in the order of the papers.
-pub static ALL: [Experiment; 13] = experiments! {
+pub(crate) static ALL: [Experiment; 13] = experiments! {
     "dvole-figure-3": "dvole/figure3",
     "dvole-figure-4": "dvole/figure4",
     "dvole-figure-5": "dvole/figure5",
@@ -88,10 +88,7 @@ const BY_NAME_ONLY: &str = "dvole-arity";
 
 /// The experiments with the given names, each once and in order; a name is that of an experiment or
 /// of a paper (`dvole`, `ferret`, `kkrt`). No names: all of the papers.
-///
-/// # Errors
-/// If a name is unknown; the text lists the known ones.
-pub fn named(names: &[String]) -> std::result::Result<Vec<&'static Experiment>, String> {
+pub(crate) fn named(names: &[String]) -> std::result::Result<Vec<&'static Experiment>, String> {
     let selects = |name: &str, have: &str| {
         have == name || (have != BY_NAME_ONLY && have.split('-').next() == Some(name))
     };
@@ -113,10 +110,7 @@ pub fn named(names: &[String]) -> std::result::Result<Vec<&'static Experiment>, 
 }
 
 /// The measurements of several experiments, each once, from the smallest to the largest.
-///
-/// # Errors
-/// If there are no parameters for one.
-pub fn cells(experiments: &[&Experiment], scope: &Scope) -> Result<Vec<Cell>> {
+pub(crate) fn cells(experiments: &[&Experiment], scope: &Scope) -> Result<Vec<Cell>> {
     let mut all: Vec<Cell> = Vec::new();
     for table in experiments
         .iter()
@@ -138,10 +132,7 @@ pub fn cells(experiments: &[&Experiment], scope: &Scope) -> Result<Vec<Cell>> {
 }
 
 /// The cell of a measurement, by its key.
-///
-/// # Errors
-/// If there is no protocol of that name, or no parameters for it.
-pub fn cell(key: &Key, scope: &Scope) -> Result<Cell> {
+pub(crate) fn cell(key: &Key, scope: &Scope) -> Result<Cell> {
     if let Some(cell) = sets::cell(key, scope) {
         return Ok(cell);
     }
@@ -439,7 +430,7 @@ fn crossing(leads: &[(f64, f64)], published: Option<f64>) -> Option<Value> {
     Some(Value::computed((n / unit).round() * unit, published))
 }
 
-/// What a run takes more than one of another protocol, run by run. The difference may be less than
+/// The time of a run beyond that of another protocol, run by run. The difference may be less than
 /// zero; one that is lost in the spread has no ratio.
 fn extra(more: &Measurement, less: &Measurement, published: Option<f64>) -> Option<Value> {
     let each = |sample: &Sample| Some(term("nanoseconds", sample, Parts::of(sample, None))?.whole);
@@ -457,8 +448,7 @@ fn extra(more: &Measurement, less: &Measurement, published: Option<f64>) -> Opti
 
 impl Experiment {
     /// One line.
-    #[must_use]
-    pub fn about(&self) -> String {
+    pub(crate) fn about(&self) -> String {
         let Published {
             what,
             short,
@@ -469,10 +459,7 @@ impl Experiment {
     }
 
     /// The results beside the published figures. Missing measurements are shown as missing.
-    ///
-    /// # Errors
-    /// If there are no parameters for one of the protocols.
-    pub fn section(&self, scope: &Scope, results: &Results) -> Result<Section> {
+    pub(crate) fn section(&self, scope: &Scope, results: &Results) -> Result<Section> {
         let published = &*self.published;
         let (mut tables, mut plots, mut findings) = (Vec::new(), Vec::new(), Vec::new());
         for spec in &published.tables {

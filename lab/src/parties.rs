@@ -23,11 +23,7 @@ fn is_network(error: &Error) -> bool {
 
 /// Runs two parties in two threads with the link between them; each gets a channel that gives up
 /// after `timeout` without progress.
-///
-/// # Errors
-/// [`Error::NoPort`] if no loopback port is available; otherwise the first party failure that was
-/// not caused by the other party's failure.
-pub fn run_both<A: Send, B: Send>(
+pub(crate) fn run_both<A: Send, B: Send>(
     link: &Link,
     timeout: Duration,
     sender: impl FnOnce(&mut Channel) -> Result<A, Error> + Send,
@@ -43,9 +39,6 @@ pub fn run_both<A: Send, B: Send>(
 }
 
 /// The two ends of the link.
-///
-/// # Errors
-/// [`Error::NoPort`] if no loopback port is available; if TLS fails.
 pub(crate) fn channels(link: &Link, timeout: Duration) -> Result<[Channel; 2], Error> {
     let ends = connect(Ipv4Addr::LOCALHOST.into(), timeout)?;
     Ok(link.channels(ends, timeout)?)
@@ -61,10 +54,7 @@ fn connect(address: IpAddr, timeout: Duration) -> Result<[Stream; 2], Error> {
 }
 
 /// Runs two parties as [`run_both`] does, each in its own pool of this many threads.
-///
-/// # Errors
-/// As [`run_both`]; if the system provides no threads.
-pub fn run_in_pools<A: Send, B: Send>(
+pub(crate) fn run_in_pools<A: Send, B: Send>(
     link: &Link,
     threads: usize,
     timeout: Duration,
@@ -81,26 +71,20 @@ pub fn run_in_pools<A: Send, B: Send>(
 }
 
 /// A pool of threads.
-///
-/// # Errors
-/// If the system provides no threads.
 pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool, Error> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     pool.map_err(|error| Error::protocol(format_args!("{threads} threads a party: {error}")))
 }
 
 /// Waits until both parties arrive and the link is idle.
-///
-/// # Errors
-/// Those of the channel.
-pub fn meet(channel: &mut Channel) -> volery_channel::Result<()> {
+pub(crate) fn meet(channel: &mut Channel) -> volery_channel::Result<()> {
     channel.send(&[0])?;
     channel.recv(&mut [0])
 }
 
 /// A party's stopwatch. It starts when both parties are ready; each mark ends a phase.
 #[derive(Debug)]
-pub struct Watch {
+pub(crate) struct Watch {
     start: Instant,
     before: Stats,
     marks: Vec<Mark>,
@@ -108,7 +92,7 @@ pub struct Watch {
 
 /// The end of a phase, at one party.
 #[derive(Clone, Copy, Debug)]
-pub struct Mark {
+pub(crate) struct Mark {
     pub(crate) name: &'static str,
     /// The number of outputs of the phase, counted by the caller; zero where outputs are not
     /// counted.
@@ -121,10 +105,7 @@ pub struct Mark {
 
 impl Watch {
     /// Waits for the other party and starts.
-    ///
-    /// # Errors
-    /// Those of the channel.
-    pub fn start(channel: &mut Channel) -> volery_channel::Result<Self> {
+    pub(crate) fn start(channel: &mut Channel) -> volery_channel::Result<Self> {
         meet(channel)?;
         Ok(Self {
             start: Instant::now(),
@@ -135,7 +116,7 @@ impl Watch {
 
     /// Ends a phase in which this party made this many outputs. Both parties mark the same phases
     /// in the same order.
-    pub fn mark(&mut self, name: &'static str, outputs: u64, channel: &Channel) {
+    pub(crate) fn mark(&mut self, name: &'static str, outputs: u64, channel: &Channel) {
         self.marks.push(Mark {
             name,
             outputs,
@@ -146,10 +127,7 @@ impl Watch {
 
     /// The phases, returned after the other party's last phase: one party's clean-up is not a part
     /// of the other's time.
-    ///
-    /// # Errors
-    /// Those of the channel.
-    pub fn stop(self, channel: &mut Channel) -> volery_channel::Result<Vec<Mark>> {
+    pub(crate) fn stop(self, channel: &mut Channel) -> volery_channel::Result<Vec<Mark>> {
         meet(channel)?;
         Ok(self.marks)
     }

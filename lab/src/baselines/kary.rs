@@ -29,8 +29,7 @@
 //! OT, 16 bytes each). A party that knows on each level all sums except the one of alpha's digit
 //! can rebuild every leaf except alpha ([`expand_punctured`]).
 //!
-//! AES calls per leaf, for large trees whose depth is a multiple of `c` ([`Shape::aes_calls`]
-//! counts them for any):
+//! AES calls per leaf, for large trees whose depth is a multiple of `c`:
 //!
 //! | `k` | 64-bit ring, `1/2 + 1/(k-1)` | 128-bit ring, `k/(k-1)` |
 //! |---|---|---|
@@ -40,12 +39,12 @@
 //! | 16 | 0.57 | 1.07 |
 //! | half-tree, hashed leaves | 1.00 | 1.50 |
 
-pub mod all_but_one;
+pub(crate) mod all_but_one;
 mod prg;
-pub mod punctured_ot;
-pub mod spfss;
+pub(crate) mod punctured_ot;
+pub(crate) mod spfss;
 
-pub use prg::{TreePrg, TreePrgs};
+pub(crate) use prg::{TreePrg, TreePrgs};
 
 use std::{fmt, str::FromStr};
 
@@ -60,7 +59,7 @@ const MAX: usize = 16;
 
 /// The number of children of a node: the letter `k` of Protocol 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum Arity {
+pub(crate) enum Arity {
     /// `k = 2`, the least traffic.
     #[default]
     Two,
@@ -74,17 +73,15 @@ pub enum Arity {
 
 impl Arity {
     /// All arities, smallest first.
-    pub const ALL: [Self; 4] = [Self::Two, Self::Four, Self::Eight, Self::Sixteen];
+    pub(crate) const ALL: [Self; 4] = [Self::Two, Self::Four, Self::Eight, Self::Sixteen];
 
     /// `k`.
-    #[must_use]
-    pub const fn children(self) -> usize {
+    pub(crate) const fn children(self) -> usize {
         1 << self.bits()
     }
 
     /// `c = log2 k`.
-    #[must_use]
-    pub const fn bits(self) -> u32 {
+    pub(crate) const fn bits(self) -> u32 {
         match self {
             Self::Two => 1,
             Self::Four => 2,
@@ -121,18 +118,14 @@ impl FromStr for Arity {
 
 /// The shape of one tree: its number of leaves and its arity, and the values that follow from them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub(crate) struct Shape {
     binary: ggm::Shape,
     arity: Arity,
 }
 
 impl Shape {
     /// A tree with `leaves` leaves.
-    ///
-    /// # Panics
-    /// If `leaves` is 0 or above 2^40.
-    #[must_use]
-    pub fn new(leaves: usize, arity: Arity) -> Self {
+    pub(crate) fn new(leaves: usize, arity: Arity) -> Self {
         Self {
             binary: ggm::Shape::new(leaves),
             arity,
@@ -140,52 +133,39 @@ impl Shape {
     }
 
     /// Number of leaves, `n`.
-    #[must_use]
-    pub fn leaves(self) -> usize {
+    pub(crate) fn leaves(self) -> usize {
         self.binary.leaves()
     }
 
     /// Number of levels below the root, `L = ceil(h / c)`, at least 1.
-    #[must_use]
-    pub fn levels(self) -> u32 {
+    pub(crate) fn levels(self) -> u32 {
         self.binary.depth().div_ceil(self.arity.bits())
     }
 
     /// The arity of level `level`, `1..=L`: that of the tree, except for level 1, where it may be
     /// smaller.
-    #[must_use]
-    pub fn arity(self, level: u32) -> Arity {
+    pub(crate) fn arity(self, level: u32) -> Arity {
         let bits = self.bits_below(level - 1) - self.bits_below(level);
         Arity::ALL[bits as usize - 1]
     }
 
     /// Number of nodes on level `level`, `0..=L`.
-    #[must_use]
-    pub fn width(self, level: u32) -> usize {
+    pub(crate) fn width(self, level: u32) -> usize {
         self.binary
             .width(self.binary.depth() - self.bits_below(level))
     }
 
     /// The digit by which the path to leaf `alpha` goes from level `level - 1` to `level`, for
     /// `level` in `1..=L`.
-    #[must_use]
-    pub fn digit(self, alpha: usize, level: u32) -> usize {
+    pub(crate) fn digit(self, alpha: usize, level: u32) -> usize {
         (alpha >> self.bits_below(level)) & (self.arity(level).children() - 1)
     }
 
     /// Number of level sums of all levels.
-    #[must_use]
-    pub fn sums(self) -> usize {
+    pub(crate) fn sums(self) -> usize {
         (1..=self.levels())
             .map(|level| self.arity(level).children())
             .sum()
-    }
-
-    /// AES calls of an expansion of the tree, with leaves in `R`.
-    #[must_use]
-    pub fn aes_calls<R: Ring>(self) -> usize {
-        let inner: usize = (1..self.levels()).map(|level| self.width(level)).sum();
-        inner + self.leaves().div_ceil(2 / R::WORDS)
     }
 
     /// Bits of a leaf's number that belong to the levels below `level`.
@@ -196,7 +176,7 @@ impl Shape {
 
 /// Working memory of an expansion, reused from tree to tree; wiped when dropped.
 #[derive(Default)]
-pub struct Scratch {
+pub(crate) struct Scratch {
     nodes: Buffer<Block>,
     next: Buffer<Block>,
     /// Children before they are put into their places.
@@ -227,11 +207,7 @@ impl Scratch {
 /// Protocol 2, step 2, and `ROT.Expand` for P1: all leaves of the tree under `root`, and its level
 /// sums, those of level 1 first, and within a level that of digit 0 first. Returns the sum of all
 /// leaves.
-///
-/// # Panics
-/// If `leaves.len()` or `sums.len()` differs from the shape's, or the shape has another arity than
-/// `prg`.
-pub fn expand<R: Ring>(
+pub(crate) fn expand<R: Ring>(
     prg: &TreePrg,
     shape: Shape,
     root: Block,
@@ -271,11 +247,7 @@ pub fn expand<R: Ring>(
 /// As in [`ggm::expand_punctured`], the expansion runs over the path's nodes with a zero in their
 /// place, so that its course does not depend on `alpha`, which only indexes the memory of the party
 /// that chose it.
-///
-/// # Panics
-/// If `leaves.len()` or `sums.len()` differs from the shape's, `alpha` is not a leaf, or the shape
-/// has another arity than `prg`.
-pub fn expand_punctured<R: Ring>(
+pub(crate) fn expand_punctured<R: Ring>(
     prg: &TreePrg,
     shape: Shape,
     alpha: usize,

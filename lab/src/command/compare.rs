@@ -42,56 +42,29 @@ pub(super) struct Arguments {
     /// Compare times as measured or, for files of two machines, in units of each machine's
     /// calibration in the same session
     #[arg(long, value_name = "UNIT", default_value = "none")]
-    machine: UnitName,
+    machine: Unit,
 
     #[command(flatten)]
     common: Common,
 }
 
-/// The unit in which times are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum UnitName {
-    /// As measured.
-    None,
-    /// AES blocks.
-    Aes,
-    /// Random 16-byte reads from 2 MiB.
-    Reads,
-    /// Copied bytes.
-    Copies,
-    /// Hashes of an OT.
-    Hashes,
-}
-
-impl UnitName {
-    fn unit(self) -> Unit {
-        match self {
-            Self::None => Unit::Seconds,
-            Self::Aes => Unit::AesBlocks,
-            Self::Reads => Unit::RandomReads,
-            Self::Copies => Unit::CopiedBytes,
-            Self::Hashes => Unit::OtHashes,
-        }
-    }
-
-    /// A time with its unit and range.
-    fn text(self, time: Spread) -> String {
-        let (factor, unit) = match self {
-            Self::None => match time.median {
-                seconds if seconds >= 1.0 => (1.0, "s"),
-                seconds if seconds >= 1e-3 => (1e3, "ms"),
-                seconds if seconds >= 1e-6 => (1e6, "us"),
-                _ => (1e9, "ns"),
-            },
-            Self::Aes => (1.0, "AES blocks"),
-            Self::Reads => (1.0, "reads"),
-            Self::Copies => (1.0, "copied bytes"),
-            Self::Hashes => (1.0, "hashes"),
-        };
-        let [median, least, most] =
-            [time.median, time.least, time.most].map(|value| short(value * factor));
-        format!("{median} ({least}..{most}) {unit}")
-    }
+/// A time with its unit and range.
+fn text(unit: Unit, time: Spread) -> String {
+    let (factor, name) = match unit {
+        Unit::None => match time.median {
+            seconds if seconds >= 1.0 => (1.0, "s"),
+            seconds if seconds >= 1e-3 => (1e3, "ms"),
+            seconds if seconds >= 1e-6 => (1e6, "us"),
+            _ => (1e9, "ns"),
+        },
+        Unit::Aes => (1.0, "AES blocks"),
+        Unit::Reads => (1.0, "reads"),
+        Unit::Copies => (1.0, "copied bytes"),
+        Unit::Hashes => (1.0, "hashes"),
+    };
+    let [median, least, most] =
+        [time.median, time.least, time.most].map(|value| short(value * factor));
+    format!("{median} ({least}..{most}) {name}")
 }
 
 fn percent(text: &str) -> Result<f64, String> {
@@ -108,7 +81,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let load = |path: &Path| Ok::<_, Failure>(Results::load(path)?);
     let (a, b) = (load(&arguments.a)?, load(&arguments.b)?);
     arguments.tell_machines(&a, &b);
-    let comparison = compare(&a, &b, arguments.machine.unit());
+    let comparison = compare(&a, &b, arguments.machine);
     arguments.check_common(&a, &b, &comparison)?;
     report.write("bench compare", None, None, arguments.report(&comparison))?;
     if !common.quiet {
@@ -217,7 +190,7 @@ impl Arguments {
     fn tell_machines(&self, a: &Results, b: &Results) {
         if let (Some(first), Some(second)) = (machine(a), machine(b))
             && first != second
-            && self.machine == UnitName::None
+            && self.machine == Unit::None
         {
             let line = format_args!(
                 "the files are of two machines, {first}, and {second}: --machine compares in units of what each can do"
@@ -317,7 +290,7 @@ impl Arguments {
                 Verdict::Same => false,
             })
             .map(|row| {
-                let texts = [self.machine.text(row.a), self.machine.text(row.b)];
+                let texts = [text(self.machine, row.a), text(self.machine, row.b)];
                 let what = word(row.verdict);
                 (
                     row.ratio,
@@ -392,35 +365,5 @@ impl Arguments {
             "only_a": comparison.only_a,
             "only_b": comparison.only_b,
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentages() {
-        assert_eq!(percent("0"), Ok(0.0));
-        assert_eq!(percent("12.5"), Ok(12.5));
-        for bad in ["", "-1", "NaN", "inf", "ten", "10%"] {
-            assert!(percent(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn times_have_their_unit_and_range() {
-        let time = Spread {
-            median: 0.0125,
-            least: 0.01,
-            most: 0.1,
-            count: 3,
-        };
-        assert_eq!(UnitName::None.text(time), "12.5 (10.0..100) ms");
-        assert_eq!(UnitName::None.text(time.times(1e-6)), "12.5 (10.0..100) ns");
-        assert_eq!(
-            UnitName::Aes.text(time.times(1e3)),
-            "12.5 (10.0..100) AES blocks"
-        );
     }
 }

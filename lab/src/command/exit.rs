@@ -2,6 +2,7 @@
 //! remedy, an exit status.
 
 use std::fmt;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -63,7 +64,8 @@ impl Failure {
 
     /// Writes the lines to standard error; returns the status.
     pub(crate) fn tell(&self) -> ExitCode {
-        eprint!("{self}");
+        // A closed standard error leaves nothing to do.
+        let _ = write!(std::io::stderr().lock(), "{self}");
         ExitCode::from(self.status as u8)
     }
 }

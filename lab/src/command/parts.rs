@@ -163,9 +163,6 @@ pub(super) struct Run<'a> {
 
 /// Measures the parts of a run of `K`, in about two seconds; `None` if its plan uses no LPN,
 /// uniform noise, or the trees of the papers.
-///
-/// # Errors
-/// If the system provides no threads or no connection.
 pub(super) fn measure<K: Correlation>(run: &Run<'_>) -> Result<Option<Parts>, Failure> {
     let (Noise::Regular, Trees::Half, Some(last)) = (
         run.plan.noise(),
@@ -360,9 +357,6 @@ impl Run<'_> {
 
 impl Parts {
     /// Prints the parts of a run, which `which` names.
-    ///
-    /// # Errors
-    /// Those of `out`.
     pub(super) fn print(&self, which: &str, out: &mut impl Write) -> std::io::Result<()> {
         let headings = [
             "part",

@@ -82,13 +82,10 @@ pub(super) struct Candidate {
 
 impl Setting {
     /// The candidates for a link, the cheapest first. Parameters of a paper do not depend on it.
-    ///
-    /// # Errors
-    /// A usage error that names the wrong option.
     pub(super) fn candidates(&self, kind: Kind, link: volery_pcg::Link) -> Result2<Vec<Candidate>> {
         let usage = |option, why: &dyn fmt::Display| Err(Failure::usage(option, why));
         let own_sets = self.parameters != Parameters::Default;
-        if (own_sets && self.protocol != Protocol::Auto) || (own_sets && self.set.is_some()) {
+        if own_sets && (self.protocol != Protocol::Auto || self.set.is_some()) {
             return usage(
                 "--parameters",
                 &format_args!("{} fixes its own sets", self.parameters),
@@ -443,9 +440,6 @@ impl Runs {
 }
 
 /// The cell of a stream.
-///
-/// # Errors
-/// A usage error that names the wrong option.
 pub(super) fn measure<K: Correlation>(setting: &Setting) -> Result2<Measured> {
     let candidates = setting.candidates(K::KIND, setting.link.for_plan())?;
     let plan = &candidates[0].plan;

@@ -34,8 +34,7 @@ pub(crate) fn words<const K: usize>(
 
 /// The text of a table, without its caption, its notes and a final newline. Ranges are left out
 /// where they would make it too wide.
-#[must_use]
-pub fn table(table: &Table) -> String {
+pub(crate) fn table(table: &Table) -> String {
     let cells = |with_range| -> Vec<Vec<_>> {
         let row = |row: &Vec<Value>| row.iter().map(|value| cell(value, with_range)).collect();
         table.rows.iter().map(row).collect()
@@ -129,8 +128,7 @@ fn cell(value: &Value, with_range: bool) -> String {
 
 /// A section: its title, its publication, its tables with their notes, the meaning of the signs in
 /// them, and the findings. It has no plots, and ends with a newline.
-#[must_use]
-pub fn section(section: &Section) -> String {
+pub(crate) fn section(section: &Section) -> String {
     let mut parts = vec![prose("", &section.title)];
     if !section.source.is_empty() {
         parts[0] += &format!("\n{}", prose("", &section.source));
@@ -155,8 +153,7 @@ pub fn section(section: &Section) -> String {
 }
 
 /// Lines of prose after a mark; all but the first are indented by as much.
-#[must_use]
-pub fn prose(mark: &str, text: &str) -> String {
+pub(crate) fn prose(mark: &str, text: &str) -> String {
     let indent = " ".repeat(count(mark));
     let mut lines = vec![mark.to_owned()];
     for word in text.split_whitespace() {

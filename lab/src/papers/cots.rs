@@ -166,9 +166,6 @@ fn rounds(plan: &Plan, makes: u64) -> (f64, f64, f64) {
 }
 
 /// The cell of a protocol; `None` if there is none of that name.
-///
-/// # Errors
-/// If there are no parameters for it.
 pub(super) fn cell(key: &Key, scope: &Scope) -> Result<Option<Cell>> {
     let Some(protocol) = Protocol::named(&key.protocol) else {
         return Ok(None);
@@ -389,9 +386,6 @@ impl Party for Receiver {
 }
 
 /// Whether `w = v + u*delta`.
-///
-/// # Errors
-/// If not.
 fn check((delta, v): (Block, &[Block]), (u, w): (&[u8], &[Block])) -> Result<()> {
     let product = |i| if bits::bit(u, i) { delta } else { Block::ZERO };
     if v.len() == w.len() && (0..v.len()).all(|i| w[i] == v[i] ^ product(i)) {
@@ -458,9 +452,6 @@ impl Parts {
 
 /// The set of the main rounds of a measurement, if they are checked and its parameters are those
 /// that its protocol has today.
-///
-/// # Errors
-/// If there are no parameters for it.
 pub(super) fn checked_set(key: &Key, plan: Option<&str>) -> Result<Option<&'static LpnSet>> {
     let Some(protocol) = Protocol::named(&key.protocol) else {
         return Ok(None);
@@ -483,7 +474,8 @@ mod tests {
     const RATES: [u64; 6] = [10, 50, 100, 500, 1000, 5000];
 
     fn link(megabits: u64) -> Link {
-        Link::shaped(megabits * 1_000_000, Duration::from_micros(200))
+        let link = format!("{megabits}Mbit,0.2ms").parse();
+        link.expect("a link")
     }
 
     /// Each kind of protocol, with the least outputs that a run can make.

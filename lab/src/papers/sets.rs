@@ -151,14 +151,14 @@ const fn same(items: usize) -> Sizes {
     }
 }
 
-/// Those of BaRK-OPRF for as many items on both sides.
+/// The parameters of BaRK-OPRF for as many items on both sides.
 fn parameters(variant: Variant, items: usize) -> Parameters {
     Parameters::new(variant, items as u64, items as u64)
 }
 
 /// The plan of PSSZ, as published.
 fn pssz_plan(items: usize, bits: u32) -> pssz::Plan {
-    pssz::Plan::new(same(items), bits, pssz::HashIndex::Hashed)
+    pssz::Plan::new(same(items), bits)
 }
 
 /// The cell of a protocol; `None` if there is none of that name.

@@ -142,9 +142,6 @@ fn slow_plan(n: u64, batching: Batching) -> dvole::Plan {
 }
 
 /// The cell of a protocol with the name of its ring; `None` if there is no such protocol.
-///
-/// # Errors
-/// If there are no parameters for it.
 pub(super) fn cell(key: &Key, scope: &Scope) -> Result<Option<Cell>> {
     let Some((name, ring)) = key.protocol.rsplit_once('-') else {
         return Ok(None);

@@ -15,10 +15,8 @@
 //!                                         m_j = e_j + p_j for j != b
 //! ```
 //!
-//! Step 1 alone is the random form ([`send_random`], [`receive_random`]): the pads are its
-//! messages. For `k = 2` the pads are those of the OT itself, so the random form is a random OT and
-//! the chosen form a chosen OT, to the byte. Ring elements go as blocks of their canonical bytes,
-//! followed by zeros.
+//! [`send_random`] and [`receive_random`] are step 1: the pads are random messages, under which the
+//! caller sends its own (step 2). For `k = 2` the pads are those of the OT itself.
 //!
 //! Security: that of the OTs (Theorem A.3). A receiver gets one of two sums on each level, for any
 //! choices, and so never more than `k - 1` pads: over malicious-secure OTs that holds for a
@@ -29,14 +27,7 @@
 //! have another session or number.
 //!
 //! Cost: `c = log2 k` OTs an instance, with 1 bit each from the receiver, in addition to the cost
-//! of their source. From the sender:
-//!
-//! | `k` | OTs | bytes, random form: `32c`, but 0 for 2 | bytes, chosen form: `32c + 16k`, but 32 for 2 |
-//! |---|---|---|---|
-//! | 2 | 1 | 0 | 32 |
-//! | 4 | 2 | 64 | 128 |
-//! | 8 | 3 | 96 | 224 |
-//! | 16 | 4 | 128 | 384 |
+//! of their source. From the sender `32c` bytes for the pads, none for `k = 2`, and the messages.
 //!
 //! 1 message from the receiver for each 2^16 OTs, then 1 from the sender. Computation: `2k - 2` AES
 //! calls and two AES keys.
@@ -62,25 +53,17 @@ use zeroize::Zeroizing;
 use super::Arity;
 
 /// Number of messages of instances of these arities: `k` each, one instance after the other.
-#[must_use]
-pub fn messages(arities: &[Arity]) -> usize {
+pub(crate) fn messages(arities: &[Arity]) -> usize {
     arities.iter().map(|arity| arity.children()).sum()
 }
 
 /// Number of 1-of-2 OTs of instances of these arities: `log2 k` each.
-#[must_use]
-pub fn ots(arities: &[Arity]) -> usize {
+pub(crate) fn ots(arities: &[Arity]) -> usize {
     arities.iter().map(|arity| arity.bits() as usize).sum()
 }
 
 /// Sender, step 1: `pads` are the messages of all instances, random.
-///
-/// # Panics
-/// If the number of pads is not that of the messages, or `prgs` are not those of GGM trees.
-///
-/// # Errors
-/// If the channel or the source of OTs fails.
-pub fn send_random<C: CotSender>(
+pub(crate) fn send_random<C: CotSender>(
     arities: &[Arity],
     pads: &mut [Block],
     prgs: &TreePrgs,
@@ -105,40 +88,9 @@ pub fn send_random<C: CotSender>(
     channel.flush()
 }
 
-/// Sender, both steps: `messages` are those of the instances in order.
-///
-/// # Panics
-/// If the number of messages is not that of the arities, or `prgs` are not those of GGM trees.
-///
-/// # Errors
-/// If the channel or the source of OTs fails.
-pub fn send<C: CotSender>(
-    arities: &[Arity],
-    messages: &[Block],
-    prgs: &TreePrgs,
-    rng: &mut Prg,
-    ot: &mut convert::Sender<C>,
-    channel: &mut Channel,
-) -> Result<()> {
-    let mut masked = Zeroizing::new(vec![Block::ZERO; messages.len()]);
-    send_random(arities, &mut masked, prgs, rng, ot, channel)?; // step 1
-    for (masked, message) in masked.iter_mut().zip(messages) {
-        *masked ^= *message;
-    }
-    channel.send_blocks(&masked)?; // step 2
-    channel.flush()
-}
-
 /// Receiver, step 1: fills `pads` with those of the sender, except number `without[i]` of instance
 /// `i`, which becomes zero.
-///
-/// # Panics
-/// If a length does not match the arities, a number is not a message of its instance, or `prgs` are
-/// not those of GGM trees.
-///
-/// # Errors
-/// If the channel or the source of OTs fails.
-pub fn receive_random<C: CotReceiver>(
+pub(crate) fn receive_random<C: CotReceiver>(
     arities: &[Arity],
     without: &[usize],
     pads: &mut [Block],
@@ -169,37 +121,6 @@ pub fn receive_random<C: CotReceiver>(
         .for_each_init(Scratch::default, |scratch, part| {
             rebuild(part, prgs, without[part.instance], scratch);
         });
-    Ok(())
-}
-
-/// Receiver, both steps: all messages of instance `i` except number `without[i]`, which becomes
-/// zero.
-///
-/// # Panics
-/// If a length does not match the arities, a number is not a message of its instance, or `prgs` are
-/// not those of GGM trees.
-///
-/// # Errors
-/// If the channel or the source of OTs fails.
-pub fn receive<C: CotReceiver>(
-    arities: &[Arity],
-    without: &[usize],
-    messages: &mut [Block],
-    prgs: &TreePrgs,
-    ot: &mut convert::Receiver<C>,
-    channel: &mut Channel,
-) -> Result<()> {
-    receive_random(arities, without, messages, prgs, ot, channel)?; // step 1
-    let mut masked = vec![Block::ZERO; messages.len()];
-    channel.recv_blocks(&mut masked)?; // step 2
-    for (message, masked) in messages.iter_mut().zip(masked) {
-        *message ^= masked;
-    }
-    let mut first = 0;
-    for (arity, without) in arities.iter().zip(without) {
-        messages[first + without] = Block::ZERO;
-        first += arity.children();
-    }
     Ok(())
 }
 
@@ -302,7 +223,3 @@ fn rebuild(part: &mut Part<'_, Block>, prgs: &TreePrgs, without: usize, scratch:
     part.pads
         .copy_from_slice(Gf128::as_blocks(leaves).expect("elements are blocks"));
 }
-
-#[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-mod tests;

@@ -36,7 +36,7 @@ impl Default for Children {
 }
 
 /// Derives the [`TreePrg`] of each tree of a session.
-pub struct TreePrgs {
+pub(crate) struct TreePrgs {
     aes: Aes128,
     arity: Arity,
     pads: ggm::TreePrgs,
@@ -46,8 +46,7 @@ impl TreePrgs {
     /// For the trees of one batch, identified by `batch`: a number that never repeats in a session,
     /// neither here nor for [`ggm::TreePrgs`], because the trees of the OTs of this batch also have
     /// it.
-    #[must_use]
-    pub fn new(session: SessionId, batch: u64, arity: Arity) -> Self {
+    pub(crate) fn new(session: SessionId, batch: u64, arity: Arity) -> Self {
         let mut oracle = RandomOracle::new("volery k-ary tree keys");
         oracle.absorb(session.as_bytes());
         oracle.absorb(&batch.to_le_bytes());
@@ -60,20 +59,17 @@ impl TreePrgs {
     }
 
     /// The number of children of a node.
-    #[must_use]
-    pub fn arity(&self) -> Arity {
+    pub(crate) fn arity(&self) -> Arity {
         self.arity
     }
 
     /// The PRGs for the trees of the batch's OTs ([`super::all_but_one`]).
-    #[must_use]
-    pub fn pads(&self) -> &ggm::TreePrgs {
+    pub(crate) fn pads(&self) -> &ggm::TreePrgs {
         &self.pads
     }
 
     /// The PRG of tree number `tree` of the batch.
-    #[must_use]
-    pub fn tree(&self, tree: usize) -> TreePrg {
+    pub(crate) fn tree(&self, tree: usize) -> TreePrg {
         let k = self.arity.children();
         let mut keys = [Block::ZERO; super::MAX];
         self.aes.ctr((k * tree) as u128, &mut keys[..k]);
@@ -85,27 +81,15 @@ impl TreePrgs {
 }
 
 /// The PRG of one tree: AES permutations, public and used for this tree only.
-pub struct TreePrg {
+pub(crate) struct TreePrg {
     /// Of the children `2j` and `2j + 1`.
     keys: Vec<[Aes128; 2]>,
 }
 
 impl TreePrg {
     /// The number of children of a node.
-    #[must_use]
-    pub fn arity(&self) -> Arity {
+    pub(crate) fn arity(&self) -> Arity {
         Arity::ALL[self.keys.len().ilog2() as usize]
-    }
-
-    /// The children of a seed, `children.len()` of them: at most `k`.
-    ///
-    /// # Panics
-    /// If more are requested.
-    pub fn children(&self, seed: Block, children: &mut [Block]) {
-        assert!(children.len() <= 2 * self.keys.len(), "at most k children");
-        for (pair, keys) in children.chunks_mut(2).zip(&self.keys) {
-            aes::double(keys, &[seed], pair);
-        }
     }
 
     /// An inner level, with as many children per parent as `sums` has elements (the last parent may

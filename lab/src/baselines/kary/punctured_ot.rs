@@ -48,7 +48,7 @@ const LEAVES_AT_ONCE: usize = 1 << 15;
 
 /// The shapes of a batch of trees of one arity with consecutive leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TreeBatch {
+pub(crate) struct TreeBatch {
     trees: tree_batch::TreeBatch,
     arity: Arity,
     /// The arity of each level of each tree.
@@ -59,11 +59,7 @@ pub struct TreeBatch {
 
 impl TreeBatch {
     /// Trees of the given sizes.
-    ///
-    /// # Panics
-    /// If a size is 0 or above 2^40.
-    #[must_use]
-    pub fn new(sizes: impl IntoIterator<Item = usize>, arity: Arity) -> Self {
+    pub(crate) fn new(sizes: impl IntoIterator<Item = usize>, arity: Arity) -> Self {
         let trees = tree_batch::TreeBatch::new(sizes);
         let (mut levels, mut sums) = (Vec::new(), vec![0]);
         for tree in 0..trees.trees() {
@@ -80,41 +76,32 @@ impl TreeBatch {
     }
 
     /// `trees` trees of `size` leaves each.
-    ///
-    /// # Panics
-    /// If `size` is 0 or above 2^40.
-    #[must_use]
-    pub fn regular(trees: usize, size: usize, arity: Arity) -> Self {
+    pub(crate) fn regular(trees: usize, size: usize, arity: Arity) -> Self {
         Self::new(std::iter::repeat_n(size, trees), arity)
     }
 
     /// Number of trees.
-    #[must_use]
-    pub fn trees(&self) -> usize {
+    pub(crate) fn trees(&self) -> usize {
         self.trees.trees()
     }
 
     /// Number of leaves of all trees together.
-    #[must_use]
-    pub fn leaves(&self) -> usize {
+    pub(crate) fn leaves(&self) -> usize {
         self.trees.leaves()
     }
 
     /// The places of the leaves of tree `tree`.
-    #[must_use]
-    pub fn leaves_of(&self, tree: usize) -> Range<usize> {
+    pub(crate) fn leaves_of(&self, tree: usize) -> Range<usize> {
         self.trees.leaves_of(tree)
     }
 
     /// The shape of tree `tree`.
-    #[must_use]
-    pub fn shape(&self, tree: usize) -> Shape {
+    pub(crate) fn shape(&self, tree: usize) -> Shape {
         Shape::new(self.leaves_of(tree).len(), self.arity)
     }
 
     /// The arity of each level of each tree: the (k-1)-out-of-k OTs of Protocol 2.
-    #[must_use]
-    pub fn levels(&self) -> &[Arity] {
+    pub(crate) fn levels(&self) -> &[Arity] {
         &self.levels
     }
 
@@ -166,13 +153,7 @@ struct Part<'a, R> {
 
 /// P1: expands a tree under a random root into each part of `leaves`. Returns the sum of all leaves
 /// of each tree.
-///
-/// # Panics
-/// If `leaves.len()` is not that of the batch, or `prgs` have another arity.
-///
-/// # Errors
-/// If the channel or the source of OTs fails.
-pub fn send<R: Ring, C: CotSender>(
+pub(crate) fn send<R: Ring, C: CotSender>(
     batch: &TreeBatch,
     prgs: &TreePrgs,
     leaves: &mut [R],
@@ -225,14 +206,7 @@ fn grow<R: Ring>(
 
 /// P2: the leaves of each tree except number `alphas[tree]`, which becomes zero. Returns the sum of
 /// the leaves of each tree.
-///
-/// # Panics
-/// If `alphas.len()` or `leaves.len()` is not that of the batch, an alpha is not a leaf of its
-/// tree, or `prgs` have another arity.
-///
-/// # Errors
-/// If the channel or the source of OTs fails.
-pub fn receive<R: Ring, C: CotReceiver>(
+pub(crate) fn receive<R: Ring, C: CotReceiver>(
     batch: &TreeBatch,
     prgs: &TreePrgs,
     alphas: &[usize],
@@ -281,130 +255,4 @@ fn digits(batch: &TreeBatch, alphas: &[usize]) -> Vec<usize> {
         digits.extend((1..=shape.levels()).map(|level| shape.digit(*alpha, level)));
     }
     digits
-}
-
-#[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-mod tests {
-    use volery_channel::{Error, SessionId, run_two_parties_with_stats, run_two_unchecked};
-    use volery_field::{Fp61, Gf128, Z64};
-    use volery_ot::ideal;
-
-    use super::*;
-
-    const SESSION: SessionId = SessionId::from_bytes([9; 32]);
-
-    fn ot() -> (
-        convert::Sender<ideal::Sender>,
-        convert::Receiver<ideal::Receiver>,
-    ) {
-        let (sender, receiver) = ideal::pair(Block::from(3), Block::from(1));
-        (
-            convert::Sender::new(sender, SESSION),
-            convert::Receiver::new(receiver, SESSION),
-        )
-    }
-
-    /// Runs both parties on trees of these sizes, compares their leaves, and compares the traffic
-    /// with the doc.
-    fn check<R: Ring>(arity: Arity, sizes: &[usize], place: impl Fn(usize) -> usize) {
-        let batch = TreeBatch::new(sizes.iter().copied(), arity);
-        let prgs = TreePrgs::new(SESSION, 1, arity);
-        let alphas: Vec<_> = sizes.iter().map(|size| place(*size)).collect();
-        let (mut ot_sender, mut ot_receiver) = ot();
-        let (((all, sums), stats), ((rebuilt, totals), _)) = run_two_parties_with_stats(
-            |channel| {
-                let mut leaves = vec![R::ZERO; batch.leaves()];
-                let (rng, ot) = (&mut Prg::new(Block::from(2)), &mut ot_sender);
-                let sums = send(&batch, &prgs, &mut leaves, rng, ot, channel).unwrap();
-                (leaves, sums)
-            },
-            |channel| {
-                let (mut leaves, ot) = (vec![R::ONE; batch.leaves()], &mut ot_receiver);
-                let totals = receive(&batch, &prgs, &alphas, &mut leaves, ot, channel).unwrap();
-                (leaves, totals)
-            },
-        );
-        for (tree, alpha) in alphas.iter().enumerate() {
-            let mut expected = all[batch.leaves_of(tree)].to_vec();
-            assert!(sums[tree] == R::sum(&expected));
-            expected[*alpha] = R::ZERO;
-            assert!(rebuilt[batch.leaves_of(tree)] == expected, "tree {tree}");
-            assert!(totals[tree] == R::sum(&expected), "tree {tree}");
-        }
-        let (mut ots, mut bytes) = (0, 0);
-        for size in sizes {
-            let h = size.next_power_of_two().ilog2().max(1);
-            ots += u64::from(h);
-            bytes += bytes_of_levels(h / arity.bits(), arity.bits())
-                + bytes_of_levels(1, h % arity.bits());
-        }
-        assert_eq!(all_but_one::ots(batch.levels()) as u64, ots);
-        assert_eq!(stats.bytes_sent, bytes);
-        assert_eq!(stats.bytes_received, ots.div_ceil(8));
-    }
-
-    /// The bytes that P1 sends for `levels` levels that take `c` bits of alpha each.
-    fn bytes_of_levels(levels: u32, c: u32) -> u64 {
-        let each = match c {
-            0 => 0,
-            1 => 32,
-            c => 32 * c + (16 << c),
-        };
-        u64::from(levels * each)
-    }
-
-    #[test]
-    fn p2_gets_all_leaves_but_alpha() {
-        for arity in Arity::ALL {
-            let k = arity.children();
-            let around = [k - 1, k, k + 1, k * k - 1, k * k, k * k + 1];
-            for sizes in [
-                &[][..],
-                &[1],
-                &[2],
-                &[3],
-                &[16; 5],
-                &[1, 2, 3, 5, 64, 65, 1009, 7],
-                &around,
-            ] {
-                check::<Fp61>(arity, sizes, |size| size * 2 / 3);
-                check::<Z64>(arity, sizes, |size| size - 1);
-                check::<Gf128>(arity, sizes, |_| 0);
-            }
-        }
-    }
-
-    /// More leaves than are expanded at once.
-    #[test]
-    fn many_trees_go_in_runs() {
-        let sizes = [20_000, 20_000, 5, 40_000, 12_345];
-        check::<Fp61>(Arity::Eight, &sizes, |size| size / 2);
-    }
-
-    #[test]
-    fn it_costs_what_the_doc_says() {
-        let bytes = Arity::ALL.map(|arity| bytes_of_levels(12 / arity.bits(), arity.bits()));
-        assert_eq!(bytes, [384, 768, 896, 1152]);
-    }
-
-    #[test]
-    fn a_peer_that_stops_is_an_error() {
-        let batch = TreeBatch::regular(2, 20, Arity::Four);
-        let prgs = TreePrgs::new(SESSION, 1, Arity::Four);
-        for sent in [0, 5, 300] {
-            let (_, received) = run_two_unchecked(
-                |channel| {
-                    channel.recv(&mut [0; 1]).unwrap();
-                    channel.send(&vec![1; sent]).unwrap();
-                    channel.flush().unwrap();
-                },
-                |channel| {
-                    let (mut leaves, ot) = (vec![Fp61::ZERO; 40], &mut ot().1);
-                    receive(&batch, &prgs, &[0, 19], &mut leaves, ot, channel).map(|_| ())
-                },
-            );
-            assert!(matches!(received, Err(Error::Disconnected)), "{received:?}");
-        }
-    }
 }

@@ -20,13 +20,7 @@ use super::punctured_ot::{self, TreeBatch};
 
 /// P1, all steps: `beta[tree]` is P1's share of the value of each tree; its shares `v1` are the
 /// `leaves`.
-///
-/// # Panics
-/// If a length is not that of the batch, or `prgs` have another arity.
-///
-/// # Errors
-/// If the channel or the source of OTs fails.
-pub fn send<R: Ring, C: CotSender>(
+pub(crate) fn send<R: Ring, C: CotSender>(
     (batch, prgs): (&TreeBatch, &TreePrgs),
     beta: &[R],
     leaves: &mut [R],
@@ -46,15 +40,7 @@ pub fn send<R: Ring, C: CotSender>(
 }
 
 /// P2, all steps: `-v2` into `negated`, where `alphas[tree]` and `beta[tree]` belong to each tree.
-///
-/// # Panics
-/// If a length is not that of the batch, an alpha is not a leaf of its tree, or `prgs` have another
-/// arity.
-///
-/// # Errors
-/// If the channel or the source of OTs fails, or P1's message has a value that is not an element of
-/// the ring.
-pub fn receive<R: Ring, C: CotReceiver>(
+pub(crate) fn receive<R: Ring, C: CotReceiver>(
     (batch, prgs): (&TreeBatch, &TreePrgs),
     alphas: &[usize],
     beta: &[R],

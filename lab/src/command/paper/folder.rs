@@ -32,9 +32,6 @@ impl Drop for Made {
 impl Folder {
     /// Makes the folder if it does not exist. An existing one must be empty, or hold results. The
     /// report must not be the file of results.
-    ///
-    /// # Errors
-    /// Usage errors that name the option.
     pub(super) fn open(path: &Path, report: Option<&Path>) -> Result<Self, Failure> {
         let refuse = |why: &dyn std::fmt::Display| {
             Failure::usage("--out", format_args!("{}: {why}", path.display()))
@@ -61,7 +58,8 @@ impl Folder {
             let entry = entry.map_err(|error| refuse(&error))?;
             let name = entry.file_name().to_string_lossy().into_owned();
             // Unfinished files of a killed run are no hindrance.
-            if !is_known && !(name.starts_with('.') && name.contains(".volery-")) {
+            let unfinished = name.starts_with('.') && name.contains(".volery-");
+            if !is_known && !unfinished {
                 let failure = refuse(&format_args!("is not empty and holds no {RESULTS}"));
                 return Err(failure.with_hint("choose another folder, or that of an earlier run"));
             }
@@ -88,10 +86,6 @@ impl Folder {
     }
 
     /// The existing results, or empty ones.
-    ///
-    /// # Errors
-    /// If the run cannot continue from them: they are not results, or were measured with other
-    /// settings than `asked`.
     pub(super) fn results(&self, asked: &str) -> Result<Results, Failure> {
         let path = self.results_path();
         if path.symlink_metadata().is_err() {
