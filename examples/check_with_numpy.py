@@ -4,8 +4,7 @@
     cargo build --release
     python examples/check_with_numpy.py target/release/volery
 
-Fails at the first result that differs. The step of logistic regression has a script of its own,
-`lab/examples/logistic_check.py`.
+Fails at the first result that differs.
 """
 
 import json

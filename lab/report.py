@@ -59,7 +59,7 @@ def words(value, with_range=False, with_ratio=False):
     if kind == "text":
         return value["text"]
     if kind == "published":
-        return ("†" if value["from_plot"] else "") + f"{value['value']:.12g}"
+        return f"{value['value']:.12g}"
     if kind == "skipped":
         return f"> {short(value['seconds'])} s"
     if kind == "below":

@@ -21,34 +21,35 @@
 //! * [`whole_domain`]: a multi-point function from known-index point functions over the whole
 //!   domain, one per point;
 //! * [`dvole`]: vector OLE (Protocol 6) over either of the two;
-//! * [`gilboa`]: vector OLE by multiplication alone.
+//! * [`gilboa`]: vector OLE by multiplication alone;
+//! * [`kary`]: trees of higher arity, which the paper's section 9 conjectures to be faster.
 
 #[cfg(test)]
 mod cases;
-pub mod dpf;
-pub mod dvole;
-pub mod floram;
-pub mod gilboa;
-pub mod hybrid;
-pub mod kk13;
+pub(crate) mod dpf;
+pub(crate) mod dvole;
+pub(crate) mod floram;
+pub(crate) mod gilboa;
+pub(crate) mod hybrid;
+pub(crate) mod kary;
+pub(crate) mod kk13;
 mod matching;
-pub mod naive;
-pub mod pssz;
-pub mod whole_domain;
+pub(crate) mod naive;
+pub(crate) mod pssz;
+pub(crate) mod whole_domain;
 
 /// The number of items of each party; both know both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sizes {
+pub(crate) struct Sizes {
     /// The sender's.
-    pub sender: usize,
+    pub(crate) sender: usize,
     /// The receiver's.
-    pub receiver: usize,
+    pub(crate) receiver: usize,
 }
 
 impl Sizes {
     /// Nothing can be in common: no protocol sends anything.
-    #[must_use]
-    pub const fn is_trivial(self) -> bool {
+    pub(crate) const fn is_trivial(self) -> bool {
         self.sender == 0 || self.receiver == 0
     }
 

@@ -4,26 +4,23 @@
 mod compare;
 mod exit;
 mod grid;
-mod measure;
 mod options;
 mod output;
 mod paper;
 mod parts;
-mod report;
-mod row;
+mod patterns;
 mod run;
-mod setting;
-mod table;
+mod stream;
 
 use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use self::exit::{Failure, Status};
+use self::exit::Failure;
 use self::options::Reporter;
 use self::run::BENCHES;
-use crate::{experiment, memory};
+use crate::{memory, papers};
 
 /// Measure the protocols of volery on this machine
 ///
@@ -44,6 +41,8 @@ enum Action {
     Grid(grid::Arguments),
     Paper(paper::Arguments),
     Compare(compare::Arguments),
+    #[command(subcommand, hide = true)]
+    Patterns(patterns::Arguments),
 }
 
 /// Runs the subcommand given to this process and returns its exit status.
@@ -54,12 +53,7 @@ enum Action {
 pub fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => {
-            return exit::usage_error(
-                &error,
-                "'volery-bench --help' lists the commands and options",
-            );
-        }
+        Err(error) => return exit::usage_error(&error),
     };
     if matches!(
         arguments.action,
@@ -69,11 +63,12 @@ pub fn main() -> ExitCode {
     }
     output::end_on_signal();
     let done = match &arguments.action {
-        Action::List => print_list().map_err(standard_output),
+        Action::List => print_list().map_err(Failure::output),
         Action::Run(arguments) => run::run(arguments),
         Action::Grid(arguments) => grid::run(arguments),
         Action::Paper(arguments) => paper::run(arguments),
         Action::Compare(arguments) => compare::run(arguments),
+        Action::Patterns(arguments) => patterns::run(arguments).map_err(Failure::from),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -91,14 +86,10 @@ fn print_list() -> std::io::Result<()> {
         out,
         "volery-bench paper; dvole, ferret and kkrt stand for all of a paper:"
     )?;
-    for experiment in experiment::ALL {
-        writeln!(out, "  {:16} {}", experiment.name(), experiment.about())?;
+    for experiment in &papers::ALL {
+        writeln!(out, "  {:16} {}", experiment.name, experiment.about())?;
     }
     Ok(())
-}
-
-fn standard_output(error: std::io::Error) -> Failure {
-    Failure::new(Status::Other, format_args!("standard output: {error}"))
 }
 
 /// Prints the reasons why figures of this machine may not be comparable.

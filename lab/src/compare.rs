@@ -11,38 +11,37 @@ use crate::machine::Machine;
 use crate::measurement::{Key, Measurement, Phase, Sample, Spread};
 use crate::results::Results;
 
-/// The unit in which times are compared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Unit {
+/// The unit in which times are compared: as measured, or that of the machine in the same session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Unit {
     /// As measured.
-    #[default]
-    Seconds,
-    /// In AES blocks of the same session.
-    AesBlocks,
-    /// In random reads of the same session.
-    RandomReads,
-    /// In copied bytes of the same session.
-    CopiedBytes,
-    /// In OT hashes of the same session.
-    OtHashes,
+    None,
+    /// AES blocks.
+    Aes,
+    /// Random 16-byte reads from 2 MiB.
+    Reads,
+    /// Copied bytes.
+    Copies,
+    /// Hashes of an OT.
+    Hashes,
 }
 
 impl Unit {
     /// Seconds of one unit.
     fn seconds(self, machine: &Machine) -> f64 {
         1e-9 * match self {
-            Self::Seconds => 1e9,
-            Self::AesBlocks => machine.nanoseconds_aes_block,
-            Self::RandomReads => machine.nanoseconds_random_read,
-            Self::CopiedBytes => machine.nanoseconds_copied_byte,
-            Self::OtHashes => machine.nanoseconds_ot_hash,
+            Self::None => 1e9,
+            Self::Aes => machine.nanoseconds_aes_block,
+            Self::Reads => machine.nanoseconds_random_read,
+            Self::Copies => machine.nanoseconds_copied_byte,
+            Self::Hashes => machine.nanoseconds_ot_hash,
         }
     }
 }
 
 /// The comparison of two times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// Each run of the second file took less than each of the first.
     Faster,
     /// Each run of the second file took more than each of the first.
@@ -55,66 +54,65 @@ pub enum Verdict {
 
 /// A phase of a measurement that is in both files.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub(crate) struct Row {
     /// The measurement.
-    pub key: Key,
+    pub(crate) key: Key,
     /// Its name; `all` for all phases together.
-    pub phase: String,
+    pub(crate) phase: String,
     /// In the first file: in units, per output where outputs are counted.
-    pub a: Spread,
+    pub(crate) a: Spread,
     /// In the second file.
-    pub b: Spread,
+    pub(crate) b: Spread,
     /// The second's median over the first's.
-    pub ratio: f64,
+    pub(crate) ratio: f64,
     /// The result of the comparison.
-    pub verdict: Verdict,
+    pub(crate) verdict: Verdict,
 }
 
 /// A measurement whose bytes differ.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Traffic {
+pub(crate) struct Traffic {
     /// The measurement.
-    pub key: Key,
+    pub(crate) key: Key,
     /// Bytes in both directions, median over the runs of the first file; per output where outputs
     /// are counted.
-    pub a: f64,
+    pub(crate) a: f64,
     /// Of the second file.
-    pub b: f64,
+    pub(crate) b: f64,
 }
 
 /// A measurement that the second file left out because a run would have taken too long.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LeftOut {
+pub(crate) struct LeftOut {
     /// The measurement.
-    pub key: Key,
+    pub(crate) key: Key,
     /// A run in the first file, in seconds.
-    pub a: f64,
+    pub(crate) a: f64,
     /// Predicted seconds of a run in the second file.
-    pub b: f64,
+    pub(crate) b: f64,
 }
 
 /// The comparison of two files of results.
 #[derive(Clone, Debug, Default)]
-pub struct Comparison {
+pub(crate) struct Comparison {
     /// All phases of all measurements that are in both files, in the order of the first.
-    pub rows: Vec<Row>,
+    pub(crate) rows: Vec<Row>,
     /// Measurements whose traffic differs.
-    pub traffic: Vec<Traffic>,
+    pub(crate) traffic: Vec<Traffic>,
     /// Measurements that the second file left out as too slow.
-    pub left_out: Vec<LeftOut>,
+    pub(crate) left_out: Vec<LeftOut>,
     /// Measurements whose parameters differ: they are compared, but may not be equivalent.
-    pub other_parameters: Vec<Key>,
+    pub(crate) other_parameters: Vec<Key>,
     /// Phases that only one file has, of measurements that both have.
-    pub other_phases: Vec<(Key, String)>,
+    pub(crate) other_phases: Vec<(Key, String)>,
     /// Measurements that the second file lacks.
-    pub only_a: Vec<Key>,
+    pub(crate) only_a: Vec<Key>,
     /// Measurements that the first file lacks.
-    pub only_b: Vec<Key>,
+    pub(crate) only_b: Vec<Key>,
 }
 
 /// Compares two files of results.
-#[must_use]
-pub fn compare(a: &Results, b: &Results, unit: Unit) -> Comparison {
+pub(crate) fn compare(a: &Results, b: &Results, unit: Unit) -> Comparison {
     let mut comparison = Comparison::default();
     for first in measured(a) {
         let Some(second) = b.find(&first.key) else {
@@ -281,32 +279,17 @@ fn traffic(first: &Measurement, second: &Measurement) -> Option<Traffic> {
 impl Comparison {
     /// Measurements that are slower by more than the fraction `threshold` (0.1: a tenth) beyond the
     /// spread.
-    pub fn slower(&self, threshold: f64) -> impl Iterator<Item = &Row> {
+    pub(crate) fn slower(&self, threshold: f64) -> impl Iterator<Item = &Row> {
         self.rows
             .iter()
             .filter(move |row| row.verdict == Verdict::Slower && row.ratio > 1.0 + threshold)
     }
 
-    /// Measurements that are faster by more than the fraction `threshold` beyond the spread: for a
-    /// tenth, times of 1/1.1.
-    pub fn faster(&self, threshold: f64) -> impl Iterator<Item = &Row> {
-        self.rows.iter().filter(move |row| {
-            row.verdict == Verdict::Faster && row.ratio * (1.0 + threshold) < 1.0
-        })
-    }
-
     /// Measurements that send more by more than the fraction `threshold`.
-    pub fn sends_more(&self, threshold: f64) -> impl Iterator<Item = &Traffic> {
+    pub(crate) fn sends_more(&self, threshold: f64) -> impl Iterator<Item = &Traffic> {
         self.traffic
             .iter()
             .filter(move |traffic| traffic.b > traffic.a * (1.0 + threshold))
-    }
-
-    /// The number of rows in which a file has fewer than three runs.
-    #[must_use]
-    pub fn unknown(&self) -> usize {
-        let unknown = |row: &&Row| row.verdict == Verdict::Unknown;
-        self.rows.iter().filter(unknown).count()
     }
 }
 
@@ -315,142 +298,38 @@ mod tests {
     use super::*;
     use crate::results::BenchmarkSession;
 
-    fn key(protocol: &str) -> Key {
-        Key {
-            protocol: protocol.to_owned(),
-            n: 1000,
-            link: crate::Link::Loopback,
-            threads: 1,
-        }
-    }
-
-    /// Measurements of one phase with these times, on a machine with this many nanoseconds per AES
-    /// block.
-    fn results(aes: f64, measurements: &[(&str, u64, &[f64])]) -> Results {
+    /// A setup of this many seconds before a stream of this many outputs.
+    fn with_setup(name: &str, seconds: f64, outputs: u64) -> Results {
         let mut results = Results::new("test");
-        let mut sitting = BenchmarkSession::begin("test", 1);
-        sitting.machine.nanoseconds_aes_block = aes;
-        results.sittings.push(sitting);
-        for (protocol, bytes, seconds) in measurements {
-            let sample = |seconds: &f64| Sample {
-                phases: vec![Phase {
-                    name: "stream".to_owned(),
-                    outputs: 1000,
-                    seconds: *seconds,
-                    bytes: *bytes,
-                    messages: 2,
-                }],
-                ..Sample::default()
-            };
-            results.measurements.push(Measurement {
-                key: key(protocol),
-                plan: None,
-                security_bits: None,
-                skipped_seconds: None,
-                samples: seconds.iter().map(sample).collect(),
-            });
-        }
-        results
-    }
-
-    #[test]
-    fn beyond_the_spread_only() {
-        let a = results(
-            1.0,
-            &[
-                ("slower", 9, &[1.0, 1.1, 1.2]),
-                ("faster", 9, &[1.0, 1.1, 1.2]),
-                ("touching", 9, &[1.0, 1.1, 3.0]),
-                ("once", 9, &[1.0, 1.1, 1.2]),
-                ("a", 9, &[1.0]),
-                ("left out", 9, &[1.0]),
-                ("skipped", 9, &[]),
-            ],
-        );
-        let b = results(
-            1.0,
-            &[
-                ("slower", 9, &[1.3, 1.21, 1.4]),
-                ("faster", 9, &[0.5, 0.6, 0.99]),
-                ("touching", 9, &[2.0, 2.1, 2.2]),
-                ("once", 9, &[7.0, 7.1]),
-                ("b", 9, &[1.0]),
-                ("skipped", 9, &[1.0]),
-            ],
-        );
-        let mut b = b;
-        b.measurements.push(Measurement {
-            key: key("left out"),
+        results.sittings.push(BenchmarkSession::example());
+        let phase = |name: &str, outputs, seconds| Phase {
+            name: name.to_owned(),
+            outputs,
+            seconds,
+            bytes: 9,
+            messages: 2,
+        };
+        let sample = |stream| Sample {
+            phases: vec![phase(name, 0, seconds), phase("stream", outputs, stream)],
+            ..Sample::default()
+        };
+        results.measurements.push(Measurement {
+            key: Key {
+                protocol: "cot".to_owned(),
+                n: 1000,
+                link: crate::Link::Loopback,
+                threads: 1,
+            },
             plan: None,
             security_bits: None,
-            skipped_seconds: Some(40.0),
-            samples: Vec::new(),
+            skipped_seconds: None,
+            samples: [1.0, 1.1, 1.2].map(sample).to_vec(),
         });
-        let comparison = compare(&a, &b, Unit::Seconds);
-        let verdicts: Vec<_> = comparison.rows.iter().map(|row| row.verdict).collect();
-        use Verdict::{Faster, Same, Slower, Unknown};
-        assert_eq!(verdicts, [Slower, Faster, Same, Unknown]);
-        assert_eq!(comparison.unknown(), 1);
-        let slower: Vec<_> = comparison.slower(0.1).collect();
-        assert_eq!(slower.len(), 1);
-        assert!((slower[0].ratio - 1.3 / 1.1).abs() < 1e-9);
-        assert!((slower[0].a.median - 1.1e-3).abs() < 1e-9, "for one output");
-        assert_eq!(comparison.slower(0.2).count(), 0);
-        assert_eq!(comparison.faster(0.5).count(), 1);
-        assert_eq!(comparison.faster(1.0).count(), 0);
-        assert_eq!(
-            comparison.left_out,
-            [LeftOut {
-                key: key("left out"),
-                a: 1.0,
-                b: 40.0
-            }]
-        );
-        assert_eq!(comparison.only_a, [key("a")]);
-        assert_eq!(comparison.only_b, [key("b"), key("skipped")]);
-        assert!(comparison.traffic.is_empty());
-    }
-
-    #[test]
-    fn two_machines_in_units_of_what_each_can_do() {
-        let a = results(1.0, &[("cot", 9, &[1.0, 1.1, 1.05])]);
-        let b = results(3.0, &[("cot", 9, &[3.0, 3.2, 3.1])]);
-        let verdict = |unit| compare(&a, &b, unit).rows[0].verdict;
-        assert_eq!(verdict(Unit::Seconds), Verdict::Slower);
-        assert_eq!(verdict(Unit::AesBlocks), Verdict::Same);
-    }
-
-    #[test]
-    fn more_bytes_are_told() {
-        let a = results(1.0, &[("cot", 1000, &[1.0]), ("vole", 1000, &[1.0])]);
-        let b = results(1.0, &[("cot", 1000, &[1.0]), ("vole", 1200, &[1.0])]);
-        let comparison = compare(&a, &b, Unit::Seconds);
-        let keys: Vec<_> = comparison
-            .traffic
-            .iter()
-            .map(|traffic| &traffic.key)
-            .collect();
-        assert_eq!(keys, [&key("vole")]);
-        assert_eq!(comparison.sends_more(0.1).count(), 1);
-        assert_eq!(comparison.sends_more(0.3).count(), 0);
-        assert_eq!(compare(&b, &a, Unit::Seconds).sends_more(0.1).count(), 0);
-    }
-
-    /// A setup of this many seconds before the stream, which makes this many outputs.
-    fn with_setup(name: &str, seconds: f64, outputs: u64) -> Results {
-        let mut results = results(1.0, &[("cot", 9, &[1.0, 1.1, 1.2])]);
-        for sample in &mut results.measurements[0].samples {
-            let mut setup = sample.phases[0].clone();
-            setup.name = name.to_owned();
-            (setup.outputs, setup.seconds) = (0, seconds);
-            sample.phases[0].outputs = outputs;
-            sample.phases.insert(0, setup);
-        }
         results
     }
 
     fn compared(a: &Results, b: &Results) -> Vec<String> {
-        let rows = compare(a, b, Unit::Seconds).rows;
+        let rows = compare(a, b, Unit::None).rows;
         rows.into_iter().map(|row| row.phase).collect()
     }
 
@@ -467,17 +346,5 @@ mod tests {
         let [short, longer] = [80e-9, 0.1].map(|seconds| with_setup("setup", seconds, 5));
         assert_eq!(compared(&short, &short), ["stream", "all"]);
         assert_eq!(compared(&short, &longer), ["setup", "stream", "all"]);
-    }
-
-    #[test]
-    fn other_phases_and_other_parameters_are_told() {
-        let (a, mut b) = (with_setup("setup", 0.5, 5), with_setup("offline", 0.5, 5));
-        b.measurements[0].security_bits = Some(80);
-        assert_eq!(compared(&a, &b), ["stream", "all"]);
-        let comparison = compare(&a, &b, Unit::Seconds);
-        let named = |name: &str| (key("cot"), name.to_owned());
-        assert_eq!(comparison.other_phases, [named("setup"), named("offline")]);
-        assert_eq!(comparison.other_parameters, [key("cot")]);
-        assert!(compare(&a, &a, Unit::Seconds).other_parameters.is_empty());
     }
 }

@@ -6,43 +6,37 @@
 //!
 //! | module | |
 //! |---|---|
-//! | [`link`] | the link between the parties: loopback, TLS, or a rate and a round-trip time |
-//! | [`parties`] | both parties in two threads, and the stopwatch of each |
-//! | [`machine`] | the speed of the machine, measured in the same run |
-//! | [`memory`] | the allocator settings, and the peak memory of a run |
-//! | [`measurement`] | a key, phases, samples, their median and range |
-//! | [`runner`] | a list of cells, measured in turn; predicts the duration of a run |
-//! | [`results`] | the file of results, from which an interrupted run continues |
-//! | [`compare`] | faster and slower measurements between two such files |
-//! | [`page`] | tables and plots as data, and as text for the terminal |
+//! | `link` | the link between the parties: loopback, TLS, or a rate and a round-trip time |
+//! | `parties` | both parties in two threads, and the stopwatch of each |
+//! | `machine` | the speed of the machine, measured in the same run |
+//! | `memory` | the allocator settings, and the peak memory of a run |
+//! | `measurement` | a key, phases, samples, their median and range |
+//! | `runner` | a list of cells, measured in turn; predicts the duration of a run |
+//! | `results` | the file of results, from which an interrupted run continues |
+//! | `compare` | faster and slower measurements between two such files |
+//! | `page` | tables and plots as data, and as text for the terminal |
 //!
-//! The experiments ([`experiment`]) are the tables and figures of the papers ([`dvole`],
-//! [`ferret`], [`kkrt`]) and the baselines they compare with ([`baselines`]); [`kary`] has trees of
-//! higher arity. The folder `published` holds the published figures, one file for each table or
+//! `papers` runs the tables and figures of the papers, whose protocols are compared with
+//! `baselines`. The folder `published` holds the published figures, one file for each table or
 //! figure, with its source, the machine of the paper, and every difference.
 
 #![forbid(unsafe_code)]
 
-pub mod baselines;
+mod baselines;
 pub mod command;
-pub mod compare;
-pub mod dvole;
+mod compare;
 mod error;
-pub mod experiment;
-pub mod ferret;
-pub mod kary;
-pub mod kkrt;
-pub mod link;
-pub mod machine;
-pub mod measurement;
-pub mod memory;
-pub mod page;
-pub mod parties;
+mod link;
+mod machine;
+mod measurement;
+mod memory;
+mod page;
+mod papers;
+mod parties;
 mod published;
-pub mod results;
-pub mod runner;
-mod words;
+mod results;
+mod runner;
 
-pub use error::{Error, Result};
-pub use link::Link;
-pub use machine::Machine;
+use error::{Error, Result};
+use link::Link;
+use machine::Machine;

@@ -14,7 +14,7 @@ use volery_channel::{Channel, Result, shaped};
 /// The link between the two parties.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
-pub enum Link {
+pub(crate) enum Link {
     /// The unmodified loopback interface.
     Loopback,
     /// Loopback, authenticated and encrypted.
@@ -84,15 +84,8 @@ impl TryFrom<String> for Link {
 }
 
 impl Link {
-    /// The rate in bits per second, each way, and the round-trip time.
-    #[must_use]
-    pub const fn shaped(rate: u64, round_trip: Duration) -> Self {
-        Self::Shaped { rate, round_trip }
-    }
-
     /// Least seconds for this many bytes; zero on a link without a rate.
-    #[must_use]
-    pub fn seconds_for(&self, bytes: f64) -> f64 {
+    pub(crate) fn seconds_for(&self, bytes: f64) -> f64 {
         match self {
             Self::Loopback | Self::Tls => 0.0,
             Self::Shaped { rate, .. } => 8.0 * bytes / *rate as f64,
@@ -100,8 +93,7 @@ impl Link {
     }
 
     /// Round-trip time in seconds, beyond that of the loopback interface.
-    #[must_use]
-    pub fn round_trip_seconds(&self) -> f64 {
+    pub(crate) fn round_trip_seconds(&self) -> f64 {
         match self {
             Self::Loopback | Self::Tls => 0.0,
             Self::Shaped { round_trip, .. } => round_trip.as_secs_f64(),
@@ -109,8 +101,7 @@ impl Link {
     }
 
     /// The link in the form used to choose parameters.
-    #[must_use]
-    pub fn for_plan(&self) -> volery_pcg::Link {
+    pub(crate) fn for_plan(&self) -> volery_pcg::Link {
         match *self {
             Self::Loopback | Self::Tls => volery_pcg::Link::LOOPBACK,
             Self::Shaped { rate, round_trip } => volery_pcg::Link {

@@ -19,36 +19,35 @@ const LONG_ENOUGH: Duration = Duration::from_millis(150);
 
 /// A machine and its single-thread speed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Machine {
+pub(crate) struct Machine {
     /// The processor's name, where the system reports it.
-    pub processor: Option<String>,
+    pub(crate) processor: Option<String>,
     /// Cores that this process may use.
-    pub cores: usize,
+    pub(crate) cores: usize,
     /// Memory in bytes, where the system reports it.
-    pub memory_bytes: Option<u64>,
+    pub(crate) memory_bytes: Option<u64>,
     /// The operating system and its kernel.
-    pub system: String,
+    pub(crate) system: String,
     /// The instruction set level in use.
-    pub cpu: String,
+    pub(crate) cpu: String,
     /// One block of the AES-CTR generator.
-    pub nanoseconds_aes_block: f64,
+    pub(crate) nanoseconds_aes_block: f64,
     /// One 16-byte read at a random position of a 2 MiB table, many in flight.
-    pub nanoseconds_random_read: f64,
+    pub(crate) nanoseconds_random_read: f64,
     /// The same from 9 MiB, the table of the largest LPN sets.
-    pub nanoseconds_random_read_9_mib: f64,
+    pub(crate) nanoseconds_random_read_9_mib: f64,
     /// One byte of a long copy.
-    pub nanoseconds_copied_byte: f64,
+    pub(crate) nanoseconds_copied_byte: f64,
     /// One hash of an OT: a block with its tweak.
-    pub nanoseconds_ot_hash: f64,
+    pub(crate) nanoseconds_ot_hash: f64,
     /// Whether glibc was set to keep memory in the process: see [`crate::memory`].
     #[serde(default)]
-    pub keeps_memory: bool,
+    pub(crate) keeps_memory: bool,
 }
 
 impl Machine {
     /// Measures the machine, in about a second.
-    #[must_use]
-    pub fn measure() -> Self {
+    pub(crate) fn measure() -> Self {
         Self {
             processor: processor(),
             cores: cores(),
@@ -61,6 +60,24 @@ impl Machine {
             nanoseconds_copied_byte: copies(),
             nanoseconds_ot_hash: ot_hashes(),
             keeps_memory: memory::is_kept(),
+        }
+    }
+
+    /// A machine that was not measured.
+    #[cfg(test)]
+    pub(crate) fn example() -> Self {
+        Self {
+            processor: None,
+            cores: 2,
+            memory_bytes: None,
+            system: "a system".to_owned(),
+            cpu: "beads".to_owned(),
+            nanoseconds_aes_block: 0.5,
+            nanoseconds_random_read: 1.0,
+            nanoseconds_random_read_9_mib: 1.0,
+            nanoseconds_copied_byte: 0.05,
+            nanoseconds_ot_hash: 2.0,
+            keeps_memory: false,
         }
     }
 
@@ -77,8 +94,7 @@ impl Machine {
 
     /// The reasons, as sentences, why figures of two parties with this many threads each, both on
     /// this machine, may not be comparable with others.
-    #[must_use]
-    pub fn remarks(&self, threads: usize) -> Vec<String> {
+    pub(crate) fn remarks(&self, threads: usize) -> Vec<String> {
         let mut remarks = Vec::new();
         if self.cores == 1 {
             remarks.push(
@@ -98,8 +114,7 @@ impl Machine {
 }
 
 /// Cores that this process may use.
-#[must_use]
-pub fn cores() -> usize {
+pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
@@ -144,7 +159,7 @@ pub(crate) fn kibibytes(text: &str, name: &str) -> Option<u64> {
 
 /// Nanoseconds of one of the `units` of each call of `work`, from the fastest of many calls: other
 /// load on the machine only adds time.
-pub fn fastest(units: usize, mut work: impl FnMut()) -> f64 {
+pub(crate) fn fastest(units: usize, mut work: impl FnMut()) -> f64 {
     let start = Instant::now();
     let mut best = Duration::MAX;
     while start.elapsed() < LONG_ENOUGH {
@@ -163,11 +178,7 @@ fn aes() -> f64 {
 
 /// Nanoseconds of one 16-byte read at a random position of a table of this many bytes, many in
 /// flight.
-///
-/// # Panics
-/// If the table is smaller than 16 bytes.
-#[must_use]
-pub fn random_read(table_bytes: usize) -> f64 {
+pub(crate) fn random_read(table_bytes: usize) -> f64 {
     const READS: usize = 1 << 16;
     let mut table = vec![Block::ZERO; table_bytes / 16];
     Prg::new(Block::ONE).fill_blocks(&mut table);
@@ -216,17 +227,10 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_in_bytes() {
-        let status = "VmPeak: 9 kB\nVmHWM:\t   2048 kB\n";
-        assert_eq!(kibibytes(status, "VmHWM:"), Some(2_097_152));
-        assert_eq!(kibibytes("Name: x\n", "VmHWM:"), None);
-    }
-
-    #[test]
     fn one_core_is_said() {
         let with = |cores| Machine {
             cores,
-            ..Machine::measure()
+            ..Machine::example()
         };
         let one = with(1).remarks(1);
         assert!(one.len() == 1 && one[0].contains("one core"), "{one:?}");

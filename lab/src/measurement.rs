@@ -11,15 +11,15 @@ use crate::parties::Mark;
 /// The identity of a measurement. Two measurements with the same key can be compared if their
 /// parameters are the same.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Key {
+pub(crate) struct Key {
     /// The protocol and its variant as one word: `vole-fp61-malicious`, `pssz-32`.
-    pub protocol: String,
+    pub(crate) protocol: String,
     /// Correlations, or items of each party.
-    pub n: u64,
+    pub(crate) n: u64,
     /// The link between the parties.
-    pub link: Link,
+    pub(crate) link: Link,
     /// Threads of each party.
-    pub threads: usize,
+    pub(crate) threads: usize,
 }
 
 impl fmt::Display for Key {
@@ -40,43 +40,39 @@ impl fmt::Display for Key {
 
 /// A part of a run, of both parties.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Phase {
+pub(crate) struct Phase {
     /// `setup`, `offline`, `online`, `stream`, ...
-    pub name: String,
+    pub(crate) name: String,
     /// The number of outputs; zero where outputs are not counted.
-    pub outputs: u64,
+    pub(crate) outputs: u64,
     /// Time of the slower party.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
     /// Both directions.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// Both directions: a message is all bytes sent one way before the next bytes the other way.
-    pub messages: u64,
+    pub(crate) messages: u64,
 }
 
 /// One run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Sample {
+pub(crate) struct Sample {
     /// The number of its session in [`crate::results::Results::sittings`]; set by the runner.
-    pub sitting: usize,
+    pub(crate) sitting: usize,
     /// The phases in order.
-    pub phases: Vec<Phase>,
+    pub(crate) phases: Vec<Phase>,
     /// Time of the whole run, including preparation and checks outside the phases; set by the
     /// runner.
-    pub wall_seconds: f64,
+    pub(crate) wall_seconds: f64,
     /// The peak memory of the process with both parties during the run, in bytes, where the system
     /// reports it, including memory that its allocator kept from earlier runs; set by the runner.
-    pub peak_bytes: Option<u64>,
+    pub(crate) peak_bytes: Option<u64>,
 }
 
 impl Sample {
     /// From the stopwatches of both parties: a phase lasts from the moment the slower party ended
     /// the previous phase until the slower party, possibly the other, ends this one. So the phases
     /// add up to the time of the slower party.
-    ///
-    /// # Panics
-    /// If the parties do not have the same phases.
-    #[must_use]
-    pub fn of([left, right]: [Vec<Mark>; 2]) -> Self {
+    pub(crate) fn of([left, right]: [Vec<Mark>; 2]) -> Self {
         assert_eq!(left.len(), right.len(), "both parties mark the same phases");
         let mut phases: Vec<Phase> = Vec::new();
         let (mut seconds, mut bytes, mut messages) = (0.0, 0, 0);
@@ -101,27 +97,23 @@ impl Sample {
     }
 
     /// A phase by its name.
-    #[must_use]
-    pub fn phase(&self, name: &str) -> Option<&Phase> {
+    pub(crate) fn phase(&self, name: &str) -> Option<&Phase> {
         self.phases.iter().find(|phase| phase.name == name)
     }
 
     /// Of all phases.
-    #[must_use]
-    pub fn seconds(&self) -> f64 {
+    pub(crate) fn seconds(&self) -> f64 {
         self.phases.iter().map(|phase| phase.seconds).sum()
     }
 
     /// Of all phases, both directions.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         let add = |sum: u64, phase: &Phase| sum.saturating_add(phase.bytes);
         self.phases.iter().fold(0, add)
     }
 
     /// Of all phases, both directions.
-    #[must_use]
-    pub fn messages(&self) -> u64 {
+    pub(crate) fn messages(&self) -> u64 {
         let add = |sum: u64, phase: &Phase| sum.saturating_add(phase.messages);
         self.phases.iter().fold(0, add)
     }
@@ -129,24 +121,23 @@ impl Sample {
 
 /// All runs of one cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Measurement {
+pub(crate) struct Measurement {
     /// The key.
-    pub key: Key,
+    pub(crate) key: Key,
     /// The parameters, in words; `None` if there are none.
-    pub plan: Option<String>,
+    pub(crate) plan: Option<String>,
     /// The security that these parameters claim, in bits.
-    pub security_bits: Option<u32>,
+    pub(crate) security_bits: Option<u32>,
     /// Set if the cell was skipped because a run would take about this many seconds.
-    pub skipped_seconds: Option<f64>,
+    pub(crate) skipped_seconds: Option<f64>,
     /// In the order in which they were taken.
-    pub samples: Vec<Sample>,
+    pub(crate) samples: Vec<Sample>,
 }
 
 impl Measurement {
     /// The median and range of a quantity over the samples that have it; `None` if no sample has
     /// it.
-    #[must_use]
-    pub fn spread(&self, of: impl Fn(&Sample) -> Option<f64>) -> Option<Spread> {
+    pub(crate) fn spread(&self, of: impl Fn(&Sample) -> Option<f64>) -> Option<Spread> {
         Spread::of(self.samples.iter().filter_map(of).collect())
     }
 
@@ -157,29 +148,27 @@ impl Measurement {
     }
 
     /// The median and range of the time of all phases, in seconds.
-    #[must_use]
-    pub fn seconds(&self) -> Option<Spread> {
+    pub(crate) fn seconds(&self) -> Option<Spread> {
         self.spread(|sample| Some(sample.seconds()))
     }
 }
 
 /// The median of several values, and their range.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Spread {
+pub(crate) struct Spread {
     /// The mean of the two middle values if their number is even.
-    pub median: f64,
+    pub(crate) median: f64,
     /// The least.
-    pub least: f64,
+    pub(crate) least: f64,
     /// The greatest.
-    pub most: f64,
+    pub(crate) most: f64,
     /// The number of values.
-    pub count: usize,
+    pub(crate) count: usize,
 }
 
 impl Spread {
     /// The spread of several values; `None` for no values.
-    #[must_use]
-    pub fn of(mut values: Vec<f64>) -> Option<Self> {
+    pub(crate) fn of(mut values: Vec<f64>) -> Option<Self> {
         values.sort_by(f64::total_cmp);
         let (least, most, count) = (*values.first()?, *values.last()?, values.len());
         let half = count / 2;
@@ -197,8 +186,7 @@ impl Spread {
     }
 
     /// A single value that is known without measuring.
-    #[must_use]
-    pub const fn exactly(value: f64) -> Self {
+    pub(crate) const fn exactly(value: f64) -> Self {
         Self {
             median: value,
             least: value,
@@ -206,32 +194,20 @@ impl Spread {
             count: 1,
         }
     }
-
-    /// In another unit.
-    #[must_use]
-    pub fn times(self, factor: f64) -> Self {
-        Self {
-            median: self.median * factor,
-            least: self.least * factor,
-            most: self.most * factor,
-            count: self.count,
-        }
-    }
 }
 
 /// A quantity of one run, above zero: measured, or the difference of two measured quantities.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Term {
+pub(crate) struct Term {
     /// The measured quantity.
-    pub whole: f64,
+    pub(crate) whole: f64,
     /// The subtracted quantity; zero where the quantity itself was measured.
-    pub less: f64,
+    pub(crate) less: f64,
 }
 
 impl Term {
     /// The quantity itself was measured.
-    #[must_use]
-    pub const fn measured(value: f64) -> Self {
+    pub(crate) const fn measured(value: f64) -> Self {
         Self {
             whole: value,
             less: 0.0,
@@ -239,8 +215,7 @@ impl Term {
     }
 
     /// In another unit.
-    #[must_use]
-    pub fn times(self, factor: f64) -> Self {
+    pub(crate) fn times(self, factor: f64) -> Self {
         Self {
             whole: self.whole * factor,
             less: self.less * factor,
@@ -250,7 +225,7 @@ impl Term {
 
 /// The result of several runs for a quantity that may be a difference.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Told {
+pub(crate) enum Told {
     /// It is above zero in each run.
     Value(Spread),
     /// In at least one run, the subtracted quantity hides it.
@@ -265,8 +240,7 @@ pub enum Told {
 
 impl Told {
     /// From one quantity per run; `None` for no runs.
-    #[must_use]
-    pub fn of(terms: &[Term]) -> Option<Self> {
+    pub(crate) fn of(terms: &[Term]) -> Option<Self> {
         let over = |of: fn(&Term) -> f64| Spread::of(terms.iter().map(of).collect());
         let difference = over(|term| term.whole - term.less)?;
         if difference.least > 0.0 {
@@ -323,12 +297,6 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "the same phases")]
-    fn parties_with_other_phases_are_a_mistake() {
-        let _ = Sample::of([vec![mark("setup", 1, 1)], vec![mark("online", 1, 1)]]);
-    }
-
-    #[test]
     fn medians() {
         assert!(Spread::of(Vec::new()).is_none());
         for (values, median, count) in [
@@ -341,22 +309,6 @@ mod tests {
             assert_eq!(spread.count, count);
             assert!(spread.least <= spread.median && spread.median <= spread.most);
         }
-    }
-
-    #[test]
-    fn keys_are_written_and_read() {
-        let key = Key {
-            protocol: "vole-fp61-malicious".to_owned(),
-            n: 1 << 20,
-            link: "100Mbit,0.2ms".parse().expect("a link"),
-            threads: 2,
-        };
-        let json = serde_json::to_string(&key).expect("strings and numbers");
-        assert_eq!(
-            json,
-            r#"{"protocol":"vole-fp61-malicious","n":1048576,"link":"100Mbit,0.2ms","threads":2}"#
-        );
-        assert_eq!(serde_json::from_str::<Key>(&json).ok(), Some(key));
     }
 
     fn terms(pairs: &[[f64; 2]]) -> Vec<Term> {

@@ -12,21 +12,20 @@ use std::process::Command;
 use crate::machine::kibibytes;
 
 /// No separate mapping for a large allocation, no trimming, one arena for all threads.
-pub const KEPT: [(&str, &str); 3] = [
+pub(crate) const KEPT: [(&str, &str); 3] = [
     ("MALLOC_MMAP_MAX_", "0"),
     ("MALLOC_TRIM_THRESHOLD_", "200000000000"),
     ("MALLOC_ARENA_MAX", "1"),
 ];
 
 /// This variable, set to `system`, leaves the allocator as it is.
-pub const ALLOCATOR: &str = "VOLERY_BENCH_ALLOCATOR";
+pub(crate) const ALLOCATOR: &str = "VOLERY_BENCH_ALLOCATOR";
 
 /// Growth above the memory already held, in bytes, that counts as fresh memory.
 const FRESH: u64 = 16 << 20;
 
 /// Whether this process was started with [`KEPT`].
-#[must_use]
-pub fn is_kept() -> bool {
+pub(crate) fn is_kept() -> bool {
     KEPT.iter()
         .all(|(name, value)| env::var_os(name).is_some_and(|have| have == *value))
 }
@@ -34,7 +33,7 @@ pub fn is_kept() -> bool {
 /// Restarts this program with [`KEPT`], in the same process, unless it was started so or
 /// [`ALLOCATOR`] forbids it. If that fails the program continues unchanged, and the machine's
 /// record says so.
-pub fn keep() {
+pub(crate) fn keep() {
     if is_kept() || env::var_os(ALLOCATOR).is_some_and(|value| value == "system") {
         return;
     }
@@ -74,8 +73,7 @@ pub(crate) fn watch<T>(work: impl FnOnce() -> T) -> (T, Memory) {
 
 /// The peak memory of this process since its start or the last run, in bytes, where the system
 /// reports it.
-#[must_use]
-pub fn peak() -> Option<u64> {
+pub(crate) fn peak() -> Option<u64> {
     status("VmHWM:")
 }
 

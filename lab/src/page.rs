@@ -1,81 +1,65 @@
-//! The presentation: sections of tables and plots, the same for the terminal, HTML, Markdown and
-//! CSV.
-//!
-//! A figure keeps its spread, its published value and its unit until it is rendered; each format
-//! shows as much of it as fits.
+//! The presentation: sections of tables and plots, which the program shows on the terminal and
+//! `lab/report.py` as pages. A figure keeps its spread, its published value and its unit.
 
-#[cfg(test)]
-mod samples;
-
-pub mod text;
-mod value;
-mod wrap;
+pub(crate) mod text;
 
 use serde::Serialize;
 
-use crate::measurement::{Measurement, Sample, Spread, Told};
+use crate::measurement::{Spread, Told};
 
 /// The section for one table or figure of a paper, or for one benchmark.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Section {
+pub(crate) struct Section {
     /// Its name, one word: `ferret-table-3`.
-    pub name: String,
+    pub(crate) name: String,
     /// `Table 3 of Ferret: COT protocols, both securities`.
-    pub title: String,
+    pub(crate) title: String,
     /// The publication, in words; empty if there is none.
-    pub source: String,
+    pub(crate) source: String,
     /// The form of the published figures: a plot, digits as printed, ...; empty if there are none.
-    pub note: String,
+    pub(crate) note: String,
     /// The machine of the paper; empty if there is no published figure.
-    pub there: String,
+    pub(crate) there: String,
     /// Our measurement.
-    pub ours: Vec<String>,
+    pub(crate) ours: Vec<String>,
     /// The differences between the two.
-    pub differences: Vec<String>,
+    pub(crate) differences: Vec<String>,
     /// The findings, with reasons for deviations from the published figures; generated sentences
     /// first.
-    pub findings: Vec<String>,
+    pub(crate) findings: Vec<String>,
     /// In order.
-    pub tables: Vec<Table>,
+    pub(crate) tables: Vec<Table>,
     /// In order.
-    pub plots: Vec<Plot>,
-}
-
-impl Section {
-    /// Puts generated findings before all others.
-    pub fn lead_with(&mut self, generated: Vec<String>) {
-        self.findings.splice(0..0, generated);
-    }
+    pub(crate) plots: Vec<Plot>,
 }
 
 /// A table.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Table {
+pub(crate) struct Table {
     /// Its contents; the title is unique in its section.
-    pub caption: String,
+    pub(crate) caption: String,
     /// From left to right.
-    pub columns: Vec<Column>,
+    pub(crate) columns: Vec<Column>,
     /// One value per column in each row.
-    pub rows: Vec<Vec<Value>>,
+    pub(crate) rows: Vec<Vec<Value>>,
     /// Notes that a reader needs.
-    pub notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 /// The head of a column.
 #[derive(Clone, Debug, Serialize)]
-pub struct Column {
+pub(crate) struct Column {
     /// A word or two.
-    pub heading: String,
+    pub(crate) heading: String,
     /// Unit of its values: `ms`, `bits a COT`; empty if they have none, or if each has its own.
-    pub unit: String,
+    pub(crate) unit: String,
     /// Numbers are right-aligned, words left-aligned.
-    pub numbers: bool,
+    pub(crate) numbers: bool,
 }
 
 impl Column {
     /// Words.
-    #[must_use]
-    pub fn words(heading: &str) -> Self {
+    pub(crate) fn words(heading: &str) -> Self {
         Self {
             heading: heading.to_owned(),
             unit: String::new(),
@@ -84,8 +68,7 @@ impl Column {
     }
 
     /// Numbers in a unit.
-    #[must_use]
-    pub fn numbers(heading: &str, unit: &str) -> Self {
+    pub(crate) fn numbers(heading: &str, unit: &str) -> Self {
         Self {
             heading: heading.to_owned(),
             unit: unit.to_owned(),
@@ -97,7 +80,7 @@ impl Column {
 /// The contents of a table cell.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum Value {
+pub(crate) enum Value {
     /// No value is possible.
     None,
     /// Words.
@@ -109,8 +92,6 @@ pub enum Value {
     Published {
         /// As printed.
         value: f64,
-        /// Read off a plot instead of printed.
-        from_plot: bool,
     },
     /// Measured here.
     Measured {
@@ -144,46 +125,22 @@ pub enum Value {
 
 impl Value {
     /// Words.
-    #[must_use]
-    pub fn text(text: impl Into<String>) -> Self {
+    pub(crate) fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into() }
     }
 
     /// A published value, as printed; [`Self::None`] if there is none.
-    #[must_use]
-    pub fn published(value: Option<f64>) -> Self {
-        value.map_or(Self::None, |value| Self::Published {
-            value,
-            from_plot: false,
-        })
+    pub(crate) fn published(value: Option<f64>) -> Self {
+        value.map_or(Self::None, |value| Self::Published { value })
     }
 
     /// A value derived from others, with a published one to compare with if there is one.
-    #[must_use]
-    pub const fn computed(value: f64, published: Option<f64>) -> Self {
+    pub(crate) const fn computed(value: f64, published: Option<f64>) -> Self {
         Self::Computed { value, published }
     }
 
-    /// The value for a quantity of a measurement: its spread, a note that it was skipped, or
-    /// [`Self::None`].
-    #[must_use]
-    pub fn of(
-        measurement: Option<&Measurement>,
-        published: Option<f64>,
-        of: impl Fn(&Sample) -> Option<f64>,
-    ) -> Self {
-        let Some(measurement) = measurement else {
-            return Self::None;
-        };
-        match (measurement.spread(of), measurement.skipped_seconds) {
-            (None, Some(seconds)) => Self::Skipped { seconds },
-            (spread, _) => Self::measured(spread, published),
-        }
-    }
-
     /// A measured value; [`Self::None`] if there is none.
-    #[must_use]
-    pub fn measured(spread: Option<Spread>, published: Option<f64>) -> Self {
+    pub(crate) fn measured(spread: Option<Spread>, published: Option<f64>) -> Self {
         spread.map_or(Self::None, |spread| Self::Measured {
             spread,
             published,
@@ -193,8 +150,7 @@ impl Value {
 
     /// The value for several runs; [`Self::None`] if there are none. A value below a bound has no
     /// ratio to a published one.
-    #[must_use]
-    pub fn told(told: Option<Told>, published: Option<f64>) -> Self {
+    pub(crate) fn told(told: Option<Told>, published: Option<f64>) -> Self {
         match told {
             Some(Told::Below { bound, count }) => Self::Below { bound, count },
             Some(Told::Value(spread)) => Self::measured(Some(spread), published),
@@ -204,8 +160,7 @@ impl Value {
 
     /// The value as a point of a plot, if it was measured: a value below a bound is drawn at the
     /// bound, with a range down to zero.
-    #[must_use]
-    pub fn plotted(&self) -> Option<Spread> {
+    pub(crate) fn plotted(&self) -> Option<Spread> {
         match *self {
             Self::Measured { spread, .. } => Some(spread),
             Self::Below { bound, count } => Some(Spread {
@@ -218,8 +173,7 @@ impl Value {
     }
 
     /// The number in it; for several runs, the median.
-    #[must_use]
-    pub fn number(&self) -> Option<f64> {
+    pub(crate) fn number(&self) -> Option<f64> {
         match self {
             Self::None | Self::Text { .. } | Self::Skipped { .. } | Self::Below { .. } => None,
             Self::Published { value, .. } | Self::Computed { value, .. } => Some(*value),
@@ -228,8 +182,7 @@ impl Value {
     }
 
     /// Ours over the published one.
-    #[must_use]
-    pub fn ratio(&self) -> Option<f64> {
+    pub(crate) fn ratio(&self) -> Option<f64> {
         match self {
             Self::Measured { published, .. } | Self::Computed { published, .. } => {
                 let published = (*published).filter(|published| *published > 0.0)?;
@@ -242,36 +195,34 @@ impl Value {
 
 /// A plot: lines over two axes.
 #[derive(Clone, Debug, Serialize)]
-pub struct Plot {
+pub(crate) struct Plot {
     /// Its contents; the title is unique in its section.
-    pub title: String,
+    pub(crate) title: String,
     /// From left to right.
-    pub x: Axis,
+    pub(crate) x: Axis,
     /// From bottom to top.
-    pub y: Axis,
+    pub(crate) y: Axis,
     /// In the order of the legend.
-    pub series: Vec<Series>,
+    pub(crate) series: Vec<Series>,
     /// Published statements that are not points, such as the crossing of two lines.
-    pub marks: Vec<VerticalMark>,
+    pub(crate) marks: Vec<VerticalMark>,
 }
 
 /// An axis.
 #[derive(Clone, Debug, Serialize)]
-pub struct Axis {
+pub(crate) struct Axis {
     /// The quantity along it.
-    pub label: String,
+    pub(crate) label: String,
     /// Unit of its values; empty if they have none.
-    pub unit: String,
+    pub(crate) unit: String,
     /// The scale.
-    pub scale: Scale,
+    pub(crate) scale: Scale,
 }
 
 /// The scale of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Scale {
-    /// Linear.
-    Linear,
+pub(crate) enum Scale {
     /// Logarithmic, with powers of ten as labels.
     Log,
     /// Logarithmic, with powers of two as labels.
@@ -280,20 +231,19 @@ pub enum Scale {
 
 /// A line of a plot.
 #[derive(Clone, Debug, Serialize)]
-pub struct Series {
+pub(crate) struct Series {
     /// The name in the paper, and its source: `Ferret-Reg, published`. A published line and one of
     /// ours whose names are equal up to the last `, ` or ` (` share colour and markers.
-    pub name: String,
+    pub(crate) name: String,
     /// Published lines are dashed; ours are solid.
-    pub published: bool,
+    pub(crate) published: bool,
     /// With rising `x`.
-    pub points: Vec<Point>,
+    pub(crate) points: Vec<Point>,
 }
 
 impl Series {
     /// A published line, of values as printed.
-    #[must_use]
-    pub fn published(name: &str, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
+    pub(crate) fn published(name: &str, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         let points = points
             .into_iter()
             .map(|(x, y)| (x, Some(Spread::exactly(y))));
@@ -304,15 +254,11 @@ impl Series {
     }
 
     /// A line of ours; it has no point where nothing was measured.
-    #[must_use]
-    pub fn measured(name: &str, points: impl IntoIterator<Item = (f64, Option<Spread>)>) -> Self {
-        let point = |(x, y): (f64, Option<Spread>)| {
-            Some(Point {
-                x,
-                y: y?,
-                from_plot: false,
-            })
-        };
+    pub(crate) fn measured(
+        name: &str,
+        points: impl IntoIterator<Item = (f64, Option<Spread>)>,
+    ) -> Self {
+        let point = |(x, y): (f64, Option<Spread>)| Some(Point { x, y: y? });
         Self {
             name: name.to_owned(),
             published: false,
@@ -323,34 +269,24 @@ impl Series {
 
 /// A point of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Point {
+pub(crate) struct Point {
     /// Along the first axis.
-    pub x: f64,
+    pub(crate) x: f64,
     /// Along the second; the spread of several runs.
-    pub y: Spread,
-    /// Read off a plot instead of printed.
-    pub from_plot: bool,
+    pub(crate) y: Spread,
 }
 
 /// A named position on the first axis.
 #[derive(Clone, Debug, Serialize)]
-pub struct VerticalMark {
+pub(crate) struct VerticalMark {
     /// Along the first axis.
-    pub x: f64,
+    pub(crate) x: f64,
     /// A few words.
-    pub label: String,
-}
-
-/// The name of the file with a plot of a section, by the number of the plot from 1 on:
-/// `ferret-table-3-1.svg`.
-#[must_use]
-pub fn plot_name(section: &Section, number: usize) -> String {
-    format!("{}-{number}.svg", section.name)
+    pub(crate) label: String,
 }
 
 /// A number in about three digits, as in `0.0123`, `1.23`, `12.3`, `123`, `12345`.
-#[must_use]
-pub fn short(value: f64) -> String {
+pub(crate) fn short(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
         size if size >= 100.0 => format!("{value:.0}"),

@@ -12,47 +12,33 @@ use crate::{Error, Link};
 /// A connection within this machine that takes longer than this has failed.
 const AT_ONCE: Duration = Duration::from_secs(5);
 
-/// An error that knows whether it was caused by the peer's failure.
-pub trait Failed: From<Error> + Send {
-    /// Whether the failure is only that the peer disconnected; the peer's own error then says more.
-    fn is_network(&self) -> bool;
-}
-
-impl Failed for Error {
-    fn is_network(&self) -> bool {
-        use volery_channel::Error;
-        matches!(
-            self,
-            Self::Channel(Error::Disconnected | Error::TimedOut(_) | Error::Io(_))
-        )
-    }
+/// Whether a failure is only that the peer disconnected; the peer's own error then says more.
+fn is_network(error: &Error) -> bool {
+    use volery_channel::Error as Channel;
+    matches!(
+        error,
+        Error::Channel(Channel::Disconnected | Channel::TimedOut(_) | Channel::Io(_))
+    )
 }
 
 /// Runs two parties in two threads with the link between them; each gets a channel that gives up
 /// after `timeout` without progress.
-///
-/// # Errors
-/// [`Error::NoPort`] if no loopback port is available; otherwise the first party failure that was
-/// not caused by the other party's failure.
-pub fn run_both<A: Send, B: Send, E: Failed>(
+pub(crate) fn run_both<A: Send, B: Send>(
     link: &Link,
     timeout: Duration,
-    sender: impl FnOnce(&mut Channel) -> Result<A, E> + Send,
-    receiver: impl FnOnce(&mut Channel) -> Result<B, E> + Send,
-) -> Result<(A, B), E> {
+    sender: impl FnOnce(&mut Channel) -> Result<A, Error> + Send,
+    receiver: impl FnOnce(&mut Channel) -> Result<B, Error> + Send,
+) -> Result<(A, B), Error> {
     let [left, right] = channels(link, timeout)?;
     let ((sent, _), (received, _)) = run_two_channels(left, right, sender, receiver);
     match (sent, received) {
         (Ok(sent), Ok(received)) => Ok((sent, received)),
-        (Err(first), Err(second)) if first.is_network() => Err(second),
+        (Err(first), Err(second)) if is_network(&first) => Err(second),
         (Err(failure), _) | (_, Err(failure)) => Err(failure),
     }
 }
 
 /// The two ends of the link.
-///
-/// # Errors
-/// [`Error::NoPort`] if no loopback port is available; if TLS fails.
 pub(crate) fn channels(link: &Link, timeout: Duration) -> Result<[Channel; 2], Error> {
     let ends = connect(Ipv4Addr::LOCALHOST.into(), timeout)?;
     Ok(link.channels(ends, timeout)?)
@@ -68,21 +54,14 @@ fn connect(address: IpAddr, timeout: Duration) -> Result<[Stream; 2], Error> {
 }
 
 /// Runs two parties as [`run_both`] does, each in its own pool of this many threads.
-///
-/// # Errors
-/// As [`run_both`]; if the system provides no threads.
-pub fn run_in_pools<A: Send, B: Send>(
+pub(crate) fn run_in_pools<A: Send, B: Send>(
     link: &Link,
     threads: usize,
     timeout: Duration,
     sender: impl FnOnce(&mut Channel) -> Result<A, Error> + Send,
     receiver: impl FnOnce(&mut Channel) -> Result<B, Error> + Send,
 ) -> Result<(A, B), Error> {
-    let pool = || {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-        pool.map_err(|error| Error::protocol(format_args!("{threads} threads a party: {error}")))
-    };
-    let (left, right) = (pool()?, pool()?);
+    let (left, right) = (pool(threads)?, pool(threads)?);
     run_both(
         link,
         timeout,
@@ -91,18 +70,21 @@ pub fn run_in_pools<A: Send, B: Send>(
     )
 }
 
+/// A pool of threads.
+pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool, Error> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.map_err(|error| Error::protocol(format_args!("{threads} threads a party: {error}")))
+}
+
 /// Waits until both parties arrive and the link is idle.
-///
-/// # Errors
-/// Those of the channel.
-pub fn meet(channel: &mut Channel) -> volery_channel::Result<()> {
+pub(crate) fn meet(channel: &mut Channel) -> volery_channel::Result<()> {
     channel.send(&[0])?;
     channel.recv(&mut [0])
 }
 
 /// A party's stopwatch. It starts when both parties are ready; each mark ends a phase.
 #[derive(Debug)]
-pub struct Watch {
+pub(crate) struct Watch {
     start: Instant,
     before: Stats,
     marks: Vec<Mark>,
@@ -110,7 +92,7 @@ pub struct Watch {
 
 /// The end of a phase, at one party.
 #[derive(Clone, Copy, Debug)]
-pub struct Mark {
+pub(crate) struct Mark {
     pub(crate) name: &'static str,
     /// The number of outputs of the phase, counted by the caller; zero where outputs are not
     /// counted.
@@ -123,10 +105,7 @@ pub struct Mark {
 
 impl Watch {
     /// Waits for the other party and starts.
-    ///
-    /// # Errors
-    /// Those of the channel.
-    pub fn start(channel: &mut Channel) -> volery_channel::Result<Self> {
+    pub(crate) fn start(channel: &mut Channel) -> volery_channel::Result<Self> {
         meet(channel)?;
         Ok(Self {
             start: Instant::now(),
@@ -137,7 +116,7 @@ impl Watch {
 
     /// Ends a phase in which this party made this many outputs. Both parties mark the same phases
     /// in the same order.
-    pub fn mark(&mut self, name: &'static str, outputs: u64, channel: &Channel) {
+    pub(crate) fn mark(&mut self, name: &'static str, outputs: u64, channel: &Channel) {
         self.marks.push(Mark {
             name,
             outputs,
@@ -148,19 +127,10 @@ impl Watch {
 
     /// The phases, returned after the other party's last phase: one party's clean-up is not a part
     /// of the other's time.
-    ///
-    /// # Errors
-    /// Those of the channel.
-    pub fn stop(self, channel: &mut Channel) -> volery_channel::Result<Vec<Mark>> {
+    pub(crate) fn stop(self, channel: &mut Channel) -> volery_channel::Result<Vec<Mark>> {
         meet(channel)?;
         Ok(self.marks)
     }
-}
-
-/// Threads for each of two parties that share this machine.
-#[must_use]
-pub fn half_the_cores() -> usize {
-    (crate::machine::cores() / 2).max(1)
 }
 
 #[cfg(test)]

@@ -16,56 +16,55 @@ use crate::measurement::{Key, Measurement};
 use crate::{Error, Machine, Result, machine};
 
 /// The format name in the file.
-pub const FORMAT: &str = "volery measurements";
+pub(crate) const FORMAT: &str = "volery measurements";
 
 /// The format version of the file.
-pub const SCHEMA: u32 = 1;
+pub(crate) const SCHEMA: u32 = 1;
 
 /// All that was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Results {
+pub(crate) struct Results {
     /// [`FORMAT`].
-    pub format: String,
+    pub(crate) format: String,
     /// [`SCHEMA`].
-    pub schema: u32,
+    pub(crate) schema: u32,
     /// The requested measurements, in words; a run continues only from a file in which this is the
     /// same.
-    pub asked: String,
+    pub(crate) asked: String,
     /// Time and machine of the measurements: one entry for each start or continuation of the run.
-    pub sittings: Vec<BenchmarkSession>,
+    pub(crate) sittings: Vec<BenchmarkSession>,
     /// In the order in which they were first measured.
-    pub measurements: Vec<Measurement>,
+    pub(crate) measurements: Vec<Measurement>,
     /// Further data of the command that measured.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
-    pub more: serde_json::Map<String, Value>,
+    pub(crate) more: serde_json::Map<String, Value>,
 }
 
 /// One benchmark session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct BenchmarkSession {
+pub(crate) struct BenchmarkSession {
     /// Seconds since 1970.
-    pub began: u64,
+    pub(crate) began: u64,
     /// Seconds that runs took.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
     /// The version of the program, and the first digits of its hash.
-    pub program: String,
+    pub(crate) program: String,
     /// The speed of the machine at the beginning.
-    pub machine: Machine,
+    pub(crate) machine: Machine,
     /// The system's load average over a minute at the beginning: the number of processes that
     /// wanted a core.
-    pub load: Option<f64>,
+    pub(crate) load: Option<f64>,
     /// The same after the last run.
     #[serde(default)]
-    pub load_after: Option<f64>,
+    pub(crate) load_after: Option<f64>,
     /// The reasons, as sentences, why its figures may not be comparable.
-    pub remarks: Vec<String>,
+    pub(crate) remarks: Vec<String>,
 }
 
 impl BenchmarkSession {
     /// Begins a session: measures the machine, in about a second. `version` is the program's;
     /// `threads` the most that a party has.
-    #[must_use]
-    pub fn begin(version: &str, threads: usize) -> Self {
+    pub(crate) fn begin(version: &str, threads: usize) -> Self {
         let began = SystemTime::now().duration_since(UNIX_EPOCH);
         let machine = Machine::measure();
         let remarks = machine.remarks(threads);
@@ -77,6 +76,50 @@ impl BenchmarkSession {
             load: machine::load(),
             load_after: None,
             remarks,
+        }
+    }
+}
+
+impl BenchmarkSession {
+    /// How it differs from another session, as sentences.
+    pub(crate) fn changes_from(&self, before: &Self) -> Vec<String> {
+        let fields = |session: &Self| {
+            let Machine {
+                processor,
+                cores,
+                cpu,
+                ..
+            } = &session.machine;
+            let processor = processor.as_deref().unwrap_or("an unnamed processor");
+            [
+                ("on another processor", processor.to_owned()),
+                ("on another number of cores", cores.to_string()),
+                ("with another set of instructions", cpu.clone()),
+                (
+                    "by another build of this program",
+                    session.program.trim().to_owned(),
+                ),
+            ]
+        };
+        let pairs = fields(before).into_iter().zip(fields(self));
+        let changed = pairs.filter(|((_, there), (_, here))| there != here);
+        let sentence = |((what, there), (_, here))| {
+            format!("Runs of the previous session were made {what} ({there}, now {here}).")
+        };
+        changed.map(sentence).collect()
+    }
+
+    /// A session that did not measure its machine.
+    #[cfg(test)]
+    pub(crate) fn example() -> Self {
+        Self {
+            began: 0,
+            seconds: 1.0,
+            program: "1.2.3 0123".to_owned(),
+            machine: Machine::example(),
+            load: Some(0.5),
+            load_after: Some(1.25),
+            remarks: Vec::new(),
         }
     }
 }
@@ -94,8 +137,7 @@ fn build() -> String {
 
 impl Results {
     /// An empty file of results.
-    #[must_use]
-    pub fn new(asked: &str) -> Self {
+    pub(crate) fn new(asked: &str) -> Self {
         Self {
             format: FORMAT.to_owned(),
             schema: SCHEMA,
@@ -107,11 +149,7 @@ impl Results {
     }
 
     /// Reads a file.
-    ///
-    /// # Errors
-    /// If the file cannot be read, is not one that [`Self::save`] writes, is incomplete, or has
-    /// another version.
-    pub fn load(path: &Path) -> Result<Self> {
+    pub(crate) fn load(path: &Path) -> Result<Self> {
         /// The fields that every version has.
         #[derive(Deserialize)]
         struct Head {
@@ -178,8 +216,7 @@ impl Results {
 
     /// The text of the file: JSON without spaces, with one line for each measurement and each
     /// section.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut text = String::new();
         let whole = serde_json::to_value(self).expect("strings, numbers and maps");
         write_lines(&whole, 0, &mut text);
@@ -188,16 +225,12 @@ impl Results {
     }
 
     /// Writes a file completely or not at all.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    pub fn save(&self, path: &Path) -> Result<()> {
+    pub(crate) fn save(&self, path: &Path) -> Result<()> {
         write_whole(path, &self.to_bytes())
     }
 
     /// A measurement by its key.
-    #[must_use]
-    pub fn find(&self, key: &Key) -> Option<&Measurement> {
+    pub(crate) fn find(&self, key: &Key) -> Option<&Measurement> {
         self.measurements
             .iter()
             .find(|measurement| measurement.key == *key)
@@ -252,7 +285,7 @@ fn write_lines(value: &Value, level: usize, text: &mut String) {
 }
 
 /// The name prefix of unfinished files of [`write_whole`].
-pub const UNFINISHED: &str = ".volery-unfinished-";
+pub(crate) const UNFINISHED: &str = ".volery-unfinished-";
 
 /// A new file beside `path`, whose name begins with [`UNFINISHED`]; it is removed on drop.
 pub(crate) fn unfinished_in(path: &Path) -> std::io::Result<NamedTempFile> {
@@ -271,10 +304,7 @@ fn folder_of(path: &Path) -> &Path {
 
 /// Writes a file beside its target, under a name that begins with [`UNFINISHED`], and renames it
 /// when it is complete and on the disk.
-///
-/// # Errors
-/// If it cannot be written.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     let write = || {
         let mut file = unfinished_in(path)?;
         file.write_all(bytes)?;
@@ -292,7 +322,7 @@ mod tests {
 
     fn some() -> Results {
         let mut results = Results::new("everything, quickly");
-        results.sittings.push(BenchmarkSession::begin("1.2.3", 1));
+        results.sittings.push(BenchmarkSession::example());
         results.measurements.push(Measurement {
             key: Key {
                 protocol: "cot".to_owned(),

@@ -9,47 +9,54 @@ use std::time::Instant;
 
 use crate::measurement::{Key, Measurement, Sample};
 use crate::results::Results;
-use crate::{Error, Result, machine, memory};
+use crate::{Error, Link, Result, machine, memory};
 
 /// One measurement of a list.
-pub struct Cell {
+pub(crate) struct Cell {
     /// The key; no two cells of a list have the same.
-    pub key: Key,
+    pub(crate) key: Key,
     /// The parameters, in words; `None` if there are none.
-    pub plan: Option<String>,
+    pub(crate) plan: Option<String>,
     /// The security that these parameters claim, in bits.
-    pub security_bits: Option<u32>,
+    pub(crate) security_bits: Option<u32>,
     /// The cost known before anything is measured.
-    pub forecast: Forecast,
+    pub(crate) forecast: Forecast,
     /// Runs both parties once, and checks their outputs.
-    pub run: Box<dyn Fn() -> Result<Sample> + Send + Sync>,
+    pub(crate) run: Box<dyn Fn() -> Result<Sample> + Send + Sync>,
 }
 
 /// The predicted cost of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Forecast {
+pub(crate) struct Forecast {
     /// Computing time on a machine of the 2020s; an estimate.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
     /// Both directions, at least.
-    pub bytes: f64,
+    pub(crate) bytes: f64,
     /// Round trips.
-    pub round_trips: f64,
+    pub(crate) round_trips: f64,
     /// The quantity that the time is proportional to, among cells of the same protocol, link and
     /// number of threads: once a smaller cell has been measured, it determines the prediction.
-    pub work: f64,
+    pub(crate) work: f64,
+}
+
+impl Forecast {
+    /// The predicted seconds of a run over a link.
+    pub(crate) fn on(&self, link: &Link) -> f64 {
+        self.seconds + link.seconds_for(self.bytes) + self.round_trips * link.round_trip_seconds()
+    }
 }
 
 /// The settings of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// Runs of each cell.
-    pub runs: usize,
+    pub(crate) runs: usize,
     /// A cell whose runs would take longer than this many seconds is skipped.
-    pub limit: f64,
+    pub(crate) limit: f64,
 }
 
 /// Receives the events of a measurement.
-pub trait Observer {
+pub(crate) trait Observer {
     /// A run begins: its number, counted from 1, and the total.
     fn begin(&mut self, cell: &Cell, run: [usize; 2]);
     /// A run has ended.
@@ -57,9 +64,6 @@ pub trait Observer {
     /// A cell is skipped because one run would take about this many seconds; called once.
     fn skipped(&mut self, cell: &Cell, seconds: f64);
     /// Saves all results so far.
-    ///
-    /// # Errors
-    /// Those of writing; measuring stops at such an error.
     fn keep(&mut self, results: &Results) -> Result<()>;
 }
 
@@ -89,27 +93,23 @@ impl Cell {
         if let Some((_, each)) = measured.max_by_key(|(n, _)| *n) {
             return each * self.forecast.work;
         }
-        let link = &self.key.link;
-        self.forecast.seconds
-            + link.seconds_for(self.forecast.bytes)
-            + self.forecast.round_trips * link.round_trip_seconds()
+        self.forecast.on(&self.key.link)
     }
 }
 
 /// The measurements still to be made.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Left {
+pub(crate) struct Left {
     /// Missing runs.
-    pub runs: usize,
+    pub(crate) runs: usize,
     /// Their predicted seconds.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
     /// Cells that will be skipped, as predicted now; the numbers above exclude them.
-    pub skipped: usize,
+    pub(crate) skipped: usize,
 }
 
 /// Predicts the measurements still to be made.
-#[must_use]
-pub fn foretell(cells: &[Cell], results: &Results, settings: Settings) -> Left {
+pub(crate) fn foretell(cells: &[Cell], results: &Results, settings: Settings) -> Left {
     let mut left = Left {
         runs: 0,
         seconds: 0.0,
@@ -130,14 +130,7 @@ pub fn foretell(cells: &[Cell], results: &Results, settings: Settings) -> Left {
 }
 
 /// Measures the missing runs of `results`, whose last session is the current one.
-///
-/// # Errors
-/// [`Error::Run`] if a run fails; if a measurement exists with other parameters; those of
-/// `observer` when it saves. The measurements until then are in `results`.
-///
-/// # Panics
-/// If `results` has no session.
-pub fn run(
+pub(crate) fn run(
     cells: &[Cell],
     results: &mut Results,
     settings: Settings,
@@ -250,7 +243,6 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
-    use crate::Link;
     use crate::measurement::Phase;
     use crate::results::BenchmarkSession;
 
@@ -331,7 +323,7 @@ mod tests {
 
     fn results() -> Results {
         let mut results = Results::new("test");
-        results.sittings.push(BenchmarkSession::begin("test", 1));
+        results.sittings.push(BenchmarkSession::example());
         results
     }
 
@@ -347,7 +339,7 @@ mod tests {
         assert_eq!(log.words, ["a1 1/1", "b1 1/1"]);
         assert_eq!(foretell(&cells, &results, SETTINGS).runs, 4);
         log.words.clear();
-        results.sittings.push(BenchmarkSession::begin("test", 1));
+        results.sittings.push(BenchmarkSession::example());
         run(&cells, &mut results, SETTINGS, &mut log).expect("all runs succeed");
         assert_eq!(log.words, ["a1 2/3", "b1 2/3", "a1 3/3", "b1 3/3"]);
         assert_eq!(log.kept, 6);
@@ -415,20 +407,6 @@ mod tests {
     }
 
     #[test]
-    fn a_link_takes_its_time() {
-        let mut slow = cell("a", 1);
-        slow.key.link = Link::shaped(8_000_000, std::time::Duration::from_millis(500));
-        slow.forecast.bytes = 5e6;
-        slow.forecast.round_trips = 4.0;
-        let once = Settings {
-            runs: 1,
-            limit: 1e9,
-        };
-        let seconds = foretell(&[slow], &results(), once).seconds;
-        assert!((seconds - (5.0 + 2.0 + 1.0)).abs() < 1e-9, "{seconds}");
-    }
-
-    #[test]
     fn other_parameters_are_not_mixed() {
         let (mut results, mut log) = (results(), Log::default());
         let once = Settings {
@@ -464,5 +442,56 @@ mod tests {
         );
         let left = foretell(&cells, &results, SETTINGS);
         assert_eq!((left.runs, log.kept), (3, 3));
+    }
+
+    /// The first run that takes fresh memory does not count, and no later run is repeated: in a
+    /// process of its own, which keeps its memory.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_run_that_fetches_memory_does_not_count() {
+        if !memory::is_kept() {
+            let program = std::env::current_exe().expect("this test");
+            let again = std::process::Command::new(program)
+                .args([
+                    "runner::tests::a_run_that_fetches_memory_does_not_count",
+                    "--exact",
+                ])
+                .envs(memory::KEPT)
+                .output()
+                .expect("it runs again");
+            let said = String::from_utf8_lossy(&again.stdout);
+            assert!(
+                again.status.success() && said.contains("1 passed"),
+                "{said}"
+            );
+            return;
+        }
+        let runs = Arc::new(AtomicUsize::new(0));
+        let holding = |name: &str, bytes: usize| {
+            let (count, mut holding) = (Arc::clone(&runs), cell(name, 1));
+            let run = std::mem::replace(&mut holding.run, Box::new(|| unreachable!()));
+            holding.run = Box::new(move || {
+                drop(std::hint::black_box(vec![1_u8; bytes]));
+                let mut sample = run()?;
+                sample.phases[0].outputs = count.fetch_add(1, Ordering::Relaxed) as u64;
+                Ok(sample)
+            });
+            holding
+        };
+        let cells = [holding("much", 500 << 20), holding("little", 1 << 20)];
+        let mut results = results();
+        run(&cells, &mut results, SETTINGS, &mut Log::default()).expect("all runs succeed");
+        let samples = |cell: usize| &results.find(&cells[cell].key).expect("it was run").samples;
+        let numbers = |cell| samples(cell).iter().map(|sample| sample.phases[0].outputs);
+        assert!(
+            numbers(0).eq([1, 3, 5]) && numbers(1).eq([2, 4, 6]),
+            "{results:?}"
+        );
+        assert!(
+            samples(0)
+                .iter()
+                .all(|sample| sample.peak_bytes > Some(500 << 20)),
+            "{results:?}"
+        );
     }
 }

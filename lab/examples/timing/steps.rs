@@ -323,7 +323,7 @@ fn decoding(samples: usize) -> Step {
     )
 }
 
-/// What is done with decoded values under `delta`, which is zero or random.
+/// The steps on decoded values under `delta`, which is zero or random.
 fn evaluation(samples: usize) -> Step {
     let draw = |zero: bool, rng: &mut Prg| {
         let delta = blocks(1)(zero, rng)[0];

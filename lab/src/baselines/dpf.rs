@@ -70,20 +70,20 @@ use volery_primitives::{bits, prg::Prg};
 use party::{Opening, Pads, Party, Which};
 
 /// A party's OTs: it is the sender of some and the receiver of others.
-pub struct Ots<S, C> {
-    /// Those that it offers.
-    pub sender: convert::Sender<S>,
-    /// Those in which it chooses.
-    pub receiver: convert::Receiver<C>,
+pub(crate) struct Ots<S, C> {
+    /// The OTs that it offers.
+    pub(crate) sender: convert::Sender<S>,
+    /// The OTs in which it chooses.
+    pub(crate) receiver: convert::Receiver<C>,
 }
 
 /// A party's inputs: its share of the index (by XOR) and of the value (by addition) of each tree.
 #[derive(Clone, Copy)]
-pub struct Input<'a, R> {
+pub(crate) struct Input<'a, R> {
     /// Each below the next power of two of its tree's leaves; together the index, which is a leaf.
-    pub alphas: &'a [usize],
+    pub(crate) alphas: &'a [usize],
     /// One for each tree.
-    pub betas: &'a [R],
+    pub(crate) betas: &'a [R],
 }
 
 /// Whether the sign of step 8 is of any consequence.
@@ -92,13 +92,7 @@ fn has_signs<R: Ring>() -> bool {
 }
 
 /// P0: its shares `r` of all trees into `leaves`. `batch` never repeats in a session.
-///
-/// # Panics
-/// If a length does not match the batch of trees.
-///
-/// # Errors
-/// If the channel or a source of OTs fails, or P1 sent a non-canonical ring element.
-pub fn first<R: Ring, S: CotSender, C: CotReceiver>(
+pub(crate) fn first<R: Ring, S: CotSender, C: CotReceiver>(
     forest: &TreeBatch,
     (session, batch): (SessionId, u64),
     input: Input<'_, R>,
@@ -149,13 +143,7 @@ pub fn first<R: Ring, S: CotSender, C: CotReceiver>(
 }
 
 /// P1: its `m` of all trees, the negatives of its shares, into `leaves`; as the peer of [`first`].
-///
-/// # Panics
-/// If a length does not match the batch of trees.
-///
-/// # Errors
-/// If the channel or a source of OTs fails, or P0 sent a non-canonical ring element.
-pub fn second<R: Ring, S: CotSender, C: CotReceiver>(
+pub(crate) fn second<R: Ring, S: CotSender, C: CotReceiver>(
     forest: &TreeBatch,
     (session, batch): (SessionId, u64),
     input: Input<'_, R>,

@@ -34,7 +34,7 @@ use crate::baselines::{floram, whole_domain};
 
 /// The protocol that shares the multi-point function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Batching {
+pub(crate) enum Batching {
     /// A distributed point function in every bucket: [`crate::baselines::floram`].
     Floram,
     /// A known-index one over the whole domain for each point: [`crate::baselines::whole_domain`].
@@ -43,13 +43,13 @@ pub enum Batching {
 
 /// The parameters that both parties agreed on.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// The LPN instance, with uniform noise.
-    pub set: &'static LpnSet,
+    pub(crate) set: &'static LpnSet,
     /// The length of the vector-OLE.
-    pub n: usize,
+    pub(crate) n: usize,
     /// The protocol that shares the multi-point function.
-    pub batching: Batching,
+    pub(crate) batching: Batching,
 }
 
 /// The OT extension: as that of `volery_pcg::vole`.
@@ -64,8 +64,7 @@ const TASK: usize = 48 * 64;
 impl Plan {
     /// With the smallest instance of the paper's Table 1, of 80 bits, that is long enough; none
     /// above 2^24.
-    #[must_use]
-    pub fn paper80(n: usize, batching: Batching) -> Option<Self> {
+    pub(crate) fn paper80(n: usize, batching: Batching) -> Option<Self> {
         let paper = |set: &&LpnSet| set.name.starts_with("paper80");
         let set = sets().iter().filter(paper).find(|set| set.n >= n)?;
         Some(Self { set, n, batching })
@@ -105,13 +104,7 @@ fn sub(part: &str, session: SessionId) -> SessionId {
 }
 
 /// The holder of `u` and `v`.
-///
-/// # Panics
-/// If the plan's instance is too short, or its noise is not uniform.
-///
-/// # Errors
-/// If the channel fails or the peer misbehaves.
-pub fn send<R: VoleRing + Multiply>(
+pub(crate) fn send<R: VoleRing + Multiply>(
     plan: &Plan,
     session: SessionId,
     rng: &mut Prg,
@@ -193,13 +186,7 @@ pub fn send<R: VoleRing + Multiply>(
 }
 
 /// The holder of a random `x`, who gets `w = u*x + v`; as the peer of [`send`].
-///
-/// # Panics
-/// If the plan's instance is too short, or its noise is not uniform.
-///
-/// # Errors
-/// If the channel fails or the peer misbehaves.
-pub fn receive<R: VoleRing + Multiply>(
+pub(crate) fn receive<R: VoleRing + Multiply>(
     plan: &Plan,
     session: SessionId,
     rng: &mut Prg,
@@ -298,21 +285,5 @@ mod tests {
             check::<Z64>((1 << 14) - 1, batching);
         }
         check::<Z64>((1 << 14) + 1, Batching::Floram);
-    }
-
-    #[test]
-    fn the_papers_sets() {
-        let set = |n| Plan::paper80(n, Batching::Floram).map(|plan| plan.set.name);
-        assert_eq!(set(1 << 20), Some("paper80-20"));
-        assert_eq!(set((1 << 20) + 1), Some("paper80-22"));
-        assert_eq!(set((1 << 24) + 1), None);
-    }
-
-    #[test]
-    fn places_are_different() {
-        let set = Plan::paper80(1, Batching::Floram).expect("a set").set;
-        let places = places(set, &mut Prg::new(Block::new(5)));
-        assert_eq!(places.len(), set.t);
-        assert!(places.is_sorted_by(|a, b| a < b) && places.iter().all(|place| *place < set.n));
     }
 }

@@ -32,16 +32,13 @@ use volery_primitives::prg::Prg;
 use zeroize::{Zeroize, Zeroizing};
 
 /// A ring with a multiplication for it.
-pub trait Multiply: Ring {
+pub(crate) trait Multiply: Ring {
     /// The holder of the vector.
     type Sender: Send;
     /// The holder of the scalar.
     type Receiver: Send;
 
     /// Step 0 for the holder of the vector.
-    ///
-    /// # Errors
-    /// If the channel fails, or the receiver's messages are no valid points.
     fn setup_sender(
         session: SessionId,
         rng: &mut Prg,
@@ -49,9 +46,6 @@ pub trait Multiply: Ring {
     ) -> Result<Self::Sender>;
 
     /// Step 0 for the holder of the scalar `self`.
-    ///
-    /// # Errors
-    /// If the channel fails, or the sender's message is no valid point.
     fn setup_receiver(
         self,
         session: SessionId,
@@ -60,12 +54,6 @@ pub trait Multiply: Ring {
     ) -> Result<Self::Receiver>;
 
     /// Steps 1 to 3: `v` such that the receiver gets `w = u*x + v`.
-    ///
-    /// # Panics
-    /// If the lengths differ.
-    ///
-    /// # Errors
-    /// If the channel fails.
     fn multiply_sender(
         sender: &mut Self::Sender,
         u: &[Self],
@@ -74,9 +62,6 @@ pub trait Multiply: Ring {
     ) -> Result<()>;
 
     /// Steps 2 to 4: `w = u*x + v`.
-    ///
-    /// # Errors
-    /// If the channel fails, or the sender sent a non-canonical ring element.
     fn multiply_receiver(
         receiver: &mut Self::Receiver,
         w: &mut [Self],
@@ -90,10 +75,7 @@ pub trait Multiply: Ring {
 }
 
 /// The holder of `u` and `v`: a vector OLE of length `n` including setup, with a random `u`.
-///
-/// # Errors
-/// If the channel fails, or the peer's messages are no valid points.
-pub fn send<R: Multiply>(
+pub(crate) fn send<R: Multiply>(
     n: usize,
     session: SessionId,
     rng: &mut Prg,
@@ -107,10 +89,7 @@ pub fn send<R: Multiply>(
 }
 
 /// The holder of a random `x`, who gets `w = u*x + v`.
-///
-/// # Errors
-/// If the channel fails, or the peer's messages are no valid points or no elements of the ring.
-pub fn receive<R: Multiply>(
+pub(crate) fn receive<R: Multiply>(
     n: usize,
     session: SessionId,
     rng: &mut Prg,
@@ -184,12 +163,12 @@ const fn words_for(n: usize) -> usize {
 }
 
 /// The holder of a vector over `z64`.
-pub struct Z64Sender {
+pub(crate) struct Z64Sender {
     seeds: Vec<[Prg; 2]>,
 }
 
 /// The holder of a scalar of `z64`.
-pub struct Z64Receiver {
+pub(crate) struct Z64Receiver {
     x: u64,
     seeds: Vec<Prg>,
 }

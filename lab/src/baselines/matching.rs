@@ -9,9 +9,6 @@ const BATCH: usize = 1 << 14;
 
 /// The bytes of a value such that, except with probability 2^-40, none of `pairs` unequal pairs has
 /// equal values.
-///
-/// # Panics
-/// If that is more than 16: above 2^88 pairs.
 pub(crate) fn value_bytes(pairs: f64) -> usize {
     let bits = 40.0 + pairs.max(1.0).log2();
     let bytes = (bits / 8.0).ceil() as usize;
@@ -137,56 +134,4 @@ const LOW: u64 = u32::MAX as u64;
 /// The half of a slot that avoids reading the value. A value has 40 bits or more.
 fn tag(value: u128) -> u64 {
     ((value >> 8) as u64) & !LOW
-}
-
-#[cfg(test)]
-mod tests {
-    use volery_primitives::Block;
-
-    use super::*;
-
-    #[test]
-    fn widths() {
-        for (log_pairs, bytes) in [(0, 5), (16, 7), (24, 8), (32, 9), (40, 10), (48, 11)] {
-            assert_eq!(value_bytes(2f64.powi(log_pairs)), bytes);
-        }
-        assert_eq!(value_bytes(0.0), 5);
-        assert_eq!(value_bytes(2.0), 6);
-    }
-
-    #[test]
-    fn permutations_hold_everything_and_reach_every_order() {
-        let mut rng = Prg::new(Block::ONE);
-        for count in [0, 1, 2, 7, 1009] {
-            let mut order = permutation(count, &mut rng);
-            order.sort_unstable();
-            assert!(order.iter().copied().eq(0..count as u32));
-        }
-        // Six orders of three, 500 expected of each; the standard deviation is 20.
-        let mut times = [0; 27];
-        for _ in 0..3000 {
-            let order = permutation(3, &mut rng);
-            times[(order[0] * 9 + order[1] * 3 + order[2]) as usize] += 1;
-        }
-        assert_eq!(times.iter().filter(|&&times| times > 380).count(), 6);
-    }
-
-    #[test]
-    fn every_equal_value_is_found_and_no_other() {
-        let mut rng = Prg::new(Block::ONE);
-        for count in [0, 1, 2, 3, 63, 64, 65, 1000] {
-            let mut values: Vec<u128> = (0..count).map(|_| u128::from(rng.next_u64())).collect();
-            // Two equal ones, and one that differs above the bits in the table.
-            values.extend(values.clone().first());
-            values.extend(values.clone().first().map(|value| value | 1 << 100));
-            let matcher = Matcher::new(values.clone());
-            for value in values.iter().copied().chain([0, u128::MAX]) {
-                let mut found = Vec::new();
-                matcher.find(value, |number| found.push(number));
-                found.sort_unstable();
-                let expected = (0..values.len()).filter(|&i| values[i] == value);
-                assert!(found.into_iter().eq(expected));
-            }
-        }
-    }
 }

@@ -28,14 +28,12 @@ use crate::baselines::Sizes;
 use crate::baselines::matching::{Matcher, Shuffled, cut, recv_values, value_bytes};
 
 /// Bytes of a hash.
-#[must_use]
-pub fn hash_bytes(sizes: Sizes) -> usize {
+pub(crate) fn hash_bytes(sizes: Sizes) -> usize {
     value_bytes(sizes.pairs())
 }
 
 /// Bytes that a run sends, all from the sender.
-#[must_use]
-pub fn bytes(sizes: Sizes) -> u64 {
+pub(crate) fn bytes(sizes: Sizes) -> u64 {
     if sizes.is_trivial() {
         return 0;
     }
@@ -43,13 +41,7 @@ pub fn bytes(sizes: Sizes) -> u64 {
 }
 
 /// Sender: the receiver learns which items both have, and can search for the others.
-///
-/// # Panics
-/// If there are not as many items as `sizes` says.
-///
-/// # Errors
-/// If the channel fails.
-pub fn send(
+pub(crate) fn send(
     items: &[Block],
     sizes: Sizes,
     session: SessionId,
@@ -69,13 +61,7 @@ pub fn send(
 }
 
 /// Receiver: the numbers of its items that the sender has too, ascending.
-///
-/// # Panics
-/// If there are not as many items as `sizes` says.
-///
-/// # Errors
-/// If the channel fails.
-pub fn receive(
+pub(crate) fn receive(
     items: &[Block],
     sizes: Sizes,
     session: SessionId,
@@ -107,7 +93,7 @@ fn hashes(items: &[Block], bytes: usize, session: SessionId) -> Vec<u128> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
-    use volery_channel::{run_two_parties_tcp, run_two_parties_with_stats};
+    use volery_channel::run_two_parties_with_stats;
 
     use super::*;
     use crate::baselines::cases::{Case, cases};
@@ -135,40 +121,5 @@ mod tests {
             assert_eq!(stats.bytes_sent, bytes(case.sizes()));
             assert_eq!(stats.bytes_received, 0);
         }
-    }
-
-    #[test]
-    fn over_tcp() {
-        let case = &Case::overlapping(1000, 777, 100, 128);
-        let (sent, received) = run_two_parties_tcp(
-            |channel| sender(case, channel),
-            |channel| receiver(case, channel),
-        );
-        sent.unwrap();
-        assert_eq!(received.unwrap(), case.common());
-    }
-
-    #[test]
-    fn the_order_of_the_items_does_not_show() {
-        let sizes = Sizes {
-            sender: 64,
-            receiver: 1,
-        };
-        let items: Vec<_> = (0..64).map(Block::new).collect();
-        let in_order = hashes(&items, hash_bytes(sizes), SESSION);
-        let (_, received) = volery_channel::run_two_parties(
-            |channel| send(&items, sizes, SESSION, &mut Prg::new(Block::ONE), channel),
-            |channel| {
-                let mut values = Vec::new();
-                recv_values(64, hash_bytes(sizes), channel, |value| values.push(value)).unwrap();
-                values
-            },
-        );
-        assert_ne!(received, in_order);
-        let sorted = |mut values: Vec<u128>| {
-            values.sort_unstable();
-            values
-        };
-        assert_eq!(sorted(received), sorted(in_order));
     }
 }

@@ -22,15 +22,9 @@
 //! compared, which is shorter than `x` by the bits of the number of bins. The stash has no bin:
 //! there all of `x` is compared.
 //!
-//! **Where the index `z` goes.** Without `z` in the input of `F`, an item whose `p_0` and `p_1`
-//! coincide would put the same value into `H_0` and `H_1`, and the receiver would learn something
-//! of an item that it does not have; the authors' program does not mind (footnote 3 of the
-//! BaRK-OPRF paper). In BaRK-OPRF the index lengthens the input for nothing; here every byte costs
-//! an OT. [`HashIndex::Hashed`] puts it into `H` alone, at the published cost. Then a receiver
-//! whose item lies in bin `p` holds all it takes to compute `F_p(q, z)` for the other two `z` as
-//! well, that is, to see whether the sender has the two items with the same `q` that another
-//! function would take there. [`HashIndex::Chosen`] closes that: `z` is part of `c`, which takes
-//! one more OT where the length is (nearly) whole bytes.
+//! As published, `z` is not in the input of `F` but in `H` alone, as every byte of the input costs an
+//! OT (footnote 3 of the BaRK-OPRF paper). Then a receiver whose item lies in bin `p` can also see
+//! whether the sender has the two items with the same `q` that another function would take there.
 //!
 //! An empty bin is compared as if it held a value that no item has, above all the others: a value
 //! that some item could have would tell the receiver whether the sender has that item.
@@ -43,7 +37,7 @@
 //! it sends it; that happens with probability 2^-40 or so, and only then does the key depend on its
 //! items.
 //!
-//! Security: semi-honest, with [`HashIndex::Chosen`]; see above for the other.
+//! Security: semi-honest, but for the two items above.
 //!
 //! Cost: that of the setup of `kk13` once. Then, with `b = 1.2|Y|` bins and a stash of `s`, of `t`
 //! and `t'` OTs each: 1 message from the receiver, 16 bytes and the OTs: 32 bytes for each of `b*t`
@@ -63,7 +57,7 @@ use volery_primitives::{Block, prg::Prg};
 use crate::baselines::kk13;
 use crate::baselines::matching::{Matcher, Shuffled, recv_values};
 use phasing::{Buckets, Phased, Phasing};
-pub use plan::{HashIndex, Plan, published_bytes, stash_size};
+pub(crate) use plan::{Plan, published_bytes};
 
 /// The approximate number of OTs made at a time: their matrix and the values computed from it fit
 /// into a level-2 cache.
@@ -73,7 +67,7 @@ const BATCH: usize = 1 << 12;
 const STASH: usize = FUNCTIONS;
 
 /// The party whose set stays hidden except for the common items.
-pub struct Sender {
+pub(crate) struct Sender {
     ot: kk13::Sender,
     hash: OutputHash,
     rng: Prg,
@@ -81,10 +75,7 @@ pub struct Sender {
 
 impl Sender {
     /// The part that can run before the items are known: base OTs.
-    ///
-    /// # Errors
-    /// If the channel fails, or if the peer sent an invalid group element.
-    pub fn setup(session: SessionId, mut rng: Prg, channel: &mut Channel) -> Result<Self> {
+    pub(crate) fn setup(session: SessionId, mut rng: Prg, channel: &mut Channel) -> Result<Self> {
         Ok(Self {
             ot: kk13::Sender::setup(session, rng.fork("OTs"), channel)?,
             hash: OutputHash::new(session),
@@ -93,13 +84,12 @@ impl Sender {
     }
 
     /// Lets the receiver find the common items.
-    ///
-    /// # Panics
-    /// If there are not as many items as the plan says, or one of them has more bits.
-    ///
-    /// # Errors
-    /// If the channel fails.
-    pub fn run(&mut self, items: &[Block], plan: &Plan, channel: &mut Channel) -> Result<()> {
+    pub(crate) fn run(
+        &mut self,
+        items: &[Block],
+        plan: &Plan,
+        channel: &mut Channel,
+    ) -> Result<()> {
         assert_eq!(items.len(), plan.sizes().sender, "as many items as planned");
         if plan.sizes().is_trivial() {
             return Ok(());
@@ -143,7 +133,7 @@ impl Sender {
         for (bin, first) in bins.zip((0..).step_by(ots)) {
             for (item, function, quotient) in buckets.bin(bin) {
                 owners.push((item, function, tweak(bin, function)));
-                let choices = plan.choices(quotient, function);
+                let choices = quotient.to_le_bytes();
                 of.extend((first..).zip(choices).take(ots));
             }
         }
@@ -191,7 +181,7 @@ impl Sender {
 }
 
 /// The party that learns which of its items are common.
-pub struct Receiver {
+pub(crate) struct Receiver {
     ot: kk13::Receiver,
     hash: OutputHash,
     rng: Prg,
@@ -200,10 +190,7 @@ pub struct Receiver {
 impl Receiver {
     /// The part that can run before the items are known: base OTs, as the peer of
     /// [`Sender::setup`].
-    ///
-    /// # Errors
-    /// If the channel fails, or if the peer sent an invalid group element.
-    pub fn setup(session: SessionId, mut rng: Prg, channel: &mut Channel) -> Result<Self> {
+    pub(crate) fn setup(session: SessionId, mut rng: Prg, channel: &mut Channel) -> Result<Self> {
         Ok(Self {
             ot: kk13::Receiver::setup(session, rng.fork("OTs"), channel)?,
             hash: OutputHash::new(session),
@@ -212,14 +199,7 @@ impl Receiver {
     }
 
     /// Finds the common items: their numbers, ascending.
-    ///
-    /// # Panics
-    /// If there are not as many items as the plan says, or one of them has more bits; if so many
-    /// items are equal that no table holds them.
-    ///
-    /// # Errors
-    /// If the channel fails.
-    pub fn run(
+    pub(crate) fn run(
         &mut self,
         items: &[Block],
         plan: &Plan,
@@ -347,7 +327,7 @@ impl Placed {
         let mut choices = Vec::with_capacity(bins.len() * plan.bin_ots());
         for bin in bins {
             let bytes = match (self.table.bin(bin), self.table.function(bin)) {
-                (Some(item), Some(function)) => plan.choices(self.phased.quotients[item], function),
+                (Some(item), Some(_)) => self.phased.quotients[item].to_le_bytes(),
                 _ => plan.empty_bin(),
             };
             choices.extend_from_slice(&bytes[..plan.bin_ots()]);

@@ -29,7 +29,7 @@ use volery_pcg::{
 use volery_primitives::{pages::Buffer, prg::Prg};
 
 /// Leaves made at once, beyond those of one tree: this bounds the memory.
-pub const LEAVES_AT_ONCE: usize = 1 << 22;
+pub(crate) const LEAVES_AT_ONCE: usize = 1 << 22;
 
 /// The trees of some points, and their numbers.
 struct Run {
@@ -63,10 +63,7 @@ fn add_up<R: Ring>(forest: &TreeBatch, leaves: &[R], sums: &mut [R]) {
 /// The key holder: its shares `r` of all points into `sums`; `betas` are its parts of the values.
 ///
 /// `session` is for this call alone.
-///
-/// # Errors
-/// If the channel or the source of OTs fails.
-pub fn key_holder<R: Ring, C: CotSender>(
+pub(crate) fn key_holder<R: Ring, C: CotSender>(
     betas: &[R],
     session: SessionId,
     sums: &mut [R],
@@ -88,13 +85,7 @@ pub fn key_holder<R: Ring, C: CotSender>(
 
 /// The value holder: the negatives `m` of its shares into `sums`, for its points and its parts of
 /// their values.
-///
-/// # Panics
-/// If there is not one value for each point, or a point is outside the domain.
-///
-/// # Errors
-/// If the channel or the source of OTs fails, or the peer sent a non-canonical ring element.
-pub fn value_holder<R: Ring, C: CotReceiver>(
+pub(crate) fn value_holder<R: Ring, C: CotReceiver>(
     points: &[usize],
     betas: &[R],
     session: SessionId,
@@ -126,86 +117,4 @@ fn window<R: Ring>(memory: &mut Buffer<R>, count: usize) -> &mut [R] {
         *memory = Buffer::zeroed(count);
     }
     &mut memory[..count]
-}
-
-#[cfg(test)]
-mod tests {
-    use volery_channel::run_two_parties_with_stats;
-    use volery_field::{Fp61, Gf128, Z64};
-    use volery_ot::ideal;
-    use volery_primitives::{Block, bits};
-
-    use super::*;
-
-    const SESSION: SessionId = SessionId::from_bytes([8; 32]);
-
-    /// Against a plain table, with the cost in the documentation.
-    fn check<R: Ring>(n: usize, points: &[usize]) {
-        let mut dealer = Prg::new(Block::new(n as u128));
-        let mut random = || {
-            let mut betas = vec![R::ZERO; points.len()];
-            R::random_slice(&mut dealer, &mut betas);
-            betas
-        };
-        let betas = [random(), random()];
-        let (sender, receiver) = ideal::pair(Block::new(5), Block::new(6));
-        let ((r, stats), (m, _)) = run_two_parties_with_stats(
-            |channel| {
-                let mut ot = convert::Sender::new(sender, SESSION);
-                let (mut r, mut rng) = (vec![R::ONE; n], Prg::new(Block::new(7)));
-                key_holder(&betas[0], SESSION, &mut r, &mut rng, &mut ot, channel).map(|()| r)
-            },
-            |channel| {
-                let mut ot = convert::Receiver::new(receiver, SESSION);
-                let mut m = vec![R::ONE; n];
-                value_holder(points, &betas[1], SESSION, &mut m, &mut ot, channel).map(|()| m)
-            },
-        );
-        let (r, m) = (r.expect("no fault"), m.expect("no fault"));
-        let mut expected = vec![R::ZERO; n];
-        for (j, point) in points.iter().enumerate() {
-            expected[*point] += betas[0][j] + betas[1][j];
-        }
-        assert!(
-            (0..n).all(|i| r[i] - m[i] == expected[i]),
-            "{n} over {}",
-            R::NAME
-        );
-        let h = n.max(2).next_power_of_two().ilog2() as usize;
-        let each = 16 * (h + 1) + R::BYTES;
-        assert_eq!(stats.bytes_sent, (points.len() * each) as u64);
-        if points.len() * n <= LEAVES_AT_ONCE {
-            assert_eq!(
-                stats.bytes_received,
-                bits::bytes_for(points.len() * h) as u64
-            );
-        }
-    }
-
-    #[test]
-    fn shares_of_the_function() {
-        for n in [1, 2, 3, 7, 8, 9, 127, 128, 129, 1009] {
-            for points in [&[][..], &[0], &[n - 1, 0, n / 2, n - 1]] {
-                check::<Fp61>(n, points);
-                check::<Z64>(n, points);
-                check::<Gf128>(n, points);
-            }
-        }
-    }
-
-    /// More points than fit in one run.
-    #[test]
-    fn several_runs() {
-        check::<Z64>(1 << 19, &[0, 1, 2, 1 << 18, 77, 78, 79, 80, 81]);
-    }
-
-    #[test]
-    #[should_panic(expected = "points of the domain")]
-    fn points_lie_in_the_domain() {
-        let (_, receiver) = ideal::pair(Block::new(5), Block::new(6));
-        let mut ot = convert::Receiver::new(receiver, SESSION);
-        let (mut channel, _other) = Channel::memory_pair();
-        let mut sums = [Z64::ZERO; 4];
-        let _ = value_holder(&[4], &[Z64::ONE], SESSION, &mut sums, &mut ot, &mut channel);
-    }
 }

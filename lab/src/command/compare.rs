@@ -3,17 +3,16 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
+
 use crate::compare::{Comparison, LeftOut, Row, Traffic, Unit, Verdict, compare};
 use crate::measurement::{Key, Spread};
 use crate::page::short;
-use crate::page::text::prose;
+use crate::page::text::{prose, words};
 use crate::results::{BenchmarkSession, Results};
 
-use super::standard_output;
-use crate::command::exit::{Failure, Status};
-use crate::command::options::Common;
-use crate::command::report::Report;
-use crate::command::table::table;
+use super::exit::{Failure, Status};
+use super::options::Common;
 
 /// Compare two files of measurements: list what is faster or slower beyond the spread of the runs
 ///
@@ -43,56 +42,29 @@ pub(super) struct Arguments {
     /// Compare times as measured or, for files of two machines, in units of each machine's
     /// calibration in the same session
     #[arg(long, value_name = "UNIT", default_value = "none")]
-    machine: UnitName,
+    machine: Unit,
 
     #[command(flatten)]
     common: Common,
 }
 
-/// The unit in which times are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum UnitName {
-    /// As measured.
-    None,
-    /// AES blocks.
-    Aes,
-    /// Random 16-byte reads from 2 MiB.
-    Reads,
-    /// Copied bytes.
-    Copies,
-    /// Hashes of an OT.
-    Hashes,
-}
-
-impl UnitName {
-    fn unit(self) -> Unit {
-        match self {
-            Self::None => Unit::Seconds,
-            Self::Aes => Unit::AesBlocks,
-            Self::Reads => Unit::RandomReads,
-            Self::Copies => Unit::CopiedBytes,
-            Self::Hashes => Unit::OtHashes,
-        }
-    }
-
-    /// A time with its unit and range.
-    fn text(self, time: Spread) -> String {
-        let (factor, unit) = match self {
-            Self::None => match time.median {
-                seconds if seconds >= 1.0 => (1.0, "s"),
-                seconds if seconds >= 1e-3 => (1e3, "ms"),
-                seconds if seconds >= 1e-6 => (1e6, "us"),
-                _ => (1e9, "ns"),
-            },
-            Self::Aes => (1.0, "AES blocks"),
-            Self::Reads => (1.0, "reads"),
-            Self::Copies => (1.0, "copied bytes"),
-            Self::Hashes => (1.0, "hashes"),
-        };
-        let [median, least, most] =
-            [time.median, time.least, time.most].map(|value| short(value * factor));
-        format!("{median} ({least}..{most}) {unit}")
-    }
+/// A time with its unit and range.
+fn text(unit: Unit, time: Spread) -> String {
+    let (factor, name) = match unit {
+        Unit::None => match time.median {
+            seconds if seconds >= 1.0 => (1.0, "s"),
+            seconds if seconds >= 1e-3 => (1e3, "ms"),
+            seconds if seconds >= 1e-6 => (1e6, "us"),
+            _ => (1e9, "ns"),
+        },
+        Unit::Aes => (1.0, "AES blocks"),
+        Unit::Reads => (1.0, "reads"),
+        Unit::Copies => (1.0, "copied bytes"),
+        Unit::Hashes => (1.0, "hashes"),
+    };
+    let [median, least, most] =
+        [time.median, time.least, time.most].map(|value| short(value * factor));
+    format!("{median} ({least}..{most}) {name}")
 }
 
 fn percent(text: &str) -> Result<f64, String> {
@@ -109,13 +81,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let load = |path: &Path| Ok::<_, Failure>(Results::load(path)?);
     let (a, b) = (load(&arguments.a)?, load(&arguments.b)?);
     arguments.tell_machines(&a, &b);
-    let comparison = compare(&a, &b, arguments.machine.unit());
+    let comparison = compare(&a, &b, arguments.machine);
     arguments.check_common(&a, &b, &comparison)?;
-    report.write(&arguments.report(&comparison))?;
+    report.write("bench compare", None, None, arguments.report(&comparison))?;
     if !common.quiet {
         arguments
             .print(&comparison, [&a, &b])
-            .map_err(standard_output)?;
+            .map_err(Failure::output)?;
     }
     let threshold = arguments.threshold / 100.0;
     let slower = comparison.slower(threshold).count();
@@ -218,7 +190,7 @@ impl Arguments {
     fn tell_machines(&self, a: &Results, b: &Results) {
         if let (Some(first), Some(second)) = (machine(a), machine(b))
             && first != second
-            && self.machine == UnitName::None
+            && self.machine == Unit::None
         {
             let line = format_args!(
                 "the files are of two machines, {first}, and {second}: --machine compares in units of what each can do"
@@ -264,7 +236,7 @@ impl Arguments {
         if !lines.is_empty() {
             let past = format!("past {} %", self.threshold);
             let headings = ["measurement", "phase", "A", "B", ">B/A", "what", &past];
-            writeln!(out, "{}", table(headings, lines))?;
+            writeln!(out, "{}", words(headings, lines))?;
         }
         let count = |verdict| {
             let rows = comparison.rows.iter();
@@ -318,7 +290,7 @@ impl Arguments {
                 Verdict::Same => false,
             })
             .map(|row| {
-                let texts = [self.machine.text(row.a), self.machine.text(row.b)];
+                let texts = [text(self.machine, row.a), text(self.machine, row.b)];
                 let what = word(row.verdict);
                 (
                     row.ratio,
@@ -366,80 +338,32 @@ impl Arguments {
         ]
     }
 
-    fn report(&self, comparison: &Comparison) -> Report {
-        let spread = |spread: Spread| {
-            serde_json::json!({
-                "median": spread.median,
-                "least": spread.least,
-                "most": spread.most,
-                "count": spread.count,
-            })
-        };
+    fn report(&self, comparison: &Comparison) -> serde_json::Value {
         let row = |row: &Row| {
-            serde_json::json!({
+            json!({
                 "key": row.key,
                 "phase": row.phase,
-                "a": spread(row.a),
-                "b": spread(row.b),
+                "a": row.a,
+                "b": row.b,
                 "ratio": row.ratio,
                 "verdict": word(row.verdict),
             })
         };
-        let traffic = |traffic: &Traffic| serde_json::json!({ "key": traffic.key, "a": traffic.a, "b": traffic.b });
-        let left_out = |one: &LeftOut| serde_json::json!({ "key": one.key, "seconds_a": one.a, "seconds_b": one.b });
-        let phase =
-            |(key, phase): &(Key, String)| serde_json::json!({ "key": key, "phase": phase });
-        let left_out: Vec<_> = comparison.left_out.iter().map(left_out).collect();
-        let phases: Vec<_> = comparison.other_phases.iter().map(phase).collect();
-        let rows: Vec<_> = comparison.rows.iter().map(row).collect();
-        let traffic: Vec<_> = comparison.traffic.iter().map(traffic).collect();
-        let only = |keys: &[Key]| serde_json::to_value(keys).expect("strings and numbers");
-        let mut report = Report::new("bench compare");
-        report.result = serde_json::Map::from_iter([
-            ("a".to_owned(), self.a.display().to_string().into()),
-            ("b".to_owned(), self.b.display().to_string().into()),
-            ("threshold_percent".to_owned(), self.threshold.into()),
-            ("rows".to_owned(), rows.into()),
-            ("traffic".to_owned(), traffic.into()),
-            ("left_out".to_owned(), left_out.into()),
-            ("other_phases".to_owned(), phases.into()),
-            (
-                "other_parameters".to_owned(),
-                only(&comparison.other_parameters),
-            ),
-            ("only_a".to_owned(), only(&comparison.only_a)),
-            ("only_b".to_owned(), only(&comparison.only_b)),
-        ]);
-        report
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentages() {
-        assert_eq!(percent("0"), Ok(0.0));
-        assert_eq!(percent("12.5"), Ok(12.5));
-        for bad in ["", "-1", "NaN", "inf", "ten", "10%"] {
-            assert!(percent(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn times_have_their_unit_and_range() {
-        let time = Spread {
-            median: 0.0125,
-            least: 0.01,
-            most: 0.1,
-            count: 3,
-        };
-        assert_eq!(UnitName::None.text(time), "12.5 (10.0..100) ms");
-        assert_eq!(UnitName::None.text(time.times(1e-6)), "12.5 (10.0..100) ns");
-        assert_eq!(
-            UnitName::Aes.text(time.times(1e3)),
-            "12.5 (10.0..100) AES blocks"
-        );
+        let traffic = |one: &Traffic| json!({ "key": one.key, "a": one.a, "b": one.b });
+        let left_out =
+            |one: &LeftOut| json!({ "key": one.key, "seconds_a": one.a, "seconds_b": one.b });
+        let phase = |(key, phase): &(Key, String)| json!({ "key": key, "phase": phase });
+        json!({
+            "a": self.a,
+            "b": self.b,
+            "threshold_percent": self.threshold,
+            "rows": comparison.rows.iter().map(row).collect::<Vec<_>>(),
+            "traffic": comparison.traffic.iter().map(traffic).collect::<Vec<_>>(),
+            "left_out": comparison.left_out.iter().map(left_out).collect::<Vec<_>>(),
+            "other_phases": comparison.other_phases.iter().map(phase).collect::<Vec<_>>(),
+            "other_parameters": comparison.other_parameters,
+            "only_a": comparison.only_a,
+            "only_b": comparison.only_b,
+        })
     }
 }

@@ -1,42 +1,158 @@
-//! The failures of the harness, in the form of `volery`: one line `error: ..`, one line `hint: ..`,
-//! an exit status.
+//! Failures, in the form of `volery`: one line `error: ..`, one line `hint: ..` if there is a
+//! remedy, an exit status.
 
-pub(crate) use volery_cli::exit::{Failure, Status, usage_error};
+use std::fmt;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
 
 use crate::Error;
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Channel(error) => error.into(),
-            Error::NoPort(_) => Self::new(Status::Network, error).with_hint(
-                "the loopback interface must be up and have a free port: run 'ip link set lo up', or \
-                 end programs that hold many connections",
-            ),
-            Error::Run { key, error } => {
-                let other = !matches!(*error, Error::NoPort(_));
-                let mut failure = Self::from(*error).within(key);
-                if other {
-                    failure = failure.with_hint(
-                        "earlier measurements are kept; leave this experiment out by naming \
-                         the others, or raise --timeout",
-                    );
-                }
-                failure
-            }
-            Error::NotResults { .. } => Self::new(Status::Other, error)
-                .with_hint("choose another file or folder, or remove this one"),
-            Error::Different { .. } => Self::new(Status::Usage, error)
-                .with_hint("use the settings of the existing results, or choose another folder"),
-            error => Self::new(Status::Other, error),
+/// The exit status of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// Any error without a status of its own.
+    Other = 1,
+    /// Usage error.
+    Usage = 2,
+    /// A party broke the protocol.
+    Peer = 3,
+    /// The connection between the parties failed.
+    Network = 4,
+}
+
+/// The reason of a failure, and its remedy.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    status: Status,
+    message: String,
+    hint: Option<String>,
+}
+
+impl Failure {
+    /// A message says what failed and where, without a final full stop.
+    pub(crate) fn new(status: Status, message: impl fmt::Display) -> Self {
+        Self {
+            status,
+            message: one_line(&message.to_string()),
+            hint: None,
         }
+    }
+
+    /// A usage error: `option` is the wrong flag or argument, as the user types it.
+    pub(crate) fn usage(option: &str, message: impl fmt::Display) -> Self {
+        Self::new(Status::Usage, format_args!("{option}: {message}"))
+    }
+
+    /// A file that could not be read or written.
+    pub(crate) fn file(path: &Path, error: impl fmt::Display) -> Self {
+        Self::new(Status::Other, format_args!("{}: {error}", path.display()))
+    }
+
+    /// An error of standard output.
+    pub(crate) fn output(error: std::io::Error) -> Self {
+        Self::new(Status::Other, format_args!("standard output: {error}"))
+    }
+
+    /// Adds the remedy.
+    pub(crate) fn with_hint(mut self, hint: impl fmt::Display) -> Self {
+        self.hint = Some(one_line(&hint.to_string()));
+        self
+    }
+
+    /// Writes the lines to standard error; returns the status.
+    pub(crate) fn tell(&self) -> ExitCode {
+        // A closed standard error leaves nothing to do.
+        let _ = write!(std::io::stderr().lock(), "{self}");
+        ExitCode::from(self.status as u8)
     }
 }
 
-impl crate::parties::Failed for Failure {
-    fn is_network(&self) -> bool {
-        self.is_network()
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "error: {}", self.message)?;
+        self.hint
+            .iter()
+            .try_for_each(|hint| writeln!(f, "hint: {hint}"))
     }
+}
+
+/// Joins the lines of a message. Control characters, which a quoted path could contain, are
+/// escaped so that they cannot control the terminal.
+fn one_line(message: &str) -> String {
+    let escaped = |c: char| -> String {
+        if c.is_control() {
+            c.escape_default().collect()
+        } else {
+            c.into()
+        }
+    };
+    let words: Vec<_> = message.split_whitespace().collect();
+    words.join(" ").chars().map(escaped).collect()
+}
+
+const NO_PORT: &str = "the loopback interface must be up and have a free port: run 'ip link set \
+    lo up', or end programs that hold many connections";
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        use volery_channel::Error as Channel;
+        fn status(error: &Error) -> Status {
+            match error {
+                Error::Channel(Channel::PeerMisbehaved(_)) => Status::Peer,
+                Error::Channel(Channel::Disconnected | Channel::TimedOut(_) | Channel::Io(_))
+                | Error::NoPort(_) => Status::Network,
+                Error::Run { error, .. } => status(error),
+                Error::Different { .. } => Status::Usage,
+                _ => Status::Other,
+            }
+        }
+        let hint = match &error {
+            Error::NoPort(_) => NO_PORT,
+            Error::Run { error, .. } if matches!(**error, Error::NoPort(_)) => NO_PORT,
+            Error::Run { .. } => {
+                "earlier measurements are kept; leave this one out, or raise --timeout"
+            }
+            Error::NotResults { .. } => "choose another file or folder, or remove this one",
+            Error::Different { .. } => {
+                "use the settings of the existing results, or choose another folder"
+            }
+            _ => return Self::new(status(&error), error),
+        };
+        Self::new(status(&error), &error).with_hint(hint)
+    }
+}
+
+impl From<volery_channel::Error> for Failure {
+    fn from(error: volery_channel::Error) -> Self {
+        Error::from(error).into()
+    }
+}
+
+/// Tells an error of the argument parser; help and version go to standard output with status 0.
+pub(super) fn usage_error(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let _ = error.print();
+            return ExitCode::SUCCESS;
+        }
+        // A call without a subcommand prints the help, but its status is not success.
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = error.print();
+            return ExitCode::from(Status::Usage as u8);
+        }
+        _ => {}
+    }
+    // The parser's text is `error: what`, possibly over several lines, an empty line, then tips.
+    let text = error.render().to_string();
+    let mut paragraphs = text.split("\n\n");
+    let what = paragraphs.next().unwrap_or_default();
+    let tip = paragraphs.find_map(|paragraph| paragraph.trim().strip_prefix("tip: "));
+    Failure::new(Status::Usage, what.strip_prefix("error: ").unwrap_or(what))
+        .with_hint(tip.unwrap_or("'volery-bench --help' lists the commands and options"))
+        .tell()
 }
 
 #[cfg(test)]
@@ -46,24 +162,27 @@ mod tests {
     #[test]
     fn a_run_that_fails_has_the_status_of_its_error() {
         let run = |error| {
-            let key = Box::new(crate::measurement::Key {
+            let key = crate::measurement::Key {
                 protocol: "cot".to_owned(),
                 n: 7,
                 link: crate::Link::Loopback,
                 threads: 1,
-            });
-            let error = Box::new(error);
-            Failure::from(Error::Run { key, error })
+            };
+            Failure::from(Error::Run {
+                key: Box::new(key),
+                error: Box::new(error),
+            })
         };
         let failure = run(volery_channel::Error::Disconnected.into());
-        assert_eq!(failure.status(), Status::Network);
+        assert_eq!(failure.status, Status::Network);
         let text = failure.to_string();
         assert!(text.starts_with("error: cot, n = 7, loopback, 1 thread a party: "));
         assert!(text.contains("hint: earlier measurements are kept"));
         let failure = run(Error::protocol("a wrong\n\u{1b}[2Jsum"));
-        assert_eq!(failure.status(), Status::Other);
+        assert_eq!(failure.status, Status::Other);
         assert!(failure.to_string().contains("a wrong \\u{1b}[2Jsum"));
-        let no_port = run(Error::NoPort(volery_channel::Error::Disconnected));
-        assert!(no_port.to_string().contains("hint: the loopback"));
+        let failure = run(Error::NoPort(volery_channel::Error::Disconnected));
+        assert_eq!(failure.status, Status::Network);
+        assert!(failure.to_string().contains("hint: the loopback"));
     }
 }

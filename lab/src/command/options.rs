@@ -3,16 +3,15 @@
 use std::fmt;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::command::exit::{Failure, Status};
-use crate::command::output::SingleFile;
-use crate::command::report::Report;
+use super::exit::Failure;
+use super::output::SingleFile;
 
 /// The most correlations in one run.
-pub(crate) const MAX_COUNT: u64 = 1 << 40;
+const MAX_COUNT: u64 = 1 << 40;
 
 /// The options that every subcommand takes.
 #[derive(Clone, Debug, clap::Args)]
@@ -57,35 +56,47 @@ impl Common {
         }
     }
 
+    /// Threads of each party.
+    pub(crate) fn threads(&self) -> usize {
+        self.threads.map_or(1, usize::from)
+    }
+
     /// Checks, before any work, that the report can be written.
     pub(crate) fn prepare_report(&self) -> Result<PreparedReport, Failure> {
-        let file = self
-            .report
-            .as_deref()
-            .map(|path| SingleFile::prepare("--report", path))
-            .transpose()?;
-        Ok(PreparedReport(file))
+        Ok(PreparedReport {
+            file: SingleFile::optional("--report", self.report.as_deref())?,
+            start: Instant::now(),
+        })
     }
 }
 
-/// A pool of `threads` threads; 0 means one per core.
-pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool, Failure> {
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build()
-        .map_err(|error| Failure::new(Status::Other, format_args!("--threads: {error}")))
+/// The file of a report that is written at the end of the run. The names of its fields are those of
+/// the reports of `volery`.
+pub(crate) struct PreparedReport {
+    file: Option<SingleFile>,
+    start: Instant,
 }
 
-/// The file of a report that is written at the end of the run.
-pub(crate) struct PreparedReport(Option<SingleFile>);
-
 impl PreparedReport {
-    /// Writes the report if one was requested.
-    pub(crate) fn write(self, report: &Report) -> Result<(), Failure> {
-        match self.0 {
-            Some(file) => file.commit(&report.to_json()),
-            None => Ok(()),
-        }
+    /// Writes the report if one was requested; `result` depends on the command.
+    pub(crate) fn write(
+        self,
+        command: &str,
+        n: Option<u64>,
+        peak_bytes: Option<u64>,
+        result: serde_json::Value,
+    ) -> Result<(), Failure> {
+        let report = serde_json::json!({
+            "protocol": command,
+            "n": n,
+            "version": env!("CARGO_PKG_VERSION"),
+            "seconds": self.start.elapsed().as_secs_f64(),
+            "peak_rss_bytes": peak_bytes,
+            "result": result,
+        });
+        self.file.map_or(Ok(()), |file| {
+            file.commit(format!("{report:#}\n").as_bytes())
+        })
     }
 }
 
@@ -111,25 +122,16 @@ impl Reporter {
         }
     }
 
-    /// A progress bar over `n` correlations; hidden with `-q` and when standard error is not a
-    /// terminal.
-    pub(crate) fn progress(self, n: u64) -> ProgressBar {
-        self.bar(n, "{bar:40} {human_pos}/{human_len}, {eta} left")
-    }
-
     /// A progress bar over runs; its owner sets their number, the current run as the message, and
     /// the remaining time as the prefix. Hidden with `-q` and when standard error is not a
     /// terminal.
     pub(crate) fn runs(self) -> ProgressBar {
-        self.bar(0, "{bar:16} {pos}/{len} runs, {prefix} left: {wide_msg}")
-    }
-
-    fn bar(self, steps: u64, template: &str) -> ProgressBar {
         if self.quiet || !std::io::stderr().is_terminal() {
             return ProgressBar::hidden();
         }
+        let template = "{bar:16} {pos}/{len} runs, {prefix} left: {wide_msg}";
         let style = ProgressStyle::with_template(template).expect("the constant template is valid");
-        ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr()).with_style(style)
+        ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr()).with_style(style)
     }
 }
 
@@ -142,29 +144,5 @@ pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
     match digits.parse() {
         Ok(count) if count <= MAX_COUNT => Ok(count),
         _ => Err(format!("more than {MAX_COUNT} (2^40), the most in one run")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts() {
-        assert_eq!(parse_count("0"), Ok(0));
-        assert_eq!(parse_count("10_000_000"), Ok(10_000_000));
-        assert_eq!(parse_count("1099511627776"), Ok(MAX_COUNT));
-        for bad in [
-            "",
-            "_",
-            "-1",
-            "1e6",
-            "0x10",
-            " 5",
-            "1099511627777",
-            "99999999999999999999999",
-        ] {
-            assert!(parse_count(bad).is_err(), "{bad}");
-        }
     }
 }

@@ -17,10 +17,14 @@ pub(crate) struct SingleFile {
 }
 
 impl SingleFile {
+    /// Prepares the file if the option was given: see [`Self::prepare`].
+    pub(crate) fn optional(option: &str, target: Option<&Path>) -> Result<Option<Self>, Failure> {
+        target
+            .map(|target| Self::prepare(option, target))
+            .transpose()
+    }
+
     /// Checks that `target` can be written. An existing file will be replaced.
-    ///
-    /// # Errors
-    /// A usage error that names `option`.
     pub(crate) fn prepare(option: &str, target: &Path) -> Result<Self, Failure> {
         let refuse = |why: &dyn std::fmt::Display| {
             Failure::usage(option, format_args!("{}: {why}", target.display()))

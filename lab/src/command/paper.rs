@@ -4,41 +4,36 @@
 //! further experiments and runs can be added. The file also has the tables and plots, from which
 //! `lab/report.py` makes pages.
 
+mod folder;
 mod intro;
-mod place;
-mod progress;
-mod session;
 mod store;
 
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crate::experiment::{self, Experiment, Scope, Size};
+use indicatif::ProgressBar;
+use serde_json::{Value, json};
+
+use self::folder::Folder;
+use self::store::Store;
+use super::exit::Failure;
+use super::options::{Common, Reporter};
+use super::output::on_signal;
+use crate::measurement::Sample;
 use crate::memory;
 use crate::page::{Section, text};
-use crate::results::Results;
-use crate::runner::{self, Cell, Left, Settings};
-use indicatif::ProgressBar;
+use crate::papers::{self, Experiment, Scope, Size};
+use crate::results::{BenchmarkSession, Results};
+use crate::runner::{self, Cell, Observer, Settings};
 
-use self::intro::intro_of_papers;
-use self::place::Place;
-use self::progress::{Progress, duration};
-use self::session::sit_down;
-use self::store::Store;
-use crate::command::exit::Failure;
-use crate::command::options::{Common, Reporter};
-use crate::command::output::on_signal;
-use crate::command::report::Report;
-
-/// Repeat the tables and figures of the papers
+/// Measure the tables and figures of the papers, ours beside the published ones
 ///
 /// Predicts its duration before it begins. Ctrl-C keeps finished runs, and the same command
 /// continues from there; more runs, a higher limit and other experiments add to the existing
 /// results.
 #[derive(Clone, Debug, clap::Args)]
-#[command(mut_arg("threads", |threads| threads.help(THREADS)))]
 pub(super) struct Arguments {
     /// Tables and figures, or papers for all of theirs (dvole, ferret, kkrt); see 'volery-bench
     /// list' [default: all]
@@ -80,112 +75,90 @@ pub(super) struct Arguments {
     common: Common,
 }
 
-const THREADS: &str =
-    "Threads of each party, unless an experiment sets them [default: 1, as in the papers]";
-
-/// The data that the results hold beside measurements: the names of the experiments, the paragraphs
-/// above all tables, and the tables and plots.
+/// The names of the experiments that the results hold beside the measurements.
 const NAMES: &str = "experiments";
-const INTRO: &str = "intro";
-const SECTIONS: &str = "sections";
-
-type Experiments = Vec<&'static dyn Experiment>;
 
 /// Runs the subcommand.
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let start = Instant::now();
     let common = &arguments.common;
-    let reporter = common.reporter();
-    let asked = experiment::named(&arguments.names).map_err(|error| {
+    let asked = papers::named(&arguments.names).map_err(|error| {
         Failure::usage("NAME", error).with_hint("'volery-bench list' describes each")
     })?;
-    let scope = arguments.scope();
-    let place = Place::open(&arguments.out, common.report.as_deref())?;
+    let scope = Scope {
+        size: if arguments.quick {
+            Size::Quick
+        } else {
+            Size::Full
+        },
+        threads: common.threads(),
+        timeout: common.timeout(),
+    };
+    let folder = Folder::open(&arguments.out, common.report.as_deref())?;
     // The temporary file of the report may be in the folder, which must not hold foreign files when
     // it is opened.
     let report = common.prepare_report()?;
-    let mut results = place.results(&arguments.asked())?;
+    let mut results = folder.results(&arguments.asked(&scope))?;
     let shown = remember(&mut results, &asked);
-    let keeper = Arc::new(Store::new(place.results_path(), &results));
-    let bar = reporter.runs();
+    let store = Arc::new(Store::new(folder.results_path(), &results));
+    let bar = common.reporter().runs();
     let _interrupted = {
-        let (keeper, bar) = (Arc::clone(&keeper), bar.clone());
+        let (store, bar) = (Arc::clone(&store), bar.clone());
         on_signal(move || {
             bar.finish_and_clear();
-            keeper.last_words()
+            store.last_words()
         })
     };
-    let cells = experiment::cells(&asked, &scope)?;
-    let made = arguments.measure(&cells, &mut results, &keeper, bar)?;
-    let sections: Vec<Section> = shown
+    let cells = papers::cells(&asked, &scope)?;
+    let made = arguments.measure(&cells, &mut results, &store, bar)?;
+    let sections = shown
         .iter()
-        .map(|experiment| experiment.section(&scope, &results))
-        .collect::<crate::Result<_>>()?;
-    let intro = intro_of_papers(&results);
-    for (name, value) in [
-        (INTRO, serde_json::to_value(&intro)),
-        (SECTIONS, serde_json::to_value(&sections)),
-    ] {
-        let value = value.expect("strings and numbers");
-        results.more.insert(name.to_owned(), value);
-    }
-    keeper.keep_now(&results)?;
-    report.write(&reported(&place, &results, &shown, made, start))?;
+        .map(|experiment| experiment.section(&scope, &results));
+    let sections = sections.collect::<crate::Result<Vec<_>>>()?;
+    let intro = intro::intro(&results);
+    results.more.insert("intro".to_owned(), json!(intro));
+    results.more.insert("sections".to_owned(), json!(sections));
+    store.keep_now(&results)?;
+    let result = json!({
+        "results": store.path(),
+        NAMES: results.more[NAMES],
+        "measurements": results.measurements.len(),
+        "runs_made": made,
+    });
+    report.write("bench paper", None, peak_bytes(&results, made), result)?;
     if common.quiet {
         return Ok(());
     }
-    print(&sections, &intro).map_err(super::standard_output)
+    print(&sections, &intro).map_err(Failure::output)
 }
 
 fn print(sections: &[Section], intro: &[String]) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
-    for section in sections {
-        writeln!(out, "{}", text::section(section))?;
-    }
+    sections
+        .iter()
+        .try_for_each(|section| writeln!(out, "{}", text::section(section)))?;
     intro
         .iter()
         .try_for_each(|line| writeln!(out, "{}", text::prose("", line)))
 }
 
 /// Adds the experiments to those of the results; returns all of them.
-fn remember(results: &mut Results, asked: &Experiments) -> Experiments {
-    let have = results.more.get(NAMES).and_then(|names| names.as_array());
-    let before: Vec<&str> = have
+fn remember(results: &mut Results, asked: &[&Experiment]) -> Vec<&'static Experiment> {
+    let before: Vec<_> = results
+        .more
+        .get(NAMES)
+        .and_then(Value::as_array)
         .into_iter()
         .flatten()
-        .filter_map(|name| name.as_str())
+        .filter_map(|name| name.as_str().map(str::to_owned))
         .collect();
-    let of_these = |experiment: &&&dyn Experiment| {
-        let name = experiment.name();
-        before.contains(&name) || asked.iter().any(|asked| asked.name() == name)
-    };
-    let all: Experiments = experiment::ALL.iter().filter(of_these).copied().collect();
-    let names: Vec<_> = all.iter().map(|experiment| experiment.name()).collect();
+    let all = papers::ALL.iter().filter(|experiment| {
+        before.iter().any(|name| name == experiment.name)
+            || asked.iter().any(|asked| asked.name == experiment.name)
+    });
+    let all: Vec<_> = all.collect();
+    let names: Vec<_> = all.iter().map(|experiment| experiment.name).collect();
     results.more.insert(NAMES.to_owned(), names.into());
     all
-}
-
-fn reported(
-    place: &Place,
-    results: &Results,
-    shown: &Experiments,
-    made: usize,
-    start: Instant,
-) -> Report {
-    let names: Vec<_> = shown.iter().map(|experiment| experiment.name()).collect();
-    let mut report = Report::new("bench paper");
-    report.peak_rss_bytes = peak_bytes(results, made);
-    report.seconds = Some(start.elapsed().as_secs_f64());
-    report.result = serde_json::Map::from_iter([
-        (
-            "results".to_owned(),
-            place.results_path().display().to_string().into(),
-        ),
-        (NAMES.to_owned(), names.into()),
-        ("measurements".to_owned(), results.measurements.len().into()),
-        ("runs_made".to_owned(), made.into()),
-    ]);
-    report
 }
 
 /// The peak memory of a run of this process; that of the process itself if it made none.
@@ -197,31 +170,25 @@ fn peak_bytes(results: &Results, made: usize) -> Option<u64> {
         .or_else(memory::peak)
 }
 
+/// The number of requested runs that exist.
+fn runs_there(cells: &[Cell], results: &Results, settings: Settings) -> usize {
+    let there = |cell: &Cell| {
+        results
+            .find(&cell.key)
+            .map_or(0, |have| have.samples.len().min(settings.runs))
+    };
+    cells.iter().map(there).sum()
+}
+
 impl Arguments {
-    fn scope(&self) -> Scope {
-        Scope {
-            size: if self.quick { Size::Quick } else { Size::Full },
-            threads: self.common.threads.map_or(1, usize::from),
-            timeout: self.common.timeout(),
-        }
-    }
-
-    fn settings(&self) -> Settings {
-        Settings {
-            runs: self.runs.into(),
-            limit: self.limit.into(),
-        }
-    }
-
     /// The settings that must be equal for a run to continue from another's results.
-    fn asked(&self) -> String {
-        let Scope { size, threads, .. } = self.scope();
-        let size = match size {
-            Size::Full => "full",
-            Size::Quick => "quick",
-        };
-        let plural = if threads == 1 { "" } else { "s" };
-        format!("bench paper, {size}, {threads} thread{plural} a party")
+    fn asked(&self, scope: &Scope) -> String {
+        let size = if self.quick { "quick" } else { "full" };
+        let plural = if scope.threads == 1 { "" } else { "s" };
+        format!(
+            "bench paper, {size}, {} thread{plural} a party",
+            scope.threads
+        )
     }
 
     /// Measures the missing runs; returns their number.
@@ -229,131 +196,204 @@ impl Arguments {
         &self,
         cells: &[Cell],
         results: &mut Results,
-        keeper: &Store,
+        store: &Store,
         bar: ProgressBar,
     ) -> Result<usize, Failure> {
-        let (reporter, settings) = (self.common.reporter(), self.settings());
+        let path = store.path().display();
         if self.draw {
             if results.measurements.is_empty() {
-                let what = format_args!("{} has no measurements", keeper.path().display());
-                return Err(
-                    Failure::usage("--draw", what).with_hint("run without --draw to measure")
-                );
+                let what = format_args!("{path} has no measurements");
+                let failure = Failure::usage("--draw", what);
+                return Err(failure.with_hint("run without --draw to measure"));
             }
             return Ok(0);
         }
+        let settings = Settings {
+            runs: self.runs.into(),
+            limit: self.limit.into(),
+        };
+        let reporter = self.common.reporter();
+        let say = |line: &dyn std::fmt::Display| reporter.announce(line, true);
         let left = runner::foretell(cells, results, settings);
         let there = runs_there(cells, results, settings);
-        say_before(reporter, left, there, cells.len(), keeper, settings);
-        if left.runs > 0 || (results.sittings.is_empty() && !cells.is_empty()) {
-            reporter.explain("measuring the machine");
-            sit_down(results, cells, reporter);
+        if left.skipped > 0 {
+            say(&format_args!(
+                "{} of {} measurements would take more than {} s a run and are left out; --limit \
+                 SECONDS",
+                left.skipped,
+                cells.len(),
+                self.limit
+            ));
         }
-        let mut watcher = Progress::new(cells, settings, reporter, bar, keeper, left);
-        let measured = if cells.is_empty() {
-            Ok(())
+        if cells.is_empty() {
+            say(&"all figures follow from parameters: nothing is to be measured");
+            return Ok(0);
+        }
+        if left.runs == 0 {
+            say(&format_args!(
+                "nothing is missing in {path} ({there} runs): only showing"
+            ));
         } else {
-            runner::run(cells, results, settings, &mut watcher)
+            say(&format_args!(
+                "measurements: {}, runs to be made: {}, already there: {there}; this takes {}",
+                cells.len() - left.skipped,
+                left.runs,
+                duration(left.seconds),
+            ));
+            say(&format_args!(
+                "results go to {path}; Ctrl-C keeps finished runs, and the same command continues \
+                 from there"
+            ));
+        }
+        if left.runs > 0 || results.sittings.is_empty() {
+            begin_session(results, cells, reporter);
+        }
+        bar.set_length(left.runs as u64);
+        bar.set_prefix(duration(left.seconds));
+        let mut progress = Progress {
+            cells,
+            settings,
+            reporter,
+            bar,
+            store,
+            predicted: Instant::now(),
+            run: [0; 2],
         };
-        watcher.over();
+        let measured = runner::run(cells, results, settings, &mut progress);
+        progress.bar.finish_and_clear();
         // The measurements before a failure are kept as well.
-        keeper.keep_now(results)?;
+        store.keep_now(results)?;
         measured?;
-        if left.runs > 0 {
-            say_after(reporter, cells, results, settings);
+        let is_missing = |cell: &&Cell| {
+            results
+                .find(&cell.key)
+                .is_none_or(|have| have.samples.is_empty())
+        };
+        let missing = cells.iter().filter(is_missing).count();
+        if left.runs > 0 && missing > 0 {
+            say(&format_args!(
+                "left out because a run would take more than {} s: {missing} of {} measurements; \
+                 --limit SECONDS measures them",
+                self.limit,
+                cells.len()
+            ));
         }
         Ok(runs_there(cells, results, settings) - there)
     }
 }
 
-/// The number of requested runs that exist.
-fn runs_there(cells: &[Cell], results: &Results, settings: Settings) -> usize {
-    let there = |cell: &Cell| {
-        let have = results.find(&cell.key);
-        have.map_or(0, |have| have.samples.len().min(settings.runs))
-    };
-    cells.iter().map(there).sum()
+/// Begins a session, and reports how it differs from the last one. Sessions without measurements
+/// are dropped.
+fn begin_session(results: &mut Results, cells: &[Cell], reporter: Reporter) {
+    let samples = results.measurements.iter().flat_map(|one| &one.samples);
+    let used = samples
+        .map(|sample| sample.sitting.saturating_add(1))
+        .max()
+        .unwrap_or(0);
+    results.sittings.truncate(used);
+    let threads = cells.iter().map(|cell| cell.key.threads).max().unwrap_or(1);
+    reporter.explain("measuring the machine");
+    let mut session = BenchmarkSession::begin(env!("CARGO_PKG_VERSION"), threads);
+    if let Some(before) = results.sittings.last() {
+        session.remarks.extend(session.changes_from(before));
+    }
+    super::tell_remarks(reporter, &session.remarks);
+    results.sittings.push(session);
 }
 
-fn say_before(
-    reporter: Reporter,
-    left: Left,
-    there: usize,
-    cells: usize,
-    keeper: &Store,
+/// Observes the runs: reports the current measurement and the remaining time, and has the results
+/// saved.
+struct Progress<'a> {
+    cells: &'a [Cell],
     settings: Settings,
-) {
-    let path = keeper.path().display();
-    if left.skipped > 0 {
-        let (skipped, limit) = (left.skipped, settings.limit);
-        reporter.announce(
-            format_args!("{skipped} of {cells} measurements would take more than {limit} s a run and are left out; --limit SECONDS"),
-            true,
-        );
-    }
-    if cells == 0 {
-        let line = "all figures follow from parameters: nothing is to be measured";
-        return reporter.announce(line, true);
-    }
-    if left.runs == 0 {
-        let else_ = if left.skipped > 0 { " else" } else { "" };
-        let line = format_args!("nothing{else_} is missing in {path} ({there} runs): only showing");
-        return reporter.announce(line, true);
-    }
-    reporter.announce(
-        format_args!(
-            "measurements: {}, runs to be made: {}, already there: {there}; this takes {}",
-            cells - left.skipped,
-            left.runs,
-            duration(left.seconds),
-        ),
-        true,
-    );
-    reporter.announce(
-        format_args!("results go to {path}; Ctrl-C keeps finished runs, and the same command continues from there"),
-        true,
-    );
+    reporter: Reporter,
+    bar: ProgressBar,
+    store: &'a Store,
+    predicted: Instant,
+    run: [usize; 2],
 }
 
-/// Reports cells that turned out to take too long only when smaller sizes were measured.
-fn say_after(reporter: Reporter, cells: &[Cell], results: &Results, settings: Settings) {
-    let is_missing = |cell: &&Cell| {
-        let have = results.find(&cell.key);
-        have.is_none_or(|have| have.samples.is_empty())
-    };
-    let (missing, limit) = (cells.iter().filter(is_missing).count(), settings.limit);
-    if missing > 0 {
-        reporter.announce(
-            format_args!(
-                "left out because a run would take more than {limit} s: {missing} of {} measurements; --limit SECONDS measures them",
-                cells.len()
-            ),
-            true,
+impl Observer for Progress<'_> {
+    fn begin(&mut self, cell: &Cell, run: [usize; 2]) {
+        self.run = run;
+        self.bar
+            .set_message(format!("{}, run {} of {}", cell.key, run[0], run[1]));
+        self.bar.tick();
+    }
+
+    fn done(&mut self, cell: &Cell, sample: &Sample) {
+        let [run, runs] = self.run;
+        let phases = sample.phases.iter();
+        let phases: Vec<_> = phases
+            .map(|phase| format!("{} {:.3} s", phase.name, phase.seconds))
+            .collect();
+        let line = format!(
+            "run {run} of {runs}: {}: {}, {} bytes, {} messages",
+            cell.key,
+            phases.join(", "),
+            sample.bytes(),
+            sample.messages(),
         );
+        self.bar.suspend(|| self.reporter.explain(line));
+    }
+
+    fn skipped(&mut self, cell: &Cell, seconds: f64) {
+        let line = format!("left out: {}: about {seconds:.0} s a run", cell.key);
+        self.bar.suspend(|| self.reporter.explain(line));
+    }
+
+    fn keep(&mut self, results: &Results) -> crate::Result<()> {
+        self.bar.inc(1);
+        // A prediction takes a moment with many cells.
+        if !self.bar.is_hidden() && self.predicted.elapsed() >= Duration::from_secs(1) {
+            let left = runner::foretell(self.cells, results, self.settings);
+            self.bar.set_length(self.bar.position() + left.runs as u64);
+            self.bar.set_prefix(duration(left.seconds));
+            self.predicted = Instant::now();
+        }
+        self.store.keep(results)
+    }
+}
+
+/// A predicted time: `less than a minute`, `about 7 minutes`, `about 2 h 5 min`.
+fn duration(seconds: f64) -> String {
+    let minutes = (seconds / 60.0).round() as u64;
+    match minutes {
+        0 => "less than a minute".to_owned(),
+        1 => "about a minute".to_owned(),
+        2..120 => format!("about {minutes} minutes"),
+        _ => format!("about {} h {} min", minutes / 60, minutes % 60),
     }
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use super::*;
-
-    fn names(experiments: &Experiments) -> Vec<&'static str> {
-        experiments
-            .iter()
-            .map(|experiment| experiment.name())
-            .collect()
-    }
 
     #[test]
     fn experiments_are_added_to_those_that_are_there() {
         let mut results = Results::new("test");
         let mut add = |name: &str| {
-            let asked = experiment::named(&[name.to_owned()]).unwrap();
-            names(&remember(&mut results, &asked))
+            let asked = papers::named(&[name.to_owned()]).expect("there is one");
+            let all = remember(&mut results, &asked);
+            all.iter()
+                .map(|experiment| experiment.name)
+                .collect::<Vec<_>>()
         };
         assert_eq!(add("kkrt-table-2"), ["kkrt-table-2"]);
         assert_eq!(add("dvole-figure-5"), ["dvole-figure-5", "kkrt-table-2"]);
         assert_eq!(add("kkrt-table-2"), ["dvole-figure-5", "kkrt-table-2"]);
+    }
+
+    #[test]
+    fn durations() {
+        let texts = [29.0, 31.0, 425.0, 7500.0].map(duration);
+        let expected = [
+            "less than a minute",
+            "about a minute",
+            "about 7 minutes",
+            "about 2 h 5 min",
+        ];
+        assert_eq!(texts, expected);
     }
 }

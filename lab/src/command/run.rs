@@ -1,25 +1,24 @@
 //! `volery-bench run`: the cost of correlations on this machine and its breakdown, with the
 //! machine's speed measured in the same run.
 
-use std::path::{Path, PathBuf};
+use std::io::Write as _;
+use std::path::PathBuf;
 
-use crate::Link;
-use crate::measurement::Sample;
-use crate::results::{BenchmarkSession, Results};
-use crate::runner::{self, Cell, Observer, Settings};
+use serde_json::{Value, json};
 use volery_field::{Fp61, Gf128, Z64};
 use volery_pcg::{Noise, Protocol, Security};
 
-use super::measure::{Measured, stream};
-use super::row::{self, Row};
-use super::setting::Setting;
-use super::{standard_output, tell_remarks};
-use crate::command::exit::Failure;
-use crate::command::options::{Common, Reporter, parse_count};
-use crate::command::output::SingleFile;
-use crate::command::report::Report;
-use volery_cli::choices::{Choices, Parameters};
-use volery_cli::party::{Cot, Vole};
+use super::exit::Failure;
+use super::options::{Common, Reporter, parse_count};
+use super::output::SingleFile;
+use super::parts::{self, Parts};
+use super::stream::{Cot, Measured, Parameters, Ran, Setting, Vole, measure};
+use crate::measurement::Sample;
+use crate::page::text::{prose, words};
+use crate::parties::Mark;
+use crate::results::{BenchmarkSession, Results};
+use crate::runner::{self, Cell, Observer, Settings};
+use crate::{Link, Machine};
 
 /// Measure correlations: both parties in this process, TCP between them
 #[derive(Clone, Debug, clap::Args)]
@@ -86,6 +85,8 @@ pub(super) struct Arguments {
     common: Common,
 }
 
+type MeasureParts = fn(&parts::Run<'_>) -> Result<Option<Parts>, Failure>;
+
 /// A benchmark.
 #[derive(Debug)]
 pub(super) struct Bench {
@@ -94,6 +95,7 @@ pub(super) struct Bench {
     /// A few words.
     pub(super) about: &'static str,
     measure: fn(&Setting) -> Result<Measured, Failure>,
+    parts: MeasureParts,
 }
 
 /// All benchmarks.
@@ -101,22 +103,26 @@ pub(super) static BENCHES: [Bench; 4] = [
     Bench {
         name: "cot",
         about: "correlated OT, including setup",
-        measure: stream::<Cot>,
+        measure: measure::<Cot>,
+        parts: parts::measure::<Cot>,
     },
     Bench {
         name: "vole-fp61",
         about: "vector OLE over the integers modulo 2^61 - 1, including setup",
-        measure: stream::<Vole<Fp61>>,
+        measure: measure::<Vole<Fp61>>,
+        parts: parts::measure::<Vole<Fp61>>,
     },
     Bench {
         name: "vole-z64",
         about: "vector OLE over the integers modulo 2^64, including setup",
-        measure: stream::<Vole<Z64>>,
+        measure: measure::<Vole<Z64>>,
+        parts: parts::measure::<Vole<Z64>>,
     },
     Bench {
         name: "vole-gf128",
         about: "vector OLE over GF(2^128), including setup",
-        measure: stream::<Vole<Gf128>>,
+        measure: measure::<Vole<Gf128>>,
+        parts: parts::measure::<Vole<Gf128>>,
     },
 ];
 
@@ -134,16 +140,10 @@ fn named(name: &str) -> Result<&'static Bench, String> {
 /// Runs the subcommand.
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let common = &arguments.common;
-    let place = common.prepare_report()?;
-    let file = |option, path: &Option<PathBuf>| {
-        let path: Option<&Path> = path.as_deref();
-        path.map(|path| SingleFile::prepare(option, path))
-            .transpose()
-    };
-    let json = file("--json", &arguments.json)?;
-    let (rows, results) = measure(arguments)?;
-
-    let rows_json = serde_json::to_value(&rows).expect("strings and numbers");
+    let report = common.prepare_report()?;
+    let json = SingleFile::optional("--json", arguments.json.as_deref())?;
+    let (rows, results) = arguments.measure()?;
+    let rows_json: Value = rows.iter().map(|row| row.json.clone()).collect();
     if let Some(json) = json {
         let mut results = results.clone();
         results.more.insert("rows".to_owned(), rows_json.clone());
@@ -151,57 +151,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let machine = &results.sittings[0].machine;
     let samples = results.measurements.iter().flat_map(|one| &one.samples);
-    let mut report = Report::new("bench");
-    report.n = Some(arguments.n);
-    report.peak_rss_bytes = samples.filter_map(|sample| sample.peak_bytes).max();
-    let machine_json = serde_json::to_value(machine).expect("strings and numbers");
-    report.result.insert("machine".to_owned(), machine_json);
-    report.result.insert("rows".to_owned(), rows_json);
-    place.write(&report)?;
+    let peak = samples.filter_map(|sample| sample.peak_bytes).max();
+    let result = json!({ "machine": machine, "rows": rows_json });
+    report.write("bench", Some(arguments.n), peak, result)?;
     if common.quiet {
         return Ok(());
     }
-    row::print(machine, &rows).map_err(standard_output)
-}
-
-/// Runs every requested measurement as often as requested; then measures the parts of each.
-fn measure(arguments: &Arguments) -> Result<(Vec<Row>, Results), Failure> {
-    let common = &arguments.common;
-    let reporter = common.reporter();
-    let mut cells: Vec<Cell> = Vec::new();
-    let mut afterwards = Vec::new();
-    for setting in arguments.settings() {
-        let (bench, setting) = setting;
-        let Measured { cell, after } = (bench.measure)(&setting)?;
-        if !cells.iter().any(|have| have.key == cell.key) {
-            cells.push(cell);
-            afterwards.push(after);
-        }
-    }
-    reporter.explain("measuring the machine");
-    let session = BenchmarkSession::begin(env!("CARGO_PKG_VERSION"), arguments.threads());
-    tell_remarks(reporter, &session.remarks);
-    let machine = session.machine.clone();
-    let mut results = Results::new("bench run");
-    results.sittings.push(session);
-    let settings = Settings {
-        runs: arguments.runs.into(),
-        limit: f64::INFINITY,
-    };
-    let measured = runner::run(&cells, &mut results, settings, &mut Spoken(reporter));
-    let mut rows = Vec::new();
-    for (after, cell) in afterwards.into_iter().zip(&cells) {
-        if measured.is_err() {
-            // The error of the failed run itself has more detail.
-            after.failure()?;
-        } else {
-            reporter.explain("measuring the parts");
-            let measured = results.find(&cell.key).expect("every cell was run");
-            rows.push(after.row(&machine, &measured.samples)?);
-        }
-    }
-    measured?;
-    Ok((rows, results))
+    print(machine, &rows).map_err(Failure::output)
 }
 
 /// Reports the current measurement.
@@ -224,33 +180,45 @@ impl Observer for Spoken {
 }
 
 impl Arguments {
-    fn threads(&self) -> usize {
-        self.common.threads.map_or(1, usize::from)
+    /// Runs every requested measurement as often as requested; then measures the parts of each.
+    fn measure(&self) -> Result<(Vec<Row>, Results), Failure> {
+        let reporter = self.common.reporter();
+        let (mut cells, mut rest): (Vec<Cell>, Vec<_>) = (Vec::new(), Vec::new());
+        for (bench, setting) in self.settings() {
+            let measured = (bench.measure)(&setting)?;
+            if !cells.iter().any(|have| have.key == measured.cell.key) {
+                let (cell, runs) = measured.split();
+                cells.push(cell);
+                rest.push((bench, setting, runs));
+            }
+        }
+        let mut results = Results::begin("bench run", self.common.threads(), reporter);
+        let machine = results.sittings[0].machine.clone();
+        let settings = Settings {
+            runs: self.runs.into(),
+            limit: f64::INFINITY,
+        };
+        runner::run(&cells, &mut results, settings, &mut Spoken(reporter))?;
+        let mut rows = Vec::new();
+        for ((bench, setting, runs), cell) in rest.into_iter().zip(&cells) {
+            reporter.explain("measuring the parts");
+            let measured = results.find(&cell.key).expect("every cell was run");
+            let run = runs.median(&measured.samples).expect("every cell was run");
+            let parts = (bench.parts)(&parts::Run {
+                plan: run.plan(),
+                n: setting.n,
+                link: &setting.link,
+                timeout: setting.timeout,
+                machine: &machine,
+                marks: run.marks,
+            })?;
+            rows.push(Row::new(&setting, &machine, &run, parts));
+        }
+        Ok((rows, results))
     }
 
     /// Every combination of the requested settings.
     fn settings(&self) -> Vec<(&'static Bench, Setting)> {
-        let mut all = Vec::new();
-        for bench in &self.names {
-            for choices in self.choices() {
-                for link in &self.link {
-                    let setting = Setting {
-                        name: bench.name,
-                        n: self.n,
-                        link: link.clone(),
-                        choices: choices.clone(),
-                        threads: self.threads(),
-                        common: self.common.clone(),
-                    };
-                    all.push((*bench, setting));
-                }
-            }
-        }
-        all
-    }
-
-    /// Every combination of the choices.
-    fn choices(&self) -> Vec<Choices> {
         fn or_default<T: Clone>(given: &[T]) -> Vec<Option<T>> {
             match given {
                 [] => vec![None],
@@ -258,16 +226,28 @@ impl Arguments {
             }
         }
         let mut all = Vec::new();
-        for set in or_default(&self.set) {
-            for noise in or_default(&self.noise) {
-                for security in or_default(&self.security) {
-                    all.extend(self.protocol.iter().map(|protocol| Choices {
-                        security,
-                        noise,
-                        set: set.clone(),
-                        parameters: self.parameters,
-                        protocol: *protocol,
-                    }));
+        for bench in &self.names {
+            for set in or_default(&self.set) {
+                for noise in or_default(&self.noise) {
+                    for security in or_default(&self.security) {
+                        for protocol in &self.protocol {
+                            for link in &self.link {
+                                let setting = Setting {
+                                    name: bench.name,
+                                    n: self.n,
+                                    link: link.clone(),
+                                    threads: self.common.threads(),
+                                    timeout: self.common.timeout(),
+                                    security,
+                                    noise,
+                                    set: set.clone(),
+                                    parameters: self.parameters,
+                                    protocol: *protocol,
+                                };
+                                all.push((*bench, setting));
+                            }
+                        }
+                    }
                 }
             }
         }
@@ -275,62 +255,154 @@ impl Arguments {
     }
 }
 
-#[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-mod tests {
-    use super::*;
+/// A row of the results: as JSON, and the words that are printed.
+struct Row {
+    json: Value,
+    cells: [String; 10],
+    parts: Option<Parts>,
+    which: String,
+}
 
-    #[test]
-    fn every_benchmark_runs_and_its_numbers_add_up() {
-        let place = tempfile::tempdir().unwrap();
-        let json = place.path().join("bench.json");
-        run(&Arguments {
-            names: BENCHES.iter().collect(),
-            n: 1009,
-            link: vec![Link::Loopback],
-            security: Vec::new(),
-            noise: Vec::new(),
-            set: Vec::new(),
-            parameters: Parameters::Default,
-            protocol: vec![Protocol::Auto],
-            runs: 3,
-            json: Some(json.clone()),
-            common: Common {
-                report: None,
-                threads: Some(1),
-                timeout: 60,
-                quiet: true,
-                verbose: 0,
+impl Row {
+    fn new(setting: &Setting, machine: &Machine, run: &Ran, parts: Option<Parts>) -> Self {
+        let n = setting.n;
+        let each = |value: f64| if n == 0 { 0.0 } else { value / n as f64 };
+        let plan = run.plan();
+        let seconds = |[setup, stream]: [Mark; 2]| {
+            let (setup, total) = (setup.elapsed.as_secs_f64(), stream.elapsed.as_secs_f64());
+            [setup, total - setup, total]
+        };
+        let slower = |place: usize| {
+            let of = run.marks.map(|marks| seconds(marks)[place]);
+            of[0].max(of[1])
+        };
+        let party = |marks: [Mark; 2]| {
+            let [setup, extend, total] = seconds(marks);
+            json!({
+                "seconds_setup": setup,
+                "seconds_extend": extend,
+                "seconds_total": total,
+                "bytes_sent": marks[1].traffic.bytes_sent,
+                "setup_bytes_sent": marks[0].traffic.bytes_sent,
+                "messages_sent": marks[1].traffic.messages_sent,
+            })
+        };
+        let bytes: u64 = run
+            .marks
+            .iter()
+            .map(|marks| marks[1].traffic.bytes_sent)
+            .sum();
+        let nanoseconds = each(slower(2) * 1e9);
+        let bits = each(8.0 * bytes as f64);
+        let choice = run.link.map(|link| {
+            let predicted = |one: &super::stream::Candidate| {
+                let (protocol, seconds) = (one.plan.name(), one.seconds);
+                json!({ "protocol": protocol, "seconds": seconds, "bytes": one.bytes })
+            };
+            json!({
+                "bits_per_second": link.bits_per_second as u64,
+                "round_trip_seconds": link.round_trip,
+                "predicted": run.candidates.iter().map(predicted).collect::<Vec<_>>(),
+            })
+        });
+        let [link, security, noise] = [
+            setting.link.to_string(),
+            plan.security().to_string(),
+            plan.noise().to_string(),
+        ];
+        let parameters = plan.describe();
+        let json = json!({
+            "name": setting.name,
+            "n": n,
+            "link": link,
+            "threads": setting.threads,
+            "security": security,
+            "security_bits": plan.claimed_bits(),
+            "statistical_bits": plan.statistical_bits(),
+            "noise": noise,
+            "protocol": plan.name(),
+            "choice": choice,
+            "parameters": parameters,
+            "sender": party(run.marks[0]),
+            "receiver": party(run.marks[1]),
+            "nanoseconds_each": nanoseconds,
+            "nanoseconds_each_extend": each(slower(1) * 1e9),
+            "bits_each": bits,
+            "ratios": {
+                "aes_blocks": nanoseconds / machine.nanoseconds_aes_block,
+                "random_reads": nanoseconds / machine.nanoseconds_random_read,
+                "copied_bytes": nanoseconds / machine.nanoseconds_copied_byte,
             },
-        })
-        .unwrap();
-        let results = Results::load(&json).unwrap();
-        let rows = results.more["rows"].as_array().unwrap();
-        assert_eq!(rows.len(), BENCHES.len());
-        assert_eq!(results.measurements.len(), BENCHES.len());
-        for (row, measurement) in rows.iter().zip(&results.measurements) {
-            let number = |pointer: &str| row.pointer(pointer).unwrap().as_f64().unwrap();
-            let bytes = number("/sender/bytes_sent") + number("/receiver/bytes_sent");
-            assert!((number("/bits_each") - 8.0 * bytes / 1009.0).abs() < 1e-6);
-            let seconds = number("/sender/seconds_total").max(number("/receiver/seconds_total"));
-            assert!((number("/nanoseconds_each") - seconds * 1e9 / 1009.0).abs() < 1.0);
-            assert!(number("/ratios/aes_blocks") > 0.0);
-            // The row is that of the median of the runs in the file.
-            assert_eq!(measurement.samples.len(), 3);
-            let median = measurement.seconds().unwrap().median;
-            assert!((median - seconds).abs() < 1e-9);
-            assert!(
-                measurement
-                    .samples
-                    .iter()
-                    .any(|sample| sample.bytes() as f64 == bytes)
-            );
+            "parts": parts,
+        });
+        let which = format!("{} ({security}, {parameters})", setting.name);
+        let cells = [
+            setting.name.to_owned(),
+            link,
+            security,
+            noise,
+            parameters,
+            format!("{:.1}", 1e3 * slower(0)),
+            format!("{:.3}", slower(2)),
+            format!("{nanoseconds:.1}"),
+            format!("{bits:.2}"),
+            format!("{:.1}", nanoseconds / machine.nanoseconds_aes_block),
+        ];
+        Self {
+            json,
+            cells,
+            parts,
+            which,
         }
     }
+}
 
-    #[test]
-    fn names_are_known_or_listed() {
-        assert_eq!(named("vole-z64").unwrap().name, "vole-z64");
-        assert!(named("vole").unwrap_err().contains("vole-gf128"));
+/// Prints the table of the measurements, and of the parts of each.
+fn print(machine: &Machine, rows: &[Row]) -> std::io::Result<()> {
+    let headings = [
+        "name",
+        "link",
+        "security",
+        "noise",
+        "parameters",
+        ">setup ms",
+        ">total s",
+        ">ns each",
+        ">bits each",
+        ">AES blocks",
+    ];
+    let mut out = std::io::stdout().lock();
+    writeln!(
+        out,
+        "{}",
+        words(headings, rows.iter().map(|row| row.cells.clone()))
+    )?;
+    let line = format!(
+        "Times are the slower party's; the last column is ns each in AES blocks. This machine in \
+         the same run, one thread, {}: {:.2} ns an AES block, {:.2} ns a random 16-byte read from \
+         2 MiB, {:.1} GB/s copied.",
+        machine.cpu,
+        machine.nanoseconds_aes_block,
+        machine.nanoseconds_random_read,
+        1.0 / machine.nanoseconds_copied_byte,
+    );
+    writeln!(out, "{}", prose("", &line))?;
+    for row in rows {
+        if let Some(parts) = &row.parts {
+            parts.print(&row.which, &mut out)?;
+        }
+    }
+    Ok(())
+}
+
+impl Results {
+    /// Results of a command that measures once, with a session that begins now.
+    pub(super) fn begin(asked: &str, threads: usize, reporter: Reporter) -> Self {
+        reporter.explain("measuring the machine");
+        let session = BenchmarkSession::begin(env!("CARGO_PKG_VERSION"), threads);
+        super::tell_remarks(reporter, &session.remarks);
+        let mut results = Self::new(asked);
+        results.sittings.push(session);
+        results
     }
 }

@@ -1,48 +1,134 @@
-//! Tables for the terminal.
+//! Tables and sections for the terminal, in at most 100 columns.
 
-use comfy_table::{CellAlignment, ContentArrangement, LineStyle, TableStyle};
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table as Drawn, TableStyle};
 
-use super::value::{Words, signs};
-use super::wrap::{letters, wrap};
-use super::{Column, Section, Table};
+use super::{Column, Section, Table, Value, short};
 
 /// A line under the header and nothing else: narrow and easy to process.
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─'));
 
-/// Letters on a line, of prose and of a table with all of a value on one line.
-const WIDE: f64 = 100.0;
+/// Columns of the terminal.
+const WIDE: usize = 100;
 
-/// Before a ratio.
-const TIMES: &str = "x";
+/// The meaning of the signs in the tables.
+const SIGNS: &str = "a..b: the least and the greatest of several runs, whose median stands before \
+    them; x: over the published value; ~: scaled from fewer outputs; > s: not measured, as a run \
+    would take about this long; <: a difference that is lost in the spread of its terms";
 
-/// The text of a table, without its caption, its notes and a final newline.
-///
-/// The median, the range and the ratio of measured values have separate columns; if that makes the
-/// table wider than 100 letters, the range moves to its own line below the median; a table that is
-/// still too wide is wrapped.
-#[must_use]
-pub fn table(table: &Table) -> String {
-    let words: Vec<Vec<Words>> = table
-        .rows
-        .iter()
-        .map(|row| row.iter().map(Words::of).collect())
-        .collect();
-    let fits = |text: &String| text.lines().map(letters).all(|wide| wide <= WIDE);
-    let wide = lay_out(table, &words, side_by_side, false);
-    if fits(&wide) {
-        return wide;
+/// The text of a table of words, without a final newline. A column whose heading starts with `>` is
+/// right-aligned.
+pub(crate) fn words<const K: usize>(
+    headings: [&str; K],
+    rows: impl IntoIterator<Item = [String; K]>,
+) -> String {
+    let columns = headings.map(|heading| Column {
+        heading: heading.trim_start_matches('>').to_owned(),
+        unit: String::new(),
+        numbers: heading.starts_with('>'),
+    });
+    draw(
+        &columns,
+        &rows.into_iter().map(|row| row.to_vec()).collect::<Vec<_>>(),
+    )
+}
+
+/// The text of a table, without its caption, its notes and a final newline. Ranges are left out
+/// where they would make it too wide.
+pub(crate) fn table(table: &Table) -> String {
+    let cells = |with_range| -> Vec<Vec<_>> {
+        let row = |row: &Vec<Value>| row.iter().map(|value| cell(value, with_range)).collect();
+        table.rows.iter().map(row).collect()
+    };
+    let width = |rows: &[Vec<String>]| {
+        let column = |(place, column): (usize, &Column)| {
+            let cells = rows
+                .iter()
+                .filter_map(|row| row.get(place))
+                .map(|cell| count(cell));
+            cells.chain([count(&column.heading)]).max().unwrap_or(0) + 2
+        };
+        table.columns.iter().enumerate().map(column).sum::<usize>()
+    };
+    let rows = cells(true);
+    draw(
+        &table.columns,
+        &if width(&rows) > WIDE {
+            cells(false)
+        } else {
+            rows
+        },
+    )
+}
+
+fn count(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// Cells that do not fit into the width are wrapped.
+fn draw(columns: &[Column], rows: &[Vec<String>]) -> String {
+    let mut drawn = Drawn::new();
+    let heading = |column: &Column| match column.unit.as_str() {
+        "" => column.heading.clone(),
+        unit => format!("{}\n{unit}", column.heading),
+    };
+    drawn
+        .load_style(STYLE)
+        .set_header(columns.iter().map(heading))
+        .add_rows(rows);
+    for (drawn, column) in drawn.column_iter_mut().zip(columns) {
+        drawn.set_padding((0, 2));
+        if column.numbers {
+            drawn.set_cell_alignment(CellAlignment::Right);
+        }
     }
-    let narrow = lay_out(table, &words, below_each_other, false);
-    if fits(&narrow) {
-        return narrow;
+    let text = drawn.trim_fmt();
+    if text.lines().all(|line| count(line) <= WIDE) {
+        return text;
     }
-    lay_out(table, &words, below_each_other, true)
+    drawn
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(WIDE as u16);
+    drawn.trim_fmt()
+}
+
+/// A value in words: `~12.3 (10.0..14.0) x0.95`.
+fn cell(value: &Value, with_range: bool) -> String {
+    let mut text = match value {
+        Value::None => "-".to_owned(),
+        Value::Text { text } => text.clone(),
+        // A published number keeps its printed digits.
+        Value::Published { value } => value.to_string(),
+        Value::Measured {
+            spread,
+            extrapolated,
+            ..
+        } => {
+            let sign = if *extrapolated { "~" } else { "" };
+            // The same whole number in each run, as of messages and bytes.
+            if spread.least.fract() == 0.0 && spread.least == spread.most {
+                format!("{sign}{:.0}", spread.median)
+            } else {
+                format!("{sign}{}", short(spread.median))
+            }
+        }
+        Value::Below { bound, .. } => format!("< {}", short(*bound)),
+        Value::Computed { value, .. } => short(*value),
+        Value::Skipped { seconds } => format!("> {} s", short(*seconds)),
+    };
+    if let (true, Value::Measured { spread, .. }) = (with_range, value)
+        && spread.least < spread.most
+    {
+        text += &format!(" ({}..{})", short(spread.least), short(spread.most));
+    }
+    if let Some(ratio) = value.ratio() {
+        text += &format!(" x{}", short(ratio));
+    }
+    text
 }
 
 /// A section: its title, its publication, its tables with their notes, the meaning of the signs in
 /// them, and the findings. It has no plots, and ends with a newline.
-#[must_use]
-pub fn section(section: &Section) -> String {
+pub(crate) fn section(section: &Section) -> String {
     let mut parts = vec![prose("", &section.title)];
     if !section.source.is_empty() {
         parts[0] += &format!("\n{}", prose("", &section.source));
@@ -54,189 +140,122 @@ pub fn section(section: &Section) -> String {
         }
         parts.push(part);
     }
-    let meanings = signs(&section.tables, TIMES);
-    let widest = meanings.iter().map(|(sign, _)| sign.chars().count()).max();
-    let meanings: Vec<_> = meanings
-        .iter()
-        .map(|(sign, meaning)| format!("  {sign:<0$}  {meaning}", widest.unwrap_or(0)))
-        .collect();
+    if !section.source.is_empty() {
+        parts.push(prose("  ", SIGNS));
+    }
     let findings: Vec<_> = section
         .findings
         .iter()
         .map(|finding| prose("- ", finding))
         .collect();
-    let last = [meanings.join("\n"), findings.join("\n")];
-    parts.extend(last.into_iter().filter(|part| !part.is_empty()));
-    parts.join("\n\n") + "\n"
+    parts.push(findings.join("\n"));
+    parts.join("\n\n").trim_end().to_owned() + "\n"
 }
 
 /// Lines of prose after a mark; all but the first are indented by as much.
-#[must_use]
-pub fn prose(mark: &str, text: &str) -> String {
-    let indent = " ".repeat(mark.chars().count());
-    let lines = wrap(text, WIDE - letters(mark), letters);
-    format!("{mark}{}", lines.join(&format!("\n{indent}")))
-}
-
-/// The terminal columns of a table column: their cells, the header first, and whether they are
-/// right-aligned.
-type Cells = (Vec<String>, bool);
-
-/// The text of a table whose terminal columns are given by `of`, wrapped if requested.
-fn lay_out(
-    table: &Table,
-    words: &[Vec<Words>],
-    of: fn(&Column, &[&Words]) -> Vec<Cells>,
-    wrapped: bool,
-) -> String {
-    let columns: Vec<Cells> = table
-        .columns
-        .iter()
-        .enumerate()
-        .flat_map(|(index, column)| {
-            let words: Vec<_> = words.iter().filter_map(|row| row.get(index)).collect();
-            of(column, &words)
-        })
-        .collect();
-    let line = |index: usize| {
-        columns
-            .iter()
-            .map(move |(cells, _)| cells.get(index).cloned().unwrap_or_default())
-    };
-    let mut drawn = comfy_table::Table::new();
-    drawn.load_style(STYLE).set_header(line(0));
-    if wrapped {
-        drawn
-            .set_content_arrangement(ContentArrangement::Dynamic)
-            .set_width(WIDE as u16);
-    }
-    for row in 0..table.rows.len() {
-        drawn.add_row(line(row + 1));
-    }
-    for (column, (_, right)) in drawn.column_iter_mut().zip(&columns) {
-        column.set_padding((0, 2));
-        if *right {
-            column.set_cell_alignment(CellAlignment::Right);
+pub(crate) fn prose(mark: &str, text: &str) -> String {
+    let indent = " ".repeat(count(mark));
+    let mut lines = vec![mark.to_owned()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("there is one from the beginning");
+        let is_empty = count(line) == count(mark);
+        if !is_empty && count(line) + 1 + count(word) > WIDE {
+            lines.push(format!("{indent}{word}"));
+        } else {
+            *line += if is_empty { "" } else { " " };
+            *line += word;
         }
     }
-    drawn.trim_fmt()
-}
-
-/// The heading with the unit below it.
-fn heading(column: &Column) -> String {
-    if column.unit.is_empty() {
-        column.heading.clone()
-    } else {
-        format!("{}\n{}", column.heading, column.unit)
-    }
-}
-
-/// The median, the range and the ratio in separate columns, where any row has them.
-fn side_by_side(column: &Column, words: &[&Words]) -> Vec<Cells> {
-    let cells = |head: String, of: &dyn Fn(&Words) -> String| {
-        let rest = words.iter().map(|words| of(words));
-        std::iter::once(head).chain(rest).collect()
-    };
-    let values = cells(heading(column), &|words| words.value.clone());
-    let mut columns = vec![(values, column.numbers)];
-    if words.iter().any(|words| words.range.is_some()) {
-        columns.push((cells("range".to_owned(), &range), true));
-    }
-    if words.iter().any(|words| words.ratio.is_some()) {
-        columns.push((cells("ratio".to_owned(), &ratio), true));
-    }
-    columns
-}
-
-/// The range on a line below the median and the ratio.
-fn below_each_other(column: &Column, words: &[&Words]) -> Vec<Cells> {
-    let widest = words.iter().map(|words| letters(&ratio(words)) as usize);
-    let widest = widest.max().unwrap_or(0);
-    let cell = |words: &Words| {
-        let mut text = words.value.clone();
-        if widest > 0 {
-            text += &format!(" {:>widest$}", ratio(words));
-        }
-        if words.range.is_some() {
-            text += &format!("\n{}", range(words));
-        }
-        text
-    };
-    let rest = words.iter().map(|words| cell(words));
-    let cells = std::iter::once(heading(column)).chain(rest).collect();
-    vec![(cells, column.numbers)]
-}
-
-fn range(words: &Words) -> String {
-    let text = words.range.as_ref();
-    text.map_or_else(String::new, |(least, most)| format!("{least}..{most}"))
-}
-
-fn ratio(words: &Words) -> String {
-    let text = words.ratio.as_ref();
-    text.map_or_else(String::new, |ratio| format!("{TIMES}{ratio}"))
+    lines.join("\n")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::samples;
+    use crate::measurement::Spread;
 
     #[test]
-    fn medians_ranges_and_ratios_line_up() {
-        let text = table(&samples::table(
-            samples::values()
+    fn a_section_in_text() {
+        let spread = Spread {
+            median: 12.34,
+            least: 10.0,
+            most: 14.0,
+            count: 5,
+        };
+        let measured = |extrapolated| Value::Measured {
+            spread,
+            published: Some(13.0),
+            extrapolated,
+        };
+        let values = [
+            Value::None,
+            Value::text("a | b"),
+            Value::Published { value: 128_308.0 },
+            measured(false),
+            measured(true),
+            Value::measured(Some(Spread::exactly(1000.0)), None),
+            Value::computed(1000.0, Some(800.0)),
+            Value::Skipped { seconds: 123.4 },
+            Value::Below {
+                bound: 12.34,
+                count: 5,
+            },
+        ];
+        let shown = Table {
+            caption: "a caption".to_owned(),
+            columns: vec![Column::words("of"), Column::numbers("time", "ms")],
+            rows: values
                 .into_iter()
-                .map(|value| vec![crate::page::Value::text("row"), value])
+                .map(|value| vec![Value::text("row"), value])
                 .collect(),
-        ));
+            notes: vec!["a note".to_owned()],
+        };
         let expected = "
-what             time       range  ratio
-                   ms
-──────────────────────────────────────────
-row                 -
-row   a <b> & \"c\" | d
-row              0.73
-row             †12.3
-row              12.3  10.0..14.0  x0.95
-row             ~12.3
-row              1000              x1.25
-row           > 123 s
-row            < 12.3";
-        assert_eq!(format!("\n{text}"), expected, "{text}");
-    }
-
-    #[test]
-    fn a_table_that_is_too_wide_has_its_ranges_below() {
-        let section = samples::links();
-        let text = table(&section.tables[0]);
-        let widest = text.lines().map(|line| line.chars().count()).max();
-        assert!(widest.is_some_and(|widest| widest <= 100), "{text}");
-        let header = text.lines().next().expect("a header");
-        assert!(!header.contains("range"), "{text}");
-        let row = text.lines().skip_while(|line| !line.contains('x'));
-        let row: Vec<_> = row.take(2).collect();
-        assert_eq!(row[1].matches("..").count(), 4, "{text}");
+of                       time
+                           ms
+───────────────────────────────
+row                         -
+row                     a | b
+row                    128308
+row   12.3 (10.0..14.0) x0.949
+row  ~12.3 (10.0..14.0) x0.949
+row                      1000
+row                1000 x1.25
+row                   > 123 s
+row                    < 12.3";
+        let squeezed = |text: &str| {
+            let lines = text.lines().filter(|line| !line.contains('─'));
+            lines
+                .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+                .collect::<Vec<_>>()
+        };
         assert_eq!(
-            row[0].chars().count(),
-            row[1].chars().count(),
-            "both lines end on the right\n{text}"
+            squeezed(&format!("\n{}", table(&shown))),
+            squeezed(expected)
         );
-    }
-
-    #[test]
-    fn a_section_explains_each_sign_once() {
-        let text = section(&samples::section());
+        let mut wide = shown.clone();
+        for row in &mut wide.rows {
+            row[0] = Value::text("r".repeat(85));
+        }
+        assert!(!table(&wide).contains(".."), "{}", table(&wide));
+        assert!(table(&wide).lines().all(|line| count(line) <= WIDE));
+        let text = section(&Section {
+            title: "Table 3 of Paper".to_owned(),
+            source: "Somebody: Paper".to_owned(),
+            tables: vec![shown],
+            findings: vec!["a finding ".repeat(15)],
+            ..Section::default()
+        });
         for part in [
-            "Table 3 of Paper: a <b> & \"c\" | d\nSomebody: Paper",
-            "first | caption\n\n",
+            "Table 3 of Paper\nSomebody: Paper\n\na caption\n\n",
             "\n  a note",
             "\n- a finding",
         ] {
             assert!(text.contains(part), "{part:?} in\n{text}");
         }
-        assert_eq!(text.matches("not measured: a run").count(), 1);
-        assert!(text.ends_with('\n') && !text.ends_with("\n\n"));
-        assert!(text.lines().all(|line| line.trim_end() == line), "{text}");
+        assert!(
+            text.lines()
+                .all(|line| count(line) <= WIDE && line.trim_end() == line)
+        );
     }
 }

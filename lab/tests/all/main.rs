@@ -1,4 +1,4 @@
-//! The program and the examples from outside.
+//! The program from outside.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod common;
@@ -7,4 +7,3 @@ mod memory;
 mod paper;
 mod reproduction;
 mod run;
-mod two_processes;

@@ -2,165 +2,169 @@
 
 use std::process::Command;
 
+use serde_json::Value;
+
 use crate::common::{Finished, run, text};
 
-/// Runs a benchmark; returns its output and its rows.
-fn bench(arguments: &[&str]) -> (String, Vec<serde_json::Value>) {
+/// Every kind of benchmark in one call, which measures the machine once: rows, parts, and every
+/// combination of options.
+#[test]
+fn rows_and_their_parts() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("bench.json");
-    let finished = run(&[&["run", "--json", text(&file)], arguments].concat());
+    let finished = run(&[
+        "run",
+        "cot",
+        "vole-fp61",
+        "vole-z64",
+        "vole-gf128",
+        "--n",
+        "100000",
+        "--runs",
+        "1",
+        "--protocol",
+        "primal,auto",
+        "--security",
+        "semi-honest",
+        "--json",
+        text(&file),
+    ]);
     assert_eq!(finished.status, Some(0), "{finished:?}");
-    let results: serde_json::Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    let results: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
     let rows = results["more"]["rows"].as_array().unwrap();
+    let measurements = results["measurements"].as_array().unwrap();
+    assert_eq!((rows.len(), measurements.len()), (8, 8));
     assert_eq!(
-        rows.len(),
-        results["measurements"].as_array().unwrap().len()
+        measurements[0]["key"]["protocol"],
+        "cot-semi-honest-regular-primal"
     );
-    (finished.stdout, rows.clone())
-}
-
-/// A figure; not finite, it would have been written as `null`.
-fn positive(value: &serde_json::Value) -> f64 {
-    let number = value.as_f64().unwrap();
-    assert!(number > 0.0 && number.is_finite(), "{number}");
-    number
-}
-
-fn assert_close(a: f64, b: f64) {
-    assert!((a - b).abs() <= 1e-9 * a.abs(), "{a} is not {b}");
-}
-
-/// Checks the parts of a run of 100,000: those that are expected, and that their figures add up.
-fn check_parts(name: &str, more: &[&str], expected: &[(&str, &str)]) {
-    let (stdout, rows) = bench(&[&[name, "--n", "100000"], more].concat());
-    let [row] = &rows[..] else {
-        panic!("one row");
-    };
-    let parts = &row["parts"];
-    let kernels = parts["kernels"].as_array().unwrap();
-    let names: Vec<_> = kernels
-        .iter()
-        .map(|part| {
-            (
-                part["name"].as_str().unwrap(),
-                part["party"].as_str().unwrap(),
-            )
-        })
-        .collect();
-    assert_eq!(names, expected);
-    for part in kernels {
-        let nanoseconds = positive(&part["nanoseconds"]);
-        let units = positive(&part["units_each"]);
-        assert_close(positive(&part["nanoseconds_each"]), nanoseconds * units);
-        if ["transport", "check"].contains(&part["name"].as_str().unwrap()) {
-            assert!(part["limit_nanoseconds"].is_null() && part["ratio"].is_null());
-        } else {
-            let limit = positive(&part["limit_nanoseconds"]);
-            assert_close(positive(&part["ratio"]), nanoseconds / limit);
+    assert_eq!(
+        measurements[1]["key"]["protocol"],
+        "cot-semi-honest-regular"
+    );
+    for (row, measurement) in rows.iter().zip(measurements) {
+        let number = |pointer: &str| row.pointer(pointer).unwrap().as_f64().unwrap();
+        let bytes = number("/sender/bytes_sent") + number("/receiver/bytes_sent");
+        assert!((number("/bits_each") - 8.0 * bytes / 1e5).abs() < 1e-6);
+        let seconds = number("/sender/seconds_total").max(number("/receiver/seconds_total"));
+        assert!((number("/nanoseconds_each") - seconds * 1e4).abs() < 1.0);
+        let phases = measurement["samples"][0]["phases"].as_array().unwrap();
+        let sum: f64 = phases
+            .iter()
+            .map(|phase| phase["bytes"].as_f64().unwrap())
+            .sum();
+        assert_eq!(sum, bytes);
+        let by_name = measurement["key"]["protocol"]
+            .as_str()
+            .unwrap()
+            .ends_with("primal");
+        assert_eq!(
+            row["choice"].is_null(),
+            by_name,
+            "auto tells its candidates"
+        );
+        if by_name {
+            check_parts(row);
         }
     }
+    assert!(
+        finished.stdout.contains("where the time of vole-fp61"),
+        "{finished:?}"
+    );
+    let names = |row: &Value| -> Vec<String> {
+        let parts = row["parts"]["kernels"].as_array().unwrap().iter();
+        parts
+            .map(|part| format!("{} {}", part["name"], part["party"]).replace('"', ""))
+            .collect()
+    };
+    let of_cot = [
+        "trees sender",
+        "trees receiver",
+        "indices both",
+        "gather sender",
+        "LPN sender",
+        "gather receiver",
+        "LPN receiver",
+        "bits receiver",
+        "transport both",
+    ];
+    assert_eq!(names(&rows[0]), of_cot);
+    let of_vole = [
+        "trees receiver",
+        "trees sender",
+        "indices both",
+        "gather receiver",
+        "LPN receiver",
+        "gather sender",
+        "LPN sender",
+        "OT both",
+        "transport both",
+    ];
+    assert_eq!(names(&rows[2]), of_vole);
+}
+
+/// The figures of the parts add up.
+fn check_parts(row: &Value) {
+    let number = |value: &Value| value.as_f64().filter(|number| *number > 0.0).unwrap();
+    let parts = &row["parts"];
     for party in ["sender", "receiver"] {
-        let sum = |pointer: &str| -> f64 {
-            kernels
-                .iter()
-                .filter(|part| part["party"] == party || part["party"] == "both")
-                .filter(|part| part["summed"] == true)
-                .map(|part| part.pointer(pointer).unwrap().as_f64().unwrap())
-                .sum()
-        };
-        let whole = &parts[party];
-        let in_parts = sum("/nanoseconds_each");
-        assert_close(positive(&whole["nanoseconds_each_parts"]), in_parts);
-        let extend = positive(&whole["nanoseconds_each_extend"]);
-        let seconds = positive(&row[party]["seconds_extend"]);
-        assert_close(extend, seconds * 1e9 / 100_000.0);
-        assert_close(positive(&whole["ratio"]), extend / in_parts);
-        for work in ["aes_blocks", "random_lines", "bytes_read", "bytes_written"] {
-            let each = positive(&whole["work_each"][work]);
-            assert_close(each, sum(&format!("/work_each/{work}")));
+        let own = parts["kernels"].as_array().unwrap().iter().filter(|part| {
+            (part["party"] == party || part["party"] == "both") && part["summed"] == true
+        });
+        let (mut time, mut lines) = (0.0, 0.0);
+        for part in own {
+            let each = number(&part["nanoseconds"]) * number(&part["units_each"]);
+            assert!((number(&part["nanoseconds_each"]) - each).abs() < 1e-9 * each);
+            time += each;
+            lines += part["work_each"]["random_lines"].as_f64().unwrap();
         }
+        let whole = &parts[party];
+        assert!((number(&whole["nanoseconds_each_parts"]) - time).abs() < 1e-9 * time);
+        let extend = number(&whole["nanoseconds_each_extend"]);
+        assert!((extend - number(&row[party]["seconds_extend"]) * 1e4).abs() < 1e-6 * extend);
         // Ten positions per output, and those of the rounds before the last.
-        let lines = positive(&whole["work_each"]["random_lines"]);
         assert!((10.0..20.0).contains(&lines), "{lines}");
     }
-    positive(&parts["setup_milliseconds"]);
-    let title = format!("where the time of {name} goes");
-    assert!(stdout.contains(&title), "{stdout}");
 }
 
 #[test]
-fn parts_of_a_vector_ole() {
-    let expected = [
-        ("trees", "receiver"),
-        ("trees", "sender"),
-        ("check", "both"),
-        ("indices", "both"),
-        ("gather", "receiver"),
-        ("LPN", "receiver"),
-        ("gather", "sender"),
-        ("LPN", "sender"),
-        ("OT", "both"),
-        ("transport", "both"),
-    ];
-    check_parts("vole-fp61", &["--protocol", "primal"], &expected);
-}
-
-#[test]
-fn parts_of_a_correlated_ot() {
-    let expected = [
-        ("trees", "sender"),
-        ("trees", "receiver"),
-        ("indices", "both"),
-        ("gather", "sender"),
-        ("LPN", "sender"),
-        ("gather", "receiver"),
-        ("LPN", "receiver"),
-        ("bits", "receiver"),
-        ("transport", "both"),
-    ];
-    let more = ["--set", "r17", "--security", "semi-honest"];
-    check_parts("cot", &more, &expected);
-}
-
-#[test]
-fn without_lpn_there_are_no_parts() {
-    for n in ["0", "1009"] {
-        let (stdout, rows) = bench(&["vole-gf128", "--n", n]);
-        assert!(rows[0]["parts"].is_null());
-        assert!(!stdout.contains("where the time"), "{stdout}");
-    }
-}
-
-#[test]
-fn every_combination_is_a_row() {
-    let (_, rows) = bench(&[
+fn a_malicious_run_with_two_sets_and_no_parts() {
+    let place = tempfile::tempdir().unwrap();
+    let report = place.path().join("report.json");
+    let finished = run(&[
+        "run",
         "cot",
         "--n",
         "1009",
+        "--runs",
+        "1",
         "--set",
         "r14,u14",
-        "--security",
-        "malicious,semi-honest",
+        "-q",
+        "--report",
+        text(&report),
     ]);
+    assert_eq!(finished.status, Some(0), "{finished:?}");
+    let report: Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
+    let rows = report["result"]["rows"].as_array().unwrap();
     let found: Vec<_> = rows
         .iter()
-        .map(|row| ["noise", "security"].map(|field| row[field].as_str().unwrap()))
+        .map(|row| (&row["noise"], &row["security"]))
         .collect();
+    assert!(
+        found.iter().all(|(_, security)| *security == "malicious"),
+        "{found:?}"
+    );
     assert_eq!(
-        found,
-        [
-            ["regular", "malicious"],
-            ["regular", "semi-honest"],
-            ["uniform", "malicious"],
-            ["uniform", "semi-honest"],
-        ]
+        found.iter().map(|(noise, _)| *noise).collect::<Vec<_>>(),
+        ["regular", "uniform"]
     );
 }
 
 /// A network of its own, of which the loopback interface is down.
 #[test]
 #[expect(clippy::print_stderr, reason = "it says why it tests nothing")]
-fn no_port_to_meet_at_is_said() {
+fn a_missing_port_is_told() {
     let alone = ["--map-root-user", "--net"];
     let possible = Command::new("unshare").args(alone).arg("true").output();
     if !possible.is_ok_and(|output| output.status.success()) {
@@ -189,6 +193,7 @@ fn wrong_calls_are_refused_by_name() {
         ("run nothing", "vole-fp61"),
         ("run vole-fp61 --link wet-string", "--link"),
         ("run vole-z64 --security malicious", "--security"),
+        ("run vole-fp61 --parameters ferret", "--parameters"),
         ("run cot --set b10,u99 --n 10", "u99"),
         ("run cot --runs 0", "--runs"),
         ("run vole-fp61 --json /proc/volery-json", "--json"),
@@ -196,31 +201,6 @@ fn wrong_calls_are_refused_by_name() {
         let arguments: Vec<_> = call.split(' ').collect();
         run(&arguments).assert_refused(2, &[fragment]);
     }
-}
-
-#[test]
-fn help_and_lists_go_to_standard_output() {
     let help = run(&["run", "--help"]);
-    assert_eq!(help.status, Some(0));
-    assert!(
-        !help.stdout.is_empty() && help.stderr.is_empty(),
-        "{help:?}"
-    );
-    let list = run(&["list"]);
-    assert_eq!(list.status, Some(0));
-    for name in ["cot", "vole-fp61", "vole-z64", "vole-gf128"] {
-        assert!(list.stdout.contains(name), "{list:?}");
-    }
-}
-
-/// A link that another user planted in a shared folder is not followed.
-#[test]
-fn results_do_not_go_through_links() {
-    let place = tempfile::tempdir().unwrap();
-    let (there, link) = (place.path().join("there"), place.path().join("link"));
-    std::fs::create_dir(&there).unwrap();
-    std::os::unix::fs::symlink(&there, &link).unwrap();
-    let refused = run(&["paper", "ferret-table-3", "--out", link.to_str().unwrap()]);
-    refused.assert_refused(2, &["--out: ", "is a symbolic link"]);
-    assert_eq!(std::fs::read_dir(&there).unwrap().count(), 0);
+    assert!(help.status == Some(0) && !help.stdout.is_empty() && help.stderr.is_empty());
 }

@@ -37,8 +37,6 @@
 //! matter of correctness: no result is wrong, no share is sent. P1 learns that P2 stopped; the fill
 //! of the stash depends on the leaves and on P2's indices. An array of no more than 140 entries has
 //! a slot for each, and never overflows.
-//!
-//! The example `array` of `lab` runs further experiments: `array stash N ACCESSES`.
 
 use volery_primitives::prg::Prg;
 

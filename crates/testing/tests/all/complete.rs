@@ -15,8 +15,7 @@ use run::RUN;
 /// The crates without a channel: the word `Channel` does not occur in them.
 const SILENT: [&str; 3] = ["field", "primitives", "tables"];
 
-/// Not of the library: this crate; one of tests alone; and one whose `tests/adversaries` has a
-/// registry and a list of its own.
+/// Not of the library: this crate, one of tests alone, and the benchmarks.
 const OTHERS: [&str; 3] = ["testing", "leak", "lab"];
 
 /// The crates of the library by name, and their source folders.

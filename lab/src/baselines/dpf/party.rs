@@ -38,9 +38,6 @@ pub(super) struct Pads {
 
 impl Pads {
     /// Room for all, and the choices for the given indices.
-    ///
-    /// # Panics
-    /// If there is not one for each tree.
     pub(super) fn for_input(forest: &TreeBatch, alphas: &[usize]) -> Self {
         assert_eq!(alphas.len(), forest.trees(), "one index for each tree");
         let (levels, trees) = (forest.levels(), forest.trees());
@@ -103,9 +100,6 @@ pub(super) struct Party<'a, R: Ring> {
 
 impl<'a, R: Ring> Party<'a, R> {
     /// Random roots.
-    ///
-    /// # Panics
-    /// If there is not a value for each tree, and an entry for each leaf.
     pub(super) fn plant(
         forest: &'a TreeBatch,
         which: Which,

@@ -62,34 +62,3 @@ pub(super) fn take<R: Ring, W: Width<R>>(choice: bool, key: Block, message: W) -
 pub(super) fn pick<R: Ring>(bit: bool, x: R) -> R {
     R::conditional_select(&R::ZERO, &x, u8::from(bit).into())
 }
-
-#[cfg(test)]
-mod tests {
-    use volery_field::{Fp61, Gf128, Z64};
-    use volery_primitives::prg::Prg;
-
-    use super::*;
-
-    fn check<R: Ring, W: Width<R>>(random: &mut Prg) {
-        for bits in 0..4 {
-            let bits = [bits & 1 == 1, bits & 2 == 2];
-            let keys = [random.block(), random.block()];
-            let value = W::pads(random.block());
-            let (message, share) = offer(bits[0], value, keys);
-            let other = take(bits[1], keys[usize::from(bits[1])], message);
-            for (i, value) in value.as_ref().iter().enumerate() {
-                let product = pick(bits[0] ^ bits[1], *value);
-                assert!(share.as_ref()[i] + other.as_ref()[i] == product);
-            }
-        }
-    }
-
-    #[test]
-    fn the_shares_are_of_the_product() {
-        let mut random = Prg::new(Block::new(4));
-        check::<Fp61, [Fp61; 1]>(&mut random);
-        check::<Fp61, [Fp61; 2]>(&mut random);
-        check::<Z64, [Z64; 2]>(&mut random);
-        check::<Gf128, [Gf128; 1]>(&mut random);
-    }
-}

@@ -1,26 +1,14 @@
 //! Sizes of a run: all values that both parties compute from the agreed parameters.
 
 use volery_primitives::Block;
-use volery_primitives::cuckoo::FUNCTIONS;
 
+use crate::baselines::Sizes;
 use crate::baselines::matching::{cut, value_bytes};
-use crate::baselines::{Sizes, kk13};
-
-/// Where the number of the hash function enters, see the module documentation of
-/// [`pssz`](crate::baselines::pssz).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HashIndex {
-    /// Only in the last hash, as published; it lets the receiver test for two more items per bin.
-    Hashed,
-    /// In the choices of the OTs.
-    Chosen,
-}
 
 /// The sizes of a run, the same for both parties.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub(crate) struct Plan {
     sizes: Sizes,
-    index: HashIndex,
     /// Bits of an item, after shortening.
     bits: u32,
     /// Whether items are shortened.
@@ -35,8 +23,7 @@ pub struct Plan {
 /// those, what is next below: it needs the most.
 ///
 /// Never more than the number of items.
-#[must_use]
-pub const fn stash_size(items: usize) -> usize {
+pub(crate) const fn stash_size(items: usize) -> usize {
     let places = match items.checked_ilog2() {
         None => 0,
         Some(..=11) => 12,
@@ -50,11 +37,7 @@ pub const fn stash_size(items: usize) -> usize {
 
 impl Plan {
     /// The plan for sets of these sizes, of items below 2^`item_bits`.
-    ///
-    /// # Panics
-    /// If `item_bits` is not 1 to 128, or there are 2^30 items or more on a side.
-    #[must_use]
-    pub fn new(sizes: Sizes, item_bits: u32, index: HashIndex) -> Self {
+    pub(crate) fn new(sizes: Sizes, item_bits: u32) -> Self {
         assert!((1..=128).contains(&item_bits), "items have 1 to 128 bits");
         assert!(
             sizes.sender.max(sizes.receiver) < 1 << 30,
@@ -68,7 +51,6 @@ impl Plan {
         let bits = item_bits.min(whole);
         Self {
             sizes,
-            index,
             bits,
             shortened: bits < item_bits,
             bins,
@@ -77,59 +59,33 @@ impl Plan {
     }
 
     /// The sizes of the sets.
-    #[must_use]
-    pub const fn sizes(&self) -> Sizes {
+    pub(crate) const fn sizes(&self) -> Sizes {
         self.sizes
     }
 
     /// Bins of the table.
-    #[must_use]
-    pub const fn bins(&self) -> usize {
+    pub(crate) const fn bins(&self) -> usize {
         self.bins
     }
 
     /// Places of the stash.
-    #[must_use]
-    pub const fn stash(&self) -> usize {
+    pub(crate) const fn stash(&self) -> usize {
         stash_size(self.sizes.receiver)
     }
 
     /// 1-out-of-256 OTs of a bin.
-    #[must_use]
-    pub const fn bin_ots(&self) -> usize {
-        bytes_of(self.highest_choice())
+    pub(crate) const fn bin_ots(&self) -> usize {
+        bytes_of(self.quotients)
     }
 
     /// 1-out-of-256 OTs of a slot of the stash.
-    #[must_use]
-    pub const fn stash_ots(&self) -> usize {
+    pub(crate) const fn stash_ots(&self) -> usize {
         bytes_of(1 << self.bits)
     }
 
     /// Bytes of a value: `v'`.
-    #[must_use]
-    pub fn value_bytes(&self) -> usize {
+    pub(crate) fn value_bytes(&self) -> usize {
         value_bytes(3.0 * self.sizes.pairs())
-    }
-
-    /// Bytes that [`Sender::run`](super::Sender::run) sends.
-    #[must_use]
-    pub fn sender_bytes(&self) -> u64 {
-        if self.sizes.is_trivial() {
-            return 0;
-        }
-        ((FUNCTIONS + self.stash()) * self.sizes.sender * self.value_bytes()) as u64
-    }
-
-    /// Bytes that [`Receiver::run`](super::Receiver::run) sends.
-    #[must_use]
-    pub fn receiver_bytes(&self) -> u64 {
-        if self.sizes.is_trivial() {
-            return 0;
-        }
-        let key = size_of::<Block>() as u64;
-        key + kk13::extension_bytes(self.bins * self.bin_ots())
-            + kk13::extension_bytes(self.stash() * self.stash_ots())
     }
 
     /// The number of quotients.
@@ -138,9 +94,6 @@ impl Plan {
     }
 
     /// The items as numbers, hashed to fewer bits if they have too many.
-    ///
-    /// # Panics
-    /// If an item has more bits than the plan says.
     pub(super) fn reduce(&self, items: &[Block], key: &[u8; 32]) -> Vec<u128> {
         let short = |item: &Block| {
             cut(
@@ -157,30 +110,15 @@ impl Plan {
         items
     }
 
-    /// The choices of the OTs of a bin: the first [`Plan::bin_ots`] bytes.
-    pub(super) const fn choices(&self, quotient: u128, function: usize) -> [u8; 16] {
-        match self.index {
-            HashIndex::Hashed => quotient.to_le_bytes(),
-            HashIndex::Chosen => (quotient + function as u128 * self.quotients).to_le_bytes(),
-        }
-    }
-
-    /// Their choices for an empty bin: a value that no item has.
+    /// The choices of the OTs of an empty bin: one above the quotients of all items, of which the
+    /// first [`Plan::bin_ots`] bytes are the choices of a bin.
     pub(super) const fn empty_bin(&self) -> [u8; 16] {
-        self.highest_choice().to_le_bytes()
+        self.quotients.to_le_bytes()
     }
 
     /// The choices of the OTs of an empty slot of the stash.
     pub(super) const fn empty_place(&self) -> [u8; 16] {
         (1u128 << self.bits).to_le_bytes()
-    }
-
-    /// One above all that an item can have in a bin.
-    const fn highest_choice(&self) -> u128 {
-        match self.index {
-            HashIndex::Hashed => self.quotients,
-            HashIndex::Chosen => FUNCTIONS as u128 * self.quotients,
-        }
     }
 }
 
@@ -194,8 +132,7 @@ const fn bytes_of(number: u128) -> usize {
 ///
 /// The paper leaves out base OTs and prints units of 2^20 bytes. A run also sends other bytes that
 /// it leaves out: the key, rounding up to 128 OTs, and the bytes of the stash that have no bin.
-#[must_use]
-pub fn published_bytes(items: usize, bits: u32) -> f64 {
+pub(crate) fn published_bytes(items: usize, bits: u32) -> f64 {
     let n = items as f64;
     let stash = stash_size(items) as f64;
     let value = 8.0 * value_bytes(3.0 * n * n) as f64;

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use crate::Result;
 use crate::results::Results;
 
-use crate::command::exit::{Failure, Status};
-use crate::command::output::undisturbed;
+use super::super::exit::{Failure, Status};
+use super::super::output::undisturbed;
 
 /// Least interval between two saves, so that runs of milliseconds are not saved one by one.
 const AT_MOST_EVERY: Duration = Duration::from_secs(2);

@@ -16,8 +16,8 @@ use volery_pcg::tree_batch::TreeBatch;
 use volery_primitives::{Aligned, Block, aes::Aes128, bits, pages::Buffer, prg::Prg};
 
 use super::OT_FIELD;
-use crate::command::exit::Failure;
-use crate::command::options::pool;
+use crate::Result;
+use crate::parties::pool;
 
 /// A session id used only for measurements.
 const SESSION: SessionId = SessionId::from_bytes([0; 32]);
@@ -213,7 +213,7 @@ pub(super) fn choice_bits() -> f64 {
 }
 
 /// Nanoseconds per correlated OT between two threads.
-pub(super) fn ots() -> Result<f64, Failure> {
+pub(super) fn ots() -> Result<f64> {
     const TIMES: usize = 6;
     let pools = [pool(1)?, pool(1)?];
     let (sent, received) = run_two_parties(
@@ -247,7 +247,7 @@ pub(super) fn ots() -> Result<f64, Failure> {
 }
 
 /// Nanoseconds per byte of the link: measured on loopback; the given rate elsewhere.
-pub(super) fn transport(link: &Link, timeout: Duration) -> Result<f64, Failure> {
+pub(super) fn transport(link: &Link, timeout: Duration) -> Result<f64> {
     const CHUNKS: usize = 256;
     if let Link::Shaped { rate, .. } = *link {
         return Ok(8e9 / rate as f64);
@@ -258,7 +258,7 @@ pub(super) fn transport(link: &Link, timeout: Duration) -> Result<f64, Failure> 
         |channel| {
             let chunk = vec![1; BATCH];
             (0..=CHUNKS).try_for_each(|_| channel.send(&chunk))?;
-            Ok::<_, Failure>(channel.flush()?)
+            Ok(channel.flush()?)
         },
         |channel| {
             let mut chunk = vec![0; BATCH];

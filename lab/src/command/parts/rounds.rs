@@ -72,16 +72,7 @@ mod tests {
 
     /// The trees of the first round of each instance are those of the plan.
     fn check<P: Pipeline>(plan: impl Fn(u64, Security) -> Plan) {
-        for n in [
-            4609,
-            17_536,
-            17_537,
-            100_000,
-            1 << 20,
-            6_225_921,
-            10_000_000,
-            1 << 26,
-        ] {
+        for n in [17_537, 1 << 20, 10_000_000, 1 << 26] {
             for security in [Security::SemiHonest, Security::Malicious] {
                 let plan = plan(n, security);
                 let rounds = rounds::<P>(&plan, n);
