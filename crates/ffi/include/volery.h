@@ -1,7 +1,8 @@
 /*
  * volery: correlated oblivious transfer (COT), random and chosen OT, vector oblivious linear
  * evaluation (VOLE) and a batched oblivious PRF between two parties, over the caller's transport.
- * For C99 and C++17. docs/c.md of the repository has an example and says how to build and install.
+ * For C99 and C++17. docs/library.md of the repository has an example and says how to build and
+ * install.
  *
  * STATUS
  *   Functions return VOLERY_OK or the reason of the failure; volery_last_error() then has the
