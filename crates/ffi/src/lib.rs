@@ -1,9 +1,9 @@
 //! The C library of volery: correlated OT, random and chosen OT, vector OLE and a batched oblivious
 //! PRF for programs in C and C++, over their own transport.
 //!
-//! `include/volery.h` is the documentation for its users; `docs/c.md` says how to build and install
-//! it. A function here checks its arguments, calls the Rust library, and turns the outcome into a
-//! status and a message:
+//! `include/volery.h` is the documentation for its users; `docs/library.md` says how to build and
+//! install it. A function here checks its arguments, calls the Rust library, and turns the outcome
+//! into a status and a message:
 //!
 //! | module | job |
 //! |---|---|

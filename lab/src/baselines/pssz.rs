@@ -22,9 +22,10 @@
 //! compared, which is shorter than `x` by the bits of the number of bins. The stash has no bin:
 //! there all of `x` is compared.
 //!
-//! As published, `z` is not in the input of `F` but in `H` alone, as every byte of the input costs an
-//! OT (footnote 3 of the BaRK-OPRF paper). Then a receiver whose item lies in bin `p` can also see
-//! whether the sender has the two items with the same `q` that another function would take there.
+//! As published, `z` is not in the input of `F` but in `H` alone, as every byte of the input costs
+//! an OT (footnote 3 of the BaRK-OPRF paper). Then a receiver whose item lies in bin `p` can also
+//! see whether the sender has the two items with the same `q` that another function would take
+//! there.
 //!
 //! An empty bin is compared as if it held a value that no item has, above all the others: a value
 //! that some item could have would tell the receiver whether the sender has that item.

@@ -56,7 +56,7 @@ impl WebArguments {
             Address::Listen(address.to_owned()).check_loopback_as(
                 "--web",
                 "--web-certificate and --web-key",
-                "browsers take only certificates of an authority that they know; or listen on 127.0.0.1 behind a reverse proxy: docs/deploy.md",
+                "browsers take only certificates of an authority that they know; or listen on 127.0.0.1 behind a reverse proxy: docs/serve.md",
             )?;
         }
         Ok(Some(address))

@@ -29,10 +29,9 @@
 //! leaves too. An instance has at most 2^26 leaves.
 //!
 //! Security: that of the plan. The assumption is dual LPN with this code and regular noise, for a
-//! malicious instance with static leakage: SECURITY.md has the evidence for it. Nothing is
-//! returned, not even to the next instance, before the check has passed; a failed call leaves
+//! malicious instance with static leakage: docs/security-proofs.md has the evidence for it. Nothing
+//! is returned, not even to the next instance, before the check has passed; a failed call leaves
 //! nothing behind.
-//!
 //! Cost: that of [`crate::mpcot`], [`crate::check`] and [`coin`] for each instance.
 
 mod coin;
