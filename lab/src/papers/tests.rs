@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::measurement::Phase;
+use crate::results::BenchmarkSession;
+use crate::runner::{self, Observer, Settings};
 
 const fn scope(size: Size) -> Scope {
     Scope {
@@ -422,4 +424,48 @@ fn values_that_compare_two_measurements() {
     );
     assert_eq!(crossing(&leads[..1], None), Some(Value::text("below 1")));
     assert_eq!(crossing(&[], None), None);
+}
+
+/// Ignores all events.
+struct Silent;
+
+impl Observer for Silent {
+    fn begin(&mut self, _: &Cell, _: [usize; 2]) {}
+    fn done(&mut self, _: &Cell, _: &Sample) {}
+    fn skipped(&mut self, cell: &Cell, seconds: f64) {
+        panic!("{} takes no {seconds} s", cell.key);
+    }
+    fn keep(&mut self, _: &Results) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// A quick cell of each paper, by the runner of the program; the nightly command runs all of them.
+#[test]
+fn a_quick_cell_of_each_paper() {
+    let wanted = [
+        ("dpf-fp61", 1 << 14),
+        ("iknp", 10_000_000),
+        ("kkrt", 1 << 8),
+    ];
+    let mut quick = cells(&all(), &scope(Size::Quick)).expect("there are parameters for all");
+    quick.retain(|cell| wanted.contains(&(cell.key.protocol.as_str(), cell.key.n)));
+    let mut results = Results::new("test");
+    results.sittings.push(BenchmarkSession::example());
+    let settings = Settings {
+        runs: 1,
+        limit: 1000.0,
+    };
+    runner::run(&quick, &mut results, settings, &mut Silent).expect("all results are right");
+    for (name, table, row) in [
+        ("dvole-figure-3", 0, 0),
+        ("ferret-table-3", 0, 0),
+        ("kkrt-table-3", 0, 12),
+    ] {
+        let shown = section(name, Size::Quick, &results);
+        let row = &shown.tables[table].rows[row];
+        let measured = |value: &Value| matches!(value, Value::Measured { .. });
+        assert!(row.iter().any(measured), "{name}: {row:?}");
+        assert!(!shown.tables.is_empty() && !shown.findings.is_empty());
+    }
 }
