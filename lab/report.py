@@ -235,10 +235,6 @@ def svg(plot, themed=True):
                   for sign, end in ((-1, "least"), (1, "most"))]
         axes.errorbar(xs, ys, yerr=spread, label=series["name"], color=colour, marker="o", markersize=3,
                       linewidth=1.2, capsize=2, linestyle="--" if series["published"] else "-")
-    for mark in plot["marks"]:
-        axes.axvline(mark["x"], color="#000000", linestyle=":", linewidth=0.8)
-        axes.annotate(mark["label"], (mark["x"], 1), xycoords=("data", "axes fraction"),
-                      rotation=90, va="top", ha="right", fontsize=7)
     axes.set_title(plot["title"], fontsize=10)
     axes.grid(alpha=0.25)
     if plot["series"]:

@@ -204,8 +204,6 @@ pub(crate) struct Plot {
     pub(crate) y: Axis,
     /// In the order of the legend.
     pub(crate) series: Vec<Series>,
-    /// Published statements that are not points, such as the crossing of two lines.
-    pub(crate) marks: Vec<VerticalMark>,
 }
 
 /// An axis.
@@ -274,15 +272,6 @@ pub(crate) struct Point {
     pub(crate) x: f64,
     /// Along the second; the spread of several runs.
     pub(crate) y: Spread,
-}
-
-/// A named position on the first axis.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct VerticalMark {
-    /// Along the first axis.
-    pub(crate) x: f64,
-    /// A few words.
-    pub(crate) label: String,
 }
 
 /// A number in about three digits, as in `0.0123`, `1.23`, `12.3`, `123`, `12345`.

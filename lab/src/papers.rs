@@ -699,7 +699,6 @@ impl<'a> Filled<'a> {
                 x: axis(label, "", scale),
                 y: axis("", &self.spec.unit, Scale::Log),
                 series,
-                marks: Vec::new(),
             })
         };
         facets.iter().filter_map(plot).collect()

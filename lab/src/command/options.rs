@@ -20,11 +20,11 @@ pub(crate) struct Common {
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
 
-    /// Threads for this party's computation [default: one per core]
+    /// Threads of each party, unless an experiment sets them [default: 1, as in the papers]
     #[arg(long, value_name = "T", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
 
-    /// Give up when nothing has arrived from the peer for this long
+    /// Give up when nothing has arrived from the other party for this long
     #[arg(
         long,
         value_name = "SECONDS",
