@@ -20,6 +20,7 @@ pub(crate) mod options;
 mod page;
 mod params;
 mod paths;
+mod progress;
 pub(crate) mod psi;
 mod run_local;
 #[cfg(unix)]
@@ -33,6 +34,7 @@ pub(crate) mod verify;
 pub(crate) mod vole;
 mod web;
 mod worker;
+mod workers;
 
 use std::ffi::{OsStr, OsString};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -44,11 +46,11 @@ use volery_primitives::cpu::Cpu;
 
 use crate::config::{self, Configured};
 use crate::exit::{Failure, Status, tell_usage, wrong_words};
-#[cfg(unix)]
-use crate::output::end_on_second_signal;
-use crate::output::{clean_up_on_signal, end_on_signal};
 use crate::report::report_failure;
 use crate::said::Reporter;
+#[cfg(unix)]
+use crate::signal::end_on_second_signal;
+use crate::signal::{clean_up_on_signal, end_on_signal};
 
 /// Private matching and correlated randomness between two parties who do not trust each other
 #[derive(Debug, clap::Parser)]
@@ -183,8 +185,11 @@ fn run(verb: &Verb, reporter: &Reporter) -> Result<(), Failure> {
     }
 }
 
-fn matching(arguments: &matching::MatchingArguments, reporter: &Reporter) -> Result<(), Failure> {
-    matching::run(arguments, matching::MatchInputs::default(), reporter).map(drop)
+fn matching(
+    arguments: &matching::arguments::MatchingArguments,
+    reporter: &Reporter,
+) -> Result<(), Failure> {
+    matching::run(arguments, matching::job::MatchInputs::default(), reporter).map(drop)
 }
 
 /// Runs `body`; turns a panic, and the end of a cancelled run, into a failure. Either has unwound

@@ -2,7 +2,7 @@
 //!
 //! A run writes into a temporary folder beside the requested one, readable by the owner only, and
 //! renames it when everything is written and on the disk. An error, a panic (by `Drop`) and a
-//! signal (by the handler of [`clean_up_on_signal`]) remove the temporary folder. The next run for
+//! signal (by the handler of [`crate::signal`]) remove the temporary folder. The next run for
 //! the same target removes the leftovers of a killed process ([`leftovers`]). Single files, such as
 //! reports, are written the same way.
 //!
@@ -16,33 +16,16 @@ mod leftovers;
 #[cfg(not(unix))]
 #[path = "output/no_leftovers.rs"]
 mod leftovers;
-mod signal;
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use self::beside::{KEPT_FILES, OUR_FILES};
 use self::leftovers::Lock;
-#[cfg(unix)]
-pub(crate) use self::signal::end_on_second_signal;
-pub(crate) use self::signal::{clean_up_on_signal, end_on_signal};
 use crate::exit::Failure;
 use crate::system::{self, create_private, sync_folder};
-
-/// Names of the files that volery writes into an output folder; `--force` replaces a folder that
-/// holds nothing else.
-pub(crate) const OUR_FILES: [&str; 9] = [
-    "u.npy",
-    "v.npy",
-    "x.npy",
-    "w.npy",
-    "delta.npy",
-    "report.json",
-    "match.npy",
-    "row.npy",
-    "shares.json",
-];
 
 /// Whether volery writes files of this name into an output folder: one of [`OUR_FILES`], or shares
 /// of a column, `sender_1.npy` and so on.
@@ -55,20 +38,17 @@ fn is_ours(name: &str) -> bool {
     OUR_FILES.contains(&name) || column(name) == Some(true)
 }
 
-/// Names of files that are kept for good: no run replaces a folder that holds one.
-pub(crate) const KEPT_FILES: [&str; 2] = ["identity.pem", "fingerprint.txt"];
-
 /// Temporary folders and files of this process. The holder of the lock may create, rename or remove
 /// them.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// The list, also after a panic in another thread: it is valid at every moment.
-fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+pub(crate) fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Removes a temporary folder or file if it exists; a link itself, not its target.
-fn remove(path: &Path) {
+pub(crate) fn remove(path: &Path) {
     if path.symlink_metadata().is_ok_and(|data| data.is_dir()) {
         let _ = fs::remove_dir_all(path);
     } else {

@@ -1,4 +1,4 @@
-//! The parties of each kind of correlation, as the driver in [`crate::driver`] sees them.
+//! The parties of each kind of correlation, as the driver sees them.
 //!
 //! | correlation | party | key | values | column |
 //! |---|---|---|---|---|

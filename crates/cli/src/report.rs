@@ -1,27 +1,14 @@
 //! The JSON report of a run.
 
-use std::io::Write as _;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
 use crate::exit::{Failure, Status};
-use crate::output::SingleFile;
+use crate::memory::peak_memory;
+use crate::output::{SingleFile, Target};
 use crate::said::{self, Reporter};
-
-/// The peak memory of this process in bytes, where the system reports it.
-pub(crate) fn peak_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    kibibytes(&status, "VmHWM:")
-}
-
-/// The value, in bytes, of a line such as `VmHWM:  123 kB`.
-pub(crate) fn kibibytes(text: &str, name: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kibibytes.checked_mul(1024)
-}
 
 /// The settings and cost of a run. A value that does not exist for a command, or is unknown, is
 /// `null`.
@@ -140,24 +127,6 @@ impl Report {
     }
 }
 
-/// Where a report goes.
-pub(crate) enum Target {
-    File(SingleFile),
-    /// Standard output.
-    Output,
-}
-
-impl Target {
-    fn write(self, json: &[u8]) -> Result<(), Failure> {
-        match self {
-            Self::File(file) => file.commit(json),
-            Self::Output => std::io::stdout().write_all(json).map_err(|error| {
-                Failure::new(Status::Other, format_args!("standard output: {error}"))
-            }),
-        }
-    }
-}
-
 /// A report that is written at the end of the run, by [`report_failure`] if it fails.
 pub(crate) struct PreparedReport(Reporter);
 
@@ -204,6 +173,7 @@ pub(crate) fn report_failure(failure: &Failure, reporter: &Reporter) {
 #[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use super::*;
+    use crate::memory::kibibytes;
 
     #[test]
     fn the_fields_are_the_documented_ones_in_order() {

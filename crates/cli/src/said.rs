@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use volery_channel::{Cancel, Role};
 
 use crate::exit::{Failure, Status};
-use crate::report::Target;
+use crate::output::Target;
 
 /// The form of the lines on standard error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -395,7 +395,7 @@ impl Reporter {
                 ("seconds".to_owned(), json!(seconds)),
             ]);
             self.tell_with(format_args!("{name} ended after {seconds:.3} s"), numbers);
-            if let Some(bytes) = crate::report::peak_memory() {
+            if let Some(bytes) = crate::memory::peak_memory() {
                 self.detail(format_args!("peak memory {} MB", bytes / 1_000_000));
             }
         }

@@ -14,9 +14,10 @@ use super::verify::Findings;
 use crate::choices::Choices;
 use crate::driver::{self, Outcome};
 use crate::exit::{Failure, Status};
+use crate::memory::peak_memory;
 use crate::negotiation::Request;
 use crate::party::{Correlation, Cot, Party, Vole};
-use crate::report::{Report, peak_memory};
+use crate::report::Report;
 
 /// Run both parties in this process over TCP on the loopback interface and check every result
 ///

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use volery_channel::Role;
 
 use super::cluster::ClusterOptions;
-use super::matching::MatchingArguments;
+use super::matching::arguments::MatchingArguments;
 use super::options::Reporter;
 use super::run_local;
 use crate::exit::{Failure, wrong_words};

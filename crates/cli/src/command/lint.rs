@@ -12,7 +12,8 @@ use super::options::{Common, Reporter};
 use super::paths;
 use crate::exit::{Failure, Status};
 use crate::flat::{Flat, Select};
-use crate::report::{Report, peak_memory};
+use crate::memory::peak_memory;
+use crate::report::Report;
 
 /// Count empty, malformed, duplicate and changed keys of a table, without printing one
 #[derive(Clone, Debug, clap::Args)]

@@ -17,10 +17,11 @@ use super::endpoint::{Connection, Endpoint, EndpointArguments, Met};
 use super::options::{Common, Reporter, role};
 use super::paths::{check_free, same};
 use crate::exit::{Failure, Status};
+use crate::memory::peak_memory;
 use crate::npy::{Table, Values, Writer, write_reals};
 use crate::output::SingleFile;
 use crate::randomness::{fresh_prg, hex};
-use crate::report::{Report, Seconds, peak_memory};
+use crate::report::{Report, Seconds};
 
 /// What a caller gives to a run.
 #[derive(Default)]

@@ -1,5 +1,5 @@
 //! Options shared by several subcommands: the ring and the common options. [`crate::choices`] has
-//! the options that determine the parameters, [`super::endpoint`] those for the peer.
+//! the options that determine the parameters, `endpoint` those for the peer.
 
 use std::ffi::OsStr;
 use std::fmt;

@@ -37,13 +37,14 @@ use self::spent::Spent;
 use self::store::{About, Generation, Store};
 use super::endpoint::{Address, note_expiry};
 use super::identity;
-use super::matching::Told;
 use super::options::{Common, Reporter};
+use super::progress::PhaseProgress;
 use super::web::{self, WebArguments};
 use crate::exit::{Failure, Status};
 use crate::flat::{Flat, Select};
+use crate::memory::peak_memory;
 use crate::randomness::hex;
-use crate::report::{Report, peak_memory};
+use crate::report::Report;
 use crate::said::many;
 
 /// Refusals that are reported one by one in a minute; more would flood the log.
@@ -353,7 +354,7 @@ fn settle(
     let reading = arguments.table.reading()?;
     let table = Table::open(&arguments.table.inputs())?;
     let cancel = reporter.cancel();
-    let mut told = Told::new(reporter);
+    let mut told = PhaseProgress::new(reporter);
     let check = |about: &About, keys: &str, digest: &str| {
         let what = if about.keys != keys {
             format!(

@@ -20,16 +20,19 @@ use zeroize::Zeroizing;
 use self::description::Description;
 use super::endpoint::Endpoint;
 use super::files::file_name;
-use super::matching::{Job, MatchInputs, MatchingArguments, RunState, Told, summary};
+use super::matching::arguments::MatchingArguments;
+use super::matching::job::{Job, MatchInputs, RunState};
+use super::matching::summary;
 use super::options::Reporter;
 use super::paths::{check_free, same};
-use super::run_local::Workers;
+use super::progress::PhaseProgress;
 use super::totals::{check_resume, no_shares};
-use crate::embed::{Matched, Shares};
+use super::workers::Workers;
 use crate::exit::{Failure, Status};
 use crate::npy::{SignedWriter, Writer};
 use crate::output::{Folder, SingleFile};
 use crate::report::Report;
+use crate::results::{Matched, Shares};
 use crate::said::many;
 
 /// The name of the [`Description`] in the metadata of a Parquet file.
@@ -86,7 +89,7 @@ struct ShareRun<'a, 'b> {
     running: Running,
     channel: &'a mut Channel,
     pool: &'a rayon::ThreadPool,
-    told: &'a mut Told<'b>,
+    told: &'a mut PhaseProgress<'b>,
 }
 
 impl ShareRun<'_, '_> {
@@ -328,7 +331,7 @@ impl Job for SharesOf<'_> {
         table: &Table,
         reading: &Reading,
         pool: &rayon::ThreadPool,
-        told: &mut Told<'_>,
+        told: &mut PhaseProgress<'_>,
     ) -> Result<(), Failure> {
         let read = || Side::read(table, reading, &self.settings, told);
         self.side = Some(pool.install(read)?);
@@ -397,7 +400,12 @@ impl Job for SharesOf<'_> {
         Err(no_shares())
     }
 
-    fn write(&mut self, _: &Table, _: &mut Report, _: &mut Told<'_>) -> Result<Matched, Failure> {
+    fn write(
+        &mut self,
+        _: &Table,
+        _: &mut Report,
+        _: &mut PhaseProgress<'_>,
+    ) -> Result<Matched, Failure> {
         Ok(Matched {
             shares: self.shares.take(),
             ..Matched::default()

@@ -15,13 +15,14 @@ use super::files::{Array, Columns, file_name, write_beside};
 use super::options::{Common, Reporter, parse_count, parse_link, role};
 use crate::choices::{Choices, Parameters, security_words};
 use crate::driver::{self, Outcome};
-use crate::embed::Part;
 use crate::exit::Failure;
+use crate::memory::peak_memory;
 use crate::negotiation::{Agreed, Request};
 use crate::npy::Form;
 use crate::output::Folder;
 use crate::party::{Correlation, Party};
-use crate::report::{Report, Seconds, peak_memory};
+use crate::report::{Report, Seconds};
+use crate::results::Part;
 use crate::said::{Bar, many};
 
 /// The options of both subcommands.

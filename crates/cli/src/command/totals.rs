@@ -12,14 +12,17 @@ use volery_matching::{Divided, Name, Options, RESULT, Verb, What};
 use volery_tables::{Format, Packing, Reading, Table};
 
 use super::endpoint::Endpoint;
-use super::matching::{Job, MatchingArguments, RunState, Told, files, of_workers, summary};
+use super::matching::arguments::MatchingArguments;
+use super::matching::job::{Job, RunState, of_workers};
+use super::matching::{files, summary};
 use super::options::Reporter;
 use super::paths::{check_free, same};
-use super::run_local::Workers;
-use crate::embed::Matched;
+use super::progress::PhaseProgress;
+use super::workers::Workers;
 use crate::exit::Failure;
 use crate::output::SingleFile;
 use crate::report::Report;
+use crate::results::Matched;
 use crate::said::many;
 
 /// The settings of a side whose table is in a cluster; nothing for rows.
@@ -211,7 +214,7 @@ impl Job for TotalsOf<'_> {
         table: &Table,
         reading: &Reading,
         pool: &rayon::ThreadPool,
-        told: &mut Told<'_>,
+        told: &mut PhaseProgress<'_>,
     ) -> Result<(), Failure> {
         let read = || Side::read(table, reading, &self.settings, told);
         self.side = Some(pool.install(read)?);
@@ -273,7 +276,7 @@ impl Job for TotalsOf<'_> {
         &mut self,
         _: &Table,
         report: &mut Report,
-        _: &mut Told<'_>,
+        _: &mut PhaseProgress<'_>,
     ) -> Result<Matched, Failure> {
         text::add_outcome(report, &self.settings, self.outcome());
         if let Some(output) = self.output.take() {

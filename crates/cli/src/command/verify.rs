@@ -11,9 +11,10 @@ use zeroize::Zeroizing;
 use super::files::file_name;
 use super::options::{Common, Reporter, RingName, with_ring};
 use crate::exit::{Failure, Status};
+use crate::memory::peak_memory;
 use crate::npy::{Form, Header, Reader};
 use crate::party::{Correlation, Cot, Party, Vole};
-use crate::report::{Report, peak_memory};
+use crate::report::Report;
 use crate::said::Bar;
 
 /// Elements of each array in memory at a time.

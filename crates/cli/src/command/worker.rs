@@ -22,10 +22,11 @@ use volery_options::values;
 
 use super::cluster::{Meeting, attempt};
 use super::identity::read_private;
-use super::matching::Told;
 use super::options::{Common, Reporter, role};
+use super::progress::PhaseProgress;
 use crate::exit::{Failure, Status};
-use crate::report::{Report, Seconds, peak_memory};
+use crate::memory::peak_memory;
+use crate::report::{Report, Seconds};
 use crate::said::many;
 use crate::system::is_pipe;
 
@@ -149,7 +150,7 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
             Err(failure) => return Err(failure),
             Ok(Ok(mut channel)) => {
                 reporter.explain("connected");
-                let mut told = Told::new(reporter);
+                let mut told = PhaseProgress::new(reporter);
                 let mut lines = parent.as_ref().map(|parent| Lines { parent, of: 0 });
                 let ran = pool.install(|| match &mut lines {
                     Some(lines) => worker.run(&mut channel, lines),

@@ -15,7 +15,7 @@ use super::Run;
 use crate::command::check_level;
 use crate::command::cluster::{self, ClusterOptions, Meeting};
 use crate::command::endpoint::EndpointOptions;
-use crate::command::matching::not_an_option;
+use crate::command::matching::arguments::not_an_option;
 use crate::command::matching::text::object;
 use crate::command::options::RunOptions;
 use crate::command::totals::{of_cluster, text};
@@ -308,7 +308,7 @@ pub fn open(
                         totals::Keep::Totals(all) => {
                             serde_json::to_string(all).expect("numbers serialise")
                         }
-                        totals::Keep::Told => String::new(),
+                        totals::Keep::PhaseProgress => String::new(),
                     };
                     kept = keep(&text);
                     kept.as_ref().map_err(|failure| {

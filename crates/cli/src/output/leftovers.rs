@@ -14,8 +14,7 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
 
-use super::beside::{ASIDE, beginning, host};
-use super::{KEPT_FILES, OUR_FILES};
+use super::beside::{ASIDE, KEPT_FILES, OUR_FILES, beginning, host};
 
 /// A temporary path, open and locked.
 pub(super) struct Lock(

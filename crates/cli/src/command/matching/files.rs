@@ -7,8 +7,9 @@ use volery_channel::Role;
 use volery_matching::{Columns, Matches, Settings, WriteError};
 use volery_tables::{Format, Output, Packing, Problem, Sink, Table};
 
-use super::{MatchingArguments, Told};
+use super::arguments::MatchingArguments;
 use crate::command::paths::{check_free, check_report, same};
+use crate::command::progress::PhaseProgress;
 use crate::exit::{Failure, Status};
 use crate::output::SingleFile;
 
@@ -123,7 +124,7 @@ impl OutputFile {
         table: &Table,
         matches: &Matches,
         columns: &Columns,
-        told: &mut Told<'_>,
+        told: &mut PhaseProgress<'_>,
     ) -> Result<u64, Failure> {
         let Self {
             file,

@@ -5,15 +5,18 @@ use std::time::Duration;
 use volery_matching::{Columns, Divided, Finish, Local, Matches, Outcome, Settings, Side};
 use volery_tables::{Format, Reading, Table};
 
+use super::arguments::MatchingArguments;
 use super::files::{self, OutputFile};
+use super::job::{Job, MatchInputs, RunState, of_workers};
 use super::served::Query;
-use super::{Job, MatchInputs, MatchingArguments, RunState, Told, of_workers, text};
+use super::text;
 use crate::command::endpoint::Endpoint;
 use crate::command::options::Reporter;
-use crate::command::run_local::Workers;
-use crate::embed::Matched;
+use crate::command::progress::PhaseProgress;
+use crate::command::workers::Workers;
 use crate::exit::Failure;
 use crate::report::Report;
+use crate::results::Matched;
 use crate::said::many;
 
 /// A run for rows. What it does not have yet, or no longer, is `None`.
@@ -120,7 +123,7 @@ impl Job for Rows<'_> {
         table: &Table,
         reading: &Reading,
         pool: &rayon::ThreadPool,
-        told: &mut Told<'_>,
+        told: &mut PhaseProgress<'_>,
     ) -> Result<(), Failure> {
         let read = || Side::read(table, reading, &self.settings, &self.local, told);
         let side = pool.install(read)?;
@@ -218,7 +221,7 @@ impl Job for Rows<'_> {
         &mut self,
         table: &Table,
         report: &mut Report,
-        told: &mut Told<'_>,
+        told: &mut PhaseProgress<'_>,
     ) -> Result<Matched, Failure> {
         let mut matched = Matched::default();
         let mut written = None;

@@ -11,14 +11,16 @@ use volery_matching::{Finish, Matches, Name, Settings, Side};
 use volery_psi::Error;
 use volery_psi::served::{self as protocol, Filter};
 
+use super::arguments::MatchingArguments;
+use super::job::RunState;
 use super::text::object;
-use super::{MatchingArguments, RunState};
 use crate::command::endpoint::Endpoint;
 use crate::command::options::Reporter;
 use crate::exit::{Failure, Status};
+use crate::memory::peak_memory;
 use crate::output::SingleFile;
 use crate::randomness::hex;
-use crate::report::{Report, Seconds, peak_memory};
+use crate::report::{Report, Seconds};
 use crate::said::many;
 
 /// Of both sides for a key, on one core each; and bytes of memory for a key.

@@ -5,7 +5,7 @@ use volery_channel::Role;
 use volery_matching::Summary;
 use volery_tables::Table;
 
-use super::MatchingArguments;
+use super::arguments::MatchingArguments;
 use super::text::{name_of, object};
 use crate::command::options::Reporter;
 use crate::randomness::hex;

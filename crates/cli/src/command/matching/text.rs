@@ -7,10 +7,11 @@ use volery_channel::Role;
 use volery_matching::{Choice, Matches, Outcome, Settings, Side};
 use volery_tables::Table;
 
-use super::MatchingArguments;
+use super::arguments::MatchingArguments;
 use crate::command::options::Reporter;
+use crate::memory::peak_memory;
 use crate::randomness::hex;
-use crate::report::{Report, Seconds, peak_memory};
+use crate::report::{Report, Seconds};
 use crate::said::many;
 
 /// The name of a table in lines about it.

@@ -358,7 +358,7 @@ impl Page {
 /// Memory of the process in bytes, where the system reports it.
 fn resident_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    crate::report::kibibytes(&status, "VmRSS:")
+    crate::memory::kibibytes(&status, "VmRSS:")
 }
 
 /// Answers requests for the page, one after the other, until the service has ended.

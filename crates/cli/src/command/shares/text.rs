@@ -6,12 +6,13 @@ use volery_matching::shares::{Outcome, Plan, Settings, Side};
 use volery_matching::totals::decimal;
 
 use super::description::Description;
-use crate::command::matching::MatchingArguments;
+use crate::command::matching::arguments::MatchingArguments;
 use crate::command::matching::text::object;
 use crate::command::options::Reporter;
 use crate::exit::Failure;
+use crate::memory::peak_memory;
 use crate::randomness::hex;
-use crate::report::{Report, Seconds, peak_memory};
+use crate::report::{Report, Seconds};
 use crate::said::many;
 
 /// The settings of the result.

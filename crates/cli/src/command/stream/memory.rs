@@ -9,10 +9,10 @@ use zeroize::Zeroizing;
 
 use super::StreamProgress;
 use crate::driver::{self, Buffer, Draw, Outcome};
-use crate::embed::{Part, Values};
 use crate::exit::{Failure, Status};
 use crate::negotiation::{Agreed, Request};
 use crate::party::Party;
+use crate::results::{Part, Values};
 
 /// Takes a part.
 pub(super) type Put<'a> = dyn FnMut(Part) -> Result<(), Failure> + Send + 'a;

@@ -6,12 +6,13 @@ use volery_matching::totals::{Choice, Kind, Outcome, Plan, Settings, Side, Total
 use volery_psi::noise::Mechanism;
 use volery_tables::{Format, Packing};
 
-use crate::command::matching::MatchingArguments;
+use crate::command::matching::arguments::MatchingArguments;
 use crate::command::matching::text::object;
 use crate::command::options::Reporter;
 use crate::exit::Failure;
+use crate::memory::peak_memory;
 use crate::randomness::hex;
-use crate::report::{Report, Seconds, peak_memory};
+use crate::report::{Report, Seconds};
 use crate::said::many;
 
 /// The settings of the result, and what is known of it before the run. `no_group`: rows in none of

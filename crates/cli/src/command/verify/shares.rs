@@ -21,8 +21,9 @@ use crate::command::options::Reporter;
 use crate::command::shares::NOTE;
 use crate::command::shares::description::{self, Description};
 use crate::exit::{Failure, Status};
+use crate::memory::peak_memory;
 use crate::npy::{Form, Header, Reader, read_signed};
-use crate::report::{Report, peak_memory};
+use crate::report::Report;
 
 /// The description in a folder.
 const DESCRIPTION: &str = "shares.json";

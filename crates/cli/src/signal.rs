@@ -4,8 +4,8 @@ use std::process;
 
 use volery_channel::Cancel;
 
-use super::{remove, unfinished};
 use crate::exit::{Failure, Status};
+use crate::output::{remove, unfinished};
 use crate::report::report_failure;
 use crate::said::Reporter;
 

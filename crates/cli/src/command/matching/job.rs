@@ -1,0 +1,105 @@
+//! The part of a run that depends on its kind of result.
+
+use volery_matching::Divided;
+use volery_tables::{Reading, Table};
+
+use crate::command::endpoint::{Connection, Endpoint, Met};
+use crate::command::options::Reporter;
+use crate::command::progress::PhaseProgress;
+use crate::command::workers::{RunArguments, Workers};
+use crate::exit::Failure;
+use crate::report::Report;
+use crate::results::Matched;
+
+/// The inputs of a run that do not come from its options, and what its caller wants of it.
+#[derive(Default)]
+pub(crate) struct MatchInputs<'a> {
+    /// The table, in place of files.
+    pub(crate) table: Option<Table>,
+    /// The connection, in place of an address.
+    pub(crate) connection: Option<&'a mut Connection>,
+    /// Workers, in place of one connection.
+    pub(crate) workers: Option<&'a RunArguments>,
+    /// Whether the matching rows are wanted in memory.
+    pub(crate) rows: bool,
+}
+
+/// The state of a run that meets its peer.
+pub(in crate::command) struct RunState<'a, 'r> {
+    pub(in crate::command) pool: &'a rayon::ThreadPool,
+    pub(in crate::command) revealed: &'a [String],
+    pub(in crate::command) report: &'a mut Report,
+    pub(in crate::command) told: &'a mut PhaseProgress<'r>,
+}
+
+impl RunState<'_, '_> {
+    /// Ends the run on this connection, and adds its protection to the report.
+    pub(in crate::command) fn end_connection(&mut self, channel: Met<'_>) {
+        let connection = channel.describe();
+        self.report
+            .result
+            .insert("connection".to_owned(), connection);
+        channel.end();
+    }
+}
+
+/// The part of a run that depends on its kind of result. The methods are called in this order.
+pub(in crate::command) trait Job {
+    /// Checks, before any work, that the output can be written. Not called in a dry run.
+    fn prepare_output(&mut self) -> Result<(), Failure>;
+
+    /// Checks that the columns of the table go with the output.
+    fn check_table(&self, table: &mut Table) -> Result<(), Failure> {
+        let _ = table;
+        Ok(())
+    }
+
+    /// Reads the keys of the table.
+    fn read(
+        &mut self,
+        table: &Table,
+        reading: &Reading,
+        pool: &rayon::ThreadPool,
+        told: &mut PhaseProgress<'_>,
+    ) -> Result<(), Failure>;
+
+    /// Tells what was left out of the table, and returns the number of keys in words.
+    fn tell_counts(&self, table: &Table, reporter: &Reporter) -> String;
+
+    /// What each side learns, in sentences.
+    fn revealed(&self, divided: Divided) -> Vec<String>;
+
+    /// What a run would cost: for people, and as a report.
+    fn plan(&self, revealed: &[String], reporter: &Reporter) -> Result<(String, Report), Failure>;
+
+    /// The report as far as it is known before the run.
+    fn report(&self, table: &Table, revealed: &[String], reporter: &Reporter) -> Report;
+
+    /// Runs over one connection.
+    fn meet(&mut self, endpoint: Endpoint<'_>, run: &mut RunState<'_, '_>) -> Result<(), Failure>;
+
+    /// Runs with workers; false if these are left to something else.
+    fn work(&mut self, workers: &Workers<'_>, run: &mut RunState<'_, '_>) -> Result<bool, Failure>;
+
+    /// Writes the result, and adds it to the report.
+    fn write(
+        &mut self,
+        table: &Table,
+        report: &mut Report,
+        told: &mut PhaseProgress<'_>,
+    ) -> Result<Matched, Failure>;
+
+    /// Says how the run ended, with its whole report.
+    fn end(&mut self, report: &Report, reporter: &Reporter) -> Result<(), Failure>;
+}
+
+/// The settings of a run with workers. Tells the protocol that they run where it was to be chosen.
+pub(in crate::command) fn of_workers<S>(
+    (settings, why): (S, Option<String>),
+    reporter: &Reporter,
+) -> S {
+    if let Some(why) = why {
+        reporter.tell(why);
+    }
+    settings
+}

@@ -1,0 +1,49 @@
+//! The phases of a run on the terminal, or for a caller.
+
+use volery_matching::Progress;
+
+use crate::said::{Bar, Reporter};
+
+/// Shows the phases of a run.
+pub(super) struct PhaseProgress<'a> {
+    pub(super) reporter: &'a Reporter,
+    bar: Option<Bar>,
+}
+
+impl<'a> PhaseProgress<'a> {
+    pub(super) fn new(reporter: &'a Reporter) -> Self {
+        Self {
+            reporter,
+            bar: None,
+        }
+    }
+
+    /// Ends the last phase.
+    pub(super) fn end(&mut self) {
+        self.clear();
+        self.reporter.end();
+    }
+
+    fn clear(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Progress for PhaseProgress<'_> {
+    fn begin(&mut self, phase: &'static str, steps: u64) {
+        self.clear();
+        self.bar = Some(self.reporter.phase(phase, steps));
+    }
+
+    fn done(&mut self, steps: u64) {
+        if let Some(bar) = &self.bar {
+            bar.set_position(steps);
+        }
+    }
+
+    fn note(&mut self, text: &str) {
+        self.reporter.explain(text);
+    }
+}
