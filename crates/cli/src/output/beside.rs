@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::time::SystemTime;
 
+use crate::system::machine;
+
 /// Names of the files that volery writes into an output folder; `--force` replaces a folder that
 /// holds nothing else.
 pub(crate) const OUR_FILES: [&str; 9] = [
@@ -23,8 +25,6 @@ pub(crate) const OUR_FILES: [&str; 9] = [
 
 /// Names of files that are kept for good: no run replaces a folder that holds one.
 pub(crate) const KEPT_FILES: [&str; 2] = ["identity.pem", "fingerprint.txt"];
-
-use crate::system::machine;
 
 /// The mark of a folder that was moved aside, where the system cannot exchange two folders.
 pub(super) const ASIDE: &str = "old-";
