@@ -86,7 +86,7 @@ impl Settings {
             let what = format!("--protocol {name} is the same on every link");
             return wrong("--link", what, "only auto chooses by the link");
         }
-        // Whether a protocol of this name has a security, where the sender learns the result or not.
+        // Whether a protocol of this name has a security, with the result for both or not.
         let has = |security, both| {
             let output = Output::Items {
                 both,

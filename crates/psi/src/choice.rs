@@ -8,17 +8,17 @@
 //! ```
 //!
 //! with bytes from the parameters of the protocol for these sizes, and the rest from
-//! [`Matching::cost`](crate::matching::Matching::cost). It is precise enough to choose: transfer and
-//! work overlap in a run, which favours no protocol. Both parties must use the same numbers, because
-//! the choice follows from them.
+//! [`Matching::cost`](crate::matching::Matching::cost). It is precise enough to choose: transfer
+//! and work overlap in a run, which favours no protocol. Both parties must use the same numbers,
+//! because the choice follows from them.
 //!
 //! A peer that lies about its size or the link can make the parties run another one of the
 //! candidates, no other protocol: all candidates have the security asked for. The protocols
 //! themselves commit to the sizes, so a caller who compares them notices a false one.
 //!
-//! Never chosen, and so only by name: [`Form::Low`](crate::vole::Form::Low), whose correlations have
-//! a code of estimated distance, and [`Variant::KkrtPaper`](crate::Variant::KkrtPaper), which is for
-//! reproduction.
+//! Never chosen, and so only by name: [`Form::Low`](crate::vole::Form::Low), whose correlations
+//! have a code of estimated distance, and [`Variant::KkrtPaper`](crate::Variant::KkrtPaper), which
+//! is for reproduction.
 //!
 //! The constants of the protocols are for one thread a party: medians on the machine of
 //! docs/performance.md, on which nothing else ran. A line through equal and uneven sizes is off by
@@ -117,7 +117,7 @@ impl Choice {
     /// The protocols for a task on a link.
     ///
     /// # Panics
-    /// As [`candidates`].
+    /// See [`candidates`].
     #[must_use]
     pub fn new(task: Task, link: Link) -> Self {
         Self {
@@ -175,7 +175,7 @@ impl Choice {
 /// have one protocol, that is it, without a [`Choice`].
 ///
 /// # Errors
-/// Those of `link`.
+/// The errors of `link`.
 ///
 /// # Panics
 /// If no protocol of this name, or none at all, gives the output with this security.
