@@ -117,7 +117,7 @@ impl Choice {
     /// The protocols for a task on a link.
     ///
     /// # Panics
-    /// As [`candidates`].
+    /// See [`candidates`].
     #[must_use]
     pub fn new(task: Task, link: Link) -> Self {
         Self {
@@ -175,7 +175,7 @@ impl Choice {
 /// have one protocol, that is it, without a [`Choice`].
 ///
 /// # Errors
-/// Those of `link`.
+/// The errors of `link`.
 ///
 /// # Panics
 /// If no protocol of this name, or none at all, gives the output with this security.

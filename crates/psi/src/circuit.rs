@@ -115,9 +115,9 @@ pub struct Settings {
     pub payload: usize,
     /// The receiver's columns of weights.
     pub weights: usize,
-    /// How often all bins are [multiplied](Sender::multiply), at most.
+    /// The maximum number of times that all bins are [multiplied](Sender::multiply).
     pub products: usize,
-    /// How often the receiver [selects](Receiver::select) among all bins, at most.
+    /// The maximum number of times that the receiver [selects](Receiver::select) among all bins.
     pub selections: usize,
     /// Executions that share a failure probability, as those of the shards of one run.
     pub parts: u64,
@@ -224,14 +224,14 @@ pub struct Sender {
 
 /// The party whose items are in the bins.
 ///
-/// As [`Sender`].
+/// Like [`Sender`].
 pub struct Receiver {
     parameters: Parameters,
     table: Option<Table>,
     state: Option<Box<Run<ReceiverSide>>>,
 }
 
-/// What a party has from the setup on.
+/// A party from the setup on.
 struct Run<S> {
     agreement: Agreement,
     hints: Hints,
@@ -513,10 +513,10 @@ impl Sender {
     /// [`setup`](Self::setup) on a session, with a fresh session id and fresh randomness.
     ///
     /// # Panics
-    /// As [`setup`](Self::setup).
+    /// See [`setup`](Self::setup).
     ///
     /// # Errors
-    /// As [`setup`](Self::setup).
+    /// See [`setup`](Self::setup).
     pub fn start(
         items: &(impl Items + ?Sized),
         payload: &[&[u64]],
@@ -569,12 +569,12 @@ impl Sender {
         let mut run = Run::new(&parameters, agreement, rng);
         if !parameters.trivial() {
             watch.begin(Phase::Place, 0);
-            let Placed {
+            let BinInputs {
                 inputs,
                 numbers,
                 starts,
                 places,
-            } = Placed::new(&run.agreement, &parameters, &digests)?;
+            } = BinInputs::new(&run.agreement, &parameters, &digests)?;
             drop(digests);
             let outputs = vole::evaluate(
                 oprf,
@@ -635,7 +635,7 @@ impl Sender {
     /// If there are more factors in all calls than bins, times [`Settings::products`].
     ///
     /// # Errors
-    /// As [`next`](Self::next).
+    /// See [`next`](Self::next).
     pub fn multiply(&mut self, factors: &[u64], channel: &mut Channel) -> Result<Buffer<u64>> {
         call(&mut self.state, |run| {
             run.multiply(&self.parameters, factors.len());
@@ -663,7 +663,7 @@ impl Sender {
     /// If there are more slots in all calls than bins, times [`Settings::selections`].
     ///
     /// # Errors
-    /// As [`next`](Self::next).
+    /// See [`next`](Self::next).
     pub fn select(&mut self, shares: &[u64], channel: &mut Channel) -> Result<Buffer<u64>> {
         call(&mut self.state, |run| {
             run.select(&self.parameters, shares.len());
@@ -684,7 +684,7 @@ impl Sender {
     /// If `least` is `2^63` or more, or there are more calls than [`COMPARISONS`].
     ///
     /// # Errors
-    /// As [`next`](Self::next).
+    /// See [`next`](Self::next).
     pub fn at_least(&mut self, share: u64, least: u64, channel: &mut Channel) -> Result<bool> {
         assert!(least < 1 << 63, "a bound below 2^63");
         call(&mut self.state, |run| {
@@ -701,7 +701,7 @@ impl Sender {
     /// Opens values of which both parties have a share; `None` for a party that does not get them.
     ///
     /// # Errors
-    /// As [`next`](Self::next).
+    /// See [`next`](Self::next).
     pub fn open(
         &mut self,
         shares: &[u64],
@@ -713,7 +713,7 @@ impl Sender {
 }
 
 /// Steps 1 and 2 up to the OPRF: what the sender asks it for.
-struct Placed {
+struct BinInputs {
     /// Slice after slice.
     inputs: Buffer<Block>,
     /// To each the number of the item, times three, plus that of the function.
@@ -724,7 +724,7 @@ struct Placed {
     places: Buffer<[u32; FUNCTIONS]>,
 }
 
-impl Placed {
+impl BinInputs {
     /// # Errors
     /// [`Error::Unplaced`] if a slice has too many hints.
     fn new(agreement: &Agreement, parameters: &Parameters, digests: &[Block]) -> Result<Self> {
@@ -923,10 +923,10 @@ impl Receiver {
     /// [`setup`](Self::setup) on a session, with a fresh session id and fresh randomness.
     ///
     /// # Panics
-    /// As [`setup`](Self::setup).
+    /// See [`setup`](Self::setup).
     ///
     /// # Errors
-    /// As [`setup`](Self::setup).
+    /// See [`setup`](Self::setup).
     pub fn start(
         items: &(impl Items + ?Sized),
         weights: &[&[u64]],
@@ -938,14 +938,14 @@ impl Receiver {
         Self::setup(items, weights, settings, (id, rng), watch, channel)
     }
 
-    /// As [`Sender::setup`]; `weights`: columns, each with a value for each item. A column of ones
-    /// gives shares of the number of common items.
+    /// Like [`Sender::setup`]; `weights`: columns, each with a value for each item. A column of
+    /// ones gives shares of the number of common items.
     ///
     /// # Panics
-    /// As [`Sender::setup`].
+    /// See [`Sender::setup`].
     ///
     /// # Errors
-    /// As [`Sender::setup`]; [`Error::Unplaced`] if the items do not fit into the table.
+    /// See [`Sender::setup`]; [`Error::Unplaced`] if the items do not fit into the table.
     pub fn setup(
         items: &(impl Items + ?Sized),
         weights: &[&[u64]],
@@ -958,7 +958,7 @@ impl Receiver {
         Self::with(of, (items, weights), settings, randomness, watch, channel)
     }
 
-    /// As [`Sender::with`].
+    /// Like [`Sender::with`].
     fn with(
         of: impl FnOnce([u64; 2]) -> Parameters,
         (items, weights): (&(impl Items + ?Sized), &[&[u64]]),
@@ -1027,10 +1027,10 @@ impl Receiver {
         self.table.as_ref()?.bin(bin)
     }
 
-    /// As [`Sender::next`].
+    /// Like [`Sender::next`].
     ///
     /// # Errors
-    /// As [`Sender::next`].
+    /// See [`Sender::next`].
     pub fn next(&mut self, channel: &mut Channel) -> Result<Option<Slice>> {
         let (parameters, table) = (&self.parameters, &self.table);
         call(&mut self.state, |run| {
@@ -1045,13 +1045,13 @@ impl Receiver {
         })
     }
 
-    /// As [`Sender::multiply`].
+    /// Like [`Sender::multiply`].
     ///
     /// # Panics
-    /// As [`Sender::multiply`].
+    /// See [`Sender::multiply`].
     ///
     /// # Errors
-    /// As [`Sender::next`].
+    /// See [`Sender::next`].
     pub fn multiply(&mut self, factors: &[u64], channel: &mut Channel) -> Result<Buffer<u64>> {
         call(&mut self.state, |run| {
             run.multiply(&self.parameters, factors.len());
@@ -1080,14 +1080,14 @@ impl Receiver {
         })
     }
 
-    /// As [`Sender::select`]. `bits`, packed, low bit first: whether this party selects a slot, as
-    /// where its item is in some group. The sender learns nothing about them.
+    /// Like [`Sender::select`]. `bits`, packed, low bit first: whether this party selects a slot,
+    /// as where its item is in some group. The sender learns nothing about them.
     ///
     /// # Panics
-    /// As [`Sender::select`]; if there are fewer bits than shares.
+    /// See [`Sender::select`]; if there are fewer bits than shares.
     ///
     /// # Errors
-    /// As [`Sender::next`].
+    /// See [`Sender::next`].
     pub fn select(
         &mut self,
         bits: &[u8],
@@ -1114,13 +1114,13 @@ impl Receiver {
         })
     }
 
-    /// As [`Sender::at_least`].
+    /// Like [`Sender::at_least`].
     ///
     /// # Panics
-    /// As [`Sender::at_least`].
+    /// See [`Sender::at_least`].
     ///
     /// # Errors
-    /// As [`Sender::next`].
+    /// See [`Sender::next`].
     pub fn at_least(&mut self, share: u64, least: u64, channel: &mut Channel) -> Result<bool> {
         assert!(least < 1 << 63, "a bound below 2^63");
         call(&mut self.state, |run| {
@@ -1133,10 +1133,10 @@ impl Receiver {
         })
     }
 
-    /// As [`Sender::open`].
+    /// Like [`Sender::open`].
     ///
     /// # Errors
-    /// As [`Sender::next`].
+    /// See [`Sender::next`].
     pub fn open(
         &mut self,
         shares: &[u64],

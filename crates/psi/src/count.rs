@@ -415,7 +415,7 @@ impl Receiver {
     /// be distinct.
     ///
     /// # Errors
-    /// As [`Sender::count`].
+    /// See [`Sender::count`].
     pub fn count(
         mut self,
         items: &(impl Items + ?Sized),

@@ -70,7 +70,7 @@ impl Count {
         }
     }
 
-    /// As [`of`](Self::of), one run after the other: for parties that wait for each other, which
+    /// Like [`of`](Self::of), one run after the other: for parties that wait for each other, which
     /// threads of a pool must not do.
     pub(crate) fn in_turn(
         runs: u64,

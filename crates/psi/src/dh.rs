@@ -232,7 +232,7 @@ impl Protocol {
 /// The message and the key of each item.
 type Keys = Zeroizing<Vec<[[u8; 32]; 2]>>;
 
-/// What an item is hashed to.
+/// The hash of an item, in two parts.
 #[derive(Clone, Copy, Zeroize)]
 struct Digest {
     /// `H1` of the item.
@@ -513,7 +513,7 @@ pub struct Receiver {
 }
 
 /// The receiver after step 7, with its tags and the streams of its values.
-struct Matched {
+struct MatchResult {
     parameters: Parameters,
     /// Bytes of the sender's longest value.
     longest: usize,
@@ -540,7 +540,7 @@ impl Receiver {
     /// distinct.
     ///
     /// # Errors
-    /// As [`Sender::intersect`].
+    /// See [`Sender::intersect`].
     pub fn intersect(
         self,
         items: &(impl Items + ?Sized),
@@ -559,7 +559,7 @@ impl Receiver {
     /// [`Found::longest`] bytes.
     ///
     /// # Errors
-    /// As [`Sender::intersect`].
+    /// See [`Sender::intersect`].
     pub fn search(
         self,
         keywords: &(impl Items + ?Sized),
@@ -581,7 +581,7 @@ impl Receiver {
         protocol: Protocol,
         watch: &mut dyn Watch,
         channel: &mut Channel,
-    ) -> Result<Matched> {
+    ) -> Result<MatchResult> {
         let party = (Role::Receiver, self.session, &mut self.rng);
         let run = Run::begin(party, items, (protocol, 0), watch, channel)?; // step 0
         let longest = usize::try_from(run.agreement.note).unwrap_or(usize::MAX);
@@ -593,7 +593,7 @@ impl Receiver {
             Protocol::Search => payload(Some(longest)),
         };
         if run.trivial() {
-            return Ok(Matched {
+            return Ok(MatchResult {
                 parameters: run.parameters(),
                 longest,
                 common: Vec::new(),
@@ -655,7 +655,7 @@ impl Receiver {
         }
         watch.touched(values.len() as u64);
         watch.done(run.agreement.receiver_items);
-        Ok(Matched {
+        Ok(MatchResult {
             parameters: run.parameters(),
             longest,
             common,

@@ -90,7 +90,7 @@ pub enum Error {
     OtherKey {
         /// The public key of the filter, in hexadecimal.
         ours: String,
-        /// That of the server.
+        /// The key of the server.
         theirs: String,
     },
 

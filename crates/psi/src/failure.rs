@@ -6,7 +6,7 @@ pub(crate) const STATISTICAL: u32 = 40;
 /// A cause of a wrong result or of an error between honest parties.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Failure {
-    /// What happens.
+    /// The event, in words.
     pub what: &'static str,
     /// The negative logarithm of its probability in the whole run.
     pub bits: f64,
@@ -23,8 +23,8 @@ impl Failure {
     }
 }
 
-/// How large the parts of a run are, and how rarely it fails. Tests divide small sets, and let runs
-/// fail so often that they can count it.
+/// The sizes of the parts of a run, and the rarity of its failures. Tests divide small sets, and
+/// let runs fail so often that they can count it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scale {
     /// Items of the encoding party in a bin of the OPRF, on average.
@@ -36,7 +36,7 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// That of every run.
+    /// The scale of every run.
     pub(crate) const RUN: Self = Self {
         bin: 1 << 19,
         slice: 1 << 18,

@@ -86,7 +86,7 @@ impl Receiver {
     /// distinct.
     ///
     /// # Errors
-    /// As [`Sender::intersect`].
+    /// See [`Sender::intersect`].
     pub fn intersect(
         self,
         items: &(impl Items + ?Sized),

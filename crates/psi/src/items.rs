@@ -63,6 +63,16 @@ impl<T: AsRef<[u8]> + Sync> Items for [T] {
     }
 }
 
+impl<T: Items + ?Sized> Items for &T {
+    fn len(&self) -> usize {
+        (**self).len()
+    }
+
+    fn item(&self, index: usize) -> &[u8] {
+        (**self).item(index)
+    }
+}
+
 impl<T: AsRef<[u8]> + Sync> Items for Vec<T> {
     fn len(&self) -> usize {
         self.as_slice().len()

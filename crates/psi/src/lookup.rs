@@ -135,7 +135,7 @@ impl Receiver {
     /// must be distinct.
     ///
     /// # Errors
-    /// As [`Receiver::intersect`].
+    /// See [`Receiver::intersect`].
     pub fn search(
         self,
         keywords: &(impl Items + ?Sized),

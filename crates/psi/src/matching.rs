@@ -64,8 +64,8 @@ pub trait Matching: fmt::Debug + Sync {
         false
     }
 
-    /// What a run reveals beyond the sizes of both sets and the output: a sentence each, without a
-    /// full stop. No protocol so far reveals more.
+    /// The facts that a run reveals beyond the sizes of both sets and the output: a sentence each,
+    /// without a full stop. No protocol so far reveals more.
     fn reveals(&self) -> &'static [&'static str] {
         &[]
     }
@@ -79,7 +79,7 @@ pub trait Matching: fmt::Debug + Sync {
     /// The cost of an execution, by the model of module [`choice`](crate::choice).
     ///
     /// # Panics
-    /// As [`parameters`](Self::parameters).
+    /// See [`parameters`](Self::parameters).
     fn cost(&self, task: &Task) -> Cost;
 
     /// Runs the protocol, with its setup, as this party. Progress goes to `watch`; a caller cancels
@@ -143,7 +143,7 @@ pub fn named(name: &str, security: Security, output: &Output) -> Option<Protocol
     all.min_by_key(|one| one.security() != security)
 }
 
-/// What a protocol is to do. The same for both parties.
+/// The task of a protocol. The same for both parties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Task {
     /// Items of the sender.

@@ -160,7 +160,8 @@ const MOST: f64 = (1_u64 << 55) as f64;
 const PARTS: u64 = 1 << 16;
 const FINE: f64 = (1_u64 << 32) as f64;
 
-/// What rounding in the computation of `sigma` may lose: far more than its few operations do.
+/// A bound on the rounding errors in the computation of `sigma`, far above those of its few
+/// operations.
 const MARGIN: f64 = 1.0 + 1e-9;
 
 impl Mechanism {
@@ -262,7 +263,7 @@ impl Mechanism {
 }
 
 impl fmt::Display for Mechanism {
-    /// In words, for reports.
+    /// Describes the noise, for reports.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scale = self.scale();
         match self.law {

@@ -169,7 +169,7 @@ impl Sender {
     /// [`Sender::extend`] that reports the number of instances after each piece of the message.
     ///
     /// # Errors
-    /// As [`Sender::extend`].
+    /// See [`Sender::extend`].
     pub fn extend_watched(
         &mut self,
         code: &Code,
@@ -342,7 +342,7 @@ impl Receiver {
     /// first argument on, `take` gets their inputs and outputs.
     ///
     /// # Errors
-    /// As [`Receiver::extend`].
+    /// See [`Receiver::extend`].
     pub fn extend_streamed(
         &mut self,
         code: &Code,

@@ -13,7 +13,7 @@ use crate::failure::{Failure, STATISTICAL, Scale, equal_bits, shifted};
 /// WebAssembly. There it counts the bits of a matrix with up to 512 for each item.
 pub const MAX_ITEMS: u64 = if usize::BITS < 64 { 1 << 22 } else { 1 << 31 };
 
-/// How the receiver's items are placed.
+/// The placement of the receiver's items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Variant {
     /// No stash, and as many bins as [`bins_for`] asks for.
@@ -86,7 +86,7 @@ const SMALLEST_STASH: usize = 2;
 /// The parameters of one run. Both parties compute them from the sizes alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameters {
-    /// How the receiver's items are placed.
+    /// The placement of the receiver's items.
     pub variant: Variant,
     /// Items of the sender.
     pub sender_items: u64,
@@ -295,7 +295,7 @@ impl Parameters {
 }
 
 impl fmt::Display for Parameters {
-    /// In words, for reports.
+    /// Describes the parameters, for reports.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             bins,

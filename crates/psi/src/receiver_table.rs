@@ -122,7 +122,7 @@ fn build(hasher: &Hasher, digests: &[Block], bin_count: usize) -> std::result::R
 }
 
 /// The receiver's items during the conversion from blocks to tags.
-pub(crate) struct Taking {
+pub(crate) struct ItemTags {
     /// The block of each item until the output of its instance arrives, then its [`Tag`].
     items: Buffer<Block>,
     tag_bytes: usize,
@@ -162,7 +162,7 @@ impl Tag {
     }
 }
 
-impl Taking {
+impl ItemTags {
     /// Starts with the blocks of the items.
     pub(crate) fn new(digests: Buffer<Block>, parameters: &Parameters) -> Self {
         Self {
@@ -197,7 +197,7 @@ impl Taking {
         }
     }
 
-    /// As [`Taking::take`], by several threads: each owns some items.
+    /// Like [`ItemTags::take`], by several threads: each owns some items.
     fn take_shared(&mut self, placement: &Placement, first: usize, outputs: &[Block]) {
         if self.tags.len() < outputs.len() {
             self.tags = Buffer::zeroed(outputs.len());

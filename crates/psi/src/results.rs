@@ -1,4 +1,4 @@
-//! What the parties have after a run: the same for all protocols, whose parameters are `P`.
+//! The results of the parties after a run: the same for all protocols, whose parameters are `P`.
 
 use std::fmt;
 

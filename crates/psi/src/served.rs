@@ -172,16 +172,16 @@ impl fmt::Debug for Key {
     }
 }
 
-/// What a client may ask for. Several connections of one client share one.
+/// The number of items that a client may ask for. All connections of a client share it.
 pub trait Allow: Sync {
     /// Takes `items` before they are answered; how many are left then, `None` for no limit.
     ///
     /// # Errors
-    /// Why they are not answered; then nothing was taken.
+    /// The reason for which they are not answered; then nothing was taken.
     fn take(&self, items: u64) -> std::result::Result<Option<u64>, Refusal>;
 }
 
-/// Why a server does not answer, which the client learns.
+/// The reason for which a server does not answer. The client learns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The client has asked for too many items.

@@ -48,7 +48,7 @@ use crate::items::{self, Items, digests};
 use crate::oprf;
 use crate::params::{Parameters, Variant};
 use crate::partition::{at_a_time, several};
-use crate::receiver_table::{ATTEMPTS, Placement, ReceiverTable, Taking};
+use crate::receiver_table::{ATTEMPTS, ItemTags, Placement, ReceiverTable};
 use crate::sender_set::{Oprf, Outputs, PIECE, SenderSet};
 use crate::shuffle::Shuffle;
 use crate::watch::{Phase, Watch};
@@ -59,7 +59,7 @@ const SHARED: usize = 1 << 20;
 /// The settings of a run. Equal on both sides: a caller compares them in the handshake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// How the receiver's items are placed.
+    /// The placement of the receiver's items.
     pub variant: Variant,
     /// Whether the sender learns which of its items are common as well.
     pub both: bool,
@@ -145,7 +145,7 @@ impl Sender {
     /// [`setup`](Self::setup) on a session, with a fresh session id and fresh randomness.
     ///
     /// # Errors
-    /// As [`setup`](Self::setup).
+    /// See [`setup`](Self::setup).
     pub fn start(session: &mut Session<impl BorrowMut<Channel>>) -> Result<Self> {
         let (id, rng, channel) = session.parts();
         Self::setup(id, rng, channel)
@@ -383,7 +383,7 @@ impl Receiver {
     /// [`setup`](Self::setup) on a session, with a fresh session id and fresh randomness.
     ///
     /// # Errors
-    /// As [`setup`](Self::setup).
+    /// See [`setup`](Self::setup).
     pub fn start(session: &mut Session<impl BorrowMut<Channel>>) -> Result<Self> {
         let (id, rng, channel) = session.parts();
         Self::setup(id, rng, channel)
@@ -443,7 +443,7 @@ impl Receiver {
             distinct()?;
             find()?
         };
-        let taking = RefCell::new(Taking::new(digests, &parameters));
+        let taking = RefCell::new(ItemTags::new(digests, &parameters));
         let mut instances = 0;
         if !parameters.trivial() {
             channel.send(&[placement.attempt])?; // step 2

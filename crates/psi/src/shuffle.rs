@@ -103,7 +103,7 @@ impl Shuffle {
         self.taken += blocks.len();
     }
 
-    /// As [`Shuffle::take`], by several threads: each owns some parts.
+    /// Like [`Shuffle::take`], by several threads: each owns some parts.
     fn take_shared(&mut self, blocks: &[Block]) {
         let table = owners_of(self.next.len());
         let (mut next, mut order) = (&mut self.next[..], &mut self.order[..]);

@@ -92,7 +92,7 @@ use crate::items::Items;
 use crate::watch::{Phase, Watch};
 
 use batch::{Encoder, Evaluator};
-use bins::Binned;
+use bins::BinnedSet;
 use params::BATCH;
 
 pub use intersect::{Received, Sent};
@@ -151,19 +151,19 @@ pub struct Sender {
 
 /// The receiver of an intersection or keyword search, or of outputs of the OPRF.
 ///
-/// As [`Sender`].
+/// Like [`Sender`].
 pub struct Receiver {
     party: Party,
 }
 
-/// What a party has before a run.
+/// A party before a run.
 struct Party {
     role: Role,
     session: SessionId,
     rng: Prg,
     /// Executions that share a failure probability of `2^-40`.
     parts: u64,
-    /// That of every run, but in tests.
+    /// The scale of every run; another one in tests.
     scale: Scale,
     /// For tests: another deadline.
     deadline: Option<Duration>,
@@ -194,21 +194,21 @@ impl Sender {
 }
 
 impl Receiver {
-    /// As [`Sender::one_of`].
+    /// Like [`Sender::one_of`].
     #[must_use]
     pub const fn one_of(mut self, parts: u64) -> Self {
         self.party.parts = parts;
         self
     }
 
-    /// As [`Sender::new`].
+    /// Like [`Sender::new`].
     #[must_use]
     pub fn new(session: SessionId, rng: Prg) -> Self {
         let party = Party::new(Role::Receiver, session, rng);
         Self { party }
     }
 
-    /// As [`Sender::start`].
+    /// Like [`Sender::start`].
     #[must_use]
     pub fn start(session: &mut Session<impl BorrowMut<Channel>>) -> Self {
         let (id, rng, _) = session.parts();
@@ -217,19 +217,19 @@ impl Receiver {
 }
 
 /// A party after steps 0 and 1.
-struct Begun {
+struct AgreedParty {
     party: Party,
     parameters: Parameters,
     agreement: Agreement,
-    set: Binned,
+    set: BinnedSet,
 }
 
 /// The set of a party, whose digests are replaced by outputs of the OPRF.
-struct Done {
+struct Evaluation {
     role: Role,
     parameters: Parameters,
     agreement: Agreement,
-    set: Binned,
+    set: BinnedSet,
     /// For each place of the set, the second block of the output, if they were asked for.
     second: Buffer<Block>,
 }
@@ -254,7 +254,7 @@ impl Party {
         (protocol, settings): (&str, Settings),
         watch: &mut dyn Watch,
         channel: &mut Channel,
-    ) -> Result<Begun> {
+    ) -> Result<AgreedParty> {
         assert!(
             !settings.both || settings.form != Form::Malicious,
             "in the malicious form the receiver alone learns the result"
@@ -271,8 +271,8 @@ impl Party {
             settings.both && protocol == INTERSECTION,
             [agreement.sender_items, agreement.receiver_items],
         );
-        let set = Binned::new(&agreement.salt(), items, &parameters, watch)?;
-        Ok(Begun {
+        let set = BinnedSet::new(&agreement.salt(), items, &parameters, watch)?;
+        Ok(AgreedParty {
             party: self,
             parameters,
             agreement,
@@ -281,9 +281,14 @@ impl Party {
     }
 }
 
-impl Begun {
+impl AgreedParty {
     /// Steps 2 to 6. `second`: whether the second blocks of the outputs are kept.
-    fn evaluate(self, second: bool, watch: &mut dyn Watch, channel: &mut Channel) -> Result<Done> {
+    fn evaluate(
+        self,
+        second: bool,
+        watch: &mut dyn Watch,
+        channel: &mut Channel,
+    ) -> Result<Evaluation> {
         let evaluates = (self.party.role == Role::Sender) != self.parameters.exchanged;
         let Self {
             party,
@@ -318,7 +323,7 @@ impl Begun {
                 watch.done(done as u64);
             }
         }
-        Ok(Done {
+        Ok(Evaluation {
             role,
             parameters,
             agreement,
@@ -339,9 +344,9 @@ pub(crate) fn evaluate(
     watch: &mut dyn Watch,
     channel: &mut Channel,
 ) -> Result<Buffer<Block>> {
-    let begun = Begun {
+    let begun = AgreedParty {
         party: Party::new(role, session, rng),
-        set: Binned::of(&blocks, parameters)?,
+        set: BinnedSet::of(&blocks, parameters)?,
         parameters: parameters.clone(),
         agreement: agreement.clone(),
     };

@@ -6,7 +6,7 @@ use volery_channel::run_two_parties;
 use super::*;
 use crate::params::{Parameters, Variant};
 
-/// What both parties agree on, given the session and the randomness of each.
+/// The agreement of both parties, given the session and the randomness of each.
 fn reached(session: u8, of_sender: u128, of_receiver: u128) -> Agreement {
     let reach = |role: Role, seed: u128, channel: &mut Channel| {
         let session = SessionId::from_bytes([session; 32]);

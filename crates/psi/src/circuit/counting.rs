@@ -31,7 +31,7 @@ pub(crate) fn bins() -> Count {
     Count::whether(20_000, [bits, 1.5], |trial| {
         let agreement = Agreement::numbered(trial, sizes);
         let [y, x] = sets(&agreement);
-        let placed = Placed::new(&agreement, &parameters, &y).expect("there is one slice");
+        let placed = BinInputs::new(&agreement, &parameters, &y).expect("there is one slice");
         let full = |inputs: &[Block]| overflows(inputs, &parameters.oprf);
         let inputs = place(&agreement, &parameters, &x).map(|(_, inputs, _)| inputs);
         full(&placed.inputs) || inputs.is_ok_and(|inputs| full(&inputs))
@@ -68,7 +68,7 @@ pub(crate) fn slices() -> Count {
     Count::whether(20_000, [bits, 4.0], |trial| {
         let agreement = Agreement::numbered(trial, sizes);
         let [y, _] = sets(&agreement);
-        Placed::new(&agreement, &parameters, &y).is_err()
+        BinInputs::new(&agreement, &parameters, &y).is_err()
     })
 }
 

@@ -96,13 +96,13 @@ impl Sender {
         Ok(Self { state })
     }
 
-    /// As [`circuit::Sender::at_least`](super::Sender::at_least).
+    /// Like [`circuit::Sender::at_least`](super::Sender::at_least).
     ///
     /// # Panics
     /// If `least` is `2^63` or more, or there are more calls than comparisons were set up.
     ///
     /// # Errors
-    /// As [`setup`](Self::setup); an error of the channel if an earlier call failed.
+    /// See [`setup`](Self::setup); an error of the channel if an earlier call failed.
     pub fn at_least(&mut self, share: u64, least: u64, channel: &mut Channel) -> Result<bool> {
         assert!(least < 1 << 63, "a bound below 2^63");
         call(&mut self.state, |gates| {
@@ -111,10 +111,10 @@ impl Sender {
         })
     }
 
-    /// As [`circuit::Sender::open`](super::Sender::open).
+    /// Like [`circuit::Sender::open`](super::Sender::open).
     ///
     /// # Errors
-    /// As [`at_least`](Self::at_least).
+    /// See [`at_least`](Self::at_least).
     pub fn open(
         &mut self,
         shares: &[u64],
@@ -126,13 +126,13 @@ impl Sender {
 }
 
 impl Receiver {
-    /// As [`Sender::setup`].
+    /// Like [`Sender::setup`].
     ///
     /// # Panics
-    /// As [`Sender::setup`].
+    /// See [`Sender::setup`].
     ///
     /// # Errors
-    /// As [`Sender::setup`].
+    /// See [`Sender::setup`].
     pub fn setup(
         comparisons: usize,
         form: Form,
@@ -149,13 +149,13 @@ impl Receiver {
         Ok(Self { state })
     }
 
-    /// As [`Sender::at_least`].
+    /// Like [`Sender::at_least`].
     ///
     /// # Panics
-    /// As [`Sender::at_least`].
+    /// See [`Sender::at_least`].
     ///
     /// # Errors
-    /// As [`Sender::at_least`].
+    /// See [`Sender::at_least`].
     pub fn at_least(&mut self, share: u64, least: u64, channel: &mut Channel) -> Result<bool> {
         assert!(least < 1 << 63, "a bound below 2^63");
         call(&mut self.state, |gates| {
@@ -164,10 +164,10 @@ impl Receiver {
         })
     }
 
-    /// As [`Sender::open`].
+    /// Like [`Sender::open`].
     ///
     /// # Errors
-    /// As [`Sender::at_least`].
+    /// See [`Sender::at_least`].
     pub fn open(
         &mut self,
         shares: &[u64],

@@ -51,7 +51,7 @@ pub struct Parameters {
     pub value_bits: u32,
     /// The OPRF.
     pub oprf: vole::Parameters,
-    /// That of the [`Scale`].
+    /// The field of the same name of the [`Scale`].
     rarer: i32,
     /// The encoding of the hints of a slice.
     preset: Preset,
@@ -291,7 +291,7 @@ impl Parameters {
         self.sender_items == 0 || self.receiver_items == 0
     }
 
-    /// What may go wrong between honest parties in one execution, each cause once.
+    /// The failures that honest parties may meet in one execution, each cause once.
     #[must_use]
     pub fn failures(&self) -> Vec<Failure> {
         let slices = self.bins.div_ceil(self.slice) as f64;
@@ -352,7 +352,7 @@ impl Parameters {
 }
 
 impl fmt::Display for Parameters {
-    /// In words, for reports.
+    /// Describes the parameters, for reports.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             bins,

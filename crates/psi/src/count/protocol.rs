@@ -125,7 +125,7 @@ impl matching::Parameters for Parameters {
 }
 
 impl fmt::Display for Parameters {
-    /// In words, for reports.
+    /// Describes the parameters, for reports.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Ristretto255, tags of {} bits", self.tag)
     }

@@ -127,7 +127,7 @@ impl matching::Parameters for Parameters {
 }
 
 impl fmt::Display for Parameters {
-    /// In words, for reports.
+    /// Describes the parameters, for reports.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let degree = self.receiver_items;
         write!(

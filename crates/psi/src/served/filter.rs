@@ -194,7 +194,7 @@ impl Label {
     /// version.
     ///
     /// # Errors
-    /// As [`Filter::read`].
+    /// See [`Filter::read`].
     pub fn of_file(file: &mut impl Read, most_items: u64) -> Result<Self> {
         let mut header = [0; HEADER];
         fill_exact(file, &mut header)?;
@@ -254,7 +254,7 @@ const UNEVEN: &str =
     "too many of its tags begin alike: an honest server does not make such a filter";
 const OTHER_CONTENTS: &str = "its contents are not those of its version";
 
-/// As [`filter_bytes`](super::filter_bytes).
+/// Like [`filter_bytes`](super::filter_bytes).
 pub(super) fn bytes(items: u64, queries: u64) -> u64 {
     HEADER as u64 + Layout::new(items, queries).bytes()
 }
@@ -459,7 +459,7 @@ impl Filter {
     /// The filter of a file, all of whose bytes these are.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// See [`read`](Self::read).
     pub fn from_bytes(mut bytes: &[u8], most_items: u64) -> Result<Self> {
         let filter = Self::read(&mut bytes, most_items)?;
         if !bytes.is_empty() {
@@ -483,7 +483,7 @@ impl Filter {
     /// Receives the filter that the server sends, with at most `most_items` items.
     ///
     /// # Errors
-    /// As [`read`](Self::read), or if the channel fails.
+    /// See [`read`](Self::read), or if the channel fails.
     pub fn receive(most_items: u64, channel: &mut Channel) -> Result<Self> {
         let mut header = [0; HEADER];
         channel.recv(&mut header)?;

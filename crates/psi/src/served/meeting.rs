@@ -1,4 +1,4 @@
-//! What comes before a query: which filter the server has, and whether the client fetches it.
+//! The exchange before a query: the server names its filter, and the client may fetch it.
 //!
 //! ```text
 //! Server                                       Client
@@ -71,7 +71,7 @@ impl Welcome {
     /// Fetches the filter.
     ///
     /// # Errors
-    /// Those of [`Filter::receive`]; if it is not the one that the server named.
+    /// See [`Filter::receive`]; if it is not the one that the server named.
     pub fn fetch(&self, channel: &mut Channel) -> Result<Filter> {
         channel.send(&[1])?;
         let filter = Filter::receive(self.label.items(), channel)?;

@@ -109,7 +109,7 @@ impl<'a> Preparing<'a> {
     /// If a file cannot be read or written.
     ///
     /// # Panics
-    /// As [`prepare`](super::prepare).
+    /// See [`prepare`](super::prepare).
     pub fn finish(mut self, queries: u64, file: &mut (impl Write + Seek)) -> Result<Label> {
         assert!((1..=MAX_QUERIES).contains(&queries), "a number of queries");
         let public = *self.key.public();

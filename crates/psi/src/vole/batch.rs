@@ -17,7 +17,7 @@ use volery_primitives::{Block, bits};
 use web_time::Instant;
 use zeroize::Zeroizing;
 
-use super::bins::Binned;
+use super::bins::BinnedSet;
 use super::packed::{mask, pack, unpack};
 use super::{BATCH, Form, Parameters};
 use crate::agree::Agreement;
@@ -46,7 +46,7 @@ pub(super) const PREPARED: usize = 3 << 19;
 /// Columns that are received before they are processed; their bits are whole bytes.
 const PIECE: usize = 1 << 14;
 
-/// What both parties know of a batch: the hash functions.
+/// The hash functions of a batch, which both parties know.
 pub(super) struct Functions {
     pub(super) band: Band,
     /// `h`, a hash function to `l` bits.
@@ -218,7 +218,7 @@ impl Keys {
 }
 
 /// The set of the evaluator, whose digests are replaced by the outputs, and the second blocks.
-pub(crate) type Evaluated<'a> = (&'a mut Binned, Option<&'a mut [Block]>);
+pub(crate) type Evaluated<'a> = (&'a mut BinnedSet, Option<&'a mut [Block]>);
 
 /// The party that has `D` and evaluates the OPRF.
 pub(crate) struct Evaluator {
@@ -385,7 +385,7 @@ pub(crate) struct Encoder {
 }
 
 /// The columns of a bin, with its rows.
-struct Encoded<'a> {
+struct BinEncoding<'a> {
     bin: usize,
     columns: &'a mut [Block],
     rows: Option<Rows>,
@@ -419,7 +419,7 @@ impl Encoder {
         parameters: &Parameters,
         agreement: &Agreement,
         bins: Range<usize>,
-        set: &mut Binned,
+        set: &mut BinnedSet,
         mut second: Option<&mut [Block]>,
         channel: &mut Channel,
     ) -> Result<()> {
@@ -449,7 +449,7 @@ impl Encoder {
         let mut encoded: Vec<_> = bins
             .clone()
             .zip(bytemuck::cast_slice_mut(&mut u).chunks_mut(width))
-            .map(|(bin, columns)| Encoded {
+            .map(|(bin, columns)| BinEncoding {
                 bin,
                 columns,
                 rows: None,
@@ -460,7 +460,7 @@ impl Encoder {
         let mut fixed = StreamHash::default();
         // Step 6, but for the hash, because the offset is not yet known. The values replace columns
         // that have been sent.
-        let decode = |group: &mut [Encoded<'_>]| {
+        let decode = |group: &mut [BinEncoding<'_>]| {
             group.par_iter_mut().for_each(|one| {
                 let rows = one.rows.take().expect("each bin has rows");
                 let values = &mut one.columns[..rows.len()];

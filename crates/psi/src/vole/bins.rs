@@ -16,7 +16,7 @@ use crate::items::{self, Items};
 use crate::watch::{Phase, Watch};
 
 /// The items of one party: bin after bin, each with space for the most items of a bin.
-pub(crate) struct Binned {
+pub(crate) struct BinnedSet {
     capacity: usize,
     /// Items of each bin.
     counts: Vec<usize>,
@@ -26,7 +26,7 @@ pub(crate) struct Binned {
     numbers: Buffer<u32>,
 }
 
-impl Binned {
+impl BinnedSet {
     /// Hashes the items under a salt that was drawn after they were fixed, and checks that they are
     /// distinct.
     ///
@@ -110,7 +110,7 @@ impl Binned {
         &self.blocks[self.places(bin)]
     }
 
-    /// As [`bin`](Self::bin).
+    /// Like [`bin`](Self::bin).
     pub(crate) fn bin_mut(&mut self, bin: usize) -> &mut [Block] {
         let places = self.places(bin);
         &mut self.blocks[places]
@@ -127,7 +127,7 @@ impl Binned {
     }
 
     /// The blocks of all items, in ascending order. The set is empty then.
-    pub(crate) fn take_sorted(&mut self) -> Sorted {
+    pub(crate) fn take_sorted(&mut self) -> AscendingBlocks {
         self.numbers = Buffer::zeroed(0);
         let mut blocks = mem::replace(&mut self.blocks, Buffer::zeroed(0));
         let mut length = 0;
@@ -137,17 +137,17 @@ impl Binned {
             length += count;
         }
         sort_by_key(&mut blocks[..length], |block| u128::from(*block));
-        Sorted { blocks, length }
+        AscendingBlocks { blocks, length }
     }
 }
 
 /// Blocks in ascending order.
-pub(crate) struct Sorted {
+pub(crate) struct AscendingBlocks {
     blocks: Buffer<Block>,
     length: usize,
 }
 
-impl Sorted {
+impl AscendingBlocks {
     pub(crate) fn blocks(&self) -> &[Block] {
         &self.blocks[..self.length]
     }

@@ -4,7 +4,7 @@ use volery_channel::{Role, SessionId, run_two_parties};
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
 
-use super::bins::Binned;
+use super::bins::BinnedSet;
 use super::{Form, Parameters, Receiver, Sender, Settings};
 use crate::agree::Agreement;
 use crate::counting::{Count, bits_of, numbered};
@@ -13,7 +13,7 @@ use crate::items::digests;
 
 /// Whether a bin of these inputs of the OPRF overflows.
 pub(crate) fn overflows(inputs: &[Block], parameters: &Parameters) -> bool {
-    Binned::of(inputs, parameters).is_err()
+    BinnedSet::of(inputs, parameters).is_err()
 }
 
 /// Sets of which a bin overflows.
@@ -29,7 +29,7 @@ pub(crate) fn bins() -> Count {
     let bits = bits_of(&parameters.failures(), "a bin overflows");
     Count::whether(10_000, [bits, 1.5], |trial| {
         let salt = Agreement::numbered(trial, [n, m]).salt();
-        let full = |items| Binned::new(&salt, &numbered(items), &parameters, &mut ()).is_err();
+        let full = |items| BinnedSet::new(&salt, &numbered(items), &parameters, &mut ()).is_err();
         full(0..n) || full(n..n + m)
     })
 }

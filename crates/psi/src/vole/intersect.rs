@@ -40,10 +40,10 @@ impl Receiver {
     /// distinct.
     ///
     /// # Panics
-    /// As [`Sender::intersect`].
+    /// See [`Sender::intersect`].
     ///
     /// # Errors
-    /// As [`Sender::intersect`].
+    /// See [`Sender::intersect`].
     pub fn intersect(
         self,
         items: &(impl Items + ?Sized),

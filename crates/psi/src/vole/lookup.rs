@@ -13,7 +13,7 @@ use volery_primitives::Block;
 use volery_primitives::ro::RandomOracle;
 use zeroize::Zeroizing;
 
-use super::{Done, Parameters, Receiver, SEARCH, Sender, Settings};
+use super::{Evaluation, Parameters, Receiver, SEARCH, Sender, Settings};
 use crate::error::{Result, misbehaved};
 use crate::items::Items;
 use crate::lookup::{LENGTH, MAX_VALUE, at_a_time, decrypt, encrypt, longest};
@@ -90,7 +90,7 @@ impl Receiver {
     /// If both are to learn the result of the malicious form.
     ///
     /// # Errors
-    /// As [`Receiver::intersect`].
+    /// See [`Receiver::intersect`].
     pub fn search(
         self,
         keywords: &(impl Items + ?Sized),
@@ -140,7 +140,7 @@ impl Receiver {
     }
 }
 
-impl Done {
+impl Evaluation {
     /// Separates the key streams of a search from those of all others.
     pub(super) fn base(&self) -> Block {
         RandomOracle::new("volery vole psi: values")

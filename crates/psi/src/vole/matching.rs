@@ -5,9 +5,9 @@ use volery_primitives::pages::Buffer;
 use volery_primitives::{Block, bits};
 use zeroize::{Zeroize, Zeroizing};
 
-use super::bins::Binned;
+use super::bins::BinnedSet;
 use super::sort::sort_by_key;
-use super::{Done, Form};
+use super::{Evaluation, Form};
 use crate::error::{Result, misbehaved};
 use crate::watch::{Phase, Watch};
 
@@ -19,20 +19,20 @@ const SHARED: usize = 1 << 20;
 
 /// An output of the OPRF, from which the tag is cut, with the place of its item.
 #[derive(Clone, Copy, Default, Zeroize)]
-pub(super) struct Placed {
+pub(super) struct PlacedTag {
     high: u64,
     low: u64,
     pub(super) place: u32,
 }
 
 /// The tags of the evaluator in their order, with the places of the items.
-pub(super) type PlacedTags = Zeroizing<Vec<Placed>>;
+pub(super) type PlacedTags = Zeroizing<Vec<PlacedTag>>;
 
 /// The result of the encoder's search: for each tag that was found, its number and the place of the
 /// own item.
 pub(super) type Matches = Zeroizing<Vec<(u32, u32)>>;
 
-impl Done {
+impl Evaluation {
     /// Step 7: sends the tags and drops the set.
     pub(super) fn send_tags(&mut self, watch: &mut dyn Watch, channel: &mut Channel) -> Result<()> {
         watch.begin(Phase::Match, self.parameters.sides()[0]);
@@ -60,13 +60,13 @@ impl Done {
         tags.reserve_exact(self.parameters.sides()[0] as usize);
         tags.extend(self.set.all_places().map(|place| {
             let output = self.set.blocks[place];
-            Placed {
+            PlacedTag {
                 high: output.high(),
                 low: output.low(),
                 place: place as u32,
             }
         }));
-        let output = |placed: &Placed| Block::from_words(placed.low, placed.high);
+        let output = |placed: &PlacedTag| Block::from_words(placed.low, placed.high);
         sort_by_key(&mut tags, |placed| u128::from(output(placed)));
         let bits = self.parameters.tag_bits;
         let sorted = tags.iter().map(|placed| tag(output(placed), bits));
@@ -211,7 +211,7 @@ struct OwnTag {
 
 impl<'a> OwnTags<'a> {
     /// Replaces the outputs.
-    fn new(set: &'a mut Binned, bits: u32) -> Self {
+    fn new(set: &'a mut BinnedSet, bits: u32) -> Self {
         let lower_bits = bits.saturating_sub(96);
         let mut lower = Buffer::zeroed(if lower_bits > 0 { set.blocks.len() } else { 0 });
         let mut count = 0;
@@ -264,7 +264,7 @@ impl<'a> OwnTags<'a> {
 
 /// The encoder's tags in their order, with the places.
 #[cfg(test)]
-pub(super) fn own_tags(set: &mut Binned, bits: u32) -> Vec<(u128, usize)> {
+pub(super) fn own_tags(set: &mut BinnedSet, bits: u32) -> Vec<(u128, usize)> {
     let own = OwnTags::new(set, bits);
     own.iter()
         .map(|own| (own.tag, own.place as usize))

@@ -91,7 +91,7 @@ impl Receiver {
     /// If the form is the low-communication one.
     ///
     /// # Errors
-    /// As [`Receiver::intersect`].
+    /// See [`Receiver::intersect`].
     pub fn outputs(
         self,
         items: &(impl Items + ?Sized),

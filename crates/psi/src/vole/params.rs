@@ -153,7 +153,7 @@ impl Parameters {
     /// [`new`](Self::new) as one of `parts` executions that share a failure probability.
     ///
     /// # Panics
-    /// As [`new`](Self::new).
+    /// See [`new`](Self::new).
     #[must_use]
     pub fn one_of(
         parts: u64,
@@ -500,7 +500,7 @@ impl Parameters {
 }
 
 impl fmt::Display for Parameters {
-    /// In words, for reports.
+    /// Describes the parameters, for reports.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             bins,
@@ -555,7 +555,7 @@ mod tests {
         }
     }
 
-    /// What the documents say of 2^20 items a side.
+    /// The figures that the documents give for 2^20 items a side.
     #[test]
     fn bytes_an_item() {
         for (form, most) in [

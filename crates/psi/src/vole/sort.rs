@@ -10,7 +10,7 @@ use zeroize::{Zeroize, Zeroizing};
 /// Items that are sorted with a copy, which stays in the level-1 cache.
 const SMALL: usize = 1 << 10;
 
-/// How far ahead of a part's write position the next items are fetched.
+/// The distance ahead of a part's write position the next items are fetched.
 const AHEAD: usize = 6;
 
 /// The binary logarithm of the maximum number of parts: each has its own write position, and the

@@ -88,7 +88,7 @@ fn intersections_of_awkward_sizes() {
 #[test]
 fn own_tags_are_in_order() {
     let parameters = Parameters::new(Form::Malicious, false, 5, 5);
-    let mut set = Binned::new(&[1; 32], &set(0, 1, 5), &parameters, &mut ()).unwrap();
+    let mut set = BinnedSet::new(&[1; 32], &set(0, 1, 5), &parameters, &mut ()).unwrap();
     let tags = [9 << 96 | 7, 9 << 96 | 5, 1, 9 << 96 | 6, 9 << 96 | 1 << 40];
     for (block, tag) in set.blocks.iter_mut().zip(tags) {
         *block = Block::new(tag);

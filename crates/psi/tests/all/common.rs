@@ -112,16 +112,16 @@ pub(crate) fn kkrt(variant: Variant, both: bool) -> Kind {
 
 /// An intersection in memory, in which one party may leave early.
 pub(crate) fn intersect(
-    ours: &Vec<Vec<u8>>,
-    theirs: &Vec<Vec<u8>>,
+    ours: &[Vec<u8>],
+    theirs: &[Vec<u8>],
     kind: Kind,
 ) -> (Result<Ended>, Result<Ended>) {
     let (left, right) = Channel::memory_pair();
     let ((sent, _), (received, _)) = run_two_channels(
         left,
         right,
-        |channel| kind.intersect(Role::Sender, ours, channel),
-        |channel| kind.intersect(Role::Receiver, theirs, channel),
+        |channel| kind.intersect(Role::Sender, &ours, channel),
+        |channel| kind.intersect(Role::Receiver, &theirs, channel),
     );
     (sent, received)
 }

@@ -10,7 +10,7 @@ use volery_primitives::prg::Prg;
 use volery_psi::vole::Form;
 use volery_psi::{Error, Receiver, Sender, Settings, Variant};
 
-fn check(sender: &Vec<Vec<u8>>, receiver: &Vec<Vec<u8>>, kind: Kind) {
+fn check(sender: &[Vec<u8>], receiver: &[Vec<u8>], kind: Kind) {
     let (sent, received) = intersect(sender, receiver, kind);
     let ((ours, sent), (theirs, received)) = (sent.unwrap(), received.unwrap());
     let expected = |ours: &[Vec<u8>], theirs: &[Vec<u8>]| -> Vec<usize> {
@@ -49,12 +49,12 @@ fn disjoint_equal_subset_empty() {
         check(&items(0, 500), &items(0, 500), kind);
         check(&items(0, 500), &items(100, 200), kind);
         check(&items(100, 200), &items(0, 500), kind);
-        check(&vec![], &items(0, 10), kind);
-        check(&items(0, 10), &vec![], kind);
-        check(&vec![], &vec![], kind);
+        check(&[], &items(0, 10), kind);
+        check(&items(0, 10), &[], kind);
+        check(&[], &[], kind);
         // Enough items to overflow a table sized for equal parts.
-        check(&items(0, 9000), &vec![], kind);
-        check(&vec![], &items(0, 9000), kind);
+        check(&items(0, 9000), &[], kind);
+        check(&[], &items(0, 9000), kind);
     }
 }
 

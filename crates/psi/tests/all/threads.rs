@@ -31,7 +31,7 @@ fn in_pool<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
 /// Runs one party of a search or an intersection.
 fn party(
     role: Role,
-    items: &Vec<[u8; 8]>,
+    items: &[[u8; 8]],
     kind: Kind,
     search: bool,
     channel: &mut Channel,
@@ -39,19 +39,19 @@ fn party(
     channel.record_transcript();
     let values: Vec<_> = items.iter().map(|item| item[..5].to_vec()).collect();
     let values: Option<&dyn Items> = (search && role == Role::Sender).then_some(&values);
-    let outcome = kind.run(role, items, values, search, channel)?;
+    let outcome = kind.run(role, &items, values, search, channel)?;
     let sent = channel.transcript().unwrap().sent;
     Ok((outcome.common, outcome.values, sent))
 }
 
 fn run(
-    [ours, theirs]: [&Vec<[u8; 8]>; 2],
+    [ours, theirs]: [&[[u8; 8]]; 2],
     kind: Kind,
     search: bool,
     threads: [usize; 2],
     [left, right]: [Channel; 2],
 ) -> [Result<Made>; 2] {
-    let of = |role, items, channel: &mut _| party(role, items, kind, search, channel);
+    let of = |role, items: &[_], channel: &mut _| party(role, items, kind, search, channel);
     let ((sent, _), (received, _)) = run_two_channels(
         left,
         right,

@@ -12,7 +12,9 @@ use crate::fixtures::{assert_caught, assert_disconnected, meet, rng};
 use crate::lookup::MAX_VALUE;
 use crate::vole::matching::tag;
 use crate::vole::tests::{SESSION, receiver, sender, set};
-use crate::vole::{Done, INTERSECTION, OPRF, Received, Receiver, SEARCH, Sender, Sent, Settings};
+use crate::vole::{
+    Evaluation, INTERSECTION, OPRF, Received, Receiver, SEARCH, Sender, Sent, Settings,
+};
 
 /// Items of the sender and of the receiver. The sender's last three are the receiver's first.
 const N: usize = 13;
@@ -45,7 +47,8 @@ fn ours() -> Vec<String> {
     set(0, 1, N)
 }
 
-/// Those of the sender are formatted by their place, so these have to be at the same places.
+/// The receiver's items. Those of the sender are formatted by their place, so these have to be at
+/// the same places.
 fn theirs() -> Vec<String> {
     set(0, 1, N + M)[N - 3..][..M].to_vec()
 }
@@ -53,7 +56,7 @@ fn theirs() -> Vec<String> {
 /// Each byte of a malicious sender's offset.
 const OWN: u8 = 4;
 
-/// What a malicious party may change.
+/// A message that a malicious party may change.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Message {
     Commitment,
@@ -72,7 +75,7 @@ type Change<'a> = &'a mut (dyn FnMut(Message, &mut [u8]) + Send);
 /// The hash functions of a run, with rows of any shape.
 type Shaped<'a> = &'a dyn Fn(Shape) -> Functions;
 
-/// What an encoder encodes, given the hash functions of the run and its digests.
+/// The values that an encoder encodes, given the hash functions of the run and its digests.
 type Encode<'a> = &'a (dyn Fn(Shaped<'_>, &[Block], &mut [Block]) + Sync);
 
 /// The shape of an honest encoding.
@@ -120,8 +123,8 @@ fn try_encode(
 }
 
 /// An encoder at the end of step 6.
-struct Ended {
-    done: Done,
+struct EncoderState {
+    done: Evaluation,
     functions: Functions,
     v: Buffer<Gf128>,
     offset: Block,
@@ -134,7 +137,7 @@ fn encode_as(
     encode: Encode<'_>,
     change: Change<'_>,
     channel: &mut Channel,
-) -> Result<Ended> {
+) -> Result<EncoderState> {
     let begun = receiver()
         .party
         .begin(&theirs(), 0, terms, &mut (), channel)?;
@@ -182,14 +185,14 @@ fn encode_as(
         offset ^= own_offset(&theirs);
     }
     evaluate_own(&functions, &v, offset, set.bin_mut(0));
-    let done = Done {
+    let done = Evaluation {
         role: Role::Receiver,
         second: Buffer::zeroed(0),
         parameters,
         agreement,
         set,
     };
-    Ok(Ended {
+    Ok(EncoderState {
         done,
         functions,
         v,
@@ -219,7 +222,7 @@ fn evaluate_as(
     commit: impl Fn(&[u8; 32]) -> [u8; 32],
     change: Change<'_>,
     channel: &mut Channel,
-) -> Result<Done> {
+) -> Result<Evaluation> {
     let begun = sender()
         .party
         .begin(&ours(), note, terms, &mut (), channel)?;
@@ -268,7 +271,7 @@ fn evaluate_as(
     };
     let mut second = Buffer::zeroed(set.blocks.len());
     keys.evaluate(0, set.bin_mut(0), Some(&mut second[..]));
-    Ok(Done {
+    Ok(Evaluation {
         role: Role::Sender,
         parameters,
         agreement,
@@ -278,7 +281,7 @@ fn evaluate_as(
 }
 
 /// [`evaluate_as`] of an intersection, with the commitment of this run.
-fn evaluate(settings: Settings, change: Change<'_>, channel: &mut Channel) -> Result<Done> {
+fn evaluate(settings: Settings, change: Change<'_>, channel: &mut Channel) -> Result<Evaluation> {
     let commit = |opening: &[u8; 32]| commitment(SESSION, 0, Role::Sender, opening);
     evaluate_as((INTERSECTION, settings), 0, commit, change, channel)
 }
@@ -317,7 +320,7 @@ const OPENING: &str = "its opening does not match its commitment";
 const WRONG_END: &str = "it sent more or less data than the set sizes require";
 
 /// The receiver's part of an intersection after step 6.
-fn finish(ended: Result<Ended>, channel: &mut Channel) -> Result<Vec<usize>> {
+fn finish(ended: Result<EncoderState>, channel: &mut Channel) -> Result<Vec<usize>> {
     let mut done = ended?.done;
     let matches = done.find(&mut (), channel)?;
     done.end_encoding(&matches, false, &mut (), channel)
@@ -675,7 +678,7 @@ fn an_encoding_of_more_items_than_stated() {
 }
 
 /// The tags of an evaluator, ascending.
-fn tags(done: &mut Done) -> Vec<u128> {
+fn tags(done: &mut Evaluation) -> Vec<u128> {
     let (outputs, bits) = (done.set.take_sorted(), done.parameters.tag_bits);
     outputs
         .blocks()
@@ -686,7 +689,7 @@ fn tags(done: &mut Done) -> Vec<u128> {
 
 /// The end of a malicious sender in a run with one result; the error of a receiver that ends
 /// otherwise.
-fn end(done: &Done, channel: &mut Channel) -> Result<()> {
+fn end(done: &Evaluation, channel: &mut Channel) -> Result<()> {
     channel.send(&done.agreement.end(Role::Sender, &done.parameters.words()))?;
     done.expect_end(channel)
 }
@@ -719,7 +722,7 @@ fn two_equal_tags() {
 }
 
 /// The end that a sender sends.
-type End<'a> = &'a (dyn Fn(&Done) -> [u8; 16] + Sync);
+type End<'a> = &'a (dyn Fn(&Evaluation) -> [u8; 16] + Sync);
 
 /// Bytes that are no tags, too few or too many of them, and ends of others.
 #[test]
@@ -742,7 +745,7 @@ fn tags_and_ends_that_are_not_those_of_the_run() {
                 channel.recv(&mut [0; 16]).map_err(Error::from)
             })
         };
-        let right = |done: &Done| done.agreement.end(Role::Sender, &done.parameters.words());
+        let right = |done: &Evaluation| done.agreement.end(Role::Sender, &done.parameters.words());
         assert_eq!(run(&|_| (), &right).unwrap().common, COMMON);
         assert_caught(run(&|bytes| bytes.fill(0), &right), NO_TAGS);
         if settings == LOW {
