@@ -16,8 +16,6 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
 pub use volery_channel::Cancel;
 use volery_channel::Role;
 use volery_channel::tcp::{self, Patience};

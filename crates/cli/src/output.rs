@@ -24,7 +24,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use self::beside::{KEPT_FILES, OUR_FILES};
 use self::leftovers::Lock;
-use crate::exit::Failure;
+use crate::exit::{Failure, Status};
 use crate::system::{self, create_private, sync_folder};
 
 /// Whether volery writes files of this name into an output folder: one of [`OUR_FILES`], or shares
@@ -346,13 +346,31 @@ impl SingleFile {
     }
 }
 
+/// Where a report goes.
+pub(crate) enum Target {
+    File(SingleFile),
+    /// Standard output.
+    Output,
+}
+
+impl Target {
+    /// Writes the whole report.
+    pub(crate) fn write(self, json: &[u8]) -> Result<(), Failure> {
+        match self {
+            Self::File(file) => file.commit(json),
+            Self::Output => io::stdout().write_all(json).map_err(|error| {
+                Failure::new(Status::Other, format_args!("standard output: {error}"))
+            }),
+        }
+    }
+}
+
 #[cfg(all(test, unix))]
 #[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
-    use crate::exit::Status;
 
     fn names(folder: &Path) -> Vec<String> {
         let mut names: Vec<_> = fs::read_dir(folder)

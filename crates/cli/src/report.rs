@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
-use crate::exit::{Failure, Status};
+use crate::exit::Failure;
 use crate::memory::peak_memory;
 use crate::output::{SingleFile, Target};
 use crate::said::{self, Reporter};

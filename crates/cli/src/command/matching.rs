@@ -6,7 +6,7 @@
 pub(crate) mod arguments;
 mod failure;
 pub(super) mod files;
-pub(super) mod job;
+pub(crate) mod job;
 mod rows;
 mod served;
 pub(super) mod summary;

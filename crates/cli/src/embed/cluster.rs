@@ -294,7 +294,7 @@ pub fn open(
         let meeting = Meeting {
             gateway: &call.cluster.gateway,
             terms,
-            role: role,
+            role,
             worker: None,
             attempt: cluster::attempt(),
         };
@@ -308,7 +308,7 @@ pub fn open(
                         totals::Keep::Totals(all) => {
                             serde_json::to_string(all).expect("numbers serialise")
                         }
-                        totals::Keep::PhaseProgress => String::new(),
+                        totals::Keep::Told => String::new(),
                     };
                     kept = keep(&text);
                     kept.as_ref().map_err(|failure| {
@@ -352,7 +352,7 @@ pub fn tickets(manifest: &str, named: &Named) -> Result<Vec<String>, Failure> {
         let meeting = Meeting {
             gateway: "",
             terms,
-            role: role,
+            role,
             worker: Some(worker),
             attempt: 0,
         };
