@@ -2,13 +2,12 @@
 //! partial output.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::{Finished, Running, names, text, words};
+use crate::common::{Finished, Running, names, text};
 
 /// The timeout given to the parties; a party that sees the other disconnect need not wait for it.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -254,36 +253,6 @@ fn a_folder_that_goes_away_is_said() {
     let receiver = receiver.finish();
     assert!(matches!(receiver.status, Some(0 | 4)), "{receiver:?}");
     assert!(!place.path().join("here").exists());
-}
-
-/// A party in the middle of its work whose connection is cut without being closed.
-#[test]
-fn a_silent_connection_ends_both_at_the_timeout() {
-    let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("out");
-    let mut party = Command::new(env!("CARGO_BIN_EXE_volery"))
-        .args(words(
-            "cot --role sender --listen 127.0.0.1:0 --n 1000 --wait 2 --timeout 2",
-        ))
-        .args(["--out", text(&out)])
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(party.stderr.take().unwrap());
-    let mut line = String::new();
-    lines.read_line(&mut line).unwrap();
-    let address = line.trim().strip_prefix("volery: listening on ").unwrap();
-    let silent = std::net::TcpStream::connect(address).unwrap();
-    let begin = Instant::now();
-    let mut rest = String::new();
-    lines.read_to_string(&mut rest).unwrap();
-    assert_eq!(party.wait().unwrap().code(), Some(4), "{rest}");
-    assert!(
-        begin.elapsed() >= Duration::from_secs(1),
-        "it waited: {rest}"
-    );
-    drop(silent);
-    assert!(names(place.path()).is_empty());
 }
 
 /// A stopped process keeps its connection, and its kernel acknowledges what comes.
