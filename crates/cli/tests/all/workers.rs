@@ -375,7 +375,7 @@ fn killed_processes_are_started_again() {
         "--workers",
         "2",
         "--shards",
-        "160",
+        "80",
         "--wait",
         "60s",
     ];
