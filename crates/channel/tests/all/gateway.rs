@@ -564,7 +564,7 @@ fn only_valid_tickets_are_taken() {
     );
 }
 
-/// What the client says of a refusal.
+/// The text of the client's error after a refusal.
 #[test]
 fn a_refused_client_is_told_why() {
     let (both, other) = (Both::new(), Both::new());

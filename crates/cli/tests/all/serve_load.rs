@@ -24,7 +24,7 @@ use volery_psi::served::meeting::Welcome;
 use volery_psi::served::{Client, Filter};
 use volery_tables::{Inputs, Item, Reading, Records, Rule, Table};
 
-/// What the keys are, as the handshake says it.
+/// The key columns, as the handshake states them.
 const KEYS: &str = "text";
 
 /// The budget of every tenth client; the others have enough.
@@ -85,7 +85,7 @@ fn cut_after(to: u16, bytes: u64) -> u16 {
     port
 }
 
-/// What a client saw.
+/// The results of a client.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     /// Keys of queries that were answered.

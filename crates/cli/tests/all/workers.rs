@@ -100,7 +100,7 @@ impl Place {
         Running::start(&call)
     }
 
-    /// What is in the folder of a side.
+    /// The names in the folder of a side.
     fn names(&self, side: usize) -> Vec<String> {
         common::names(self.folder.path(&format!("work-{}", SIDES[side])).as_ref())
     }

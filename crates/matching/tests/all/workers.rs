@@ -549,7 +549,7 @@ fn a_result_that_is_missing_is_an_error() {
     assert!(matches!(refused.unwrap_err(), Error::OtherRun { .. }));
 }
 
-/// What fills the shards of a small set up can test keys: a peer may not ask for any number.
+/// The items that fill the shards of a small set can test keys: a peer may not ask for any number.
 #[test]
 fn too_many_shards_for_the_sets_are_refused() {
     let run = Run {
@@ -683,7 +683,7 @@ impl Store for Objects {
     }
 }
 
-/// What a cluster does: items, digest and number of keys of one side, for one rule.
+/// The work of a cluster: items, digest and number of keys of one side, for one rule.
 fn staged(run: &Run, i: usize, rows: &[Row]) -> (Items, RecordBatch) {
     let answers = run.verb == Verb::Lookup && i == 0;
     let values: &[&str] = if answers { &["n", "t"] } else { &[] };

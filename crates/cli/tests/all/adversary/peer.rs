@@ -7,7 +7,6 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::{Finished, Running, names, text, words};
-use volery_channel::{Channel, Hello, handshake, tcp};
 
 /// The longest that our side may take beyond its own timeout of two seconds, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -112,87 +111,6 @@ fn a_peer_that_only_beats() {
         }
     }) {
         finished.assert_refused(4, &["timed out"]);
-    }
-}
-
-/// A peer that follows the protocol through the handshake; returns its channel.
-fn well_begun(
-    us: &Running,
-    [verb, ring, parameters]: [&'static str; 3],
-    role: &'static str,
-) -> Channel {
-    let mut channel =
-        tcp::connect((Ipv4Addr::LOCALHOST, us.port()), Duration::from_secs(10)).unwrap();
-    let fields = [
-        ("ring", ring),
-        ("n", "1000"),
-        ("security", "malicious"),
-        ("noise", "regular"),
-        ("parameters", parameters),
-        ("step", "131072"),
-    ];
-    let mut fields: Vec<_> = fields
-        .map(|(name, value)| (name, value.to_owned()))
-        .to_vec();
-    if parameters.starts_with("auto") {
-        // Eight microseconds for each thousand.
-        fields.push(("pace", "8".to_owned()));
-    }
-    let hello = Hello {
-        protocol: verb,
-        role,
-        fields,
-    };
-    handshake(&mut channel, &hello, [9; 32]).unwrap();
-    channel
-}
-
-/// Runs our side of both subcommands in both roles against a peer that is honest until after the
-/// handshake.
-fn after_the_handshake(peer: impl Fn(Channel)) -> Vec<Finished> {
-    // Named protocols, and `auto`, for which the peer reports the link.
-    let verbs = [
-        (["vole", "fp61", "gilboa"], "gilboa"),
-        (["cot", "f2", "softspoken4"], "softspoken4"),
-        (["vole", "fp61", "auto, by the link"], "auto"),
-        (["cot", "f2", "auto, by the link"], "auto"),
-    ];
-    let roles = [("sender", "receiver"), ("receiver", "sender")];
-    let run = |(verb, protocol): ([&'static str; 3], &str), (ours, theirs)| {
-        let place = tempfile::tempdir().unwrap();
-        let out = place.path().join("out");
-        let us = Running::start(&words(&format!(
-            "{} --role {ours} --n 1000 --protocol {protocol} --timeout 2 --out {} --listen 127.0.0.1:0",
-            verb[0],
-            text(&out)
-        )));
-        peer(well_begun(&us, verb, theirs));
-        let finished = us.finish_within(LIMIT);
-        assert!(names(place.path()).is_empty(), "{finished:?}");
-        finished
-    };
-    verbs
-        .into_iter()
-        .flat_map(|verb| roles.map(|roles| run(verb, roles)))
-        .collect()
-}
-
-#[test]
-fn garbage_after_a_good_hello() {
-    for finished in after_the_handshake(|mut channel| {
-        // No encoding of a point is all ones.
-        let _ = channel.send(&[0xff; 1 << 20]);
-        let _ = channel.flush();
-        let _ = channel.recv(&mut [0; 1 << 20]);
-    }) {
-        finished.assert_refused(3, &["does not follow the protocol"]);
-    }
-}
-
-#[test]
-fn a_peer_that_leaves_after_a_good_hello() {
-    for finished in after_the_handshake(drop) {
-        finished.assert_refused(4, &["closed the connection"]);
     }
 }
 

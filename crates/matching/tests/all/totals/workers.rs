@@ -86,7 +86,7 @@ impl Sides {
         [sent, received]
     }
 
-    /// What each worker of both sides did.
+    /// The result of each worker of both sides.
     fn work_all(&self, both: &[Agreed; 2]) -> Vec<[Worked; 2]> {
         let all = 0..self.workers;
         all.map(|worker| self.work(both, worker, [u64::MAX; 2]).map(Result::unwrap))
@@ -711,7 +711,7 @@ fn clusters_compute_what_folders_compute() {
     }
 }
 
-/// What a cluster hands to a worker is checked, since shares of it would be opened unseen.
+/// A worker checks the rows that a cluster hands to it, since shares of them would be opened unseen.
 #[test]
 fn a_store_with_values_beyond_the_bound_or_unknown_groups_is_refused() {
     let run = Run {
