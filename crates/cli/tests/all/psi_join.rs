@@ -1,5 +1,5 @@
-//! Matching compared with a plain join of the same rows: the rows of both sides must equal it, in the
-//! same order, byte for byte.
+//! Matching compared with a plain join of the same rows: the rows of both sides must equal it, in
+//! the same order, byte for byte.
 
 use std::collections::{HashMap, HashSet};
 use std::thread;
@@ -94,7 +94,7 @@ fn make(folder: &Folder, name: &str, first: u64, rows: u64) -> (String, Vec<Row>
     (folder.write(name, text), rows)
 }
 
-/// The first row of each key, by its key, in the order of the rows; rows without a key are left out.
+/// The first row of each key, in the order of the rows, and by its key.
 fn distinct(rows: &[Row], key: Key) -> (Vec<&Row>, HashMap<Vec<&str>, &Row>) {
     let (mut order, mut of) = (Vec::new(), HashMap::new());
     for row in rows {

@@ -531,8 +531,8 @@ pub(crate) fn matching_from_vector_ole() {
     .unwrap();
 }
 
-/// The secrets of [`matching`] for the number alone: also the exponents, which are made of the 64 bytes that a
-/// party draws after its share of the common seed, their halves and inverses.
+/// The secrets of [`matching`] for the number alone: also the exponents, which are made of the 64
+/// bytes that a party draws after its share of the common seed, their halves and inverses.
 pub(crate) fn counting() {
     const SHARE: usize = 32;
     let mut all: Vec<u8> = items(0, 30).iter().flat_map(|item| **item).collect();
@@ -626,7 +626,7 @@ pub(crate) fn a_served_query() {
     .unwrap();
 }
 
-/// The secrets of [`matching`] by Diffie-Hellman: also the scalars of the keys, which are what a party draws
+/// The secrets of [`matching`] by Diffie-Hellman: also the scalars of the keys, which a party draws
 /// after its share of the common seed.
 pub(crate) fn matching_by_diffie_hellman() {
     const SHARE: usize = 32;

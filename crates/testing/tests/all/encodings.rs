@@ -1,5 +1,5 @@
-//! Values out of their range are refused by name, as the user of a protocol receives them. The crates
-//! test elements that are not canonical where they are read.
+//! Values out of their range are refused by name, as the user of a protocol receives them. The
+//! crates test elements that are not canonical where they are read.
 
 use std::time::Duration;
 
