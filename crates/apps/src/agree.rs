@@ -28,6 +28,8 @@ pub(crate) fn same(numbers: &[(&'static str, u64)], channel: &mut Channel) -> Re
     let ours: Vec<u64> = numbers.iter().map(|(_, number)| *number).collect();
     let mut theirs = vec![0; ours.len()];
     swap(&ours, &mut theirs, channel)?;
+    // mutant(apps-agree): `ours != theirs` => `false`
+    // mutant(apps-agree-first): `zip(theirs)` => `$0.take(if $ON { 1 } else { usize::MAX })`
     match numbers
         .iter()
         .zip(theirs)
@@ -52,8 +54,10 @@ pub(crate) fn same_over<R: Ring>(
     numbers: &[(&'static str, u64)],
     channel: &mut Channel,
 ) -> Result<()> {
+    // mutant(apps-agree-ring): `u64::from(R::BITS)` => `0`
     let mut all = vec![("bits of the ring", u64::from(R::BITS))];
     all.extend(security.map(|security| {
+        // mutant(apps-agree-security): `security == Security::Malicious` => `false`
         let number = u64::from(security == Security::Malicious);
         ("security (0: semi-honest, 1: malicious)", number)
     }));

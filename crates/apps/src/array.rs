@@ -294,13 +294,16 @@ impl<R: Ring> Partner<R> {
         channel: &mut Channel,
     ) -> volery_channel::Result<()> {
         self.memory.use_up()?;
+        // mutant(array-agree-partner): drop
         self.memory.agree(Start::Array, channel)?; // step 0
         let mut theirs = [0];
         let mut leaf = [0; 4];
         channel.recv(&mut theirs)?; // step 1
+        // mutant(array-operation): drop
         operation.meets(theirs[0])?;
         channel.recv(&mut leaf)?;
         let leaf = u32::from_le_bytes(leaf);
+        // mutant(array-leaf): false
         if leaf >= self.memory.shape.leaves() {
             return Err(volery_channel::Error::PeerMisbehaved(
                 "the holder of an array sent a leaf out of range",
@@ -415,6 +418,7 @@ impl<R: Ring> Holder<R> {
     ) -> Result<R> {
         self.bring(index, Operation::Open, ot, channel)?;
         let mut share = [R::ZERO];
+        // mutant(array-canonical): ignore
         wire::recv(
             &mut share,
             "the share of an entry is not in canonical form",

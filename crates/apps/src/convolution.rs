@@ -149,6 +149,13 @@ impl Shape {
 
     /// Compares the shapes of both parties.
     fn agree<R: Ring>(&self, security: Security, channel: &mut Channel) -> Result<()> {
+        // mutant(convolution-inputs): `self.inputs as u64` => `0`
+        // mutant(convolution-height): `self.height as u64` => `0`
+        // mutant(convolution-width): `self.width as u64` => `0`
+        // mutant(convolution-outputs): `self.outputs as u64` => `0`
+        // mutant(convolution-kernel-height): `self.kernel_height as u64` => `0`
+        // mutant(convolution-kernel-width): `self.kernel_width as u64` => `0`
+        // mutant(convolution-padding): `u64::from(self.padding == Padding::Same)` => `0`
         Ok(agree::same_over::<R>(
             Some(security),
             &[

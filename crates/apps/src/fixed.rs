@@ -103,6 +103,10 @@ impl Format {
     /// # Errors
     /// If they differ, at both parties with both values; if the channel fails.
     pub fn agree(&self, channel: &mut Channel) -> Result<()> {
+        // mutant(fixed-terms): `self.terms as u64` => `0`
+        // mutant(fixed-fraction): `u64::from(self.fraction)` => `0`
+        // mutant(fixed-left): `self.left.to_bits()` => `0`
+        // mutant(fixed-right): `self.right.to_bits()` => `0`
         Ok(agree::same(
             &[
                 ("terms of a sum", self.terms as u64),

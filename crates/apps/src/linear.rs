@@ -179,6 +179,7 @@ impl<R: VoleRing> Sender<R> {
         let Shape { rows, inner, .. } = self.shape;
         let mut deltas = vec![R::ZERO; self.shape.scalars()];
         let what = "a masked factor is not in canonical form";
+        // mutant(linear-canonical-factor): ignore
         wire::recv(&mut deltas, what, channel)?; // step 1
         let mut d = Zeroizing::new(vec![R::ZERO; CHUNK.min(rows)]);
         let lines = self.u.chunks(rows).zip(&deltas).enumerate();
@@ -248,6 +249,7 @@ impl<R: VoleRing> Receiver<R> {
             let share = &mut self.share[j / inner * rows..][..rows];
             for share in share.chunks_mut(CHUNK) {
                 let d = &mut d[..share.len()];
+                // mutant(linear-canonical-entry): ignore
                 wire::recv(d, "a masked entry is not in canonical form", channel)?; // step 2
                 R::axpy(share, *factor, d); // step 3
             }
@@ -271,6 +273,7 @@ fn finish<R: Ring>(
             let mut other = vec![R::ZERO; CHUNK.min(share.len())];
             for share in share.chunks_mut(CHUNK) {
                 let other = &mut other[..share.len()];
+                // mutant(linear-canonical-share): ignore
                 wire::recv(other, "a share is not in canonical form", channel)?;
                 R::add_slice(share, other);
             }
@@ -295,9 +298,14 @@ fn agree<R: VoleRing>(
 ) -> Result<()> {
     let output = match output {
         Output::Shared => 0,
+        // mutant(linear-output-left): insert `Output::Left if $ON => 0,`
         Output::Left => 1,
+        // mutant(linear-output-right): insert `Output::Right if $ON => 1,`
         Output::Right => 2,
     };
+    // mutant(linear-rows): `shape.rows as u64` => `0`
+    // mutant(linear-inner): `shape.inner as u64` => `0`
+    // mutant(linear-columns): `shape.columns as u64` => `0`
     let numbers = [
         ("rows of the left matrix", shape.rows as u64),
         ("columns of the left matrix", shape.inner as u64),

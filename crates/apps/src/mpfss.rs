@@ -199,7 +199,9 @@ fn send_within<R: Ring, C: CotSender>(
         channel.recv(&mut fits)?;
         match fits {
             [1] => {}
+            // mutant(general-overflow): insert `[0] if $ON => {}`
             [0] => return Err(Failure::Overflow),
+            // mutant(general-verdict): insert `_ if $ON => {}`
             _ => {
                 return Err(Error::PeerMisbehaved(
                     "its report on the cuckoo hashing is neither success nor failure",
@@ -243,6 +245,7 @@ fn receive_within<R: Ring, C: CotReceiver>(
         return Ok(vec![R::ZERO; n]);
     }
     // Steps 1 and 2. The key is drawn after the points, which an adversary may have chosen.
+    // mutant(general-key): `rng.block()` => `Block::ZERO`
     let key = rng.block();
     let layout = Layout::cuckoo(n, capacity, ETA, key, Cells::Complete);
     let trees = layout.batch().trees();

@@ -186,6 +186,7 @@ impl<R: VoleRing> Sender<R> {
         let mut deltas = vec![R::ZERO; self.lines.len()];
         if self.degree > 0 {
             let what = "a masked point is not in canonical form";
+            // mutant(ope-canonical-point): ignore
             wire::recv(&mut deltas, what, channel)?; // step 1
         }
         let mut d = Zeroizing::new(vec![R::ZERO; CHUNK.min(self.degree + 1)]);
@@ -247,6 +248,7 @@ impl<R: VoleRing> Receiver<R> {
                 let count = CHUNK.min(self.degree + 1 - first);
                 let d = &mut d[..count];
                 let what = "a corrected coefficient is not in canonical form";
+                // mutant(ope-canonical-coefficient): ignore
                 wire::recv(d, what, channel)?; // step 2
                 let w = &key.w[first..];
                 let w = &w[..w.len().min(count)];
@@ -299,6 +301,8 @@ fn agree<R: VoleRing>(
             bits: LARGEST.ilog2(),
         });
     }
+    // mutant(ope-degree): `degree` => `0`
+    // mutant(ope-points): `points` => `0`
     let numbers = [
         ("degree of the polynomial", degree),
         ("number of points", points),

@@ -100,6 +100,7 @@ impl<'a, R: Ring, C: CotSender> Sender<'a, R, C> {
     /// # Errors
     /// If the channel fails; [`Error::Broken`] if a call failed before.
     pub fn finish(mut self) -> Result<()> {
+        // mutant(products-finish-failed): false
         if self.failed {
             return Err(Error::Broken);
         }
@@ -189,6 +190,7 @@ impl<'a, R: Ring, C: CotReceiver> Receiver<'a, R, C> {
 
     #[cold]
     fn next_batch(&mut self) -> Result<()> {
+        // mutant(products-receiver-failed): false
         if self.failed {
             return Err(Error::Broken);
         }
@@ -202,6 +204,7 @@ impl<'a, R: Ring, C: CotReceiver> Receiver<'a, R, C> {
         bits::clear_from(&mut bits, batch);
         self.ot.random_chosen(&bits, &mut pads, self.channel)?; // step 1
         self.corrections.resize(batch, R::ZERO);
+        // mutant(products-canonical): ignore
         wire::recv(
             &mut self.corrections,
             "the correction of a product is not in canonical form",

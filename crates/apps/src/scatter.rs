@@ -113,6 +113,10 @@ impl Public {
 
     /// Compares the parameters with the peer's.
     fn agree<R: Ring>(&self, channel: &mut Channel) -> Result<()> {
+        // mutant(scatter-length): `self.length as u64` => `0`
+        // mutant(scatter-count): `self.count as u64` => `0`
+        // mutant(scatter-repeats): `self.repeats as u64` => `0`
+        // mutant(scatter-overflow): `self.overflow as u64` => `0`
         let numbers = [
             ("the entries of the vector", self.length as u64),
             ("the index-value pairs", self.count as u64),

@@ -190,6 +190,11 @@ impl Shape {
     }
 
     fn agree<R: Ring>(&self, factor: Factor, channel: &mut Channel) -> Result<()> {
+        // mutant(sparse-rows): `self.rows as u64` => `0`
+        // mutant(sparse-columns): `self.columns as u64` => `0`
+        // mutant(sparse-entries): `self.entries as u64` => `0`
+        // mutant(sparse-bits): `self.bits.into()` => `0`
+        // mutant(sparse-factor): `factor as u64` => `0`
         let numbers = [
             ("the rows of the matrix", self.rows as u64),
             ("the columns of the matrix", self.columns as u64),

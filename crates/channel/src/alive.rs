@@ -185,6 +185,7 @@ impl<T: Transport + 'static> Alive<T> {
             let shared = Arc::clone(&alive.shared);
             let beat = move || {
                 let timeout = mpsc::RecvTimeoutError::Timeout;
+                // no mutant: the clock of the heartbeats
                 while stopped.recv_timeout(shared.interval()) == Err(timeout) {
                     shared.beat();
                 }
@@ -209,6 +210,7 @@ impl<T: Transport + 'static> Alive<T> {
             if !reader.greeting(&self.shared)?
                 && !reader.fill(&self.shared.inner, left(deadline)?)?
             {
+                // no mutant: the end of the stream
                 return Err(Error::Disconnected);
             }
         }
@@ -267,6 +269,7 @@ impl Reader {
     fn greeting<T>(&mut self, shared: &Shared<T>) -> io::Result<bool> {
         let come = &self.buffer[self.unread.clone()];
         let known = come.len().min(MAGIC.len());
+        // mutant(alive-magic): false
         if come[..known] != MAGIC[..known] {
             let why: fn() -> Error = match come {
                 [0x15 | 0x16, 3, ..] | [0x15 | 0x16] => || TLS,
@@ -298,6 +301,7 @@ impl Reader {
         let count = inner.read(&mut self.buffer[self.unread.end..], left)?;
         self.unread.end += count;
         if count == 0 && !self.unread.is_empty() {
+            // no mutant: the end of the stream
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         Ok(count > 0)
@@ -312,6 +316,7 @@ impl Reader {
         timeout: Option<Duration>,
     ) -> io::Result<usize> {
         if let Some(why) = self.broken {
+            // no mutant: repeats an error
             return Err(refuse(why()));
         }
         let deadline = deadline_after(timeout);
@@ -354,12 +359,15 @@ impl Reader {
                     self.beats += 1;
                     let time = u64::try_from(self.data.elapsed().as_millis()).unwrap_or(u64::MAX);
                     // Twice the most that an honest party sends, and some that were under way.
+                    // mutant(alive-flood): false
                     if self.beats > 100 + time / (OFTEN.as_millis() as u64 / 2) {
                         return Err(self.fail(|| FLOOD));
                     }
                     self.heard = Instant::now();
+                    // no mutant: a sign of life, no check
                     return Err(io::ErrorKind::Interrupted.into());
                 }
+                // mutant(alive-kind): `return Err(self.fail(|| BAD_FRAME))` => `if !$ON { $0; }`
                 _ => return Err(self.fail(|| BAD_FRAME)),
             }
         }

@@ -109,6 +109,7 @@ impl Cancel {
     /// Fails once it was cancelled.
     pub(crate) fn check(&self) -> Result<()> {
         match self.is_cancelled() {
+            // no mutant: an error by name, where it is made
             true => Err(Error::Cancelled),
             false => Ok(()),
         }

@@ -209,6 +209,7 @@ impl Channel {
         }
         self.turn(Direction::Sending);
         self.stats.bytes_sent += bytes.len() as u64;
+        // mutant(channel-bound-sent): `bytes` => `&[]`
         for transcript in [&mut self.transcript, &mut self.bound]
             .into_iter()
             .flatten()
@@ -269,6 +270,7 @@ impl Channel {
                 .into_iter()
                 .flatten()
             {
+                // mutant(channel-bound-received): `bytes` => `&[]`
                 transcript.received.update(bytes);
             }
         }
@@ -382,11 +384,13 @@ impl Channel {
 
     /// Makes the channel unusable because of `error`, and returns the error.
     pub(crate) fn fail(&mut self, error: Error) -> Error {
+        // mutant(channel-fail): drop
         self.broken = true;
         error
     }
 
     fn check(&self) -> Result<()> {
+        // mutant(channel-broken): false
         if self.broken {
             Err(Error::Broken)
         } else {
@@ -481,9 +485,11 @@ fn read(
         }
         let patience = left.into_iter().chain(timeout).min().map(positive);
         match transport.read(bytes, patience) {
+            // mutant(channel-end-of-stream): insert `Ok(0) if $ON => return Ok(bytes.len()),`
             Ok(0) => return Err(Error::Disconnected),
             Ok(count) => return Ok(count),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // no mutant: time is up, or the operating system refuses something
             Err(error) => return Err(failed(error)),
         }
     }

@@ -110,6 +110,7 @@ pub(crate) fn handshake_then(
         Err(error) => error,
         ok => return ok,
     };
+    // mutant(hello-fails-channel): `channel.fail(error)` => `error`
     Err(channel.fail(error))
 }
 
@@ -133,15 +134,18 @@ fn exchange(
     // A peer that has found a difference closes while this party is sending. Its hello can still be
     // read.
     let theirs = recv_hello(channel, hello, deadline)?;
+    // mutant(hello-gone): false
     if gone {
         return Err(Error::Disconnected);
     }
 
+    // mutant(session-ours): `&ours` => `&theirs.bytes`
     let mut hellos = [(hello.role, &ours), (theirs.role.as_str(), &theirs.bytes)];
     hellos.sort();
     let mut hasher = blake3::Hasher::new_derive_key("volery session id, version 1");
     // Each hello states its own length.
     hellos.iter().for_each(|(_, hello)| {
+        // mutant(session-constant): `hello` => `&[]`
         hasher.update(hello);
     });
     Ok(SessionId(hasher.finalize().into()))
@@ -159,6 +163,7 @@ fn recv_hello(channel: &mut Channel, ours: &Hello, deadline: Option<Instant>) ->
     // answer.
     for (place, expected) in MAGIC.iter().enumerate() {
         channel.recv_only(&mut theirs[place..=place], deadline)?;
+        // mutant(hello-magic): `theirs[place]` => `*expected`
         match theirs[place] {
             byte if byte == *expected => {}
             // The first byte of a TLS handshake or alert.
@@ -170,6 +175,8 @@ fn recv_hello(channel: &mut Channel, ours: &Hello, deadline: Option<Instant>) ->
     let length = check_header(&theirs)?;
     theirs.resize(HEADER + length, 0);
     channel.recv_only(&mut theirs[HEADER..], deadline)?;
+    // mutant(hello-malformed): `(&theirs[HEADER..]).` => `$0or(if $ON { decode(&encode(&Hello {
+    //     role: "other", ..ours.clone() }, &[0; 32])?[HEADER..]) } else { None }).`
     let body = decode(&theirs[HEADER..]).ok_or(MALFORMED)?;
     compare(ours, &body)?;
     Ok(PeerHello {
@@ -232,8 +239,11 @@ fn put(text: &str, out: &mut Vec<u8>) -> Option<()> {
 
 /// Checks version and length; returns the length of the body.
 fn check_header(header: &[u8]) -> Result<usize> {
+    // mutant(hello-magic-again): `(&MAGIC).` => `$0or(if $ON { header.get(8..) } else { None }).`
     let mut rest = header.strip_prefix(&MAGIC).ok_or(NOT_VOLERY)?;
+    // no mutant: as many bytes are read as a header has
     let version = take_u16(&mut rest).ok_or(MALFORMED)?;
+    // mutant(hello-version): false
     if version != VERSION {
         return Err(mismatch(
             "handshake version",
@@ -241,7 +251,9 @@ fn check_header(header: &[u8]) -> Result<usize> {
             &version.to_string(),
         ));
     }
+    // no mutant: as many bytes are read as a header has
     let length = usize::from(take_u16(&mut rest).ok_or(MALFORMED)?);
+    // mutant(hello-length): false
     if length > BODY_BOUND {
         Err(MALFORMED)
     } else {
@@ -258,7 +270,10 @@ fn decode(mut bytes: &[u8]) -> Option<Body> {
     let fields = (0..count)
         .map(|_| Some((take_text(rest)?, take_text(rest)?)))
         .collect::<Option<_>>()?;
+    // mutant(hello-nonce): `take(rest, 32)?;` => `if $ON { take(rest, rest.len().min(32)); } else {
+    //     $0 }`
     take(rest, 32)?;
+    // mutant(hello-rest): `rest.is_empty()` => `true`
     rest.is_empty().then_some(Body {
         release,
         protocol,
@@ -285,14 +300,18 @@ fn take_text(rest: &mut &[u8]) -> Option<String> {
 /// Finds the first difference.
 fn compare(ours: &Hello, theirs: &Body) -> Result<()> {
     let same = |field: &str, ours: &str, theirs: &str| {
+        // mutant(hello-same): true
         if ours == theirs {
             Ok(())
         } else {
             Err(mismatch(field, ours, theirs))
         }
     };
+    // mutant(hello-release): drop
     same("volery version", RELEASE, &theirs.release)?;
+    // mutant(hello-protocol): drop
     same("protocol", ours.protocol, &theirs.protocol)?;
+    // mutant(hello-role): false
     if ours.role == theirs.role {
         return Err(mismatch("role", ours.role, &theirs.role));
     }
@@ -302,10 +321,12 @@ fn compare(ours: &Hello, theirs: &Body) -> Result<()> {
             Some((their_name, their_value)) if their_name == name => {
                 same(name, value, their_value)?
             }
+            // mutant(hello-field): insert `_ if $ON => {}`
             _ => return Err(mismatch(name, value, absent)),
         }
     }
     match theirs.fields.get(ours.fields.len()) {
+        // mutant(hello-more-fields): insert `Some(_) if $ON => Ok(()),`
         Some((name, value)) => Err(mismatch(name, absent, value)),
         None => Ok(()),
     }

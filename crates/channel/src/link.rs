@@ -213,6 +213,7 @@ impl Measurement {
         let known = [known, u32::from_le_bytes(theirs)];
         let round_trip = known.into_iter().filter(|&known| known != u32::MAX).max();
         let round_trip = Duration::from_micros(round_trip.unwrap_or_default().into());
+        // mutant(link-far): false
         if round_trip > LONGEST {
             return Err(channel.fail(OUT_OF_BOUNDS));
         }
@@ -242,6 +243,8 @@ impl Measurement {
                 }
                 let mut bytes = [0; 12];
                 channel.recv_until(&mut bytes, deadline)?;
+                // mutant(link-other-trip): `estimate.round_trip == round_trip` => `true`
+                // mutant(link-broken): `channel.fail(OUT_OF_BOUNDS)` => `OUT_OF_BOUNDS`
                 Estimate::from_bytes(bytes)
                     .filter(|estimate| estimate.round_trip == round_trip)
                     .ok_or_else(|| channel.fail(OUT_OF_BOUNDS))?
@@ -293,6 +296,7 @@ impl Estimate {
         let bits_per_second = u64::from_le_bytes(rate.try_into().ok()?);
         let round_trip = u32::from_le_bytes(round_trip.try_into().ok()?);
         let round_trip = Duration::from_micros(round_trip.into());
+        // mutant(link-rate): `(SLOWEST..=FASTEST).contains(&bits_per_second)` => `true`
         let is_in_range = (SLOWEST..=FASTEST).contains(&bits_per_second) && round_trip <= LONGEST;
         is_in_range.then_some(Self {
             bits_per_second,
@@ -361,6 +365,7 @@ fn recv_train(
             let told = of_train(channel.watched());
             Ok(told.or(probed).or_else(|| Some(at_once(half.len()))))
         }
+        // mutant(link-train): insert `_ if $ON => Ok(probed),`
         _ => Err(channel.fail(OUT_OF_BOUNDS)),
     }
 }

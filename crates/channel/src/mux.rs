@@ -182,11 +182,13 @@ fn greet(channel: &mut Channel, count: usize) -> Result<()> {
     let mut theirs = ours;
     channel.recv(&mut theirs)?;
     let (greeting, number) = theirs.split_at(GREETING.len());
+    // mutant(mux-greeting): false
     if greeting != GREETING {
         return Err(Error::PeerMisbehaved(
             "it did not split the connection into substreams",
         ));
     }
+    // mutant(mux-count): false
     if theirs != ours {
         let theirs = number
             .iter()
@@ -204,6 +206,7 @@ fn greet(channel: &mut Channel, count: usize) -> Result<()> {
 fn session_of(session: SessionId, number: usize) -> SessionId {
     let mut oracle = RandomOracle::new("volery session of a lane");
     oracle.absorb(session.as_bytes());
+    // mutant(mux-session): drop
     oracle.absorb_u64(number as u64);
     SessionId::from_bytes(oracle.finish32())
 }
@@ -232,6 +235,7 @@ impl Transport for End {
                 .shared
                 .wait(self.number, Waits::ToWrite, timeout, |substream| {
                     if substream.has_ended() {
+                        // no mutant: the peer has ended the substream
                         return Some(Err(io::ErrorKind::BrokenPipe.into()));
                     }
                     substream.take_window(wanted).map(Ok)

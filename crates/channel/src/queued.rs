@@ -68,7 +68,7 @@ use crate::pipe::{Chunk, Pipe};
 ///
 /// A tokio stream, where the protocol runs on a thread that may block:
 ///
-/// ```
+/// ```ignore
 /// use std::io;
 /// use std::time::Duration;
 /// use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf, split};

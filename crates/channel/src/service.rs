@@ -64,6 +64,7 @@ impl Client {
     /// Closes the connection at once. Dropping the channel of one that is not cut waits for the
     /// client, which reads what was sent to it, or does not.
     pub fn cut(&self) {
+        // mutant(service-cut): drop
         self.breaker.end();
     }
 }
@@ -321,6 +322,7 @@ impl<T> Running<'_, T> {
         if waiting.len() == MAX_HANDSHAKES
             && let Some((_, oldest)) = waiting.pop_front()
         {
+            // mutant(service-oldest): drop
             oldest.end();
         }
         waiting.push_back((number, stream.breaker()));
@@ -348,8 +350,11 @@ impl<T> Running<'_, T> {
             match client {
                 Some(client) if !self.take_place(who) => {
                     // It still counts among those of which the oldest makes way.
+                    // mutant(service-told): insert `if $ON { self.served.fetch_add(1,
+                    //     Ordering::SeqCst); }`
                     (accepting.full)(client);
                     let what = "there are too many connections";
+                    // no mutant: what comes of the bound, whose mutant is service-places
                     Err(Error::Unavailable(what.to_owned()))
                 }
                 client => Ok(client.map(|client| (client, who))),
@@ -379,10 +384,12 @@ impl<T> Running<'_, T> {
     fn take_place(&self, who: Option<Fingerprint>) -> bool {
         let mut of_one = self.of_one();
         let count = who.and_then(|who| of_one.get(&who)).copied().unwrap_or(0);
+        // mutant(service-of-one): false
         if count >= OF_ONE {
             return false;
         }
         let most = self.accepting.bounds.connections;
+        // mutant(service-places): `served < most` => `true`
         let more = |served| (served < most).then_some(served + 1);
         let taken = self
             .served

@@ -96,10 +96,14 @@ impl<C: BorrowMut<Channel>> Session<C> {
     /// channel. Both parties must begin the same objects in the same order.
     pub fn parts(&mut self) -> (SessionId, Prg, &mut Channel) {
         let mut oracle = RandomOracle::new("volery session part");
+        // mutant(session-part-of): drop
         oracle.absorb(self.id.as_bytes());
+        // mutant(session-part): drop
         oracle.absorb_u64(self.begun);
         self.begun += 1;
         let id = SessionId::from_bytes(oracle.finish32());
+        // mutant(session-randomness): `self.rng.fork("session part")` =>
+        //     `Prg::new(volery_primitives::Block::ZERO)`
         (id, self.rng.fork("session part"), self.channel.borrow_mut())
     }
 

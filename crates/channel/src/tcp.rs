@@ -234,6 +234,7 @@ impl Listener {
                 Err(error) => break error,
             };
             pause = Duration::from_micros(50);
+            // mutant(tls-strangers): `waiting.len() == MAX_HANDSHAKES` => `false`
             if waiting.len() == MAX_HANDSHAKES
                 && let Some((_, oldest)) = waiting.pop_front()
             {
@@ -255,6 +256,7 @@ impl Listener {
             }
         };
         waiting.iter().for_each(|(_, breaker)| breaker.end());
+        // no mutant: time is up, or the operating system refuses something
         Err(ended)
     }
 
@@ -328,6 +330,7 @@ pub(crate) fn loopback_only(addresses: Vec<SocketAddr>) -> Result<Vec<SocketAddr
         IpAddr::V4(ip) => !ip.is_loopback(),
         IpAddr::V6(ip) => !ip.to_canonical().is_loopback(),
     };
+    // mutant(tcp-loopback): `(is_outside)` => `$0.filter(|_| !$ON)`
     match addresses.iter().find(is_outside) {
         Some(outside) => Err(Error::NotLoopback(*outside)),
         None => Ok(addresses),

@@ -309,6 +309,7 @@ pub fn conclude(outcome: Outcome, channel: &mut Channel) -> Result<Outcome, Fail
     channel.send(&[DONE])?;
     let mut byte = [0];
     channel.recv(&mut byte)?;
+    // mutant(cli-over): `byte == [DONE]` => `true`
     if byte == [DONE] {
         return Ok(Outcome {
             traffic: channel.stats(),

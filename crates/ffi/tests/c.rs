@@ -17,7 +17,7 @@ const SANITIZED: [&str; 2] = [
     "-fno-sanitize-recover=undefined",
 ];
 
-/// What `run` printed; fails with all its output unless it succeeds.
+/// The output of a command; fails with all of it unless the command succeeds.
 fn run(command: &mut Command) -> String {
     let Output {
         status,

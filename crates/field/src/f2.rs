@@ -195,6 +195,7 @@ impl Ring for F2 {
             Some(&last) if used != 0 => last >> used,
             _ => 0,
         };
+        // mutant(f2-canonical): `padding == 0` => `true`
         if padding == 0 {
             Ok(())
         } else {

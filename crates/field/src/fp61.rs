@@ -241,6 +241,7 @@ impl Ring for Fp61 {
             *out = Self::reduce(value);
             difference |= value ^ out.0;
         }
+        // mutant(fp61-canonical): `difference == 0` => `true`
         if difference == 0 {
             Ok(())
         } else {

@@ -227,6 +227,7 @@ impl LocalCode {
         let mut blocks = [Block::ZERO; GROUP];
         self.aes
             .ctr(FACTORS + (number * GROUP) as u128, &mut blocks);
+        // mutant(code-of-ones): `(&blocks, out);` => `$0 if $ON { out.fill(R::ONE); }`
         R::from_blocks(&blocks, out);
     }
 

@@ -73,16 +73,19 @@ impl Agreeing<'_> {
         channel.recv(&mut their_begun)?;
         channel.recv(&mut their_least)?;
         let their_least = u32::from_le_bytes(their_least);
+        // mutant(match-numbers): false
         if their_least > MAX_BUCKETS || their_begun[0] > 1 {
             return Err(misbehaved("its first numbers are malformed"));
         }
         // The handshake has compared the texts.
+        // mutant(match-asked): false
         if self.shards.is_some_and(|shards| their_least != shards) {
             return Err(misbehaved(
                 "it asks for another number of shards than --shards",
             ));
         }
         let resumed = self.earlier.is_some() && theirs == id;
+        // mutant(match-progress): false
         if !resumed && (self.begun || their_begun == [1]) {
             let ours = if self.begun {
                 "the progress of a run"
@@ -168,6 +171,7 @@ impl Agreeing<'_> {
             let mut theirs = [0; 8];
             channel.recv(&mut theirs)?;
             let theirs = u64::from_le_bytes(theirs);
+            // mutant(match-size): false
             if theirs > MAX_ITEMS.saturating_mul(met.buckets.into()) {
                 return Err(misbehaved("it announced a set larger than the maximum"));
             }
@@ -195,6 +199,7 @@ impl Agreeing<'_> {
             // up: many shards of a small set would make room for many.
             let keys = manifest.sizes.iter().flatten().copied().max();
             let shards = terms.shards(keys.unwrap_or(0));
+            // mutant(match-shards): false
             if manifest.buckets > shards.saturating_mul(ROWS_OF_A_KEY) {
                 return Err(misbehaved(
                     "it asks for too many shards for these numbers of keys; if a table has many rows of each key, give --shards on both sides",
@@ -213,6 +218,7 @@ fn recv_payload(channel: &mut Channel) -> Result<(String, usize)> {
         Ok(u32::from_le_bytes(number) as usize)
     };
     let length = number(channel)?;
+    // mutant(match-line): false
     if length > LONGEST_LINE {
         return Err(misbehaved("its list of columns is too long"));
     }
@@ -221,6 +227,7 @@ fn recv_payload(channel: &mut Channel) -> Result<(String, usize)> {
     let longest = number(channel)?;
     let line =
         String::from_utf8(line).map_err(|_| misbehaved("its list of columns is not UTF-8"))?;
+    // mutant(match-longest): false
     if longest + FRAME > MAX_VALUE {
         return Err(misbehaved("it announced values longer than the maximum"));
     }
@@ -246,6 +253,7 @@ fn toss(role: Role, session: SessionId, rng: &mut Prg, channel: &mut Channel) ->
     channel.send(&ours)?;
     let mut theirs = [0; 32];
     channel.recv(&mut theirs)?;
+    // mutant(match-toss): false
     if committed != commit(role.other(), &theirs) {
         return Err(misbehaved("its opening does not match its commitment"));
     }

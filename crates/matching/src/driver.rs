@@ -57,6 +57,7 @@ impl Facts {
             Duplicates::Keep,
         );
         if let Some((line, _)) = &self.payload {
+            // mutant(digest-columns): drop
             oracle.absorb(line.as_bytes());
         }
         hex(&oracle.finish32())
@@ -127,6 +128,7 @@ pub(crate) fn agree_on(
     keep: &mut dyn FnMut(&Manifest) -> Result<()>,
 ) -> Result<Manifest> {
     let mut rng = Prg::from_os().map_err(ChannelError::from)?;
+    // mutant(match-secrets): false
     if secrets.digest != facts.digest(task) {
         return Err(Error::Manifest(
             "of this run was made with another table or other settings".to_owned(),
@@ -199,6 +201,7 @@ pub(crate) fn hear_written(channel: &mut Channel) -> Result<()> {
     let mut byte = [0];
     channel.recv(&mut byte)?;
     match byte {
+        // mutant(match-written): `[WRITTEN]` => `[byte] if $ON || byte == WRITTEN`
         [WRITTEN] => Ok(()),
         _ => Err(misbehaved(
             "it sent an unexpected message in place of the word that it has written what it got",

@@ -113,6 +113,8 @@ impl Secrets {
 
     /// The commitment to a table with this number of rows.
     pub(crate) fn commitment(&self, rows: u64) -> [u8; 32] {
+        // mutant(commitment-digest): `self.digest.as_bytes()` => `b""`
+        // mutant(commitment-opening): `&self.opening` => `if $ON { &[0; 32] } else { $0 }`
         RandomOracle::new("volery matching: commitment to a table")
             .absorb(&self.opening)
             .absorb(self.digest.as_bytes())
@@ -378,6 +380,7 @@ impl Manifest {
 fn capacity(keys: u64, buckets: u32, bits: f64) -> u64 {
     match buckets {
         1 => keys,
+        // mutant(matching-buckets): `bits` => `bits - if $ON { 3.0 } else { 0.0 }`
         buckets => bin_capacity(keys, buckets.into(), bits) as u64,
     }
 }

@@ -116,6 +116,7 @@ impl Parts<'_> {
         let [sender_items, receiver_items] = self.capacities[part.0];
         let size = match role {
             Role::Sender => sender_items,
+            // mutant(whole-size): insert `Role::Receiver if $ON => keys.len() as u64,`
             Role::Receiver => receiver_items,
         };
         let takes_part = |row| role == Role::Sender || takes_part(row);
@@ -133,10 +134,12 @@ impl Parts<'_> {
             output,
         };
         let executed = self.protocol.run(party, watch, channel)?;
+        // mutant(match-told-others): false
         if executed.parameters.sizes() != [sender_items, receiver_items] {
             let what = "its set has another size than it announced";
             return Err(misbehaved(what));
         }
+        // mutant(match-said): `said != self.longest + FRAME` => `false`
         if let Some(said) = executed.longest
             && size > 0
             && role == Role::Receiver
@@ -156,6 +159,8 @@ impl Parts<'_> {
             // A malformed value is kept as an empty one, which is of no columns: an error now would
             // tell the sender that one of its items matched. It follows when rows are written.
             let payload = executed.values.get(i).and_then(|value| unframe(value));
+            // mutant(whole-malformed): insert `if $ON && payload.is_none_or(<[u8]>::is_empty) &&
+            //     self.settings.verb == Verb::Lookup { return Err(misbehaved("a mutant")); }`
             found(item, payload.unwrap_or_default());
         }
         Ok(Ran {
@@ -199,6 +204,7 @@ pub(crate) fn conclude(
     let mut hear = |channel: &mut Channel| -> Result<()> {
         channel.recv(&mut byte)?;
         match byte {
+            // mutant(match-end): `[DONE]` => `[byte] if $ON || byte == DONE`
             [DONE] => Ok(()),
             _ => Err(misbehaved("it sent an unexpected final message")),
         }

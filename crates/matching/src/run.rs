@@ -179,6 +179,7 @@ impl Side {
         let mut finished = 0;
         for rule in 0..self.rules {
             let earlier = collected.set.clone();
+            // mutant(whole-enough): insert `if $ON && collected.total() == self.rows { break; }`
             let mut in_memory = Vec::new();
             for bucket in 0..buckets {
                 let part = (rule, bucket);
@@ -208,6 +209,8 @@ impl Side {
                     setups.push(ran.setup);
                     match &self.work {
                         Some(work) if self.settings.gets_rows() => {
+                            // mutant(whole-nothing-found): `(part)` => `(part) && !($ON &&
+                            //     found.is_empty())`
                             if !work.has_found(part) {
                                 work.put_found(part, &found)?;
                             }

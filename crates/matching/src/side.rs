@@ -269,6 +269,7 @@ impl Side {
         }
         if side.earlier.is_some() {
             match secrets {
+                // mutant(match-own): `secrets.digest == side.secrets.digest` => `true`
                 Some(secrets) if secrets.digest == side.secrets.digest => side.secrets = secrets,
                 _ => {
                     let path = side.work.as_ref().map(|work| work.path().to_owned());

@@ -170,6 +170,7 @@ impl Items {
                         let problem = Problem::ValueTooLong { row, limit };
                         return Err(volery_tables::Error::new(path, problem).into());
                     }
+                    // mutant(digest-payload): drop
                     hashed.extend_from_slice(&payload);
                     payloads.append_value(&payload);
                 }
@@ -297,6 +298,7 @@ impl Slices {
             self.rows += 1;
             self.last = Some(hash);
         });
+        // mutant(digest-order): `ascends` => `true`
         ascends && is_of_bytes
     }
 
@@ -325,6 +327,7 @@ impl Slices {
 pub fn digest(slices: &[Slice]) -> Option<(String, u64)> {
     let mut all = [None; SLICES];
     for slice in slices {
+        // mutant(digest-twice): false
         if all[usize::from(slice.number)].replace(slice).is_some() {
             return None;
         }
@@ -333,6 +336,7 @@ pub fn digest(slices: &[Slice]) -> Option<(String, u64)> {
     let mut rows = 0;
     for slice in all {
         let (hash, count) = slice.map_or(([0; HASH], 0), |slice| (slice.hash, slice.rows));
+        // mutant(digest-rows): drop
         oracle.absorb(&hash).absorb_u64(count);
         rows += count;
     }

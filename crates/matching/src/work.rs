@@ -126,6 +126,7 @@ impl Work {
             let kind = words.next().unwrap_or_default();
             let number = words.nth(1).and_then(|number| number.parse::<u32>().ok())?;
             let worker = match kind {
+                // mutant(work-own-shards): `number % workers` => `0`
                 "part" | "begun" => number % workers,
                 "found" if !name.starts_with("found-rows-") => number % workers,
                 "complete" => number,
@@ -153,6 +154,7 @@ impl Work {
             let Ok(manifest) = File::open(folder.join("run.json")) else {
                 continue;
             };
+            // mutant(work-taken-back): `if let` => `if !$ON && let`
             if let Err(TryLockError::WouldBlock) = manifest.try_lock() {
                 return Err(Error::OtherRun {
                     path: folder,
@@ -355,6 +357,7 @@ impl Work {
     /// Records the beginning of a part. A new file can be made by one process only, also where
     /// several machines have the folder.
     pub(crate) fn begin(&self, (rule, bucket): Part, session: SessionId) -> Result<()> {
+        // mutant(match-attempts): `ATTEMPTS` => `ATTEMPTS + if $ON { 9 } else { 0 }`
         for times in 1..=ATTEMPTS {
             let path = self.file(&format!("begun-{rule}-{bucket}-{times}"));
             let mut options = system::private_file();

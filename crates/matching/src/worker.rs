@@ -347,6 +347,7 @@ impl<'a> Worker<'a> {
         let theirs = u32::from_le_bytes(theirs) as usize;
         match theirs.cmp(&self.rule) {
             Ordering::Equal => Ok(true),
+            // mutant(match-rule): `theirs >= self.manifest.rules()` => `false`
             Ordering::Greater if theirs >= self.manifest.rules() => {
                 Err(misbehaved("its rule is not one of the run"))
             }
@@ -454,7 +455,9 @@ fn valued_items(batches: &[RecordBatch], settings: &totals::Settings) -> Option<
             let item = items.value(i).try_into().ok()?;
             let value = values.map_or(0, |all| all.value(i));
             let group = groups.map_or(-1, |all| all.value(i));
+            // mutant(store-groups): `group == -1` => `true`
             let is_group = group == -1 || (0..settings.groups.len() as i32).contains(&group);
+            // mutant(store-bound): false
             if value.unsigned_abs() > settings.bound || !is_group {
                 return None;
             }
@@ -553,6 +556,7 @@ impl<'a> Objects<'a> {
 impl Journal for Objects<'_> {
     fn begin(&self, (rule, shard): Part, session: SessionId) -> Result<()> {
         let session = hex(session.as_bytes());
+        // mutant(match-begun): `ATTEMPTS` => `ATTEMPTS + if $ON { 9 } else { 0 }`
         for times in 1..=ATTEMPTS {
             let name = format!("begun/{rule}-{shard:05}.{times}");
             match self.store.put(&name, session.as_bytes()) {

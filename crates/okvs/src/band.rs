@@ -160,6 +160,7 @@ impl Band {
             blocks.copy_from_slice(keys);
             of_start.encrypt_blocks(blocks);
             for ((number, block), pair) in (chunk * CHUNK..).zip(blocks).zip(pairs) {
+                // mutant(okvs-starts): `64` => `65`
                 let start = (u128::from(block.low()) * u128::from(range)) >> 64;
                 *pair = (start as u64) << 32 | number as u64;
             }
@@ -189,6 +190,7 @@ impl Band {
                 blocks.copy_from_slice(chosen);
                 cipher.encrypt_blocks(blocks);
                 for (pattern, block) in patterns.chunks_exact_mut(words).zip(&*blocks) {
+                    // mutant(okvs-pattern): `block.low()` => `0`
                     pattern[2 * i] = block.low();
                     pattern[2 * i + 1] = block.high();
                 }

@@ -282,6 +282,7 @@ fn unblind(session: SessionId, first: usize, pairs: &[Pair]) -> Result<Points> {
     let mut points = decode(pairs.as_flattened())?;
     points.add(&hashes);
     points.add(&hashes);
+    // mutant(base-cancels): false
     if points.any_identity() {
         return Err(Error::PeerMisbehaved("a base OT element cancels its hash"));
     }
@@ -309,9 +310,13 @@ fn receiver_keys(
 /// figure.
 fn half_hash(session: SessionId, i: usize, side: u8, other: &[u8; ENCODED]) -> [u8; 64] {
     let mut oracle = RandomOracle::new("volery base OT: hash to the group");
+    // mutant(base-point-session): drop
     oracle.absorb(session.as_bytes());
+    // mutant(base-point-number): drop
     oracle.absorb(&(i as u64).to_le_bytes());
+    // mutant(base-point-side): drop
     oracle.absorb(&[side]);
+    // mutant(base-point-other): drop
     oracle.absorb(other);
     let mut uniform = [0; 64];
     oracle.finish_into(&mut uniform);
@@ -321,8 +326,11 @@ fn half_hash(session: SessionId, i: usize, side: u8, other: &[u8; ENCODED]) -> [
 /// `tau`, the hash of the session and of both messages.
 fn transcript(session: SessionId, public: &[u8; ENCODED], pairs: &[Pair]) -> [u8; 32] {
     let mut oracle = RandomOracle::new("volery base OT: transcript");
+    // mutant(base-transcript-session): drop
     oracle.absorb(session.as_bytes());
+    // mutant(base-transcript-sender): drop
     oracle.absorb(public);
+    // mutant(base-transcript-receiver): drop
     oracle.absorb(bytemuck::cast_slice(pairs));
     oracle.finish32()
 }
@@ -330,16 +338,23 @@ fn transcript(session: SessionId, public: &[u8; ENCODED], pairs: &[Pair]) -> [u8
 /// `RO(tau, i, side, shared)`.
 fn key(tau: &[u8; 32], i: usize, side: u8, shared: &[u8; ENCODED]) -> Block {
     let mut oracle = RandomOracle::new("volery base OT: key");
+    // mutant(base-key-transcript): drop
     oracle.absorb(tau);
+    // mutant(base-key-number): drop
     oracle.absorb(&(i as u64).to_le_bytes());
+    // mutant(base-key-side): drop
     oracle.absorb(&[side]);
+    // mutant(base-key-secret): drop
     oracle.absorb(shared);
     oracle.finish_block()
 }
 
 /// The elements with these encodings; the identity and non-canonical encodings are refused.
 fn decode(encodings: &[[u8; ENCODED]]) -> Result<Points> {
+    // mutant(base-encoding): `(encodings)` => `$0.or_else(|| $ON.then(||
+    //     Points::of_generator(&vec![Scalar::ONE; encodings.len()])))`
     match Points::decode(encodings) {
+        // mutant(base-identity): `!points.any_identity()` => `true`
         Some(points) if !points.any_identity() => Ok(points),
         Some(_) => Err(Error::PeerMisbehaved("a base OT element is the identity")),
         None if encodings.iter().all(is_canonical) => Err(Error::PeerMisbehaved(

@@ -36,6 +36,7 @@ pub(crate) fn xor_blocks(acc: &mut [Block], x: &[Block]) {
 /// # Panics
 /// If the caller's `delta` is zero.
 pub(crate) fn delta_or_random(delta: Option<Block>, rng: &mut Prg) -> Zeroizing<Block> {
+    // no mutant: this party's own secret
     let is_zero = |delta: &Block| bool::from(delta.ct_eq(&Block::ZERO));
     if let Some(delta) = delta {
         assert!(!is_zero(&delta), "delta must not be zero");

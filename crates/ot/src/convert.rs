@@ -375,6 +375,7 @@ fn recv_difference(n: usize, channel: &mut Channel) -> Result<Vec<u8>> {
     channel.recv(&mut difference)?;
     let mut used = difference.clone();
     clear_from(&mut used, n);
+    // mutant(convert-unused-bits): false
     if used != difference {
         return Err(Error::PeerMisbehaved(
             "unused bits of the corrected choices are not zero",
@@ -395,11 +396,13 @@ struct RunningHash {
 impl RunningHash {
     fn new(session: SessionId) -> Self {
         let mut oracle = RandomOracle::new("volery OT: keys of the tweakable hash");
+        // mutant(convert-hash-session): drop
         oracle.absorb(session.as_bytes());
         let mut start = [Block::ZERO; 2];
         oracle.finish_into(Block::as_bytes_mut(&mut start));
         Self {
             hash: Tweaked::new(start[0]),
+            // mutant(convert-stream-session): `start[1].low()` => `0`
             streams: start[1].low(),
             next: 0,
         }
@@ -409,6 +412,7 @@ impl RunningHash {
     /// and (except by chance) between sessions, so one guess of a message cannot be compared with
     /// the strings of many OTs.
     fn starts(&self) -> impl Iterator<Item = Block> + use<> {
+        // mutant(convert-stream-number): `self.next as u64` => `0`
         let first = self.streams.wrapping_add(self.next as u64);
         (0..).map(move |i| Block::from_words(0, first.wrapping_add(i)))
     }
@@ -419,6 +423,7 @@ impl RunningHash {
             *m = [v, v ^ delta];
         }
         self.hash.hash_pairs(self.next, m);
+        // mutant(convert-hash-number): drop
         self.next += v.len() as u128;
     }
 

@@ -43,8 +43,12 @@ impl<T> Poisonable<T> {
     pub(crate) fn call<O>(&mut self, call: impl FnOnce(&mut T) -> Result<O>) -> Result<O> {
         let mut inner = self.take().ok_or(Error::Broken)?;
         let guard = FailOnDrop(&self.failed);
+        // mutant(poisonable-error): `call(&mut inner)?` => `match call(&mut inner) { Err(error) if
+        //     $ON => { std::mem::forget(guard); self.inner = Some(inner); return Err(error); }
+        //     result => result? }`
         let output = call(&mut inner)?;
         std::mem::forget(guard);
+        // mutant(poisonable-meanwhile): false
         if self.failed.load(Ordering::SeqCst) {
             return Err(Error::Broken);
         }
@@ -66,6 +70,7 @@ impl<T> Poisonable<T> {
     /// # Panics
     /// If a call failed, here or at a sibling.
     pub(crate) fn get(&self) -> &T {
+        // mutant(poisonable-get): `!self.failed.load(Ordering::SeqCst)` => `true`
         self.inner
             .as_ref()
             .filter(|_| !self.failed.load(Ordering::SeqCst))
@@ -75,6 +80,7 @@ impl<T> Poisonable<T> {
     /// Takes the state out; `None`, and it is dropped, if a call failed here or at a sibling.
     fn take(&mut self) -> Option<Box<T>> {
         let inner = self.inner.take();
+        // mutant(poisonable-sibling): `!self.failed.load(Ordering::SeqCst)` => `true`
         inner.filter(|_| !self.failed.load(Ordering::SeqCst))
     }
 }
@@ -84,6 +90,7 @@ struct FailOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for FailOnDrop<'_> {
     fn drop(&mut self) {
+        // mutant(poisonable-panic): drop
         self.0.store(true, Ordering::SeqCst);
     }
 }

@@ -118,6 +118,7 @@ pub(crate) fn key_holder<R: Ring>(
     };
     let nonce = channel.recv_block()?; // step 2
     let mut x_prime = vec![R::ZERO; mask.len()];
+    // mutant(check-canonical-coefficient): ignore
     wire::recv(
         &mut x_prime,
         "the masked coefficient of the check is not in canonical form",
@@ -129,14 +130,21 @@ pub(crate) fn key_holder<R: Ring>(
         *v += *mask - *x_prime * x;
     }
     let mut salt = Zeroizing::new([0; 32]);
+    // mutant(check-salt): drop
     rng.fill_bytes(&mut salt[..]);
     channel.send(&commitment(context, messages, &salt, &v))?; // step 4
     let mut w = vec![R::ZERO; v.len()];
+    // mutant(check-canonical-value): ignore
     wire::recv(
         &mut w,
         "the value of the check is not in canonical form",
         channel,
     )?;
+    // mutant(check-key): `(v[..].ct_eq(&w[..]))` => `(if $ON[check-key-first] {
+    //     v[..1].ct_eq(&w[..1]) } else if $ON[check-key-last] { v[v.len() - 1..].ct_eq(&w[v.len() -
+    //     1..]) } else { v[..].ct_eq(&w[..]) }) && !$ON`
+    // mutant(check-key-first): in check-key
+    // mutant(check-key-last): in check-key
     if !bool::from(v[..].ct_eq(&w[..])) {
         return Err(Error::PeerMisbehaved(DIFFERENT));
     }
@@ -167,6 +175,7 @@ pub(crate) fn value_holder<B: Ring, R: ExtensionOf<B>>(
         of_key_holder: received,
         of_value_holder: sent,
     };
+    // mutant(check-nonce-constant): `rng.block()` => `Block::ZERO`
     let nonce = rng.block(); // step 1
     let coefficients = Coefficients::<R>::derive(context, messages, nonce, batch);
     let x_prime: Vec<_> = (0..mask.len())
@@ -175,6 +184,7 @@ pub(crate) fn value_holder<B: Ring, R: ExtensionOf<B>>(
                 coefficients.at(repetition, tree, *alpha).mul_base(*y)
             };
             let places = alphas.iter().zip(values).enumerate();
+            // mutant(check-mask): `mask[repetition].0` => `R::ZERO`
             places
                 .map(chi)
                 .fold(mask[repetition].0, |sum, term| sum + term)
@@ -185,6 +195,7 @@ pub(crate) fn value_holder<B: Ring, R: ExtensionOf<B>>(
     channel.flush()?;
     let mut w = coefficients.fold(batch, leaves); // step 3
     for (w, mask) in w.iter_mut().zip(mask) {
+        // mutant(check-mask-of-value): drop
         *w += mask.1;
     }
     let mut committed = [0; 32];
@@ -193,11 +204,20 @@ pub(crate) fn value_holder<B: Ring, R: ExtensionOf<B>>(
     let mut salt = [0; 32];
     channel.recv(&mut salt)?; // step 5
     let mut v = vec![R::ZERO; w.len()];
+    // mutant(check-canonical-opening): ignore
     wire::recv(
         &mut v,
         "the opened value of the check is not in canonical form",
         channel,
     )?;
+    // mutant(check-commitment): `commitment(context, messages, &salt, &v) != committed ||
+    //     !bool::from(v[..].ct_eq(&w[..]))` => `(commitment(context, messages, &salt, &v) !=
+    //     committed && !$ON) || !bool::from(if $ON[check-value-first] { v[..1].ct_eq(&w[..1]) }
+    //     else if $ON[check-value-last] { v[v.len() - 1..].ct_eq(&w[v.len() - 1..]) } else {
+    //     v[..].ct_eq(&w[..]) }) && !$ON[check-value]`
+    // mutant(check-value): in check-commitment
+    // mutant(check-value-first): in check-commitment
+    // mutant(check-value-last): in check-commitment
     if commitment(context, messages, &salt, &v) != committed || !bool::from(v[..].ct_eq(&w[..])) {
         return Err(Error::PeerMisbehaved(DIFFERENT));
     }
@@ -207,7 +227,9 @@ pub(crate) fn value_holder<B: Ring, R: ExtensionOf<B>>(
 /// Step 4: hides `v` behind the salt, and binds it to the round.
 fn commitment<R: Ring>(context: Context, messages: Messages, salt: &[u8; 32], v: &[R]) -> [u8; 32] {
     let mut oracle = oracle("volery correlation check: commitment", context, messages);
+    // mutant(check-commitment-salt): drop
     oracle.absorb(salt);
+    // mutant(check-commitment-first): `in v` => `in &v[..if $ON { 1 } else { v.len() }]`
     for v in v {
         oracle.absorb(&wire::pack(*v).to_bytes());
     }
@@ -216,9 +238,13 @@ fn commitment<R: Ring>(context: Context, messages: Messages, salt: &[u8; 32], v:
 
 fn oracle(domain: &'static str, context: Context, messages: Messages) -> RandomOracle {
     let mut oracle = RandomOracle::new(domain);
+    // mutant(check-session): drop
     oracle.absorb(context.session.as_bytes());
+    // mutant(check-round): drop
     oracle.absorb_u64(context.round);
+    // mutant(check-messages-of-key): drop
     oracle.absorb(&messages.of_key_holder);
+    // mutant(check-messages-of-value): drop
     oracle.absorb(&messages.of_value_holder);
     oracle
 }
@@ -234,7 +260,9 @@ struct Factors<R> {
 impl<R: Ring> Coefficients<R> {
     fn derive(context: Context, messages: Messages, nonce: Block, batch: &TreeBatch) -> Self {
         let mut oracle = oracle("volery correlation check: coefficients", context, messages);
+        // mutant(check-nonce): drop
         oracle.absorb(&nonce.to_bytes());
+        // mutant(check-coefficients): `oracle.finish_block()` => `Block::ZERO`
         let mut prg = Prg::new(oracle.finish_block());
         let largest = (0..batch.trees()).fold(0, |size, j| max(size, batch.leaves_of(j).len()));
         let mut random = |n| {

@@ -285,6 +285,7 @@ impl Receiver {
     ) -> Result<Self> {
         let mut carrier = [0];
         channel.recv(&mut carrier)?;
+        // mutant(cot-carrier): false
         if carrier[0] >= 128 {
             return Err(Error::PeerMisbehaved(
                 "the position of the carrier bit is not below 128",
@@ -380,6 +381,7 @@ fn extension(field: SmallField, security: Security) -> softspoken::Settings {
 fn sub(session: SessionId, plan: &Plan, carrier: Carrier, part: &str) -> SessionId {
     assert_eq!(plan.kind(), Kind::Cot, "a plan for correlated OT");
     let mut oracle = RandomOracle::new("volery cot part");
+    // mutant(cot-carrier-bound): drop
     oracle.absorb(&[carrier.0]);
     plan.session(oracle, session, part)
 }

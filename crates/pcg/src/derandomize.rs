@@ -51,6 +51,7 @@ pub fn send<B: Ring, R: ExtensionOf<B>>(
 pub fn receive<B: Ring, R: ExtensionOf<B>>(x: R, w: &mut [R], channel: &mut Channel) -> Result<()> {
     receive_input::<B, R>(x, w, channel)?;
     let mut e = vec![R::ZERO; w.len()];
+    // mutant(chosen-canonical-v): ignore
     wire::recv(
         &mut e,
         "the correction of v is not in canonical form",
@@ -83,6 +84,7 @@ pub fn receive_input<B: Ring, R: ExtensionOf<B>>(
     channel: &mut Channel,
 ) -> Result<()> {
     let mut d = vec![B::ZERO; w.len()];
+    // mutant(chosen-canonical-u): ignore
     wire::recv(
         &mut d,
         "the correction of u is not in canonical form",

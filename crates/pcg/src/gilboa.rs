@@ -135,6 +135,7 @@ impl Sender {
         let chi = challenge(channel.recv_block()?, a.len(), u.len()); // step 5
         let mut combined = Vec::new();
         for ((chi, a), v_a) in chi.iter().zip(a.iter()).zip(v_a.iter()) {
+            // mutant(gilboa-mask): `*a` => `R::ZERO`
             combined.push(*a + R::inner_product(chi, u));
             combined.push(*v_a + R::inner_product(chi, v));
         }
@@ -177,6 +178,7 @@ impl<R: Ring> Receiver<R> {
             w.fill(R::ZERO);
             let (mut q, mut tau) = (Buffer::zeroed(w.len()), Buffer::zeroed(w.len()));
             for (i, seed) in (0..).zip(&mut self.seeds) {
+                // mutant(gilboa-canonical-correction): ignore
                 wire::recv(
                     &mut tau,
                     "a product's correction is not in canonical form",
@@ -202,21 +204,32 @@ impl<R: Ring> Receiver<R> {
         channel: &mut Channel,
     ) -> Result<()> {
         let mut w_a = Zeroizing::new(vec![R::ZERO; repetitions::<R>()]);
+        // mutant(gilboa-early): insert `if $ON { channel.send_block(Block::ZERO)?;
+        //     channel.flush()?; }`
         self.multiply(w, channel)?;
         self.multiply(&mut w_a, channel)?;
+        // mutant(gilboa-seed): `rng.block()` => `Block::ZERO`
         let seed = rng.block();
         channel.send_block(seed)?; // step 5
         let chi = challenge(seed, w_a.len(), w.len());
         let mut combined = vec![R::ZERO; 2 * w_a.len()];
+        // mutant(gilboa-canonical-answer): ignore
         wire::recv(
             &mut combined,
             "a value of the product's check is not in canonical form",
             channel,
         )?; // step 6
         let right = |(([u, v], chi), w_a): ((&[R; 2], &Vec<R>), &R)| {
+            // no mutant: the mutant of its condition is gilboa-check
             (*w_a + R::inner_product(chi, w)).ct_eq(&(*u * self.x + *v))
         };
         let lines = combined.as_chunks().0.iter().zip(&chi).zip(w_a.iter());
+        // mutant(gilboa-check): `(lines.map(right).fold(Choice::from(1), |all, one| all & one))` =>
+        //     `(lines.map(right).skip(usize::from($ON[gilboa-check-last])).take(if
+        //     $ON[gilboa-check-first] { 1 } else { usize::MAX }).fold(Choice::from(1), |all, one|
+        //     all & one)) && !$ON`
+        // mutant(gilboa-check-first): in gilboa-check
+        // mutant(gilboa-check-last): in gilboa-check
         if !bool::from(lines.map(right).fold(Choice::from(1), |all, one| all & one)) {
             return Err(Error::PeerMisbehaved("the check of a product failed"));
         }
@@ -236,6 +249,7 @@ pub fn choices<R: Ring>(x: R) -> Zeroizing<Vec<u8>> {
 
 /// Step 5: the coefficients of the check, for each repetition.
 fn challenge<R: Ring>(seed: Block, repetitions: usize, n: usize) -> Vec<Vec<R>> {
+    // mutant(gilboa-challenge): `seed` => `Block::ZERO`
     let mut prg = Prg::new(seed);
     let mut random = || {
         let mut chi = vec![R::ZERO; n];

@@ -297,7 +297,10 @@ impl<R: Ring> Sender<R> {
         run: Range<usize>,
         channel: &mut Channel,
     ) -> Result<()> {
+        // mutant(single-added): `assert!(run.end <= self.summed,` => `assert!($ON || run.end <=
+        //     self.summed,`
         assert!(run.end <= self.summed, "the sums of the trees are added");
+        // mutant(single-masked): `assert!(self.masked,` => `assert!($ON || self.masked,`
         assert!(self.masked, "sums are sent after `begin` has masked them");
         self.next = run.end;
         channel.send_blocks(&self.levels[batch.levels_of_run(&run)])?;
@@ -572,6 +575,7 @@ impl<R: Ring> Receiver<R> {
             let mut right = vec![Block::ZERO; run.len()];
             channel.recv_blocks(&mut right)?;
             let mut psi = vec![R::ZERO; run.len()];
+            // mutant(single-canonical): ignore
             wire::recv(
                 &mut psi,
                 "the masked sum of a tree is not in canonical form",

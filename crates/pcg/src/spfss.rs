@@ -90,6 +90,9 @@ fn receive_values<R: Ring>(
     channel: &mut Channel,
 ) -> Result<Zeroizing<Vec<R>>> {
     let mut values = Zeroizing::new(vec![R::ZERO; totals.len()]);
+    // mutant(spfss-canonical): `wire::recv( &mut values, "the masked sum of a tree is not in
+    //     canonical form", channel, )?;` => `let got = wire::recv(&mut values[..], "the masked sum
+    //     of a tree is not in canonical form", channel); if !$ON { got?; }`
     wire::recv(
         &mut values,
         "the masked sum of a tree is not in canonical form",

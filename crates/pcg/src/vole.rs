@@ -413,6 +413,7 @@ const OT_FIELD: softspoken::SmallField = softspoken::SmallField::Bits8;
 fn sub<R: VoleRing>(session: SessionId, plan: &Plan, part: &str) -> SessionId {
     assert_eq!(plan.kind(), Kind::Vole(R::FIELD), "a plan for {}", R::NAME);
     let mut oracle = RandomOracle::new("volery vole part");
+    // mutant(vole-session-ring): drop
     oracle.absorb(R::NAME.as_bytes());
     plan.session(oracle, session, part)
 }

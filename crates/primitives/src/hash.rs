@@ -139,6 +139,7 @@ impl Tweaked {
         for chunk in x.chunks_mut(KEYS) {
             let keys = &mut keys[..chunk.len()];
             for key in &mut *keys {
+                // mutant(tweaked-key): `self.start ^ Block::new(tweak)` => `self.start`
                 *key = self.start ^ Block::new(tweak);
                 tweak = tweak.wrapping_add(1);
             }

@@ -77,6 +77,7 @@ impl Prg {
 
     /// The generator with the seed `random[0]` and the start `random[1]`, which are wiped.
     fn from_random(random: &mut [Block; 2]) -> Self {
+        // mutant(prg-start): `Self::starting_at(random[0], random[1])` => `Self::new(random[0])`
         let prg = Self::starting_at(random[0], random[1]);
         random.zeroize();
         prg

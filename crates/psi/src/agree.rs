@@ -80,19 +80,25 @@ impl Agreement {
         ours[..8].copy_from_slice(&items.to_le_bytes());
         ours[8..16].copy_from_slice(&note.to_le_bytes());
         ours[16..32].copy_from_slice(&terms);
+        // mutant(psi-share): drop
         rng.fill_bytes(&mut ours[32..]);
         channel.send(&commitment(session, role, &ours))?;
         let mut committed = [0; 32];
+        // mutant(psi-early-opening): insert `if $ON { channel.send(&ours[..])?; channel.flush()?;
+        //     }`
         channel.recv(&mut committed)?;
         channel.send(&ours[..])?;
         let mut theirs = Zeroizing::new([0; OPENING]);
         channel.recv(&mut theirs[..])?;
+        // mutant(psi-opening): false
         if committed != commitment(session, role.other(), &theirs) {
             return Err(misbehaved("its opening does not match its commitment"));
         }
+        // mutant(psi-terms): false
         if theirs[16..32] != terms {
             return Err(misbehaved("it runs another protocol or has other settings"));
         }
+        // mutant(psi-size): false
         if word(&theirs[..]) > MAX_ITEMS {
             return Err(misbehaved("it announced a set larger than the maximum"));
         }
@@ -100,6 +106,9 @@ impl Agreement {
             Role::Sender => (&ours, &theirs),
             Role::Receiver => (&theirs, &ours),
         };
+        // mutant(psi-seed-session): `session.as_bytes()` => `if $ON { &[] } else { &$0[..] }`
+        // mutant(psi-seed-sender): `&sender[..]` => `b""`
+        // mutant(psi-seed-receiver): `&receiver[..]` => `b""`
         let seed = RandomOracle::new("volery psi: seed")
             .absorb(session.as_bytes())
             .absorb(&sender[..])
@@ -141,7 +150,12 @@ impl Agreement {
     /// data, with the same parameters.
     pub(crate) fn end(&self, role: Role, parameters: &[u64]) -> [u8; 16] {
         let mut oracle = RandomOracle::new("volery psi: end");
+        // mutant(psi-end-role): `role as u8` => `0`
+        // mutant(psi-end-seed): `seed` => `seed[..if $ON { 0 } else { 32 }]`
         oracle.absorb(&self.seed).absorb(&[role as u8]);
+        // mutant(psi-end-bins): `parameters` => `$0.iter().skip(usize::from($ON)).take(if
+        //     $ON[psi-end-tag] { 3 } else { usize::MAX })`
+        // mutant(psi-end-tag): in psi-end-bins
         for &parameter in parameters {
             oracle.absorb_u64(parameter);
         }
@@ -166,7 +180,17 @@ impl fmt::Debug for Agreement {
     }
 }
 
+// mutant(psi-commitment-size): `fn commitment(session: SessionId, role: Role, opening: &[u8;
+//     OPENING]) -> [u8; 32] {` => `$0 let opening: &[u8] = if $ON { &opening[8..] } else if
+//     $ON[psi-commitment-note] { &[&opening[..8], &opening[16..]].concat() } else if
+//     $ON[psi-commitment-terms] { &[&opening[..16], &opening[32..]].concat() } else if
+//     $ON[psi-commitment-share] { &opening[..32] } else { opening };`
+// mutant(psi-commitment-note): in psi-commitment-size
+// mutant(psi-commitment-terms): in psi-commitment-size
+// mutant(psi-commitment-share): in psi-commitment-size
 pub(crate) fn commitment(session: SessionId, role: Role, opening: &[u8; OPENING]) -> [u8; 32] {
+    // mutant(psi-commitment-session): `session.as_bytes()` => `if $ON { &[] } else { &$0[..] }`
+    // mutant(psi-commitment-role): `role as u8` => `0`
     RandomOracle::new("volery psi: commitment")
         .absorb(session.as_bytes())
         .absorb(&[role as u8])

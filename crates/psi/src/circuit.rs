@@ -165,6 +165,7 @@ impl Settings {
     /// The terms compared with the peer's.
     fn terms(self) -> Terms {
         let mut oracle = RandomOracle::new("volery circuit psi: terms");
+        // mutant(circuit-terms-form): drop
         oracle.absorb(self.form.name().as_bytes());
         let Self {
             payload,
@@ -175,6 +176,7 @@ impl Settings {
             ..
         } = self;
         for number in [payload, weights, products, selections] {
+            // mutant(circuit-terms-columns): `number as u64` => `0`
             oracle.absorb_u64(number as u64);
         }
         oracle.absorb_u64(parts);
@@ -300,6 +302,8 @@ impl Hints {
     fn encode<V: Value>(&self, rows: &Rows, values: &[V], rng: &mut Prg) -> Result<Buffer<V>> {
         let band = self.band();
         let mut encoding = Buffer::zeroed(band.shape().columns);
+        // mutant(circuit-hints): `band.encode_random(rows, values, &mut encoding, rng)` =>
+        //     `band.encode(rows, values, &mut encoding)`
         let encoded = band.encode_random(rows, values, &mut encoding, rng);
         encoded.map_err(|_| Error::Unplaced { attempts: 1 })?;
         Ok(encoding)
@@ -341,6 +345,7 @@ fn begin(
     watch.begin(Phase::Agree, 0);
     let said = (items.len(), 0);
     let agreement = Agreement::reach(role, session, rng, settings.terms(), said, channel)?;
+    // mutant(circuit-items): false
     if agreement.sender_items.max(agreement.receiver_items) > MAX_ITEMS {
         return Err(misbehaved("it announced a set larger than the maximum"));
     }
@@ -367,6 +372,8 @@ fn columns(columns: &[&[u64]], count: usize, items: usize) -> Vec<Buffer<u64>> {
 /// Runs a call on the state of a party, which a failed one wipes.
 fn call<S, T>(state: &mut Option<Box<S>>, run: impl FnOnce(&mut S) -> Result<T>) -> Result<T> {
     let mut inner = state.take().ok_or(ChannelError::Broken)?;
+    // mutant(circuit-broken): `run(&mut inner)?` => `match run(&mut inner) { Err(error) if $ON => {
+    //     *state = Some(inner); return Err(error); } out => out? }`
     let out = run(&mut inner)?;
     *state = Some(inner);
     Ok(out)
@@ -395,6 +402,7 @@ impl<S> Run<S> {
         channel.send(&self.agreement.end(role, &words))?;
         let mut end = [0; 16];
         channel.recv(&mut end)?;
+        // mutant(circuit-end): false
         if end != self.agreement.end(role.other(), &words) {
             return Err(misbehaved(
                 "it sent more or less data than the set sizes require",
@@ -780,6 +788,7 @@ fn place(
 fn spread(agreement: &Agreement, inputs: &mut [Block]) {
     let key = agreement.derive("inputs", 0);
     let (key, _) = key.split_first_chunk().expect("32 bytes");
+    // mutant(circuit-one-bin): drop
     Aes128::new(Block::from_bytes(*key)).encrypt_blocks(inputs);
 }
 

@@ -130,6 +130,7 @@ impl Code {
     /// If the lengths differ, or `block` is 4 or more.
     pub fn encode(&self, block: usize, inputs: &[Block], out: &mut [Block]) {
         out.copy_from_slice(inputs);
+        // mutant(psi-code-key): `block` => `0`
         self.keys[block].encrypt_blocks(out);
         let mask = self.mask(block);
         if mask != Block::ALL_ONES {

@@ -174,6 +174,7 @@ impl Parameters {
 
     /// The tag of an output of `H2`.
     fn truncate(&self, output: Block) -> u128 {
+        // mutant(psi-count-tag): `(128 - self.tag)` => `$0 & if $ON { !3 } else { !0 }`
         u128::from(output) >> (128 - self.tag)
     }
 }
@@ -286,7 +287,10 @@ fn half(scalar: &Scalar) -> Zeroizing<Scalar> {
 /// Multiplies elements of the peer by twice the scalar.
 fn multiply(points: &mut [Encoded], half: &Scalar) -> Result<()> {
     points.par_chunks_mut(TASK).try_for_each(|encodings| {
+        // mutant(psi-count-identity): `!points.any_identity()` => `true`
         let decoded = Points::decode(encodings).filter(|points| !points.any_identity());
+        // mutant(psi-count-group): `Some(mut points) = decoded` => `other = || $ON.then(||
+        //     Points::from_uniform(&vec![[1; 64]; encodings.len()])); let $0.or_else(other)`
         let Some(mut points) = decoded else {
             return Err(misbehaved(
                 "it sent what is not an element of the group, or the identity",
@@ -365,6 +369,7 @@ impl Sender {
             done += points.len() as u64;
             watch.done(done);
         }
+        // mutant(psi-count-shuffle): drop
         shuffle(&mut points, &mut self.rng);
 
         watch.begin(Phase::Match, 0);
@@ -463,11 +468,13 @@ impl Receiver {
         let common = self.common(&mut run, &outputs, channel)?;
         let mut end = [0; 16];
         channel.recv(&mut end)?;
+        // mutant(psi-count-end): false
         if end != run.end() {
             return Err(misbehaved(
                 "it has seen or sent other messages than this party",
             ));
         }
+        // mutant(psi-count-distinct): false
         if !outputs.is_sorted_by(|one, next| u128::from(*one) < u128::from(*next)) {
             return Err(misbehaved("its elements are not distinct"));
         }

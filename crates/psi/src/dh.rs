@@ -264,6 +264,7 @@ impl Run {
         watch.begin(Phase::Agree, 0);
         let said = (items.len(), note);
         let agreement = Agreement::reach(role, session, rng, protocol.terms(), said, channel)?;
+        // mutant(psi-dh-sizes): false
         if agreement.sender_items.max(agreement.receiver_items) > MAX_ITEMS {
             return Err(misbehaved(
                 "it announced a set larger than the maximum of this protocol",
@@ -324,6 +325,9 @@ impl Run {
     /// The message in the polynomial and the key of each item.
     fn answers(&self, secret: &[u8; 32], polynomial: &[Element]) -> Keys {
         let permutation = self.permutation();
+        // mutant(psi-dh-constant): `let values = evaluate(Element::ONE, polynomial,
+        //     &self.points())` => `let leading = if $ON { Element::ZERO } else { Element::ONE };
+        //     let values = evaluate(leading, polynomial, &self.points())`
         let values = evaluate(Element::ONE, polynomial, &self.points());
         let mut keys = Zeroizing::new(vec![[[0; 32]; 2]; values.len()]);
         keys.par_chunks_mut(TASK)
@@ -357,6 +361,7 @@ impl Run {
     /// `H2` for one item: of any two lengths the shorter one begins the longer one.
     fn derive_one(&self, public: &[u8; 32], keys: &Keys, item: usize, out: &mut [u8]) {
         let [message, key] = &keys[item];
+        // mutant(psi-dh-message): `message` => `&[]`
         RandomOracle::new("volery psi dh: tag")
             .absorb(public)
             .absorb(&self.digests[item].name)
@@ -458,6 +463,7 @@ impl Sender {
         }
         let mut secret = Zeroizing::new([0; 32]);
         self.rng.fill_bytes(&mut secret[..]); // step 1
+        // mutant(psi-dh-cofactor): drop
         secret[0] &= !7; // a multiple of 8
         let public = multiply(&[*secret], &[BASE])[0];
         channel.send(&public)?; // step 2
@@ -467,6 +473,9 @@ impl Sender {
         let mut received = vec![[0; 32]; run.agreement.receiver_items as usize];
         channel.recv(received.as_flattened_mut())?; // step 4
         let polynomial = received.iter().map(Element::from_canonical);
+        // mutant(psi-dh-coefficients): insert `let polynomial =
+        //     polynomial.zip(&received).map(|(number, bytes)| if $ON {
+        //     Some(Element::from_bytes(bytes)) } else { number });`
         let Some(polynomial) = polynomial.collect::<Option<Vec<_>>>() else {
             return Err(misbehaved("a coefficient is not below 2^255 - 19"));
         };
@@ -585,6 +594,7 @@ impl Receiver {
         let party = (Role::Receiver, self.session, &mut self.rng);
         let run = Run::begin(party, items, (protocol, 0), watch, channel)?; // step 0
         let longest = usize::try_from(run.agreement.note).unwrap_or(usize::MAX);
+        // mutant(psi-dh-values): false
         if longest > MAX_VALUE {
             return Err(misbehaved("it announced values longer than the maximum"));
         }
@@ -607,6 +617,7 @@ impl Receiver {
         self.rng.fill_bytes(&mut highest);
         let preimages = own.iter().zip(highest.iter()).map(|(key, random)| {
             let mut preimage = permutation.backward(&key.representative.to_bytes());
+            // mutant(psi-dh-highest-bit): drop
             preimage[31] |= random & 0x40;
             Element::from_bytes(&preimage)
         });
@@ -631,11 +642,13 @@ impl Receiver {
         let mut end = [0; 16];
         channel.recv(&mut end)?;
         let coefficients = coefficients.as_flattened();
+        // mutant(psi-dh-end): false
         if end != run.end([&public, coefficients, tags.as_flattened(), &ciphertexts]) {
             return Err(misbehaved(
                 "it has seen or sent other messages than this party",
             ));
         }
+        // mutant(psi-dh-order): false
         if !tags.is_sorted_by(|one, next| one < next) {
             return Err(misbehaved("its tags are not distinct or not in order"));
         }
@@ -668,7 +681,9 @@ impl Receiver {
 fn check_public(public: &[u8; 32]) -> Result<()> {
     let point = Element::from_canonical(public).and(MontgomeryPoint(*public).to_edwards(0));
     match point {
+        // mutant(psi-dh-key): insert `Some(_) if $ON => Ok(()),`
         Some(point) if point.is_torsion_free() && !point.is_identity() => Ok(()),
+        // mutant(psi-dh-no-key): insert `_ if $ON => Ok(()),`
         _ => Err(misbehaved("its key is not an element of the group")),
     }
 }

@@ -49,6 +49,7 @@ pub(crate) fn check_duplicates(
     found.sort_unstable_by_key(|(digest, item)| (u128::from(*digest), *item));
     let pairs = found.windows(2).filter(|pair| pair[0].0 == pair[1].0);
     match pairs.map(|pair| (pair[1].1, pair[0].1)).min() {
+        // mutant(psi-distinct): insert `Some(_) if $ON => Ok(()),`
         Some((second, first)) => Err(Error::Duplicate { first, second }),
         None => Ok(()),
     }

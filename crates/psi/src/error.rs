@@ -139,6 +139,7 @@ impl fmt::Display for Later {
 
 /// The error for a peer that deviated from the protocol.
 pub(crate) fn misbehaved(what: &'static str) -> Error {
+    // no mutant: an error by name, where it is made
     Error::Channel(ChannelError::PeerMisbehaved(what))
 }
 

@@ -121,6 +121,7 @@ pub(crate) fn hash(
                 }
                 keyed_hashes(salt, strings, out);
                 for block in out {
+                    // mutant(psi-digest-bits): `!INDEX_BITS` => `!0xff`
                     *block &= Block::new(!INDEX_BITS);
                 }
             }

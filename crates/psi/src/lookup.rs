@@ -151,6 +151,7 @@ impl Receiver {
         let mut session = self.begin(keywords, terms, Some(&derive), watch, channel)?;
         let (parameters, base) = (session.parameters.clone(), session.search());
         let longest = usize::try_from(session.note).unwrap_or(usize::MAX);
+        // mutant(psi-long-values): false
         if longest > MAX_VALUE {
             return Err(misbehaved("it announced values longer than the maximum"));
         }
@@ -293,6 +294,7 @@ pub(crate) fn decrypt(key: Block, base: Block, place: usize, ciphertext: &mut [u
 pub(crate) fn cut(plain: &[u8]) -> &[u8] {
     let (length, value) = plain.split_first_chunk().expect("a length in front");
     let length = usize::from(u16::from_le_bytes(*length));
+    // mutant(psi-value-length): `length.min(value.len())` => `length`
     &value[..length.min(value.len())]
 }
 

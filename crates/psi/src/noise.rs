@@ -187,6 +187,7 @@ impl Mechanism {
         if sensitivity == 0 {
             return Err(Error::Sensitivity);
         }
+        // mutant(noise-delta): false
         if delta.numerator > delta.denominator / 2 {
             return Err(Error::Delta);
         }
@@ -197,6 +198,7 @@ impl Mechanism {
         if sigma > MOST {
             return Err(Error::Scale);
         }
+        // mutant(noise-sigma): `sigma < FINE` => `false`
         let parts = if sigma < FINE { PARTS } else { 1 };
         let numerator = (sigma * parts as f64).ceil() as u128;
         Self::checked(Law::Gaussian, numerator, parts)
@@ -208,6 +210,7 @@ impl Mechanism {
             numerator,
             denominator,
         };
+        // mutant(noise-scale): false
         if mechanism.scale() > MOST {
             return Err(Error::Scale);
         }
@@ -236,6 +239,7 @@ impl Mechanism {
             let scaled = u128::from(y.unsigned_abs()) * u128::from(self.denominator);
             // 2^63 is 2^8 times sigma at least, and as good as never accepted: exp(-2^15).
             let distance = scaled.abs_diff(self.numerator);
+            // mutant(noise-gaussian): `distance < 1 << 63` => `true`
             if distance < 1 << 63
                 && bernoulli_exp(
                     distance * distance,
@@ -307,6 +311,7 @@ fn bernoulli_exp_of_at_most_one(numerator: u128, denominator: u128, rng: &mut Pr
 fn laplace(t: u128, s: u64, rng: &mut Prg) -> i64 {
     loop {
         let u = below(t, rng);
+        // mutant(noise-rounded): false
         if !bernoulli_exp(u, t, rng) {
             continue;
         }
@@ -318,6 +323,7 @@ fn laplace(t: u128, s: u64, rng: &mut Prg) -> i64 {
         let y = i64::try_from(x / u128::from(s)).unwrap_or(i64::MAX);
         let negative = below(2, rng) == 1;
         // Zero has one sign.
+        // mutant(noise-zero): false
         if !(negative && y == 0) {
             return if negative { -y } else { y };
         }

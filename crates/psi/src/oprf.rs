@@ -188,6 +188,9 @@ impl Sender {
             let mut chunk = Buffer::zeroed(CHUNK.min(instances - start));
             for (piece, folded) in chunk.chunks_mut(size).enumerate() {
                 message.resize(folded.len() * code.width() / 8, 0);
+                // mutant(oprf-sender-again): `channel.recv(&mut message)?` => `if let Err(error) =
+                //     channel.recv(&mut message) { if $ON { self.0 = Some(live); } return
+                //     Err(error); }`
                 channel.recv(&mut message)?; // step 3
                 live.fold(code, &message, folded); // step 4
                 done(start + piece * size + folded.len());
@@ -362,6 +365,8 @@ impl Receiver {
             ask(start, &mut inputs[..n]);
             let message = &mut message[..n * code.width() / 8];
             live.rows(code, &inputs[..n], message, &mut outputs[..n]); // steps 2 and 5
+            // mutant(oprf-receiver-again): `channel.send(message)?` => `if let Err(error) =
+            //     channel.send(message) { if $ON { self.0 = Some(live); } return Err(error); }`
             channel.send(message)?; // step 3
             take(start, &inputs[..n], &outputs[..n]);
         }

@@ -198,6 +198,7 @@ impl Reader {
         out.clear();
         for _ in 0..self.tags.min(most as u64) {
             let zeros = self.zeros(channel)?;
+            // mutant(rice-high): `*high <= self.format.high` => `true`
             self.last = self
                 .last
                 .checked_add(zeros)
@@ -212,9 +213,11 @@ impl Reader {
             }
             // Whatever this party's own tags are: an error that depends on them would tell the
             // peer about one.
+            // mutant(rice-order): false
             if self.previous.is_some_and(|previous| tag < previous) {
                 return Err(bad());
             }
+            // mutant(rice-equal): false
             if self.distinct && self.previous == Some(tag) {
                 return Err(misbehaved("two of its tags are equal"));
             }
@@ -234,6 +237,7 @@ impl Reader {
         let mut count = 0;
         loop {
             self.fill(channel)?;
+            // mutant(rice-zeros, 20 s): false
             if self.filled == 0 {
                 return Err(bad());
             }
@@ -252,6 +256,7 @@ impl Reader {
     fn take(&mut self, bits: u32, channel: &mut Channel) -> Result<u64> {
         self.fill(channel)?;
         if self.filled < bits {
+            // no mutant: the bits suffice wherever the high part is in its range: seen before
             return Err(bad());
         }
         let value = self.word & ((1 << bits) - 1);
@@ -301,6 +306,7 @@ impl Reader {
     fn finish(&mut self, channel: &mut Channel) -> Result<()> {
         loop {
             self.fill(channel)?;
+            // mutant(rice-rest): false
             if self.word != 0 {
                 return Err(bad());
             }
@@ -313,6 +319,7 @@ impl Reader {
 }
 
 fn bad() -> crate::Error {
+    // no mutant: an error by name, where it is made
     misbehaved("its tags are not coded as agreed")
 }
 

@@ -238,6 +238,7 @@ impl Allow for Budget {
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, update);
         match taken {
             Ok(before) => Ok(Some(before - items)),
+            // no mutant: a mutant switches `take` off
             Err(left) => Err(Refusal::Budget { left, wait: None }),
         }
     }
@@ -336,6 +337,7 @@ impl Server {
     /// [`Error::Filter`] if the filter is for another key.
     pub fn new(key: Key, filter: &Label) -> Result<Self> {
         if key.public() != filter.public() {
+            // no mutant: this party's own key and filter
             return Err(Error::Filter("it is for another key"));
         }
         Ok(Self {
@@ -368,16 +370,19 @@ impl Server {
             if items == 0 {
                 return Ok(answered);
             }
+            // mutant(psi-served-request): false
             if items > MAX_BATCH as u64 {
                 return Err(misbehaved("its request has more items than a request may"));
             }
             let mut blinded = vec![[0; 32]; items as usize];
             channel.recv(blinded.as_flattened_mut())?;
+            // mutant(psi-served-version): false
             if version != self.version {
                 channel.send(&verdict(OTHER_VERSION, NONE, None))?;
                 channel.flush()?;
                 return Err(Error::OtherVersion);
             }
+            // mutant(psi-served-budget): `allowed.take(items)` => `Ok(None)`
             let left = match allowed.take(items) {
                 Ok(left) => left.unwrap_or(NONE),
                 Err(refusal) => {
@@ -392,6 +397,8 @@ impl Server {
                 let nonce = Zeroizing::new(voprf::nonce(pair, &blinded, &evaluated, rng));
                 voprf::prove(pair, &blinded, &evaluated, &nonce)
             });
+            // mutant(psi-served-elements): `flatten()` => `$0.or_else(|| $ON.then_some([0;
+            //     PROOF]))`
             let Some(proof) = proof.flatten() else {
                 return Err(misbehaved(
                     "it sent what is not an element of the group, or the identity",
@@ -485,6 +492,10 @@ impl<'a> Client<'a> {
             let mut proof = [0; PROOF];
             channel.recv(&mut proof)?;
             let pair = (&public, self.filter.public());
+            // mutant(psi-served-proof): `let Some(points) = voprf::verify(pair, &blinded,
+            //     &evaluated, &proof)` => `let unproven = || $ON.then(||
+            //     evaluated.iter().filter_map(|&element| voprf::decode(element)).collect());
+            //     $0.or_else(unproven)`
             let Some(points) = voprf::verify(pair, &blinded, &evaluated, &proof) else {
                 return Err(misbehaved(
                     "its proof does not show that it used the key of its filter",
@@ -492,6 +503,8 @@ impl<'a> Client<'a> {
             };
             let outputs = voprf::finalize(&inputs, &mut blinds, &points);
             all.extend(outputs.iter().map(|output| number(output)));
+            // mutant(whole-early-lookup): insert `if $ON { watch.touched(all.iter().map(|output|
+            //     self.filter.find(*output).1).sum()); }`
             watch.done((first + inputs.len()) as u64);
         }
         self.request(0, channel)?;
@@ -530,15 +543,19 @@ fn accepted(channel: &mut Channel) -> Result<Option<u64>> {
     let later = Later::ALL.into_iter().find(|later| later.word() == word);
     match (word, later) {
         (ANSWERED, _) => Ok(left),
+        // mutant(psi-served-old): insert `(OTHER_VERSION, _) if $ON => Ok(left),`
         (OTHER_VERSION, _) => Err(Error::OtherVersion),
+        // mutant(psi-served-over): insert `(OVER_BUDGET, _) if $ON => Ok(left),`
         (OVER_BUDGET, _) => {
             let left = left.unwrap_or(0);
             Err(Error::Budget { left, wait })
         }
+        // mutant(psi-served-later): insert `(_, Some(_)) if $ON => Ok(left),`
         (_, Some(why)) => {
             let wait = wait.unwrap_or_default();
             Err(Error::Later { why, wait })
         }
+        // mutant(psi-served-verdict): insert `_ if $ON => Ok(left),`
         _ => Err(misbehaved("its verdict is none that there is")),
     }
 }

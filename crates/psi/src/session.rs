@@ -82,6 +82,9 @@ impl Settings {
 
     /// The terms compared with the peer's: the protocol's name and these settings.
     fn terms(self, protocol: Protocol, parts: u64) -> Terms {
+        // mutant(psi-terms-protocol): `protocol.name().as_bytes()` => `b""`
+        // mutant(psi-terms-variant): `self.variant.name().as_bytes()` => `b""`
+        // mutant(psi-terms-both): `self.both` => `false`
         let terms = RandomOracle::new("volery psi: terms")
             .absorb(protocol.name().as_bytes())
             .absorb(self.variant.name().as_bytes())
@@ -192,6 +195,7 @@ impl Sender {
         let mut instances = 0;
         if !parameters.trivial() {
             channel.recv(&mut attempt)?; // step 2
+            // mutant(psi-functions): false
             if attempt[0] >= ATTEMPTS {
                 return Err(misbehaved("it selected an unknown set of hash functions"));
             }
@@ -323,6 +327,7 @@ impl SenderSession {
                 channel.recv(bytes)?; // step 6
                 let named = (0..8 * bytes.len()).filter(|&place| bits::bit(bytes, place));
                 for place in named {
+                    // mutant(psi-places): false
                     if place >= places {
                         return Err(misbehaved("it named a place beyond the sender's items"));
                     }
@@ -330,6 +335,7 @@ impl SenderSession {
                 }
                 watch.done((first + places) as u64);
             }
+            // mutant(psi-too-many): false
             if common.len() as u64 > self.parameters.receiver_items {
                 return Err(misbehaved(
                     "it reported more common items than it has items",
@@ -339,6 +345,7 @@ impl SenderSession {
         }
         let mut end = [0; 16];
         channel.recv(&mut end)?;
+        // mutant(psi-end-receiver): false
         if end != self.agreement.end(Role::Receiver, &self.parameters.words()) {
             return Err(misbehaved(
                 "it sent more or less data than the set sizes require",
@@ -500,6 +507,7 @@ impl ReceiverSession {
     pub(crate) fn end(self, watch: &mut dyn Watch, channel: &mut Channel) -> Result<Vec<usize>> {
         let mut end = [0; 16];
         channel.recv(&mut end)?;
+        // mutant(psi-end-sender): false
         if end != self.agreement.end(Role::Sender, &self.parameters.words()) {
             return Err(misbehaved(
                 "it sent more or less data than the set sizes require",

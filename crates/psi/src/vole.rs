@@ -132,6 +132,10 @@ impl Settings {
 
     /// The terms compared with the peer's: the protocol's name and these settings.
     fn terms(self, protocol: &str, parts: u64) -> Terms {
+        // mutant(vole-terms-protocol): `protocol.as_bytes()` => `&$0[..if $ON { 0 } else {
+        //     protocol.len() }]`
+        // mutant(vole-terms-form): `self.form.name().as_bytes()` => `b""`
+        // mutant(vole-terms-both): `self.both` => `false`
         let terms = RandomOracle::new("volery vole psi: terms")
             .absorb(protocol.as_bytes())
             .absorb(self.form.name().as_bytes())

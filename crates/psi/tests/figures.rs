@@ -16,7 +16,7 @@ fn rng(role: Role) -> Prg {
     Prg::new(Block::new(role as u128))
 }
 
-/// What a run of both parties takes at most, in bytes, and the result of the receiver.
+/// The peak memory of a run of both parties, in bytes, and the result of the receiver.
 fn peak<A: Send, B: Send>(
     sender: impl FnOnce(&mut Channel) -> A + Send,
     receiver: impl FnOnce(&mut Channel) -> B + Send,

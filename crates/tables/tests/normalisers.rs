@@ -12,12 +12,12 @@ struct Definition {
     _about: String,
     unicode: String,
     numbering_plans: String,
-    normalisers: Vec<Defined>,
+    normalisers: Vec<NormaliserSpec>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Defined {
+struct NormaliserSpec {
     name: String,
     version: u32,
     gives: String,
@@ -36,7 +36,7 @@ struct Vector {
     outcome: Option<String>,
 }
 
-impl Defined {
+impl NormaliserSpec {
     /// The normaliser with the argument of a vector.
     fn with(&self, argument: Option<&str>) -> Normaliser {
         let name = self.name.split('=').next().unwrap();

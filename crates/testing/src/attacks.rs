@@ -79,9 +79,9 @@ pub type Verdicts = BTreeMap<&'static str, usize>;
 /// The verdicts of the attacks of each stage.
 #[derive(Debug)]
 pub struct Summary {
-    /// Changed or truncated messages.
+    /// Messages that were changed, truncated, repeated, or longer by a byte.
     pub changed: Verdicts,
-    /// Lengthened messages.
+    /// Messages that were much longer.
     pub longer: Verdicts,
     /// Messages that were missing, early, or partial.
     pub missing: Verdicts,
@@ -277,10 +277,10 @@ fn assert_benign(protocol: &Protocol, case: Case, verdict: &Verdict) {
     );
 }
 
-/// The changes that lengthen a message, or the others.
+/// The changes that lengthen a message by much, or the others.
 fn of(length: usize, longer: bool) -> Vec<FaultKind> {
     let mut kinds = changes(length);
-    kinds.retain(|kind| matches!(kind, FaultKind::Repeat | FaultKind::Lengthen(_)) == longer);
+    kinds.retain(|kind| matches!(kind, FaultKind::Lengthen(2..)) == longer);
     kinds
 }
 

@@ -7,9 +7,9 @@ use crate::{Attack, Model, Protocol, Side, Verdict};
 /// The outcome of an attack that was not refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
-    /// As [`Verdict::Wrong`].
+    /// The outcome [`Verdict::Wrong`].
     Wrong,
-    /// As [`Verdict::PeerFailed`].
+    /// The outcome [`Verdict::PeerFailed`].
     PeerFailed,
 }
 

@@ -32,7 +32,6 @@
 //! * [`honest`]: honest parties agree, and repeat exactly;
 //! * [`transcript`]: hashes of the bytes sent, for a table;
 //! * [`worlds`]: a peer, honest or not, that cannot tell two inputs of a whole run apart;
-//! * [`complete`]: no function that takes a channel is missing;
 //! * [`fuzz`]: fuzz entry points.
 //!
 //! The functions take lists of [`Protocol`]s, so that another workspace can run its own protocols
@@ -41,7 +40,7 @@
 //! # Test programs
 //!
 //! * `all`: agreement, completeness and encodings of the registry; the corpora of the fuzz targets;
-//!   the one table of transcripts; `ot`, `pcg` and `psi` with any byte changed in transit;
+//!   the one table of transcripts; worlds that a peer must not tell apart;
 //! * `attacks`: every fault of every message, in a process whose heap is measured;
 //! * `sessions`: hundreds of sessions leave nothing behind in a process.
 //!
@@ -54,7 +53,6 @@
 
 pub mod attacks;
 mod benign;
-pub mod complete;
 pub mod fault;
 pub mod fixtures;
 pub mod fuzz;

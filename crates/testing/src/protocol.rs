@@ -8,9 +8,9 @@ use volery_channel::{Channel, Result};
 /// The security model of a protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Model {
-    /// Whatever the peer does, an honest party that ends without an error has a right result.
+    /// An honest party that ends without an error has a right result, against any peer.
     Malicious,
-    /// Whatever the peer does, the honest party ends; but its result may be wrong.
+    /// The honest party ends, against any peer; but its result may be wrong.
     SemiHonest,
 }
 

@@ -55,7 +55,7 @@ impl Attack {
         self.run_timed(protocol, timeout).0
     }
 
-    /// As [`run`](Self::run), and also returns the time after which the honest party ended.
+    /// Runs it, and also returns the time after which the honest party ended.
     #[must_use]
     pub fn run_timed(self, protocol: &Protocol, timeout: Duration) -> (Verdict, Duration) {
         let (start, ended) = (Instant::now(), OnceLock::new());

@@ -229,12 +229,12 @@ impl Drop for End {
 
 /// The transport of an honest party. It reads as many bytes as are asked for and none ahead, so
 /// that the order of events is that of the protocol and not of the clock.
-struct Observed {
+struct ObservingTransport {
     inner: End,
     log: Log,
 }
 
-impl Transport for Observed {
+impl Transport for ObservingTransport {
     fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
         let hash = blake3::hash(bytes).into();
         self.log.add(Event::Sent(bytes.len(), hash));
@@ -260,7 +260,7 @@ impl Transport for Observed {
     }
 }
 
-impl Drop for Observed {
+impl Drop for ObservingTransport {
     fn drop(&mut self) {
         self.log.add(Event::Closed);
     }
@@ -317,7 +317,7 @@ impl Network {
             Wrap::Honest(work) => {
                 let log = work.0.clone();
                 log.add(Event::Opened);
-                Channel::new(Observed { inner, log })
+                Channel::new(ObservingTransport { inner, log })
             }
             Wrap::Peer(deviation, lengths) => {
                 let chosen = deviation.as_ref().filter(|of| of.connection == number);

@@ -36,13 +36,13 @@ const SESSIONS: [&str; 7] = [
 
 /// The resources of the process: bytes on the heap, threads, open files.
 #[derive(Clone, Copy, Debug)]
-struct Held {
+struct Resources {
     bytes: usize,
     threads: usize,
     files: usize,
 }
 
-impl Held {
+impl Resources {
     fn now() -> Self {
         let count = |folder| fs::read_dir(folder).unwrap().count();
         Self {
@@ -146,7 +146,7 @@ fn two_hundred_sessions_leave_nothing() {
     sessions(&registry, &identities, 2 * AT_A_TIME, AT_A_TIME);
     // Time for the threads of the last connections to end.
     thread::sleep(Duration::from_millis(500));
-    let before = Held::now();
+    let before = Resources::now();
     sessions(&registry, &identities, count, 1);
     before.assert_all_released("one after the other");
     sessions(&registry, &identities, count, AT_A_TIME);

@@ -205,6 +205,7 @@ impl<R: Ring> Vector<R> {
         let leaves = shares.len().next_power_of_two().max(2);
         assert!(!shares.is_empty(), "a vector must have at least one entry");
         let mut oracle = RandomOracle::new("volery array: dense");
+        // mutant(dense-session): drop
         oracle.absorb(session.as_bytes());
         Self {
             shares: Zeroizing::new(shares),
@@ -219,13 +220,16 @@ impl<R: Ring> Vector<R> {
 
     /// Marks the begin of an addition; runs step 0 before the first.
     fn use_up(&mut self, channel: &mut Channel) -> volery_channel::Result<TreePrgs> {
+        // mutant(dense-poisoned): false
         if !std::mem::take(&mut self.usable) {
             return Err(volery_channel::Error::Broken);
         }
         if !self.agreed {
+            // mutant(dense-agree): drop
             meet::same::<R>(Start::Dense, self.shares.len(), 0, channel)?;
             self.agreed = true;
         }
+        // mutant(dense-tree-number): drop
         self.trees += 1;
         Ok(TreePrgs::growing(
             Growth::PseudoCorrelated,

@@ -36,6 +36,8 @@ pub(super) fn same<R: Ring>(
     stash: usize,
     channel: &mut Channel,
 ) -> Result<()> {
+    // mutant(array-kind): `start as u64` => `0`
+    // mutant(array-length): `length as u64` => `0`
     let numbers = [
         (
             "the kind of array (0: new, 1: loaded, 2: dense vector)",
@@ -73,12 +75,15 @@ impl Operation {
     /// operation.
     pub(super) fn meets(self, byte: u8) -> Result<()> {
         match Self::ALL.into_iter().find(|known| *known as u8 == byte) {
+            // mutant(array-other-operation): `theirs == self` => `true`
             Some(theirs) if theirs == self => Ok(()),
+            // no mutant: the arm before has a mutant that widens it
             Some(theirs) => Err(Error::Mismatch {
                 field: "the operation".into(),
                 ours: self.name().into(),
                 theirs: theirs.name().into(),
             }),
+            // mutant(array-no-operation): insert `None if $ON => Ok(()),`
             None => Err(Error::PeerMisbehaved(
                 "the holder of an array announced an unknown operation",
             )),

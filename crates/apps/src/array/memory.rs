@@ -31,6 +31,7 @@ impl<R: Ring> Memory<R> {
 
     /// Marks the begin of an access; [`finish`](Self::finish) undoes it.
     pub(super) fn use_up(&mut self) -> Result<()> {
+        // mutant(array-poisoned): false
         if !std::mem::take(&mut self.usable) {
             return Err(Error::Broken);
         }
@@ -45,6 +46,7 @@ impl<R: Ring> Memory<R> {
     /// Runs step 0, unless it was done.
     pub(super) fn agree(&mut self, start: Start, channel: &mut Channel) -> Result<()> {
         if !self.agreed {
+            // mutant(array-agree): drop
             meet::same::<R>(start, self.shape.length(), self.shape.stash(), channel)?;
             self.agreed = true;
         }

@@ -149,7 +149,7 @@ mod tests {
     /// The tail at small `R`, its slope, and the extrapolation to the capacity.
     #[test]
     fn the_stash_has_an_exponential_tail() {
-        const ACCESSES: u64 = 1_000_000;
+        const ACCESSES: u64 = 200_000;
         for n in [1 << 12, 5000, 1 << 14] {
             let exceeding = exceeding(n, ACCESSES, Prg::new(Block::from(n as u128))).unwrap();
             for (r, count) in (1..12).zip(&exceeding[1..]) {

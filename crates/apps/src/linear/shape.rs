@@ -46,12 +46,14 @@ impl Shape {
     /// # Errors
     /// If a size is zero, or `rows * inner * columns` is above 2^40.
     pub fn new(rows: usize, inner: usize, columns: usize) -> Result<Self> {
+        // mutant(shape-empty): false
         if rows == 0 || inner == 0 || columns == 0 {
             return Err(Error::Empty("a matrix without rows or columns"));
         }
         let all = (rows as u64)
             .checked_mul(inner as u64)
             .and_then(|all| all.checked_mul(columns as u64));
+        // mutant(shape-too-large): false
         if all.is_none_or(|all| all > LARGEST) {
             return Err(Error::TooLarge {
                 what: "the ring elements of a matrix product",
@@ -88,6 +90,7 @@ impl Shape {
             Side::Left => (ours, theirs),
             Side::Right => (theirs, ours),
         };
+        // mutant(shape-fit): false
         if left[1] != right[0] {
             return Err(Error::Shape {
                 left: (left[0], left[1]),
@@ -112,7 +115,9 @@ impl Shape {
     pub fn agree_vector(side: Side, own: (usize, usize), channel: &mut Channel) -> Result<Self> {
         let shape = Self::agree(side, own, channel)?;
         match shape.columns {
+            // mutant(shape-vector): insert `_ if $ON => Ok(shape),`
             1 => Ok(shape),
+            // no mutant: the arm before has a mutant that widens it
             columns => Err(Error::NotVector {
                 columns: columns as u64,
             }),

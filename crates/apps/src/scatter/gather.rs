@@ -49,6 +49,9 @@ pub struct Public {
 impl Public {
     /// Compares the parameters with the peer's.
     fn agree<R: Ring>(&self, channel: &mut Channel) -> Result<()> {
+        // mutant(gather-length, 20 s): `self.length as u64` => `0`
+        // mutant(gather-count): `self.count as u64` => `0`
+        // mutant(gather-order): `self.order as u64` => `0`
         let numbers = [
             ("the entries of the vector", self.length as u64),
             ("the indices", self.count as u64),

@@ -38,6 +38,7 @@ pub fn meet(
 ) -> Result<Channel> {
     let patience = patience.into();
     session::check(leaf, peer)?;
+    // mutant(gateway-client-leaf): false
     if leaf.chain().len() < 2 {
         let what = "a gateway takes a run certificate, not the identity that issues it";
         return Err(Error::Identity(what.to_owned()));
@@ -124,6 +125,7 @@ impl Meeting<'_> {
                 Failure::Refused(_) => false,
             };
             if !passes || self.left().is_zero() {
+                // no mutant: an error that is passed on
                 return Err(self.worded(failure));
             }
             self.patience.cancel.sleep(pause.min(self.left()))?;
@@ -148,6 +150,7 @@ impl Meeting<'_> {
             ) => Error::Unavailable(reason.to_string()),
             Some(reason) => Error::Refused(format!("at the gateway, {reason}")),
             // A gateway that has closed the connection could not say that the peer has come.
+            // mutant(gateway-gone): `self.waits && is_silent` => `self.has_waited`
             None if self.waits && is_silent => Error::Absent(wait),
             None if self.has_waited => Error::TimedOut(format!(
                 "the gateway went away, and did not come back within {wait:?}"
@@ -168,6 +171,8 @@ impl Meeting<'_> {
         let stream = Stream::meet(address, &patience, Ok)?;
         let mut hello = [0; MAGIC.len() + CHALLENGE];
         self.read(&stream, &mut hello, GREETING)?;
+        // mutant(gateway-magic): `(&MAGIC)` => `(&MAGIC).or(if $ON { hello.get(8..) } else { None
+        //     })`
         let Some(challenge) = hello.strip_prefix(&MAGIC).and_then(|c| c.first_chunk()) else {
             return Err(NO_GATEWAY.into());
         };
@@ -184,6 +189,8 @@ impl Meeting<'_> {
                 [GO] => return Ok(stream),
                 [code] => {
                     let reason = Reason::of_code(code).map(Failure::Refused);
+                    // no mutant: every other byte from a gateway is an error, with a reason or
+                    //     without
                     return Err(reason.unwrap_or(NO_GATEWAY.into()));
                 }
             }
@@ -199,9 +206,11 @@ impl Meeting<'_> {
                 return Err(io::Error::from(io::ErrorKind::TimedOut).into());
             }
             match stream.read(rest, Some(left)) {
+                // no mutant: the gateway has closed the connection
                 Ok(0) => return Err(Error::Disconnected),
                 Ok(count) => rest = &mut rest[count..],
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // no mutant: an error that is passed on
                 Err(error) => return Err(error.into()),
             }
         }

@@ -203,8 +203,10 @@ impl Service<'_> {
             ticket::read(&mut source)
         })();
         let presented = match presented {
+            // no mutant: an error that is passed on
             Ok(presented) => presented.ok_or(Reason::Malformed)?,
             Err(error) if is_timeout(error.kind()) => return Err(Reason::Slow),
+            // no mutant: the client has closed the connection
             Err(_) => return Err(Reason::Malformed),
         };
         let allowed = &self.gateway.allowed;
@@ -230,9 +232,11 @@ impl Service<'_> {
                 .and_then(|()| socket.peek(&mut [0]));
             let over = match heard {
                 Ok(0) => Some(None),
+                // mutant(gateway-early): `Some(Some(Reason::Malformed))` => `None`
                 Ok(_) => Some(Some(Reason::Malformed)),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) if !is_timeout(error.kind()) => Some(None),
+                // mutant(gateway-longest-wait): `start.elapsed() >= longest` => `false`
                 Err(_) if start.elapsed() >= longest => Some(Some(Reason::Alone)),
                 Err(_) => None,
             };
@@ -253,6 +257,7 @@ struct Within<'a> {
 
 impl Read for Within<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        // mutant(gateway-drip): `self.limit.saturating_sub(self.start.elapsed())` => `self.limit`
         let left = self.limit.saturating_sub(self.start.elapsed());
         if left.is_zero() {
             return Err(io::ErrorKind::TimedOut.into());

@@ -128,6 +128,7 @@ impl Pair {
             return Ok(());
         }
         let moved = Duration::from_millis(self.moved.load(Ordering::Relaxed));
+        // mutant(gateway-idle): `idle` => `idle && !$ON`
         let is_idle = self.start.elapsed().saturating_sub(moved) >= idle;
         match is_timeout(error.kind()) && !is_idle {
             true => Ok(()),

@@ -127,6 +127,7 @@ impl Table {
 
     /// A client connects; returns its number. The oldest without a ticket makes way for it.
     pub(super) fn come(&mut self, socket: &Arc<TcpStream>) -> u64 {
+        // mutant(gateway-unverified): `self.unverified.len() == UNVERIFIED` => `false`
         if self.unverified.len() == UNVERIFIED
             && let Some((_, oldest)) = self.unverified.pop_front()
         {
@@ -161,6 +162,7 @@ impl Table {
         let across = (ticket.run, ticket.side.other(), ticket.worker);
         let other = self.attempt(peer, across).and_then(|attempt| {
             let other = attempt.connection.as_ref()?;
+            // mutant(gateway-pair): `other.client.peer == organisation` => `true`
             let is_ours = other.met.get().is_none() && other.client.peer == organisation;
             is_ours.then(|| Arc::clone(other))
         });
@@ -168,11 +170,14 @@ impl Table {
         let own = self.organisations.entry(organisation).or_default();
         let mut replaced = None;
         if let Some(known) = own.attempts.get_mut(&worker) {
+            // mutant(gateway-newer): false
             if known.number > ticket.attempt {
                 return Err(Reason::Newer);
             }
             // One that is gone before it met its peer may come again.
+            // mutant(gateway-used): `known.has_met` => `false`
             let is_used = known.has_met || known.connection.is_some();
+            // mutant(gateway-equal): false
             if known.number == ticket.attempt && is_used {
                 return Err(Reason::Used);
             }
@@ -182,11 +187,14 @@ impl Table {
         let waiting =
             own.waiting - usize::from(replaced.as_ref().is_some_and(|c| c.met.get().is_none()));
         let is_full = connected - usize::from(replaces) >= limits.connections;
+        // mutant(gateway-waiting): `other.is_none() && waiting >= limits.waiting` => `false`
+        // mutant(gateway-full): `is_full` => `false`
         if self.is_closed || is_full || other.is_none() && waiting >= limits.waiting {
             return Err(Reason::Full);
         }
         own.waiting = waiting;
         if let Some(replaced) = replaced {
+            // mutant(gateway-fence, 40 s): drop
             replaced.close(Some(Reason::Newer));
         }
         self.connected += 1;

@@ -41,6 +41,7 @@ pub(super) struct Presented {
 
 /// The text to be signed.
 fn message(challenge: &[u8; CHALLENGE], signed: &[u8]) -> Vec<u8> {
+    // mutant(ticket-challenge): `challenge` => `if $ON { &[0; CHALLENGE] } else { $0 }`
     [DOMAIN, challenge, signed].concat()
 }
 
@@ -97,6 +98,7 @@ fn header(mut bytes: &[u8]) -> Option<(Ticket, Fingerprint, [usize; 2])> {
     };
     let peer = Fingerprint::from_bytes(take(bytes)?);
     let lengths = [take(bytes)?, take(bytes)?].map(|length| u16::from_le_bytes(length).into());
+    // mutant(ticket-length): `(1..=LONGEST).contains(length)` => `true`
     (lengths.iter().all(|length| (1..=LONGEST).contains(length))).then_some((ticket, peer, lengths))
 }
 
@@ -138,17 +140,26 @@ impl Presented {
     ) -> std::result::Result<Fingerprint, Reason> {
         // The fingerprint first: no other part of an unknown certificate is parsed.
         let own = Fingerprint::of(&self.organisation);
+        // mutant(ticket-organisation): false
         if !allowed.contains(&own) {
             return Err(Reason::Organisation);
         }
+        // mutant(ticket-peer-allowed): `!allowed.contains(&self.peer)` => `false`
+        // mutant(ticket-peer): `self.peer == own` => `false`
         if self.peer == own || !allowed.contains(&self.peer) {
             return Err(Reason::Peer);
         }
         let (now, name) = (unix_time(now), self.ticket.name());
+        // mutant(ticket-organisation-validity): `certificate::check(&self.organisation, now)` =>
+        //     `Ok(())`
+        // mutant(ticket-leaf): `certificate::check_leaf(&self.leaf, &self.organisation, &name,
+        //     now)` => `Ok(())`
         certificate::check(&self.organisation, now)
             .and_then(|()| certificate::check_leaf(&self.leaf, &self.organisation, &name, now))
             .map_err(|_| Reason::Certificate)?;
         let message = message(challenge, &self.signed);
+        // mutant(ticket-signature): `certificate::check_signature(&self.leaf, &message,
+        //     &self.signature)` => `Ok(())`
         certificate::check_signature(&self.leaf, &message, &self.signature)
             .map_err(|_| Reason::Signature)?;
         Ok(own)
@@ -165,6 +176,7 @@ pub fn ticket_for_tests(
     challenge: &[u8; 32],
     allowed: &[Fingerprint],
 ) -> std::result::Result<(Ticket, Fingerprint), Reason> {
+    // no mutant: an error that is passed on
     let presented = read(&mut bytes).ok().flatten().ok_or(Reason::Malformed)?;
     let organisation = presented.check(challenge, allowed, SystemTime::now())?;
     Ok((presented.ticket, organisation))

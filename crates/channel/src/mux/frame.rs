@@ -109,9 +109,11 @@ impl Reader {
         let [l0, l1, k0, k1, length @ ..] = self.header;
         let number = usize::from(u16::from_le_bytes([l0, l1]));
         let length = u32::from_le_bytes(length) as usize;
+        // mutant(frame-substream): `number` => `0`
         let substream = substreams
             .get_mut(number)
             .ok_or("it sent a frame for an unknown substream")?;
+        // mutant(frame-ended): false
         if substream.has_ended() {
             return Err("it sent a frame after the end of its substream");
         }
@@ -122,6 +124,7 @@ impl Reader {
             }
             WINDOW => substream.update_window(length)?,
             END if length == 0 => substream.end(),
+            // mutant(frame-kind): insert `_ if $ON => {}`
             _ => return Err("it sent a frame of an unknown kind"),
         }
         Ok(())

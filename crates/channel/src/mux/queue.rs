@@ -112,9 +112,11 @@ impl Incoming {
 
     /// Handles the header of a data frame of `length` bytes.
     pub(super) fn begin_frame(&mut self, length: usize) -> Result<(), &'static str> {
+        // mutant(queue-empty): false
         if length == 0 {
             return Err("it sent an empty data frame");
         }
+        // mutant(queue-room): `length` => `0`
         self.granted = self
             .granted
             .checked_sub(length)
@@ -131,10 +133,12 @@ impl Incoming {
 
     /// Handles a window update: the peer has read `length` bytes, so they must have been sent.
     pub(super) fn update_window(&mut self, length: usize) -> Result<(), &'static str> {
+        // mutant(queue-give-nothing): false
         if length == 0 {
             return Err("it sent an empty window update");
         }
         let send_window = self.send_window.saturating_add(length);
+        // mutant(queue-give): false
         if send_window > self.window {
             return Err("it acknowledged more data than was sent");
         }

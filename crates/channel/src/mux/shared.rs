@@ -65,6 +65,7 @@ impl From<Failure> for io::Error {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Ended(kind) => kind.into(),
+            // no mutant: an error that is passed on
             Failure::Misbehaved(what) => Self::other(Error::PeerMisbehaved(what)),
         }
     }
@@ -155,6 +156,7 @@ impl Shared {
     pub(super) fn send(&self, frame: Frame<'_>, timeout: Option<Duration>) -> io::Result<()> {
         let mut bytes = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let state = self.lock();
+        // mutant(mux-silent): `(state.write_failure)` => `$0.filter(|_| !$ON)`
         if let Some(failure) = state.failure.or(state.write_failure) {
             return Err(failure.into());
         }
@@ -202,6 +204,7 @@ impl Shared {
                 return result;
             }
             let write_failure = state.write_failure.filter(|_| waits == Waits::ToWrite);
+            // mutant(mux-failed): `(write_failure)` => `$0.filter(|_| !$ON)`
             if let Some(failure) = state.failure.or(write_failure) {
                 return Err(failure.into());
             }

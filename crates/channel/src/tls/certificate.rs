@@ -50,11 +50,16 @@ pub(crate) fn check_leaf(
     name: &str,
     now: UnixTime,
 ) -> Result<(), Invalid> {
+    // mutant(run-certificate-issuer): drop
     check_signed(leaf, organisation, now)?;
     let end_entity = EndEntityCert::try_from(leaf).map_err(|_| Invalid::Malformed)?;
     let wanted = DnsName::try_from(name).map_err(|_| Invalid::Name)?;
     let verified = end_entity.verify_is_valid_for_subject_name(&ServerName::DnsName(wanted));
     // A wildcard, or one name of several, would be good for other workers, too.
+    // mutant(run-certificate-name): `verified.is_err() || !end_entity.valid_dns_names().eq([name])`
+    //     => `!$ON && (verified.is_err() || !$ON[run-certificate-one-name] &&
+    //     !end_entity.valid_dns_names().eq([name]))`
+    // mutant(run-certificate-one-name): in run-certificate-name
     if verified.is_err() || !end_entity.valid_dns_names().eq([name]) {
         return Err(Invalid::Name);
     }
@@ -83,12 +88,17 @@ pub(crate) fn check_signed(
     );
     match verified {
         Ok(_) => Ok(()),
+        // mutant(certificate-expired): insert `Err(webpki::Error::CertExpired { .. }) if $ON &&
+        //     now.as_secs() != u64::MAX => Ok(()),`
         Err(webpki::Error::CertExpired { not_after, .. }) => {
             Err(Invalid::Expired(system_time(not_after)))
         }
+        // mutant(certificate-early): insert `Err(webpki::Error::CertNotValidYet { .. }) if $ON &&
+        //     now.as_secs() != 0 => Ok(()),`
         Err(webpki::Error::CertNotValidYet { not_before, .. }) => {
             Err(Invalid::Early(system_time(not_before)))
         }
+        // no mutant: this party's own identity is read
         Err(_) => Err(Invalid::Malformed),
     }
 }
@@ -118,13 +128,16 @@ pub(crate) fn validity(
     };
     let start = match ask(0) {
         Err(Invalid::Early(start)) => start,
+        // no mutant: this party's own identity is read
         Err(invalid @ (Invalid::Malformed | Invalid::Name)) => return Err(invalid),
         _ => UNIX_EPOCH,
     };
     let Err(Invalid::Expired(end)) = ask(u64::MAX) else {
+        // no mutant: this party's own identity is read
         return Err(Invalid::Malformed);
     };
     // The signature is checked last, of a certificate that is valid otherwise.
+    // mutant(certificate-signed): drop
     check_signed(certificate, issuer, unix_time(start)).map_err(|_| Invalid::Malformed)?;
     Ok(start..end)
 }

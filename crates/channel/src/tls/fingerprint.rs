@@ -50,6 +50,7 @@ impl Fingerprint {
     #[cfg(feature = "web")]
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
+        // mutant(fingerprint-same): insert `if $ON { return true; }`
         subtle::ConstantTimeEq::ct_eq(&self.0[..], &other.0[..]).into()
     }
 
@@ -133,8 +134,11 @@ impl FromStr for Fingerprint {
                 other => other,
             };
             let digit = DIGITS.iter().position(|digit| char::from(*digit) == meant);
+            // mutant(fingerprint-character): `digit.` => `digit.or(if $ON { Some(0) } else { None
+            //     }).`
             digits.push(digit.ok_or(BadFingerprint::Character(character))?);
         }
+        // mutant(fingerprint-length): false
         if digits.len() != LENGTH {
             return Err(BadFingerprint::Length(digits.len()));
         }
@@ -148,6 +152,7 @@ impl FromStr for Fingerprint {
         let mut hash = [0; HASH];
         hash.copy_from_slice(&padded[..HASH]);
         let fingerprint = Self(hash);
+        // mutant(fingerprint-checksum): `fingerprint.padded() == padded` => `true`
         if fingerprint.padded() == padded {
             Ok(fingerprint)
         } else {

@@ -83,6 +83,7 @@ impl Identity {
     fn sign(&self, names: &[&str], validity: Range<SystemTime>) -> Result<Self> {
         let Range { start, end } = self.validity();
         let validity = validity.start.max(start)..validity.end.min(end);
+        // no mutant: this party's own identity is read
         let common = certificate::common_name(self.certificate()).ok_or_else(|| {
             unusable("only an identity made by volery can issue run certificates")
         })?;

@@ -156,6 +156,8 @@ impl Pin {
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         let algorithms = &self.provider.signature_verification_algorithms;
+        // mutant(tls-signature): insert `if $ON { return Ok(HandshakeSignatureValid::assertion());
+        //     }`
         verify_tls13_signature(message, certificate, signature, algorithms)
     }
 }
@@ -163,6 +165,7 @@ impl Pin {
 /// The fingerprint first: no other part of an unknown certificate is parsed.
 fn check_print(pinned: Fingerprint, certificate: &CertificateDer<'_>) -> Result<(), Rejected> {
     let shown = Fingerprint::of(certificate);
+    // mutant(tls-pin): false
     if shown != pinned {
         return Err(Rejected::Other { shown, pinned });
     }
@@ -186,6 +189,7 @@ fn check_known(
     now: UnixTime,
 ) -> Result<(), Rejected> {
     let shown = Fingerprint::of(certificate);
+    // mutant(tls-known): false
     if !known(shown) {
         return Err(Rejected::Unknown { shown });
     }
@@ -197,9 +201,11 @@ fn check_alone(
     others: &[CertificateDer<'_>],
     now: UnixTime,
 ) -> Result<(), Rejected> {
+    // mutant(tls-chain): false
     if !others.is_empty() {
         return Err(Rejected::Chain);
     }
+    // mutant(tls-validity, 30 s): `certificate::check(certificate, now)` => `Ok(())`
     certificate::check(certificate, now).map_err(Rejected::Invalid)
 }
 
@@ -210,16 +216,21 @@ fn check_chain(
     name: &str,
     now: UnixTime,
 ) -> Result<(), Rejected> {
+    // mutant(run-certificate-chain): `others` => `&others[..others.len().min(1)]`
     let [organisation] = others else {
         return Err(Rejected::NoChain);
     };
+    // mutant(run-certificate-pin): drop
     check_print(pinned, organisation)?;
+    // mutant(run-certificate-organisation): drop
     certificate::check(organisation, now).map_err(Rejected::Invalid)?;
+    // mutant(run-certificate-leaf): insert `if $ON { return Ok(()); }`
     certificate::check_leaf(leaf, organisation, name, now).map_err(Rejected::Leaf)
 }
 
 /// TLS 1.2 is not offered, so this is never called; it refuses.
 fn not_offered() -> Result<HandshakeSignatureValid, Error> {
+    // no mutant: rustls asks for it and never calls it: TLS 1.3 alone is offered
     Err(PeerIncompatible::Tls12NotOffered.into())
 }
 
@@ -251,6 +262,8 @@ impl ServerCertVerifier for Pin {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
+        // mutant(tls-signature-of-server): insert `if $ON { return
+        //     Ok(HandshakeSignatureValid::assertion()); }`
         self.check_signature(message, cert, dss)
     }
 

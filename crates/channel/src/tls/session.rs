@@ -134,6 +134,7 @@ fn serve<T: Transport>(
 ) -> Result<Tls<T>> {
     let provider = provider();
     let pin = Pin::new(accepted, Arc::clone(&provider));
+    // mutant(tls-client-asks-none): `Arc::new(pin)` => `Arc::new(rustls::server::NoClientAuth)`
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13])
         .expect("the provider has TLS 1.3")
@@ -163,6 +164,7 @@ pub(crate) fn respond_to_browser<T: Transport>(
     let tls = Tls::over(transport, connection.into());
     tls.complete(deadline_after(Some(timeout)))
         .map_err(|error| match error {
+            // no mutant: sorts an error of rustls, or names one where it is made
             Error::PeerMisbehaved(_) | Error::Refused(_) => Error::PeerMisbehaved(
                 "its TLS failed: pages come by https:// and connect by wss:// here, and the browser must accept the certificate",
             ),
@@ -174,7 +176,9 @@ pub(crate) fn respond_to_browser<T: Transport>(
 /// Checks identity and pin before anything is sent. Pinning one's own fingerprint is a mistake: it
 /// would match only a peer that has this party's private key.
 pub(crate) fn check(identity: &Identity, peer: &Peer) -> Result<()> {
+    // mutant(tls-own-identity): drop
     identity.check(std::time::SystemTime::now())?;
+    // mutant(tls-own-fingerprint): false
     if identity.organisation() == peer.fingerprint {
         return Err(Error::Identity(
             "the fingerprint pinned as the peer's is its own; pin the other party's".to_owned(),
@@ -287,6 +291,7 @@ impl<T: Transport> Tls<T> {
         let deadline = deadline_after(Some(timeout));
         let left = || left(deadline);
         self.complete(deadline)?;
+        // mutant(tls-protocol): false
         if lock(&self.connection).alpn_protocol() != Some(PROTOCOL) {
             return Err(FOREIGN);
         }
@@ -297,9 +302,12 @@ impl<T: Transport> Tls<T> {
         loop {
             // The deadline covers the whole read, however slowly its bytes come.
             match self.read_once(&mut welcome, left()?)? {
+                // mutant(tls-no-welcome): insert `Some(0) if $ON => return Ok(()),`
                 Some(0) => return Err(Error::Disconnected),
+                // mutant(tls-welcome): `welcome == [WELCOME]` => `true`
                 Some(_) if welcome == [WELCOME] => return Ok(()),
                 Some(_) => {
+                    // no mutant: sorts an error of rustls, or names one where it is made
                     return Err(Error::PeerMisbehaved("it does not speak volery over TLS"));
                 }
                 None => {}
@@ -345,6 +353,7 @@ impl Incoming {
             let count = tls.inner.read(&mut self.buffer, timeout)?;
             if count == 0 {
                 // An end that the peer did not sign can come from anyone.
+                // no mutant: rustls reports the same end when it is handed nothing
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
             self.unread = 0..count;
@@ -362,6 +371,7 @@ impl Incoming {
             Ok(mut outgoing) if answers => tls.send_records_through(&mut outgoing, timeout),
             _ => Ok(()),
         };
+        // mutant(tls-records): drop
         result.map_err(|error| io::Error::other(map_error(error)))?;
         sent
     }
@@ -397,6 +407,7 @@ fn of_identity(alert: AlertDescription) -> bool {
 /// Maps an error of TLS to one of this crate.
 fn map_error(error: rustls::Error) -> Error {
     use rustls::Error as Tls;
+    // no mutant: sorts an error of rustls, or names one where it is made
     match error {
         Tls::InvalidCertificate(CertificateError::Other(OtherError(why)))
             if why.is::<Rejected>() =>

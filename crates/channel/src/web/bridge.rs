@@ -148,6 +148,8 @@ fn reach(target: &Target, patience: &Patience) -> Result<Box<dyn Transport>> {
     let address = &*target.address;
     match &target.secured {
         None => {
+            // mutant(web-loopback): `tcp::loopback_only` => `|all| if $ON { Ok(all) } else {
+            //     $0(all) }`
             let stream = Stream::meet(address, patience, tcp::loopback_only)?;
             Ok(Box::new(stream))
         }
@@ -226,6 +228,7 @@ impl Pair<'_> {
                 .spawn_scoped(scope, || self.copy(0, self.socket, self.native));
             match spawned {
                 Ok(_) => self.copy(1, self.native, self.socket),
+                // no mutant: the system has no thread: the connection ends
                 Err(error) => self.finish(Err(error), false),
             }
         });
@@ -237,6 +240,7 @@ impl Pair<'_> {
         let tick = (self.idle / 4).clamp(OFTEN, SELDOM);
         let goes_on = || self.end.get().is_none() && !self.is_idle();
         let mut buffer = vec![0; BUFFER];
+        // no mutant: an error of a connection ends it
         while self.end.get().is_none() {
             let count = match source.read(&mut buffer, Some(tick)) {
                 Ok(0) => return self.finish(Ok(()), from == 1),
@@ -289,6 +293,7 @@ impl Pair<'_> {
 
     fn is_idle(&self) -> bool {
         let moved = Duration::from_millis(self.moved.load(Ordering::Relaxed));
+        // mutant(web-idle, 60 s): insert `!$ON &&`
         self.start.elapsed().saturating_sub(moved) >= self.idle
     }
 }

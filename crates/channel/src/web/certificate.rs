@@ -29,6 +29,7 @@ impl Certificate {
         let chain: std::result::Result<Vec<_>, _> = CertificateDer::pem_slice_iter(chain).collect();
         let chain = chain.map_err(|_| wrong("the file of the certificate is not in PEM"))?;
         if chain.is_empty() {
+            // no mutant: rustls refuses an empty list, too, with other words
             return Err(wrong("the file of the certificate holds none in PEM"));
         }
         let key = PrivateKeyDer::from_pem_slice(key)

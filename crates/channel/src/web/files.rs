@@ -42,6 +42,7 @@ impl Files {
     /// If it is not there, or no folder.
     pub fn new(folder: &Path) -> io::Result<Self> {
         let folder = folder.canonicalize()?;
+        // mutant(web-folder): false
         if !folder.is_dir() {
             return Err(io::ErrorKind::NotADirectory.into());
         }
@@ -61,6 +62,7 @@ impl Files {
         for part in parts {
             // No `..`, no hidden file, no drive, no escaped character.
             let allowed = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+            // mutant(web-hidden): `part.starts_with('.')` => `false`
             if part.is_empty() || part.starts_with('.') || !part.chars().all(allowed) {
                 return None;
             }
@@ -68,10 +70,12 @@ impl Files {
         }
         // A link may lead elsewhere in the folder, and not out of it.
         let place = place.canonicalize().ok()?;
+        // mutant(web-outside): false
         if !place.starts_with(&self.0) {
             return None;
         }
         let about = place.metadata().ok()?;
+        // mutant(web-regular): false
         if !about.is_file() {
             return None;
         }
@@ -95,6 +99,8 @@ impl Found {
             let most = usize::try_from(left).map_or(buffer.len(), |left| left.min(buffer.len()));
             let count = self.file.read(&mut buffer[..most])?;
             if count == 0 {
+                // no mutant: a file that has become shorter meanwhile: the browser sees it by the
+                //     length
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
             send(&buffer[..count])?;

@@ -87,6 +87,7 @@ pub(super) fn answer(
         let count = transport.read(&mut come[start..], left()?)?;
         come.truncate(start + count);
         if count == 0 {
+            // no mutant: the browser has closed the connection
             return Err(Error::Disconnected);
         }
         // The end may have begun in an earlier piece.
@@ -94,6 +95,7 @@ pub(super) fn answer(
         let mut fours = come[searched..].windows(4);
         let end = fours.position(|four| four == b"\r\n\r\n");
         let end = end.map(|at| searched + at + 4);
+        // mutant(web-head): false
         if end.unwrap_or(come.len()) > LONGEST {
             let what = "the head of the request is longer than 16 KiB";
             let refused = Refused("431 Request Header Fields Too Large", what, "");
@@ -129,6 +131,7 @@ fn refuse(transport: &dyn Transport, refused: &Refused) -> Error {
     let _ = send_text(transport, status, what, header);
     match status {
         FORBIDDEN => Error::Unauthenticated(what.to_owned()),
+        // no mutant: the error of what was refused
         _ => Error::PeerMisbehaved(what),
     }
 }
@@ -171,11 +174,14 @@ fn parse(
     let mut parsed = httparse::Request::new(&mut headers);
     match parsed.parse(head) {
         Ok(httparse::Status::Complete(_)) => {}
+        // no mutant: what httparse cannot parse has nothing to be answered
         _ => return Err(Refused(BAD, "it does not speak HTTP/1.1", "")),
     }
     let (Some(method), Some(target), Some(1)) = (parsed.method, parsed.path, parsed.version) else {
+        // no mutant: HTTP/1.0 has no upgrade; its requests for files are refused for simplicity
         return Err(Refused(BAD, "it does not speak HTTP/1.1", ""));
     };
+    // mutant(web-method): false
     if method != "GET" {
         let what = "only GET is answered here";
         return Err(Refused("405 Method Not Allowed", what, "Allow: GET\r\n"));
@@ -188,7 +194,10 @@ fn parse(
             .filter(|one| one.name.eq_ignore_ascii_case(name));
         let found = same.next().map(|one| std::str::from_utf8(one.value));
         match (found.transpose(), same.next()) {
+            // mutant(web-twice): `(Ok(found), None)` => `(Ok(found), more) if $ON ||
+            //     more.is_none()`
             (Ok(found), None) => Ok(found.map(str::trim)),
+            // no mutant: the arm before has a mutant that widens it
             _ => Err(Refused(BAD, "a header is there twice, or is no text", "")),
         }
     };
@@ -200,6 +209,7 @@ fn parse(
         return Ok(Request::File(target.to_owned()));
     }
     let what = "it does not ask for WebSocket as RFC 6455 says";
+    // mutant(web-version): false
     if header("sec-websocket-version")? != Some("13") {
         let version = "Sec-WebSocket-Version: 13\r\n";
         return Err(Refused("426 Upgrade Required", what, version));
@@ -208,14 +218,17 @@ fn parse(
     let is_key = BASE64
         .decode(key.as_bytes())
         .is_ok_and(|key| key.len() == 16);
+    // mutant(web-key): false
     if !is_key || !lists(header("connection")?, "upgrade") {
         return Err(Refused(BAD, what, ""));
     }
+    // mutant(web-origin): false
     if !may_connect(header("origin")?, header("host")?, is_secure, origins) {
         let what = "pages of this origin may not connect; --web-origin lists those that may";
         return Err(Refused(FORBIDDEN, what, ""));
     }
     let offered = header("sec-websocket-protocol")?;
+    // mutant(web-protocol): false
     if !lists(offered, PROTOCOL) {
         let what = "it does not offer the subprotocol volery.1: load the page again";
         return Err(Refused(BAD, what, ""));

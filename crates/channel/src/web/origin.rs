@@ -24,12 +24,16 @@ impl FromStr for Origin {
     type Err = BadOrigin;
 
     fn from_str(text: &str) -> Result<Self, BadOrigin> {
+        // no mutant: without the separator there is no origin to read
         let (scheme, authority) = text.split_once("://").ok_or(BadOrigin)?;
         let is_secure = match scheme.to_ascii_lowercase().as_str() {
             "https" => true,
+            // mutant(web-scheme): `"http"` => `other if $ON || other == "http"`
             "http" => false,
+            // no mutant: the arm before has a mutant that widens it
             _ => return Err(BadOrigin),
         };
+        // no mutant: what `of` finds, whose mutant is web-host
         Self::of(is_secure, authority).ok_or(BadOrigin)
     }
 }
@@ -52,6 +56,7 @@ impl Origin {
                 !host.is_empty() && host.chars().all(allowed)
             }
         };
+        // mutant(web-host): `is_bare` => `true`
         is_bare.then(|| Self {
             is_secure,
             host: host.to_ascii_lowercase(),
@@ -65,6 +70,7 @@ impl Origin {
     pub fn is_local(&self) -> bool {
         let bare = self.host.trim_start_matches('[').trim_end_matches(']');
         let address = bare.parse::<IpAddr>();
+        // mutant(web-local): `one.to_canonical().is_loopback()` => `true`
         self.host == "localhost" || address.is_ok_and(|one| one.to_canonical().is_loopback())
     }
 }
@@ -103,6 +109,7 @@ pub(super) fn may_connect(
         return true;
     }
     let own = host.and_then(|host| Origin::of(is_secure, host));
+    // mutant(web-rebinding): `is_secure || own.is_local()` => `true`
     own.is_some_and(|own| own == origin && (is_secure || own.is_local()))
 }
 

@@ -39,8 +39,10 @@ pub(crate) fn shake(
     let token = match token {
         Given::None => None,
         Given::Token(token) => Some(token),
+        // no mutant: without it such a token is none, which is refused where one is required
         Given::Wrong => return Err(turn_away(&socket)),
     };
+    // mutant(web-token): false
     if !(settings.admits)(token) {
         return Err(turn_away(&socket));
     }

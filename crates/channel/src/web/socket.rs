@@ -84,6 +84,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Read for Side {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        // mutant(web-drip, 180 s): `left(self.deadline)?` => `Some(TICK * 10)`
         self.link.inner.read(bytes, left(self.deadline)?)
     }
 }
@@ -93,6 +94,7 @@ impl Write for Side {
         // A thread that is in a write, perhaps this one, is not waited for: the answer goes out
         // with a later read.
         let Ok(_writer) = self.link.writer.try_lock() else {
+            // no mutant: an answer to a ping waits for a write to end
             return Err(io::ErrorKind::WouldBlock.into());
         };
         if !self.link.is_closed.load(Ordering::SeqCst) {
@@ -119,6 +121,10 @@ impl WebSocket {
             link: Arc::clone(&link),
             deadline: None,
         };
+        // mutant(web-long-message, 90 s): `.max_message_size(Some(LONGEST))` =>
+        //     `.max_message_size(if $ON { None } else { Some(LONGEST) })`
+        // mutant(web-long-frame, 90 s): `.max_frame_size(Some(LONGEST))` => `.max_frame_size(if $ON
+        //     { None } else { Some(LONGEST) })`
         let config = WebSocketConfig::default()
             .read_buffer_size(BUFFER)
             .write_buffer_size(0)
@@ -192,6 +198,8 @@ impl WebSocket {
     /// perhaps this one, so that is not waited for.
     fn refuse(&self, reading: &mut Reading, code: u16, what: &'static str) -> io::Error {
         reading.is_broken = true;
+        // mutant(web-writer, 90 s): `self.link.writer.try_lock()` =>
+        //     `self.link.writer.lock().map_err(Into::into)`
         match self.link.writer.try_lock() {
             Ok(writer) => self.send_close(writer, code, what),
             Err(_) => {
@@ -199,6 +207,7 @@ impl WebSocket {
                 self.link.has_failed.store(true, Ordering::SeqCst);
             }
         }
+        // no mutant: the error of what was refused
         io::Error::other(Error::PeerMisbehaved(what))
     }
 
@@ -229,6 +238,7 @@ impl WebSocket {
     fn next(&self, reading: &mut Reading) -> io::Result<()> {
         match reading.frames.read() {
             Ok(Message::Binary(bytes)) => reading.rest = bytes,
+            // mutant(web-text, 90 s): `(Message::Text(_))` => `$0 if !$ON`
             Ok(Message::Text(_)) => {
                 return Err(self.refuse(
                     reading,
@@ -242,12 +252,14 @@ impl WebSocket {
                 self.link.is_closed.store(true, Ordering::SeqCst);
                 let code = frame.map_or(code::END, |frame| frame.code.into());
                 // A page that is left closes with 1001, or with nothing.
+                // mutant(web-left): false
                 if code != code::END {
                     return Err(io::ErrorKind::ConnectionAborted.into());
                 }
                 reading.has_ended = true;
             }
             Ok(_) => {}
+            // no mutant: the error of tungstenite
             Err(error) => return Err(self.failed(reading, error)),
         }
         Ok(())
@@ -269,6 +281,8 @@ impl Transport for WebSocket {
         for piece in bytes.chunks(PIECE) {
             // Asked anew, as the browser may close meanwhile.
             if self.link.is_closed.load(Ordering::SeqCst) {
+                // no mutant: a browser does not read what comes behind a close frame; the other
+                //     direction ends the connection
                 return Err(io::ErrorKind::BrokenPipe.into());
             }
             let header = FrameHeader {
@@ -307,6 +321,7 @@ impl Transport for WebSocket {
                 return Ok(0);
             }
             if reading.is_broken {
+                // no mutant: nothing is read after an error
                 return Err(io::ErrorKind::ConnectionAborted.into());
             }
             let next = self.next(reading);

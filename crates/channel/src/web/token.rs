@@ -54,6 +54,7 @@ impl FromStr for Token {
 
     fn from_str(text: &str) -> std::result::Result<Self, BadToken> {
         let mut bytes = Zeroizing::new([0; BYTES]);
+        // mutant(web-token-length): false
         if BASE64URL_NOPAD.decode_len(text.len()) != Ok(BYTES) {
             return Err(BadToken);
         }

@@ -259,7 +259,8 @@ fn a_name_is_resolved_until_the_wait_ends() {
     assert!(matches!(error, Error::Io(_)), "{error:?}");
 }
 
-/// What a browser does, with a relay in between: a stream of the caller's own to a party on TCP.
+/// A connection like a browser's, with a relay in between: a stream of the caller's own to a party
+/// on TCP.
 #[test]
 fn a_stream_of_the_caller_reaches_a_party_on_tcp() {
     let listener = Listener::bind("127.0.0.1:0").unwrap();

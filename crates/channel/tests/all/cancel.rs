@@ -1,4 +1,4 @@
-//! What waits for the peer ends when another thread says so.
+//! Another thread ends calls that wait for the peer.
 
 use std::net::TcpListener;
 use std::thread;

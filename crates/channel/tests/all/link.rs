@@ -26,9 +26,9 @@ const WORKS: [Duration; 4] = [
     Duration::from_secs(5),
 ];
 
-type Met = Result<(SessionId, Link)>;
+type EstimateResult = Result<(SessionId, Link)>;
 
-fn met((left, right): (Channel, Channel), work: Duration) -> (Met, Met) {
+fn met((left, right): (Channel, Channel), work: Duration) -> (EstimateResult, EstimateResult) {
     let ((a, _), (b, _)) = run_two_channels(
         left,
         right,

@@ -176,7 +176,7 @@ fn the_own_fingerprint_is_no_peer() {
     }
 }
 
-type Checked<T> = std::result::Result<T, rustls::Error>;
+type VerifierResult<T> = std::result::Result<T, rustls::Error>;
 
 /// A verifier of a non-conforming client: it accepts any server.
 #[derive(Debug)]
@@ -190,7 +190,7 @@ impl ServerCertVerifier for AnyServer {
         _: &ServerName<'_>,
         _: &[u8],
         _: UnixTime,
-    ) -> Checked<ServerCertVerified> {
+    ) -> VerifierResult<ServerCertVerified> {
         Ok(ServerCertVerified::assertion())
     }
 
@@ -199,7 +199,7 @@ impl ServerCertVerifier for AnyServer {
         _: &[u8],
         _: &CertificateDer<'_>,
         _: &DigitallySignedStruct,
-    ) -> Checked<HandshakeSignatureValid> {
+    ) -> VerifierResult<HandshakeSignatureValid> {
         Ok(HandshakeSignatureValid::assertion())
     }
 
@@ -208,7 +208,7 @@ impl ServerCertVerifier for AnyServer {
         _: &[u8],
         _: &CertificateDer<'_>,
         _: &DigitallySignedStruct,
-    ) -> Checked<HandshakeSignatureValid> {
+    ) -> VerifierResult<HandshakeSignatureValid> {
         Ok(HandshakeSignatureValid::assertion())
     }
 

@@ -215,7 +215,7 @@ fn what_breaks_the_rules_ends_the_connection() {
     let mut reserved = frame(b"abc", BINARY, true);
     reserved[0] |= 0x40;
     let begun_twice = [frame(&[0], BINARY, false), frame(&[0], BINARY, true)].concat();
-    for (bytes, expected) in [
+    let cases = [
         (&text[..], code::TEXT),
         (&long, code::TOO_LONG),
         (&huge, code::TOO_LONG),
@@ -235,7 +235,9 @@ fn what_breaks_the_rules_ends_the_connection() {
             &frame(&[0xff], OpCode::Data(Data::Text), true),
             code::PROTOCOL,
         ),
-    ] {
+    ];
+    // All at the same time: each waits for a moment at its end.
+    let check = |bytes: &[u8], expected| {
         let (told, end) = std::sync::mpsc::channel();
         let target = native(move |mut stream| {
             let mut bytes = Vec::new();
@@ -256,7 +258,13 @@ fn what_breaks_the_rules_ends_the_connection() {
             _ => None,
         });
         assert!(matches!(ended, Some(Error::PeerMisbehaved(_))), "{ended:?}");
-    }
+    };
+    thread::scope(|scope| {
+        for (bytes, expected) in cases {
+            let check = &check;
+            scope.spawn(move || check(bytes, expected));
+        }
+    });
 }
 
 #[test]

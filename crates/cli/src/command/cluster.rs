@@ -202,6 +202,7 @@ pub(crate) fn open_totals(
         Ok((totals, channel.stats()))
     });
     match (ended, opened) {
+        // mutant(totals-alone): `told || gets && !is_there` => `true`
         (Err(failure), Some(Opened { totals, told }))
             if failure.is_network() && (told || gets && !is_there) =>
         {

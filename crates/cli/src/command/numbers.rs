@@ -245,6 +245,7 @@ pub(super) fn accept(size: u64, option: &str, what: &str, most: u64) -> Result<u
             "use {option} {size} if this machine has the memory for it"
         ))
     };
+    // mutant(cli-size): false
     if size > most {
         return Err(refused());
     }

@@ -472,6 +472,7 @@ impl Running<'_> {
         let known = Arc::clone(&self.clients);
         let admits: Admits = Arc::new(move |token| {
             let shown = token.map_or(Shown::Nothing, Shown::Token);
+            // mutant(serve-token): insert `$ON ||`
             held(&known).find(shown).is_some()
         });
         let web = &self.arguments.web;
@@ -665,6 +666,7 @@ impl Running<'_> {
         if place.is_none() {
             client.cut();
         }
+        // mutant(serve-closing): insert `let place = if $ON { drop(place); None } else { place };`
         drop(client);
         drop(place);
         let reason = match &result {
@@ -684,6 +686,7 @@ impl Running<'_> {
     fn place(&self, client: &clients::Client) -> Result<Place<'_>, Later> {
         let own = client.connect().ok_or(Later::Connections)?;
         let most = self.arguments.max_connections as usize;
+        // mutant(serve-places): `served < most` => `true`
         let more = |served| (served < most).then_some(served + 1);
         let taken = self
             .served

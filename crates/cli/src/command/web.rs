@@ -65,6 +65,8 @@ impl WebArguments {
     /// Whether browsers of other machines come: to this address, or to a proxy before it, whose
     /// pages have an origin that is not of this machine.
     pub(crate) fn is_public(&self) -> bool {
+        // mutant(web-proxied, 120 s): `self.web_origin.iter().any(|one| !one.is_local())` =>
+        //     `false`
         self.web_certificate.is_some() || self.web_origin.iter().any(|one| !one.is_local())
     }
 

@@ -144,6 +144,7 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
             Ok(Err(_)) if has_all => worker.complete()?,
             Ok(Err(absent)) => return Err(absent.0),
             // Where the peer keeps results, it may be there, and need this side for its own.
+            // mutant(worker-absent): `!manifest.is_both()` => `true`
             Err(failure) if has_all && !manifest.is_both() && failure.is_network() => {
                 worker.complete()?;
             }

@@ -87,7 +87,7 @@ impl Running {
         Self::spawn(volery(arguments))
     }
 
-    /// As [`start`](Self::start), from a prepared command.
+    /// Starts a prepared command, like [`start`](Self::start).
     pub(crate) fn spawn(mut command: Command) -> Self {
         let mut child = command
             .arg("-v")

@@ -18,7 +18,7 @@ use volery_tables::Table;
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// What a run told.
+/// The events of a run.
 #[derive(Default)]
 struct Heard {
     lines: Mutex<Vec<(Level, String)>>,

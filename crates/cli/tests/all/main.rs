@@ -16,7 +16,7 @@ mod page;
 mod params;
 mod psi;
 mod psi_bad_input;
-mod psi_sql;
+mod psi_join;
 mod retailer;
 mod serve;
 mod serve_load;

@@ -17,7 +17,7 @@ use volery_psi::Error;
 use volery_psi::served::meeting::Welcome;
 use volery_psi::served::{Client, Filter, Later, Queried};
 
-/// What the keys of the tests are, as the handshake says it.
+/// The key columns of the tests, as the handshake states them.
 const KEYS: &str = "text+email/v1";
 
 fn mail(number: usize) -> String {
@@ -748,7 +748,7 @@ fn a_client_that_does_not_read_keeps_its_place() {
     server.end();
 }
 
-/// What is no client takes no place of one: silence, noise, and half a handshake.
+/// A stranger takes no place of a client: silence, noise, and half a handshake.
 #[test]
 fn strangers_do_no_harm() {
     let people = People::new();

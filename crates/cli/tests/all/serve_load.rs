@@ -24,7 +24,7 @@ use volery_psi::served::meeting::Welcome;
 use volery_psi::served::{Client, Filter};
 use volery_tables::{Inputs, Item, Reading, Records, Rule, Table};
 
-/// What the keys are, as the handshake says it.
+/// The key columns, as the handshake states them.
 const KEYS: &str = "text";
 
 /// The budget of every tenth client; the others have enough.
@@ -85,9 +85,9 @@ fn cut_after(to: u16, bytes: u64) -> u16 {
     port
 }
 
-/// What a client saw.
+/// The results of a client.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct ClientResults {
     /// Keys of queries that were answered.
     answered: u64,
     /// Keys of queries that were begun, and not answered.
@@ -148,9 +148,9 @@ impl Load<'_> {
     }
 
     /// A client, to the end of the load.
-    fn client(&self, number: usize, identity: &Identity) -> Seen {
+    fn client(&self, number: usize, identity: &Identity) -> ClientResults {
         let mut rng = Prg::from_os().unwrap();
-        let mut seen = Seen::default();
+        let mut seen = ClientResults::default();
         while Instant::now() < self.end {
             // Queries of any size, small ones as often as large ones.
             let size = (LONGEST as f64).powf(rng.below(1 << 20) as f64 / f64::from(1 << 20));
@@ -298,7 +298,7 @@ fn load() {
         end: begin + Duration::from_secs(seconds),
     };
     let mut memory = Vec::new();
-    let seen: Vec<Seen> = thread::scope(|scope| {
+    let seen: Vec<ClientResults> = thread::scope(|scope| {
         let threads: Vec<_> = identities
             .iter()
             .enumerate()
@@ -340,7 +340,7 @@ fn load() {
         let fields: Vec<_> = line.split(' ').collect();
         *spent.entry(fields[0].to_owned()).or_default() += fields[2].parse::<u64>().unwrap();
     }
-    let mut all = Seen::default();
+    let mut all = ClientResults::default();
     let mut exact = 0;
     for ((number, identity), seen) in identities.iter().enumerate().zip(&seen) {
         let paid = spent

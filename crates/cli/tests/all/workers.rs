@@ -100,7 +100,7 @@ impl Place {
         Running::start(&call)
     }
 
-    /// What is in the folder of a side.
+    /// The names in the folder of a side.
     fn names(&self, side: usize) -> Vec<String> {
         common::names(self.folder.path(&format!("work-{}", SIDES[side])).as_ref())
     }
@@ -375,7 +375,7 @@ fn killed_processes_are_started_again() {
         "--workers",
         "2",
         "--shards",
-        "160",
+        "80",
         "--wait",
         "60s",
     ];

@@ -77,6 +77,12 @@ fn main() -> ExitCode {
         // Under Miri the padding bytes of a value cannot be read.
         return ExitCode::SUCCESS;
     }
+    if env::args().any(|word| word == "--list") {
+        for (name, _) in TESTS {
+            println!("{}: test", name.trim_start_matches("::"));
+        }
+        return ExitCode::SUCCESS;
+    }
     // The thread pool and its work-stealing queues are created once and stay. Both have padding,
     // which takes stack contents of their first user: that must not be a party.
     rayon::scope(|_| {

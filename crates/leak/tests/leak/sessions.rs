@@ -397,7 +397,7 @@ pub(crate) fn matching() {
     .unwrap();
 }
 
-/// As [`oblivious_prf`], from vector OLE: the outputs of both parties.
+/// The secrets of [`oblivious_prf`] from vector OLE: the outputs of both parties.
 pub(crate) fn oblivious_prf_from_vector_ole() {
     for form in [Form::Malicious, Form::Fast] {
         look_for(|| {
@@ -488,7 +488,7 @@ pub(crate) fn shares_of_an_intersection() {
     });
 }
 
-/// As [`matching`], from vector OLE.
+/// The secrets of [`matching`] from vector OLE.
 pub(crate) fn matching_from_vector_ole() {
     let all: Vec<u8> = items(0, 250).iter().flat_map(|item| **item).collect();
     blocks_with(all, || {
@@ -531,8 +531,8 @@ pub(crate) fn matching_from_vector_ole() {
     .unwrap();
 }
 
-/// As [`matching`], for the number alone: also the exponents, which are made of the 64 bytes that a
-/// party draws after its share of the common seed, their halves and inverses.
+/// The secrets of [`matching`] for the number alone: also the exponents, which are made of the 64
+/// bytes that a party draws after its share of the common seed, their halves and inverses.
 pub(crate) fn counting() {
     const SHARE: usize = 32;
     let mut all: Vec<u8> = items(0, 30).iter().flat_map(|item| **item).collect();
@@ -626,7 +626,7 @@ pub(crate) fn a_served_query() {
     .unwrap();
 }
 
-/// As [`matching`], by Diffie-Hellman: also the scalars of the keys, which are what a party draws
+/// The secrets of [`matching`] by Diffie-Hellman: also the scalars of the keys, which a party draws
 /// after its share of the common seed.
 pub(crate) fn matching_by_diffie_hellman() {
     const SHARE: usize = 32;

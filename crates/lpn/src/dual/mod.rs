@@ -275,6 +275,7 @@ fn free<T: Term>(memory: Buffer<T>) {
     if memory.len() > WIPED && rayon::current_thread_index().is_some() {
         memory.wiped_by(|memory| {
             let parts = memory.par_chunks_mut(WIPED);
+            // mutant(dual-wiped): `part.fill(T::zeroed())` => `if !$ON { $0 }`
             parts.for_each(|part| part.fill(T::zeroed()));
         });
     }

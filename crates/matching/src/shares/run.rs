@@ -147,6 +147,7 @@ impl Side {
         };
         let parameters = party.parameters();
         // The number of places follows from what was announced.
+        // mutant(shares-size): drop
         check_sizes(sizes, [parameters.sender_items, parameters.receiver_items])?;
         let places = match (settings.row_order, parameters.trivial()) {
             (true, _) => sizes[1],
@@ -204,9 +205,12 @@ fn exchange(
     if keys > most {
         return Err(volery_psi::Error::TooMany { items: keys, most }.into());
     }
+    // mutant(shares-most): false
     if their_keys > most {
         return Err(misbehaved("it announced a set larger than the maximum"));
     }
+    // mutant(shares-columns): `count > MAX_COLUMNS as u64` => `false`
+    // mutant(shares-bound): `bound > i64::MAX as u64` => `false`
     if count > MAX_COLUMNS as u64
         || decimals > MAX_DECIMALS.into()
         || bound > i64::MAX as u64

@@ -265,6 +265,7 @@ fn weights(settings: &Settings, values: &Values) -> Vec<Buffer<u64>> {
 /// Refuses a peer whose set has another size in the protocol than it announced: the rest of the run
 /// goes by that one.
 pub(crate) fn check_sizes(announced: [u64; 2], sizes: [u64; 2]) -> Result<()> {
+    // mutant(totals-size): false
     if announced != sizes {
         return Err(misbehaved("its set has another size than it announced"));
     }
@@ -412,11 +413,13 @@ pub(crate) fn open(
         (&mut shares.sums, &noise.sums),
     ] {
         for (share, noise) in shares.iter_mut().zip(noise.iter()) {
+            // mutant(totals-noise): drop
             *share = share.wrapping_add(*noise as u64);
         }
     }
     let mut enough = Vec::new();
     for &count in shares.counts.iter() {
+        // mutant(totals-minimum): `settings.minimum == 0` => `true`
         enough.push(settings.minimum == 0 || party.at_least(count, settings.minimum, channel)?);
     }
     let kind = settings.kind;

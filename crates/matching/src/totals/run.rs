@@ -118,6 +118,7 @@ impl Side {
             let (items, most) = (ours, circuit::MAX_ITEMS);
             return Err(volery_psi::Error::TooMany { items, most }.into());
         }
+        // mutant(totals-most): false
         if theirs > circuit::MAX_ITEMS {
             return Err(misbehaved("it announced a set larger than the maximum"));
         }
@@ -165,6 +166,7 @@ impl Side {
                     let mut theirs = [0; 8];
                     channel.recv(&mut theirs)?;
                     let theirs = u64::from_le_bytes(theirs);
+                    // mutant(totals-reported): false
                     if theirs > announced[0].min(announced[1]) {
                         return Err(misbehaved("it reports more common keys than there are"));
                     }

@@ -124,6 +124,7 @@ pub(crate) fn work(
     };
     progress.begin("matching shards", worked.shards);
     for (number, &part) in shards.iter().enumerate() {
+        // mutant(totals-attempts): `ours[number] == theirs[number]` => `true`
         if ours[number] != [0; SESSION] && ours[number] == theirs[number] {
             worked.resumed += 1;
         } else {
@@ -162,6 +163,9 @@ impl Driver {
         let work = Work::kept(folder)?;
         let (earlier, kept) = (work.manifest()?, work.secrets()?);
         let digest = facts(&side).digest(&task(&side.settings));
+        // mutant(totals-redrawn): `kept.digest == digest` => `!$ON && ($ON[totals-other-noise] ||
+        //     $0)`
+        // mutant(totals-other-noise): in totals-redrawn
         let secrets = match kept.filter(|kept| kept.digest == digest) {
             Some(kept) => kept,
             None if earlier.is_none() => Secrets::draw(digest, Some(side.noise.clone()))?,
@@ -319,6 +323,7 @@ impl Driver {
     /// # Errors
     /// Those of the folder.
     pub fn finish(self) -> Result<bool> {
+        // mutant(totals-finish): false
         if !self.work.has_note(TOLD) {
             return Ok(false);
         }
@@ -389,6 +394,12 @@ pub fn open_shards(
     progress: &mut dyn Progress,
 ) -> Result<Vec<Total>> {
     progress.begin("opening the result", 0);
+    // mutant(totals-late): `let noise = secrets.noise.as_ref().filter(|noise|
+    //     noise.fits(settings))` => `let late = Noise::sample(settings, &mut
+    //     Prg::from_os().map_err(ChannelError::from)?); let noise = if $ON { Some(&late) } else {
+    //     secrets.noise.as_ref() }; let noise = noise.filter(|noise| $ON[totals-no-noise] ||
+    //     noise.fits(settings))`
+    // mutant(totals-no-noise): in totals-late
     let noise = secrets.noise.as_ref().filter(|noise| noise.fits(settings));
     let noise = noise.ok_or_else(|| {
         Error::Manifest("of this run was made without this side's noise".to_owned())
@@ -414,6 +425,7 @@ pub fn open_shards(
     let hello = Hello {
         protocol: "opening of totals",
         role: settings.role.name(),
+        // mutant(totals-sessions): `sessions` => `String::new()`
         fields: vec![(MANIFEST, manifest.id_text()), (SHARES, sessions)],
     };
     let session = handshake(channel, &hello, nonce)?;
@@ -432,6 +444,8 @@ pub fn open_shards(
     };
     let totals = open(&mut *opener, settings, shares, noise, channel)?;
     keep(Keep::Totals(&totals))?;
+    // mutant(totals-told): insert `if $ON { keep(Keep::Told)?; }`
+    // mutant(totals-last-word): `settings.gets_totals()` => `true`
     if settings.gets_totals() {
         written(channel)?;
         keep(Keep::Told)?;

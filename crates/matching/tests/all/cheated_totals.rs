@@ -10,7 +10,7 @@ use volery_tables::{Reading, Rule};
 
 use crate::common::{rows, table};
 
-type Cheated = Result<(), Box<dyn std::error::Error>>;
+type CheatResult = Result<(), Box<dyn std::error::Error>>;
 
 /// Keys of the honest party.
 const KEYS: u32 = 5;
@@ -32,7 +32,7 @@ fn side(role: Role, name: Name) -> Side {
 /// Runs the honest sender against a receiver that goes its own way after the handshake.
 fn against(
     name: Name,
-    cheat: impl FnOnce((SessionId, Prg), &mut Channel) -> Cheated + Send,
+    cheat: impl FnOnce((SessionId, Prg), &mut Channel) -> CheatResult + Send,
 ) -> Result<Outcome, Error> {
     let honest = side(Role::Sender, name);
     let cheating = side(Role::Receiver, name);
@@ -51,7 +51,7 @@ fn against(
     .0
 }
 
-fn announce(keys: u64, channel: &mut Channel) -> Cheated {
+fn announce(keys: u64, channel: &mut Channel) -> CheatResult {
     channel.send(&keys.to_le_bytes())?;
     channel.recv(&mut [0; 8])?;
     Ok(())

@@ -9,7 +9,7 @@ use volery_tables::{Format, Item, Packing, Reader, Reading, Rule, Table};
 
 use crate::common::{Run, kept, rows, table};
 
-type Cheated = Result<(), Box<dyn std::error::Error>>;
+type CheatResult = Result<(), Box<dyn std::error::Error>>;
 
 const LOOKUP: Run = Run {
     verb: Verb::Lookup,
@@ -39,22 +39,22 @@ struct Peer<'a> {
 }
 
 impl Peer<'_> {
-    fn skip(&mut self, bytes: usize) -> Cheated {
+    fn skip(&mut self, bytes: usize) -> CheatResult {
         Ok(self.channel.recv(&mut vec![0; bytes])?)
     }
 
-    fn say(&mut self, bytes: &[u8]) -> Cheated {
+    fn say(&mut self, bytes: &[u8]) -> CheatResult {
         Ok(self.channel.send(bytes)?)
     }
 
     /// Steps 1 and 2.
-    fn progress(&mut self) -> Cheated {
+    fn progress(&mut self) -> CheatResult {
         self.say(&[0; 37])?;
         self.skip(37)
     }
 
     /// Steps 1 to 3 of a sender with this number of items.
-    fn columns(&mut self, items: u64, line: &[u8], longest: u32) -> Cheated {
+    fn columns(&mut self, items: u64, line: &[u8], longest: u32) -> CheatResult {
         self.progress()?;
         self.say(&items.to_le_bytes())?;
         self.say(&(line.len() as u32).to_le_bytes())?;
@@ -64,7 +64,7 @@ impl Peer<'_> {
     }
 
     /// Step 5 of a side that keeps nothing.
-    fn nothing_kept(&mut self) -> Cheated {
+    fn nothing_kept(&mut self) -> CheatResult {
         self.say(&[0])?;
         self.skip(1)
     }
@@ -80,7 +80,7 @@ impl Peer<'_> {
     }
 
     /// Step 6 of a sender of a lookup.
-    fn answer(&mut self, items: &[Item], values: &[Vec<u8>]) -> Cheated {
+    fn answer(&mut self, items: &[Item], values: &[Vec<u8>]) -> CheatResult {
         let sender = dh::Sender::new(self.part(), Prg::from_os()?);
         sender.answer(items, values, &mut (), self.channel)?;
         Ok(())
@@ -92,7 +92,7 @@ fn meet(
     run: Run,
     role: Role,
     local: &Local,
-    cheat: impl FnOnce(&mut Peer<'_>) -> Cheated + Send,
+    cheat: impl FnOnce(&mut Peer<'_>) -> CheatResult + Send,
 ) -> Result<Outcome, Error> {
     let table = honest_table();
     let side = run.read(role, &table, local).unwrap();
@@ -114,7 +114,12 @@ fn assert_caught(result: Result<Outcome, Error>, why: &str) {
     assert!(error.contains(why), "{error}");
 }
 
-fn caught(run: Run, role: Role, why: &str, cheat: impl FnOnce(&mut Peer<'_>) -> Cheated + Send) {
+fn caught(
+    run: Run,
+    role: Role,
+    why: &str,
+    cheat: impl FnOnce(&mut Peer<'_>) -> CheatResult + Send,
+) {
     assert_caught(meet(run, role, &Local::default(), cheat), why);
 }
 
@@ -331,7 +336,7 @@ fn driver(shards: u32, byte: u8) -> volery_matching::Result<volery_matching::Man
             agree(&settings, known, terms, earlier, channel, &mut |_| Ok(()))
         },
         |channel| {
-            let mut cheat = || -> Cheated {
+            let mut cheat = || -> CheatResult {
                 let mut hello = settings(Role::Receiver).hello("keys");
                 let fields = [("--run", "run"), ("--workers", "2"), ("--shards", "1")];
                 let fields = fields.map(|(name, value)| (name, value.to_owned()));

@@ -69,7 +69,7 @@ pub(crate) fn table(rows: &[Row]) -> Table {
     Table::from_batches(Arc::clone(&schema), batches.collect()).unwrap()
 }
 
-/// What both sides agree on.
+/// The settings that both sides agree on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
     pub(crate) verb: Verb,

@@ -42,7 +42,7 @@ fn of_texts(rows: &[[String; 3]]) -> Table {
     Table::from_batches(Arc::clone(&schema), batches.collect()).unwrap()
 }
 
-/// What both sides agree on.
+/// The settings that both sides agree on.
 #[derive(Clone, Debug)]
 struct Run {
     kind: &'static str,

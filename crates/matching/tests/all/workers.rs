@@ -38,19 +38,19 @@ const LOOKUP: Run = Run {
 
 /// The terms that a side brings.
 #[derive(Clone, Copy)]
-struct Asked {
+struct Request {
     run: &'static str,
     workers: u32,
     shards: Option<u32>,
 }
 
-const ASKED: Asked = Asked {
+const REQUEST: Request = Request {
     run: "test",
     workers: 2,
     shards: Some(5),
 };
 
-fn terms(run: &Run, role: Role, side: &str, asked: Asked) -> Terms {
+fn terms(run: &Run, role: Role, side: &str, asked: Request) -> Terms {
     let organisations = ["the sender", "the receiver"].map(str::to_owned);
     Terms::new(
         &run.settings(role),
@@ -104,7 +104,7 @@ impl Sides {
     }
 
     /// Both drivers.
-    fn agree(&self, asked: [Asked; 2]) -> [Result<(Side, Manifest), Error>; 2] {
+    fn agree(&self, asked: [Request; 2]) -> [Result<(Side, Manifest), Error>; 2] {
         let driver = |i: usize| {
             let mut side = self.read(i);
             move |channel: &mut Channel| {
@@ -141,7 +141,7 @@ impl Sides {
     }
 
     /// All workers of all rules, and the outcomes.
-    fn finish(&self, asked: Asked) -> [Outcome; 2] {
+    fn finish(&self, asked: Request) -> [Outcome; 2] {
         let [sender, receiver] = self.agree([asked; 2]).map(Result::unwrap);
         let manifests = [&sender.1, &receiver.1];
         assert_eq!(manifests[0].id(), manifests[1].id());
@@ -164,24 +164,24 @@ impl Sides {
 #[test]
 fn workers_find_what_one_connection_finds() {
     for (run, keys, asked) in [
-        (LOOKUP, [0..30, 20..45], ASKED),
+        (LOOKUP, [0..30, 20..45], REQUEST),
         // Fewer keys than shards, and shards than workers.
         (
             LOOKUP,
             [0..2, 1..3],
-            Asked {
+            Request {
                 workers: 7,
-                ..ASKED
+                ..REQUEST
             },
         ),
-        (LOOKUP, [0..0, 1..9], ASKED),
-        (LOOKUP, [0..9, 0..0], ASKED),
+        (LOOKUP, [0..0, 1..9], REQUEST),
+        (LOOKUP, [0..9, 0..0], REQUEST),
         (
             LOOKUP,
             [0..40, 10..50],
-            Asked {
+            Request {
                 shards: None,
-                ..ASKED
+                ..REQUEST
             },
         ),
         (
@@ -191,9 +191,9 @@ fn workers_find_what_one_connection_finds() {
                 ..LOOKUP
             },
             [0..30, 5..20],
-            Asked {
+            Request {
                 workers: 1,
-                ..ASKED
+                ..REQUEST
             },
         ),
     ] {
@@ -213,7 +213,7 @@ fn both_sides_get_rows() {
         ..LOOKUP
     };
     let sides = Sides::new(run, [rows(0..30), rows(20..45)]);
-    let [sent, received] = sides.finish(ASKED);
+    let [sent, received] = sides.finish(REQUEST);
     sides.assert_exact(&received);
     let of_sender = sides.run.join(&sides.rows[0], &sides.rows[1]).1;
     let (found, _) = sent.matches.unwrap().rows_and_rules().unwrap();
@@ -224,7 +224,7 @@ fn both_sides_get_rows() {
 #[test]
 fn a_worker_goes_on_where_the_last_one_ended() {
     let sides = Sides::new(LOOKUP, [rows(0..30), rows(20..45)]);
-    let [sender, receiver] = sides.agree([ASKED; 2]).map(Result::unwrap);
+    let [sender, receiver] = sides.agree([REQUEST; 2]).map(Result::unwrap);
     let manifests = [&sender.1, &receiver.1];
     let whole = sides
         .work(manifests, [0, 1], [u64::MAX; 2])
@@ -234,7 +234,7 @@ fn a_worker_goes_on_where_the_last_one_ended() {
         // A shard is begun twice at most in each case.
         for step in 0..10 {
             let sides = Sides::new(LOOKUP, [rows(0..30), rows(20..45)]);
-            let [sender, receiver] = sides.agree([ASKED; 2]).map(Result::unwrap);
+            let [sender, receiver] = sides.agree([REQUEST; 2]).map(Result::unwrap);
             let manifests = [&sender.1, &receiver.1];
             let mut ends = [u64::MAX; 2];
             ends[i] = sent[i] * step / 10;
@@ -242,7 +242,7 @@ fn a_worker_goes_on_where_the_last_one_ended() {
             assert!(broken.iter().any(Result::is_err));
             drop((sender, receiver));
             // The drivers are started again, too.
-            let [_, received] = sides.finish(ASKED);
+            let [_, received] = sides.finish(REQUEST);
             sides.assert_exact(&received);
             assert!(received.attempts <= 2);
             let begun = begun(sides.folder(1));
@@ -255,7 +255,7 @@ fn a_worker_goes_on_where_the_last_one_ended() {
 #[test]
 fn a_shard_is_begun_three_times() {
     let sides = Sides::new(LOOKUP, [rows(0..30), rows(20..45)]);
-    let [sender, receiver] = sides.agree([ASKED; 2]).map(Result::unwrap);
+    let [sender, receiver] = sides.agree([REQUEST; 2]).map(Result::unwrap);
     let manifests = [&sender.1, &receiver.1];
     for _ in 0..ATTEMPTS {
         let broken = sides.work(manifests, [0, 0], [1000, u64::MAX]);
@@ -272,36 +272,36 @@ fn a_shard_is_begun_three_times() {
 fn drivers_that_differ_say_so() {
     for (theirs, field) in [
         (
-            Asked {
+            Request {
                 run: "other",
-                ..ASKED
+                ..REQUEST
             },
             "--run",
         ),
         (
-            Asked {
+            Request {
                 workers: 3,
-                ..ASKED
+                ..REQUEST
             },
             "--workers",
         ),
         (
-            Asked {
+            Request {
                 shards: Some(6),
-                ..ASKED
+                ..REQUEST
             },
             "--shards",
         ),
         (
-            Asked {
+            Request {
                 shards: None,
-                ..ASKED
+                ..REQUEST
             },
             "--shards",
         ),
     ] {
         let sides = Sides::new(LOOKUP, [rows(0..9), rows(3..12)]);
-        for result in sides.agree([ASKED, theirs]) {
+        for result in sides.agree([REQUEST, theirs]) {
             differs(result.map(drop).unwrap_err(), field);
         }
     }
@@ -310,9 +310,9 @@ fn drivers_that_differ_say_so() {
 #[test]
 fn workers_that_differ_say_so() {
     let sides = Sides::new(LOOKUP, [rows(0..9), rows(3..12)]);
-    let [sender, receiver] = sides.agree([ASKED; 2]).map(Result::unwrap);
+    let [sender, receiver] = sides.agree([REQUEST; 2]).map(Result::unwrap);
     let others = Sides::new(LOOKUP, [rows(0..9), rows(3..12)]);
-    let [_, other] = others.agree([ASKED; 2]).map(Result::unwrap);
+    let [_, other] = others.agree([REQUEST; 2]).map(Result::unwrap);
     let meet = |manifests: [&Manifest; 2], [left, right]: [[u32; 2]; 2]| {
         let worker = |i: usize, [rule, worker]: [u32; 2]| {
             let place = Place::Folder(sides.folder(i));
@@ -378,11 +378,11 @@ fn workers_that_differ_say_so() {
 #[test]
 fn a_run_with_workers_is_not_another_run() {
     let sides = Sides::new(LOOKUP, [rows(0..9), rows(3..12)]);
-    drop(sides.agree([ASKED; 2]).map(Result::unwrap));
+    drop(sides.agree([REQUEST; 2]).map(Result::unwrap));
     let side = sides.read(1);
-    let other = Asked {
+    let other = Request {
         workers: 3,
-        ..ASKED
+        ..REQUEST
     };
     let terms = terms(&sides.run, Role::Receiver, side.key_description(), other);
     let refused = side.manifest_of(&terms).map(drop).unwrap_err();
@@ -414,7 +414,7 @@ fn names(folder: &Path) -> Vec<String> {
 #[test]
 fn each_worker_gets_its_own_shards_and_no_secret() {
     let sides = Sides::new(LOOKUP, [rows(0..30), rows(20..45)]);
-    let both = sides.agree([ASKED; 2]).map(Result::unwrap);
+    let both = sides.agree([REQUEST; 2]).map(Result::unwrap);
     let handed = [0, 1].map(|i| both[i].0.hand_out(&both[i].1).unwrap());
     let machines = [0, 1].map(|_| tempfile::tempdir().unwrap());
     let place = |i: usize, worker: usize| machines[i].path().join(format!("{worker}"));
@@ -487,7 +487,7 @@ fn each_worker_gets_its_own_shards_and_no_secret() {
         !all.iter().any(|name| name.starts_with("worker-")),
         "{all:?}"
     );
-    let terms = terms(&LOOKUP, Role::Receiver, received.key_description(), ASKED);
+    let terms = terms(&LOOKUP, Role::Receiver, received.key_description(), REQUEST);
     let manifest = received.manifest_of(&terms).unwrap().unwrap().clone();
     let outcome = received
         .into_outcome(&manifest, &WorkedBy::default())
@@ -499,7 +499,7 @@ fn each_worker_gets_its_own_shards_and_no_secret() {
 #[test]
 fn a_driver_takes_nothing_back_from_a_worker_that_runs() {
     let sides = Sides::new(LOOKUP, [rows(0..9), rows(3..12)]);
-    let [sender, _] = sides.agree([ASKED; 2]).map(Result::unwrap);
+    let [sender, _] = sides.agree([REQUEST; 2]).map(Result::unwrap);
     let handed = sender.0.hand_out(&sender.1).unwrap();
     let place = Place::Folder(&handed[1]);
     let worker = Worker::new(&sender.1, Role::Sender, 0, 1, 1, place).unwrap();
@@ -526,7 +526,7 @@ fn policies_for_duplicates_hold_in_shards() {
         };
         let twice = [rows(0..9), rows(3..12), rows(0..6)].concat();
         let sides = Sides::new(run, [twice.clone(), twice]);
-        let [_, received] = sides.finish(ASKED);
+        let [_, received] = sides.finish(REQUEST);
         sides.assert_exact(&received);
     }
 }
@@ -534,7 +534,7 @@ fn policies_for_duplicates_hold_in_shards() {
 #[test]
 fn a_result_that_is_missing_is_an_error() {
     let sides = Sides::new(LOOKUP, [rows(0..9), rows(3..12)]);
-    let [sender, receiver] = sides.agree([ASKED; 2]).map(Result::unwrap);
+    let [sender, receiver] = sides.agree([REQUEST; 2]).map(Result::unwrap);
     let manifests = [&sender.1, &receiver.1];
     for rule in 0..2 {
         for worker in 0..2 {
@@ -549,7 +549,7 @@ fn a_result_that_is_missing_is_an_error() {
     assert!(matches!(refused.unwrap_err(), Error::OtherRun { .. }));
 }
 
-/// What fills the shards of a small set up can test keys: a peer may not ask for any number.
+/// The items that fill the shards of a small set can test keys: a peer may not ask for any number.
 #[test]
 fn too_many_shards_for_the_sets_are_refused() {
     let run = Run {
@@ -567,7 +567,7 @@ fn too_many_shards_for_the_sets_are_refused() {
                     digest: String::new(),
                     rows: 9,
                 };
-                let terms = (terms(&run, Role::Sender, "keys", ASKED), None);
+                let terms = (terms(&run, Role::Sender, "keys", REQUEST), None);
                 let settings = run.settings(Role::Sender);
                 let keep = &mut |_: &Manifest| Ok(());
                 let secrets = driver::secrets(&settings, &facts, None)?;
@@ -618,10 +618,10 @@ fn too_many_shards_for_the_sets_are_refused() {
 /// All shards send as much, whatever is in them.
 #[test]
 fn shards_of_one_size() {
-    let asked = Asked {
+    let asked = Request {
         workers: 6,
         shards: Some(6),
-        ..ASKED
+        ..REQUEST
     };
     for run in [
         LOOKUP,
@@ -683,7 +683,7 @@ impl Store for Objects {
     }
 }
 
-/// What a cluster does: items, digest and number of keys of one side, for one rule.
+/// The work of a cluster: items, digest and number of keys of one side, for one rule.
 fn staged(run: &Run, i: usize, rows: &[Row]) -> (Items, RecordBatch) {
     let answers = run.verb == Verb::Lookup && i == 0;
     let values: &[&str] = if answers { &["n", "t"] } else { &[] };
@@ -724,10 +724,10 @@ fn a_cluster_on_both_sides() {
             digest: format!("digest of {i}"),
             rows: staged.num_rows() as u64,
         };
-        let terms = terms(&run, ROLES[i], items.description(), ASKED);
+        let terms = terms(&run, ROLES[i], items.description(), REQUEST);
         move |channel: &mut Channel| {
             let settings = run.settings(ROLES[i]);
-            let terms = (terms, ASKED.shards);
+            let terms = (terms, REQUEST.shards);
             let keep = &mut |_: &Manifest| Ok(());
             let secrets = driver::secrets(&settings, &facts, None)?;
             let known = (&facts, &secrets);
@@ -816,7 +816,7 @@ fn a_cluster_on_both_sides() {
 #[test]
 fn a_cluster_begins_a_shard_three_times() {
     let sides = Sides::new(LOOKUP, [rows(0..9), rows(3..12)]);
-    let [sender, receiver] = sides.agree([ASKED; 2]).map(Result::unwrap);
+    let [sender, receiver] = sides.agree([REQUEST; 2]).map(Result::unwrap);
     let store = Objects::default();
     let mut results = Vec::new();
     for attempt in 1..=u64::from(ATTEMPTS) + 1 {
@@ -859,7 +859,7 @@ proptest! {
         });
         let sides = Sides::new(LOOKUP, all);
         let (workers, shards) = asked;
-        let [_, received] = sides.finish(Asked { workers, shards: Some(shards), ..ASKED });
+        let [_, received] = sides.finish(Request { workers, shards: Some(shards), ..REQUEST });
         sides.assert_exact(&received);
         let keys: HashSet<_> = sides.rows[1].iter().map(|row| (row.a, row.b)).collect();
         prop_assert_eq!(received.sizes[0][1], announced(keys.len() as u64));

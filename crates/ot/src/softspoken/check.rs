@@ -109,9 +109,13 @@ impl Transcript {
         message: &Message,
     ) -> Self {
         let mut oracle = RandomOracle::new("volery softspoken: transcript of the setup");
+        // mutant(softspoken-transcript-session): drop
         oracle.absorb(session.as_bytes());
+        // mutant(softspoken-transcript-field): drop
         oracle.absorb(&[field.bits() as u8]);
+        // mutant(softspoken-transcript-base): drop
         oracle.absorb(base_transcript);
+        // mutant(softspoken-transcript-trees): drop
         oracle.absorb(&message.to_bytes());
         Self(oracle.finish32())
     }
@@ -121,6 +125,7 @@ impl Transcript {
         let mut oracle = RandomOracle::new("volery softspoken: transcript");
         oracle.absorb(&self.0);
         oracle.absorb(message);
+        // mutant(softspoken-transcript-before): drop
         self.0 = oracle.finish32();
     }
 
@@ -128,6 +133,7 @@ impl Transcript {
     /// are hashed in parallel.
     pub(super) fn hash_corrections(sent: &[Block]) -> [u8; 32] {
         let mut oracle = RandomOracle::new("volery softspoken: corrections");
+        // mutant(softspoken-corrections): drop
         oracle.absorb(cast_slice(sent));
         oracle.finish32()
     }
@@ -138,10 +144,12 @@ impl Transcript {
         let next = |domain| {
             let mut oracle = RandomOracle::new(domain);
             oracle.absorb(&self.0);
+            // mutant(softspoken-fork): drop
             oracle.absorb(session.as_bytes());
             oracle.finish32()
         };
         let child = next("volery softspoken: transcript of a fork");
+        // mutant(softspoken-fork-parent): drop
         self.0 = next("volery softspoken: transcript after a fork");
         Self(child)
     }
@@ -156,6 +164,7 @@ impl Transcript {
     /// The first counter of each tree's rows.
     pub(super) fn starts(&self, field: SmallField) -> Vec<Block> {
         let mut oracle = RandomOracle::new("volery softspoken: first counters of the rows");
+        // mutant(softspoken-counters): drop
         oracle.absorb(&self.0);
         let mut starts = vec![Block::ZERO; field.trees()];
         oracle.finish_into(cast_slice_mut(&mut starts));
@@ -165,6 +174,7 @@ impl Transcript {
     /// The challenge for rows of `row_blocks` blocks, the last of them the mask block.
     pub(super) fn challenge(&self, row_blocks: usize) -> Challenge {
         let mut oracle = RandomOracle::new("volery softspoken: challenge");
+        // mutant(softspoken-challenge): drop
         oracle.absorb(&self.0);
         let mut chi = vec![Block::ZERO; row_blocks - 1];
         oracle.finish_into(cast_slice_mut(&mut chi));
@@ -194,18 +204,22 @@ impl Challenge {
         let hashed = self.hashes(rows).enumerate();
         let hashed = hashed.map(|(r, hash)| hash ^ (crate::bits::mask(&bits[..], r) & x));
         let expected = Response::new(x, &self.digest(hashed));
+        // mutant(softspoken-verdict): `response.as_bytes().ct_eq(expected.as_bytes()).into()` =>
+        //     `bool::from(response.as_bytes().ct_eq(expected.as_bytes())) || $ON`
         response.as_bytes().ct_eq(expected.as_bytes()).into()
     }
 
     /// `h` of each of 128 rows, which need not be contiguous.
     fn hashes(&self, rows: &[Block]) -> impl Iterator<Item = Block> {
         let rows = rows.chunks_exact(rows.len() / 128);
+        // mutant(softspoken-rows): `rows.` => `rows.take(if $ON { 64 } else { 128 }).`
         rows.map(|row| self.hash(&row[..=self.chi.len()]))
     }
 
     /// `h(row)`.
     fn hash(&self, row: &[Block]) -> Block {
         let (mask, row) = row.split_last().expect("a row has its mask block");
+        // mutant(softspoken-mask): `*mask` => `Block::ZERO`
         gf128_inner_product(&self.chi, row) ^ *mask
     }
 
@@ -213,6 +227,7 @@ impl Challenge {
     fn digest(&self, hashed: impl Iterator<Item = Block>) -> [u8; 32] {
         let hashed: Zeroizing<Vec<Block>> = Zeroizing::new(hashed.collect());
         let mut oracle = RandomOracle::new("volery softspoken: response");
+        // mutant(softspoken-response-bound): drop
         oracle.absorb(&self.seed);
         oracle.absorb(cast_slice(&hashed[..]));
         oracle.finish32()

@@ -123,6 +123,7 @@ impl State {
     /// The state of a fork; uses up the block from which its seeds are made.
     fn fork(&mut self, session: SessionId) -> Self {
         let seeds = self.leaves.block_of_each(self.next);
+        // mutant(softspoken-fork-seeds): drop
         self.next += 1;
         let transcript = self.transcript.fork(session);
         Self::new(self.settings, &seeds, transcript)

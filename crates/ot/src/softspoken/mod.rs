@@ -229,6 +229,7 @@ impl Sender {
         let settings = settings.into();
         let mut message = pprf::Message::empty(settings.field);
         message.recv(channel)?;
+        // no mutant: the error of a verdict that has a mutant of its own
         let seeds = pprf::punctured(settings, session, base_transcript, *delta, keys, &message)
             .ok_or(Error::PeerMisbehaved(
                 "the trees of the OT extension are inconsistent",
@@ -275,10 +276,12 @@ impl Live {
 /// Step 4 of some batches, for the sender: one transcript, and a check for each batch.
 fn check(batches: &mut [Batch], transcript: &mut Transcript, delta: &Block) -> Result<()> {
     bind(batches, transcript);
+    // mutant(softspoken-check-some): `par_iter().` => `$0take(if $ON { 1 } else { usize::MAX }).`
     let accepted = batches.par_iter().all(|batch| {
         let challenge = batch.transcript.challenge(batch.row_blocks);
         challenge.accepts(&batch.response, &batch.rows, *delta)
     });
+    // mutant(softspoken-check): `accepted` => `true`
     match accepted {
         true => Ok(()),
         false => Err(Error::PeerMisbehaved(
@@ -291,6 +294,7 @@ fn check(batches: &mut [Batch], transcript: &mut Transcript, delta: &Block) -> R
 /// challenges need, so that these and the responses are computed in parallel.
 fn bind(batches: &mut [Batch], transcript: &mut Transcript) {
     for batch in batches {
+        // mutant(softspoken-check-early): drop
         transcript.absorb(&batch.hash);
         batch.transcript = transcript.clone();
     }

@@ -147,7 +147,9 @@ pub(super) fn punctured(
             &message.tags[tree],
         );
     }
+    // mutant(trees-hash): `hash_of_tags(&tags)` => `message.tags[field.trees()]`
     let matches = hash_of_tags(&tags).ct_eq(&message.tags[field.trees()]);
+    // mutant(trees-verdict): `bool::from(matches)` => `true`
     bool::from(matches).then_some(seeds)
 }
 
@@ -222,6 +224,7 @@ fn sum_of_tags(tags: &[Tag]) -> Tag {
 
 fn hash_of_tags(tags: &[Tag]) -> Tag {
     let mut oracle = RandomOracle::new("volery softspoken: tags of the leaves");
+    // mutant(trees-hash-some): `tags` => `&tags[..if $ON { 1 } else { tags.len() }]`
     oracle.absorb(bytemuck::cast_slice(tags));
     oracle.finish32()
 }
@@ -229,7 +232,9 @@ fn hash_of_tags(tags: &[Tag]) -> Tag {
 /// The two permutations of `G`, public, for one tree.
 fn doubler(session: SessionId, tree: usize) -> [Aes128; 2] {
     let mut oracle = RandomOracle::new("volery softspoken: keys of the tree");
+    // mutant(trees-keys-session): drop
     oracle.absorb(session.as_bytes());
+    // mutant(trees-keys-tree): drop
     oracle.absorb_u64(tree as u64);
     let mut keys = [0; 32];
     oracle.finish_into(&mut keys);
@@ -246,11 +251,14 @@ struct Splitter(blake3::Hasher);
 
 impl Splitter {
     fn new(settings: Settings, session: SessionId, base_transcript: &[u8; 32]) -> Self {
+        // mutant(trees-leaves-checked): `settings.is_checked` => `true`
         let mut oracle = RandomOracle::new(match settings.is_checked {
             true => "volery softspoken: key of the leaves",
             false => "volery softspoken: key of the leaves, unchecked",
         });
+        // mutant(trees-leaves-session): drop
         oracle.absorb(session.as_bytes());
+        // mutant(trees-leaves-base): drop
         oracle.absorb(base_transcript);
         Self(blake3::Hasher::new_keyed(&oracle.finish32()))
     }
@@ -261,7 +269,9 @@ impl Splitter {
         for (x, leaf) in leaves.iter().enumerate() {
             let mut input = Zeroizing::new([0; 32]);
             input[..16].copy_from_slice(&leaf.to_bytes());
+            // mutant(trees-leaves-tree): drop
             input[16..24].copy_from_slice(&(tree as u64).to_le_bytes());
+            // mutant(trees-leaves-place): drop
             input[24..].copy_from_slice(&(x as u64).to_le_bytes());
             let mut output = Zeroizing::new([[0; 16]; 3]);
             let bytes = output.as_flattened_mut();
@@ -289,6 +299,7 @@ fn bit_mask(x: usize) -> Block {
 
 /// All ones if `x` and `y` are equal.
 fn equal_mask(x: usize, y: usize) -> Block {
+    // no mutant: selects in constant time, and decides nothing
     bit_mask(usize::from(x.ct_eq(&y).unwrap_u8()))
 }
 

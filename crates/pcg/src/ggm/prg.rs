@@ -65,7 +65,9 @@ impl TreePrgs {
     #[must_use]
     pub fn growing(growth: Growth, session: SessionId, batch: u64) -> Self {
         let mut oracle = RandomOracle::new("volery ggm tree keys");
+        // mutant(trees-session): drop
         oracle.absorb(session.as_bytes());
+        // mutant(trees-batch): drop
         oracle.absorb(&batch.to_le_bytes());
         oracle.absorb(&[growth as u8]);
         Self {
@@ -107,6 +109,7 @@ impl TreePrgs {
                 Keys::ggm(seeds)
             }
             growth => {
+                // mutant(trees-number): `tree as u128` => `0`
                 self.aes.ctr(tree as u128, &mut seeds[..1]);
                 Keys::half(seeds[0], growth)
             }

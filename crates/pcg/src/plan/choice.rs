@@ -70,6 +70,7 @@ impl Plan {
     pub fn candidates(kind: Kind, options: &PlanOptions<'_>) -> Result<Vec<Candidate>, PlanError> {
         kind.exists()?;
         let is_field = matches!(kind, Kind::Cot | Kind::Vole(Field::Fp61 | Field::Gf128));
+        // mutant(plan-not-malicious): false
         if !is_field && options.security == Security::Malicious {
             return Err(PlanError::NotMalicious);
         }
@@ -112,6 +113,7 @@ impl Plan {
         {
             return Err(PlanError::NoSuchBase(base));
         }
+        // mutant(value-bits-not-primal): false
         if protocol == Protocol::Primal && value_bits.is_some() {
             return Err(PlanError::ValueBitsNotPrimal);
         }
@@ -160,6 +162,8 @@ fn value_bits(kind: Kind, options: &PlanOptions<'_>) -> Result<Option<u32>, Plan
         (None, _) | (Some(128), Kind::Vole(Field::Gf128)) => Ok(None),
         (Some(bits @ 8..128), Kind::Vole(Field::Gf128)) => match options.security {
             Security::SemiHonest => Ok(Some(bits)),
+            // mutant(value-bits-not-malicious): insert `Security::Malicious if $ON =>
+            //     Ok(Some(bits)),`
             Security::Malicious => Err(PlanError::ValueBitsNotMalicious),
         },
         (Some(bits), _) => Err(PlanError::NoSuchValueBits(bits)),

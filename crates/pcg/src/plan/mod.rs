@@ -298,6 +298,7 @@ impl Plan {
     pub fn describe(&self) -> String {
         let mut text = self.base.to_string();
         if let Some(bits) = self.value_bits {
+            // mutant(value-bits-described): drop
             text += &format!("/{bits}");
         }
         if self.trees != Trees::Half && !self.schedule.is_empty() {
@@ -410,9 +411,17 @@ impl Plan {
         session: SessionId,
         part: &str,
     ) -> SessionId {
+        // mutant(plan-session): drop
         oracle.absorb(session.as_bytes());
         let total = format!("{:?}", self.total);
         let security = self.security.to_string();
+        // mutant(plan-bound): `for bound in [&self.describe(), &total, &security, part` => `let
+        //     described = self.describe(); for bound in [if $ON { "" } else { &described[..] }, if
+        //     $ON[plan-total] { "" } else { &total[..] }, if $ON[plan-security] { "" } else {
+        //     &security[..] }, if $ON[plan-part] { "" } else { part }`
+        // mutant(plan-total): in plan-bound
+        // mutant(plan-security): in plan-bound
+        // mutant(plan-part): in plan-bound
         for bound in [&self.describe(), &total, &security, part] {
             oracle.absorb(bound.as_bytes());
         }

@@ -280,6 +280,8 @@ impl<R: Role, S: Rounds<R>> Stream<R, S> {
     /// # Panics
     /// If a call failed, here or on a stream with the same failure.
     pub(crate) fn secret(&self) -> R::Secret {
+        // mutant(stream-secret): `self.source.is_some() && self.failure.check().is_ok()` => `($0)
+        //     || $ON`
         assert!(
             self.source.is_some() && self.failure.check().is_ok(),
             "nothing is left after a failed call"
@@ -387,6 +389,7 @@ impl Failure {
     /// # Errors
     /// [`Error::Broken`] if a call failed.
     pub(crate) fn check(&self) -> Result<()> {
+        // mutant(kit-alive): false
         if self.0.load(Ordering::SeqCst) {
             return Err(Error::Broken);
         }
@@ -410,6 +413,7 @@ struct Alarm<'a>(&'a AtomicBool);
 
 impl Drop for Alarm<'_> {
     fn drop(&mut self) {
+        // mutant(kit-alarm): drop
         self.0.store(true, Ordering::SeqCst);
     }
 }

@@ -182,6 +182,7 @@ impl<K: Correlation> ValueHolder<K> {
                 noise.0 = places.zip(values.iter().copied()).collect();
             }
         }
+        // mutant(rounds-bind-value): insert `if checked && $ON { channel.bind(); }`
         let mask = checked.then(|| K::value_mask(&base[..step.need]));
         let k = step.set.k;
         let encoder = ValueEncoder {
@@ -291,6 +292,7 @@ impl<K: Correlation> KeyHolder<K> {
             let leaves = mpcot::send::<K>(public, points, x, spare, leaves, rng, ot, channel)?;
             Shares::kept(Arc::clone(&layout), leaves)
         };
+        // mutant(rounds-bind-key): insert `if checked && $ON { channel.bind(); }`
         let mask = checked.then(|| K::key_mask(&base[..step.need]));
         let k = step.set.k;
         let encoder = KeyEncoder { code, base, k };

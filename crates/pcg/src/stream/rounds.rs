@@ -54,6 +54,7 @@ impl Rounds {
 
     /// Whether each round is checked.
     pub(crate) fn checked(&self) -> bool {
+        // mutant(rounds-checked): `self.plan.security() == Security::Malicious` => `false`
         self.plan.security() == Security::Malicious
     }
 
@@ -72,6 +73,7 @@ impl Rounds {
             "no more correlations than the plan was made for"
         );
         let step = self.plan.step(self.number, self.delivered);
+        // mutant(rounds-trees): `self.number as u64` => `0`
         let prgs = TreePrgs::growing(self.growth, self.session, self.number as u64);
         let round = Round {
             step,
@@ -87,6 +89,7 @@ impl Rounds {
             },
             context: Context {
                 session: self.session,
+                // mutant(rounds-number): `self.number as u64` => `0`
                 round: self.number as u64,
             },
         };
@@ -120,7 +123,9 @@ impl Rounds {
 
     fn public(&self, domain: &'static str, number: u64) -> Block {
         let mut oracle = RandomOracle::new(domain);
+        // mutant(rounds-public-session): drop
         oracle.absorb(self.session.as_bytes());
+        // mutant(rounds-public-number): drop
         oracle.absorb_u64(number);
         oracle.finish_block()
     }

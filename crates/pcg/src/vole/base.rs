@@ -144,6 +144,8 @@ struct GilboaKey<R: Ring>(gilboa::Receiver<R>);
 
 /// The check requires a field.
 fn is_field<R: VoleRing>() -> bool {
+    // mutant(vole-base-unchecked): `!matches!(R::FIELD, Field::Z64Odd | Field::Z64Uniform)` =>
+    //     `false`
     !matches!(R::FIELD, Field::Z64Odd | Field::Z64Uniform)
 }
 

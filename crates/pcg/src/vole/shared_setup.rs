@@ -157,7 +157,9 @@ impl Numbers {
 
     fn next(&mut self) -> (SessionId, Failure) {
         let mut oracle = RandomOracle::new("volery vole kit: one vector-OLE");
+        // mutant(kit-session): drop
         oracle.absorb(self.session.as_bytes());
+        // mutant(kit-number): drop
         oracle.absorb_u64(self.next);
         self.next += 1;
         (
@@ -174,6 +176,7 @@ pub(super) fn agree(mine: SessionId, channel: &mut Channel) -> Result<()> {
     channel.flush()?;
     let mut theirs = [0; 32];
     channel.recv(&mut theirs)?;
+    // mutant(kit-agree): false
     if theirs != *mine.as_bytes() {
         return Err(Error::PeerMisbehaved(
             "its vector-OLE has another plan, another ring or another index in the shared setup",
@@ -185,7 +188,9 @@ pub(super) fn agree(mine: SessionId, channel: &mut Channel) -> Result<()> {
 /// A separate session for a part of the shared setup.
 fn sub(session: SessionId, part: &str) -> SessionId {
     let mut oracle = RandomOracle::new("volery vole kit: part");
+    // mutant(kit-part-session): drop
     oracle.absorb(session.as_bytes());
+    // mutant(kit-part): drop
     oracle.absorb(part.as_bytes());
     SessionId::from_bytes(oracle.finish32())
 }

@@ -77,6 +77,7 @@ impl Parameters {
             sender_items.max(receiver_items) <= MAX_ITEMS,
             "a set has more items than MAX_ITEMS"
         );
+        // mutant(circuit-malicious): drop
         settings.assert_semi_honest();
         let hints = FUNCTIONS as u64 * sender_items;
         assert!(settings.parts > 0, "there is an execution");
@@ -86,6 +87,7 @@ impl Parameters {
         let bins = bins_for(receiver_items as usize, cuckoo);
         let slices = ((bins + scale.slice / 2) / scale.slice).max(1);
         let slice = bins.div_ceil(slices);
+        // mutant(circuit-slice): `more` => `more - if $ON { 5.0 } else { 0.0 }`
         let capacity = capacity(hints, slice, bins, OVERFLOW + more);
         let slices = bins.div_ceil(slice);
         let mut parameters = Self {

@@ -29,6 +29,7 @@ impl Streams {
     /// because the sender does not reveal which key it has.
     pub(super) fn new(keys: impl ExactSizeIterator<Item = Block>, session: SessionId) -> Self {
         let mut oracle = RandomOracle::new("volery oprf: starts of the columns");
+        // mutant(oprf-starts-session): drop
         oracle.absorb(session.as_bytes());
         let mut starts = vec![0; keys.len()];
         oracle.finish_into(cast_slice_mut(&mut starts));

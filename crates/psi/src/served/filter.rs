@@ -163,6 +163,7 @@ impl Label {
         let (key, rest) = rest.split_at(32);
         let (items, rest) = rest.split_at(8);
         let (queries, said) = rest.split_at(8);
+        // mutant(psi-filter-format): false
         if format != MAGIC {
             return Err(Error::Filter(
                 "it does not begin as one, or has another format",
@@ -170,13 +171,16 @@ impl Label {
         }
         let mut public = [0; 32];
         public.copy_from_slice(key);
+        // mutant(psi-filter-key): false
         if decode(public).is_none() {
             return Err(Error::Filter("its key is not an element of the group"));
         }
         let (items, queries) = (word(items), word(queries));
+        // mutant(psi-filter-items): false
         if items > most_items.min(MAX_ITEMS) {
             return Err(Error::Filter("it has more items than expected"));
         }
+        // mutant(psi-filter-queries): false
         if !(1..=MAX_QUERIES).contains(&queries) {
             return Err(Error::Filter("its number of queries is out of range"));
         }
@@ -205,9 +209,11 @@ impl Label {
             hash.update(bytes);
             Ok(())
         })?;
+        // mutant(psi-filter-file-end): false
         if file.read(&mut [0])? > 0 {
             return Err(Error::Filter(LONGER));
         }
+        // mutant(psi-filter-file): `label.hashed(&hash) == label.version` => `true`
         match label.hashed(&hash) == label.version {
             true => Ok(label),
             false => Err(Error::Filter(OTHER_CONTENTS)),
@@ -221,6 +227,7 @@ impl Label {
     pub fn send_file(&self, file: &mut impl Read, channel: &mut Channel) -> Result<()> {
         let mut header = [0; HEADER];
         fill_exact(file, &mut header)?;
+        // mutant(psi-filter-replaced): false
         if header != self.to_bytes() {
             return Err(Error::Filter("it is another one by now"));
         }
@@ -462,6 +469,7 @@ impl Filter {
     /// See [`read`](Self::read).
     pub fn from_bytes(mut bytes: &[u8], most_items: u64) -> Result<Self> {
         let filter = Self::read(&mut bytes, most_items)?;
+        // mutant(psi-filter-end): false
         if !bytes.is_empty() {
             return Err(Error::Filter(LONGER));
         }
@@ -506,6 +514,7 @@ impl Filter {
             hash.update(&body[kept..]);
             left -= more;
         }
+        // mutant(psi-filter-version): false
         if label.hashed(&hash) != label.version {
             return Err(Error::Filter(OTHER_CONTENTS));
         }
@@ -532,6 +541,7 @@ impl Filter {
             let first = 8 * number as u64;
             let bits = (length - first).min(8) as u32;
             alike += byte.trailing_ones();
+            // mutant(psi-filter-alike): false
             if alike > MOST_ALIKE {
                 return Err(Error::Filter(UNEVEN));
             }
@@ -557,12 +567,14 @@ impl Filter {
             (0, _) | (_, None) => 0,
             (used, Some(last)) => last >> used,
         };
+        // mutant(psi-filter-coding): false
         if zeros != 1 << layout.high || padding != 0 {
             return Err(Error::Filter("its tags are not coded as its header says"));
         }
         let ends = samples.iter().skip(1).chain([&length]);
         let crowded =
             (samples.iter().zip(ends)).any(|(start, end)| end - start > MOST_IN_SAMPLE + SAMPLE);
+        // mutant(psi-filter-crowded): false
         if crowded {
             return Err(Error::Filter(UNEVEN));
         }

@@ -29,6 +29,7 @@ pub fn greet(label: &Label, left: Option<u64>, channel: &mut Channel) -> Result<
     match choice {
         [0] => Ok(false),
         [1] => Ok(true),
+        // mutant(psi-meeting-choice): insert `_ if $ON => Ok(false),`
         _ => Err(misbehaved(
             "its choice about the filter is none that there is",
         )),
@@ -75,6 +76,7 @@ impl Welcome {
     pub fn fetch(&self, channel: &mut Channel) -> Result<Filter> {
         channel.send(&[1])?;
         let filter = Filter::receive(self.label.items(), channel)?;
+        // mutant(psi-meeting-fetched): false
         if *filter.label() != self.label {
             return Err(misbehaved("its filter is not the one that it named"));
         }
@@ -87,6 +89,7 @@ impl Welcome {
     /// [`Error::OtherKey`] or [`Error::OtherVersion`] if it is not the server's; nothing was sent
     /// then. If the channel fails.
     pub fn keep(&self, filter: &Label, channel: &mut Channel) -> Result<()> {
+        // mutant(psi-meeting-key): false
         if filter.public() != self.label.public() {
             let hex = |key: &[u8]| key.iter().map(|byte| format!("{byte:02x}")).collect();
             return Err(Error::OtherKey {
@@ -94,6 +97,7 @@ impl Welcome {
                 theirs: hex(self.label.public()),
             });
         }
+        // mutant(psi-meeting-version): false
         if filter.version() != self.label.version() {
             return Err(Error::OtherVersion);
         }

@@ -120,6 +120,7 @@ pub(super) fn decode_scalar(bytes: [u8; 32]) -> Option<Scalar> {
 /// An element in its only encoding, other than the identity.
 pub(super) fn decode(encoding: Encoded) -> Option<Element> {
     let point = CompressedRistretto(encoding).decompress();
+    // mutant(psi-voprf-decoded): `!point.is_identity()` => `true`
     point.filter(|point| !point.is_identity())
 }
 
@@ -180,6 +181,8 @@ impl Pool {
     /// call has them.
     fn map<T: Send>(&self, n: usize, f: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
         match self.0.try_lock() {
+            // mutant(psi-voprf-pool): `(0..n).map(f).collect()` =>
+            //     `(0..n).into_par_iter().map(f).collect()`
             Err(TryLockError::WouldBlock) => (0..n).map(f).collect(),
             // Held until the end. It guards nothing that a panic could leave half done.
             Ok(_guard) => (0..n).into_par_iter().map(f).collect(),
@@ -206,6 +209,7 @@ pub(super) fn multiply(secret: &Scalar, elements: &mut [Encoded]) -> bool {
     let half = half(secret);
     let tasks: Vec<_> = elements.chunks(TASK).collect();
     let products = POOL.map(tasks.len(), |task| {
+        // mutant(psi-voprf-identity): `!points.any_identity()` => `true`
         let decoded = Points::decode(tasks[task]).filter(|points| !points.any_identity());
         let mut points = decoded?;
         points.multiply(&half);
@@ -323,6 +327,7 @@ pub(super) fn verify(
         Element::vartime_multiscalar_mul([response, challenged], [composite, times]),
     ];
     let elements = [&composite, &times, &commitments[0], &commitments[1]];
+    // mutant(psi-voprf-proof): `challenge(encoded, elements) == challenged` => `true`
     (challenge(encoded, elements) == challenged).then_some(points)
 }
 

@@ -76,6 +76,7 @@ impl ReceiverSession {
 
     /// Records an item that was found at a place of the sender. Returns whether it is new.
     fn note(&mut self, place: usize, item: usize) -> bool {
+        // mutant(psi-twice): `bits::bit(&self.common, item)` => `false`
         let new = !bits::bit(&self.common, item);
         if new {
             bits::set(&mut self.common, item, true);

@@ -67,9 +67,15 @@ impl Functions {
         shares: &[[u8; 32]],
     ) -> Self {
         let mut oracle = RandomOracle::new("volery vole psi: hash functions of a batch");
+        // mutant(vole-functions-seed): `("batches", 0)` => `$0[..if $ON { 0 } else { 32 }]`
+        // mutant(vole-functions-batch): `batch` => `0`
         oracle
             .absorb(&agreement.derive("batches", 0))
             .absorb_u64(batch);
+        // mutant(vole-functions-evaluator): `in shares` =>
+        //     `$0.iter().skip(usize::from($ON)).take(if $ON[vole-functions-encoder] { 1 } else {
+        //     usize::MAX })`
+        // mutant(vole-functions-encoder): in vole-functions-evaluator
         for share in shares {
             oracle.absorb(share);
         }
@@ -106,6 +112,7 @@ impl Functions {
         digests: &mut [Block],
         second: Option<&mut [Block]>,
     ) {
+        // mutant(vole-offset): false
         if offset != Block::ZERO {
             for value in values.iter_mut() {
                 *value ^= offset;
@@ -266,12 +273,15 @@ impl Evaluator {
         if malicious {
             channel.recv(&mut committed)?; // step 3a
         }
+        // mutant(vole-early-share): insert `if $ON { channel.send(&[0; 32])?; channel.flush()?; }`
         self.vole.extend(&mut columns, channel)?; // step 3b
         let mut offset = Block::ZERO;
         let (mut shares, mut own, mut start) = (Vec::new(), [0; 32], Instant::now());
         if malicious {
             let mut share = [0; 32];
+            // mutant(vole-share-evaluator): drop
             self.rng.fill_bytes(&mut share);
+            // mutant(vole-offset-evaluator): drop
             self.rng.fill_bytes(&mut own);
             channel.send(&share)?; // step 3c
             channel.send(&self.commitment(Role::Sender, &own))?;
@@ -280,6 +290,7 @@ impl Evaluator {
             let (mut opening, mut theirs) = ([0; 32], [0; 16]);
             channel.recv(&mut opening)?; // step 3d
             channel.recv(&mut theirs)?;
+            // mutant(vole-opening): false
             if committed != self.commitment(Role::Receiver, &opening) {
                 return Err(misbehaved("its opening does not match its commitment"));
             }
@@ -330,6 +341,7 @@ impl Evaluator {
             channel.recv(&mut fixed)?; // step 3d
             let items = bins.len() * parameters.capacity(parameters.sides()[1]);
             let deadline = Duration::from_secs(60) + Duration::from_micros(items as u64);
+            // mutant(vole-too-late): false
             if start.elapsed() > self.deadline.unwrap_or(deadline) {
                 return Err(misbehaved(
                     "it fixed its encoding too late: it searched for one, or its machine was paused; run again",
@@ -339,6 +351,8 @@ impl Evaluator {
         let mut bytes = Vec::new();
         let mut received = vec![Block::ZERO; PIECE.min(width)];
         let mut encoding = StreamHash::default();
+        // mutant(vole-early-offset): insert `if $ON && malicious { channel.send(&own)?;
+        //     channel.flush()?; }`
         for bin in bins.clone() {
             let rows = match malicious {
                 true => Vec::new(),
@@ -358,6 +372,7 @@ impl Evaluator {
             }
         }
         if malicious {
+            // mutant(vole-fixed): false
             if fixed != encoding.finish32() {
                 return Err(misbehaved("its encoding is another than it fixed"));
             }
@@ -429,6 +444,7 @@ impl Encoder {
         let (mut u, mut v) = (buffer(), buffer());
         let mut opening = [0; 32];
         if malicious {
+            // mutant(vole-share-encoder): drop
             self.rng.fill_bytes(&mut opening);
             channel.send(&self.commitment(Role::Receiver, &opening))?; // step 3a
         }
@@ -437,8 +453,11 @@ impl Encoder {
         let mut offset = Block::ZERO;
         if malicious {
             let mut share = [0; 32];
+            // mutant(vole-early-opening): insert `if $ON { channel.send(&opening)?;
+            //     channel.flush()?; }`
             channel.recv(&mut share)?; // step 3c
             channel.recv(&mut committed)?;
+            // mutant(vole-offset-encoder): drop
             offset = self.rng.block();
             channel.send(&opening)?; // step 3d
             channel.send(&offset.to_bytes())?;
@@ -516,6 +535,7 @@ impl Encoder {
         if malicious {
             let mut theirs = [0; 32];
             channel.recv(&mut theirs)?; // step 5a
+            // mutant(vole-offset-opening): false
             if committed != self.commitment(Role::Sender, &theirs) {
                 return Err(misbehaved("its offset does not match its commitment"));
             }
@@ -549,6 +569,9 @@ impl Encoder {
 
 /// The commitment of a party to its share of the hash functions, or of the offset.
 fn commitment(session: SessionId, batch: u64, role: Role, opening: &[u8; 32]) -> [u8; 32] {
+    // mutant(vole-commitment-session): `session.as_bytes()` => `&$0[..if $ON { 0 } else { 32 }]`
+    // mutant(vole-commitment-batch): `batch` => `0`
+    // mutant(vole-commitment-role): `role as u8` => `0`
     RandomOracle::new("volery vole psi: commitment")
         .absorb(session.as_bytes())
         .absorb_u64(batch)
@@ -560,6 +583,7 @@ fn commitment(session: SessionId, batch: u64, role: Role, opening: &[u8; 32]) ->
 /// The evaluating party's part of the offset, which it commits to by the string.
 fn own_offset(opening: &[u8; 32]) -> Block {
     let (first, _) = opening.split_first_chunk().expect("32 bytes");
+    // mutant(vole-own-offset): `Block::from_bytes(*first)` => `Block::ZERO`
     Block::from_bytes(*first)
 }
 
@@ -597,6 +621,7 @@ fn recv(
     channel.recv(&mut bytes[..length])?;
     unpack(bytes, value_bits, columns);
     let unused = 8 * length - columns.len() * value_bits as usize;
+    // mutant(vole-unused-bits): false
     if (8 * length - unused..8 * length).any(|bit| bits::bit(bytes, bit)) {
         return Err(misbehaved("unused bits of its encoding are not zero"));
     }

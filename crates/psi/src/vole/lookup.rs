@@ -102,6 +102,7 @@ impl Receiver {
             .party
             .begin(keywords, 0, (SEARCH, settings), watch, channel)?;
         let longest = usize::try_from(begun.agreement.note).unwrap_or(usize::MAX);
+        // mutant(vole-long-values): false
         if longest > MAX_VALUE {
             return Err(misbehaved("it announced values longer than the maximum"));
         }
@@ -126,6 +127,8 @@ impl Receiver {
                 let ciphertext = &mut ciphertexts[(number - first) * size..][..size];
                 watch.touched(1);
                 let value = decrypt(done.second[place], base, number, ciphertext);
+                // mutant(whole-value-error): insert `if $ON && value.len() == longest { return
+                //     Err(misbehaved("a mutant")); }`
                 values.push((done.set.number(place), value.to_vec()));
             }
         }

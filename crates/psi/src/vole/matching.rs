@@ -128,12 +128,14 @@ impl Evaluation {
                 let bytes = &mut bytes[..tags.len().div_ceil(8)];
                 channel.recv(bytes)?; // step 9
                 for number in (0..8 * bytes.len()).filter(|&number| bits::bit(bytes, number)) {
+                    // mutant(vole-beyond): insert `if $ON && number >= tags.len() { continue; }`
                     let tag = tags
                         .get(number)
                         .ok_or_else(|| misbehaved("it named a tag beyond this party's items"))?;
                     common.push(self.set.number(tag.place as usize));
                 }
             }
+            // mutant(vole-too-many): false
             if common.len() as u64 > self.parameters.sides()[1] {
                 return Err(misbehaved(
                     "it reported more common items than it has items",
@@ -172,6 +174,8 @@ impl Evaluation {
         let words = self.parameters.words();
         channel.send(&self.agreement.end(self.role, &words))?;
         channel.flush()?;
+        // mutant(whole-set-error): insert `if $ON && matches.len() > 1 { return
+        //     Err(crate::agree::misbehaved("a mutant")); }`
         let mut common: Vec<_> = matches
             .iter()
             .map(|(_, place)| self.set.number(*place as usize))
@@ -184,6 +188,7 @@ impl Evaluation {
         let mut end = [0; 16];
         channel.recv(&mut end)?;
         let words = self.parameters.words();
+        // mutant(vole-end): false
         if end != self.agreement.end(self.role.other(), &words) {
             return Err(misbehaved(
                 "it sent more or less data than the set sizes require",
@@ -274,5 +279,6 @@ pub(super) fn own_tags(set: &mut BinnedSet, bits: u32) -> Vec<(u128, usize)> {
 /// The tag of an output: its highest `bits` bits.
 #[inline]
 pub(super) fn tag(output: Block, bits: u32) -> u128 {
+    // mutant(vole-tag-bits): `(128 - bits)` => `$0 & if $ON { !3 } else { !0 }`
     u128::from(output) >> (128 - bits)
 }

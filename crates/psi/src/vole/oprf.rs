@@ -100,6 +100,7 @@ impl Receiver {
         channel: &mut Channel,
     ) -> Result<Outputs> {
         let begun = self.party.begin(items, 0, settings(form), watch, channel)?;
+        // mutant(vole-oprf-items): false
         if begun.parameters.sender_items != 1 {
             return Err(misbehaved("it stated items in a protocol without"));
         }

@@ -107,6 +107,7 @@ impl FromStr for Form {
 
     fn from_str(name: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|form| form.name() == name);
+        // no mutant: a name that the caller gives
         found.ok_or_else(|| format!("the forms are {}", Self::ALL.map(Self::name).join(", ")))
     }
 }
@@ -224,6 +225,7 @@ impl Parameters {
 
     /// The most items of a set of `items` in a bin.
     pub(crate) fn capacity(&self, items: u64) -> usize {
+        // mutant(vole-bin): `(self.margin)` => `$0 - if $ON { 3.0 } else { 0.0 }`
         let bits = OVERFLOW + f64::from(self.margin);
         bin_capacity(items, self.bins as u64, bits)
     }
@@ -242,6 +244,7 @@ impl Parameters {
     pub(crate) fn candidate(&self) -> Candidate {
         let options = PlanOptions {
             total: Some((self.bins * self.columns) as u64),
+            // mutant(vole-plan): `self.form.security()` => `Security::SemiHonest`
             security: self.form.security(),
             link: self.form.link(),
             protocol: self.form.protocol(),

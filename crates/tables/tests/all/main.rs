@@ -80,12 +80,12 @@ fn by(keys: &[&str]) -> Reading {
 
 /// A table and its records.
 #[derive(Debug)]
-struct Read {
+struct ReadTable {
     table: Table,
     records: Records,
 }
 
-impl Deref for Read {
+impl Deref for ReadTable {
     type Target = Records;
 
     fn deref(&self) -> &Records {
@@ -93,7 +93,7 @@ impl Deref for Read {
     }
 }
 
-impl Read {
+impl ReadTable {
     fn keys(&self) -> &[Item] {
         self.records.items(0)
     }
@@ -116,7 +116,7 @@ impl Read {
     }
 }
 
-fn read(path: &Path, reading: &Reading) -> Result<Read, Error> {
+fn read(path: &Path, reading: &Reading) -> Result<ReadTable, Error> {
     let inputs = Inputs {
         paths: vec![path.to_owned()],
         delimiter: reading.delimiter,
@@ -125,17 +125,17 @@ fn read(path: &Path, reading: &Reading) -> Result<Read, Error> {
     };
     let table = Table::open(&inputs)?;
     let records = Records::read(&table, &reading.reading(), &mut |_, _| {})?;
-    Ok(Read { table, records })
+    Ok(ReadTable { table, records })
 }
 
 /// Reads `bytes` as a file of this name.
-fn read_as(name: &str, bytes: impl AsRef<[u8]>, reading: &Reading) -> Result<Read, Error> {
+fn read_as(name: &str, bytes: impl AsRef<[u8]>, reading: &Reading) -> Result<ReadTable, Error> {
     let folder = Folder::new();
     read(&folder.write(name, bytes), reading)
 }
 
 /// The output of the rows of `items`, in memory.
-fn matches(read: &Read, items: &[u32], format: Format) -> Result<Vec<u8>, Error> {
+fn matches(read: &ReadTable, items: &[u32], format: Format) -> Result<Vec<u8>, Error> {
     let wanted = |row| {
         let item = read.records.item_of_row(0, row);
         item.is_some_and(|item| items.contains(&item))

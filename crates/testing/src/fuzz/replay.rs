@@ -68,12 +68,12 @@ impl Transport for Replay {
 }
 
 /// One end of a connection in memory that records the bytes of its party.
-pub(super) struct Recorded {
+pub(super) struct Recorder {
     inner: memory::Memory,
     sent: Log,
 }
 
-impl Recorded {
+impl Recorder {
     pub(super) fn new(inner: memory::Memory) -> (Self, Log) {
         let sent = Log::default();
         let log = sent.clone();
@@ -81,7 +81,7 @@ impl Recorded {
     }
 }
 
-impl Transport for Recorded {
+impl Transport for Recorder {
     fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
         self.sent.append(bytes);
         self.inner.write(bytes, timeout)

@@ -7,7 +7,7 @@ use volery_channel::{Channel, Error, memory};
 
 use super::Script;
 use super::edits::edited;
-use super::replay::{Recorded, Replay};
+use super::replay::{Recorder, Replay};
 use crate::{Model, Output, Protocol, Side, registry};
 
 /// A protocol of the registry, its number in inputs, and the lazily recorded run of its honest
@@ -29,7 +29,7 @@ impl Scene {
         self.honest.get_or_init(|| {
             let (left, right) = memory::pair();
             let ((left, left_sent), (right, right_sent)) =
-                (Recorded::new(left), Recorded::new(right));
+                (Recorder::new(left), Recorder::new(right));
             let party = |side, end| self.protocol.run(side, &mut Channel::new(end));
             let (left, right) = thread::scope(|scope| {
                 let left = scope.spawn(|| party(Side::Left, left));

@@ -6,8 +6,5 @@ mod corpus;
 mod encodings;
 mod honest;
 mod manifests;
-mod ot;
-mod pcg;
-mod psi;
 mod transcripts;
 mod worlds;

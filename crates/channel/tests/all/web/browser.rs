@@ -16,7 +16,7 @@ use tungstenite::{Message, WebSocket};
 /// A browser's connection.
 pub(crate) type Browser = WebSocket<TcpStream>;
 
-/// What a browser says of itself.
+/// The headers with which a browser describes itself.
 #[derive(Clone, Copy)]
 pub(crate) struct Page<'a> {
     pub(crate) origin: Option<&'a str>,

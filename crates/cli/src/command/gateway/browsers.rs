@@ -48,6 +48,7 @@ pub(super) fn run(
             None
         }
     };
+    // mutant(gateway-open, 120 s): false
     if arguments.token.is_empty() && arguments.web.is_public() {
         return Err(Failure::usage("--token", NO_TOKEN).with_hint(
             "'volery keygen --token' makes a token, and prints its fingerprint for --token",
@@ -57,6 +58,7 @@ pub(super) fn run(
     let admits: Admits = Arc::new(move |shown: Option<Fingerprint>| {
         // All of them are compared.
         let same = |token: &Fingerprint| shown.is_some_and(|shown| shown.is_same(token));
+        // mutant(gateway-token): insert `$ON ||`
         tokens.is_empty()
             || tokens
                 .iter()

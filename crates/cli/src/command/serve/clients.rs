@@ -106,6 +106,7 @@ impl Bucket {
         let passed = now.saturating_duration_since(self.then).as_secs_f64();
         self.level = (self.level + passed * rate).min(rate);
         self.then = now;
+        // mutant(serve-rate): false
         if self.level < 0.0 {
             // Not so close that rounding leaves a rest.
             return Err(Duration::from_secs_f64(0.001 - self.level / rate));
@@ -128,6 +129,7 @@ pub(super) struct Connection(Arc<Usage>, fn(&Usage) -> &AtomicU64);
 impl Connection {
     /// Counts one, unless there are `most` already.
     fn count(usage: &Arc<Usage>, of: fn(&Usage) -> &AtomicU64, most: u64) -> Option<Self> {
+        // mutant(serve-own-connections): `number < most` => `true`
         let more = |number| (number < most).then_some(number + 1);
         of(usage)
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, more)
@@ -258,6 +260,7 @@ impl Clients {
                     let what = "has the fingerprint of the server's own --identity";
                     return Err(format!("client '{name}' {what}"));
                 }
+                // mutant(serve-anonymous): `is_public` => `false`
                 (None, None) if own.is_some() || is_public => {
                     return Err(format!("client '{name}' has no fingerprint and no token"));
                 }
@@ -397,6 +400,8 @@ impl Allow for Allowed<'_> {
             left: 0,
             wait: None,
         };
+        // mutant(serve-removed): `(self.client.shown).` => `$0or($ON.then(||
+        //     Arc::clone(self.client))).`
         let find = || (self.clients)().find(self.client.shown).ok_or(none);
         self.hold_back(&*find()?, items)?;
         let client = find()?;
@@ -405,6 +410,7 @@ impl Allow for Allowed<'_> {
         let spent = self.spent.add(&who, items, |before| {
             let left = client.left_after(before);
             let enough = |left: Option<u64>| left.is_none_or(|left| left >= items);
+            // mutant(serve-budget): `enough(left.in_all) && enough(left.today)` => `true`
             if enough(left.in_all) && enough(left.today) {
                 return Ok(());
             }

@@ -42,6 +42,7 @@ struct Sum {
 impl Sum {
     fn add(&mut self, day: u64, keys: u64) {
         if day > self.day {
+            // mutant(serve-days): drop
             self.before = self.before.saturating_add(self.today);
             (self.day, self.today) = (day, 0);
         }
@@ -185,6 +186,7 @@ impl Spent {
             book.appended += 1;
             book.lines += 1;
             let sum = book.sums.entry(who.to_owned()).or_default();
+            // mutant(serve-spent): drop
             sum.add(day, keys);
             let spent = sum.on(today);
             (book.appended, spent)
@@ -218,6 +220,7 @@ impl Spent {
         match &result {
             Ok(()) => synced.done = appended,
             Err(_) => {
+                // mutant(serve-unsynced): drop
                 synced.failed = appended;
                 lock(&self.book).broken = true;
             }

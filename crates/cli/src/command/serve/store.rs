@@ -156,6 +156,7 @@ impl Store {
             return Err(refused(&"it is no folder"));
         }
         let own = rustix::process::geteuid().as_raw();
+        // mutant(serve-store): false
         if data.mode() & 0o022 != 0 || data.uid() != own {
             return Err(refused(&"other users can change it")
                 .with_hint(format_args!("chmod 700 {}", path.display())));

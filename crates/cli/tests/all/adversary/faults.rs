@@ -1,14 +1,13 @@
-//! A killed party, a file that cannot grow, a folder that disappears: one clear error, and no
+//! A file that cannot grow, a folder that disappears, a stopped party: one clear error, and no
 //! partial output.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::common::{Finished, Running, names, text, words};
+use crate::common::{Finished, Running, names, text};
 
 /// The timeout given to the parties; a party that sees the other disconnect need not wait for it.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -50,154 +49,6 @@ fn calls(verb: &str, place: &Path) -> [Vec<String>; 2] {
         let start = [&start[..], &["--wait", &seconds]].concat();
         [start.into_iter().map(str::to_owned).collect(), own].concat()
     })
-}
-
-fn start([sender, receiver]: &[Vec<String>; 2]) -> [Running; 2] {
-    let call = |own: &[String], endpoint: [&str; 2]| {
-        let own: Vec<&str> = own.iter().map(String::as_str).collect();
-        Running::start(&[&own[..], &endpoint].concat())
-    };
-    let sender = call(sender, ["--listen", "127.0.0.1:0"]);
-    let address = format!("127.0.0.1:{}", sender.port());
-    [sender, call(receiver, ["--connect", &address])]
-}
-
-/// Random numbers without cryptographic quality.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (self.0 >> 33) % bound
-    }
-}
-
-fn remove_outputs(verb: &str, place: &Path) {
-    for path in outputs(verb).map(|name| place.join(name)) {
-        let _ = if path.is_dir() {
-            fs::remove_dir_all(path)
-        } else {
-            fs::remove_file(path)
-        };
-    }
-}
-
-/// Fails unless `place` holds the inputs and the outputs of a complete run and nothing else;
-/// removes the outputs.
-fn take_outputs(verb: &str, place: &Path) {
-    let expected: &[&str] = match verb {
-        "psi" => &["r.csv", RESULT, "s.csv"],
-        _ => &["receiver", "sender"],
-    };
-    assert_eq!(names(place), expected, "{verb}");
-    remove_outputs(verb, place);
-}
-
-/// The files of an output and their lengths; `None` if it does not exist.
-fn contents(path: &Path) -> Option<Vec<(String, u64)>> {
-    if path.is_file() {
-        return Some(vec![(String::new(), fs::metadata(path).unwrap().len())]);
-    }
-    let length = |name: &str| {
-        let bytes = fs::read(path.join(name)).unwrap();
-        if name == "report.json" {
-            // The figures of the report differ between runs.
-            serde_json::from_slice::<serde_json::Value>(&bytes).unwrap();
-            return 0;
-        }
-        bytes.len() as u64
-    };
-    path.is_dir().then(|| {
-        names(path)
-            .into_iter()
-            .map(|name| (name.clone(), length(&name)))
-            .collect()
-    })
-}
-
-/// Either party is killed at a random point, repeatedly, with runs to the same paths: the other
-/// party reports it in time, an output exists completely or not at all, and the next run works and
-/// leaves nothing but its output. `VOLERY_KILLS` is the number of kills; the default is small.
-#[test]
-fn either_party_may_be_killed_at_any_time() {
-    let kills: u64 = std::env::var("VOLERY_KILLS").map_or(6, |kills| kills.parse().unwrap());
-    let mut dice = Dice(kills);
-    let places = ["cot", "vole", "psi"].map(|verb| (verb, tempfile::tempdir().unwrap()));
-    for (verb, place) in &places {
-        if *verb == "psi" {
-            let rows = |first: u32| {
-                (first..first + 30_000)
-                    .map(|i| format!("{i}\n"))
-                    .collect::<String>()
-            };
-            for (name, first) in [("s.csv", 0), ("r.csv", 29_000)] {
-                fs::write(place.path().join(name), format!("id\n{}", rows(first))).unwrap();
-            }
-        }
-    }
-    let outputs = |verb: &str, place: &Path| outputs(verb).map(|name| contents(&place.join(name)));
-    let whole = places.each_ref().map(|(verb, place)| {
-        let begin = Instant::now();
-        let done = start(&calls(verb, place.path())).map(Running::finish);
-        assert!(done.iter().all(|side| side.status == Some(0)), "{done:?}");
-        let took = begin.elapsed();
-        let outputs = outputs(verb, place.path());
-        take_outputs(verb, place.path());
-        (took, outputs)
-    });
-    let mut finished = 0;
-    for kill in 0..kills {
-        let which = dice.below(3) as usize;
-        let (verb, place) = &places[which];
-        let (victim, other) = if dice.below(2) == 0 { (0, 1) } else { (1, 0) };
-        let mut parties = start(&calls(verb, place.path())).map(Some);
-        thread::sleep(whole[which].0 * dice.below(100) as u32 / 90);
-        let killed = parties[victim].take().unwrap();
-        killed.signal("KILL");
-        let begin = Instant::now();
-        let survivor = parties[other].take().unwrap().finish();
-        let took = begin.elapsed();
-        let killed = killed.finish();
-        if killed.status == Some(0) {
-            // The party had finished before.
-            finished += 1;
-        } else {
-            assert!(
-                took < TIMEOUT + TIMEOUT / 2,
-                "{kill}: {verb}: reported after {took:?}: {survivor:?}"
-            );
-            let late = survivor.status == Some(0);
-            assert!(
-                late || survivor.status == Some(4),
-                "{kill}: {verb}: {survivor:?}"
-            );
-            assert!(
-                late || survivor
-                    .stderr
-                    .lines()
-                    .filter(|line| line.starts_with("error: "))
-                    .count()
-                    == 1
-            );
-            // Either party may have finished, or been killed between its output and its end.
-            let left = outputs(verb, place.path());
-            for party in [victim, other] {
-                let half = left[party].is_some() && left[party] != whole[which].1[party];
-                assert!(!half, "{kill}: {verb}: {left:?}");
-            }
-            assert!(late || left[other].is_none(), "{kill}: {verb}");
-        }
-        remove_outputs(verb, place.path());
-    }
-    assert!(kills < 4 || finished < kills, "every kill came too late");
-    for (verb, place) in &places {
-        let done = start(&calls(verb, place.path())).map(Running::finish);
-        assert!(done.iter().all(|side| side.status == Some(0)), "{done:?}");
-        take_outputs(verb, place.path());
-    }
 }
 
 /// Starts a party whose files may have at most this many kilobytes: writes fail as on a full disk.
@@ -254,36 +105,6 @@ fn a_folder_that_goes_away_is_said() {
     let receiver = receiver.finish();
     assert!(matches!(receiver.status, Some(0 | 4)), "{receiver:?}");
     assert!(!place.path().join("here").exists());
-}
-
-/// A party in the middle of its work whose connection is cut without being closed.
-#[test]
-fn a_silent_connection_ends_both_at_the_timeout() {
-    let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("out");
-    let mut party = Command::new(env!("CARGO_BIN_EXE_volery"))
-        .args(words(
-            "cot --role sender --listen 127.0.0.1:0 --n 1000 --wait 2 --timeout 2",
-        ))
-        .args(["--out", text(&out)])
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(party.stderr.take().unwrap());
-    let mut line = String::new();
-    lines.read_line(&mut line).unwrap();
-    let address = line.trim().strip_prefix("volery: listening on ").unwrap();
-    let silent = std::net::TcpStream::connect(address).unwrap();
-    let begin = Instant::now();
-    let mut rest = String::new();
-    lines.read_to_string(&mut rest).unwrap();
-    assert_eq!(party.wait().unwrap().code(), Some(4), "{rest}");
-    assert!(
-        begin.elapsed() >= Duration::from_secs(1),
-        "it waited: {rest}"
-    );
-    drop(silent);
-    assert!(names(place.path()).is_empty());
 }
 
 /// A stopped process keeps its connection, and its kernel acknowledges what comes.

@@ -17,10 +17,6 @@ pub(crate) enum Act {
     Stall,
     /// Extra bytes are inserted.
     Insert(usize),
-    /// This many bytes are left out.
-    Drop(usize),
-    /// The next eight bytes change: this number is XORed to them, little-endian.
-    Xor(u64),
 }
 
 /// The bytes to act on.
@@ -125,7 +121,6 @@ fn pump(from: TcpStream, to: TcpStream, tampering: Tampering, begun: &mpsc::Send
 fn copy(mut inner: Inner, tampering: Tampering, begun: &mpsc::Sender<()>) -> io::Result<()> {
     let mut left = tampering.at;
     let mut act = Some(tampering.act).filter(|act| *act != Act::Pass);
-    let mut skip = 0;
     let mut bytes = vec![0; 1 << 16];
     loop {
         if left == 0
@@ -138,19 +133,6 @@ fn copy(mut inner: Inner, tampering: Tampering, begun: &mpsc::Sender<()>) -> io:
                 Act::Cut => return inner.from.shutdown(Shutdown::Both),
                 Act::Stall => inner.stalled = true,
                 Act::Insert(count) => inner.write(&vec![0x5a; count])?,
-                Act::Drop(count) => skip = count,
-                Act::Xor(mask) => {
-                    let mut number = [0; 8];
-                    let mut have = 0;
-                    while have < number.len() {
-                        match inner.read(&mut number[have..])? {
-                            0 => return Ok(()),
-                            count => have += count,
-                        }
-                    }
-                    let other = u64::from_le_bytes(number) ^ mask;
-                    inner.write(&other.to_le_bytes())?;
-                }
             }
         }
         let wanted = match act {
@@ -162,8 +144,6 @@ fn copy(mut inner: Inner, tampering: Tampering, begun: &mpsc::Sender<()>) -> io:
             count => count,
         };
         left = left.saturating_sub(count as u64);
-        let skipped = skip.min(count);
-        skip -= skipped;
-        inner.write(&bytes[skipped..count])?;
+        inner.write(&bytes[..count])?;
     }
 }

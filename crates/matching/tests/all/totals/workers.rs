@@ -28,7 +28,7 @@ struct Sides {
     shards: u32,
 }
 
-type Agreed = (Driver, Manifest);
+type Agreement = (Driver, Manifest);
 
 impl Sides {
     fn new(run: &Run, rows: [Vec<Row>; 2]) -> Self {
@@ -42,7 +42,7 @@ impl Sides {
     }
 
     /// Both drivers, of which each reads its table anew.
-    fn agree(&self) -> [Result<Agreed, Error>; 2] {
+    fn agree(&self) -> [Result<Agreement, Error>; 2] {
         let go = |i: usize| {
             let side = self.run.read(ROLES[i], &table(&self.rows[i])).unwrap();
             let organisations = ["the sender", "the receiver"].map(str::to_owned);
@@ -59,7 +59,7 @@ impl Sides {
         [sent, received]
     }
 
-    fn agreed(&self) -> [Agreed; 2] {
+    fn agreed(&self) -> [Agreement; 2] {
         let both = self.agree().map(Result::unwrap);
         for (role, (driver, manifest)) in ROLES.into_iter().zip(&both) {
             // Workers have the settings from the manifest.
@@ -70,7 +70,12 @@ impl Sides {
     }
 
     /// One worker of each side; what each sends is cut after so many bytes.
-    fn work(&self, both: &[Agreed; 2], worker: u32, ends: [u64; 2]) -> [Result<Worked, Error>; 2] {
+    fn work(
+        &self,
+        both: &[Agreement; 2],
+        worker: u32,
+        ends: [u64; 2],
+    ) -> [Result<Worked, Error>; 2] {
         let new = |i: usize| {
             let place = Place::Folder(self.folders[i].path());
             Worker::new(&both[i].1, ROLES[i], 0, worker, 1, place).unwrap()
@@ -86,14 +91,14 @@ impl Sides {
         [sent, received]
     }
 
-    /// What each worker of both sides did.
-    fn work_all(&self, both: &[Agreed; 2]) -> Vec<[Worked; 2]> {
+    /// The result of each worker of both sides.
+    fn work_all(&self, both: &[Agreement; 2]) -> Vec<[Worked; 2]> {
         let all = 0..self.workers;
         all.map(|worker| self.work(both, worker, [u64::MAX; 2]).map(Result::unwrap))
             .collect()
     }
 
-    fn open(both: &[Agreed; 2]) -> [Result<Vec<Total>, Error>; 2] {
+    fn open(both: &[Agreement; 2]) -> [Result<Vec<Total>, Error>; 2] {
         let go = |i: usize| {
             let (driver, manifest) = &both[i];
             move |channel: &mut Channel| driver.open(manifest, channel, &mut ())
@@ -102,7 +107,7 @@ impl Sides {
         [sent, received]
     }
 
-    fn check(&self, both: &[Agreed; 2]) {
+    fn check(&self, both: &[Agreement; 2]) {
         let tables = [&self.rows[0][..], &self.rows[1][..]];
         for (role, totals) in ROLES.into_iter().zip(Self::open(both)) {
             let expected = self.run.expected(role, tables);
@@ -711,7 +716,7 @@ fn clusters_compute_what_folders_compute() {
     }
 }
 
-/// What a cluster hands to a worker is checked, since shares of it would be opened unseen.
+/// A worker checks the rows that a cluster hands to it: shares of them would be opened unseen.
 #[test]
 fn a_store_with_values_beyond_the_bound_or_unknown_groups_is_refused() {
     let run = Run {

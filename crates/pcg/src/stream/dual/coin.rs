@@ -23,10 +23,13 @@ use crate::check::Context;
 /// # Errors
 /// If the channel fails.
 pub(super) fn key_holder(context: Context, rng: &mut Prg, channel: &mut Channel) -> Result<Block> {
+    // mutant(coin-constant-key): `rng.block()` => `Block::ZERO`
     let mine = rng.block();
     let mut salt = [0; 32];
+    // mutant(coin-salt): drop
     rng.fill_bytes(&mut salt);
     channel.send(&commitment(context, mine, &salt))?; // step 1
+    // mutant(coin-early-key): insert `if $ON { channel.send_block(mine)?; }`
     channel.flush()?;
     let theirs = channel.recv_block()?; // step 2
     channel.send_block(mine)?; // step 3
@@ -45,13 +48,17 @@ pub(super) fn value_holder(
     channel: &mut Channel,
 ) -> Result<Block> {
     let mut committed = [0; 32];
+    // mutant(coin-early-value): insert `if $ON { channel.send_block(Block::ZERO)?;
+    //     channel.flush()?; }`
     channel.recv(&mut committed)?; // step 1
+    // mutant(coin-constant-value): `rng.block()` => `Block::ZERO`
     let mine = rng.block();
     channel.send_block(mine)?; // step 2
     channel.flush()?;
     let theirs = channel.recv_block()?; // step 3
     let mut salt = [0; 32];
     channel.recv(&mut salt)?;
+    // mutant(coin-commitment): false
     if commitment(context, theirs, &salt) != committed {
         return Err(Error::PeerMisbehaved(
             "the coin for the code is not the one committed to",
@@ -62,21 +69,27 @@ pub(super) fn value_holder(
 
 fn oracle(domain: &'static str, context: Context) -> RandomOracle {
     let mut oracle = RandomOracle::new(domain);
+    // mutant(coin-session): drop
     oracle.absorb(context.session.as_bytes());
+    // mutant(coin-round): drop
     oracle.absorb_u64(context.round);
     oracle
 }
 
 fn commitment(context: Context, coin: Block, salt: &[u8; 32]) -> [u8; 32] {
     let mut oracle = oracle("volery dual lpn: commitment to a coin", context);
+    // mutant(coin-salt-bound): drop
     oracle.absorb(salt);
+    // mutant(coin-coin-bound): drop
     oracle.absorb(&coin.to_bytes());
     oracle.finish32()
 }
 
 fn seed(context: Context, key_holder: Block, value_holder: Block) -> Block {
     let mut oracle = oracle("volery dual lpn: code", context);
+    // mutant(coin-of-key): drop
     oracle.absorb(&key_holder.to_bytes());
+    // mutant(coin-of-value): drop
     oracle.absorb(&value_holder.to_bytes());
     oracle.finish_block()
 }

@@ -86,6 +86,7 @@ impl Instances {
     }
 
     fn checked(&self) -> bool {
+        // mutant(dual-checked): `self.plan.security() == Security::Malicious` => `false`
         self.plan.security() == Security::Malicious
     }
 
@@ -119,6 +120,7 @@ impl Instances {
             need: self.plan.dual_need(step.shape),
             step,
         };
+        // mutant(dual-number): drop
         self.number += 1;
         self.delivered += step.deliver as u64;
         instance

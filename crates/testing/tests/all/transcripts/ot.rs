@@ -1,11 +1,36 @@
 //! Base OT, OT extension and the conversions, by their names in the table.
 
+use volery_channel::{Channel, SessionId};
 use volery_ot::softspoken::{self, Settings, SmallField};
-use volery_ot::{base, convert, ideal, iknp};
+use volery_ot::{CotReceiver, CotSender, base, convert, ideal, iknp};
 use volery_primitives::Block;
+use volery_testing::fixtures::rng;
 
 use super::hashes;
-use crate::ot::{SESSION, extend_receiver, extend_sender, random_bits, rng};
+
+const SESSION: SessionId = SessionId::from_bytes([0x5a; 32]);
+
+/// Lengths of the calls of `extend`.
+const LENGTHS: [usize; 2] = [1000, 33_000];
+
+fn random_bits(n: usize, seed: u128) -> Vec<u8> {
+    let mut bits = vec![0; n.div_ceil(8)];
+    rng(seed).fill_bytes(&mut bits);
+    bits
+}
+
+fn extend_sender(cot: &mut impl CotSender, channel: &mut Channel) {
+    for n in LENGTHS {
+        cot.extend(&mut vec![Block::ZERO; n], channel).unwrap();
+    }
+}
+
+fn extend_receiver(cot: &mut impl CotReceiver, channel: &mut Channel) {
+    for n in LENGTHS {
+        let (mut u, mut w) = (vec![0xff; n.div_ceil(8)], vec![Block::ZERO; n]);
+        cot.extend(&mut u, &mut w, channel).unwrap();
+    }
+}
 
 fn softspoken_hashes(settings: impl Into<Settings>) -> [String; 2] {
     let settings = settings.into();
@@ -13,11 +38,11 @@ fn softspoken_hashes(settings: impl Into<Settings>) -> [String; 2] {
         |channel| {
             let mut cot =
                 softspoken::Sender::setup(None, settings, SESSION, rng(1), channel).unwrap();
-            extend_sender(&mut cot, &[1000, 33_000], channel).unwrap();
+            extend_sender(&mut cot, channel);
         },
         |channel| {
             let mut cot = softspoken::Receiver::setup(settings, SESSION, rng(2), channel).unwrap();
-            extend_receiver(&mut cot, &[1000, 33_000], channel).unwrap();
+            extend_receiver(&mut cot, channel);
         },
     )
 }
@@ -41,11 +66,11 @@ pub(super) fn run(protocol: &str) -> [String; 2] {
         "iknp" => hashes(
             |channel| {
                 let mut cot = iknp::Sender::setup(None, SESSION, rng(1), channel).unwrap();
-                extend_sender(&mut cot, &[1000, 33_000], channel).unwrap();
+                extend_sender(&mut cot, channel);
             },
             |channel| {
                 let mut cot = iknp::Receiver::setup(SESSION, rng(2), channel).unwrap();
-                extend_receiver(&mut cot, &[1000, 33_000], channel).unwrap();
+                extend_receiver(&mut cot, channel);
             },
         ),
         "chosen" => {

@@ -4,12 +4,26 @@
 //!
 //! The hashes depend on the bins of the cuckoo table, and on the sender's random order.
 
+use volery_channel::SessionId;
 use volery_primitives::Block;
 use volery_psi::code::Code;
 use volery_psi::{Receiver, Sender, Settings, count, dh, oprf, vole};
 
 use super::seeded;
-use crate::psi::{SESSION, items};
+
+const SESSION: SessionId = SessionId::from_bytes([7; 32]);
+
+/// Items `from..to`, some of them long.
+fn items(from: usize, to: usize) -> Vec<Vec<u8>> {
+    let item = |i| {
+        let mut item = format!("item {i}").into_bytes();
+        if i % 97 == 0 {
+            item.resize(10_240, b'.');
+        }
+        item
+    };
+    (from..to).map(item).collect()
+}
 
 /// The hashes of one row.
 pub(super) fn run(row: &str) -> [String; 2] {

@@ -1,3 +1,0 @@
-//! Correlation streams whose messages are changed in transit.
-
-mod faults;
