@@ -19,8 +19,9 @@ use std::time::Duration;
 pub use volery_channel::Cancel;
 use volery_channel::Role;
 use volery_channel::tcp::{self, Patience};
+use volery_matching::Options;
 pub use volery_matching::Verb;
-use volery_options::Named;
+use volery_options::{Description, Named, OptionSet as _};
 use volery_tables::Table;
 use zeroize::Zeroizing;
 
@@ -28,7 +29,7 @@ pub use crate::command::endpoint::Connection;
 use crate::command::endpoint::EndpointOptions;
 use crate::command::matching::arguments::{MatchingArguments, not_an_option};
 use crate::command::matching::job::MatchInputs;
-use crate::command::options::RunOptions;
+use crate::command::options::{ReportOptions, RunOptions};
 use crate::command::stream::Destination;
 use crate::command::{self, guarded, matching, numbers, parse_for_caller};
 pub use crate::exit::{Failure, Status};
@@ -134,6 +135,18 @@ pub fn pair(timeout: Duration, cancels: [Cancel; 2]) -> Result<[Connection; 2], 
         Connection::new(left?, None, of_left),
         Connection::new(right?, None, of_right),
     ])
+}
+
+/// The options that [`matching`] takes by name.
+pub fn options(verb: Verb) -> Vec<Description> {
+    let of_matching = Options::describe().into_iter();
+    let others = [
+        EndpointOptions::describe(),
+        RunOptions::describe(),
+        ReportOptions::describe(),
+    ];
+    let of_matching = of_matching.filter(|option| verb.has(option.name));
+    of_matching.chain(others.into_iter().flatten()).collect()
 }
 
 /// `psi` and `lookup`, with their options by name. The table and the connection replace `input` and

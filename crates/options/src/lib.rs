@@ -24,7 +24,7 @@
 //! assert_eq!((&*greeting.name, greeting.times, greeting.loud), ("ada", 1, false));
 //! assert!(greeting.set("times", "many".as_ref()).is_err());
 //! assert_eq!(Greeting::FIELDS[0].help(), "Name to greet");
-//! assert_eq!(Greeting::FIELDS[2].arity, Arity::Switch);
+//! assert_eq!(Greeting::describe()[2].arity, Arity::Switch);
 //! # Ok::<(), String>(())
 //! ```
 #![forbid(unsafe_code)]
@@ -86,10 +86,41 @@ impl<S> Field<S> {
     }
 }
 
+/// An option of any set, for a front end that lists options.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Description {
+    /// As [`Field::name`].
+    pub name: &'static str,
+    /// As [`Field::arity`].
+    pub arity: Arity,
+    /// As [`Field::required`].
+    pub required: bool,
+    /// As [`Field::default`].
+    pub default: Option<&'static str>,
+    /// The names of the allowed values; empty if they cannot be listed.
+    pub values: Vec<&'static str>,
+    /// As [`Field::help`].
+    pub help: String,
+}
+
 /// A struct whose fields are options. Made by [`options!`].
 pub trait OptionSet: Clone + Default + Send + Sync + 'static {
     /// The options, in the order of the fields.
     const FIELDS: &'static [Field<Self>];
+
+    /// The options, in the order of the fields.
+    #[must_use]
+    fn describe() -> Vec<Description> {
+        let describe = |field: &Field<Self>| Description {
+            name: field.name,
+            arity: field.arity,
+            required: field.required,
+            default: field.default,
+            values: field.values.iter().map(|(name, _)| *name).collect(),
+            help: field.help(),
+        };
+        Self::FIELDS.iter().map(describe).collect()
+    }
 
     /// Sets the option `name` from text; a switch takes `true` or `false`. An option of
     /// [`Arity::Many`] gets one more value. Returns whether the set has this option.

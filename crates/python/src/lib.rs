@@ -1,9 +1,9 @@
 //! The extension module `volery._volery`: the subcommands of the program as functions, for the
 //! Python package in `python/volery`.
 //!
-//! Options come as words of the command line, so names, defaults and errors are those of the
-//! program. Tables come and go through Arrow's C stream interface, arrays of numbers as NumPy
-//! arrays. A run has a thread of its own, which never touches Python; the calling thread serves
+//! The options of a matching come by name, those of other calls as words of the command line; names,
+//! defaults and errors are those of the program. Tables come and go through Arrow's C stream
+//! interface, arrays of numbers as NumPy arrays. A run has a thread of its own, which never touches Python; the calling thread serves
 //! signals, progress and cancellation (module [`job`]).
 #![forbid(unsafe_code)]
 
@@ -36,7 +36,8 @@ mod _volery {
     };
     #[pymodule_export]
     use crate::runs::{
-        Connection, Stream, keygen, lint, matching, matvec, ope, open, pair, stream, verify,
+        Connection, Stream, keygen, lint, matching, matvec, ope, open, options, pair, stream,
+        verify,
     };
     #[pymodule_export]
     use crate::table::{Table, columns};

@@ -10,6 +10,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use volery_cli::embed::{self, Cancel, Failure, Run, Status, StreamVerb, Verb};
+use volery_options::Arity;
 
 use crate::arrays;
 use crate::job::{Job, Next, Parts, Result};
@@ -149,6 +150,28 @@ impl Drop for Lent {
 
 type MaybeConnection<'a, 'py> = Option<&'a Bound<'py, Connection>>;
 
+fn verb_of(name: &str) -> PyResult<Verb> {
+    match name {
+        "psi" => Ok(Verb::Psi),
+        "lookup" => Ok(Verb::Lookup),
+        _ => Err(PyRuntimeError::new_err("the verb is psi or lookup")),
+    }
+}
+
+/// Name, whether it is a switch, whether it may come several times, and the allowed values.
+type OptionParts = (&'static str, bool, bool, Vec<&'static str>);
+
+/// The options of `psi` or `lookup`.
+#[pyfunction]
+pub(crate) fn options(verb: &str) -> PyResult<Vec<OptionParts>> {
+    let all = embed::options(verb_of(verb)?).into_iter();
+    let parts = all.map(|option| {
+        let (switch, many) = (option.arity == Arity::Switch, option.arity == Arity::Many);
+        (option.name, switch, many, option.values)
+    });
+    Ok(parts.collect())
+}
+
 /// `psi` and `lookup`: a dictionary with `report` (JSON), and where they exist `count`, `indices`,
 /// `rules`, `rows`.
 #[pyfunction]
@@ -161,11 +184,7 @@ pub(crate) fn matching(
     connection: MaybeConnection<'_, '_>,
     watch: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
-    let verb = match verb {
-        "psi" => Verb::Psi,
-        "lookup" => Verb::Lookup,
-        _ => return Err(PyRuntimeError::new_err("the verb is psi or lookup")),
-    };
+    let verb = verb_of(verb)?;
     let source = Source::of(data)?;
     let (lent, cancel) = Lent::of(py, connection)?;
     let job = Job::begin(cancel, move |run, _| {

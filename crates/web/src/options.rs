@@ -196,3 +196,35 @@ impl Options {
         Ok(self.matching.settings(verb)?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use volery_matching::options::Options as Matching;
+    use volery_options::OptionSet as _;
+
+    use super::{NAMES, snake};
+
+    /// The names of the options that `index.d.ts` declares, one a line: `  emptyKeys?: ..`.
+    fn declared() -> Vec<String> {
+        let text = include_str!("../../../web/index.d.ts");
+        let names = text.lines().filter_map(|line| line.split_once("?: "));
+        names.map(|(name, _)| snake(name.trim())).collect()
+    }
+
+    #[test]
+    fn options_have_types_and_are_those_of_a_matching() {
+        let declared = declared();
+        let known = Matching::describe();
+        for name in NAMES {
+            let of_matching = name.trim_end_matches("names").trim_end_matches('_');
+            let is_known = name == "call"
+                || name == "value_names"
+                || known.iter().any(|option| option.name == of_matching);
+            assert!(is_known, "{name}");
+            assert!(
+                name == "call" || declared.iter().any(|one| one == name),
+                "{name}"
+            );
+        }
+    }
+}
