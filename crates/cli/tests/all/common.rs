@@ -127,7 +127,8 @@ impl Running {
 
     /// The port it listens on; a second call is for the next one that it reports.
     pub(crate) fn port(&self) -> u16 {
-        self.port.recv_timeout(Duration::from_secs(60)).unwrap()
+        // A server first prepares its table, beside other tests.
+        self.port.recv_timeout(Duration::from_secs(180)).unwrap()
     }
 
     /// The process id.
