@@ -229,9 +229,9 @@ def psi(
 ) -> Match:
     """Find the rows of a table whose key is also in the peer's table.
 
-    The receiver gets its own matching rows. The peer learns how many different keys this side has;
-    the receiver learns which of its own keys the sender has, and nobody anything else;
-    ``report.revealed`` says it for the run. Security is malicious. With ``both`` on both sides the
+    The receiver gets its own matching rows. Each side also learns the other's number of different
+    keys, and the number and types of its key columns; ``report.revealed`` says it for the run. The
+    run is secure against a malicious peer. With ``both`` on both sides the
     sender gets its own matching rows too, and security is semi-honest.
 
     Args:

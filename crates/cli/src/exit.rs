@@ -129,7 +129,7 @@ impl From<volery_channel::Error> for Failure {
                 .with_hint("check that the peer is running, and can be reached at this address; --wait TIME waits longer for it to be there, --timeout TIME for signs of life afterwards"),
             Error::Io(error) => Self::new(Status::Network, format_args!("network error: {error}")),
             Error::Unavailable(_) => Self::new(Status::Network, error)
-                .with_hint("start it again later; check the clock of this machine, which numbers the attempts of a worker"),
+                .with_hint("try again later (for a worker: and check this machine's clock)"),
             Error::NotLoopback(_) => Self::new(Status::Usage, error)
                 .with_hint("make an identity with 'volery keygen --out DIR', then start both sides with --identity DIR --peer FINGERPRINT"),
             Error::Identity(why) => Self::new(Status::Other, format_args!("--identity: {why}"))

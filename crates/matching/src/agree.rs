@@ -75,7 +75,7 @@ impl Agreeing<'_> {
         let their_least = u32::from_le_bytes(their_least);
         // mutant(match-numbers): false
         if their_least > MAX_BUCKETS || their_begun[0] > 1 {
-            return Err(misbehaved("its first numbers are malformed"));
+            return Err(misbehaved("its settings message is malformed"));
         }
         // The handshake has compared the texts.
         // mutant(match-asked): false

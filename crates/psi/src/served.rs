@@ -556,7 +556,7 @@ fn accepted(channel: &mut Channel) -> Result<Option<u64>> {
             Err(Error::Later { why, wait })
         }
         // mutant(psi-served-verdict): insert `_ if $ON => Ok(left),`
-        _ => Err(misbehaved("its verdict is none that there is")),
+        _ => Err(misbehaved("it sent an unknown status code")),
     }
 }
 

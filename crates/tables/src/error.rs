@@ -80,7 +80,7 @@ pub enum Problem {
     Read(#[source] io::Error),
 
     /// The format is read from files only, or in builds with the feature `columnar` only.
-    #[error("is {0}, which is not read here")]
+    #[error("is {0}, which this build cannot read")]
     NotBuilt(&'static str),
 
     /// Standard input could not be copied to a temporary file.
@@ -117,7 +117,7 @@ pub enum Problem {
     NoInput,
 
     /// No file has a name of this pattern.
-    #[error("is the name of no file, and no file fits it as a pattern")]
+    #[error("no such file, and no file matches this pattern")]
     NoMatch,
 
     /// A folder without Parquet files.
@@ -125,7 +125,7 @@ pub enum Problem {
     EmptyFolder,
 
     /// Folders in folders beyond the limit, as links that lead back make them.
-    #[error("is too deep in folders")]
+    #[error("folders are nested too deeply here")]
     TooDeep,
 
     /// Standard input without a format.

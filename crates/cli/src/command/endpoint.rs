@@ -179,7 +179,10 @@ impl EndpointOptions {
                 ("--peer", self.peer.is_some()),
             ];
             if let Some((option, _)) = named.into_iter().find(|(_, given)| *given) {
-                return Err(Failure::usage(option, "the connection is there already"));
+                return Err(Failure::usage(
+                    option,
+                    "cannot be combined with an open connection",
+                ));
             }
             note_prints(connection.prints.as_ref(), reporter);
             return Ok(Endpoint::Open(connection));

@@ -26,8 +26,8 @@ const MAX_REPORTED: u64 = 30;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Run a gateway, where the workers of two organisations meet that cannot listen for each other;
-/// or, with --web, where browsers come in to a party that listens
+/// Relay connections between workers that cannot reach each other, or with --web between browsers
+/// and a party
 ///
 /// Workers of both sides connect to it, and it passes on what they send each other: encrypted
 /// between them, so that it reads none of it. Browsers connect by WebSocket, and it passes on their
@@ -182,7 +182,7 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
     }
     report_place.write(&report)?;
     reporter.say(format_args!(
-        "ended by a signal; pairs that met: {met}, bytes passed on: {bytes}, refused: {refused}"
+        "stopped by a signal; pairs connected: {met}, bytes relayed: {bytes}, refused: {refused}"
     ));
     Ok(())
 }

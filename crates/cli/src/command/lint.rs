@@ -15,7 +15,8 @@ use crate::flat::{Flat, Select};
 use crate::memory::peak_memory;
 use crate::report::Report;
 
-/// Count empty, malformed, duplicate and changed keys of a table, without printing one
+/// Check key columns before a run: count empty, malformed, duplicate and changed keys, without
+/// printing one
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = normalisers())]
 pub(crate) struct Arguments {

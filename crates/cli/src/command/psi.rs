@@ -6,11 +6,12 @@ use super::matching::arguments::{Psi, Words};
 /// matching rows
 ///
 /// Each side names its files and key columns; both give as many key columns, of the same types and
-/// normalisers. The peer learns how many different keys this side has; the receiver learns which of
-/// its own keys the sender has, and nobody anything else. Security is malicious. With --both on
-/// both sides, the sender gets its own matching rows too, and security is semi-honest. With
-/// --result neither side gets rows, but one number about the keys that both have, or one for each
-/// group; or shares, to compute more with.
+/// normalisers. The receiver learns which of its keys match. Each side learns the other's number
+/// of different keys, and the number and types of its key columns. The run is secure against a
+/// malicious peer, except that a malicious receiver can test somewhat more keys than it states.
+/// With --both on both sides, the sender gets its own matching rows too, and the run is secure
+/// against a semi-honest peer. With --result neither side gets rows, but one number about the keys
+/// that both have, or one for each group; or shares, to compute more with.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]

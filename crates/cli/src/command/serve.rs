@@ -99,7 +99,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::time)]
     grace: Duration,
 
-    /// Tell Prometheus how the service is, over HTTP at this address
+    /// Serve Prometheus metrics over HTTP at this address
     #[arg(long, value_name = "HOST:PORT")]
     metrics: Option<String>,
 
@@ -112,9 +112,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR", help_heading = "Store")]
     store: PathBuf,
 
-    /// Number of keys that all clients together ask for while the filter is in use, of which one
-    /// may be answered with a false yes with probability 2^-40; each doubling takes a bit for each
-    /// key of the table
+    /// Number of keys that all clients together may query while the filter is in use; across that
+    /// many, the chance of any false positive is 2^-40. Each doubling takes a bit for each key of
+    /// the table
     #[arg(long, value_name = "N", default_value = "2^30", value_parser = queries, help_heading = "Store")]
     queries: u64,
 
@@ -562,10 +562,10 @@ impl Running<'_> {
                 let number = many(clients.len() as u64, "client");
                 put(&self.clients, clients);
                 self.reporter
-                    .tell(format_args!("read the clients again: {number}"));
+                    .tell(format_args!("reloaded --clients: {number}"));
             }
             Err(failure) => self.reporter.warn(format_args!(
-                "the clients stay as they were: {}",
+                "could not reload --clients, keeping the old list: {}",
                 failure.message()
             )),
         }

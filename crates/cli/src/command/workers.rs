@@ -390,7 +390,7 @@ impl<'a> Workers<'a> {
                 break Err(failure);
             }
             self.reporter.caution(format_args!(
-                "worker {worker} is started again: {}",
+                "restarting worker {worker}: {}",
                 failure.message()
             ));
             if self
@@ -454,7 +454,10 @@ const STOPPED: &str = "stopped, because another worker failed";
 fn start(words: &[String]) -> Result<Child, Failure> {
     let program = crate::command::own_program();
     let program = program.map_err(|error| {
-        Failure::new(Status::Other, format_args!("this program's file: {error}"))
+        Failure::new(
+            Status::Other,
+            format_args!("cannot find the volery executable to start workers: {error}"),
+        )
     })?;
     let child = Command::new(&program[0])
         .args(&program[1..])

@@ -109,7 +109,7 @@ fn workers_meet_and_a_signal_ends_it_well() {
             "3 of run abababab (attempt 1) waits for its peer",
             "sender 3 of run abababab (attempt 1) and receiver 3 of run abababab (attempt 1) are connected",
             "was refused: the organisation is not allowed there",
-            "pairs that met: 1",
+            "pairs connected: 1",
         ] {
             assert!(ended.stderr.contains(part), "{part}: {ended:?}");
         }

@@ -145,7 +145,7 @@ fn malformed_numbers() {
         caught(
             PSI,
             Role::Sender,
-            "first numbers are malformed",
+            "settings message is malformed",
             move |peer| {
                 peer.say(&[0; 32])?;
                 peer.say(&[begun])?;

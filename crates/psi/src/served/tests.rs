@@ -358,7 +358,7 @@ fn another_key_is_refused() {
 fn verdicts() {
     for word in 7..=255 {
         let refused = ask_of(|front, _, _| front[0] = word);
-        assert_caught(refused, "its verdict is none that there is");
+        assert_caught(refused, "it sent an unknown status code");
     }
     let other = ask_of(|front, _, _| front[0] = OTHER_VERSION);
     assert!(matches!(other, Err(Error::OtherVersion)));

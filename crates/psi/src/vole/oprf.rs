@@ -102,7 +102,9 @@ impl Receiver {
         let begun = self.party.begin(items, 0, settings(form), watch, channel)?;
         // mutant(vole-oprf-items): false
         if begun.parameters.sender_items != 1 {
-            return Err(misbehaved("it stated items in a protocol without"));
+            return Err(misbehaved(
+                "it sent a number of items where the protocol has none",
+            ));
         }
         let done = begun.evaluate(false, watch, channel)?;
         done.expect_end(channel)?;

@@ -900,7 +900,10 @@ fn a_sender_of_the_oprf_that_states_items() {
         },
         |channel| receiver().outputs(&theirs(), Form::Malicious, &mut (), channel),
     );
-    assert_caught(outputs, "it stated items in a protocol without");
+    assert_caught(
+        outputs,
+        "it sent a number of items where the protocol has none",
+    );
 }
 
 /// A receiver without items gives the sender no key that fails.
