@@ -21,7 +21,7 @@ pub struct Matched {
     pub shares: Option<Shares>,
 }
 
-/// The shares of [`matching`], for each place.
+/// The shares of a matching, for each place.
 pub struct Shares {
     /// 0 or 1: by XOR with the peer's, whether the key of the place is common.
     pub matches: Vec<u8>,
