@@ -814,7 +814,7 @@ class Side:
                     out.write(store.get(name) or b"")
             yield {**options, "identity": folder}
 
-    def _secrets(self, line: list[str], facts: str, has_agreed: bool) -> str:
+    def _secrets(self, line: list[tuple[str, str]], facts: str, has_agreed: bool) -> str:
         """The secrets of the driver; new ones are kept before the sides meet."""
         from volery import _volery
 

@@ -122,7 +122,7 @@ class Slices:
 def digest(slices: Sequence[tuple[int, bytes, int]]) -> tuple[str, int]: ...
 def secrets(named: Sequence[tuple[str, str]], facts: str, earlier: str | None) -> str: ...
 def agree(
-    words: Sequence[str],
+    named: Sequence[tuple[str, str]],
     facts: str,
     secret: str,
     earlier: str | None,
@@ -130,7 +130,7 @@ def agree(
     watch: _Keeper,
 ) -> str: ...
 def open_totals(
-    words: Sequence[str],
+    named: Sequence[tuple[str, str]],
     agreed: tuple[str, str],
     found: Sequence[bytes],
     opened: tuple[str, bool] | None,

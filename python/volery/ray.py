@@ -248,7 +248,7 @@ class Match:
 # What follows runs in tasks.
 
 
-def _describe(schema: Any, options: list[str]) -> dict[str, Any]:
+def _describe(schema: Any, options: list[tuple[str, str]]) -> dict[str, Any]:
     import pyarrow
 
     from volery import _volery
@@ -263,7 +263,7 @@ def _describe(schema: Any, options: list[str]) -> dict[str, Any]:
 class _Stage:
     """Writes rows and their items, divided by the items, and the rows' hashes by their slices."""
 
-    def __init__(self, store: Store, options: list[str], places: int, keeps: bool) -> None:
+    def __init__(self, store: Store, options: list[tuple[str, str]], places: int, keeps: bool) -> None:
         self._store, self._options, self._places, self._keeps = store, options, places, keeps
 
     def __call__(self, rows: pyarrow.Table) -> pyarrow.Table:

@@ -401,7 +401,7 @@ class _Items:
     """Adds the items of each row, and takes away what later steps do not need."""
 
     def __init__(
-        self, columns: list[str], options: list[str], rules: int, keeps: bool, more: list[str]
+        self, columns: list[str], options: list[tuple[str, str]], rules: int, keeps: bool, more: list[str]
     ) -> None:
         from volery import _volery
 
@@ -434,7 +434,7 @@ class _Items:
             yield from pyarrow.table(columns).combine_chunks().to_batches()
 
 
-def _items(schema: pyarrow.Schema, options: list[str]) -> Any:
+def _items(schema: pyarrow.Schema, options: list[tuple[str, str]]) -> Any:
     from volery import _volery
 
     return _volery.items(schema, options)
@@ -443,7 +443,7 @@ def _items(schema: pyarrow.Schema, options: list[str]) -> Any:
 class _Described:
     """Tells the keys and the payload of a table of this schema, or what is wrong with them."""
 
-    def __init__(self, columns: list[str], options: list[str]) -> None:
+    def __init__(self, columns: list[str], options: list[tuple[str, str]]) -> None:
         from volery import _volery
 
         self._columns, self._options, self._version = columns, options, _volery.__version__
@@ -603,7 +603,7 @@ class _told:
             ) from error
 
 
-def _describe(df: DataFrame, columns: list[str], options: list[str]) -> dict[str, Any]:
+def _describe(df: DataFrame, columns: list[str], options: list[tuple[str, str]]) -> dict[str, Any]:
     """The keys and the payload, from one row of nulls with the table's types."""
     from pyspark.sql import functions as F
 
@@ -620,18 +620,18 @@ _NAME = re.compile(r'(?:"((?:[^"]|"")*)"|([^,]*))(?:,|$)')
 _COLUMN = re.compile(r'(?:"((?:[^"]|"")*)"|([^,:]*))(?::[^,]*)?(?:,|$)')
 
 
-def _numbered(df: DataFrame, options: list[str] | None) -> tuple[DataFrame, list[str]]:
+def _numbered(df: DataFrame, options: list[tuple[str, str]] | None) -> tuple[DataFrame, list[str]]:
     """The table with numbers as names, and its names; with options only the columns that they name."""
     columns = list(df.columns)
     df = df.toDF(*map(_column, range(len(columns))))
     if options is None:
         return df, columns
-    lists = [word.partition("=")[2] for word in options if re.match("--(key|or|value)=", word)]
+    lists = [value for name, value in options if name in ("key", "or", "value")]
     pairs = [pair for text in lists for pair in _COLUMN.findall(text)]
-    results = [word.split("=", 2)[-1] for word in options if re.match("--result=.*=", word)]
+    results = [value.partition("=")[2] for name, value in options if name == "result"]
     pairs += [pair for text in results for pair in _NAME.findall(text)]
     found = {quoted.replace('""', '"') or plain for quoted, plain in pairs}
-    found |= {word.partition("=")[2] for word in options if word.startswith("--group-by=")}
+    found |= {value for name, value in options if name == "group_by"}
     kept = [at for at, name in enumerate(columns) if name in found]
     return df.select(*map(_column, kept)), [columns[at] for at in kept]
 
