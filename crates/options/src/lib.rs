@@ -165,9 +165,11 @@ pub fn fill<'a>(
     for (name, value) in named {
         let mut found = false;
         for set in &mut *sets {
-            found = set
-                .set_by_name(name, value)
-                .map_err(|what| (&**name, what))?;
+            let done = set.set_by_name(name, value);
+            found = done.map_err(|what| {
+                let what = format!("invalid value '{}': {what}", value.display());
+                (&**name, what)
+            })?;
             if found {
                 break;
             }
