@@ -225,7 +225,7 @@ impl Term {
 
 /// The result of several runs for a quantity that may be a difference.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Told {
+pub(crate) enum Difference {
     /// It is above zero in each run.
     Value(Spread),
     /// In at least one run, the subtracted quantity hides it.
@@ -238,7 +238,7 @@ pub(crate) enum Told {
     },
 }
 
-impl Told {
+impl Difference {
     /// From one quantity per run; `None` for no runs.
     pub(crate) fn of(terms: &[Term]) -> Option<Self> {
         let over = |of: fn(&Term) -> f64| Spread::of(terms.iter().map(of).collect());
@@ -318,12 +318,12 @@ mod tests {
 
     #[test]
     fn a_difference_is_told_where_each_run_shows_it() {
-        assert_eq!(Told::of(&[]), None);
-        let told = Told::of(&terms(&[[5.0, 2.0], [6.0, 2.0], [9.0, 4.0]]));
+        assert_eq!(Difference::of(&[]), None);
+        let told = Difference::of(&terms(&[[5.0, 2.0], [6.0, 2.0], [9.0, 4.0]]));
         let spread = Spread::of(vec![3.0, 4.0, 5.0]).expect("the list of values is not empty");
-        assert_eq!(told, Some(Told::Value(spread)));
-        let measured = Told::of(&[Term::measured(3.0).times(2.0)]);
-        assert_eq!(measured, Some(Told::Value(Spread::exactly(6.0))));
+        assert_eq!(told, Some(Difference::Value(spread)));
+        let measured = Difference::of(&[Term::measured(3.0).times(2.0)]);
+        assert_eq!(measured, Some(Difference::Value(Spread::exactly(6.0))));
     }
 
     /// The bound is above zero, whatever was measured, and never above the whole.
@@ -342,8 +342,8 @@ mod tests {
             // All alike.
             (&[[2.0, 3.0], [2.0, 3.0]], 2.0),
         ] {
-            let told = Told::of(&terms(pairs));
-            let Some(Told::Below { bound, count }) = told else {
+            let told = Difference::of(&terms(pairs));
+            let Some(Difference::Below { bound, count }) = told else {
                 panic!("{pairs:?}: {told:?}");
             };
             assert!((bound - expected).abs() < 1e-9, "{pairs:?}: {bound}");

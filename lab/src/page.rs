@@ -5,7 +5,7 @@ pub(crate) mod text;
 
 use serde::Serialize;
 
-use crate::measurement::{Spread, Told};
+use crate::measurement::{Difference, Spread};
 
 /// The section for one table or figure of a paper, or for one benchmark.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -104,7 +104,7 @@ pub(crate) enum Value {
     },
     /// Hidden by the subtracted quantity: above zero, and below this.
     Below {
-        /// See [`Told::Below`].
+        /// See [`Difference::Below`].
         bound: f64,
         /// The number of runs.
         count: usize,
@@ -150,10 +150,10 @@ impl Value {
 
     /// The value for several runs; [`Self::None`] if there are none. A value below a bound has no
     /// ratio to a published one.
-    pub(crate) fn told(told: Option<Told>, published: Option<f64>) -> Self {
+    pub(crate) fn told(told: Option<Difference>, published: Option<f64>) -> Self {
         match told {
-            Some(Told::Below { bound, count }) => Self::Below { bound, count },
-            Some(Told::Value(spread)) => Self::measured(Some(spread), published),
+            Some(Difference::Below { bound, count }) => Self::Below { bound, count },
+            Some(Difference::Value(spread)) => Self::measured(Some(spread), published),
             None => Self::None,
         }
     }

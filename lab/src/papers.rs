@@ -20,7 +20,7 @@ use std::time::Duration;
 use volery_channel::SessionId;
 use volery_primitives::prg::Prg;
 
-use crate::measurement::{Key, Measurement, Sample, Spread, Term, Told};
+use crate::measurement::{Difference, Key, Measurement, Sample, Spread, Term};
 use crate::page::{Axis, Column, Plot, Scale, Section, Series, Table, Value, short};
 use crate::published::{self, Published, Row, Side};
 use crate::results::Results;
@@ -280,7 +280,7 @@ impl Line<'_> {
         let skipped = found
             .iter()
             .find_map(|measurement| measurement.skipped_seconds);
-        Ok(match (Told::of(&terms), skipped) {
+        Ok(match (Difference::of(&terms), skipped) {
             (None, Some(seconds)) => Value::Skipped { seconds },
             (None, None) if found.is_empty() && self.measured(scope).contains(key) => {
                 let seconds = cell(key, scope)?.forecast.on(&key.link);

@@ -30,7 +30,7 @@ pub struct Shares {
     pub columns: Vec<(String, Vec<u64>)>,
     /// At the receiver the number of the row of the place, counted from 0; -1 where there is none.
     pub rows: Option<Vec<i64>>,
-    /// What the files of a run have in `shares.json`.
+    /// The text that a run with files writes to `shares.json`.
     pub description: String,
 }
 

@@ -1,4 +1,4 @@
-//! What an option is: a field of a struct, with its type, default, allowed values and one sentence.
+//! An option: a field of a struct, with its type, default, allowed values and one sentence.
 //!
 //! [`options!`] defines a struct and the table [`OptionSet::FIELDS`] of its options. A front end
 //! (command line, Python, browser) reads the table and sets options by name and text, so that an
@@ -61,7 +61,7 @@ pub struct Field<S> {
     pub default: Option<&'static str>,
     /// The heading under which the help lists it.
     pub heading: &'static str,
-    /// What the help shows in place of a value; empty for a switch.
+    /// The word that stands for a value in the help; empty for a switch.
     pub placeholder: &'static str,
     /// The allowed values; empty if they cannot be listed.
     pub values: &'static [AllowedValue],

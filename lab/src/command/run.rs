@@ -12,7 +12,7 @@ use super::exit::Failure;
 use super::options::{Common, Reporter, parse_count};
 use super::output::SingleFile;
 use super::parts::{self, Parts};
-use super::stream::{Cot, Measured, Parameters, Ran, Setting, Vole, measure};
+use super::stream::{Cot, Measured, PairRun, Parameters, Setting, Vole, measure};
 use crate::measurement::Sample;
 use crate::page::text::{prose, words};
 use crate::parties::Mark;
@@ -264,7 +264,7 @@ struct Row {
 }
 
 impl Row {
-    fn new(setting: &Setting, machine: &Machine, run: &Ran, parts: Option<Parts>) -> Self {
+    fn new(setting: &Setting, machine: &Machine, run: &PairRun, parts: Option<Parts>) -> Self {
         let n = setting.n;
         let each = |value: f64| if n == 0 { 0.0 } else { value / n as f64 };
         let plan = run.plan();

@@ -381,13 +381,13 @@ impl<R: VoleRing> Party<R> for Steps<vole::Receiver<R>, (), R> {
 /// One run: the marks of the sender and the receiver, and the candidates, the chosen one first,
 /// with the measured link if they were chosen by it.
 #[derive(Clone, Debug)]
-pub(super) struct Ran {
+pub(super) struct PairRun {
     pub(super) marks: [[Mark; 2]; 2],
     pub(super) candidates: Vec<Candidate>,
     pub(super) link: Option<volery_pcg::Link>,
 }
 
-impl Ran {
+impl PairRun {
     pub(super) fn plan(&self) -> &Plan {
         &self.candidates[0].plan
     }
@@ -416,17 +416,17 @@ impl Measured {
 
 /// The runs of a cell so far.
 #[derive(Clone, Default)]
-pub(super) struct Runs(Arc<Mutex<Vec<Ran>>>);
+pub(super) struct Runs(Arc<Mutex<Vec<PairRun>>>);
 
 impl Runs {
     /// Also after a panic in another thread: the data is valid at every moment.
-    fn lock(&self) -> MutexGuard<'_, Vec<Ran>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<PairRun>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The run of the median time among those that count; of an even number, the faster of the two
     /// middle ones. `None` if there was none.
-    pub(super) fn median(&self, counted: &[Sample]) -> Option<Ran> {
+    pub(super) fn median(&self, counted: &[Sample]) -> Option<PairRun> {
         let mut runs = self.lock().clone();
         runs.retain(|run| {
             counted
@@ -474,7 +474,7 @@ pub(super) fn measure<K: Correlation>(setting: &Setting) -> Result2<Measured> {
 }
 
 /// Runs both parties once, and checks their last outputs.
-fn once<K: Correlation>(setting: &Setting, candidates: &[Candidate]) -> Result<Ran> {
+fn once<K: Correlation>(setting: &Setting, candidates: &[Candidate]) -> Result<PairRun> {
     let party = |role, channel: &mut Channel| party::<K>(role, setting, candidates, channel);
     let ((sent, chosen), (received, _)) = run_in_pools(
         &setting.link,
@@ -501,7 +501,7 @@ fn once<K: Correlation>(setting: &Setting, candidates: &[Candidate]) -> Result<R
         ));
     }
     let (candidates, link) = chosen;
-    Ok(Ran {
+    Ok(PairRun {
         marks: [sent.marks, received.marks],
         candidates,
         link,

@@ -88,7 +88,7 @@ pub(crate) fn run(
         None => Table::open(&arguments.inputs())?,
     };
     job.check_table(&mut table)?;
-    job.read(&table, &reading, &pool, &mut told)?;
+    pool.install(|| job.read(&table, &reading, &mut told))?;
     told.end();
     let keys = job.tell_counts(&table, reporter);
     let on_disk = arguments.memory.is_some() || arguments.resume.is_some() || local.buckets > 1;
@@ -116,7 +116,7 @@ pub(crate) fn run(
     match (endpoint, workers) {
         (Some(endpoint), _) => job.meet(endpoint, &mut running)?,
         (None, Some(workers)) => {
-            reporter.known().revealed.extend(revealed.iter().cloned());
+            running.reveal();
             if !job.work(&workers, &mut running)? {
                 return Ok(Matched::of(report_place.write(&report)?));
             }

@@ -330,11 +330,9 @@ impl Job for SharesOf<'_> {
         &mut self,
         table: &Table,
         reading: &Reading,
-        pool: &rayon::ThreadPool,
         told: &mut PhaseProgress<'_>,
     ) -> Result<(), Failure> {
-        let read = || Side::read(table, reading, &self.settings, told);
-        self.side = Some(pool.install(read)?);
+        self.side = Some(Side::read(table, reading, &self.settings, told)?);
         Ok(())
     }
 
@@ -366,10 +364,7 @@ impl Job for SharesOf<'_> {
         let side = self.side.take().expect("the table has been read");
         let reporter = run.told.reporter;
         let mut channel = endpoint.open(self.arguments.common.timeout, reporter)?;
-        reporter
-            .known()
-            .revealed
-            .extend(run.revealed.iter().cloned());
+        run.reveal();
         let running = run.pool.install(|| side.start(&mut channel, run.told))?;
         let layout: Layout = *running.layout();
         let description = Description::new(&self.settings, &layout);

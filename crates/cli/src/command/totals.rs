@@ -213,11 +213,9 @@ impl Job for TotalsOf<'_> {
         &mut self,
         table: &Table,
         reading: &Reading,
-        pool: &rayon::ThreadPool,
         told: &mut PhaseProgress<'_>,
     ) -> Result<(), Failure> {
-        let read = || Side::read(table, reading, &self.settings, told);
-        self.side = Some(pool.install(read)?);
+        self.side = Some(Side::read(table, reading, &self.settings, told)?);
         Ok(())
     }
 
@@ -252,8 +250,7 @@ impl Job for TotalsOf<'_> {
         let side = self.take_side();
         let reporter = run.told.reporter;
         // Before the run: also one that fails may have revealed something.
-        let revealed = run.revealed.iter().cloned();
-        reporter.known().revealed.extend(revealed);
+        run.reveal();
         let mut channel = endpoint.open(self.arguments.common.timeout, reporter)?;
         let outcome = run.pool.install(|| side.run(&mut channel, run.told))?;
         run.told.end();

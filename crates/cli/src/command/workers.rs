@@ -448,7 +448,7 @@ fn seconds(time: Duration) -> String {
     format!("{}s", time.as_secs_f64().ceil())
 }
 
-/// What a worker that was stopped says.
+/// The last line about a worker that was stopped.
 const STOPPED: &str = "stopped, because another worker failed";
 
 fn start(words: &[String]) -> Result<Child, Failure> {

@@ -85,7 +85,7 @@ pub fn items(schema: SchemaRef, named: &Named) -> Result<Items, Failure> {
     Ok(Items::for_totals(schema, reading, &settings)?)
 }
 
-/// What follows from `role`, `result` and the options that belong to it, for sets of so many
+/// The consequences of `role`, `result` and the options that belong to it, for sets of so many
 /// keys, that of this side first: a JSON object with `kind`, `protocol`, `alike`, a text that is
 /// the same on both sides, `reveals`, `bound` in units of the last decimal place, and `bytes`, in
 /// both directions. Nothing for rows.

@@ -129,7 +129,7 @@ pub(super) fn read(stream: &mut impl Read) -> io::Result<Array> {
 /// Writes the header of an array in C order.
 ///
 /// # Errors
-/// Those of the stream.
+/// The errors of the stream.
 pub(super) fn write(stream: &mut impl Write, number: Number, shape: &[u64]) -> io::Result<()> {
     let sides: Vec<_> = shape.iter().map(u64::to_string).collect();
     let comma = if shape.len() == 1 { "," } else { "" };

@@ -350,7 +350,7 @@ fn children(parent: u32) -> Vec<u32> {
 }
 
 const ROWS: u32 = 20_000;
-const KILLS: u32 = 14;
+const KILLS: u32 = 20;
 
 /// Workers, drivers and the gateway are killed: the result is exact, and no session comes twice.
 #[test]

@@ -175,7 +175,7 @@ impl Evaluation {
         channel.send(&self.agreement.end(self.role, &words))?;
         channel.flush()?;
         // mutant(whole-set-error): insert `if $ON && matches.len() > 1 { return
-        //     Err(crate::agree::misbehaved("a mutant")); }`
+        //     Err(crate::error::misbehaved("a mutant")); }`
         let mut common: Vec<_> = matches
             .iter()
             .map(|(_, place)| self.set.number(*place as usize))

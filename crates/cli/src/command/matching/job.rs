@@ -33,6 +33,12 @@ pub(in crate::command) struct RunState<'a, 'r> {
 }
 
 impl RunState<'_, '_> {
+    /// Records that this side's facts may be known to the peer from now on.
+    pub(in crate::command) fn reveal(&self) {
+        let mut known = self.told.reporter.known();
+        known.revealed.extend(self.revealed.iter().cloned());
+    }
+
     /// Ends the run on this connection, and adds its protection to the report.
     pub(in crate::command) fn end_connection(&mut self, channel: Met<'_>) {
         let connection = channel.describe();
@@ -44,7 +50,7 @@ impl RunState<'_, '_> {
 }
 
 /// The part of a run that depends on its kind of result. The methods are called in this order.
-pub(in crate::command) trait Job {
+pub(in crate::command) trait Job: Send {
     /// Checks, before any work, that the output can be written. Not called in a dry run.
     fn prepare_output(&mut self) -> Result<(), Failure>;
 
@@ -54,22 +60,21 @@ pub(in crate::command) trait Job {
         Ok(())
     }
 
-    /// Reads the keys of the table.
+    /// Reads the keys of the table, on the threads of the run.
     fn read(
         &mut self,
         table: &Table,
         reading: &Reading,
-        pool: &rayon::ThreadPool,
         told: &mut PhaseProgress<'_>,
     ) -> Result<(), Failure>;
 
     /// Tells what was left out of the table, and returns the number of keys in words.
     fn tell_counts(&self, table: &Table, reporter: &Reporter) -> String;
 
-    /// What each side learns, in sentences.
+    /// The facts that each side learns, in sentences.
     fn revealed(&self, divided: Divided) -> Vec<String>;
 
-    /// What a run would cost: for people, and as a report.
+    /// The predicted cost of a run: for people, and as a report.
     fn plan(&self, revealed: &[String], reporter: &Reporter) -> Result<(String, Report), Failure>;
 
     /// The report as far as it is known before the run.

@@ -122,11 +122,9 @@ impl Job for Rows<'_> {
         &mut self,
         table: &Table,
         reading: &Reading,
-        pool: &rayon::ThreadPool,
         told: &mut PhaseProgress<'_>,
     ) -> Result<(), Failure> {
-        let read = || Side::read(table, reading, &self.settings, &self.local, told);
-        let side = pool.install(read)?;
+        let side = Side::read(table, reading, &self.settings, &self.local, told)?;
         self.rows_read = side.rows();
         self.side = Some(side);
         Ok(())
@@ -195,10 +193,7 @@ impl Job for Rows<'_> {
             }
             opened => opened?,
         };
-        reporter
-            .known()
-            .revealed
-            .extend(run.revealed.iter().cloned());
+        run.reveal();
         let outcome = run.pool.install(|| side.run(&mut channel, run.told))?;
         run.told.end();
         run.end_connection(channel);

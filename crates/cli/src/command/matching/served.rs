@@ -183,10 +183,7 @@ impl Query {
     ) -> Result<(Matches, Finish), Failure> {
         let reporter = run.told.reporter;
         let mut channel = endpoint.open(timeout, reporter)?;
-        reporter
-            .known()
-            .revealed
-            .extend(run.revealed.iter().cloned());
+        run.reveal();
         let Self { filter, place } = self;
         let keep = |filter: &Filter| match place {
             Some(place) => place.write(|file| {
