@@ -33,9 +33,13 @@ struct Call {
 }
 
 impl Call {
-    /// Takes options by name.
-    fn of(named: &Named) -> Result<Self, Failure> {
+    /// Takes options by name, of which this call requires some.
+    fn of(named: &Named, required: &[&str]) -> Result<Self, Failure> {
         check_level()?;
+        let has = |wanted: &str| named.iter().any(|(name, _)| name == wanted);
+        if let Some(missing) = required.iter().find(|name| !has(name)) {
+            return Err(Failure::usage(&format!("--{missing}"), "required"));
+        }
         let mut call = Self::default();
         let verb = |name: &str| match name {
             "psi" => Ok(Verb::Psi),
@@ -74,7 +78,7 @@ impl Call {
 /// # Errors
 /// If an option is wrong, or does not go with the schema.
 pub fn items(schema: SchemaRef, named: &Named) -> Result<Items, Failure> {
-    let Call { options, .. } = Call::of(named)?;
+    let Call { options, .. } = Call::of(named, &["role", "key"])?;
     let reading = options.reading()?;
     let Some(settings) = of_cluster(&options)? else {
         return Ok(Items::new(schema, reading)?);
@@ -93,7 +97,7 @@ pub fn items(schema: SchemaRef, named: &Named) -> Result<Items, Failure> {
 /// # Errors
 /// If an option is wrong, or a total could leave 64 bits.
 pub fn totals(named: &Named, [own, peer]: [u64; 2]) -> Result<Option<String>, Failure> {
-    let Some(settings) = of_cluster(&Call::of(named)?.options)? else {
+    let Some(settings) = of_cluster(&Call::of(named, &["role"])?.options)? else {
         return Ok(None);
     };
     let sizes = match settings.role {
@@ -138,7 +142,7 @@ pub fn secrets(
     facts: &str,
     earlier: Option<&str>,
 ) -> Result<Zeroizing<String>, Failure> {
-    let call = Call::of(named)?;
+    let call = Call::of(named, &["role"])?;
     let earlier = earlier.map(read_secrets).transpose()?;
     let (facts, earlier) = (read_facts(facts)?, earlier.as_ref());
     let secrets = match call.settings()? {
@@ -182,7 +186,7 @@ pub fn agree(
     keep: &mut dyn FnMut(&str) -> Result<(), Failure>,
     run: &Run,
 ) -> Result<String, Failure> {
-    let call = Call::of(named)?;
+    let call = Call::of(named, &["role", "gateway", "run", "workers"])?;
     let earlier = earlier
         .map(|text| Manifest::from_json(text.as_bytes()))
         .transpose();
@@ -267,7 +271,7 @@ pub fn open(
     keep: &mut dyn FnMut(&str) -> Result<(), Failure>,
     run: &Run,
 ) -> Result<String, Failure> {
-    let call = Call::of(named)?;
+    let call = Call::of(named, &["role", "gateway"])?;
     let role = call.options.role;
     let wrong = |what| Failure::usage("--manifest", what);
     let manifest = Manifest::from_json(manifest.as_bytes()).map_err(wrong)?;
@@ -340,7 +344,7 @@ pub fn open(
 /// # Errors
 /// If an option or the manifest is wrong, or the identity is not of the run.
 pub fn tickets(manifest: &str, named: &Named) -> Result<Vec<String>, Failure> {
-    let call = Call::of(named)?;
+    let call = Call::of(named, &["role"])?;
     let role = call.options.role;
     let wrong = |what| Failure::usage("--manifest", what);
     let manifest = Manifest::from_json(manifest.as_bytes()).map_err(wrong)?;
