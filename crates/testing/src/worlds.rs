@@ -551,8 +551,10 @@ impl Scenario {
             // Bytes of a changed message may be of a group or not, in any world: the coins decide.
             // Without a change the shape is the same for each coin, as the peer knows some of them,
             // such as the seed by which items go to buckets.
-            let is_chance = deviation.is_some() && !self.tells_apart(world, deviation);
-            if differ == [Difference::Shape].into() && is_chance {
+            if differ == [Difference::Shape].into()
+                && deviation.is_some()
+                && !self.tells_apart(world, deviation)
+            {
                 differ.clear();
             }
             found.append(&mut differ);
