@@ -44,7 +44,7 @@ export interface Terms {
   /** Rows that take no part: without a key, with a malformed one. */
   empty: number;
   malformed: number;
-  /** Rows with a key of an earlier row. */
+  /** Rows with the same key as an earlier row. */
   duplicates: number;
   /** Facts about the table worth telling, one sentence each, such as blank lines left out. */
   notices: string[];

@@ -213,7 +213,7 @@ function ask({ revealed, rows, keys, empty, malformed, duplicates, notices }) {
     malformed && `${many(malformed, "row")} with a key that cannot be read`,
   ].filter(Boolean);
   $("counts").textContent =
-    `Your table has ${many(rows, "row")} with ${many(keys[0], "different key")}.` +
+    `Your table has ${many(rows, "row")} with ${many(keys[0], "distinct key")}.` +
     (left.length ? ` ${sentence(`${left.join(" and ")} take no part`)}` : "") +
     (duplicates ? ` ${sentence(`${many(duplicates, "row")} ${duplicates === 1 ? "has" : "have"} the key of an earlier row`)}` : "");
   $("to").textContent = `${$("call").selectedOptions[0].text}, from ${new URL($("url").value.trim(), location.href).host}.`;

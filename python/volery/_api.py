@@ -229,10 +229,11 @@ def psi(
 ) -> Match:
     """Find the rows of a table whose key is also in the peer's table.
 
-    The receiver gets its own matching rows. Each side also learns the other's number of different
-    keys, and the number and types of its key columns; ``report.revealed`` says it for the run. The
-    run is secure against a malicious peer. With ``both`` on both sides the
-    sender gets its own matching rows too, and security is semi-honest.
+    The receiver gets its own matching rows. Each side also learns how many distinct keys the other
+    has, and the number and types of its key columns; ``report.revealed`` says it for the run. The
+    run is secure against a malicious peer, except that a malicious receiver can test somewhat more
+    keys than it states. With ``both`` on both sides the sender gets its own matching rows too, and
+    the run is secure against a semi-honest peer.
 
     Args:
         role: ``"receiver"`` gets the result.
@@ -255,8 +256,9 @@ def psi(
         result: in place of ``"rows"``, one number about the keys that both sides have:
             ``"count"``; ``"sum=COL"`` and ``"mean=COL"`` at the side with the column, ``"sum"`` and
             ``"mean"`` at the other; ``"sum-product=SENDER_COL,RECEIVER_COL"``. Neither side learns
-            which keys are common; security is semi-honest. Or ``"shares=COL,COL"``: shares of which
-            keys are common and of these columns of this side, in :attr:`Match.shares`.
+            which keys are common; the run is secure against a semi-honest peer. Or
+            ``"shares=COL,COL"``: shares of which keys are common and of these columns of this side,
+            in :attr:`Match.shares`.
         to: the side that gets the number, ``"receiver"`` by default; the same on both sides.
         bound, decimals: the most that a value of a key may be, without its sign, and the decimal
             places of values; the same on both sides, of shares each side's own.

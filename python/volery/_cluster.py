@@ -594,7 +594,7 @@ class Plan:
         verb = self.verb if self.result == "rows" else f"{self.verb}, {self.result}"
         lines = [
             f"run {self.run}, {self.role} of {verb}, {self.security}, {self.workers} workers",
-            f"{self.rows:,} rows; different keys: {sizes}",
+            f"{self.rows:,} rows; distinct keys: {sizes}",
             f"about {self.bytes / 1e6:,.0f} MB on the network, both directions",
             *(f"* {line}" for line in self.reveals),
             f"plan {self.hash}: the other side's must be the same",
@@ -1168,7 +1168,7 @@ def _reveals(role: str, facts: Mapping[str, Any]) -> list[str]:
     """What each side learns."""
     receiver, sender = ("the peer", "this side") if role == "sender" else ("this side", "the peer")
     lines = [
-        "each side learns how many different keys the other has by each rule, rounded up to three "
+        "each side learns how many distinct keys the other has by each rule, rounded up to three "
         "digits, and the number and types of its key columns",
         f"{receiver} learns which of its own keys {sender} has",
     ]

@@ -287,7 +287,7 @@ class Match:
             return ", ".join(told) or f"{kind} for the peer"
         rows = self.report.result.get("rows")
         if self.count is None:
-            return f"{rows} rows matched against the peer's"
+            return f"{rows} rows compared with the peer's"
         return f"{self.count} of {rows} rows match"
 
     def __repr__(self) -> str:

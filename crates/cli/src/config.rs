@@ -35,7 +35,7 @@ pub(crate) fn add_option(command: Command) -> Command {
             .value_name("FILE.toml")
             .value_parser(clap::value_parser!(std::path::PathBuf))
             .help(
-                "Take options that the command line does not set from this file. Environment variables override the file: \
+                "Read from this file any options that the command line does not set. Environment variables override the file: \
                  each option is also a variable, such as VOLERY_TIMEOUT for --timeout",
             ),
     )

@@ -126,7 +126,7 @@ impl From<volery_channel::Error> for Failure {
             )
             .with_hint("see the peer's own error message for the cause"),
             Error::TimedOut(_) | Error::Absent(_) => Self::new(Status::Network, error)
-                .with_hint("check that the peer is running, and can be reached at this address; --wait TIME waits longer for it to be there, --timeout TIME for signs of life afterwards"),
+                .with_hint("check that the peer is running, and can be reached at this address; --wait TIME waits longer until it is reachable, --timeout TIME waits longer for data or a heartbeat afterwards"),
             Error::Io(error) => Self::new(Status::Network, format_args!("network error: {error}")),
             Error::Unavailable(_) => Self::new(Status::Network, error)
                 .with_hint("try again later (for a worker: and check this machine's clock)"),

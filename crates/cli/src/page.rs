@@ -181,7 +181,7 @@ impl Page<'_> {
         ))
     }
 
-    /// This side's different keys, and the peer's.
+    /// This side's distinct keys, and the peer's.
     fn sizes_of_sets(&self) -> Option<(u64, u64)> {
         Some((
             whole(&self.result["items"])?,
@@ -280,7 +280,7 @@ impl Page<'_> {
                 .to_owned(),
             Some(common) => format!(
                 "This side had {}, the peer {}; {} on both sides.",
-                things(own, "different key"),
+                things(own, "distinct key"),
                 count(peer),
                 match common {
                     1 => "1 key is".to_owned(),
@@ -289,7 +289,7 @@ impl Page<'_> {
             ),
             None if matched.is_some() => format!(
                 "This side had {}, the peer {}.",
-                things(own, "different key"),
+                things(own, "distinct key"),
                 count(peer)
             ),
             None => "The result went to the peer; this side gets none.".to_owned(),
@@ -426,7 +426,7 @@ impl Page<'_> {
                 let rank = whole(&rule["rule"]).unwrap_or(index as u64 + 1);
                 let columns = text(&rule["columns"]).unwrap_or("key");
                 let keys = whole(&rule["keys"]).map_or(String::new(), |keys| {
-                    format!(" ({})", things(keys, "different key"))
+                    format!(" ({})", things(keys, "distinct key"))
                 });
                 Some(Bar::new(
                     format!("{rank}. {columns}{keys}"),

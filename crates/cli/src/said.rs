@@ -30,6 +30,9 @@ pub(crate) enum Log {
 /// Time between progress lines where standard error is no terminal.
 const PROGRESS: Duration = Duration::from_secs(10);
 
+/// Seconds of a phase that gets a line of text without `-v`.
+const LONG: f64 = 1.0;
+
 /// What a report says of a run, also of one that failed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Known {
@@ -371,6 +374,21 @@ impl Reporter {
         }
     }
 
+    /// Prints a line about the begin of a phase, or about its end after `seconds`. As text, without
+    /// `-v`, only the ends of long ones.
+    fn tell_phase(
+        &self,
+        message: impl fmt::Display,
+        seconds: Option<f64>,
+        numbers: Map<String, Value>,
+    ) {
+        let is_long = seconds.is_some_and(|seconds| seconds >= LONG);
+        let is_wanted = self.0.log == Log::Json || self.0.verbose > 0 || is_long;
+        if self.is_heard(!self.0.quiet && is_wanted) {
+            self.log(Level::Info, &self.prefix(), &message.to_string(), numbers);
+        }
+    }
+
     /// Begins a phase of the run: a line at its begin and, by [`end`](Self::end) or the next phase,
     /// one at its end.
     pub(crate) fn begin(&self, name: &str) {
@@ -380,7 +398,7 @@ impl Reporter {
     fn begin_of(&self, name: &str, steps: u64) {
         self.end();
         self.known().begin(name);
-        self.tell_with(format_args!("{name} begins"), Map::new());
+        self.tell_phase(format_args!("{name} begins"), None, Map::new());
         if let To::Events(events) = &self.0.to {
             events.phase(name, steps);
         }
@@ -394,7 +412,8 @@ impl Reporter {
                 ("ended".to_owned(), name.as_str().into()),
                 ("seconds".to_owned(), json!(seconds)),
             ]);
-            self.tell_with(format_args!("{name} ended after {seconds:.3} s"), numbers);
+            let line = format!("{name} took {seconds:.3} s");
+            self.tell_phase(line, Some(seconds), numbers);
             if let Some(bytes) = crate::memory::peak_memory() {
                 self.detail(format_args!("peak memory {} MB", bytes / 1_000_000));
             }

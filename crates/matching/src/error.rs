@@ -67,7 +67,7 @@ pub enum Error {
     },
 
     /// The run does not fit into the memory, whatever the number of buckets.
-    #[error("the run takes more memory than {given} bytes: {least} at least")]
+    #[error("the run needs at least {least} bytes, but may take only {given}")]
     LittleMemory {
         /// Bytes that it may take.
         given: u64,

@@ -41,12 +41,12 @@ impl Name {
     pub(crate) const ALLOWED: &[(&str, &str)] = &[
         (
             "auto",
-            "The fastest of vole, dh and kkrt that has the --security asked for, by the sizes of both sets and the link; the parties measure the link unless --link describes it",
+            "The fastest of vole, dh and kkrt that provides the requested --security, given the sizes of both sets and the link; the parties measure the link unless --link describes it",
         ),
         ("vole", "VOLE-PSI"),
         (
             "vole-low",
-            "VOLE-PSI with the least communication, on dual LPN with a published code: semi-honest, and only by this name",
+            "VOLE-PSI with the least communication, on dual LPN with a published code: semi-honest; used only when it is named",
         ),
         (
             "kkrt",
@@ -66,11 +66,11 @@ impl Name {
         ),
         (
             "circuit-low",
-            "The same with the least communication, on dual LPN with a published code, and only by this name",
+            "The same with the least communication, on dual LPN with a published code; used only when it is named",
         ),
         (
             "served",
-            "Queries to a 'volery serve', which prepared a large table once: 64 bytes a key; the role is receiver",
+            "Queries to a 'volery serve' server, which prepares a large table in advance: 64 bytes a key; the role must be receiver",
         ),
     ];
 

@@ -31,7 +31,7 @@ volery_options::options! {
         /// --input to read several as one table
         some input: PathBuf ["Input", "FILE", parse::path];
 
-        /// Format of standard input, or of files whose names do not tell it
+        /// Format of standard input, or of files whose names do not indicate it
         once format: Format ["Input", "FORMAT", format];
 
         /// Field separator of a text file: one character, or 'tab' [default: by the extension]
@@ -42,9 +42,9 @@ volery_options::options! {
         once encoding: Encoding ["Input", "LABEL", parse::text];
 
         /// The key column, or several columns that together form one key. NAME:SPEC reads a column
-        /// as a type (text, binary, integer, decimal, boolean, date, timestamp), or cleans it by
-        /// normalisers joined with '+', such as email or trim+lower+nfc or e164=DE; 'volery lint'
-        /// tries them. Put a name with a comma or colon in double quotes
+        /// as a type (text, binary, integer, decimal, boolean, date, timestamp), or cleans it
+        /// with normalisers joined with '+', such as email or trim+lower+nfc or e164=DE;
+        /// 'volery lint' tries them. Put a name with a comma or colon in double quotes
         some key: String ["Keys", "COL[:SPEC],..", parse::string];
 
         /// Another key, for rows that the keys before it do not match; may be repeated. Both sides
@@ -52,15 +52,15 @@ volery_options::options! {
         many or: String ["Keys", "COL[:SPEC],..", parse::string];
 
         /// Treatment of a row with an empty or null key column: 'error', or 'skip' to leave it out;
-        /// with --or such a row has no part in that key
+        /// with --or, such a row is left out of the matching on that key
         default empty_keys: EmptyKeys ["error", "Keys", "RULE", empty_keys];
 
         /// Treatment of a row whose key column does not fit its type or normaliser: 'error', or
         /// 'skip'
         default malformed: Malformed ["error", "Keys", "RULE", malformed];
 
-        /// Treatment of rows with the same key: 'keep', all of them match or none; 'error'; or
-        /// 'dedup', only the first
+        /// Treatment of rows with the same key: 'keep' keeps all of them, and all match or none
+        /// does; 'error' ends the run; 'dedup' keeps only the first
         default duplicates: Duplicates ["keep", "Keys", "RULE", duplicates];
 
         /// Sender: columns that the receiver gets, with their types; put a name with a comma in
@@ -75,8 +75,8 @@ volery_options::options! {
         switch left ["Output"];
 
         /// File for this party's matching rows: .csv, .tsv, .txt, each also with .gz or .zst,
-        /// .parquet or .arrow; it appears when the run is complete. '-' is standard output, as CSV.
-        /// With --result shares, a folder of .npy files or a .parquet file
+        /// .parquet or .arrow; it is created when the run is complete. '-' is standard output, as
+        /// CSV. With --result shares, a folder of .npy files or a .parquet file
         once out: PathBuf ["Output", "FILE", parse::path];
 
         /// Replace an existing output file
@@ -90,23 +90,24 @@ volery_options::options! {
         once html: PathBuf ["Output", "FILE", parse::path];
 
         /// Result of the run: 'rows', the matching rows; or one number about the keys that both
-        /// sides have: 'count', their number; 'sum' and 'mean' of a column, which its side names
-        /// (sum=COL) and the other does not; 'sum-product=SENDER_COL,RECEIVER_COL'; or 'shares' for
-        /// further computation, of which keys are common and of this side's columns
-        /// (shares=COL,COL)
+        /// sides have: 'count', their number; 'sum' or 'mean' of a column: the side with the column
+        /// names it (sum=COL), the other gives the word alone; or
+        /// 'sum-product=SENDER_COL,RECEIVER_COL'; or 'shares': secret shares for further
+        /// computation, of which keys are common and of this side's columns (shares=COL,COL)
         default result: What ["rows", "Output", "WHAT", result];
 
         /// Side that gets the number; the same on both sides [default: receiver]
         once to: To ["Counts and sums", "SIDE", to, TO];
 
-        /// Largest absolute value of a key; required for sums and means, the same on both sides
+        /// Largest absolute value that a key has in the column; required for sums and means, the
+        /// same on both sides
         once bound: String ["Counts and sums", "B", parse::string];
 
         /// Decimal places of values; a value with more is an error [default: 0]
         once decimals: u32 ["Counts and sums", "D", decimals];
 
-        /// Reveal the result only if at least K keys are common; their number stays hidden. The
-        /// same on both sides [default: 50; 0 for a count without groups]
+        /// Reveal the result only if at least K keys are common; the number of common keys stays
+        /// hidden. The same on both sides [default: 50; 0 for a count without groups]
         once minimum: u64 ["Counts and sums", "K", parse::count];
 
         /// Add noise, so that the result is differentially private with this epsilon, such as 0.5;
@@ -116,7 +117,8 @@ volery_options::options! {
         /// Gaussian noise with this delta, such as 1e-9, in place of Laplace noise
         once delta: String ["Counts and sums", "D", parse::string];
 
-        /// Column of this side whose values are the --groups: the result is one number for each
+        /// Column of this side with the values listed in --groups: the result is one number for
+        /// each group
         once group_by: String ["Counts and sums", "COL", parse::string];
 
         /// Groups, in the order of the result; the same on both sides. Rows with another value
@@ -136,28 +138,28 @@ volery_options::options! {
         /// malicious form]
         once security: Security ["Protocol", "SECURITY", parse::text];
 
-        /// Link for which --protocol auto chooses: RATE,RTT such as 100Mbit,20ms [default: the link
-        /// that the parties measure]
+        /// Link that --protocol auto assumes when it chooses a protocol: RATE,RTT such as
+        /// 100Mbit,20ms [default: the link that the parties measure]
         once link: Link ["Protocol", "RATE,RTT", link];
 
-        /// Give the result to the sender too, secure against a semi-honest peer; both sides must
-        /// set this
+        /// Give the result to the sender too; the run is then secure against a semi-honest peer
+        /// only. Both sides must set this
         switch both ["Protocol"];
 
-        /// File that keeps the filter of a 'volery serve': the first run downloads it, later runs
-        /// read it [default: each run downloads it]
+        /// File in which to keep the filter of a 'volery serve' server: the first run downloads it,
+        /// later runs read it [default: each run downloads it]
         once filter: PathBuf ["Protocol", "FILE", parse::path];
 
-        /// Download the server's filter again and replace FILE
+        /// Download the server's filter again and replace the --filter file
         switch refresh ["Protocol"];
 
-        /// Memory that the run may take, such as 2GiB; the keys are then on disk, and matched
+        /// Memory that the run may take, such as 2GiB; the keys are then kept on disk and matched
         /// bucket by bucket
         once memory: u64 ["Large tables", "SIZE", parse::size];
 
-        /// Folder for keys on disk and for the progress of the run: the same command continues a
-        /// run that broke, and does nothing when it is complete. Holds hashes of the keys until
-        /// then
+        /// Folder for keys on disk and for the progress of the run: repeating the command continues
+        /// an interrupted run, and does nothing if the run is complete. The folder holds hashes of
+        /// the keys until the run is complete
         once resume: PathBuf ["Large tables", "DIR", parse::path];
 
         /// Minimum number of buckets, matched one at a time
@@ -166,7 +168,7 @@ volery_options::options! {
         /// Print what the run will cost and reveal, then exit without connecting
         switch dry_run ["Running"];
 
-        /// Rows of the peer, for --dry-run [default: as many as here]
+        /// Rows of the peer, for --dry-run [default: as many as this side has]
         once peer_rows: u64 ["Running", "N", parse::count];
     }
 }

@@ -118,7 +118,7 @@ pub fn revealed(settings: &Settings, rules: usize, divided: Divided) -> Vec<Stri
         Divided::No | Divided::Buckets => "",
     };
     let mut lines = vec![format!(
-        "each side learns how many different keys the other has{by}{rounded}, and the number and types of its key columns"
+        "each side learns how many distinct keys the other has{by}{rounded}, and the number and types of its key columns"
     )];
     let whose = match role {
         Role::Sender => ("the peer", "this side", "its"),
@@ -163,16 +163,16 @@ pub fn revealed(settings: &Settings, rules: usize, divided: Divided) -> Vec<Stri
     lines.push(
         match (settings.security, settings.both, verb) {
             (Security::SemiHonest, true, _) => {
-                "security is semi-honest, as always with --both: a peer that does not follow the protocol can learn more, or falsify the result"
+                "secure against a semi-honest peer, as always with --both: a peer that does not follow the protocol can learn more, or falsify the result"
             }
             (Security::SemiHonest, false, _) => {
-                "security is semi-honest: a peer that does not follow the protocol can learn more, or falsify the result"
+                "secure against a semi-honest peer: a peer that does not follow the protocol can learn more, or falsify the result"
             }
             (_, _, Verb::Psi) => {
-                "security is malicious: a peer that does not follow the protocol learns no more than these lines say, but a receiver may test more keys than it states (result.most_items of the report)"
+                "secure against a malicious peer: a peer that does not follow the protocol learns no more than these lines say, except that a malicious receiver can test more keys than it states (at most result.most_items of the report)"
             }
             (_, _, Verb::Lookup) => {
-                "security is malicious: a peer that does not follow the protocol learns no more than these lines say, but a receiver may test more keys than it states (result.most_items of the report), and a sender may give any values"
+                "secure against a malicious peer: a peer that does not follow the protocol learns no more than these lines say, except that a malicious receiver can test more keys than it states (at most result.most_items of the report), and a malicious sender can give any values"
             }
         }
         .to_owned(),

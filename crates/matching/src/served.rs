@@ -42,9 +42,9 @@ pub fn hello(role: Role, keys: &str) -> Hello {
 #[must_use]
 pub fn revealed() -> Vec<String> {
     [
-        "the server learns how many different keys this side asks for, and the number and types of its key columns, and no key",
-        "this side learns how many different keys the server has, and which of its own keys are among them",
-        "security is malicious: the server proves in each answer that it used the key of its filter, so that it answers all clients of one filter alike; but nothing shows that the tags in the filter are of keys that it has",
+        "the server learns how many distinct keys this side asks for, and the number and types of its key columns, and no key",
+        "this side learns how many distinct keys the server has, and which of its own keys are among them",
+        "secure against a malicious peer: the server proves in each answer that it used the key of its filter, so that it answers all clients of one filter alike; but nothing shows that the tags in the filter are of keys that it has",
         "a client can ask for any keys that it can think of, as many as its budget allows, today and again later: the server's budgets are the bound (result.budget_left of the report)",
     ]
     .map(str::to_owned)
@@ -77,7 +77,7 @@ pub struct Asked {
     pub finish: Finish,
 }
 
-/// The different keys of a side.
+/// The distinct keys of a side.
 struct All<'a>(&'a Keys);
 
 impl Items for All<'_> {

@@ -15,7 +15,7 @@
 //!
 //! By `dh` the count comes from module `count` of volery_psi in place of steps 4 to 6.
 //!
-//! **The set** of a side are its different keys. The value of a key that stands in several rows is
+//! **The set** of a side are its distinct keys. The value of a key that stands in several rows is
 //! the sum of theirs ([`Duplicates::Keep`](volery_tables::Duplicates)), or that of the first row.
 //! The bound holds for the value of the key. A row without a value is an error: to leave it out
 //! would change a mean without a word.
@@ -24,7 +24,7 @@
 //! circuit-PSI, whichever role it has here: its values cost a third there. The result can go to
 //! either side.
 //!
-//! **What is learnt.** Each side learns the number of different keys of the other. Both learn of
+//! **What is learnt.** Each side learns the number of distinct keys of the other. Both learn of
 //! each group whether its count is below the minimum, and nothing else of one that is. Who gets the
 //! totals learns the counts, the sums, or both of a mean. [`revealed`] says it for a run.
 //!

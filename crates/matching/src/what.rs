@@ -6,7 +6,7 @@ pub enum What {
     /// The matching rows.
     #[default]
     Rows,
-    /// How many different keys are common.
+    /// How many distinct keys are common.
     Count,
     /// The sum of a column over the common keys: the column, at the side that has it.
     Sum(Option<String>),

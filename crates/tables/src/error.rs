@@ -422,8 +422,8 @@ pub enum Problem {
         codec: String,
     },
 
-    /// There are more different keys than the limit.
-    #[error("has more than {limit} different keys")]
+    /// There are more distinct keys than the limit.
+    #[error("has more than {limit} distinct keys")]
     TooManyKeys {
         /// The limit.
         limit: u64,
@@ -642,9 +642,9 @@ fn missing_hint(name: &str, columns: &[String]) -> Option<String> {
 }
 
 /// What may be behind the colon of a key column.
-const RULE: &str = "behind the colon is a type (text, binary, integer, decimal, boolean, date, \
-    timestamp, datetime) or names of normalisers with + in between; a name with a comma or a \
-    colon is written in double quotes";
+const RULE: &str = "after the colon, give a type (text, binary, integer, decimal, boolean, date, \
+    timestamp, datetime) or names of normalisers joined with '+'; put a name with a comma or a \
+    colon in double quotes";
 
 /// A file of this format, with its article.
 fn file_of(format: Format) -> &'static str {

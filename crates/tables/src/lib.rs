@@ -64,7 +64,7 @@
 //!
 //! | what | rule |
 //! |---|---|
-//! | file | a regular file, by its name text (`.csv`, `.tsv`, `.txt`, each also with `.gz` or `.zst`), Parquet (`.parquet`) or Arrow IPC (`.arrow`, `.arrows`, `.ipc`, `.feather`); standard input (`-`) is copied to an unnamed temporary file first; at most 2^32 - 1 different keys |
+//! | file | a regular file, by its name text (`.csv`, `.tsv`, `.txt`, each also with `.gz` or `.zst`), Parquet (`.parquet`) or Arrow IPC (`.arrow`, `.arrows`, `.ipc`, `.feather`); standard input (`-`) is copied to an unnamed temporary file first; at most 2^32 - 1 distinct keys |
 //! | several files | have the same columns, of the same types, in the same order |
 //! | folder | its files `.parquet`, at any depth, in the order of their names; names that begin with `.` or `_` are left out. Folders `name=value` below it are columns behind those of the files, unless the files have them: integers if all values are, otherwise text; `%XX` is a byte, and `__HIVE_DEFAULT_PARTITION__` null |
 //! | pattern | a path that does not exist, with `*`, `?` or `[`: the files and folders that it matches, in the order of their names |

@@ -193,7 +193,7 @@ impl Normaliser {
             ("e164", Some(region), _) => Function::Phone(Phone::parse(region).map_err(Unknown)?),
             ("e164", None, _) => {
                 return Err(Unknown(
-                    "'e164' needs the region whose numbers are written without a country code: \
+                    "'e164' needs the region of numbers without a country code, for example \
                      e164=DE"
                         .to_owned(),
                 ));

@@ -54,7 +54,7 @@ impl Records {
     ///
     /// # Errors
     /// If the table violates a rule of [the crate's documentation](crate#rules), or has more than
-    /// 2^32 - 1 different keys by one rule.
+    /// 2^32 - 1 distinct keys by one rule.
     pub fn read(
         table: &Table,
         reading: &Reading,

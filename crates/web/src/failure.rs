@@ -83,7 +83,7 @@ impl From<ChannelError> for Failure {
                     .with_hint("see the peer's own error message for the cause")
             }
             ChannelError::TimedOut(_) => Self::new(Kind::Network, error)
-                .with_hint("check that the peer is running; a longer timeout waits longer for signs of life"),
+                .with_hint("check that the peer is running; a longer timeout waits longer for data or a heartbeat"),
             ChannelError::Io(error) => {
                 Self::new(Kind::Network, format_args!("network error: {error}"))
             }

@@ -193,7 +193,7 @@ pub(crate) fn open_totals(
         _ => wait,
     };
     let certificate = meeting.certificate(certifier)?;
-    reporter.begin("meeting");
+    reporter.begin("connecting");
     let met = meeting.meet(&certificate, (wait, timeout), reporter);
     reporter.end();
     let is_there = met.is_ok();

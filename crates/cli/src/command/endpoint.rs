@@ -29,7 +29,7 @@ volery_options::options! {
         /// Wait for the peer at this address
         once listen: String ["Peer", "HOST:PORT", parse::string];
 
-        /// Connect to the peer at this address, retrying until --wait ends
+        /// Connect to the peer at this address, retrying until the --wait time runs out
         once connect: String ["Peer", "HOST:PORT", parse::string];
 
         /// This party's identity, a folder made by 'volery keygen'. With --identity and --peer the
@@ -41,7 +41,7 @@ volery_options::options! {
         /// refused
         once peer: Fingerprint ["Peer", "FINGERPRINT", |value| fingerprint(parse::utf8(value)?)];
 
-        /// Time to wait for the peer to be there, such as 90s, 10m or 1h
+        /// Time to wait for the peer to become reachable, such as 90s, 10m or 1h
         default wait: Duration ["60s", "Peer", "TIME", parse::time];
 
         /// Accept an --identity that its group can read, such as a mounted secret; never one that
@@ -405,7 +405,7 @@ impl<'a> Endpoint<'a> {
                 reporter.tell(format_args!(
                     "connecting to {address}, for at most {wait:?}"
                 ));
-                reporter.begin("meeting");
+                reporter.begin("connecting");
                 let connected = match &secured {
                     None => tcp::connect(&**address, patience),
                     Some((identity, peer)) => tls::connect(&**address, identity, *peer, patience),
@@ -419,7 +419,7 @@ impl<'a> Endpoint<'a> {
                     reporter.tell(format_args!(
                         "waiting for the peer to connect, for at most {wait:?}"
                     ));
-                    reporter.begin("meeting");
+                    reporter.begin("connecting");
                 };
                 let bound = |error| place.unusable(error);
                 let mut left = MAX_REPORTED;

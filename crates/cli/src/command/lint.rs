@@ -116,7 +116,7 @@ fn text(lint: &Lint, table: &Table) -> String {
         let _ = writeln!(text, "\n{option} {}: {}", names.join(","), rule.description);
         let counts = &rule.counts;
         let _ = writeln!(text, "  rows with a key: {}", counts.keys);
-        let _ = writeln!(text, "  different keys:  {}", rule.distinct);
+        let _ = writeln!(text, "  distinct keys:  {}", rule.distinct);
         let _ = match rule.repeated {
             0 => writeln!(text, "  duplicate keys:  0"),
             repeated => writeln!(

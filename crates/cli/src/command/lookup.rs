@@ -7,10 +7,10 @@ use super::matching::arguments::{Lookup, Words};
 ///
 /// The sender names columns, together at most 16 KB a row. The receiver learns which of its keys
 /// match, the columns for these keys, and the length of the longest payload of all. Each side
-/// learns the other's number of different keys, and the number and types of its key columns. Of
+/// learns how many distinct keys the other has, and the number and types of its key columns. Of
 /// several rows of the sender with the same key the first one counts. The run is secure against a
-/// malicious peer, except that a malicious sender can give any values, and a malicious receiver
-/// can test somewhat more keys than it states. With --both on both sides, the sender gets its own
+/// malicious peer, except that a malicious sender can give any values, and a malicious receiver can
+/// test somewhat more keys than it states. With --both on both sides, the sender gets its own
 /// matching rows too, and the run is secure against a semi-honest peer.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {

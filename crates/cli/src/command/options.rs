@@ -91,8 +91,8 @@ pub(crate) struct TerminalArguments {
 volery_options::options! {
     /// The option of the report.
     pub(crate) struct ReportOptions {
-        /// Write the settings, results and costs of the run to FILE as one JSON object, also when
-        /// the run fails; '-' is standard output
+        /// Write the settings, results and costs of the run to FILE as one JSON object, even if the
+        /// run fails; '-' is standard output
         once report: PathBuf ["Output", "FILE", parse::path];
     }
 }

@@ -404,7 +404,7 @@ fn settle(
                 .with_hint("--duplicates keep serves each key once"));
         }
         if items > MAX_KEYS {
-            let what = format_args!("{items} different keys; a server has at most {MAX_KEYS}");
+            let what = format_args!("{items} distinct keys; a server has at most {MAX_KEYS}");
             return Err(
                 Failure::new(Status::Other, what).with_hint("divide the table between two servers")
             );

@@ -338,7 +338,7 @@ impl Job for SharesOf<'_> {
 
     fn tell_counts(&self, table: &Table, reporter: &Reporter) -> String {
         summary::tell_counts(reporter, table, self.side().summary(), &[]);
-        many(self.side().summary().keys, "different key")
+        many(self.side().summary().keys, "distinct key")
     }
 
     fn revealed(&self, _: Divided) -> Vec<String> {

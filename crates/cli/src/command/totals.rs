@@ -223,7 +223,7 @@ impl Job for TotalsOf<'_> {
         let no_group = self.side().rows_in_no_group().unwrap_or(0);
         let others = [(no_group, "in none of the --groups")];
         summary::tell_counts(reporter, table, self.side().summary(), &others);
-        many(self.side().summary().keys, "different key")
+        many(self.side().summary().keys, "distinct key")
     }
 
     fn revealed(&self, divided: Divided) -> Vec<String> {

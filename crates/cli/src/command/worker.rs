@@ -136,7 +136,7 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
             false => arguments.wait,
         };
         reporter.tell(format_args!(
-            "meeting the peer's worker at {}, for at most {wait:?}",
+            "connecting to the peer's worker at {}, for at most {wait:?}",
             arguments.gateway
         ));
         match meeting.find(&certificate, (wait, common.timeout), reporter) {

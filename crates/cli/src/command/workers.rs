@@ -276,10 +276,10 @@ impl<'a> Workers<'a> {
         };
         let certificate = meeting.certificate(&self.identity)?;
         self.reporter.tell(format_args!(
-            "meeting the peer at {}, for at most {wait:?}",
+            "connecting to the peer at {}, for at most {wait:?}",
             self.arguments.gateway()
         ));
-        self.reporter.begin("meeting");
+        self.reporter.begin("connecting");
         let met = meeting.meet(
             &certificate,
             (wait, self.matching.common.timeout),

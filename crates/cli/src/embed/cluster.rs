@@ -209,7 +209,7 @@ pub fn agree(
             attempt: cluster::attempt(),
         };
         let certificate = meeting.certificate(&identity)?;
-        reporter.begin("meeting");
+        reporter.begin("connecting");
         let times = (call.endpoint.wait, call.run.timeout);
         let mut channel = meeting.meet(&certificate, times, reporter)?;
         reporter.end();

@@ -84,8 +84,8 @@ fn the_numbers_of_a_run_are_there() {
     let page = text(&render(&sample(0)));
     for expected in [
         "4,000 of your 5,000 rows matched",
-        "This side had 4,873 different keys, the peer 20,000; 3,921 keys are on both sides.",
-        "1. email:email (3,105 different keys)",
+        "This side had 4,873 distinct keys, the peer 20,000; 3,921 keys are on both sides.",
+        "1. email:email (3,105 distinct keys)",
         "3,180 rows",
         "64 %",
         "making correlations",
@@ -128,7 +128,7 @@ fn headlines_say_who_has_what() {
     let one = json!({ "items": 2, "peer_items": 4, "common": 1, "rows": 3, "matched": 2 });
     assert!(
         with("lookup", one)
-            .starts_with("2 of your 3 rows were found. This side had 2 different keys")
+            .starts_with("2 of your 3 rows were found. This side had 2 distinct keys")
     );
     assert!(with("cot", json!({})).starts_with("5 correlated oblivious transfers were made."));
 }
@@ -198,7 +198,7 @@ fn totals_have_their_numbers() {
     }))));
     for fragment in [
         "-0.1620 is the mean over the common keys",
-        "This side had 900 different keys, the peer 1,000. The result went to this side alone.",
+        "This side had 900 distinct keys, the peer 1,000. The result went to this side alone.",
         "-64.79",
         "The minimum was 50 common keys. A key’s value was at most 99.50",
     ] {

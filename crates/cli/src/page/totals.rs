@@ -71,7 +71,7 @@ impl Page<'_> {
         };
         Some(format!(
             "This side had {}, the peer {}. {to}",
-            things(own, "different key"),
+            things(own, "distinct key"),
             count(peer)
         ))
     }

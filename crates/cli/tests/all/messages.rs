@@ -99,7 +99,7 @@ const CASES: &str = "\
 2 | psi @SENDS --key point --buckets 0 | give a whole number from 1 to 16384 |
 2 | psi @SENDS --key point --buckets 16385 | give a whole number from 1 to 16384 |
 2 | psi @SENDS --key point --memory 10XB | '10XB' is not a size, such as 2GiB |
-2 | psi @SENDS --key point --memory 1MB | --memory: the run takes more memory than 1000000 bytes | allow more memory
+2 | psi @SENDS --key point --memory 1MB | bytes, but may take only 1000000 | allow more memory
 2 | psi @SENDS --key point --duplicates some | choose keep, error or dedup |
 2 | psi @SENDS --key point --empty-keys ignore | error or skip |
 2 | psi @SENDS --key point --peer-rows 5 | --dry-run |
@@ -238,7 +238,7 @@ fn a_run_that_fails_has_a_log_of_json_and_a_report() {
         (&last["level"], &last["status"]),
         (&"error".into(), &4.into())
     );
-    assert_eq!(last["phase"], "meeting");
+    assert_eq!(last["phase"], "connecting");
     assert!(last["hint"].as_str().unwrap().contains("--wait"));
     let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(
@@ -249,7 +249,7 @@ fn a_run_that_fails_has_a_log_of_json_and_a_report() {
         (&report["status"], &report["error"]),
         (&4.into(), &last["message"])
     );
-    assert_eq!(report["phases"][0]["name"], "meeting");
+    assert_eq!(report["phases"][0]["name"], "connecting");
     assert!(report["phases"][0]["seconds"].as_f64().unwrap() >= 0.9);
     assert_eq!(report["revealed"].as_array().unwrap().len(), 0);
     assert!(report["date"].as_str().unwrap().starts_with("20"));
@@ -257,8 +257,8 @@ fn a_run_that_fails_has_a_log_of_json_and_a_report() {
     // Text: the phases are lines also without a terminal, and -vv says when.
     let call = format!("vole --role sender --n 1 --out {out} --listen 127.0.0.1:0 --wait 1");
     for (more, wanted) in [
-        ("-v", "volery: meeting begins\n"),
-        ("-vv", " s: meeting begins\n"),
+        ("-v", "volery: connecting begins\n"),
+        ("-vv", " s: connecting begins\n"),
     ] {
         let ended = run(&call.split(' ').chain([more]).collect::<Vec<_>>());
         assert!(ended.stderr.contains(wanted), "{ended:?}");

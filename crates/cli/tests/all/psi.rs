@@ -126,7 +126,7 @@ fn both_sides_get_their_rows_by_each_protocol() {
             assert_matched(&ended);
             for (side, name) in ended.iter().zip(["left.csv", "right.csv"]) {
                 assert!(folder.read(name) == list(200, 100), "{protocol} {name}");
-                let said = "security is semi-honest, as always with --both";
+                let said = "secure against a semi-honest peer, as always with --both";
                 assert!(side.stderr.contains(said), "{side:?}");
             }
         }
@@ -179,10 +179,10 @@ fn rows_left_out_are_counted() {
         "the first row of each key"
     );
     for said in [
-        "2 rows with a key of an earlier row",
+        "2 rows with the same key as an earlier row",
         "2 rows left out because a key column is empty or null",
-        "this side has 3 different keys",
-        "2 of 7 rows match; 2 rows in",
+        "this side has 3 distinct keys",
+        "2 of 7 rows match; wrote 2 rows to",
         "the peer has 2",
     ] {
         assert!(ended[1].stderr.contains(said), "{said:?}: {ended:?}");
@@ -326,7 +326,7 @@ fn settings_that_differ_end_both_sides_and_are_named() {
             &["--key", "k"][..],
             &["--key", "k,v"][..],
             "the key columns: text here, text,text at",
-            "as many --key and --or",
+            "the same number of columns",
         ),
         (
             &["--key", "n"],

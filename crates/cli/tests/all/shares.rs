@@ -53,7 +53,7 @@ fn assert_done(both: &[Finished; 2]) {
         assert_eq!(side.status, Some(0), "{side:?}");
         assert!(side.stdout.is_empty(), "{side:?}");
         for said in [
-            "security is semi-honest",
+            "secure against a semi-honest peer",
             "gets shares of which keys are common",
             "keep the two apart",
         ] {
@@ -424,7 +424,7 @@ fn what_a_run_would_cost() {
     let ended = run(&words(&line.replace("--bound 5 ", "--bound 100 ")));
     assert_eq!(ended.status, Some(0), "{ended:?}");
     for fragment in [
-        "500 different keys, 1 column",
+        "500 distinct keys, 1 column",
         "bytes: ",
         "neither side learns which keys",
     ] {

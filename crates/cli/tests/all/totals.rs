@@ -54,7 +54,10 @@ fn assert_numbers(ended: &[Finished; 2], expected: [&str; 2]) {
     for (side, expected) in ended.iter().zip(expected) {
         assert_eq!(side.status, Some(0), "{side:?}");
         assert_eq!(side.stdout, expected, "{side:?}");
-        assert!(side.stderr.contains("security is semi-honest"), "{side:?}");
+        assert!(
+            side.stderr.contains("secure against a semi-honest peer"),
+            "{side:?}"
+        );
     }
 }
 

@@ -204,7 +204,7 @@ fn rows_and_values_are_those_of_a_join() {
     let more = ["--left", "--rule-column", "by", "--report", &report];
     let right = [&RUN[..], &keys("email:lower", "tel"), &more].concat();
     let ended = place.both("lookup", [&left, &right]);
-    common::assert_done(&ended, "volery: security is malicious");
+    common::assert_done(&ended, "volery: secure against a malicious peer");
     assert_eq!(
         place.folder.read("out.csv"),
         "id,email,tel,city,by\n1,Y@A.org,9,Oslo,1\n2,q@a.org,3,Bonn,2\n3,q@a.org,8,,\n4,x@a.org,2,Rome,1\n5,Y@a.org,7,Oslo,1\n"

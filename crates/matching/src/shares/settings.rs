@@ -204,7 +204,7 @@ impl Settings {
 #[must_use]
 pub fn revealed(settings: &Settings) -> Vec<String> {
     let mut lines = vec![
-        "each side learns how many different keys and how many columns of values the other has, \
+        "each side learns how many distinct keys and how many columns of values the other has, \
          with their bound and decimal places, and the number and types of its key columns"
             .to_owned(),
         "each side gets shares of which keys are common and of the values of both sides there; \
@@ -224,7 +224,7 @@ pub fn revealed(settings: &Settings) -> Vec<String> {
             .to_owned(),
     );
     lines.push(
-        "security is semi-honest: a peer that does not follow the protocol can learn more, or \
+        "secure against a semi-honest peer: a peer that does not follow the protocol can learn more, or \
          falsify the shares"
             .to_owned(),
     );

@@ -22,7 +22,7 @@ pub fn revealed(settings: &Settings, divided: Divided) -> Vec<String> {
         Divided::No | Divided::Buckets => "",
     };
     let mut lines = vec![format!(
-        "each side learns how many different keys the other has{rounded}, and the number and types \
+        "each side learns how many distinct keys the other has{rounded}, and the number and types \
          of its key columns"
     )];
     if divided == Divided::Shards {
@@ -84,7 +84,7 @@ pub fn revealed(settings: &Settings, divided: Divided) -> Vec<String> {
         .to_owned(),
     );
     lines.push(
-        "security is semi-honest: a peer that does not follow the protocol can learn more, or \
+        "secure against a semi-honest peer: a peer that does not follow the protocol can learn more, or \
          falsify the result; repeated runs with sets that differ in a few keys tell about these"
             .to_owned(),
     );
@@ -131,7 +131,7 @@ fn noise(settings: &Settings) -> Vec<String> {
         .map_or(String::new(), |delta| format!(" and delta {delta}"));
     lines.push(format!(
         "the result is differentially private with epsilon {}{delta} against whoever learns \
-         something of it: for a common key more or less, with the number of different keys of each \
+         something of it: for a common key more or less, with the number of distinct keys of each \
          side known",
         privacy.epsilon
     ));

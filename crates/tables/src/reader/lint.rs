@@ -24,7 +24,7 @@ pub struct RuleLint {
     pub description: String,
     /// The rows with a key, without one, and with a changed one.
     pub counts: RuleCounts,
-    /// The different keys.
+    /// The distinct keys.
     pub distinct: u64,
     /// The keys that stand in several rows, ...
     pub repeated: u64,

@@ -32,13 +32,13 @@ fn missing_columns() {
     );
     let (message, hint) = refused("id\n1\n", &by(&["id:number"]));
     assert!(message.starts_with(r#"key "id:number": "#), "{message}");
-    assert!(hint.starts_with("behind the colon is a type"), "{hint}");
+    assert!(hint.starts_with("after the colon, give a type"), "{hint}");
     let (message, hint) = refused("a\n1\n", &by(&["id:number"]));
     assert_eq!(
         message,
         r#"there is no column "id:number"; the columns are "a""#
     );
-    assert!(hint.starts_with("behind the colon is a type"), "{hint}");
+    assert!(hint.starts_with("after the colon, give a type"), "{hint}");
     let value = Reading {
         value: Some("price".to_owned()),
         ..by(&["id"])

@@ -52,7 +52,7 @@ fn disagreement(error: volery_channel::Error) -> Failure {
     use volery_channel::Error;
     let hint = match &error {
         Error::Mismatch { field, .. } if field == volery_matching::KEYS => {
-            "give the same keys on both sides: as many --key and --or in the same order, with the same types and normalisers; the names of the columns may differ"
+            "define the keys alike on both sides: the same number of columns in --key and of --or, in the same order, with the same types and normalisers; the names of columns may differ"
         }
         Error::Mismatch { field, .. } if field == volery_matching::BOTH => {
             "the sender gets the result only if both sides set --both"

@@ -133,7 +133,7 @@ impl Job for Rows<'_> {
     fn tell_counts(&self, table: &Table, reporter: &Reporter) -> String {
         text::tell_counts(reporter, table, self.side());
         match self.side().distinct(0) {
-            Some((keys, _)) => many(keys, "different key"),
+            Some((keys, _)) => many(keys, "distinct key"),
             None => many(self.side().rows(), "row"),
         }
     }

@@ -36,7 +36,7 @@ pub(in crate::command) fn tell_counts(
             counts.malformed,
             "left out because a key column is malformed",
         ),
-        (summary.duplicates, "with a key of an earlier row"),
+        (summary.duplicates, "with the same key as an earlier row"),
     ];
     for (number, what) in numbers.iter().chain(others).filter(|(rows, _)| *rows > 0) {
         reporter.tell(format_args!("{name}: {} {what}", many(*number, "row")));

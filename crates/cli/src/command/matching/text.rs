@@ -55,7 +55,7 @@ pub(super) fn tell_counts(reporter: &Reporter, table: &Table, side: &Side) {
         if let Some((_, number)) = side.distinct(rule).filter(|(_, number)| *number > 0) {
             let rows = many(number, "row");
             reporter.tell(format_args!(
-                "{name}: {rows} with a key of an earlier row{by}"
+                "{name}: {rows} with the same key as an earlier row{by}"
             ));
         }
     }
@@ -259,7 +259,7 @@ pub(super) fn summary(
         (Some(matches), Some(out)) => {
             let _ = write!(
                 text,
-                "{} of {} match; {} in {}",
+                "{} of {} match; wrote {} to {}",
                 matches.rows(),
                 many(rows, "row"),
                 many(
@@ -270,14 +270,18 @@ pub(super) fn summary(
             );
         }
         _ => {
-            let _ = write!(text, "{} matched against the peer's", many(rows, "row"));
+            let _ = write!(
+                text,
+                "done; compared {} with the peer's keys",
+                many(rows, "row")
+            );
         }
     }
     if let Some(outcome) = outcome {
         let peer = report.result["peer_items"].as_u64().unwrap_or_default();
         let _ = write!(
             text,
-            " (the peer has {}), by {}, {}",
+            " (the peer has {}), by {}, secure against a {} peer",
             many(peer, "key"),
             outcome.protocol,
             report.security.as_deref().unwrap_or_default(),
@@ -313,7 +317,7 @@ pub(super) fn summary(
 /// Tells what usually causes that no row matches.
 pub(super) fn caution_about_no_match(reporter: &Reporter, rows: u64, matches: Option<&Matches>) {
     if rows > 0 && matches.is_some_and(|matches| matches.rows() == 0) {
-        reporter.caution("no row matches. What usually causes that: the sides wrote their keys differently (case, spaces, country codes, accents: see --key COL:email, e164=REGION, trim+lower+nfc; or a text file that is not UTF-8: see --encoding), compared other columns, or one side hashed its keys; 'volery lint FILE --key ..' shows what a key column holds without printing a key");
+        reporter.caution("no row matches. The usual causes: the sides wrote their keys differently (case, spaces, country codes, accents: see --key COL:email, e164=REGION, trim+lower+nfc; or a text file that is not UTF-8: see --encoding), compared other columns, or one side hashed its keys; 'volery lint FILE --key ..' shows what a key column holds without printing a key");
     }
 }
 

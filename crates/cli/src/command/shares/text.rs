@@ -126,7 +126,7 @@ pub(super) fn plan(
         "this side: {}, {}, {}\npeer: {} (assumed{}), with as many columns (assumed)\n\
          protocol: {protocol}, semi-honest\n",
         many(side.summary().rows, "row"),
-        many(own, "different key"),
+        many(own, "distinct key"),
         many(settings.columns.len() as u64, "column"),
         many(peer, "key"),
         assumed(arguments.peer_rows.is_some(), "; --peer-rows"),

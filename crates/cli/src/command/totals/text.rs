@@ -238,7 +238,7 @@ pub(super) fn plan(
     let mut text = format!(
         "this side: {}, {}\npeer: {} (assumed{})\nprotocol: {protocol}, semi-honest\n",
         many(side.summary().rows, "row"),
-        many(own, "different key"),
+        many(own, "distinct key"),
         many(peer, "key"),
         match arguments.peer_rows {
             Some(_) => "",

@@ -63,7 +63,7 @@ pub(crate) fn pair_of(verbs: [&str; 2], left: &[&str], right: &[&str]) -> [Finis
 
 /// Fails unless both succeeded and reported their security model.
 pub(crate) fn assert_matched(both: &[Finished; 2]) {
-    super::assert_done(both, "volery: security is ");
+    super::assert_done(both, "volery: secure against a ");
 }
 
 /// A row of text in canonical form: fields are quoted only where necessary.

@@ -71,7 +71,7 @@ fn the_report_has_its_documented_fields() {
         fields.remove("commit").unwrap();
         let phases = fields.remove("phases").unwrap();
         let phases = phases.as_array().unwrap();
-        let met = phases.iter().any(|phase| phase["name"] == "meeting");
+        let met = phases.iter().any(|phase| phase["name"] == "connecting");
         assert!(met && phases.len() > 3, "{phases:?}");
         schema(&report)
     };
@@ -196,9 +196,13 @@ fn the_report_of_a_malicious_run() {
         for failure in failures {
             assert!(failure["log2"].is_null() || failure["log2"].as_f64().unwrap() < -40.0);
         }
-        let said = "volery: security is malicious: a peer that does not follow";
+        let said = "volery: secure against a malicious peer: a peer that does not follow";
         assert!(side.stderr.contains(said), "{side:?}");
-        assert!(side.stderr.contains("by vole, malicious"), "{side:?}");
+        assert!(
+            side.stderr
+                .contains("by vole, secure against a malicious peer"),
+            "{side:?}"
+        );
         let choice = &result["choice"];
         let why = choice["why"].as_str().unwrap();
         assert!(
@@ -329,12 +333,12 @@ fn what_is_revealed_is_said_before_anything_is() {
         ended.assert_refused(4, &["timed out"]);
         let (before, _) = ended.stderr.split_once("volery: listening on").unwrap();
         let always = [
-            "volery: this side has 1 different key\n",
-            "volery: each side learns how many different keys the other has, and the number and types of its key columns\n",
+            "volery: this side has 1 distinct key\n",
+            "volery: each side learns how many distinct keys the other has, and the number and types of its key columns\n",
             if both {
-                "volery: security is semi-honest, as always with --both"
+                "volery: secure against a semi-honest peer, as always with --both"
             } else {
-                "volery: security is malicious"
+                "volery: secure against a malicious peer"
             },
         ];
         for said in said.iter().chain(&always) {
