@@ -36,7 +36,7 @@ pub(crate) fn add_option(command: Command) -> Command {
             .value_parser(clap::value_parser!(std::path::PathBuf))
             .help(
                 "Read from this file any options that the command line does not set. Environment variables override the file: \
-                 each option is also a variable, such as VOLERY_TIMEOUT for --timeout",
+                 each option can also be set by a variable, such as VOLERY_TIMEOUT for --timeout",
             ),
     )
 }

@@ -126,7 +126,7 @@ impl From<volery_channel::Error> for Failure {
             )
             .with_hint("see the peer's own error message for the cause"),
             Error::TimedOut(_) | Error::Absent(_) => Self::new(Status::Network, error)
-                .with_hint("check that the peer is running, and can be reached at this address; --wait TIME waits longer until it is reachable, --timeout TIME waits longer for data or a heartbeat afterwards"),
+                .with_hint("check that the peer is running and can be reached at this address; --wait TIME gives it more time to become reachable, --timeout TIME more time for data or a heartbeat after that"),
             Error::Io(error) => Self::new(Status::Network, format_args!("network error: {error}")),
             Error::Unavailable(_) => Self::new(Status::Network, error)
                 .with_hint("try again later (for a worker: and check this machine's clock)"),

@@ -20,7 +20,7 @@ use crate::output::Target;
 /// The form of the lines on standard error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Log {
-    /// Lines for people
+    /// Human-readable lines
     #[default]
     Text,
     /// One JSON object a line: time, level, phase, message, and numbers where there are any

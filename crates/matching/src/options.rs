@@ -44,27 +44,28 @@ volery_options::options! {
         /// The key column, or several columns that together form one key. NAME:SPEC reads a column
         /// as a type (text, binary, integer, decimal, boolean, date, timestamp), or cleans it
         /// with normalisers joined with '+', such as email or trim+lower+nfc or e164=DE;
-        /// 'volery lint' tries them. Put a name with a comma or colon in double quotes
+        /// use 'volery lint' to try them out. Enclose a name that contains a comma or colon in
+        /// double quotes
         some key: String ["Keys", "COL[:SPEC],..", parse::string];
 
-        /// Another key, for rows that the keys before it do not match; may be repeated. Both sides
-        /// give the same number of keys, in the same order
+        /// Another key, tried on rows that no earlier key has matched; may be repeated. Both sides
+        /// must give the same number of keys, in the same order
         many or: String ["Keys", "COL[:SPEC],..", parse::string];
 
-        /// Treatment of a row with an empty or null key column: 'error', or 'skip' to leave it out;
-        /// with --or, such a row is left out of the matching on that key
+        /// Treatment of a row with an empty or null key column: 'error', or 'skip' to leave the row
+        /// out; with --or, either leaves it out of the matching on that key only
         default empty_keys: EmptyKeys ["error", "Keys", "RULE", empty_keys];
 
         /// Treatment of a row whose key column does not fit its type or normaliser: 'error', or
         /// 'skip'
         default malformed: Malformed ["error", "Keys", "RULE", malformed];
 
-        /// Treatment of rows with the same key: 'keep' keeps all of them, and all match or none
-        /// does; 'error' ends the run; 'dedup' keeps only the first
+        /// Treatment of rows with the same key: 'keep' keeps all of them: either all match or none
+        /// do; 'error' ends the run; 'dedup' keeps only the first
         default duplicates: Duplicates ["keep", "Keys", "RULE", duplicates];
 
-        /// Sender: columns that the receiver gets, with their types; put a name with a comma in
-        /// double quotes
+        /// Sender: columns that the receiver gets, with their types; enclose a name that contains a
+        /// comma in double quotes
         once value: Vec<String> ["Output", "COL,..", names];
 
         /// Receiver: names of these columns in the output, in the same order [default: the
@@ -74,7 +75,7 @@ volery_options::options! {
         /// Receiver: also write the rows without a match, with empty columns of the sender
         switch left ["Output"];
 
-        /// File for this party's matching rows: .csv, .tsv, .txt, each also with .gz or .zst,
+        /// File for this party's matching rows: .csv, .tsv or .txt (each also with .gz or .zst),
         /// .parquet or .arrow; it is created when the run is complete. '-' is standard output, as
         /// CSV. With --result shares, a folder of .npy files or a .parquet file
         once out: PathBuf ["Output", "FILE", parse::path];
@@ -89,18 +90,17 @@ volery_options::options! {
         /// Write an HTML report to FILE
         once html: PathBuf ["Output", "FILE", parse::path];
 
-        /// Result of the run: 'rows', the matching rows; or one number about the keys that both
-        /// sides have: 'count', their number; 'sum' or 'mean' of a column: the side with the column
-        /// names it (sum=COL), the other gives the word alone; or
-        /// 'sum-product=SENDER_COL,RECEIVER_COL'; or 'shares': secret shares for further
-        /// computation, of which keys are common and of this side's columns (shares=COL,COL)
+        /// Result of the run. The matching rows: 'rows'. One number about the keys that both sides
+        /// have: 'count'; 'sum' or 'mean' of a column, where the side with the column sets sum=COL
+        /// and the other side sets sum; or 'sum-product=SENDER_COL,RECEIVER_COL'. Secret shares for
+        /// further computation: 'shares', or shares=COL,COL with columns of this side
         default result: What ["rows", "Output", "WHAT", result];
 
         /// Side that gets the number; the same on both sides [default: receiver]
         once to: To ["Counts and sums", "SIDE", to, TO];
 
-        /// Largest absolute value that a key has in the column; required for sums and means, the
-        /// same on both sides
+        /// Largest absolute value of the column for one key; required for sums and means. The same
+        /// on both sides
         once bound: String ["Counts and sums", "B", parse::string];
 
         /// Decimal places of values; a value with more is an error [default: 0]
@@ -121,15 +121,16 @@ volery_options::options! {
         /// each group
         once group_by: String ["Counts and sums", "COL", parse::string];
 
-        /// Groups, in the order of the result; the same on both sides. Rows with another value
-        /// belong to none. Put a name with a comma in double quotes
+        /// Groups, in the order in which the result lists them; the same on both sides. Rows with
+        /// any other value belong to no group. Enclose a name that contains a comma in double
+        /// quotes
         once groups: Vec<String> ["Counts and sums", "A,B,..", groups];
 
-        /// Give one share per key, in the order of the receiver's rows, instead of hash-table order
-        /// with 1.3 places per key. Both sides must set this
+        /// Give one share per key, in the order of the receiver's rows, instead of one share per
+        /// slot of a hash table, with 1.3 slots per key. Both sides must set this
         switch row_order ["Shares"];
 
-        /// Matching protocol; both sides name the same
+        /// Matching protocol; both sides must name the same one
         default protocol: Name ["auto", "Protocol", "NAME", protocol, Name::ALLOWED];
 
         /// Peer that the run is secure against: malicious, a peer that may do anything; or
@@ -168,7 +169,7 @@ volery_options::options! {
         /// Print what the run will cost and reveal, then exit without connecting
         switch dry_run ["Running"];
 
-        /// Rows of the peer, for --dry-run [default: as many as this side has]
+        /// Number of rows that the peer has, for --dry-run [default: as many as this side has]
         once peer_rows: u64 ["Running", "N", parse::count];
     }
 }

@@ -169,10 +169,10 @@ pub fn revealed(settings: &Settings, rules: usize, divided: Divided) -> Vec<Stri
                 "secure against a semi-honest peer: a peer that does not follow the protocol can learn more, or falsify the result"
             }
             (_, _, Verb::Psi) => {
-                "secure against a malicious peer: a peer that does not follow the protocol learns no more than these lines say, except that a malicious receiver can test more keys than it states (at most result.most_items of the report)"
+                "secure against a malicious peer: a peer that does not follow the protocol learns no more than these lines say, except that a malicious receiver can test more keys than it states (up to the number in result.most_items of the report)"
             }
             (_, _, Verb::Lookup) => {
-                "secure against a malicious peer: a peer that does not follow the protocol learns no more than these lines say, except that a malicious receiver can test more keys than it states (at most result.most_items of the report), and a malicious sender can give any values"
+                "secure against a malicious peer: a peer that does not follow the protocol learns no more than these lines say, except that a malicious receiver can test more keys than it states (up to the number in result.most_items of the report), and a malicious sender can give any values"
             }
         }
         .to_owned(),

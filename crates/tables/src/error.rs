@@ -643,8 +643,8 @@ fn missing_hint(name: &str, columns: &[String]) -> Option<String> {
 
 /// What may be behind the colon of a key column.
 const RULE: &str = "after the colon, give a type (text, binary, integer, decimal, boolean, date, \
-    timestamp, datetime) or names of normalisers joined with '+'; put a name with a comma or a \
-    colon in double quotes";
+    timestamp, datetime) or names of normalisers joined with '+'; enclose a name that contains a \
+    comma or colon in double quotes";
 
 /// A file of this format, with its article.
 fn file_of(format: Format) -> &'static str {

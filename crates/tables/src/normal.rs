@@ -193,8 +193,8 @@ impl Normaliser {
             ("e164", Some(region), _) => Function::Phone(Phone::parse(region).map_err(Unknown)?),
             ("e164", None, _) => {
                 return Err(Unknown(
-                    "'e164' needs the region of numbers without a country code, for example \
-                     e164=DE"
+                    "'e164' needs the region to assume for numbers without a country code, for \
+                     example e164=DE"
                         .to_owned(),
                 ));
             }

@@ -403,7 +403,7 @@ impl<'a> Endpoint<'a> {
         let channel = match &place {
             Address::Connect(address) => {
                 reporter.tell(format_args!(
-                    "connecting to {address}, for at most {wait:?}"
+                    "trying to connect to {address} for at most {wait:?}"
                 ));
                 reporter.begin("connecting");
                 let connected = match &secured {

@@ -75,7 +75,7 @@ pub(crate) use with_ring;
 /// The options of the terminal.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct TerminalArguments {
-    /// Form of the lines on standard error
+    /// Format of the lines on standard error
     #[arg(long, value_name = "FORM", value_enum, default_value_t)]
     pub(crate) log: Log,
 
@@ -83,7 +83,7 @@ pub(crate) struct TerminalArguments {
     #[arg(short, long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
 
-    /// Print more of the run on standard error; -vv adds details, with the time of each line
+    /// Print more about the run on standard error; -vv adds details and the time of each line
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
 }

@@ -52,7 +52,7 @@ fn disagreement(error: volery_channel::Error) -> Failure {
     use volery_channel::Error;
     let hint = match &error {
         Error::Mismatch { field, .. } if field == volery_matching::KEYS => {
-            "define the keys alike on both sides: the same number of columns in --key and of --or, in the same order, with the same types and normalisers; the names of columns may differ"
+            "define the keys in the same way on both sides: the same number of columns in --key and the same number of --or options, in the same order, with the same types and normalisers; the column names may differ"
         }
         Error::Mismatch { field, .. } if field == volery_matching::BOTH => {
             "the sender gets the result only if both sides set --both"
