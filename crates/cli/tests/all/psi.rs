@@ -3,7 +3,7 @@
 mod files;
 mod report;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
 use crate::common::pair::{Folder, assert_matched, pair, pair_of, store};
@@ -456,6 +456,52 @@ fn the_documentation_names_files_that_exist() {
         }
     }
     assert!(named >= 8, "{named}");
+}
+
+/// docs/cli.md names every option of a match, and no option that no command has.
+#[test]
+fn the_documentation_names_the_options() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = std::fs::read_to_string(root.join("docs/cli.md")).unwrap();
+    let is_part = |c: char| c.is_ascii_lowercase() || c == '-';
+    let options = |text: &str| -> BTreeSet<String> {
+        text.split(|c| !is_part(c))
+            .filter(|word| {
+                let name = word.strip_prefix("--");
+                name.is_some_and(|name| name.starts_with(|c| c != '-'))
+            })
+            .map(str::to_owned)
+            .collect()
+    };
+    let help = |verb: &str| run(&[verb, "--help"]).stdout;
+    let commands = run(&["--help"]).stdout;
+    let commands = commands
+        .split_once("Commands:")
+        .and_then(|(_, rest)| rest.split_once("Options:"))
+        .unwrap()
+        .0;
+    let commands = commands
+        .lines()
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next());
+    let mut all = BTreeSet::new();
+    for command in commands {
+        all.extend(options(&help(command)));
+    }
+    let named = options(&page);
+    assert_eq!(named.difference(&all).next(), None);
+    for verb in ["psi", "lookup"] {
+        // The lines of options, without what their sentences mention.
+        let help = help(verb);
+        let defined = help.lines().filter(|line| {
+            let line = line.trim_start();
+            line.starts_with('-') && !line.starts_with("- ")
+        });
+        let own: BTreeSet<_> = defined.flat_map(options).collect();
+        assert!(own.len() > 30, "{own:?}");
+        let mut missing = own.difference(&named).filter(|one| *one != "--help");
+        assert_eq!(missing.next(), None, "{verb}");
+    }
 }
 
 /// More columns than the handshake can carry, and the most it can.
