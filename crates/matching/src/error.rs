@@ -156,7 +156,8 @@ pub const ATTEMPTS: u32 = 3;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    pub(crate) fn work(path: &Path) -> impl FnOnce(io::Error) -> Self {
+    /// An error of a file of the work folder.
+    pub fn work(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |error| Self::Work { path, error }
     }

@@ -43,11 +43,13 @@
 #![forbid(unsafe_code)]
 
 mod agree;
-pub mod driver;
+mod agreement;
 mod error;
+mod folder;
+mod hex;
 mod keys;
-mod manifest;
 mod matches;
+mod memory;
 mod name;
 pub mod options;
 mod output;
@@ -60,25 +62,23 @@ pub mod served;
 mod settings;
 pub mod shares;
 mod side;
-pub mod staging;
+pub mod steps;
 mod summary;
 mod system;
-mod task;
 pub mod totals;
 mod what;
-mod work;
-pub mod worker;
 
-pub use driver::WorkedBy;
+pub use agreement::MAX_BUCKETS;
 pub use error::{ATTEMPTS, Error, NoKey, NoValue, Result};
-pub use manifest::{Manifest, Secrets, Terms, announced};
+pub use folder::Finish;
+pub use matches::Matches;
 pub use options::Options;
 pub use output::{Columns, WriteError, Written};
 pub use parameters::{Divided, Parameters, revealed};
 pub use plan::Plan;
 pub use progress::Progress;
-pub use run::{Choice, Finish, Matches, Outcome};
+pub use run::{Choice, Outcome};
 pub use settings::{BOTH, KEYS, Name, PROGRESS, RESULT, Settings, Verb, Wrong};
-pub use side::{Local, MAX_BUCKETS, MAX_RULES, Side};
+pub use side::{Local, MAX_RULES, Side};
 pub use summary::Summary;
 pub use what::What;

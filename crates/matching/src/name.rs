@@ -96,7 +96,8 @@ impl Name {
     }
 
     /// The names of the protocols that workers run for an output.
-    pub(crate) fn of_workers(output: &Output) -> String {
+    #[must_use]
+    pub fn of_workers(output: &Output) -> String {
         let all = Self::all().filter(|name| {
             let protocol = name.protocol(Security::SemiHonest, output);
             protocol.is_some_and(|one| one.is_for_workers())

@@ -13,9 +13,10 @@ use volery_options::{AllowedValue, parse};
 use volery_pcg::Security;
 use volery_tables::{Duplicates, EmptyKeys, Encoding, Format, Inputs, Malformed, Reading, Rule};
 
+use crate::agreement::MAX_BUCKETS;
 use crate::output::Columns;
 use crate::settings::{Name, Settings, Verb, Wrong};
-use crate::side::{Local, MAX_BUCKETS, MAX_RULES};
+use crate::side::{Local, MAX_RULES};
 use crate::totals::{MAX_DECIMALS, MAX_GROUPS, To};
 use crate::what::What;
 use crate::{shares, totals};

@@ -8,8 +8,8 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use volery_tables::{Format, Output, Packing, Problem, Sink, Table, text_rows, text_schema};
 
 use crate::error::{Error, Result, misbehaved};
+use crate::matches::Matches;
 use crate::progress::Progress;
-use crate::run::Matches;
 
 /// What the output has beside the matching rows.
 #[derive(Clone, Debug, Default)]

@@ -18,7 +18,8 @@ pub struct Parameters {
 
 impl Parameters {
     /// Parameters for an output.
-    pub(crate) fn new(of_protocol: Box<dyn matching::Parameters>, output: Output) -> Self {
+    #[must_use]
+    pub fn new(of_protocol: Box<dyn matching::Parameters>, output: Output) -> Self {
         Self {
             of_protocol: of_protocol.into(),
             output,

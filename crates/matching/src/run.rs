@@ -42,17 +42,15 @@ use volery_primitives::prg::Prg;
 pub use volery_psi::choice::Choice;
 use volery_psi::choice::decide;
 use volery_psi::matching::Protocol;
-use volery_tables::PayloadSchema;
 use web_time::Instant;
 
-use crate::error::{Error, Result, misbehaved};
-use crate::manifest::Manifest;
-use crate::matches::{Collected, append};
+use crate::error::Result;
+use crate::folder::{Finish, Folder};
+use crate::matches::{Matches, append};
 use crate::parameters::Parameters;
-use crate::parts::Parts;
+use crate::parts::{Journal as _, Parts};
 use crate::progress::{Inner, Progress};
 use crate::side::Side;
-use crate::work::Work;
 
 /// Least nanoseconds for each item, which bounds the time spent on measuring the link.
 const EACH: u64 = 100;
@@ -90,34 +88,8 @@ pub struct Outcome {
     pub traffic: Stats,
     /// The matching rows, if this side gets them.
     pub matches: Option<Matches>,
-    pub(crate) work: Option<Work>,
-}
-
-/// The matching rows of this side.
-pub struct Matches {
-    pub(crate) collected: Collected,
-    /// The columns that the sender's payload has.
-    pub(crate) payload: Option<PayloadSchema>,
-}
-
-impl Matches {
-    /// Number of rows.
-    #[must_use]
-    pub fn rows(&self) -> u64 {
-        self.collected.total()
-    }
-
-    /// Number of rows by the rule that they matched by first.
-    #[must_use]
-    pub fn by_rule(&self) -> &[u64] {
-        &self.collected.by_rule
-    }
-
-    /// The columns of the payload.
-    #[must_use]
-    pub fn payload(&self) -> Option<&PayloadSchema> {
-        self.payload.as_ref()
-    }
+    /// The end of the run, for when the output is written.
+    pub finish: Finish,
 }
 
 impl Side {
@@ -128,30 +100,21 @@ impl Side {
     pub fn run(mut self, channel: &mut Channel, progress: &mut dyn Progress) -> Result<Outcome> {
         let start = Instant::now();
         let mut rng = Prg::from_os().map_err(ChannelError::from)?;
-        if self
-            .earlier
-            .as_ref()
-            .is_some_and(|earlier| earlier.workers.is_some())
-        {
-            return Err(Error::OtherRun {
-                path: self
-                    .kept()
-                    .map(|work| work.path().to_owned())
-                    .unwrap_or_default(),
-                what: "it has the progress of a run with workers",
-            });
+        if self.earlier.as_ref().is_some_and(|one| one.is_divided) {
+            return Err(self.other_run("it has the progress of a run with workers"));
         }
-        let (session, resumed, manifest) = self.agree(None, &mut rng, channel, progress)?;
-        let longest = manifest.payload.as_ref().map(|(_, longest)| *longest);
-        let payload = self.peer_payload(&manifest)?;
-        let buckets = manifest.buckets;
-        let capacities = manifest.capacities()?;
+        let (session, resumed, agreement) = self.agree(&mut rng, channel, progress)?;
+        let longest = agreement.payload().map(|(_, longest)| longest);
+        let payload = self.peer_payload(&agreement)?;
+        let buckets = agreement.buckets();
+        let capacities = agreement.capacities()?;
         let (protocol, choice) = self.choose(&capacities, channel)?;
         if let Some(choice) = &choice {
             progress.note(&choice.why());
         }
         if let Some(work) = self.kept().filter(|_| !resumed) {
-            work.put_manifest(&manifest, &self.secrets)?;
+            let secrets = serde_json::json!({ "digest": self.identity }).to_string();
+            work.put_record(&agreement.to_json(&()), &secrets)?;
         }
         let parts = Parts {
             settings: &self.settings,
@@ -159,7 +122,7 @@ impl Side {
             session,
             capacities: &capacities,
             longest: longest.unwrap_or(0),
-            executions: manifest.executions(),
+            executions: agreement.executions(),
         };
         let all: Vec<_> = self.parts(buckets).collect();
         let both_keep = self.compare_kept(channel)?;
@@ -230,7 +193,7 @@ impl Side {
         if let Some(work) = self.kept().filter(|_| both_keep) {
             parts.conclude(|| work.complete(), channel)?;
         }
-        let attempts = self.work.as_ref().map_or(Ok(1), Work::most_attempts)?;
+        let attempts = self.work.as_ref().map_or(Ok(1), Folder::most_attempts)?;
         let matches = self
             .settings
             .gets_rows()
@@ -243,7 +206,7 @@ impl Side {
             choice,
             parameters,
             buckets,
-            sizes: manifest.sizes,
+            sizes: agreement.sizes().to_vec(),
             capacities,
             resumed: done.iter().filter(|done| **done).count() as u32,
             attempts,
@@ -253,21 +216,8 @@ impl Side {
             setup_traffic: traffic - online,
             traffic,
             matches,
-            work: self.work,
+            finish: Finish(self.work),
         })
-    }
-
-    /// The receiver's view of the sender's columns.
-    pub(crate) fn peer_payload(&self, manifest: &Manifest) -> Result<Option<PayloadSchema>> {
-        match (self.settings.role, manifest.payload()) {
-            (Role::Receiver, Some((line, _))) => {
-                let schema = PayloadSchema::parse(line);
-                Ok(Some(schema.map_err(|_| {
-                    misbehaved("its list of columns is malformed")
-                })?))
-            }
-            _ => Ok(None),
-        }
     }
 
     /// Step 4.
@@ -309,28 +259,10 @@ impl Side {
     }
 }
 
-/// The end of a run whose output was written: removes the items and results on disk.
-pub struct Finish(pub(crate) Option<Work>);
-
-impl Finish {
-    /// Removes them; what a resumed run leaves says that it is complete.
-    ///
-    /// # Errors
-    /// Those of the folder.
-    pub fn finish(self) -> Result<()> {
-        let Some(work) = self.0 else { return Ok(()) };
-        if work.is_kept() {
-            work.complete()?;
-            work.clear()?;
-        }
-        Ok(())
-    }
-}
-
 impl Outcome {
     /// The end of the run, for when the output is written, and the rest.
     #[must_use]
     pub fn split(mut self) -> (Finish, Self) {
-        (Finish(self.work.take()), self)
+        (std::mem::take(&mut self.finish), self)
     }
 }

@@ -19,11 +19,11 @@ use volery_psi::served::{self, Client, Filter, Label, Preparing};
 use volery_tables::{Counts, Reader, Reading, Table};
 use web_time::Instant;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::folder::Finish;
 use crate::keys::Keys;
-use crate::matches::append;
+use crate::matches::{Matches, append};
 use crate::progress::{Inner, Progress};
-use crate::run::{Finish, Matches};
 use crate::settings::KEYS;
 use crate::side::{LONGEST_KEYS, Side};
 
@@ -101,7 +101,7 @@ impl Side {
     ///
     /// # Panics
     /// If the side has several rules, or keys on disk.
-    pub fn ask<E: From<crate::Error>>(
+    pub fn ask<E: From<Error>>(
         self,
         filter: Option<Filter>,
         most_items: u64,
@@ -113,19 +113,19 @@ impl Side {
         let start = Instant::now();
         progress.begin("agreeing on settings and sizes", 0);
         let hello = hello(Role::Receiver, &self.key_description);
-        let mut session = Session::begin(&mut *channel, &hello).map_err(crate::Error::from)?;
+        let mut session = Session::begin(&mut *channel, &hello).map_err(Error::from)?;
         let (id, rng, channel) = session.parts();
-        let welcome = Welcome::receive(most_items, channel).map_err(crate::Error::from)?;
+        let welcome = Welcome::receive(most_items, channel).map_err(Error::from)?;
         let fetched = filter.is_none();
         let filter = match filter {
             Some(filter) => {
                 let kept = welcome.keep(filter.label(), channel);
-                kept.map_err(crate::Error::from)?;
+                kept.map_err(Error::from)?;
                 filter
             }
             None => {
                 progress.begin("fetching the filter", 0);
-                let filter = welcome.fetch(channel).map_err(crate::Error::from)?;
+                let filter = welcome.fetch(channel).map_err(Error::from)?;
                 keep(&filter)?;
                 filter
             }
@@ -138,7 +138,7 @@ impl Side {
         };
         let client = Client::new(&filter, rng);
         let queried = client.query(&All(&keys), watch, channel);
-        let queried = queried.map_err(crate::Error::from)?;
+        let queried = queried.map_err(Error::from)?;
         let mut found = Vec::new();
         for &item in &queried.common {
             for row in keys.rows_of(item) {
@@ -197,7 +197,7 @@ pub fn read(
     let mut reader = Reader::new(table, reading)?;
     let keys = reader.key_description();
     if keys.len() > LONGEST_KEYS {
-        return Err(crate::Error::LongKeys);
+        return Err(Error::LongKeys);
     }
     let phase = match preparing {
         Some(_) => "preparing keys",

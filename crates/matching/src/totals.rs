@@ -44,25 +44,23 @@
 
 pub(crate) mod compute;
 pub(crate) mod decimal;
+mod noise;
 mod output;
 mod plan;
 mod revealed;
 mod run;
 mod settings;
 pub(crate) mod side;
-pub(crate) mod workers;
 
 pub use crate::parameters::Parameters;
-pub(crate) use compute::Noise;
-pub use compute::Total;
+pub use compute::{Opener, Shares, Total, open, shares};
 pub use decimal::{MAX_DECIMALS, decimal};
+pub use noise::Noise;
 pub use plan::{Choice, Plan, Protocol};
 pub use revealed::revealed;
 pub use run::Outcome;
-pub(crate) use settings::Agreed;
 pub use settings::{
-    COLUMN, GROUP_BY, GROUPS, Kind, MAX_GROUPS, MAX_MINIMUM, MINIMUM, Options, Privacy, Settings,
-    TO, To,
+    Agreed, COLUMN, GROUP_BY, GROUPS, Kind, MAX_GROUPS, MAX_MINIMUM, MINIMUM, Options, Privacy,
+    Settings, TO, To,
 };
-pub use side::Side;
-pub use workers::{Driver, Keep, Opened, SHARES, agree, open_shards, outcome, secrets};
+pub use side::{LONGEST_KEYS, RowReader, Side, Values, payload};

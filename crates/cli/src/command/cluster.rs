@@ -8,8 +8,10 @@ use volery_channel::gateway::{self, Ticket};
 use volery_channel::tcp::Patience;
 use volery_channel::tls::{Fingerprint, Identity, Peer};
 use volery_channel::{Channel, Error, Role, Stats};
-use volery_matching::totals::{Opened, Total};
-use volery_matching::{MAX_BUCKETS, Manifest, Progress, Settings, Side, Terms, totals};
+use volery_cluster::totals::{self as cluster_totals, Opened};
+use volery_cluster::{Manifest, Terms, driver};
+use volery_matching::totals::Total;
+use volery_matching::{MAX_BUCKETS, Progress, Settings, Side, totals};
 use volery_options::parse;
 use volery_primitives::ro::RandomOracle;
 
@@ -75,7 +77,7 @@ pub(super) trait Driver: Send {
     ///
     /// # Errors
     /// If there is one of others.
-    fn manifest_of(&self, terms: &Terms) -> volery_matching::Result<Option<&Manifest>>;
+    fn manifest_of(&self, terms: &Terms) -> volery_matching::Result<Option<Manifest>>;
 
     /// Agrees with the peer's.
     ///
@@ -108,25 +110,25 @@ impl Driver for Side {
         arguments.terms(self.settings(), self.key_description(), identity)
     }
 
-    fn manifest_of(&self, terms: &Terms) -> volery_matching::Result<Option<&Manifest>> {
-        self.manifest_of(terms)
+    fn manifest_of(&self, terms: &Terms) -> volery_matching::Result<Option<Manifest>> {
+        driver::manifest_of(self, terms)
     }
 
     fn agree(
         &mut self,
-        (terms, shards): (Terms, Option<u32>),
+        terms: (Terms, Option<u32>),
         channel: &mut Channel,
         progress: &mut dyn Progress,
     ) -> volery_matching::Result<Manifest> {
-        self.agree_on_workers(terms, shards, channel, progress)
+        driver::agree_on_workers(self, terms, channel, progress)
     }
 
     fn hand_out(&self, manifest: &Manifest) -> volery_matching::Result<Vec<PathBuf>> {
-        self.hand_out(manifest)
+        driver::hand_out(self, manifest)
     }
 }
 
-impl Driver for totals::Driver {
+impl Driver for cluster_totals::Driver {
     fn role(&self) -> Role {
         self.side().settings().role
     }
@@ -140,7 +142,7 @@ impl Driver for totals::Driver {
         arguments.terms_of_totals(self.side().settings(), keys, identity)
     }
 
-    fn manifest_of(&self, terms: &Terms) -> volery_matching::Result<Option<&Manifest>> {
+    fn manifest_of(&self, terms: &Terms) -> volery_matching::Result<Option<Manifest>> {
         self.manifest_of(terms)
     }
 

@@ -5,9 +5,8 @@ pub(crate) mod text;
 
 use std::path::{Path, PathBuf};
 
-use volery_matching::totals::{
-    COLUMN, Driver, GROUP_BY, GROUPS, Outcome, SHARES, Settings, Side, TO, revealed,
-};
+use volery_cluster::totals::{Driver, SHARES};
+use volery_matching::totals::{COLUMN, GROUP_BY, GROUPS, Outcome, Settings, Side, TO, revealed};
 use volery_matching::{Divided, Name, Options, RESULT, Verb, What};
 use volery_tables::{Format, Packing, Reading, Table};
 

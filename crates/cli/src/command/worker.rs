@@ -16,8 +16,9 @@ use serde::Deserialize;
 use serde_json::json;
 use volery_channel::Role;
 use volery_channel::tls::Identity;
-use volery_matching::worker::{MANIFEST, Place, Store, Worked, Worker};
-use volery_matching::{Manifest, Progress};
+use volery_cluster::worker::{Place, Worker};
+use volery_cluster::{MANIFEST, Manifest, Store, Worked};
+use volery_matching::Progress;
 use volery_options::values;
 
 use super::cluster::{Meeting, attempt};

@@ -5,9 +5,11 @@ use std::time::Instant;
 use arrow_schema::SchemaRef;
 use serde_json::json;
 use volery_channel::Role;
-use volery_matching::driver::{self, Earlier, Facts};
-pub use volery_matching::staging::{Items, Slice, Slices, digest, found, shards};
-use volery_matching::{Divided, Manifest, Options, Secrets, Settings, Verb, WorkedBy, totals};
+use volery_cluster::driver::{self, Earlier, Facts};
+pub use volery_cluster::staging::{Items, Slice, Slices, digest, found, shards};
+use volery_cluster::totals as cluster_totals;
+use volery_cluster::{Manifest, Secrets, WorkedBy};
+use volery_matching::{Divided, Options, Settings, Verb, totals};
 use volery_options::{Named, SetByName};
 use zeroize::Zeroizing;
 
@@ -147,7 +149,7 @@ pub fn secrets(
     let (facts, earlier) = (read_facts(facts)?, earlier.as_ref());
     let secrets = match call.settings()? {
         Wanted::Rows(settings) => driver::secrets(&settings, &facts, earlier)?,
-        Wanted::Totals(settings) => totals::secrets(&settings, &facts, earlier)?,
+        Wanted::Totals(settings) => cluster_totals::secrets(&settings, &facts, earlier)?,
     };
     Ok(secrets.to_json())
 }
@@ -232,7 +234,7 @@ pub fn agree(
                 driver::agree(settings, known, terms, earlier, channel, &mut keep)
             }
             Wanted::Totals(settings) => {
-                totals::agree(settings, known, terms, earlier, channel, &mut keep)
+                cluster_totals::agree(settings, known, terms, earlier, channel, &mut keep)
             }
         };
         kept?;
@@ -288,7 +290,7 @@ pub fn open(
     let opened = opened
         .map(|(text, told)| {
             let totals = serde_json::from_str(&text)?;
-            Ok::<_, serde_json::Error>(totals::Opened { totals, told })
+            Ok::<_, serde_json::Error>(cluster_totals::Opened { totals, told })
         })
         .transpose();
     let opened = opened.map_err(|error| Failure::usage("the opened totals", error))?;
@@ -307,12 +309,12 @@ pub fn open(
         let (totals, traffic) =
             cluster::open_totals(&meeting, &identity, times, opened, reporter, |channel| {
                 let mut kept = Ok(());
-                let mut keep = |what: totals::Keep<'_>| {
+                let mut keep = |what: cluster_totals::Keep<'_>| {
                     let text = match what {
-                        totals::Keep::Totals(all) => {
+                        cluster_totals::Keep::Totals(all) => {
                             serde_json::to_string(all).expect("numbers serialise")
                         }
-                        totals::Keep::Told => String::new(),
+                        cluster_totals::Keep::Told => String::new(),
                     };
                     kept = keep(&text);
                     kept.as_ref().map_err(|failure| {
@@ -323,13 +325,20 @@ pub fn open(
                 };
                 let found = ("found".as_ref(), &found[..]);
                 let known = (&manifest, &secrets);
-                let opened =
-                    totals::open_shards(&settings, known, found, channel, &mut keep, &mut ());
+                let opened = cluster_totals::open_shards(
+                    &settings,
+                    known,
+                    found,
+                    channel,
+                    &mut keep,
+                    &mut (),
+                );
                 kept?;
                 Ok(opened?)
             })?;
         let worked = WorkedBy::default();
-        let outcome = totals::outcome(&settings, &manifest, &worked, (totals, traffic, start))?;
+        let outcome =
+            cluster_totals::outcome(&settings, &manifest, &worked, (totals, traffic, start))?;
         let mut report = Report::new("psi", reporter);
         report.role = Some(role.name().to_owned());
         report.result = object(text::settings_of(&settings, no_group));

@@ -15,7 +15,7 @@ use zeroize::{Zeroize, Zeroizing};
 use super::settings::Settings;
 use crate::error::{Error, NoKey, Result};
 use crate::keys::{Keys, Rows, reserve};
-use crate::plan::FIXED;
+use crate::memory::FIXED;
 use crate::progress::Progress;
 use crate::side::in_file;
 use crate::summary::Summary;

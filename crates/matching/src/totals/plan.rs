@@ -11,8 +11,8 @@ use volery_psi::matching::{Output, Task, Totals};
 use super::settings::{Settings, To};
 use super::side::Side;
 use crate::error::Result;
+use crate::memory::FIXED;
 use crate::parameters::Parameters;
-use crate::plan::FIXED;
 use crate::settings::Wrong;
 
 pub use volery_psi::choice::Choice;

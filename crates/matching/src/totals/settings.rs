@@ -12,7 +12,7 @@ use volery_psi::vole::Form;
 
 use super::decimal::{MAX_DECIMALS, Refused, parse};
 use crate::error::Error;
-use crate::manifest::hex;
+use crate::hex::hex;
 use crate::settings::{KEYS, Name, RESULT, Wrong};
 use crate::what::What;
 
@@ -553,7 +553,8 @@ impl Settings {
     }
 
     /// The form of the protocol.
-    pub(crate) fn form(&self) -> Form {
+    #[must_use]
+    pub fn form(&self) -> Form {
         match self.name {
             Name::CircuitLow => Form::Low,
             _ => Form::Fast,
@@ -656,7 +657,7 @@ impl Settings {
         }
     }
 
-    /// What both sides of a run with several workers must have alike, as text.
+    /// The settings that both sides of a run with several workers must have alike, as text.
     ///
     /// # Panics
     /// Never: names and numbers serialise.
@@ -666,8 +667,9 @@ impl Settings {
         serde_json::to_string(&settings).expect("names and numbers serialise")
     }
 
-    /// What the manifest of a run with several workers has of these settings.
-    pub(crate) fn agreed(&self) -> Agreed {
+    /// These settings as the manifest of a run with several workers keeps them.
+    #[must_use]
+    pub fn agreed(&self) -> Agreed {
         let number = |number: Rational| exact(number);
         Agreed {
             kind: self.kind.name().to_owned(),
@@ -698,9 +700,9 @@ impl Settings {
     }
 }
 
-/// The settings of totals in a manifest: equal on both sides.
+/// The settings of totals as they are kept: equal on both sides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Agreed {
+pub struct Agreed {
     kind: String,
     holder: Option<String>,
     to: String,
@@ -715,7 +717,8 @@ pub(crate) struct Agreed {
 
 impl Agreed {
     /// The settings of a side, without the names of its columns; `None` if there are no such.
-    pub(crate) fn settings(&self, protocol: &str, role: Role) -> Option<Settings> {
+    #[must_use]
+    pub fn settings(&self, protocol: &str, role: Role) -> Option<Settings> {
         let kinds = [Kind::Count, Kind::Sum, Kind::Mean, Kind::SumProduct];
         let kind = kinds.into_iter().find(|kind| kind.name() == self.kind)?;
         let to = [To::Receiver, To::Sender, To::Both];

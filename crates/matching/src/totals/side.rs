@@ -8,19 +8,19 @@ use volery_psi::Items;
 use volery_tables::{Item, Reader, Reading, Table, Texts};
 use zeroize::{Zeroize, Zeroizing};
 
-use super::compute::Noise;
 use super::decimal::{Refused, parse};
+use super::noise::Noise;
 use super::settings::Settings;
 use crate::error::{Error, NoKey, NoValue, Result};
+use crate::folder::Spool;
 use crate::keys::{Keys, Rows, reserve};
 use crate::progress::Progress;
 use crate::side::in_file;
 use crate::summary::Summary;
-use crate::work::Spool;
 
 /// The longest description of the key, in bytes: it is in the first message, beside more settings
 /// than that of a run for rows.
-pub(crate) const LONGEST_KEYS: usize = 2048;
+pub const LONGEST_KEYS: usize = 2048;
 
 /// Bytes of a value and a group.
 const PAYLOAD: usize = 9;
@@ -28,9 +28,10 @@ const PAYLOAD: usize = 9;
 /// The number of no group.
 const NO_GROUP: u8 = u8::MAX;
 
-/// What stands beside an item in a folder: its value, and its group, of which there are fewer than
+/// The bytes beside an item in a folder: its value, and its group, of which there are fewer than
 /// 255; another number is no group.
-pub(crate) fn payload(value: i64, group: i32) -> Zeroizing<[u8; PAYLOAD]> {
+#[must_use]
+pub fn payload(value: i64, group: i32) -> Zeroizing<[u8; PAYLOAD]> {
     let mut payload = Zeroizing::new([0; PAYLOAD]);
     payload[..8].copy_from_slice(&value.to_le_bytes());
     payload[8] = u8::try_from(group).unwrap_or(NO_GROUP);
@@ -38,7 +39,7 @@ pub(crate) fn payload(value: i64, group: i32) -> Zeroizing<[u8; PAYLOAD]> {
 }
 
 /// The distinct items of a side, ascending, with what belongs to each. Wiped when dropped.
-pub(crate) struct Values {
+pub struct Values {
     items: Vec<Item>,
     /// For each item the sum of its rows' values, modulo `2^64`; empty without a column.
     pub(crate) values: Buffer<u64>,
@@ -58,7 +59,10 @@ impl Values {
 
 impl Values {
     /// Writes items, values and groups.
-    pub(crate) fn write(&self, spool: &mut Spool) -> Result<()> {
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn write(&self, spool: &mut Spool) -> Result<()> {
         for (item, number) in self.items.iter().zip(0..) {
             let mut payload = Zeroizing::new([0; PAYLOAD]);
             let at = number as usize;
@@ -72,12 +76,10 @@ impl Values {
 
     /// Those of a shard, which [`write`](Self::write) wrote, filled up to `size` with random items
     /// of value 0 and in no group.
-    pub(crate) fn of_shard(
-        keys: &Keys,
-        settings: &Settings,
-        size: u64,
-        rng: &mut Prg,
-    ) -> Result<Self> {
+    ///
+    /// # Errors
+    /// If there are more than `size`, or they are of rows without values.
+    pub fn of_shard(keys: &Keys, settings: &Settings, size: u64, rng: &mut Prg) -> Result<Self> {
         if keys.len() as u64 > size {
             return Err(Error::Overflow { capacity: size });
         }
@@ -135,15 +137,17 @@ pub struct Side {
     no_group: Option<u64>,
 }
 
-/// What is read of a row.
-pub(crate) struct RowReader<'a> {
+/// A reader of the value and the group of a row.
+pub struct RowReader<'a> {
     table: &'a Table,
     settings: &'a Settings,
     text: Zeroizing<Vec<u8>>,
 }
 
 impl<'a> RowReader<'a> {
-    pub(crate) fn new(table: &'a Table, settings: &'a Settings) -> Self {
+    /// For the columns of the settings.
+    #[must_use]
+    pub fn new(table: &'a Table, settings: &'a Settings) -> Self {
         Self {
             table,
             settings,
@@ -152,7 +156,10 @@ impl<'a> RowReader<'a> {
     }
 
     /// The value in a row of a batch, in units; `number`: of the row in the table.
-    pub(crate) fn value(&mut self, texts: &Texts, row: usize, number: u64) -> Result<i64> {
+    ///
+    /// # Errors
+    /// If it is no number within the bound.
+    pub fn value(&mut self, texts: &Texts, row: usize, number: u64) -> Result<i64> {
         let Settings {
             bound, decimals, ..
         } = *self.settings;
@@ -165,7 +172,7 @@ impl<'a> RowReader<'a> {
     }
 
     /// The number of the group in a row of a batch, or -1.
-    pub(crate) fn group(&mut self, texts: &Texts, row: usize) -> i32 {
+    pub fn group(&mut self, texts: &Texts, row: usize) -> i32 {
         let groups = &self.settings.groups;
         let found = texts.read(row, &mut self.text).then(|| {
             let all = groups.iter().map(String::as_bytes);
@@ -300,6 +307,18 @@ impl Side {
     #[must_use]
     pub fn summary(&self) -> &Summary {
         &self.summary
+    }
+
+    /// The keys with their values and groups.
+    #[must_use]
+    pub fn values(&self) -> &Values {
+        &self.values
+    }
+
+    /// This side's noise.
+    #[must_use]
+    pub fn noise(&self) -> &Noise {
+        &self.noise
     }
 
     /// At the side with the groups: rows that are in none of them.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::{Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
-use volery_channel::{Channel, Role, run_two_parties};
+use volery_channel::Role;
 use volery_matching::{Columns, Error, Local, Name, Outcome, Settings, Side, Verb};
 use volery_pcg::Security;
 use volery_tables::{Duplicates, EmptyKeys, Format, Packing, Reading, Rule, Table};
@@ -25,7 +25,7 @@ pub(crate) const RULES: [&str; 3] = ["a,b", "a", "b"];
 
 impl Row {
     /// The key by a rule.
-    fn key(&self, rule: usize) -> Option<(u32, u32)> {
+    pub(crate) fn key(&self, rule: usize) -> Option<(u32, u32)> {
         match rule {
             0 => self.a.zip(self.b),
             1 => self.a.map(|a| (a, 0)),
@@ -113,35 +113,6 @@ impl Run {
             ..Reading::default()
         };
         Side::read(table, &reading, &self.settings(role), local, &mut ())
-    }
-
-    /// Runs both sides in memory.
-    pub(crate) fn both(
-        &self,
-        tables: [&Table; 2],
-        locals: [&Local; 2],
-    ) -> [Result<Outcome, Error>; 2] {
-        let [sender, receiver] = [(Role::Sender, 0), (Role::Receiver, 1)]
-            .map(|(role, i)| self.read(role, tables[i], locals[i]));
-        match (sender, receiver) {
-            (Ok(sender), Ok(receiver)) => {
-                let go = |side: Side| move |channel: &mut Channel| side.run(channel, &mut ());
-                let (sent, received) = run_two_parties(go(sender), go(receiver));
-                [sent, received]
-            }
-            (Err(error), Ok(_)) | (Ok(_), Err(error)) => panic!("one side only: {error}"),
-            (Err(sender), Err(receiver)) => [Err(sender), Err(receiver)],
-        }
-    }
-
-    /// Whether a side has two rows of one key, which is an error then.
-    pub(crate) fn is_error(&self, rows: &[Row]) -> bool {
-        self.duplicates == Duplicates::Error
-            && (0..self.rules).any(|rule| {
-                let keys: Vec<_> = rows.iter().filter_map(|row| row.key(rule)).collect();
-                let different: std::collections::HashSet<_> = keys.iter().collect();
-                different.len() < keys.len()
-            })
     }
 
     /// Key of each row by a rule, where it takes part.

@@ -1,13 +1,43 @@
 //! The result against a plain join.
 
 use proptest::prelude::*;
-use volery_channel::Role;
-use volery_channel::run_two_parties_with_stats;
-use volery_matching::{Error, Local, Name, Verb};
+use volery_channel::{Channel, Role, run_two_parties, run_two_parties_with_stats};
+use volery_matching::{Error, Local, Name, Outcome, Side, Verb};
 use volery_pcg::Security;
-use volery_tables::Duplicates;
+use volery_tables::{Duplicates, Table};
 
 use crate::common::{Row, Run, rows, table, written};
+
+impl Run {
+    /// Runs both sides in memory.
+    pub(crate) fn both(
+        &self,
+        tables: [&Table; 2],
+        locals: [&Local; 2],
+    ) -> [Result<Outcome, Error>; 2] {
+        let [sender, receiver] = [(Role::Sender, 0), (Role::Receiver, 1)]
+            .map(|(role, i)| self.read(role, tables[i], locals[i]));
+        match (sender, receiver) {
+            (Ok(sender), Ok(receiver)) => {
+                let go = |side: Side| move |channel: &mut Channel| side.run(channel, &mut ());
+                let (sent, received) = run_two_parties(go(sender), go(receiver));
+                [sent, received]
+            }
+            (Err(error), Ok(_)) | (Ok(_), Err(error)) => panic!("one side only: {error}"),
+            (Err(sender), Err(receiver)) => [Err(sender), Err(receiver)],
+        }
+    }
+
+    /// Whether a side has two rows of one key, which is an error then.
+    fn is_error(&self, rows: &[Row]) -> bool {
+        self.duplicates == Duplicates::Error
+            && (0..self.rules).any(|rule| {
+                let keys: Vec<_> = rows.iter().filter_map(|row| row.key(rule)).collect();
+                let different: std::collections::HashSet<_> = keys.iter().collect();
+                different.len() < keys.len()
+            })
+    }
+}
 
 fn row() -> impl Strategy<Value = Row> {
     let key = || prop::option::weighted(0.8, 0..12_u32);

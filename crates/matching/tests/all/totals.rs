@@ -1,125 +1,16 @@
 //! Totals over the common keys: against a plain calculation, with minimum, groups and noise.
 
-mod workers;
-
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, StringArray};
-use arrow_schema::{DataType, Field, Schema};
 use proptest::prelude::*;
 use volery_channel::{Channel, Role, Stats, run_two_parties, run_two_parties_with_stats};
-use volery_matching::totals::{Options, Outcome, Settings, Side, To, Total, decimal};
-use volery_matching::{Error, Name, NoKey, NoValue, What};
-use volery_tables::{Duplicates, EmptyKeys, Reading, Rule, Table};
+use volery_matching::totals::{Outcome, Side, To, Total};
+use volery_matching::{Error, Name, NoKey, NoValue};
+use volery_tables::Duplicates;
 
-const ROLES: [Role; 2] = [Role::Sender, Role::Receiver];
-
-/// A row: key, value in cents, group.
-type Row = (u32, i64, &'static str);
-
-const GROUPS: [&str; 3] = ["x", "y", "z, w"];
-
-fn table(rows: &[Row]) -> Table {
-    let texts: Vec<[String; 3]> = rows
-        .iter()
-        .map(|(key, value, group)| [format!("k{key}"), decimal(*value, 2), (*group).to_owned()])
-        .collect();
-    of_texts(&texts)
-}
-
-/// In batches of at most 5 rows.
-fn of_texts(rows: &[[String; 3]]) -> Table {
-    let fields = ["k", "v", "g"].map(|name| Field::new(name, DataType::Utf8, false));
-    let schema = Arc::new(Schema::new(fields.to_vec()));
-    let batches = rows.chunks(5).map(|rows| {
-        let columns = [0, 1, 2].map(|column| {
-            let texts = rows.iter().map(|row| Some(row[column].as_str()));
-            Arc::new(texts.collect::<StringArray>()) as ArrayRef
-        });
-        RecordBatch::try_new(Arc::clone(&schema), columns.to_vec()).unwrap()
-    });
-    Table::from_batches(Arc::clone(&schema), batches.collect()).unwrap()
-}
-
-/// The settings that both sides agree on.
-#[derive(Clone, Debug)]
-struct Run {
-    kind: &'static str,
-    /// The side with the column of a sum or a mean.
-    holder: Role,
-    grouped: Option<Role>,
-    to: To,
-    name: Name,
-    minimum: u64,
-    bound: &'static str,
-    duplicates: Duplicates,
-    epsilon: Option<&'static str>,
-    delta: Option<&'static str>,
-    groups: Vec<String>,
-}
-
-impl Default for Run {
-    fn default() -> Self {
-        Self {
-            kind: "count",
-            holder: Role::Sender,
-            grouped: None,
-            to: To::Receiver,
-            name: Name::Circuit,
-            minimum: 0,
-            bound: "1000",
-            duplicates: Duplicates::Keep,
-            epsilon: None,
-            delta: None,
-            groups: GROUPS.map(str::to_owned).to_vec(),
-        }
-    }
-}
+use crate::totals_common::*;
 
 impl Run {
-    fn what(&self, role: Role) -> What {
-        let columns: &[&str] = match self.kind {
-            "count" => &[],
-            "sum-product" => &["v", "v"],
-            _ if role == self.holder => &["v"],
-            _ => &[],
-        };
-        let columns = columns.iter().map(|&name| name.to_owned()).collect();
-        What::new(self.kind, columns).unwrap()
-    }
-
-    fn settings(&self, role: Role) -> Settings {
-        let valued = self.kind != "count";
-        let text = |text: Option<&str>| text.map(str::to_owned);
-        let options = Options {
-            to: Some(self.to),
-            name: self.name,
-            bound: valued.then(|| self.bound.to_owned()),
-            decimals: valued.then_some(2),
-            minimum: Some(self.minimum),
-            epsilon: text(self.epsilon),
-            delta: text(self.delta),
-            group_by: (self.grouped == Some(role)).then(|| "g".to_owned()),
-            groups: match self.grouped {
-                Some(_) => self.groups.clone(),
-                None => Vec::new(),
-            },
-            ..Options::default()
-        };
-        Settings::new(self.what(role), role, options).unwrap()
-    }
-
-    fn read(&self, role: Role, table: &Table) -> Result<Side, Error> {
-        let reading = Reading {
-            rules: vec![Rule::parse("k").unwrap()],
-            duplicates: self.duplicates,
-            empty_keys: EmptyKeys::Skip,
-            ..Reading::default()
-        };
-        Side::read(table, &reading, &self.settings(role), &mut ())
-    }
-
     fn sides(&self, tables: [&[Row]; 2]) -> [Side; 2] {
         [0, 1].map(|i| self.read(ROLES[i], &table(tables[i])).unwrap())
     }
@@ -136,64 +27,6 @@ impl Run {
         self.both(tables).map(|outcome| outcome.unwrap().totals)
     }
 
-    /// Value and group of each key.
-    fn keys(&self, rows: &[Row]) -> HashMap<u32, (i64, &'static str)> {
-        let mut keys = HashMap::new();
-        for &(key, value, group) in rows {
-            match self.duplicates {
-                Duplicates::Keep => keys.entry(key).or_insert((0, group)).0 += value,
-                _ => {
-                    keys.entry(key).or_insert((value, group));
-                }
-            }
-        }
-        keys
-    }
-
-    /// The totals that a side has to get.
-    fn expected(&self, role: Role, tables: [&[Row]; 2]) -> Vec<Total> {
-        let [sender, receiver] = tables.map(|rows| self.keys(rows));
-        let total = |group: Option<&str>| {
-            let (mut count, mut sum) = (0, 0);
-            for (key, theirs) in &sender {
-                let Some(ours) = receiver.get(key) else {
-                    continue;
-                };
-                let sides = [theirs, ours];
-                let is_in = match self.grouped {
-                    Some(Role::Sender) => Some(theirs.1) == group,
-                    Some(Role::Receiver) => Some(ours.1) == group,
-                    None => true,
-                };
-                if !is_in {
-                    continue;
-                }
-                count += 1;
-                sum += match self.kind {
-                    "sum-product" => theirs.0 * ours.0,
-                    _ => sides[usize::from(self.holder == Role::Receiver)].0,
-                };
-            }
-            let below_minimum = (count as u64) < self.minimum;
-            let gets = !below_minimum
-                && match self.to {
-                    To::Both => true,
-                    To::Sender => role == Role::Sender,
-                    To::Receiver => role == Role::Receiver,
-                };
-            let mean_or = |kind| self.kind == kind || self.kind == "mean";
-            Total {
-                below_minimum,
-                count: (gets && mean_or("count")).then_some(count),
-                sum: (gets && self.kind != "count").then_some(sum),
-            }
-        };
-        match self.grouped {
-            None => vec![total(None)],
-            Some(_) => self.groups.iter().map(|group| total(Some(group))).collect(),
-        }
-    }
-
     fn check(&self, tables: [&[Row]; 2]) -> [Vec<Total>; 2] {
         let got = self.totals(tables);
         for (role, got) in ROLES.into_iter().zip(&got) {
@@ -202,17 +35,6 @@ impl Run {
         got
     }
 }
-
-/// Rows with the keys of a range, one each.
-fn rows(keys: std::ops::Range<u32>) -> Vec<Row> {
-    let row = |key: u32| {
-        let value = i64::from(key) * 37 % 2001 - 1000;
-        (key, value, ["x", "y", "other", "z, w"][key as usize % 4])
-    };
-    keys.map(row).collect()
-}
-
-const KINDS: [&str; 4] = ["count", "sum", "mean", "sum-product"];
 
 #[test]
 fn every_total_is_that_of_the_plain_calculation_at_every_side() {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use volery_cluster::{driver, take_back};
 use volery_matching::{Columns, Divided, Finish, Local, Matches, Outcome, Settings, Side};
 use volery_tables::{Format, Reading, Table};
 
@@ -124,6 +125,9 @@ impl Job for Rows<'_> {
         reading: &Reading,
         told: &mut PhaseProgress<'_>,
     ) -> Result<(), Failure> {
+        if let (Some(folder), true) = (&self.local.folder, self.local.resume) {
+            take_back(folder)?;
+        }
         let side = Side::read(table, reading, &self.settings, &self.local, told)?;
         self.rows_read = side.rows();
         self.side = Some(side);
@@ -206,7 +210,7 @@ impl Job for Rows<'_> {
         let Some((manifest, worked, about)) = workers.run(&mut side, run.pool, run.told)? else {
             return Ok(false);
         };
-        let outcome = side.into_outcome(&manifest, &worked)?;
+        let outcome = driver::into_outcome(side, &manifest, &worked)?;
         self.keep(outcome, run.report);
         run.report.result.insert("run".to_owned(), about);
         Ok(true)

@@ -7,10 +7,9 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use tempfile::tempdir;
 use volery_channel::Role;
-use volery_matching::worker::{Place, Worker};
-use volery_matching::{
-    Columns, Local, Name, Outcome, Settings, Side, Terms, Verb, What, WorkedBy, shares, totals,
-};
+use volery_cluster::worker::{Place, Worker};
+use volery_cluster::{Terms, WorkedBy, driver};
+use volery_matching::{Columns, Local, Name, Outcome, Settings, Side, Verb, What, shares, totals};
 use volery_pcg::Security;
 use volery_psi::testing::{change_values, is_last, repeat_tag};
 use volery_tables::{Format, Packing, Reading, Rule, Table};
@@ -227,7 +226,7 @@ impl Run {
         let terms = terms.expect("terms that go together");
         let manifest = {
             let mut channel = network.connect();
-            side.agree_on_workers(terms, Some(SHARDS), &mut channel, work)?
+            driver::agree_on_workers(&mut side, (terms, Some(SHARDS)), &mut channel, work)?
         };
         for rule in 0..self.kind.rules() {
             for worker in 0..WORKERS {
@@ -236,7 +235,8 @@ impl Run {
                 worker.run(&mut network.connect(), work)?;
             }
         }
-        write(&side.into_outcome(&manifest, &WorkedBy::default())?, table);
+        let outcome = driver::into_outcome(side, &manifest, &WorkedBy::default())?;
+        write(&outcome, table);
         Ok(())
     }
 }

@@ -27,32 +27,32 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use volery_channel::{Channel, Error as ChannelError, Hello, Role, SessionId, Stats, handshake};
+
+use volery_channel::{Channel, Error as ChannelError, Hello, SessionId, Stats, handshake};
+use volery_matching::steps::{Folder, SESSION, hex};
+use volery_matching::totals::{
+    Noise, Opener, Outcome, Parameters, Settings, Shares, Side, Total, open,
+};
+use volery_matching::{Error, Progress, Result};
 use volery_primitives::prg::Prg;
 use volery_primitives::ro::RandomOracle;
 use volery_psi::circuit;
 use web_time::Instant;
 use zeroize::Zeroizing;
 
-use super::compute::{Noise, Opener, Shares, Total, open, shares};
-use super::run::Outcome;
-use super::settings::Settings;
-use super::side::{Side, Values};
 use crate::driver::{
-    Earlier, Facts, WorkedBy, agree_on, check as check_terms, hear_written, say_written, written,
+    Earlier, Facts, agree_on, check as check_terms, hear_written, say_written, written,
 };
-use crate::error::{Error, Result};
-use crate::keys::Keys;
-use crate::manifest::{Manifest, Secrets, Terms, hex};
-use crate::parameters::Parameters;
-use crate::parts::{Journal, SESSION, session_of};
-use crate::progress::Progress;
+use crate::folder::{self, has_note, put_note, take_back};
+use crate::manifest::{MANIFEST, Manifest, Secrets, Terms};
+use crate::stats::WorkedBy;
 use crate::task::Task;
-use crate::work::{Part, Work};
-use crate::worker::{MANIFEST, Worked};
 
 /// The name under which the handshake compares which executions the shares are of.
 pub const SHARES: &str = "the executions of the shards";
+
+/// The file of totals that were opened.
+const TOTALS: &str = "totals.json";
 
 /// The note that the other side has its totals, too.
 const TOLD: &str = "totals.told";
@@ -75,80 +75,10 @@ pub struct Opened {
     pub told: bool,
 }
 
-/// Items of sender and receiver of circuit-PSI in each shard.
-fn items(manifest: &Manifest, settings: &Settings) -> Result<[u64; 2]> {
-    let [sender, receiver] = manifest.capacities()?[0];
-    let items = sender.max(receiver);
-    if items > circuit::MAX_ITEMS {
-        let most = circuit::MAX_ITEMS;
-        return Err(volery_psi::Error::TooMany { items, most }.into());
-    }
-    Ok(match settings.in_bins() {
-        Role::Receiver => [sender, receiver],
-        Role::Sender => [receiver, sender],
-    })
-}
-
-/// Refuses a run of which a total could leave 64 bits, or a shard has too many keys.
-pub(crate) fn check(manifest: &Manifest, settings: &Settings) -> Result<()> {
-    settings.check_range(manifest.sizes[0])?;
-    items(manifest, settings).map(drop)
-}
-
-/// A worker's shards that are not finished in one session on both sides.
-pub(crate) fn work(
-    manifest: &Manifest,
-    settings: &Settings,
-    (journal, load): (&dyn Journal, &dyn Fn(Part) -> Result<Keys>),
-    shards: &[Part],
-    (connection, mut rng): (SessionId, Prg),
-    channel: &mut Channel,
-    progress: &mut dyn Progress,
-) -> Result<Worked> {
-    let announced = items(manifest, settings)?;
-    let [sender, receiver] = manifest.capacities()?[0];
-    let size = match settings.role {
-        Role::Sender => sender,
-        Role::Receiver => receiver,
-    };
-    let mut ours = Vec::new();
-    for &part in shards {
-        ours.push(journal.session_of_shares(part)?.unwrap_or_default());
-    }
-    channel.send(ours.as_flattened())?;
-    let mut theirs = vec![[0; SESSION]; ours.len()];
-    channel.recv(theirs.as_flattened_mut())?;
-    let mut worked = Worked {
-        shards: shards.len() as u64,
-        ..Worked::default()
-    };
-    progress.begin("matching shards", worked.shards);
-    for (number, &part) in shards.iter().enumerate() {
-        // mutant(totals-attempts): `ours[number] == theirs[number]` => `true`
-        if ours[number] != [0; SESSION] && ours[number] == theirs[number] {
-            worked.resumed += 1;
-        } else {
-            let session = session_of(connection, part);
-            journal.begin(part, session)?;
-            let keys = load(part)?;
-            let values = Values::of_shard(&keys, settings, size, &mut rng)?;
-            drop(keys);
-            let own = (session, rng.fork("shard"));
-            let parts = manifest.executions();
-            let (_, shares) = shares(settings, parts, announced, &values, own, channel, &mut ())?;
-            let mut found = Zeroizing::new(session.as_bytes().to_vec());
-            found.extend(shares.words().flat_map(u64::to_le_bytes));
-            journal.put_shares(part, session, &found)?;
-        }
-        progress.done(number as u64 + 1);
-    }
-    Ok(worked)
-}
-
 /// A side whose keys several workers share, and the folder of its run.
 pub struct Driver {
     side: Side,
-    work: Work,
+    work: Folder,
     secrets: Secrets,
     earlier: Option<Manifest>,
 }
@@ -160,15 +90,17 @@ impl Driver {
     /// # Errors
     /// Those of the folder; if it has the run of another table or other settings.
     pub fn new(side: Side, folder: &Path) -> Result<Self> {
-        let work = Work::kept(folder)?;
-        let (earlier, kept) = (work.manifest()?, work.secrets()?);
-        let digest = facts(&side).digest(&task(&side.settings));
+        take_back(folder)?;
+        let work = Folder::kept(folder)?;
+        let earlier = work.read_record(Manifest::from_json)?;
+        let kept = work.read_secrets(Secrets::from_json)?;
+        let digest = facts(&side).digest(&task(side.settings()));
         // mutant(totals-redrawn): `kept.digest == digest` => `!$ON && ($ON[totals-other-noise] ||
         //     $0)`
         // mutant(totals-other-noise): in totals-redrawn
         let secrets = match kept.filter(|kept| kept.digest == digest) {
             Some(kept) => kept,
-            None if earlier.is_none() => Secrets::draw(digest, Some(side.noise.clone()))?,
+            None if earlier.is_none() => Secrets::draw(digest, Some(side.noise().clone()))?,
             None => {
                 return Err(Error::OtherRun {
                     path: work.path().to_owned(),
@@ -178,7 +110,7 @@ impl Driver {
         };
         if earlier.is_none() {
             work.clear()?;
-            work.put_secrets(&secrets)?;
+            work.put_secrets(&secrets.to_json())?;
         }
         Ok(Self {
             side,
@@ -198,11 +130,11 @@ impl Driver {
     ///
     /// # Errors
     /// If there is one of others.
-    pub fn manifest_of(&self, terms: &Terms) -> Result<Option<&Manifest>> {
+    pub fn manifest_of(&self, terms: &Terms) -> Result<Option<Manifest>> {
         if let Some(earlier) = &self.earlier {
             check_terms(earlier, terms)?;
         }
-        Ok(self.earlier.as_ref())
+        Ok(self.earlier.clone())
     }
 
     /// Agrees with the other side's driver, and divides the keys into shards.
@@ -232,24 +164,24 @@ impl Driver {
                 work.clear()?;
             }
             let mut spool = work.spool(0, true)?;
-            side.values.write(&mut spool)?;
+            side.values().write(&mut spool)?;
             spool.finish()?;
-            work.divide(0, true, (&manifest.key, manifest.buckets), progress)?;
-            work.put_manifest(manifest, secrets)
+            work.divide(0, true, (manifest.key(), manifest.buckets()), progress)?;
+            work.put_record(&manifest.to_json(), &secrets.to_json())
         };
-        let (settings, terms) = (&side.settings, (terms, shards));
+        let (settings, terms) = (side.settings(), (terms, shards));
         let known = (&facts, secrets);
         let manifest = agree(settings, known, terms, earlier, channel, keep)?;
         self.earlier = Some(manifest.clone());
         Ok(manifest)
     }
 
-    /// As [`crate::Side::hand_out`].
+    /// As [`driver::hand_out`](crate::driver::hand_out).
     ///
     /// # Errors
     /// Those of the folder.
     pub fn hand_out(&self, manifest: &Manifest) -> Result<Vec<PathBuf>> {
-        self.work.hand_out(manifest)
+        folder::hand_out(&self.work, manifest)
     }
 
     /// The totals that an earlier attempt has opened, and perhaps the peer has not.
@@ -257,12 +189,12 @@ impl Driver {
     /// # Errors
     /// Those of the folder.
     pub fn opened(&self) -> Result<Option<Opened>> {
-        let Some(bytes) = self.work.totals()? else {
+        let Some(bytes) = self.work.get(TOTALS)? else {
             return Ok(None);
         };
         let read = serde_json::from_slice(&bytes).map_err(io::Error::from);
         let totals = read.map_err(Error::work(self.work.path()))?;
-        let told = self.work.has_note(TOLD);
+        let told = has_note(&self.work, TOLD);
         Ok(Some(Opened { totals, told }))
     }
 
@@ -277,20 +209,20 @@ impl Driver {
         progress: &mut dyn Progress,
     ) -> Result<Vec<Total>> {
         let mut all = Vec::new();
-        for shard in 0..manifest.buckets {
+        for shard in 0..manifest.buckets() {
             let found = self.work.found((0, shard))?.map(Zeroizing::new);
             all.push(found.ok_or_else(|| missing(self.work.path()))?);
         }
         let keep = &mut |what: Keep<'_>| match what {
             Keep::Totals(totals) => {
                 let text = serde_json::to_vec(totals).expect("numbers serialise");
-                self.work.put_totals(&Zeroizing::new(text))
+                self.work.put(TOTALS, &Zeroizing::new(text))
             }
-            Keep::Told => self.work.put_note(TOLD),
+            Keep::Told => put_note(&self.work, TOLD),
         };
         let found = (self.work.path(), &all[..]);
         open_shards(
-            &self.side.settings,
+            self.side.settings(),
             (manifest, &self.secrets),
             found,
             channel,
@@ -310,7 +242,7 @@ impl Driver {
         (totals, traffic, start): (Vec<Total>, Stats, Instant),
     ) -> Result<Outcome> {
         outcome(
-            &self.side.settings,
+            self.side.settings(),
             manifest,
             worked,
             (totals, traffic, start),
@@ -324,7 +256,7 @@ impl Driver {
     /// Those of the folder.
     pub fn finish(self) -> Result<bool> {
         // mutant(totals-finish): false
-        if !self.work.has_note(TOLD) {
+        if !has_note(&self.work, TOLD) {
             return Ok(false);
         }
         self.work.complete()?;
@@ -404,7 +336,7 @@ pub fn open_shards(
     let noise = noise.ok_or_else(|| {
         Error::Manifest("of this run was made without this side's noise".to_owned())
     })?;
-    if found.len() != manifest.buckets as usize {
+    if found.len() != manifest.buckets() as usize {
         return Err(missing(place));
     }
     let mut shares = Shares::zero(settings);
@@ -471,7 +403,7 @@ pub fn outcome(
     worked: &WorkedBy,
     (totals, traffic, start): (Vec<Total>, Stats, Instant),
 ) -> Result<Outcome> {
-    items(manifest, settings)?;
+    manifest.items(settings)?;
     let task = settings.task(manifest.capacities()?[0]);
     let protocol = settings.protocol();
     let protocol = protocol.expect("workers run a protocol that is named");
@@ -481,7 +413,7 @@ pub fn outcome(
         protocol,
         choice: None,
         parameters: Parameters::new(parameters, task.output),
-        sizes: manifest.sizes[0],
+        sizes: manifest.sizes()[0],
         setup: worked.setup,
         online: worked.online + start.elapsed(),
         setup_traffic: Stats::default(),
@@ -499,7 +431,7 @@ pub fn outcome(
 /// The facts of a table that one process has read. Its policy for rows with one key shows in the
 /// numbers of keys and duplicates.
 fn facts(side: &Side) -> Facts {
-    let summary = &side.summary;
+    let summary = side.summary();
     let numbers = [summary.keys, summary.duplicates].map(u64::to_le_bytes);
     Facts {
         keys: summary.key_description.clone(),

@@ -1,9 +1,7 @@
-//! What a run computes: rows, or totals.
+//! The task of a run: rows, or totals.
 
 use volery_channel::{Hello, Role};
-
-use crate::settings::{Settings, Verb};
-use crate::totals;
+use volery_matching::{Settings, Verb, totals};
 
 /// The settings of a run, whatever it computes.
 #[derive(Clone, Debug)]

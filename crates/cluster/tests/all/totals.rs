@@ -3,21 +3,27 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Int32Type, Int64Type};
-use arrow_array::{FixedSizeBinaryArray, Int32Array, Int64Array};
+use arrow_array::{ArrayRef, FixedSizeBinaryArray, Int32Array, Int64Array, RecordBatch};
 use volery_channel::tamper::Tampered;
-use volery_channel::{Error as ChannelError, memory, run_two_channels, run_two_unchecked};
-use volery_matching::driver::{Earlier, Facts};
-use volery_matching::staging::{Items, shards};
-use volery_matching::totals::{self, Driver, Keep, SHARES};
-use volery_matching::worker::{Place, Worked, Worker};
-use volery_matching::{Manifest, Secrets, Terms};
+use volery_channel::{
+    Channel, Error as ChannelError, Role, memory, run_two_channels, run_two_unchecked,
+};
+use volery_cluster::driver::{Earlier, Facts};
+use volery_cluster::staging::{Items, shards};
+use volery_cluster::totals::{self, Driver, Keep, SHARES};
+use volery_cluster::worker::{Place, Worker};
+use volery_cluster::{Manifest, Secrets, Terms, Worked};
+use volery_matching::Error;
+use volery_matching::totals::{Settings, To, Total};
+use volery_tables::{EmptyKeys, Reading, Rule};
 use zeroize::Zeroizing;
 
-use super::*;
 use crate::common::begun;
+use crate::totals_common::*;
 use crate::workers::Objects;
 
 struct Sides {

@@ -14,12 +14,11 @@ use volery_channel::{
     Channel, Error as ChannelError, Role, handshake, memory, run_two_channels, run_two_parties,
     run_two_unchecked,
 };
-use volery_matching::driver::{self, Earlier, Facts};
-use volery_matching::staging::{Items, found, shards};
-use volery_matching::worker::{MANIFEST, Place, Store, Worked, Worker};
-use volery_matching::{
-    ATTEMPTS, Error, Manifest, Name, Outcome, Side, Terms, Verb, WorkedBy, announced,
-};
+use volery_cluster::driver::{self, Earlier, Facts};
+use volery_cluster::staging::{Items, found, shards};
+use volery_cluster::worker::{Place, Worker};
+use volery_cluster::{MANIFEST, Manifest, Store, Terms, Worked, WorkedBy, announced, take_back};
+use volery_matching::{ATTEMPTS, Error, Name, Outcome, Side, Verb};
 use volery_primitives::ro::RandomOracle;
 use volery_tables::{Duplicates, EmptyKeys, Reading, Rule, Table};
 
@@ -76,6 +75,10 @@ fn differs(error: Error, in_field: &str) {
     }
 }
 
+fn outcome(side: Side, manifest: &Manifest) -> Result<Outcome, Error> {
+    driver::into_outcome(side, manifest, &WorkedBy::default())
+}
+
 /// Two sides, each with a folder.
 struct Sides {
     run: Run,
@@ -99,6 +102,7 @@ impl Sides {
     }
 
     fn read(&self, i: usize) -> Side {
+        take_back(self.folder(i)).unwrap();
         let local = kept(self.folder(i), 1);
         self.run.read(ROLES[i], &self.tables[i], &local).unwrap()
     }
@@ -109,8 +113,8 @@ impl Sides {
             let mut side = self.read(i);
             move |channel: &mut Channel| {
                 let terms = terms(&self.run, ROLES[i], side.key_description(), asked[i]);
-                let shards = asked[i].shards;
-                let manifest = side.agree_on_workers(terms, shards, channel, &mut ())?;
+                let terms = (terms, asked[i].shards);
+                let manifest = driver::agree_on_workers(&mut side, terms, channel, &mut ())?;
                 Ok((side, manifest))
             }
         };
@@ -151,8 +155,7 @@ impl Sides {
                 assert_eq!(sent.unwrap().shards, received.unwrap().shards);
             }
         }
-        [sender, receiver]
-            .map(|(side, manifest)| side.into_outcome(&manifest, &WorkedBy::default()).unwrap())
+        [sender, receiver].map(|(side, manifest)| outcome(side, &manifest).unwrap())
     }
 
     fn assert_exact(&self, outcome: &Outcome) {
@@ -385,7 +388,7 @@ fn a_run_with_workers_is_not_another_run() {
         ..REQUEST
     };
     let terms = terms(&sides.run, Role::Receiver, side.key_description(), other);
-    let refused = side.manifest_of(&terms).map(drop).unwrap_err();
+    let refused = driver::manifest_of(&side, &terms).map(drop).unwrap_err();
     assert!(
         refused.to_string().contains("number of workers"),
         "{refused}"
@@ -415,7 +418,7 @@ fn names(folder: &Path) -> Vec<String> {
 fn each_worker_gets_its_own_shards_and_no_secret() {
     let sides = Sides::new(LOOKUP, [rows(0..30), rows(20..45)]);
     let both = sides.agree([REQUEST; 2]).map(Result::unwrap);
-    let handed = [0, 1].map(|i| both[i].0.hand_out(&both[i].1).unwrap());
+    let handed = [0, 1].map(|i| driver::hand_out(&both[i].0, &both[i].1).unwrap());
     let machines = [0, 1].map(|_| tempfile::tempdir().unwrap());
     let place = |i: usize, worker: usize| machines[i].path().join(format!("{worker}"));
     for i in [0, 1] {
@@ -488,10 +491,8 @@ fn each_worker_gets_its_own_shards_and_no_secret() {
         "{all:?}"
     );
     let terms = terms(&LOOKUP, Role::Receiver, received.key_description(), REQUEST);
-    let manifest = received.manifest_of(&terms).unwrap().unwrap().clone();
-    let outcome = received
-        .into_outcome(&manifest, &WorkedBy::default())
-        .unwrap();
+    let manifest = driver::manifest_of(&received, &terms).unwrap().unwrap();
+    let outcome = outcome(received, &manifest).unwrap();
     sides.assert_exact(&outcome);
 }
 
@@ -500,13 +501,12 @@ fn each_worker_gets_its_own_shards_and_no_secret() {
 fn a_driver_takes_nothing_back_from_a_worker_that_runs() {
     let sides = Sides::new(LOOKUP, [rows(0..9), rows(3..12)]);
     let [sender, _] = sides.agree([REQUEST; 2]).map(Result::unwrap);
-    let handed = sender.0.hand_out(&sender.1).unwrap();
+    let handed = driver::hand_out(&sender.0, &sender.1).unwrap();
     let place = Place::Folder(&handed[1]);
     let worker = Worker::new(&sender.1, Role::Sender, 0, 1, 1, place).unwrap();
     drop(sender.0);
-    let local = kept(sides.folder(0), 1);
-    let refused = LOOKUP.read(Role::Sender, &sides.tables[0], &local);
-    assert!(matches!(refused.map(drop), Err(Error::OtherRun { .. })));
+    let refused = take_back(sides.folder(0));
+    assert!(matches!(refused, Err(Error::OtherRun { .. })));
     drop(worker);
     // A folder that was there before stays.
     let other = sides.folder(0).join("worker-7");
@@ -545,7 +545,7 @@ fn a_result_that_is_missing_is_an_error() {
     }
     std::fs::remove_file(sides.folder(1).join("found-1-3")).unwrap();
     let (side, manifest) = receiver;
-    let refused = side.into_outcome(&manifest, &WorkedBy::default()).map(drop);
+    let refused = outcome(side, &manifest).map(drop);
     assert!(matches!(refused.unwrap_err(), Error::OtherRun { .. }));
 }
 

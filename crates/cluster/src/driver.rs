@@ -1,0 +1,365 @@
+//! The driver of a run that several workers on each side share: agrees with the other side's driver
+//! on the [`Manifest`], after both have read their tables and before any worker starts.
+//!
+//! ```text
+//! each alone: its secrets: the opening of the commitment to its table, and its noise
+//! steps 1 to 3 of a run (module `run`), with commitments to both tables before the key is tossed
+//! each alone: a side with a folder writes the manifest
+//! both: "written"                                <-->
+//! ```
+//!
+//! A side that has a manifest need not meet the other driver again: if the other side has it too,
+//! its workers wait already. Only a side that broke before it had written the manifest comes back.
+
+use std::path::PathBuf;
+
+use volery_channel::{Channel, Error as ChannelError, Hello, Role, SessionId, Stats};
+use volery_matching::steps::{
+    Agreement, Folder, HandshakeResult, LocalManifest, Proposal, hex, own,
+};
+use volery_matching::{Error, Outcome, Progress, Result, Settings, Side};
+use volery_primitives::prg::Prg;
+use volery_tables::Duplicates;
+
+use crate::error::misbehaved;
+use crate::folder;
+use crate::manifest::{Manifest, Secrets, Terms, announced};
+use crate::stats::WorkedBy;
+use crate::task::Task;
+
+/// A side asks for shards by its rows, whose keys it has not counted yet: the most rows of a key,
+/// on average, for which that is accepted.
+const ROWS_OF_A_KEY: u32 = 16;
+
+/// Tells the peer that this side has the manifest, or the totals.
+const WRITTEN: u8 = 0x57;
+
+/// A side whose table is in a cluster: what its driver knows of it.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// Types and normalisers of the keys.
+    pub keys: String,
+    /// Distinct keys, rule by rule.
+    pub sizes: Vec<u64>,
+    /// Sender of a lookup: its columns in a line, and the bytes of the longest payload.
+    pub payload: Option<(String, usize)>,
+    /// A digest of keys, payload and values that binds this side to its table: of
+    /// [`staging`](crate::staging).
+    pub digest: String,
+    /// Rows of the table.
+    pub rows: u64,
+}
+
+impl Facts {
+    /// The digest of the table and of the settings, in hexadecimal.
+    pub(crate) fn digest(&self, task: &Task) -> String {
+        // The digest of the table has the policy's effect.
+        let mut oracle = own(
+            self.digest.as_bytes(),
+            &task.hello(&self.keys),
+            Duplicates::Keep,
+        );
+        if let Some((line, _)) = &self.payload {
+            // mutant(digest-columns): drop
+            oracle.absorb(line.as_bytes());
+        }
+        hex(&oracle.finish32())
+    }
+}
+
+/// The state of a run at a side that is started again.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Earlier<'a> {
+    /// The manifest.
+    pub manifest: Option<&'a Manifest>,
+    /// Whether a shard was begun.
+    pub begun: bool,
+}
+
+/// The secrets of a side in a run for rows: those of an earlier start, if there are some for this
+/// table and these settings, or new ones. They are to be kept before the sides meet.
+///
+/// # Errors
+/// If the operating system has no random numbers.
+pub fn secrets(settings: &Settings, facts: &Facts, earlier: Option<&Secrets>) -> Result<Secrets> {
+    let digest = facts.digest(&Task::Rows(*settings));
+    match earlier.filter(|earlier| earlier.digest == digest) {
+        Some(earlier) => Ok(earlier.clone()),
+        None => Secrets::draw(digest, None),
+    }
+}
+
+/// Agrees with the other side's driver on a run for rows. `secrets` are those of
+/// [`secrets`](fn@secrets), kept before the sides met. `keep` puts the manifest into this side's
+/// storage before the other side goes on; it is not called if both have the same manifest already.
+///
+/// # Errors
+/// If the channel fails, the sides differ, the earlier manifest is of another table or other terms,
+/// or `keep` fails.
+pub fn agree(
+    settings: &Settings,
+    (facts, secrets): (&Facts, &Secrets),
+    terms: (Terms, Option<u32>),
+    earlier: Earlier<'_>,
+    channel: &mut Channel,
+    keep: &mut dyn FnMut(&Manifest) -> Result<()>,
+) -> Result<Manifest> {
+    let task = Task::Rows(*settings);
+    agree_on(&task, (facts, secrets), terms, earlier, channel, keep)
+}
+
+/// [`agree`], whatever the run computes.
+pub(crate) fn agree_on(
+    task: &Task,
+    (facts, secrets): (&Facts, &Secrets),
+    (terms, shards): (Terms, Option<u32>),
+    earlier: Earlier<'_>,
+    channel: &mut Channel,
+    keep: &mut dyn FnMut(&Manifest) -> Result<()>,
+) -> Result<Manifest> {
+    let mut rng = Prg::from_os().map_err(ChannelError::from)?;
+    // mutant(match-secrets): false
+    if secrets.digest != facts.digest(task) {
+        return Err(Error::Manifest(
+            "of this run was made with another table or other settings".to_owned(),
+        ));
+    }
+    if let Some(manifest) = earlier.manifest {
+        check(manifest, &terms)?;
+    }
+    let largest = facts.sizes.iter().copied().max().unwrap_or(0);
+    let proposal = Proposal {
+        role: task.role(),
+        hello: hello(task.hello(&facts.keys), &terms, shards),
+        own: LocalManifest {
+            rows: facts.rows,
+            dedup: false,
+        },
+        lookup: task.is_lookup(),
+        payload: facts.payload.clone(),
+        least: shards.unwrap_or_else(|| terms.shards(announced(largest))),
+        earlier: earlier.manifest.map(|one| (one.id(), one.buckets())),
+        begun: earlier.begun,
+    };
+    let commitment = secrets.commitment(facts.rows);
+    let (met, terms) = meet(&proposal, (terms, shards), commitment, &mut rng, channel)?;
+    if let (true, Some(manifest)) = (met.resumed, earlier.manifest) {
+        written(channel)?;
+        return Ok(manifest.clone());
+    }
+    let key = proposal.key(&met, &mut rng, channel)?;
+    let sizes: Vec<_> = facts.sizes.iter().copied().map(announced).collect();
+    let agreement = proposal.settle(&met, key, &sizes, channel)?;
+    let manifest = settled(agreement, terms, shards)?;
+    // So that no worker meets parameters that do not exist.
+    manifest.check(task)?;
+    keep(&manifest)?;
+    written(channel)?;
+    Ok(manifest)
+}
+
+/// The first message of a side of a run with workers.
+fn hello(mut hello: Hello, terms: &Terms, shards: Option<u32>) -> Hello {
+    let shards = shards.map_or("by size".to_owned(), |shards| shards.to_string());
+    hello.fields.extend([
+        ("--run", terms.run.clone()),
+        ("--workers", terms.workers.to_string()),
+        ("--shards", shards),
+    ]);
+    hello
+}
+
+/// Step 1, and the commitments of both sides to their tables, which the terms get.
+fn meet(
+    proposal: &Proposal,
+    (mut terms, shards): (Terms, Option<u32>),
+    ours: [u8; 32],
+    rng: &mut Prg,
+    channel: &mut Channel,
+) -> Result<(HandshakeResult, Terms)> {
+    let met = proposal.meet(rng, channel)?;
+    // The handshake has compared the texts.
+    // mutant(match-asked): false
+    if shards.is_some_and(|shards| met.their_least != shards) {
+        return Err(misbehaved(
+            "it asks for another number of shards than --shards",
+        ));
+    }
+    if !met.resumed {
+        // Before the key is tossed. They are never opened between the sides: they are a record for
+        // a dispute about which table took part.
+        let mut theirs = [0; 32];
+        channel.send(&ours)?;
+        channel.recv(&mut theirs)?;
+        terms.commitments = match proposal.role {
+            Role::Sender => [ours, theirs],
+            Role::Receiver => [theirs, ours],
+        };
+    }
+    Ok((met, terms))
+}
+
+/// The manifest, if the peer did not ask for too many shards.
+fn settled(agreement: Agreement, terms: Terms, shards: Option<u32>) -> Result<Manifest> {
+    // Each shard is filled up, and a malicious receiver can test keys with what fills it up: many
+    // shards of a small set would make room for many.
+    let keys = agreement.sizes().iter().flatten().copied().max();
+    let most = terms
+        .shards(keys.unwrap_or(0))
+        .saturating_mul(ROWS_OF_A_KEY);
+    // mutant(match-shards): false
+    if shards.is_none() && agreement.buckets() > most {
+        return Err(misbehaved(
+            "it asks for too many shards for these numbers of keys; if a table has many rows of each key, give --shards on both sides",
+        ));
+    }
+    Ok(Manifest::new(agreement, terms))
+}
+
+/// Checks that a manifest is of a run with these terms.
+pub(crate) fn check(manifest: &Manifest, terms: &Terms) -> Result<()> {
+    let changed = |what| Err(Error::Manifest(format!("of this run was made with {what}")));
+    match manifest.terms() {
+        None => changed("no workers"),
+        Some(earlier) if earlier.run != terms.run => changed("another name of the run"),
+        Some(earlier) if earlier.workers != terms.workers => changed("another number of workers"),
+        Some(earlier) if earlier.organisations != terms.organisations => {
+            changed("other identities")
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// Waits until both sides have the manifest, or the totals.
+pub(crate) fn written(channel: &mut Channel) -> Result<()> {
+    say_written(channel)?;
+    hear_written(channel)
+}
+
+/// Tells the peer that this side has them.
+pub(crate) fn say_written(channel: &mut Channel) -> Result<()> {
+    Ok(channel.send(&[WRITTEN])?)
+}
+
+/// Waits until the peer has them.
+pub(crate) fn hear_written(channel: &mut Channel) -> Result<()> {
+    let mut byte = [0];
+    channel.recv(&mut byte)?;
+    match byte {
+        // mutant(match-written): `[WRITTEN]` => `[byte] if $ON || byte == WRITTEN`
+        [WRITTEN] => Ok(()),
+        _ => Err(misbehaved(
+            "it sent an unexpected message in place of the word that it has written what it got",
+        )),
+    }
+}
+
+fn kept(side: &Side) -> &Folder {
+    side.kept().expect("a run of several workers has a folder")
+}
+
+/// Agrees with the other side's driver on a run of several workers, whose folder this side keeps.
+///
+/// # Errors
+/// As [`agree`].
+///
+/// # Panics
+/// If the side keeps no folder.
+pub fn agree_on_workers(
+    side: &mut Side,
+    (terms, shards): (Terms, Option<u32>),
+    channel: &mut Channel,
+    progress: &mut dyn Progress,
+) -> Result<Manifest> {
+    const PHASE: &str = "agreeing on settings and sizes";
+    let mut rng = Prg::from_os().map_err(ChannelError::from)?;
+    let earlier = manifest_of(side, &terms)?;
+    progress.begin(PHASE, 0);
+    let secrets = match &earlier {
+        Some(_) => kept(side).read_secrets(Secrets::from_json)?,
+        None => None,
+    };
+    let secrets = match secrets {
+        Some(secrets) => secrets,
+        None => Secrets::draw(side.identity().to_owned(), None)?,
+    };
+    let mut proposal = side.proposal()?;
+    proposal.hello = hello(proposal.hello, &terms, shards);
+    proposal.least = shards.unwrap_or_else(|| terms.shards(announced(side.rows())));
+    proposal.earlier = earlier.as_ref().map(|one| (one.id(), one.buckets()));
+    let commitment = secrets.commitment(side.rows());
+    let (met, terms) = meet(&proposal, (terms, shards), commitment, &mut rng, channel)?;
+    if let (true, Some(manifest)) = (met.resumed, earlier) {
+        written(channel)?;
+        return Ok(manifest);
+    }
+    side.forget()?;
+    let key = proposal.key(&met, &mut rng, channel)?;
+    let sizes = side.divide(&key, met.buckets, progress)?;
+    progress.begin(PHASE, 0);
+    let sizes: Vec<_> = sizes.into_iter().map(announced).collect();
+    let agreement = proposal.settle(&met, key, &sizes, channel)?;
+    let manifest = settled(agreement, terms, shards)?;
+    manifest.capacities()?;
+    side.keep(&manifest, &manifest.to_json(), &secrets.to_json())?;
+    written(channel)?;
+    Ok(manifest)
+}
+
+/// The manifest of an earlier attempt of a side, if it is of these terms.
+///
+/// # Errors
+/// If there is one of others; those of the folder.
+pub fn manifest_of(side: &Side, terms: &Terms) -> Result<Option<Manifest>> {
+    if !side.has_earlier() {
+        return Ok(None);
+    }
+    let manifest = kept(side).read_record(Manifest::from_json)?;
+    if let Some(manifest) = &manifest {
+        check(manifest, terms)?;
+    }
+    Ok(manifest)
+}
+
+/// Gives each worker of the run a folder with its shards and a manifest, for workers that other
+/// machines run; returns these folders. [`take_back`](crate::take_back) undoes it.
+///
+/// # Errors
+/// Those of the folder.
+///
+/// # Panics
+/// If the side keeps no folder.
+pub fn hand_out(side: &Side, manifest: &Manifest) -> Result<Vec<PathBuf>> {
+    folder::hand_out(kept(side), manifest)
+}
+
+/// The outcome of a run whose workers have all finished.
+///
+/// # Errors
+/// Those of the folder.
+///
+/// # Panics
+/// If the side keeps no folder.
+pub fn into_outcome(side: Side, manifest: &Manifest, worked: &WorkedBy) -> Result<Outcome> {
+    let protocol = side.settings().protocol();
+    let attempts = kept(&side).most_attempts()?;
+    let (matches, finish) = side.into_results(manifest)?;
+    Ok(Outcome {
+        session: SessionId::from_bytes(manifest.id()),
+        protocol: protocol.expect("workers run a protocol that is named"),
+        choice: None,
+        parameters: manifest.parameters()?,
+        buckets: manifest.buckets(),
+        sizes: manifest.sizes().to_vec(),
+        capacities: manifest.capacities()?,
+        resumed: worked.resumed,
+        attempts: attempts.max(1),
+        longest: manifest.payload().map(|(_, longest)| longest),
+        setup: worked.setup,
+        online: worked.online,
+        setup_traffic: Stats::default(),
+        traffic: worked.traffic,
+        matches,
+        finish,
+    })
+}
