@@ -17,14 +17,14 @@ use volery_channel::{Channel, Error as ChannelError, Hello, Role, SessionId, Sta
 use volery_matching::steps::{
     Agreement, Folder, HandshakeResult, LocalManifest, Proposal, hex, own,
 };
-use volery_matching::{Error, Outcome, Progress, Result, Settings, Side};
+use volery_matching::{Error, Outcome, PreparedTable, Progress, Result, Settings};
 use volery_primitives::prg::Prg;
 use volery_tables::Duplicates;
 
 use crate::error::misbehaved;
 use crate::folder;
-use crate::manifest::{Manifest, Secrets, Terms, announced};
-use crate::stats::WorkedBy;
+use crate::manifest::{Manifest, Secrets, WorkerSettings, announced};
+use crate::stats::ClusterStats;
 use crate::task::Task;
 
 /// A side asks for shards by its rows, whose keys it has not counted yet: the most rows of a key,
@@ -36,7 +36,7 @@ const WRITTEN: u8 = 0x57;
 
 /// A side whose table is in a cluster: what its driver knows of it.
 #[derive(Clone, Debug)]
-pub struct Facts {
+pub struct ClusterTable {
     /// Types and normalisers of the keys.
     pub keys: String,
     /// Distinct keys, rule by rule.
@@ -50,7 +50,7 @@ pub struct Facts {
     pub rows: u64,
 }
 
-impl Facts {
+impl ClusterTable {
     /// The digest of the table and of the settings, in hexadecimal.
     pub(crate) fn digest(&self, task: &Task) -> String {
         // The digest of the table has the policy's effect.
@@ -69,7 +69,7 @@ impl Facts {
 
 /// The state of a run at a side that is started again.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Earlier<'a> {
+pub struct ResumeState<'a> {
     /// The manifest.
     pub manifest: Option<&'a Manifest>,
     /// Whether a shard was begun.
@@ -81,7 +81,11 @@ pub struct Earlier<'a> {
 ///
 /// # Errors
 /// If the operating system has no random numbers.
-pub fn secrets(settings: &Settings, facts: &Facts, earlier: Option<&Secrets>) -> Result<Secrets> {
+pub fn secrets(
+    settings: &Settings,
+    facts: &ClusterTable,
+    earlier: Option<&Secrets>,
+) -> Result<Secrets> {
     let digest = facts.digest(&Task::Rows(*settings));
     match earlier.filter(|earlier| earlier.digest == digest) {
         Some(earlier) => Ok(earlier.clone()),
@@ -98,9 +102,9 @@ pub fn secrets(settings: &Settings, facts: &Facts, earlier: Option<&Secrets>) ->
 /// or `keep` fails.
 pub fn agree(
     settings: &Settings,
-    (facts, secrets): (&Facts, &Secrets),
-    terms: (Terms, Option<u32>),
-    earlier: Earlier<'_>,
+    (facts, secrets): (&ClusterTable, &Secrets),
+    terms: (WorkerSettings, Option<u32>),
+    earlier: ResumeState<'_>,
     channel: &mut Channel,
     keep: &mut dyn FnMut(&Manifest) -> Result<()>,
 ) -> Result<Manifest> {
@@ -111,9 +115,9 @@ pub fn agree(
 /// [`agree`], whatever the run computes.
 pub(crate) fn agree_on(
     task: &Task,
-    (facts, secrets): (&Facts, &Secrets),
-    (terms, shards): (Terms, Option<u32>),
-    earlier: Earlier<'_>,
+    (facts, secrets): (&ClusterTable, &Secrets),
+    (terms, shards): (WorkerSettings, Option<u32>),
+    earlier: ResumeState<'_>,
     channel: &mut Channel,
     keep: &mut dyn FnMut(&Manifest) -> Result<()>,
 ) -> Result<Manifest> {
@@ -159,7 +163,7 @@ pub(crate) fn agree_on(
 }
 
 /// The first message of a side of a run with workers.
-fn hello(mut hello: Hello, terms: &Terms, shards: Option<u32>) -> Hello {
+fn hello(mut hello: Hello, terms: &WorkerSettings, shards: Option<u32>) -> Hello {
     let shards = shards.map_or("by size".to_owned(), |shards| shards.to_string());
     hello.fields.extend([
         ("--run", terms.run.clone()),
@@ -172,11 +176,11 @@ fn hello(mut hello: Hello, terms: &Terms, shards: Option<u32>) -> Hello {
 /// Step 1, and the commitments of both sides to their tables, which the terms get.
 fn meet(
     proposal: &Proposal,
-    (mut terms, shards): (Terms, Option<u32>),
+    (mut terms, shards): (WorkerSettings, Option<u32>),
     ours: [u8; 32],
     rng: &mut Prg,
     channel: &mut Channel,
-) -> Result<(HandshakeResult, Terms)> {
+) -> Result<(HandshakeResult, WorkerSettings)> {
     let met = proposal.meet(rng, channel)?;
     // The handshake has compared the texts.
     // mutant(match-asked): false
@@ -200,7 +204,7 @@ fn meet(
 }
 
 /// The manifest, if the peer did not ask for too many shards.
-fn settled(agreement: Agreement, terms: Terms, shards: Option<u32>) -> Result<Manifest> {
+fn settled(agreement: Agreement, terms: WorkerSettings, shards: Option<u32>) -> Result<Manifest> {
     // Each shard is filled up, and a malicious receiver can test keys with what fills it up: many
     // shards of a small set would make room for many.
     let keys = agreement.sizes().iter().flatten().copied().max();
@@ -217,7 +221,7 @@ fn settled(agreement: Agreement, terms: Terms, shards: Option<u32>) -> Result<Ma
 }
 
 /// Checks that a manifest is of a run with these terms.
-pub(crate) fn check(manifest: &Manifest, terms: &Terms) -> Result<()> {
+pub(crate) fn check(manifest: &Manifest, terms: &WorkerSettings) -> Result<()> {
     let changed = |what| Err(Error::Manifest(format!("of this run was made with {what}")));
     match manifest.terms() {
         None => changed("no workers"),
@@ -232,17 +236,17 @@ pub(crate) fn check(manifest: &Manifest, terms: &Terms) -> Result<()> {
 
 /// Waits until both sides have the manifest, or the totals.
 pub(crate) fn written(channel: &mut Channel) -> Result<()> {
-    say_written(channel)?;
-    hear_written(channel)
+    send_written(channel)?;
+    recv_written(channel)
 }
 
 /// Tells the peer that this side has them.
-pub(crate) fn say_written(channel: &mut Channel) -> Result<()> {
+pub(crate) fn send_written(channel: &mut Channel) -> Result<()> {
     Ok(channel.send(&[WRITTEN])?)
 }
 
 /// Waits until the peer has them.
-pub(crate) fn hear_written(channel: &mut Channel) -> Result<()> {
+pub(crate) fn recv_written(channel: &mut Channel) -> Result<()> {
     let mut byte = [0];
     channel.recv(&mut byte)?;
     match byte {
@@ -254,7 +258,7 @@ pub(crate) fn hear_written(channel: &mut Channel) -> Result<()> {
     }
 }
 
-fn kept(side: &Side) -> &Folder {
+fn kept(side: &PreparedTable) -> &Folder {
     side.kept().expect("a run of several workers has a folder")
 }
 
@@ -266,8 +270,8 @@ fn kept(side: &Side) -> &Folder {
 /// # Panics
 /// If the side keeps no folder.
 pub fn agree_on_workers(
-    side: &mut Side,
-    (terms, shards): (Terms, Option<u32>),
+    side: &mut PreparedTable,
+    (terms, shards): (WorkerSettings, Option<u32>),
     channel: &mut Channel,
     progress: &mut dyn Progress,
 ) -> Result<Manifest> {
@@ -310,7 +314,7 @@ pub fn agree_on_workers(
 ///
 /// # Errors
 /// If there is one of others; those of the folder.
-pub fn manifest_of(side: &Side, terms: &Terms) -> Result<Option<Manifest>> {
+pub fn manifest_of(side: &PreparedTable, terms: &WorkerSettings) -> Result<Option<Manifest>> {
     if !side.has_earlier() {
         return Ok(None);
     }
@@ -329,7 +333,7 @@ pub fn manifest_of(side: &Side, terms: &Terms) -> Result<Option<Manifest>> {
 ///
 /// # Panics
 /// If the side keeps no folder.
-pub fn hand_out(side: &Side, manifest: &Manifest) -> Result<Vec<PathBuf>> {
+pub fn hand_out(side: &PreparedTable, manifest: &Manifest) -> Result<Vec<PathBuf>> {
     folder::hand_out(kept(side), manifest)
 }
 
@@ -340,7 +344,11 @@ pub fn hand_out(side: &Side, manifest: &Manifest) -> Result<Vec<PathBuf>> {
 ///
 /// # Panics
 /// If the side keeps no folder.
-pub fn into_outcome(side: Side, manifest: &Manifest, worked: &WorkedBy) -> Result<Outcome> {
+pub fn into_outcome(
+    side: PreparedTable,
+    manifest: &Manifest,
+    worked: &ClusterStats,
+) -> Result<Outcome> {
     let protocol = side.settings().protocol();
     let attempts = kept(&side).most_attempts()?;
     let (matches, finish) = side.into_results(manifest)?;

@@ -19,6 +19,6 @@ pub mod totals;
 pub mod worker;
 
 pub use folder::take_back;
-pub use manifest::{MANIFEST, Manifest, Secrets, Terms, announced};
-pub use stats::{Worked, WorkedBy};
+pub use manifest::{MANIFEST, Manifest, Secrets, WorkerSettings, announced};
+pub use stats::{ClusterStats, WorkerStats};
 pub use store::{Store, found_items};

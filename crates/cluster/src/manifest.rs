@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use volery_channel::{Error as ChannelError, Role};
 use volery_matching::steps::{Agreement, hex, parse};
 use volery_matching::totals::{self, Noise};
-use volery_matching::{MAX_BUCKETS, Name, Parameters, Result, Settings, Verb};
+use volery_matching::{MAX_BUCKETS, Operation, Parameters, ProtocolChoice, Result, Settings};
 use volery_pcg::Security;
 use volery_primitives::prg::Prg;
 use volery_primitives::ro::RandomOracle;
@@ -29,7 +29,7 @@ const SMALL: u64 = 1 << 14;
 pub struct Manifest {
     #[serde(flatten)]
     agreement: Agreement,
-    workers: Option<Terms>,
+    workers: Option<WorkerSettings>,
 }
 
 impl Deref for Manifest {
@@ -110,7 +110,7 @@ impl Secrets {
 
 /// The terms of a run of several workers on each side.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Terms {
+pub struct WorkerSettings {
     /// The name that both sides gave the run.
     pub run: String,
     /// Workers of each side.
@@ -124,12 +124,12 @@ pub struct Terms {
     pub(crate) keys: String,
     /// The settings of totals, in place of rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) totals: Option<totals::Agreed>,
+    pub(crate) totals: Option<totals::SettingsRecord>,
     /// The commitments of sender and receiver to their tables.
     pub(crate) commitments: [[u8; 32]; 2],
 }
 
-impl Terms {
+impl WorkerSettings {
     /// The terms before the sides have met.
     ///
     /// # Errors
@@ -143,7 +143,7 @@ impl Terms {
     ) -> Result<Self, String> {
         if !settings.protocol().is_some_and(|one| one.is_for_workers()) {
             let name = settings.name;
-            let all = Name::of_workers(&settings.output());
+            let all = ProtocolChoice::of_workers(&settings.output());
             return Err(format!("workers run {all}, not {name}"));
         }
         Ok(Self {
@@ -173,14 +173,14 @@ impl Terms {
     ) -> Result<Self, String> {
         if !settings.protocol().is_some_and(|one| one.is_for_workers()) {
             let name = settings.name;
-            let all = Name::of_workers(&settings.output());
+            let all = ProtocolChoice::of_workers(&settings.output());
             return Err(format!("workers compute totals by {all}, not by {name}"));
         }
         Ok(Self {
             run: run.to_owned(),
             workers,
             organisations,
-            verb: Verb::Psi.name().to_owned(),
+            verb: Operation::Psi.name().to_owned(),
             protocol: settings.name.name().to_owned(),
             security: Security::SemiHonest.to_string(),
             both: false,
@@ -201,10 +201,10 @@ impl Terms {
 
     /// The settings of a side of the run.
     fn settings(&self, role: Role) -> Option<Settings> {
-        let verb = [Verb::Psi, Verb::Lookup].into_iter();
+        let verb = [Operation::Psi, Operation::Lookup].into_iter();
         let security = [Security::Malicious, Security::SemiHonest].into_iter();
         let verb = verb.clone().find(|verb| verb.name() == self.verb)?;
-        let name = Name::all().find(|name| name.name() == self.protocol)?;
+        let name = ProtocolChoice::all().find(|name| name.name() == self.protocol)?;
         let security = security
             .clone()
             .find(|security| security.to_string() == self.security)?;
@@ -216,7 +216,7 @@ impl Terms {
 
 impl Manifest {
     /// An agreement on a run with these terms.
-    pub(crate) fn new(agreement: Agreement, terms: Terms) -> Self {
+    pub(crate) fn new(agreement: Agreement, terms: WorkerSettings) -> Self {
         Self {
             agreement,
             workers: Some(terms),
@@ -253,7 +253,7 @@ impl Manifest {
 
     /// The terms of a run of several workers.
     #[must_use]
-    pub fn terms(&self) -> Option<&Terms> {
+    pub fn terms(&self) -> Option<&WorkerSettings> {
         self.workers.as_ref()
     }
 
@@ -378,9 +378,17 @@ mod tests {
 
     #[test]
     fn the_name_depends_on_all_that_is_shared_and_on_nothing_else() {
-        let settings = Settings::new(Verb::Lookup, Role::Sender, Name::Vole, None, false, None);
+        let settings = Settings::new(
+            Operation::Lookup,
+            Role::Sender,
+            ProtocolChoice::Vole,
+            None,
+            false,
+            None,
+        );
         let settings = settings.unwrap();
-        let terms = || Terms::new(&settings, "text", "r", 2, ["a".to_owned(), "b".to_owned()]);
+        let terms =
+            || WorkerSettings::new(&settings, "text", "r", 2, ["a".to_owned(), "b".to_owned()]);
         let manifest = |rows, payload: Option<(&str, usize)>| Manifest {
             agreement: Agreement::new(
                 LocalManifest { rows, dedup: false },
@@ -394,7 +402,7 @@ mod tests {
         assert_ne!(manifest(5, None).id(), other.id());
         let manifest = manifest(0, Some(("a:text", 10)));
         assert_eq!(manifest.id(), other.id());
-        let changes: [fn(&mut Terms); 5] = [
+        let changes: [fn(&mut WorkerSettings); 5] = [
             |terms| terms.workers += 1,
             |terms| terms.run.push('x'),
             |terms| terms.organisations[0].push('x'),

@@ -9,7 +9,7 @@ use volery_primitives::prg::Prg;
 use zeroize::Zeroizing;
 
 use crate::manifest::Manifest;
-use crate::stats::Worked;
+use crate::stats::WorkerStats;
 
 /// Makes shares of the totals of a worker's shards that are not finished in one session on both
 /// sides.
@@ -21,7 +21,7 @@ pub(crate) fn work(
     (connection, mut rng): (SessionId, Prg),
     channel: &mut Channel,
     progress: &mut dyn Progress,
-) -> Result<Worked> {
+) -> Result<WorkerStats> {
     let announced = manifest.items(settings)?;
     let [sender, receiver] = manifest.capacities()?[0];
     let size = match settings.role {
@@ -35,9 +35,9 @@ pub(crate) fn work(
     channel.send(ours.as_flattened())?;
     let mut theirs = vec![[0; SESSION]; ours.len()];
     channel.recv(theirs.as_flattened_mut())?;
-    let mut worked = Worked {
+    let mut worked = WorkerStats {
         shards: shards.len() as u64,
-        ..Worked::default()
+        ..WorkerStats::default()
     };
     progress.begin("matching shards", worked.shards);
     for (number, &part) in shards.iter().enumerate() {

@@ -6,7 +6,7 @@ use volery_channel::Stats;
 
 /// The shards, matches and traffic of a worker.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Worked {
+pub struct WorkerStats {
     /// Its shards.
     pub shards: u64,
     /// Those that were finished before.
@@ -21,7 +21,7 @@ pub struct Worked {
 
 /// The shards and traffic of all workers of a side.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct WorkedBy {
+pub struct ClusterStats {
     /// Shards that were finished before.
     pub resumed: u32,
     /// The traffic of all.

@@ -1,7 +1,7 @@
 //! The task of a run: rows, or totals.
 
 use volery_channel::{Hello, Role};
-use volery_matching::{Settings, Verb, totals};
+use volery_matching::{Operation, Settings, totals};
 
 /// The settings of a run, whatever it computes.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ impl Task {
     }
 
     pub(crate) fn is_lookup(&self) -> bool {
-        matches!(self, Self::Rows(settings) if settings.verb == Verb::Lookup)
+        matches!(self, Self::Rows(settings) if settings.verb == Operation::Lookup)
     }
 
     /// Whether this side keeps results of its parts: its rows, or its shares.

@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
 use volery_channel::{Channel, Error as ChannelError, Hello, SessionId, Stats, handshake};
 use volery_matching::steps::{Folder, SESSION, hex};
 use volery_matching::totals::{
-    Noise, Opener, Outcome, Parameters, Settings, Shares, Side, Total, open,
+    Noise, Opener, Outcome, Parameters, PreparedTable, Settings, Shares, Total, open,
 };
 use volery_matching::{Error, Progress, Result};
 use volery_primitives::prg::Prg;
@@ -41,11 +41,11 @@ use web_time::Instant;
 use zeroize::Zeroizing;
 
 use crate::driver::{
-    Earlier, Facts, agree_on, check as check_terms, hear_written, say_written, written,
+    ClusterTable, ResumeState, agree_on, check as check_terms, recv_written, send_written, written,
 };
 use crate::folder::{self, has_note, put_note, take_back};
-use crate::manifest::{MANIFEST, Manifest, Secrets, Terms};
-use crate::stats::WorkedBy;
+use crate::manifest::{MANIFEST, Manifest, Secrets, WorkerSettings};
+use crate::stats::ClusterStats;
 use crate::task::Task;
 
 /// The name under which the handshake compares which executions the shares are of.
@@ -77,7 +77,7 @@ pub struct Opened {
 
 /// A side whose keys several workers share, and the folder of its run.
 pub struct Driver {
-    side: Side,
+    side: PreparedTable,
     work: Folder,
     secrets: Secrets,
     earlier: Option<Manifest>,
@@ -89,7 +89,7 @@ impl Driver {
     ///
     /// # Errors
     /// Those of the folder; if it has the run of another table or other settings.
-    pub fn new(side: Side, folder: &Path) -> Result<Self> {
+    pub fn new(side: PreparedTable, folder: &Path) -> Result<Self> {
         take_back(folder)?;
         let work = Folder::kept(folder)?;
         let earlier = work.read_record(Manifest::from_json)?;
@@ -122,7 +122,7 @@ impl Driver {
 
     /// The side.
     #[must_use]
-    pub fn side(&self) -> &Side {
+    pub fn side(&self) -> &PreparedTable {
         &self.side
     }
 
@@ -130,7 +130,7 @@ impl Driver {
     ///
     /// # Errors
     /// If there is one of others.
-    pub fn manifest_of(&self, terms: &Terms) -> Result<Option<Manifest>> {
+    pub fn manifest_of(&self, terms: &WorkerSettings) -> Result<Option<Manifest>> {
         if let Some(earlier) = &self.earlier {
             check_terms(earlier, terms)?;
         }
@@ -143,7 +143,7 @@ impl Driver {
     /// As [`driver::agree`](crate::driver::agree); if a total could leave 64 bits.
     pub fn agree(
         &mut self,
-        terms: Terms,
+        terms: WorkerSettings,
         shards: Option<u32>,
         channel: &mut Channel,
         progress: &mut dyn Progress,
@@ -152,7 +152,7 @@ impl Driver {
         progress.begin("agreeing on settings and sizes", 0);
         let (side, work, secrets) = (&self.side, &self.work, &self.secrets);
         let manifest = self.earlier.take();
-        let earlier = Earlier {
+        let earlier = ResumeState {
             manifest: manifest.as_ref(),
             begun: manifest.is_some() && work.most_attempts()? > 0,
         };
@@ -238,7 +238,7 @@ impl Driver {
     pub fn outcome(
         &self,
         manifest: &Manifest,
-        worked: &WorkedBy,
+        worked: &ClusterStats,
         (totals, traffic, start): (Vec<Total>, Stats, Instant),
     ) -> Result<Outcome> {
         outcome(
@@ -270,7 +270,11 @@ impl Driver {
 ///
 /// # Errors
 /// As [`driver::secrets`](crate::driver::secrets).
-pub fn secrets(settings: &Settings, facts: &Facts, earlier: Option<&Secrets>) -> Result<Secrets> {
+pub fn secrets(
+    settings: &Settings,
+    facts: &ClusterTable,
+    earlier: Option<&Secrets>,
+) -> Result<Secrets> {
     let digest = facts.digest(&task(settings));
     match earlier.filter(|earlier| earlier.digest == digest) {
         Some(earlier) => Ok(earlier.clone()),
@@ -289,9 +293,9 @@ pub fn secrets(settings: &Settings, facts: &Facts, earlier: Option<&Secrets>) ->
 /// As [`driver::agree`](crate::driver::agree); if a total could leave 64 bits.
 pub fn agree(
     settings: &Settings,
-    known: (&Facts, &Secrets),
-    terms: (Terms, Option<u32>),
-    earlier: Earlier<'_>,
+    known: (&ClusterTable, &Secrets),
+    terms: (WorkerSettings, Option<u32>),
+    earlier: ResumeState<'_>,
     channel: &mut Channel,
     keep: &mut dyn FnMut(&Manifest) -> Result<()>,
 ) -> Result<Manifest> {
@@ -384,9 +388,9 @@ pub fn open_shards(
     } else {
         // Whatever becomes of the last word, nobody comes back for a number: this side needs none,
         // and the other one has kept its own.
-        hear_written(channel)?;
+        recv_written(channel)?;
         keep(Keep::Told)?;
-        say_written(channel)?;
+        send_written(channel)?;
         channel.flush()?;
     }
     Ok(totals)
@@ -400,7 +404,7 @@ pub fn open_shards(
 pub fn outcome(
     settings: &Settings,
     manifest: &Manifest,
-    worked: &WorkedBy,
+    worked: &ClusterStats,
     (totals, traffic, start): (Vec<Total>, Stats, Instant),
 ) -> Result<Outcome> {
     manifest.items(settings)?;
@@ -430,10 +434,10 @@ pub fn outcome(
 
 /// The facts of a table that one process has read. Its policy for rows with one key shows in the
 /// numbers of keys and duplicates.
-fn facts(side: &Side) -> Facts {
+fn facts(side: &PreparedTable) -> ClusterTable {
     let summary = side.summary();
     let numbers = [summary.keys, summary.duplicates].map(u64::to_le_bytes);
-    Facts {
+    ClusterTable {
         keys: summary.key_description.clone(),
         sizes: vec![summary.keys],
         payload: None,

@@ -34,7 +34,7 @@ use crate::error::misbehaved;
 use crate::folder::{has_note, matched, put_matched, put_note, shared};
 use crate::manifest::{MANIFEST, Manifest};
 use crate::shares;
-use crate::stats::Worked;
+use crate::stats::WorkerStats;
 use crate::store::{Objects, Store, append_item, items, valued_items};
 use crate::task::Task;
 
@@ -53,10 +53,10 @@ pub struct Worker<'a> {
     rule: usize,
     worker: u32,
     attempt: u64,
-    kept: Kept<'a>,
+    kept: ResultStorage<'a>,
 }
 
-enum Kept<'a> {
+enum ResultStorage<'a> {
     Folder(Folder),
     Store(&'a dyn Store),
 }
@@ -106,8 +106,8 @@ impl<'a> Worker<'a> {
             return Err(Error::Manifest(format!("has no rule {}", rule + 1)));
         }
         let kept = match place {
-            Place::Folder(path) => Kept::Folder(shared(path, manifest)?),
-            Place::Store(store) => Kept::Store(store),
+            Place::Folder(path) => ResultStorage::Folder(shared(path, manifest)?),
+            Place::Store(store) => ResultStorage::Store(store),
         };
         Ok(Self {
             manifest,
@@ -137,8 +137,8 @@ impl<'a> Worker<'a> {
     pub fn is_complete(&self) -> Result<bool> {
         let name = self.complete_name();
         match &self.kept {
-            Kept::Folder(work) => Ok(has_note(work, &name)),
-            Kept::Store(store) => {
+            ResultStorage::Folder(work) => Ok(has_note(work, &name)),
+            ResultStorage::Store(store) => {
                 let listed = store.list(&name).map_err(Error::work(name.as_ref()))?;
                 Ok(listed.contains(&name))
             }
@@ -159,8 +159,8 @@ impl<'a> Worker<'a> {
 
     fn journal(&self) -> Result<WorkerJournal<'_>> {
         Ok(match &self.kept {
-            Kept::Folder(work) => WorkerJournal::Folder(work),
-            Kept::Store(store) => {
+            ResultStorage::Folder(work) => WorkerJournal::Folder(work),
+            ResultStorage::Store(store) => {
                 let of = (self.rule, self.attempt);
                 WorkerJournal::Store(Objects::new(*store, of, &self.task)?)
             }
@@ -177,8 +177,8 @@ impl<'a> Worker<'a> {
         }
         let name = self.complete_name();
         match &self.kept {
-            Kept::Folder(work) => put_note(work, &name),
-            Kept::Store(store) => match store.put(&name, b"") {
+            ResultStorage::Folder(work) => put_note(work, &name),
+            ResultStorage::Store(store) => match store.put(&name, b"") {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
                 put => put.map_err(Error::work(name.as_ref())),
             },
@@ -189,7 +189,7 @@ impl<'a> Worker<'a> {
     ///
     /// # Errors
     /// If the channel or a protocol fails, or the folder or store.
-    pub fn run(&self, channel: &mut Channel, progress: &mut dyn Progress) -> Result<Worked> {
+    pub fn run(&self, channel: &mut Channel, progress: &mut dyn Progress) -> Result<WorkerStats> {
         let start = Instant::now();
         let mut rng = Prg::from_os().map_err(ChannelError::from)?;
         let mut nonce = [0; 32];
@@ -206,7 +206,7 @@ impl<'a> Worker<'a> {
         let session = handshake(channel, &hello, nonce)?;
         if !self.compare_rules(channel)? {
             self.complete()?;
-            return Ok(Worked::default());
+            return Ok(WorkerStats::default());
         }
         let (journal, shards) = (self.journal()?, self.shards());
         let mut worked = match &self.task {
@@ -242,7 +242,7 @@ impl<'a> Worker<'a> {
         journal: &dyn Journal,
         channel: &mut Channel,
         progress: &mut dyn Progress,
-    ) -> Result<Worked> {
+    ) -> Result<WorkerStats> {
         let capacities = self.manifest.capacities()?;
         let protocol = settings.protocol();
         let parts = Parts {
@@ -258,9 +258,9 @@ impl<'a> Worker<'a> {
         let earlier = self.earlier_rows()?;
         progress.begin("matching shards", shards.len() as u64);
         let mut finished = 0;
-        let mut worked = Worked {
+        let mut worked = WorkerStats {
             shards: shards.len() as u64,
-            ..Worked::default()
+            ..WorkerStats::default()
         };
         for (&part, done) in shards.iter().zip(done) {
             if done {
@@ -282,16 +282,18 @@ impl<'a> Worker<'a> {
                     &mut |item, payload| {
                         worked.found += 1;
                         match &self.kept {
-                            Kept::Folder(_) => keys.rows_of(item).for_each(|row| {
+                            ResultStorage::Folder(_) => keys.rows_of(item).for_each(|row| {
                                 append(&mut found, row, payload);
                                 rows.push(row);
                             }),
-                            Kept::Store(_) => append_item(&mut found, keys.item(item), payload),
+                            ResultStorage::Store(_) => {
+                                append_item(&mut found, keys.item(item), payload)
+                            }
                         }
                     },
                 )?;
                 if settings.gets_rows() && !journal.has_found(part) {
-                    if let Kept::Folder(work) = &self.kept
+                    if let ResultStorage::Folder(work) = &self.kept
                         && settings.role == Role::Receiver
                         && self.rule + 1 < self.manifest.rules()
                     {
@@ -329,7 +331,7 @@ impl<'a> Worker<'a> {
 
     /// The rows that matched by an earlier rule. A store leaves them out itself.
     fn earlier_rows(&self) -> Result<RowSet> {
-        let Kept::Folder(work) = &self.kept else {
+        let ResultStorage::Folder(work) = &self.kept else {
             return Ok(RowSet::default());
         };
         if self.rule == 0 || self.task.role() == Role::Sender {
@@ -359,8 +361,8 @@ impl<'a> Worker<'a> {
             Task::Totals(_) => true,
         };
         let rows = match &self.kept {
-            Kept::Folder(work) => work.rows((rule, shard), with_payload)?,
-            Kept::Store(store) => {
+            ResultStorage::Folder(work) => work.rows((rule, shard), with_payload)?,
+            ResultStorage::Store(store) => {
                 let name = format!("shard {shard} of rule {}", rule + 1);
                 let batches = store.shard(rule, shard);
                 let batches = batches.map_err(Error::work(name.as_ref()))?;

@@ -3,8 +3,8 @@
 use volery_channel::Role;
 use volery_psi::params::MAX_ITEMS;
 
-use crate::name::Name;
-use crate::settings::{Settings, Verb};
+use crate::protocol_choice::ProtocolChoice;
+use crate::settings::{Operation, Settings};
 
 /// Bytes of a process that has read nothing yet, with its threads and the tables of the vector OLE.
 pub(crate) const FIXED: u64 = 96 << 20;
@@ -14,9 +14,9 @@ pub(crate) fn peak(settings: &Settings, rows: u64, buckets: u32, longest: usize)
     let each = rows.div_ceil(buckets.into());
     // Buckets are not equally full.
     let each = (each + each / 50 + 64).min(MAX_ITEMS);
-    let search = settings.verb == Verb::Lookup;
+    let search = settings.verb == Operation::Lookup;
     // Of all protocols for large sets it takes the most.
-    let vole = Name::Vole.protocol(settings.security, &settings.output());
+    let vole = ProtocolChoice::Vole.protocol(settings.security, &settings.output());
     let protocol = vole.map_or(0, |vole| {
         let parameters = vole.parameters(&settings.task([each, each]), 1);
         parameters.memory(settings.role, &settings.output())

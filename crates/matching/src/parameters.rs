@@ -7,7 +7,7 @@ use volery_psi::Failure;
 use volery_psi::matching::{self, Output};
 
 use crate::keys::FRAME;
-use crate::settings::{Settings, Verb};
+use crate::settings::{Operation, Settings};
 
 /// The parameters of an execution.
 #[derive(Clone, Debug)]
@@ -95,7 +95,7 @@ impl Parameters {
 
 /// How the keys of a run are divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Divided {
+pub enum Partitioning {
     /// They are not.
     No,
     /// Into buckets, one after the other.
@@ -107,7 +107,7 @@ pub enum Divided {
 /// What each side learns in a run with these settings, and against whom it is secure: one sentence
 /// each, without a full stop.
 #[must_use]
-pub fn revealed(settings: &Settings, rules: usize, divided: Divided) -> Vec<String> {
+pub fn revealed(settings: &Settings, rules: usize, divided: Partitioning) -> Vec<String> {
     use volery_pcg::Security;
     let (verb, role) = (settings.verb, settings.role);
     let by = match rules {
@@ -115,8 +115,8 @@ pub fn revealed(settings: &Settings, rules: usize, divided: Divided) -> Vec<Stri
         _ => " by each rule",
     };
     let rounded = match divided {
-        Divided::Shards => " (rounded up to three digits)",
-        Divided::No | Divided::Buckets => "",
+        Partitioning::Shards => " (rounded up to three digits)",
+        Partitioning::No | Partitioning::Buckets => "",
     };
     let mut lines = vec![format!(
         "each side learns how many distinct keys the other has{by}{rounded}, and the number and types of its key columns"
@@ -127,8 +127,8 @@ pub fn revealed(settings: &Settings, rules: usize, divided: Divided) -> Vec<Stri
     };
     let (learns, has, columns) = whose;
     lines.push(match verb {
-        Verb::Psi => format!("{learns} learns which of its own keys {has} has"),
-        Verb::Lookup => format!(
+        Operation::Psi => format!("{learns} learns which of its own keys {has} has"),
+        Operation::Lookup => format!(
             "{learns} learns which of its own keys {has} has, the columns of {columns} payload with names and types, their values for these keys, and the length of the longest payload"
         ),
     });
@@ -139,11 +139,11 @@ pub fn revealed(settings: &Settings, rules: usize, divided: Divided) -> Vec<Stri
         ));
     }
     match divided {
-        Divided::No => {}
-        Divided::Buckets => lines.push(
+        Partitioning::No => {}
+        Partitioning::Buckets => lines.push(
             "each side learns the least number of buckets that the other asks for, about the binary logarithm of its number of rows; the buckets are filled up to equal sizes".to_owned(),
         ),
-        Divided::Shards => lines.push(
+        Partitioning::Shards => lines.push(
             "each side learns the number of shards that the other asks for, by its number of rows, and when a worker of the other starts again; the shards are filled up to equal sizes".to_owned(),
         ),
     }
@@ -169,10 +169,10 @@ pub fn revealed(settings: &Settings, rules: usize, divided: Divided) -> Vec<Stri
             (Security::SemiHonest, false, _) => {
                 "secure against a semi-honest peer: a peer that does not follow the protocol can learn more, or falsify the result"
             }
-            (_, _, Verb::Psi) => {
+            (_, _, Operation::Psi) => {
                 "secure against a malicious peer: a peer that does not follow the protocol learns no more than these lines say, except that a malicious receiver can test more keys than it states (at most result.most_items of the report)"
             }
-            (_, _, Verb::Lookup) => {
+            (_, _, Operation::Lookup) => {
                 "secure against a malicious peer: a peer that does not follow the protocol learns no more than these lines say, except that a malicious receiver can test more keys than it states (at most result.most_items of the report), and a malicious sender can give any values"
             }
         }

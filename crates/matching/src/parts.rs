@@ -9,7 +9,7 @@ use volery_psi::{Items, Watch};
 use crate::error::{Result, misbehaved};
 use crate::keys::{FRAME, Keys, Set, Values, unframe};
 use crate::parameters::Parameters;
-use crate::settings::{Settings, Verb};
+use crate::settings::{Operation, Settings};
 
 /// Tells the peer in step 7 that all results are on disk.
 const DONE: u8 = 0x56;
@@ -55,7 +55,7 @@ pub struct Parts<'a> {
 }
 
 /// The cost of a part.
-pub struct Ran {
+pub struct PartCost {
     /// Its parameters.
     pub parameters: Parameters,
     /// Traffic of its setup.
@@ -94,7 +94,7 @@ impl Parts<'_> {
         watch: &mut dyn Watch,
         channel: &mut Channel,
         found: &mut dyn FnMut(usize, &[u8]),
-    ) -> Result<Ran> {
+    ) -> Result<PartCost> {
         let role = self.settings.role;
         let [sender_items, receiver_items] = self.capacities[part.0];
         let size = match role {
@@ -104,7 +104,7 @@ impl Parts<'_> {
         };
         let takes_part = |row| role == Role::Sender || takes_part(row);
         let set = Set::new(keys, takes_part, size, &mut rng)?;
-        let answers = (self.settings.verb, role) == (Verb::Lookup, Role::Sender);
+        let answers = (self.settings.verb, role) == (Operation::Lookup, Role::Sender);
         let values = answers.then(|| Values::new(&set, self.longest));
         let output = self.settings.output();
         let party = Party {
@@ -143,10 +143,10 @@ impl Parts<'_> {
             // tell the sender that one of its items matched. It follows when rows are written.
             let payload = executed.values.get(i).and_then(|value| unframe(value));
             // mutant(whole-malformed): insert `if $ON && payload.is_none_or(<[u8]>::is_empty) &&
-            //     self.settings.verb == Verb::Lookup { return Err(misbehaved("a mutant")); }`
+            //     self.settings.verb == Operation::Lookup { return Err(misbehaved("a mutant")); }`
             found(item, payload.unwrap_or_default());
         }
-        Ok(Ran {
+        Ok(PartCost {
             parameters: Parameters::new(executed.parameters, output),
             setup: executed.setup,
         })

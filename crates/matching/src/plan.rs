@@ -8,8 +8,8 @@ use volery_psi::choice::{Candidate, decide};
 use volery_psi::matching::Protocol;
 use volery_psi::params::MAX_ITEMS;
 
-use crate::settings::Verb;
-use crate::side::Side;
+use crate::settings::Operation;
+use crate::side::PreparedTable;
 
 /// What a run is predicted to cost.
 #[derive(Clone, Copy, Debug)]
@@ -27,13 +27,13 @@ pub struct Plan {
     pub memory: u64,
 }
 
-impl Side {
+impl PreparedTable {
     /// Predicts a run against a peer with this many distinct keys on this link.
     #[must_use]
     pub fn plan(&self, peer: u64, link: Link) -> Plan {
         let settings = self.settings();
         let own = self.distinct(0).map_or(self.rows(), |(keys, _)| keys);
-        let buckets = self.wanted();
+        let buckets = self.min_buckets();
         let capacity = |keys: u64| match buckets {
             1 => keys.min(MAX_ITEMS),
             _ => (bin_capacity(keys, buckets.into(), 43.0) as u64).min(MAX_ITEMS),
@@ -46,8 +46,8 @@ impl Side {
         let Ok((protocol, _)) = decide(settings.name.given(), &task, || Ok::<_, Infallible>(link));
         let cost = Candidate::new(protocol, &task, link);
         let values = match settings.verb {
-            Verb::Psi => 0,
-            Verb::Lookup => sender_items * self.longest() as u64,
+            Operation::Psi => 0,
+            Operation::Lookup => sender_items * self.longest() as u64,
         };
         let bytes = cost.bytes + values;
         let seconds = cost.seconds + 8.0 * values as f64 / link.bits_per_second;

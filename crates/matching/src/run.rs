@@ -1,7 +1,7 @@
 //! A run, from the opened table to the matches.
 //!
 //! ```text
-//! each alone: reads its table: an item for each row and rule            Side::read
+//! each alone: reads its table: an item for each row and rule            PreparedTable::read
 //! handshake: settings, types and normalisers of the keys
 //! 1. progress of an earlier attempt, least number of buckets      <-->
 //! 2. key of the buckets, tossed by commitment                     <-->  unless there is one bucket
@@ -50,7 +50,7 @@ use crate::matches::{Matches, append};
 use crate::parameters::Parameters;
 use crate::parts::{Journal as _, Parts};
 use crate::progress::{Inner, Progress};
-use crate::side::Side;
+use crate::side::PreparedTable;
 
 /// Least nanoseconds for each item, which bounds the time spent on measuring the link.
 const EACH: u64 = 100;
@@ -92,7 +92,7 @@ pub struct Outcome {
     pub finish: Finish,
 }
 
-impl Side {
+impl PreparedTable {
     /// Steps 1 to 7, over a new connection.
     ///
     /// # Errors

@@ -25,7 +25,7 @@ use crate::keys::Keys;
 use crate::matches::{Matches, append};
 use crate::progress::{Inner, Progress};
 use crate::settings::KEYS;
-use crate::side::{LONGEST_KEYS, Side};
+use crate::side::{LONGEST_KEYS, PreparedTable};
 
 /// The most keys of a server. A filter of as many takes 1.3 GB, at the client in memory.
 pub const MAX_KEYS: u64 = 1 << 27;
@@ -52,7 +52,7 @@ pub fn revealed() -> Vec<String> {
 }
 
 /// The result of a query.
-pub struct Asked {
+pub struct QueryResult {
     /// The session, public and the same on both sides.
     pub session: SessionId,
     /// The filter.
@@ -90,7 +90,7 @@ impl Items for All<'_> {
     }
 }
 
-impl Side {
+impl PreparedTable {
     /// Asks a server for the keys of this side, which has one rule and is in memory. `filter` is
     /// the one from an earlier run; without it the server's is fetched, if it has at most
     /// `most_items`, and given to `keep` before anything is asked.
@@ -108,7 +108,7 @@ impl Side {
         keep: impl FnOnce(&Filter) -> Result<(), E>,
         channel: &mut Channel,
         progress: &mut dyn Progress,
-    ) -> Result<Asked, E> {
+    ) -> Result<QueryResult, E> {
         assert_eq!(self.rules, 1, "a server has keys of one kind");
         let start = Instant::now();
         progress.begin("agreeing on settings and sizes", 0);
@@ -148,7 +148,7 @@ impl Side {
         let mut collected = self.collected()?;
         collected.take(0, &found)?;
         let items = keys.len() as u64;
-        Ok(Asked {
+        Ok(QueryResult {
             session: id,
             label: *filter.label(),
             fetched,
@@ -173,7 +173,7 @@ impl Side {
 
 /// A table that a server has read.
 #[derive(Clone, Debug)]
-pub struct Read {
+pub struct TableSummary {
     /// BLAKE3 of the keys of all rows in their order.
     pub digest: [u8; 32],
     /// Types and normalisers of the keys.
@@ -193,7 +193,7 @@ pub fn read(
     mut preparing: Option<&mut Preparing<'_>>,
     cancelled: &dyn Fn() -> bool,
     progress: &mut dyn Progress,
-) -> Result<Read> {
+) -> Result<TableSummary> {
     let mut reader = Reader::new(table, reading)?;
     let keys = reader.key_description();
     if keys.len() > LONGEST_KEYS {
@@ -229,7 +229,7 @@ pub fn read(
         progress.done(batch.done_bytes);
     }
     table.check_unchanged()?;
-    Ok(Read {
+    Ok(TableSummary {
         digest: digest.finish32(),
         keys,
         counts: reader.counts().clone(),

@@ -18,7 +18,7 @@ use crate::matches::{Collected, Matches};
 use crate::memory;
 use crate::parts::{Journal as _, Part};
 use crate::progress::Progress;
-use crate::settings::{Settings, Verb};
+use crate::settings::{Operation, Settings};
 
 /// The most rules of a run.
 pub const MAX_RULES: usize = 16;
@@ -31,7 +31,7 @@ const AGREEING: &str = "agreeing on settings and sizes";
 
 /// Where this side keeps its items. Each side may choose for itself.
 #[derive(Clone, Debug, Default)]
-pub struct Local {
+pub struct StorageOptions {
     /// Bytes of memory that the run may take: the items are then on disk. Without it they are in
     /// memory.
     pub memory: Option<u64>,
@@ -43,7 +43,7 @@ pub struct Local {
     pub buckets: u32,
 }
 
-impl Local {
+impl StorageOptions {
     /// Whether an earlier attempt completed the run, so that nothing is left to do. Removes the
     /// keys that it left if it was killed before it had.
     #[must_use]
@@ -59,9 +59,9 @@ impl Local {
 }
 
 /// A side that has read its table.
-pub struct Side {
+pub struct PreparedTable {
     pub(crate) settings: Settings,
-    pub(crate) stored: Stored,
+    pub(crate) stored: KeyStorage,
     pub(crate) work: Option<Folder>,
     pub(crate) memory: Option<u64>,
     pub(crate) least: u32,
@@ -80,7 +80,7 @@ pub struct Side {
 }
 
 /// The items of a side.
-pub(crate) enum Stored {
+pub(crate) enum KeyStorage {
     /// Rule by rule, bucket by bucket.
     Memory(Vec<Vec<Keys>>),
     /// In the folder.
@@ -88,12 +88,12 @@ pub(crate) enum Stored {
 }
 
 /// The keys of a part.
-pub(crate) enum Loaded<'a> {
+pub(crate) enum PartKeys<'a> {
     Held(&'a Keys),
     Read(Keys),
 }
 
-impl std::ops::Deref for Loaded<'_> {
+impl std::ops::Deref for PartKeys<'_> {
     type Target = Keys;
 
     fn deref(&self) -> &Keys {
@@ -149,7 +149,7 @@ pub(crate) fn in_file(table: &Table, error: Error) -> Error {
     volery_tables::Error::new(file, problem).into()
 }
 
-impl Side {
+impl PreparedTable {
     /// Reads the keys, and the payload if `reading` names columns.
     ///
     /// # Errors
@@ -159,7 +159,7 @@ impl Side {
         table: &Table,
         reading: &Reading,
         settings: &Settings,
-        local: &Local,
+        local: &StorageOptions,
         progress: &mut dyn Progress,
     ) -> Result<Self> {
         let mut reader = Reader::new(table, reading)?;
@@ -253,7 +253,7 @@ impl Side {
             spool.finish()?;
         }
         let stored = match &work {
-            Some(_) => Stored::Disk,
+            Some(_) => KeyStorage::Disk,
             None => {
                 progress.begin("sorting keys", 0);
                 let keys = in_memory.into_iter().enumerate();
@@ -261,7 +261,7 @@ impl Side {
                     let keys = Keys::new(rows, rule, reading.duplicates);
                     Ok(vec![keys.map_err(|error| in_file(table, error))?])
                 });
-                Stored::Memory(keys.collect::<Result<_>>()?)
+                KeyStorage::Memory(keys.collect::<Result<_>>()?)
             }
         };
         let mut side = Self {
@@ -314,12 +314,12 @@ impl Side {
     #[must_use]
     pub fn distinct(&self, rule: usize) -> Option<(u64, u64)> {
         match &self.stored {
-            Stored::Memory(keys) => {
+            KeyStorage::Memory(keys) => {
                 let buckets = keys.get(rule)?;
                 let distinct = buckets.iter().map(|keys| keys.len() as u64).sum();
                 Some((distinct, buckets.iter().map(|keys| keys.duplicates).sum()))
             }
-            Stored::Disk => None,
+            KeyStorage::Disk => None,
         }
     }
 
@@ -455,12 +455,12 @@ impl Side {
     }
 
     /// The number of buckets with which a run of this size fits into the memory.
-    pub(crate) fn wanted(&self) -> u32 {
+    pub(crate) fn min_buckets(&self) -> u32 {
         let Some(memory) = self.memory else {
             return match self.stored {
                 // Progress is kept a bucket of some hundred thousand keys at a time.
-                Stored::Disk => self.least.max((self.rows >> 20) as u32).min(MAX_BUCKETS),
-                Stored::Memory(_) => self.least,
+                KeyStorage::Disk => self.least.max((self.rows >> 20) as u32).min(MAX_BUCKETS),
+                KeyStorage::Memory(_) => self.least,
             };
         };
         let mut buckets = self.least;
@@ -529,9 +529,9 @@ impl Side {
                 rows: self.rows,
                 dedup: self.policy == Duplicates::Dedup,
             },
-            lookup: self.settings.verb == Verb::Lookup,
+            lookup: self.settings.verb == Operation::Lookup,
             payload: payload.map(|payload| (payload.line(), self.longest)),
-            least: self.wanted(),
+            least: self.min_buckets(),
             earlier: earlier.map(|earlier| (earlier.id(&()), earlier.buckets())),
             begun,
         })
@@ -597,7 +597,7 @@ impl Side {
         let with_payload = self.payload.is_some();
         let policy = self.policy;
         match (&mut self.stored, &self.work) {
-            (Stored::Memory(all), _) => {
+            (KeyStorage::Memory(all), _) => {
                 if buckets > 1 {
                     for (rule, keys) in all.iter_mut().enumerate() {
                         let rows = keys.pop().expect("one bucket").into_rows();
@@ -612,7 +612,7 @@ impl Side {
                     .map(|keys| keys.iter().map(|keys| keys.len() as u64));
                 Ok(sizes.map(Iterator::sum).collect())
             }
-            (Stored::Disk, Some(work)) => {
+            (KeyStorage::Disk, Some(work)) => {
                 let mut sizes = Vec::new();
                 for rule in 0..self.rules {
                     work.divide(rule, with_payload, (key, buckets), progress)?;
@@ -627,19 +627,19 @@ impl Side {
                 }
                 Ok(sizes)
             }
-            (Stored::Disk, None) => unreachable!("items on disk are in a folder"),
+            (KeyStorage::Disk, None) => unreachable!("items on disk are in a folder"),
         }
     }
 
     /// The keys of a part.
-    pub(crate) fn load(&self, (rule, bucket): Part) -> Result<Loaded<'_>> {
+    pub(crate) fn load(&self, (rule, bucket): Part) -> Result<PartKeys<'_>> {
         match (&self.stored, &self.work) {
-            (Stored::Memory(keys), _) => Ok(Loaded::Held(&keys[rule][bucket as usize])),
-            (Stored::Disk, Some(work)) => {
+            (KeyStorage::Memory(keys), _) => Ok(PartKeys::Held(&keys[rule][bucket as usize])),
+            (KeyStorage::Disk, Some(work)) => {
                 let rows = work.rows((rule, bucket), self.payload.is_some())?;
-                Ok(Loaded::Read(Keys::new(rows, rule, self.policy)?))
+                Ok(PartKeys::Read(Keys::new(rows, rule, self.policy)?))
             }
-            (Stored::Disk, None) => unreachable!("items on disk are in a folder"),
+            (KeyStorage::Disk, None) => unreachable!("items on disk are in a folder"),
         }
     }
 }

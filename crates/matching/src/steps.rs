@@ -7,7 +7,7 @@ pub use crate::folder::{Folder, MATCHED, RECORD, Spool, is_ours};
 pub use crate::hex::hex;
 pub use crate::keys::{Entry, FRAME, Keys, Rows, buckets};
 pub use crate::matches::{RowSet, append};
-pub use crate::parts::{Journal, Part, Parts, Ran, SESSION, conclude, session_of};
+pub use crate::parts::{Journal, Part, PartCost, Parts, SESSION, conclude, session_of};
 pub use crate::progress::Inner;
 pub use crate::side::own;
 pub use crate::system::{make_private_folder, sync_folder};

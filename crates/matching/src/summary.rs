@@ -16,6 +16,6 @@ pub struct Summary {
     /// Types and normalisers of the key, for people.
     pub key_description: String,
     /// BLAKE3 of items, values and groups of all rows in their order: as
-    /// [`Side::digest`](crate::Side::digest).
+    /// [`PreparedTable::digest`](crate::PreparedTable::digest).
     pub digest: [u8; 32],
 }

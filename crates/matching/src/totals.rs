@@ -2,7 +2,7 @@
 //! column over them, or the sum of products of a column of either side; of all, or group by group.
 //!
 //! ```text
-//! each alone: reads its table: an item for each key, its value and group       Side::read
+//! each alone: reads its table: an item for each key, its value and group       PreparedTable::read
 //!             draws its noise
 //! 1. handshake: result, side with the column, bounds, minimum, noise, groups
 //! 2. distinct keys of each side; whether any total could leave 64 bits    <-->
@@ -60,7 +60,7 @@ pub use plan::{Choice, Plan, Protocol};
 pub use revealed::revealed;
 pub use run::Outcome;
 pub use settings::{
-    Agreed, COLUMN, GROUP_BY, GROUPS, Kind, MAX_GROUPS, MAX_MINIMUM, MINIMUM, Options, Privacy,
-    Settings, TO, To,
+    COLUMN, GROUP_BY, GROUPS, Kind, MAX_GROUPS, MAX_MINIMUM, MINIMUM, Options, Privacy, Recipient,
+    Settings, SettingsRecord, TO,
 };
-pub use side::{LONGEST_KEYS, RowReader, Side, Values, payload};
+pub use side::{LONGEST_KEYS, PreparedTable, RowReader, Values, payload};

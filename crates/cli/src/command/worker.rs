@@ -17,7 +17,7 @@ use serde_json::json;
 use volery_channel::Role;
 use volery_channel::tls::Identity;
 use volery_cluster::worker::{Place, Worker};
-use volery_cluster::{MANIFEST, Manifest, Store, Worked};
+use volery_cluster::{MANIFEST, Manifest, Store, WorkerStats};
 use volery_matching::Progress;
 use volery_options::values;
 
@@ -125,7 +125,7 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
     };
     let (role, rule) = (arguments.role, arguments.rule);
     let worker = Worker::new(&manifest, role, rule, arguments.worker, attempt, place)?;
-    let mut worked = Worked::default();
+    let mut worked = WorkerStats::default();
     if worker.is_complete()? {
         reporter.say("this worker has finished this key before");
     } else {
@@ -205,7 +205,7 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
 fn report(
     arguments: &Arguments,
     manifest: &Manifest,
-    worked: &Worked,
+    worked: &WorkerStats,
     reporter: &Reporter,
 ) -> Report {
     let mut report = Report {

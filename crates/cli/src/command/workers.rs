@@ -15,7 +15,7 @@ use volery_channel::tls::{Fingerprint, Identity};
 use volery_channel::{Cancel, Role};
 use volery_cluster::totals::Driver as TotalsDriver;
 use volery_cluster::worker::{Place, Worker};
-use volery_cluster::{Manifest, WorkedBy};
+use volery_cluster::{ClusterStats, Manifest};
 use volery_matching::{Progress as _, totals};
 
 use super::cluster::{BRIEFLY, ClusterOptions, Driver, Meeting, attempt, open_totals};
@@ -112,7 +112,7 @@ impl<'a> Workers<'a> {
         side: &mut dyn Driver,
         pool: &rayon::ThreadPool,
         told: &mut PhaseProgress<'_>,
-    ) -> Result<Option<(Manifest, WorkedBy, Value)>, Failure> {
+    ) -> Result<Option<(Manifest, ClusterStats, Value)>, Failure> {
         let start = Instant::now();
         let role = side.role();
         let manifest = match self.step {
@@ -134,10 +134,10 @@ impl<'a> Workers<'a> {
             }
         }
         let counts = all.iter().flatten();
-        let mut worked = WorkedBy {
+        let mut worked = ClusterStats {
             setup,
             online: start.elapsed() - setup,
-            ..WorkedBy::default()
+            ..ClusterStats::default()
         };
         for one in counts.clone() {
             worked.resumed += one.resumed as u32;

@@ -5,11 +5,11 @@ use std::time::Instant;
 use arrow_schema::SchemaRef;
 use serde_json::json;
 use volery_channel::Role;
-use volery_cluster::driver::{self, Earlier, Facts};
+use volery_cluster::driver::{self, ClusterTable, ResumeState};
 pub use volery_cluster::staging::{Items, Slice, Slices, digest, found, shards};
 use volery_cluster::totals as cluster_totals;
-use volery_cluster::{Manifest, Secrets, WorkedBy};
-use volery_matching::{Divided, Options, Settings, Verb, totals};
+use volery_cluster::{ClusterStats, Manifest, Secrets};
+use volery_matching::{Operation, Options, Partitioning, Settings, totals};
 use volery_options::{Named, SetByName};
 use zeroize::Zeroizing;
 
@@ -27,7 +27,7 @@ use crate::report::Report;
 /// The options of a call of a driver or a task. Each call has only some of them.
 #[derive(Default)]
 struct Call {
-    verb: Option<Verb>,
+    verb: Option<Operation>,
     options: Options,
     cluster: ClusterOptions,
     endpoint: EndpointOptions,
@@ -44,8 +44,8 @@ impl Call {
         }
         let mut call = Self::default();
         let verb = |name: &str| match name {
-            "psi" => Ok(Verb::Psi),
-            "lookup" => Ok(Verb::Lookup),
+            "psi" => Ok(Operation::Psi),
+            "lookup" => Ok(Operation::Lookup),
             _ => Err(Failure::usage("--verb", "give psi or lookup")),
         };
         let of_verb = named.iter().find(|(name, _)| name == "verb");
@@ -69,7 +69,7 @@ impl Call {
         if let Some(settings) = of_cluster(&self.options)? {
             return Ok(Wanted::Totals(Box::new(settings)));
         }
-        let settings = self.options.settings(self.verb.unwrap_or(Verb::Psi))?;
+        let settings = self.options.settings(self.verb.unwrap_or(Operation::Psi))?;
         Ok(Wanted::Rows(settings.for_workers()?.0))
     }
 }
@@ -115,7 +115,7 @@ pub fn totals(named: &Named, [own, peer]: [u64; 2]) -> Result<Option<String>, Fa
         "kind": settings.kind.name(),
         "protocol": protocol.name(),
         "alike": settings.alike(),
-        "reveals": totals::revealed(&settings, Divided::Shards),
+        "reveals": totals::revealed(&settings, Partitioning::Shards),
         "bound": settings.bound,
         "bytes": cost.bytes,
     });
@@ -158,10 +158,10 @@ fn read_secrets(text: &str) -> Result<Secrets, Failure> {
     Secrets::from_json(text.as_bytes()).map_err(|what| Failure::usage("the driver's secrets", what))
 }
 
-fn read_facts(text: &str) -> Result<Facts, Failure> {
+fn read_facts(text: &str) -> Result<ClusterTable, Failure> {
     let facts: FactsText =
         serde_json::from_str(text).map_err(|error| Failure::usage("facts", error))?;
-    Ok(Facts {
+    Ok(ClusterTable {
         keys: facts.keys,
         sizes: facts.sizes,
         payload: facts.payload,
@@ -216,7 +216,7 @@ pub fn agree(
         let mut channel = meeting.meet(&certificate, times, reporter)?;
         reporter.end();
         let terms = (terms, call.cluster.shards);
-        let earlier = Earlier {
+        let earlier = ResumeState {
             manifest: earlier.as_ref(),
             begun,
         };
@@ -336,7 +336,7 @@ pub fn open(
                 kept?;
                 Ok(opened?)
             })?;
-        let worked = WorkedBy::default();
+        let worked = ClusterStats::default();
         let outcome =
             cluster_totals::outcome(&settings, &manifest, &worked, (totals, traffic, start))?;
         let mut report = Report::new("psi", reporter);

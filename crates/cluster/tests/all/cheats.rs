@@ -1,10 +1,10 @@
 //! Peers of drivers and workers that do not follow the protocol.
 
 use volery_channel::{Error as ChannelError, Hello, Role, handshake, run_two_unchecked};
-use volery_cluster::driver::{Earlier, Facts, agree, secrets};
+use volery_cluster::driver::{ClusterTable, ResumeState, agree, secrets};
 use volery_cluster::worker::{Place, Worker};
-use volery_cluster::{MANIFEST, Manifest, Terms};
-use volery_matching::Name;
+use volery_cluster::{MANIFEST, Manifest, WorkerSettings};
+use volery_matching::ProtocolChoice;
 
 use crate::common::Run;
 
@@ -12,13 +12,14 @@ use crate::common::Run;
 /// with `byte`.
 fn driver(shards: u32, byte: u8) -> volery_matching::Result<Manifest> {
     let run = Run {
-        name: Name::Vole,
+        name: ProtocolChoice::Vole,
         ..Run::default()
     };
     let settings = |role| run.settings(role);
     let organisations = ["a", "b"].map(str::to_owned);
-    let terms = Terms::new(&settings(Role::Sender), "keys", "run", 2, organisations).unwrap();
-    let facts = Facts {
+    let terms =
+        WorkerSettings::new(&settings(Role::Sender), "keys", "run", 2, organisations).unwrap();
+    let facts = ClusterTable {
         keys: "keys".to_owned(),
         sizes: vec![9],
         payload: None,
@@ -28,7 +29,7 @@ fn driver(shards: u32, byte: u8) -> volery_matching::Result<Manifest> {
     let (agreed, cheated) = run_two_unchecked(
         |channel| {
             let settings = settings(Role::Sender);
-            let (terms, earlier) = ((terms, Some(1)), Earlier::default());
+            let (terms, earlier) = ((terms, Some(1)), ResumeState::default());
             let secrets = secrets(&settings, &facts, None)?;
             let known = (&facts, &secrets);
             agree(&settings, known, terms, earlier, channel, &mut |_| Ok(()))

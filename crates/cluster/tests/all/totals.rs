@@ -12,13 +12,13 @@ use volery_channel::tamper::Tampered;
 use volery_channel::{
     Channel, Error as ChannelError, Role, memory, run_two_channels, run_two_unchecked,
 };
-use volery_cluster::driver::{Earlier, Facts};
+use volery_cluster::driver::{ClusterTable, ResumeState};
 use volery_cluster::staging::{Items, shards};
 use volery_cluster::totals::{self, Driver, Keep, SHARES};
 use volery_cluster::worker::{Place, Worker};
-use volery_cluster::{Manifest, Secrets, Terms, Worked};
+use volery_cluster::{Manifest, Secrets, WorkerSettings, WorkerStats};
 use volery_matching::Error;
-use volery_matching::totals::{Settings, To, Total};
+use volery_matching::totals::{Recipient, Settings, Total};
 use volery_tables::{EmptyKeys, Reading, Rule};
 use zeroize::Zeroizing;
 
@@ -53,7 +53,8 @@ impl Sides {
             let side = self.run.read(ROLES[i], &table(&self.rows[i])).unwrap();
             let organisations = ["the sender", "the receiver"].map(str::to_owned);
             let (settings, keys) = (side.settings(), &side.summary().key_description);
-            let terms = Terms::for_totals(settings, keys, "test", self.workers, organisations);
+            let terms =
+                WorkerSettings::for_totals(settings, keys, "test", self.workers, organisations);
             let terms = terms.unwrap();
             let mut driver = Driver::new(side, self.folders[i].path()).unwrap();
             move |channel: &mut Channel| {
@@ -81,7 +82,7 @@ impl Sides {
         both: &[Agreement; 2],
         worker: u32,
         ends: [u64; 2],
-    ) -> [Result<Worked, Error>; 2] {
+    ) -> [Result<WorkerStats, Error>; 2] {
         let new = |i: usize| {
             let place = Place::Folder(self.folders[i].path());
             Worker::new(&both[i].1, ROLES[i], 0, worker, 1, place).unwrap()
@@ -98,7 +99,7 @@ impl Sides {
     }
 
     /// The result of each worker of both sides.
-    fn work_all(&self, both: &[Agreement; 2]) -> Vec<[Worked; 2]> {
+    fn work_all(&self, both: &[Agreement; 2]) -> Vec<[WorkerStats; 2]> {
         let all = 0..self.workers;
         all.map(|worker| self.work(both, worker, [u64::MAX; 2]).map(Result::unwrap))
             .collect()
@@ -152,7 +153,7 @@ fn workers_compute_what_one_connection_computes() {
                 kind,
                 holder: ROLES[number / 2 % 2],
                 grouped,
-                to: [To::Sender, To::Receiver, To::Both][number % 3],
+                to: [Recipient::Sender, Recipient::Receiver, Recipient::Both][number % 3],
                 minimum: 3,
                 ..Run::default()
             };
@@ -175,7 +176,7 @@ fn the_minimum_is_that_of_all_shards_and_sets_may_be_empty_or_small() {
     ] {
         let run = Run {
             kind: "mean",
-            to: To::Both,
+            to: Recipient::Both,
             minimum,
             ..Run::default()
         };
@@ -189,7 +190,7 @@ fn a_worker_goes_on_where_the_last_one_ended() {
     let run = Run {
         kind: "sum",
         grouped: Some(Role::Receiver),
-        to: To::Both,
+        to: Recipient::Both,
         ..Run::default()
     };
     let sides = || Sides::new(&run, [rows(0..30), rows(10..45)]);
@@ -223,7 +224,7 @@ fn a_worker_goes_on_where_the_last_one_ended() {
 fn shares_of_two_attempts_are_refused_before_anything_is_opened() {
     let run = Run {
         kind: "sum",
-        to: To::Both,
+        to: Recipient::Both,
         ..Run::default()
     };
     let sides = Sides::new(&run, [rows(0..30), rows(10..45)]);
@@ -262,7 +263,7 @@ fn shares_of_two_attempts_are_refused_before_anything_is_opened() {
 fn noise_is_drawn_once_for_a_run() {
     let run = Run {
         kind: "mean",
-        to: To::Both,
+        to: Recipient::Both,
         epsilon: Some("0.5"),
         delta: Some("0.00000001"),
         minimum: 1,
@@ -288,7 +289,7 @@ fn noise_is_drawn_once_for_a_run() {
 /// A side that cannot keep its totals comes back for them, and finds the other one's shares.
 #[test]
 fn a_side_keeps_its_folder_until_the_other_has_its_totals() {
-    for to in [To::Sender, To::Receiver, To::Both] {
+    for to in [Recipient::Sender, Recipient::Receiver, Recipient::Both] {
         for failing in [0, 1] {
             let run = Run {
                 kind: "sum",
@@ -324,7 +325,7 @@ fn a_side_keeps_its_folder_until_the_other_has_its_totals() {
 /// A side without totals notes that the other one has its own before it says so.
 #[test]
 fn a_side_without_totals_speaks_last() {
-    for (to, gets) in [(To::Sender, 0), (To::Receiver, 1)] {
+    for (to, gets) in [(Recipient::Sender, 0), (Recipient::Receiver, 1)] {
         let run = Run {
             kind: "count",
             to,
@@ -347,7 +348,7 @@ fn a_side_without_totals_speaks_last() {
 /// Wherever the opening breaks: a side that has ended leaves nobody behind who needs its shares.
 #[test]
 fn an_opening_that_breaks_is_repeated_as_long_as_one_side_needs_it() {
-    for to in [To::Sender, To::Receiver, To::Both] {
+    for to in [Recipient::Sender, Recipient::Receiver, Recipient::Both] {
         let run = Run {
             kind: "count",
             to,
@@ -390,7 +391,8 @@ fn an_opening_that_breaks_is_repeated_as_long_as_one_side_needs_it() {
                 for (side, role) in ROLES.into_iter().enumerate() {
                     let other = 1 - side;
                     // The other one gets none, and ends without this side, or has its own.
-                    let gets = to == To::Both || (to == To::Sender) == (role == Role::Receiver);
+                    let gets = to == Recipient::Both
+                        || (to == Recipient::Sender) == (role == Role::Receiver);
                     let is_served = if gets { has[other] } else { told[other] };
                     assert!(!told[side] || is_served, "{to:?} {i} {less} {told:?}");
                 }
@@ -413,7 +415,7 @@ fn all_shards_have_messages_of_equal_lengths() {
         ..Sides::new(&run, [rows(0..61), rows(40..75)])
     };
     let worked = sides.work_all(&sides.agreed());
-    let traffic = |worked: &[Worked; 2]| worked.map(|one| one.traffic);
+    let traffic = |worked: &[WorkerStats; 2]| worked.map(|one| one.traffic);
     for other in &worked {
         assert_eq!(traffic(other), traffic(&worked[0]));
     }
@@ -438,7 +440,7 @@ fn drivers_that_differ_say_so() {
         let side = sides.run.read(ROLES[i], &table(&sides.rows[i])).unwrap();
         let organisations = ["a", "b"].map(str::to_owned);
         let (settings, keys) = (side.settings(), &side.summary().key_description);
-        let terms = Terms::for_totals(settings, keys, "test", 2, organisations).unwrap();
+        let terms = WorkerSettings::for_totals(settings, keys, "test", 2, organisations).unwrap();
         let mut driver = Driver::new(side, sides.folders[i].path()).unwrap();
         move |channel: &mut Channel| driver.agree(terms, None, channel, &mut ()).map(drop)
     };
@@ -452,7 +454,7 @@ fn drivers_that_differ_say_so() {
 /// A side whose table is in a cluster: distinct items with their values and groups.
 struct Cluster {
     settings: Settings,
-    facts: Facts,
+    facts: ClusterTable,
     items: BTreeMap<Vec<u8>, (i64, i32)>,
     store: Objects,
     secrets: Secrets,
@@ -484,7 +486,7 @@ impl Cluster {
             let own = items.entry(all.value(row).to_vec()).or_insert((0, group));
             own.0 += values.map_or(0, |all| all.value(row));
         }
-        let facts = Facts {
+        let facts = ClusterTable {
             keys: reader.description().to_owned(),
             sizes: vec![items.len() as u64],
             payload: None,
@@ -507,8 +509,8 @@ impl Cluster {
     fn agree(&mut self, channel: &mut Channel) -> Result<(), Error> {
         let organisations = ["the sender", "the receiver"].map(str::to_owned);
         let (settings, keys) = (&self.settings, &self.facts.keys);
-        let terms = Terms::for_totals(settings, keys, "test", 2, organisations).unwrap();
-        let earlier = Earlier {
+        let terms = WorkerSettings::for_totals(settings, keys, "test", 2, organisations).unwrap();
+        let earlier = ResumeState {
             manifest: self.earlier.as_ref(),
             begun: false,
         };
@@ -617,7 +619,8 @@ impl Anywhere {
                 let side = driver.side();
                 let organisations = ["the sender", "the receiver"].map(str::to_owned);
                 let (settings, keys) = (side.settings(), &side.summary().key_description);
-                let terms = Terms::for_totals(settings, keys, "test", 2, organisations).unwrap();
+                let terms =
+                    WorkerSettings::for_totals(settings, keys, "test", 2, organisations).unwrap();
                 *manifest = Some(driver.agree(terms, Some(SHARDS), channel, &mut ())?);
                 Ok(())
             }
@@ -656,7 +659,7 @@ fn clusters_compute_what_folders_compute() {
             kind: KINDS[number % KINDS.len()],
             holder: ROLES[number % 2],
             grouped: [None, Some(Role::Sender), Some(Role::Receiver)][number / 3],
-            to: To::Both,
+            to: Recipient::Both,
             minimum: 3,
             ..Run::default()
         };
@@ -789,7 +792,7 @@ fn kept_noise(folder: &Path) -> serde_json::Value {
 fn noise_is_drawn_before_the_sides_meet_and_never_again() {
     let run = Run {
         kind: "mean",
-        to: To::Both,
+        to: Recipient::Both,
         epsilon: Some("0.5"),
         minimum: 1,
         ..Run::default()
@@ -819,7 +822,8 @@ fn noise_is_drawn_before_the_sides_meet_and_never_again() {
                 driver.side().summary().key_description.clone(),
             );
             move |channel: &mut Channel| {
-                let terms = Terms::for_totals(&settings, &keys, "test", 2, organisations());
+                let terms =
+                    WorkerSettings::for_totals(&settings, &keys, "test", 2, organisations());
                 driver.agree(terms.unwrap(), Some(5), channel, &mut ())
             }
         };

@@ -14,11 +14,13 @@ use volery_channel::{
     Channel, Error as ChannelError, Role, handshake, memory, run_two_channels, run_two_parties,
     run_two_unchecked,
 };
-use volery_cluster::driver::{self, Earlier, Facts};
+use volery_cluster::driver::{self, ClusterTable, ResumeState};
 use volery_cluster::staging::{Items, found, shards};
 use volery_cluster::worker::{Place, Worker};
-use volery_cluster::{MANIFEST, Manifest, Store, Terms, Worked, WorkedBy, announced, take_back};
-use volery_matching::{ATTEMPTS, Error, Name, Outcome, Side, Verb};
+use volery_cluster::{
+    ClusterStats, MANIFEST, Manifest, Store, WorkerSettings, WorkerStats, announced, take_back,
+};
+use volery_matching::{ATTEMPTS, Error, Operation, Outcome, PreparedTable, ProtocolChoice};
 use volery_primitives::ro::RandomOracle;
 use volery_tables::{Duplicates, EmptyKeys, Reading, Rule, Table};
 
@@ -27,8 +29,8 @@ use crate::common::{RULES, Row, Run, begun, forget_begun, kept, rows, table, wri
 const ROLES: [Role; 2] = [Role::Sender, Role::Receiver];
 
 const LOOKUP: Run = Run {
-    verb: Verb::Lookup,
-    name: Name::Vole,
+    verb: Operation::Lookup,
+    name: ProtocolChoice::Vole,
     security: None,
     both: false,
     rules: 2,
@@ -49,9 +51,9 @@ const REQUEST: Request = Request {
     shards: Some(5),
 };
 
-fn terms(run: &Run, role: Role, side: &str, asked: Request) -> Terms {
+fn terms(run: &Run, role: Role, side: &str, asked: Request) -> WorkerSettings {
     let organisations = ["the sender", "the receiver"].map(str::to_owned);
-    Terms::new(
+    WorkerSettings::new(
         &run.settings(role),
         side,
         asked.run,
@@ -75,8 +77,8 @@ fn differs(error: Error, in_field: &str) {
     }
 }
 
-fn outcome(side: Side, manifest: &Manifest) -> Result<Outcome, Error> {
-    driver::into_outcome(side, manifest, &WorkedBy::default())
+fn outcome(side: PreparedTable, manifest: &Manifest) -> Result<Outcome, Error> {
+    driver::into_outcome(side, manifest, &ClusterStats::default())
 }
 
 /// Two sides, each with a folder.
@@ -101,14 +103,14 @@ impl Sides {
         self.folders[i].path()
     }
 
-    fn read(&self, i: usize) -> Side {
+    fn read(&self, i: usize) -> PreparedTable {
         take_back(self.folder(i)).unwrap();
         let local = kept(self.folder(i), 1);
         self.run.read(ROLES[i], &self.tables[i], &local).unwrap()
     }
 
     /// Both drivers.
-    fn agree(&self, asked: [Request; 2]) -> [Result<(Side, Manifest), Error>; 2] {
+    fn agree(&self, asked: [Request; 2]) -> [Result<(PreparedTable, Manifest), Error>; 2] {
         let driver = |i: usize| {
             let mut side = self.read(i);
             move |channel: &mut Channel| {
@@ -128,7 +130,7 @@ impl Sides {
         manifests: [&Manifest; 2],
         [rule, worker]: [u32; 2],
         ends: [u64; 2],
-    ) -> [Result<Worked, Error>; 2] {
+    ) -> [Result<WorkerStats, Error>; 2] {
         let new = |i: usize| {
             let place = Place::Folder(self.folder(i));
             Worker::new(manifests[i], ROLES[i], rule as usize, worker, 1, place).unwrap()
@@ -189,7 +191,7 @@ fn workers_find_what_one_connection_finds() {
         ),
         (
             Run {
-                verb: Verb::Psi,
+                verb: Operation::Psi,
                 rules: 3,
                 ..LOOKUP
             },
@@ -211,7 +213,7 @@ fn workers_find_what_one_connection_finds() {
 #[test]
 fn both_sides_get_rows() {
     let run = Run {
-        verb: Verb::Psi,
+        verb: Operation::Psi,
         both: true,
         ..LOOKUP
     };
@@ -553,14 +555,14 @@ fn a_result_that_is_missing_is_an_error() {
 #[test]
 fn too_many_shards_for_the_sets_are_refused() {
     let run = Run {
-        verb: Verb::Psi,
+        verb: Operation::Psi,
         rules: 1,
         ..LOOKUP
     };
     for (shards, is_good) in [(16_u32, true), (17, false), (1 << 14, false)] {
         let (agreed, _) = run_two_unchecked(
             |channel| {
-                let facts = Facts {
+                let facts = ClusterTable {
                     keys: "keys".to_owned(),
                     sizes: vec![9],
                     payload: None,
@@ -572,7 +574,14 @@ fn too_many_shards_for_the_sets_are_refused() {
                 let keep = &mut |_: &Manifest| Ok(());
                 let secrets = driver::secrets(&settings, &facts, None)?;
                 let known = (&facts, &secrets);
-                driver::agree(&settings, known, terms, Earlier::default(), channel, keep)
+                driver::agree(
+                    &settings,
+                    known,
+                    terms,
+                    ResumeState::default(),
+                    channel,
+                    keep,
+                )
             },
             |channel| -> Result<(), ChannelError> {
                 let mut hello = run.settings(Role::Receiver).hello("keys");
@@ -626,7 +635,7 @@ fn shards_of_one_size() {
     for run in [
         LOOKUP,
         Run {
-            verb: Verb::Psi,
+            verb: Operation::Psi,
             ..LOOKUP
         },
     ] {
@@ -685,7 +694,7 @@ impl Store for Objects {
 
 /// The work of a cluster: items, digest and number of keys of one side, for one rule.
 fn staged(run: &Run, i: usize, rows: &[Row]) -> (Items, RecordBatch) {
-    let answers = run.verb == Verb::Lookup && i == 0;
+    let answers = run.verb == Operation::Lookup && i == 0;
     let values: &[&str] = if answers { &["n", "t"] } else { &[] };
     let reading = Reading {
         rules: RULES[..run.rules]
@@ -717,7 +726,7 @@ fn a_cluster_on_both_sides() {
                 .max()
                 .unwrap_or(0)
         });
-        let facts = Facts {
+        let facts = ClusterTable {
             keys: items.description().to_owned(),
             sizes: vec![staged.num_rows() as u64],
             payload: items.payload().map(|line| (line.to_owned(), longest)),
@@ -731,7 +740,14 @@ fn a_cluster_on_both_sides() {
             let keep = &mut |_: &Manifest| Ok(());
             let secrets = driver::secrets(&settings, &facts, None)?;
             let known = (&facts, &secrets);
-            driver::agree(&settings, known, terms, Earlier::default(), channel, keep)
+            driver::agree(
+                &settings,
+                known,
+                terms,
+                ResumeState::default(),
+                channel,
+                keep,
+            )
         }
     };
     let (sent, received) = run_two_parties(driver(0), driver(1));

@@ -6,7 +6,7 @@ use volery_psi::circuit;
 use volery_psi::matching::{Output, Task, Totals};
 use volery_psi::vole::Form;
 
-use crate::settings::{KEYS, Name, RESULT, Wrong};
+use crate::settings::{KEYS, ProtocolChoice, RESULT, SettingsError};
 use crate::totals::MAX_DECIMALS;
 use crate::totals::decimal::parse;
 
@@ -20,7 +20,7 @@ pub const ROW_ORDER: &str = "--row-order";
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The protocol.
-    pub name: Name,
+    pub name: ProtocolChoice,
     /// Only semi-honest security exists.
     pub security: Option<Security>,
     /// The most that a value of a key may be, without its sign: a decimal number.
@@ -46,12 +46,16 @@ pub struct Settings {
     /// Whether places are in the order of the receiver's rows.
     pub row_order: bool,
     /// The protocol.
-    pub name: Name,
+    pub name: ProtocolChoice,
 }
 
-fn wrong<T>(option: &'static str, what: impl Into<String>, hint: &'static str) -> Result<T, Wrong> {
+fn wrong<T>(
+    option: &'static str,
+    what: impl Into<String>,
+    hint: &'static str,
+) -> Result<T, SettingsError> {
     let what = what.into();
-    Err(Wrong {
+    Err(SettingsError {
         option,
         what,
         hint: hint.into(),
@@ -63,7 +67,7 @@ impl Settings {
     ///
     /// # Errors
     /// The combination that does not exist.
-    pub fn new(columns: Vec<String>, role: Role, options: Options) -> Result<Self, Wrong> {
+    pub fn new(columns: Vec<String>, role: Role, options: Options) -> Result<Self, SettingsError> {
         let Options {
             name,
             security,
@@ -77,7 +81,10 @@ impl Settings {
             let hint = "remove --security; --result rows has malicious security";
             return wrong("--security", what, hint);
         }
-        if !matches!(name, Name::Auto | Name::Circuit | Name::CircuitLow) {
+        if !matches!(
+            name,
+            ProtocolChoice::Auto | ProtocolChoice::Circuit | ProtocolChoice::CircuitLow
+        ) {
             let what = format!("{name} gives no shares");
             return wrong(
                 "--protocol",
@@ -144,7 +151,7 @@ impl Settings {
     /// The form of the protocol.
     pub(crate) fn form(&self) -> Form {
         match self.name {
-            Name::CircuitLow => Form::Low,
+            ProtocolChoice::CircuitLow => Form::Low,
             _ => Form::Fast,
         }
     }

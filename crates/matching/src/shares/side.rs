@@ -13,7 +13,7 @@ use volery_tables::{Item, Reader, Reading, Table};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::settings::Settings;
-use crate::error::{Error, NoKey, Result};
+use crate::error::{Error, KeyError, Result};
 use crate::keys::{Keys, Rows, reserve};
 use crate::memory::FIXED;
 use crate::progress::Progress;
@@ -47,13 +47,13 @@ impl Drop for Values {
 }
 
 /// A side that has read its table.
-pub struct Side {
+pub struct PreparedTable {
     pub(crate) settings: Settings,
     pub(crate) values: Values,
     pub(crate) summary: Summary,
 }
 
-impl Side {
+impl PreparedTable {
     /// Reads the key and the values. `reading` has one rule.
     ///
     /// # Panics
@@ -276,7 +276,7 @@ fn join(keys: &Keys, settings: &Settings, table: &Table) -> Result<Values> {
         }
         for (column, sum) in columns.iter_mut().zip(&*sums) {
             if sum.unsigned_abs() > u128::from(settings.bound) {
-                return Err(unfit(table, first, NoKey::Bound));
+                return Err(unfit(table, first, KeyError::Bound));
             }
             // Within the bound, which fits.
             column[place] = *sum as u64;

@@ -9,7 +9,7 @@ use volery_psi::circuit::{self, Parameters, Slice};
 use zeroize::Zeroizing;
 
 use super::noise::Noise;
-use super::settings::{Settings, To};
+use super::settings::{Recipient, Settings};
 use super::side::Values;
 use crate::error::{Result, misbehaved};
 use crate::progress::{Inner, Progress};
@@ -416,8 +416,10 @@ pub fn open(
 /// Who gets the totals, by the roles of circuit-PSI.
 fn to_of_circuit(settings: &Settings) -> circuit::To {
     match (settings.to, settings.in_bins()) {
-        (To::Both, _) => circuit::To::Both,
-        (To::Receiver, Role::Receiver) | (To::Sender, Role::Sender) => circuit::To::Receiver,
+        (Recipient::Both, _) => circuit::To::Both,
+        (Recipient::Receiver, Role::Receiver) | (Recipient::Sender, Role::Sender) => {
+            circuit::To::Receiver
+        }
         _ => circuit::To::Sender,
     }
 }

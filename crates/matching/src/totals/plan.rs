@@ -8,12 +8,12 @@ use volery_psi::choice::{Candidate, decide};
 use volery_psi::circuit;
 use volery_psi::matching::{Output, Task, Totals};
 
-use super::settings::{Settings, To};
-use super::side::Side;
+use super::settings::{Recipient, Settings};
+use super::side::PreparedTable;
 use crate::error::Result;
 use crate::memory::FIXED;
 use crate::parameters::Parameters;
-use crate::settings::Wrong;
+use crate::settings::SettingsError;
 
 pub use volery_psi::choice::Choice;
 pub use volery_psi::matching::Protocol;
@@ -23,8 +23,8 @@ impl Settings {
     #[must_use]
     pub fn output(&self) -> Output {
         let counts = match self.to {
-            To::Sender => Role::Sender,
-            To::Receiver | To::Both => Role::Receiver,
+            Recipient::Sender => Role::Sender,
+            Recipient::Receiver | Recipient::Both => Role::Receiver,
         };
         Output::Totals(Totals {
             settings: self.circuit(),
@@ -60,7 +60,7 @@ impl Settings {
     ///
     /// # Errors
     /// If they describe a link: the protocol is the same on every link.
-    pub fn for_workers(mut self) -> Result<(Self, Option<String>), Wrong> {
+    pub fn for_workers(mut self) -> Result<(Self, Option<String>), SettingsError> {
         let (name, why) = self.name.for_workers(self.task([0, 0]));
         self.name = name;
         self.check_link()?;
@@ -92,7 +92,7 @@ pub struct Plan {
     pub memory: u64,
 }
 
-impl Side {
+impl PreparedTable {
     /// Predicts a run against a peer with this many distinct keys on this link.
     ///
     /// # Errors

@@ -12,8 +12,8 @@ use web_time::Instant;
 
 use super::compute::{Total, check_sizes, compute};
 use super::plan::{Choice, Protocol, has_shares};
-use super::settings::{Settings, To};
-use super::side::Side;
+use super::settings::{Recipient, Settings};
+use super::side::PreparedTable;
 use crate::error::{Result, misbehaved};
 use crate::parameters::Parameters;
 use crate::progress::{Inner, Progress};
@@ -46,7 +46,7 @@ pub struct Outcome {
     pub totals: Vec<Total>,
 }
 
-impl Side {
+impl PreparedTable {
     /// Steps 1 to 7, over a new connection.
     ///
     /// # Errors
@@ -156,7 +156,7 @@ impl Side {
         let expected = protocol.parameters(&task, 1).sizes();
         check_sizes(expected, counted.parameters.sizes())?;
         let mut common = counted.count;
-        if to == To::Both {
+        if to == Recipient::Both {
             match common {
                 Some(common) => {
                     channel.send(&common.to_le_bytes())?;

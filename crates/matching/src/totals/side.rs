@@ -8,10 +8,10 @@ use volery_psi::Items;
 use volery_tables::{Item, Reader, Reading, Table, Texts};
 use zeroize::{Zeroize, Zeroizing};
 
-use super::decimal::{Refused, parse};
+use super::decimal::{DecimalError, parse};
 use super::noise::Noise;
 use super::settings::Settings;
-use crate::error::{Error, NoKey, NoValue, Result};
+use crate::error::{Error, KeyError, Result, ValueError};
 use crate::folder::Spool;
 use crate::keys::{Keys, Rows, reserve};
 use crate::progress::Progress;
@@ -128,7 +128,7 @@ impl Drop for Values {
 }
 
 /// A side that has read its table.
-pub struct Side {
+pub struct PreparedTable {
     pub(crate) settings: Settings,
     pub(crate) values: Values,
     /// Drawn before there is a connection.
@@ -191,13 +191,13 @@ pub(crate) fn read_value(
     text: &mut Vec<u8>,
 ) -> Result<i64> {
     let why = if !texts.read(row, text) || text.is_empty() {
-        NoValue::Missing
+        ValueError::Missing
     } else {
         match parse(text, decimals) {
             Ok(value) if value.unsigned_abs() <= bound => return Ok(value),
-            Ok(_) | Err(Refused::Large) => NoValue::Bound,
-            Err(Refused::NotANumber) => NoValue::NotANumber,
-            Err(Refused::Places) => NoValue::Places(decimals),
+            Ok(_) | Err(DecimalError::Large) => ValueError::Bound,
+            Err(DecimalError::NotANumber) => ValueError::NotANumber,
+            Err(DecimalError::Places) => ValueError::Places(decimals),
         }
     };
     let (path, row) = table.place(number);
@@ -209,7 +209,7 @@ pub(crate) fn read_value(
     })
 }
 
-impl Side {
+impl PreparedTable {
     /// Reads the key, the values and the groups. `reading` has one rule.
     ///
     /// # Panics
@@ -345,11 +345,11 @@ fn join(keys: &Keys, settings: &Settings, table: &Table) -> Result<Values> {
                 first = row;
             }
             if *group.get_or_insert(own[0]) != own[0] {
-                return Err(unfit(table, first, NoKey::Groups));
+                return Err(unfit(table, first, KeyError::Groups));
             }
         }
         if sum.unsigned_abs() > u128::from(settings.bound) && settings.column.is_some() {
-            return Err(unfit(table, first, NoKey::Bound));
+            return Err(unfit(table, first, KeyError::Bound));
         }
         if let Some(value) = values.get_mut(item) {
             // Within the bound, which fits.
@@ -366,7 +366,7 @@ fn join(keys: &Keys, settings: &Settings, table: &Table) -> Result<Values> {
     })
 }
 
-pub(crate) fn unfit(table: &Table, row: u64, why: NoKey) -> Error {
+pub(crate) fn unfit(table: &Table, row: u64, why: KeyError) -> Error {
     let (path, row) = table.place(row);
     Error::KeyOfRows {
         path: path.to_owned(),

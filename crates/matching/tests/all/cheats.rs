@@ -1,7 +1,7 @@
 //! A peer that deviates in one message of a run, for each check of that message.
 
 use volery_channel::{Channel, Role, SessionId, handshake, run_two_unchecked};
-use volery_matching::{Columns, Error, Local, Outcome, Verb, WriteError};
+use volery_matching::{Columns, Error, Operation, Outcome, StorageOptions, WriteError};
 use volery_primitives::prg::Prg;
 use volery_primitives::ro::RandomOracle;
 use volery_psi::dh;
@@ -12,8 +12,8 @@ use crate::common::{Run, kept, rows, table};
 type CheatResult = Result<(), Box<dyn std::error::Error>>;
 
 const LOOKUP: Run = Run {
-    verb: Verb::Lookup,
-    name: volery_matching::Name::Dh,
+    verb: Operation::Lookup,
+    name: volery_matching::ProtocolChoice::Dh,
     security: None,
     both: false,
     rules: 1,
@@ -21,7 +21,7 @@ const LOOKUP: Run = Run {
 };
 
 const PSI: Run = Run {
-    verb: Verb::Psi,
+    verb: Operation::Psi,
     ..LOOKUP
 };
 
@@ -91,7 +91,7 @@ impl Peer<'_> {
 fn meet(
     run: Run,
     role: Role,
-    local: &Local,
+    local: &StorageOptions,
     cheat: impl FnOnce(&mut Peer<'_>) -> CheatResult + Send,
 ) -> Result<Outcome, Error> {
     let table = honest_table();
@@ -120,7 +120,7 @@ fn caught(
     why: &str,
     cheat: impl FnOnce(&mut Peer<'_>) -> CheatResult + Send,
 ) {
-    assert_caught(meet(run, role, &Local::default(), cheat), why);
+    assert_caught(meet(run, role, &StorageOptions::default(), cheat), why);
 }
 
 /// The items of the honest table.
@@ -172,9 +172,9 @@ fn progress_that_nobody_has() {
 
 #[test]
 fn a_share_chosen_after_the_commitment() {
-    let local = Local {
+    let local = StorageOptions {
         buckets: 2,
-        ..Local::default()
+        ..StorageOptions::default()
     };
     let result = meet(PSI, Role::Sender, &local, |peer| {
         peer.progress()?;
@@ -245,13 +245,18 @@ fn a_set_of_another_size_than_announced() {
 
 /// The peer of a receiver: announces payload of so many bytes, and has these values for all keys.
 fn values(longest: u32, value: &'static [u8]) -> Result<Outcome, Error> {
-    meet(LOOKUP, Role::Receiver, &Local::default(), move |peer| {
-        let items = items();
-        let line = line();
-        peer.columns(items.len() as u64, line.as_bytes(), longest)?;
-        peer.nothing_kept()?;
-        peer.answer(&items, &vec![value.to_vec(); items.len()])
-    })
+    meet(
+        LOOKUP,
+        Role::Receiver,
+        &StorageOptions::default(),
+        move |peer| {
+            let items = items();
+            let line = line();
+            peer.columns(items.len() as u64, line.as_bytes(), longest)?;
+            peer.nothing_kept()?;
+            peer.answer(&items, &vec![value.to_vec(); items.len()])
+        },
+    )
 }
 
 /// The columns of an honest sender.

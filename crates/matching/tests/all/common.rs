@@ -7,7 +7,9 @@ use std::sync::Arc;
 use arrow_array::{Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use volery_channel::Role;
-use volery_matching::{Columns, Error, Local, Name, Outcome, Settings, Side, Verb};
+use volery_matching::{
+    Columns, Error, Operation, Outcome, PreparedTable, ProtocolChoice, Settings, StorageOptions,
+};
 use volery_pcg::Security;
 use volery_tables::{Duplicates, EmptyKeys, Format, Packing, Reading, Rule, Table};
 
@@ -72,8 +74,8 @@ pub(crate) fn table(rows: &[Row]) -> Table {
 /// The settings that both sides agree on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
-    pub(crate) verb: Verb,
-    pub(crate) name: Name,
+    pub(crate) verb: Operation,
+    pub(crate) name: ProtocolChoice,
     pub(crate) security: Option<Security>,
     pub(crate) both: bool,
     pub(crate) rules: usize,
@@ -83,8 +85,8 @@ pub(crate) struct Run {
 impl Default for Run {
     fn default() -> Self {
         Self {
-            verb: Verb::Psi,
-            name: Name::Dh,
+            verb: Operation::Psi,
+            name: ProtocolChoice::Dh,
             security: None,
             both: false,
             rules: 1,
@@ -99,8 +101,13 @@ impl Run {
     }
 
     /// Reads a side.
-    pub(crate) fn read(&self, role: Role, table: &Table, local: &Local) -> Result<Side, Error> {
-        let answers = (self.verb, role) == (Verb::Lookup, Role::Sender);
+    pub(crate) fn read(
+        &self,
+        role: Role,
+        table: &Table,
+        local: &StorageOptions,
+    ) -> Result<PreparedTable, Error> {
+        let answers = (self.verb, role) == (Operation::Lookup, Role::Sender);
         let values: &[&str] = if answers { &["n", "t"] } else { &[] };
         let reading = Reading {
             rules: RULES[..self.rules]
@@ -112,7 +119,7 @@ impl Run {
             empty_keys: EmptyKeys::Skip,
             ..Reading::default()
         };
-        Side::read(table, &reading, &self.settings(role), local, &mut ())
+        PreparedTable::read(table, &reading, &self.settings(role), local, &mut ())
     }
 
     /// Key of each row by a rule, where it takes part.
@@ -160,7 +167,7 @@ impl Run {
 
     /// The receiver's output, with a column for the rule.
     pub(crate) fn expected(&self, sender: &[Row], receiver: &[Row], left: bool) -> String {
-        let lookup = self.verb == Verb::Lookup;
+        let lookup = self.verb == Operation::Lookup;
         let mut out = String::from("a,b,n,t");
         out += if lookup {
             ",n_sender,t_sender,rule\n"
@@ -232,8 +239,8 @@ pub(crate) fn forget_begun(folder: &Path) {
 }
 
 /// A side that keeps its progress in a folder.
-pub(crate) fn kept(folder: &Path, buckets: u32) -> Local {
-    Local {
+pub(crate) fn kept(folder: &Path, buckets: u32) -> StorageOptions {
+    StorageOptions {
         memory: None,
         folder: Some(folder.to_owned()),
         resume: true,

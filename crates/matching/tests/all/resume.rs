@@ -6,14 +6,14 @@ use std::path::Path;
 
 use volery_channel::tamper::Tampered;
 use volery_channel::{Channel, Error as ChannelError, Role, memory, run_two_channels};
-use volery_matching::{ATTEMPTS, Error, Local, Outcome, PROGRESS, Verb};
+use volery_matching::{ATTEMPTS, Error, Operation, Outcome, PROGRESS, StorageOptions};
 use volery_tables::{Duplicates, Table};
 
 use crate::common::{Row, Run, begun, forget_begun, kept, rows, table, written};
 
 const RUN: Run = Run {
-    verb: Verb::Lookup,
-    name: volery_matching::Name::Dh,
+    verb: Operation::Lookup,
+    name: volery_matching::ProtocolChoice::Dh,
     security: None,
     both: false,
     rules: 2,
@@ -42,7 +42,7 @@ impl Sides {
         self.folders[side].path()
     }
 
-    fn locals(&self) -> [Local; 2] {
+    fn locals(&self) -> [StorageOptions; 2] {
         [0, 1].map(|side| kept(self.folder(side), self.buckets))
     }
 
@@ -173,7 +173,7 @@ fn another_table_or_settings_are_refused() {
     let duplicates = Duplicates::Dedup;
     refused(Run { duplicates, ..RUN }, &sides.tables[1]);
     refused(Run { rules: 1, ..RUN }, &sides.tables[1]);
-    let name = volery_matching::Name::Vole;
+    let name = volery_matching::ProtocolChoice::Vole;
     refused(Run { name, ..RUN }, &sides.tables[1]);
     sides.finish();
 }
@@ -217,7 +217,7 @@ fn one_side_may_keep_its_progress_alone() {
     for side in [0, 1] {
         let sides = Sides::new(3);
         let mut locals = sides.locals();
-        locals[side] = Local::default();
+        locals[side] = StorageOptions::default();
         let [sent, received] = RUN.both(
             [&sides.tables[0], &sides.tables[1]],
             [&locals[0], &locals[1]],

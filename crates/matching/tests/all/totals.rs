@@ -4,19 +4,19 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 use volery_channel::{Channel, Role, Stats, run_two_parties, run_two_parties_with_stats};
-use volery_matching::totals::{Outcome, Side, To, Total};
-use volery_matching::{Error, Name, NoKey, NoValue};
+use volery_matching::totals::{Outcome, PreparedTable, Recipient, Total};
+use volery_matching::{Error, KeyError, ProtocolChoice, ValueError};
 use volery_tables::Duplicates;
 
 use crate::totals_common::*;
 
 impl Run {
-    fn sides(&self, tables: [&[Row]; 2]) -> [Side; 2] {
+    fn sides(&self, tables: [&[Row]; 2]) -> [PreparedTable; 2] {
         [0, 1].map(|i| self.read(ROLES[i], &table(tables[i])).unwrap())
     }
 
     fn both(&self, tables: [&[Row]; 2]) -> [Result<Outcome, Error>; 2] {
-        let go = |side: Side| move |channel: &mut Channel| side.run(channel, &mut ());
+        let go = |side: PreparedTable| move |channel: &mut Channel| side.run(channel, &mut ());
         let [sender, receiver] = self.sides(tables);
         let (sent, received) = run_two_parties(go(sender), go(receiver));
         [sent, received]
@@ -42,7 +42,7 @@ fn every_total_is_that_of_the_plain_calculation_at_every_side() {
     for kind in KINDS {
         for holder in ROLES {
             for grouped in [None, Some(Role::Sender), Some(Role::Receiver)] {
-                for to in [To::Sender, To::Receiver, To::Both] {
+                for to in [Recipient::Sender, Recipient::Receiver, Recipient::Both] {
                     let run = Run {
                         kind,
                         holder,
@@ -74,7 +74,7 @@ fn empty_and_full_intersections_and_empty_sets() {
                 let run = Run {
                     kind,
                     minimum,
-                    to: To::Both,
+                    to: Recipient::Both,
                     ..Run::default()
                 };
                 run.check([&sender, &receiver]);
@@ -95,7 +95,7 @@ fn values_at_their_bounds() {
             kind,
             holder,
             bound,
-            to: To::Both,
+            to: Recipient::Both,
             ..Run::default()
         };
         for sign in [1, -1] {
@@ -125,7 +125,7 @@ fn a_count_below_the_minimum_opens_nothing_else() {
     let (sender, receiver) = (rows(0..50), rows(30..90));
     for (minimum, below) in [(19, false), (20, false), (21, true)] {
         for kind in KINDS {
-            for to in [To::Sender, To::Receiver, To::Both] {
+            for to in [Recipient::Sender, Recipient::Receiver, Recipient::Both] {
                 let run = Run {
                     kind,
                     to,
@@ -146,8 +146,13 @@ fn a_count_below_the_minimum_opens_nothing_else() {
 /// By Diffie-Hellman the same number goes to the same sides.
 #[test]
 fn a_count_by_each_protocol() {
-    for name in [Name::Dh, Name::Circuit, Name::CircuitLow, Name::Auto] {
-        for to in [To::Sender, To::Receiver, To::Both] {
+    for name in [
+        ProtocolChoice::Dh,
+        ProtocolChoice::Circuit,
+        ProtocolChoice::CircuitLow,
+        ProtocolChoice::Auto,
+    ] {
+        for to in [Recipient::Sender, Recipient::Receiver, Recipient::Both] {
             let run = Run {
                 name,
                 to,
@@ -169,7 +174,7 @@ proptest! {
         kind in 0..4_usize,
         roles in prop::array::uniform3(any::<bool>()),
         grouped in any::<bool>(),
-        to in prop_oneof![Just(To::Sender), Just(To::Receiver), Just(To::Both)],
+        to in prop_oneof![Just(Recipient::Sender), Just(Recipient::Receiver), Just(Recipient::Both)],
         minimum in 0..6_u64,
         dedup in any::<bool>(),
     ) {
@@ -217,7 +222,7 @@ fn messages_have_equal_lengths_for_other_rows_of_equal_sizes() {
                 ..Run::default()
             };
             let traffic = |sender: &[Row], receiver: &[Row]| -> [Stats; 2] {
-                let go = |side: Side| {
+                let go = |side: PreparedTable| {
                     move |channel: &mut Channel| drop(side.run(channel, &mut ()).unwrap())
                 };
                 let [sender, receiver] = run.sides([sender, receiver]);
@@ -248,7 +253,7 @@ fn assert_noise(run: &Run, variances: [Option<f64>; 2]) {
         ..run.clone()
     };
     let (side, role) = match run.to {
-        To::Sender => (0, Role::Sender),
+        Recipient::Sender => (0, Role::Sender),
         _ => (1, Role::Receiver),
     };
     let truth = run.expected(role, tables);
@@ -291,13 +296,13 @@ fn noise_has_its_scale_and_comes_from_whom_it_has_to() {
     // To one side only the other adds noise.
     assert_noise(&run, [Some(laplace(10.0)), None]);
     let to_both = Run {
-        to: To::Both,
+        to: Recipient::Both,
         ..run.clone()
     };
     assert_noise(&to_both, [Some(2.0 * laplace(10.0)), None]);
     let sums = Run {
         kind: "sum",
-        to: To::Sender,
+        to: Recipient::Sender,
         epsilon: Some("2"),
         ..run.clone()
     };
@@ -370,17 +375,21 @@ fn values_that_are_no_numbers_within_the_bound_name_their_row() {
         ..Run::default()
     };
     for (value, why, text) in [
-        ("", NoValue::Missing, "has no value"),
-        ("secret", NoValue::NotANumber, "is not a decimal number"),
-        ("1e2", NoValue::NotANumber, "is not a decimal number"),
+        ("", ValueError::Missing, "has no value"),
+        ("secret", ValueError::NotANumber, "is not a decimal number"),
+        ("1e2", ValueError::NotANumber, "is not a decimal number"),
         (
             "0.001",
-            NoValue::Places(2),
+            ValueError::Places(2),
             "has more than 2 decimal places",
         ),
-        ("1000.01", NoValue::Bound, "is beyond --bound"),
-        ("-1000.01", NoValue::Bound, "is beyond --bound"),
-        ("99999999999999999999", NoValue::Bound, "is beyond --bound"),
+        ("1000.01", ValueError::Bound, "is beyond --bound"),
+        ("-1000.01", ValueError::Bound, "is beyond --bound"),
+        (
+            "99999999999999999999",
+            ValueError::Bound,
+            "is beyond --bound",
+        ),
     ] {
         let error = unread(
             &run,
@@ -425,15 +434,15 @@ fn rows_of_a_key_that_do_not_fit_together() {
         Role::Sender,
         &[["b", "0", "x"], ["a", "999", "x"], ["a", "2", "x"]],
     );
-    let key_of_rows = |error: &Error, wanted: NoKey| match error {
+    let key_of_rows = |error: &Error, wanted: KeyError| match error {
         Error::KeyOfRows { why, row, .. } => (*why, *row) == (wanted, 2),
         _ => false,
     };
-    assert!(key_of_rows(&error, NoKey::Bound), "{error}");
+    assert!(key_of_rows(&error, KeyError::Bound), "{error}");
     for other in ["y", "elsewhere"] {
         let rows = [["b", "0", "x"], ["a", "1", "x"], ["a", "2", other]];
         let error = unread(&run, Role::Sender, &rows);
-        assert!(key_of_rows(&error, NoKey::Groups), "{error}");
+        assert!(key_of_rows(&error, KeyError::Groups), "{error}");
         let dedup = Run {
             duplicates: Duplicates::Dedup,
             ..run.clone()
@@ -482,8 +491,11 @@ fn settings_that_differ() {
             changed(|run| run.holder = Role::Receiver),
             "the side with the column of --result",
         ),
-        (changed(|run| run.to = To::Both), "--to"),
-        (changed(|run| run.name = Name::CircuitLow), "--protocol"),
+        (changed(|run| run.to = Recipient::Both), "--to"),
+        (
+            changed(|run| run.name = ProtocolChoice::CircuitLow),
+            "--protocol",
+        ),
         (changed(|run| run.bound = "999"), "--bound"),
         (changed(|run| run.minimum = 6), "--minimum"),
         (changed(|run| run.epsilon = Some("0.99")), "--epsilon"),
@@ -495,7 +507,7 @@ fn settings_that_differ() {
             "the side with --group-by",
         ),
     ] {
-        let go = |side: Side| move |channel: &mut Channel| side.run(channel, &mut ());
+        let go = |side: PreparedTable| move |channel: &mut Channel| side.run(channel, &mut ());
         let sender = base.read(Role::Sender, &table(&rows(0..3))).unwrap();
         let receiver = other.read(Role::Receiver, &table(&rows(0..3))).unwrap();
         let (sent, received) = run_two_parties(go(sender), go(receiver));

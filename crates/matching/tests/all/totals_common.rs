@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use volery_channel::Role;
-use volery_matching::totals::{Options, Settings, Side, To, Total, decimal};
-use volery_matching::{Error, Name, What};
+use volery_matching::totals::{Options, PreparedTable, Recipient, Settings, Total, decimal};
+use volery_matching::{Error, ProtocolChoice, ResultKind};
 use volery_tables::{Duplicates, EmptyKeys, Reading, Rule, Table};
 
 pub(crate) const ROLES: [Role; 2] = [Role::Sender, Role::Receiver];
@@ -46,8 +46,8 @@ pub(crate) struct Run {
     /// The side with the column of a sum or a mean.
     pub(crate) holder: Role,
     pub(crate) grouped: Option<Role>,
-    pub(crate) to: To,
-    pub(crate) name: Name,
+    pub(crate) to: Recipient,
+    pub(crate) name: ProtocolChoice,
     pub(crate) minimum: u64,
     pub(crate) bound: &'static str,
     pub(crate) duplicates: Duplicates,
@@ -62,8 +62,8 @@ impl Default for Run {
             kind: "count",
             holder: Role::Sender,
             grouped: None,
-            to: To::Receiver,
-            name: Name::Circuit,
+            to: Recipient::Receiver,
+            name: ProtocolChoice::Circuit,
             minimum: 0,
             bound: "1000",
             duplicates: Duplicates::Keep,
@@ -75,7 +75,7 @@ impl Default for Run {
 }
 
 impl Run {
-    pub(crate) fn what(&self, role: Role) -> What {
+    pub(crate) fn what(&self, role: Role) -> ResultKind {
         let columns: &[&str] = match self.kind {
             "count" => &[],
             "sum-product" => &["v", "v"],
@@ -83,7 +83,7 @@ impl Run {
             _ => &[],
         };
         let columns = columns.iter().map(|&name| name.to_owned()).collect();
-        What::new(self.kind, columns).unwrap()
+        ResultKind::new(self.kind, columns).unwrap()
     }
 
     pub(crate) fn settings(&self, role: Role) -> Settings {
@@ -107,14 +107,14 @@ impl Run {
         Settings::new(self.what(role), role, options).unwrap()
     }
 
-    pub(crate) fn read(&self, role: Role, table: &Table) -> Result<Side, Error> {
+    pub(crate) fn read(&self, role: Role, table: &Table) -> Result<PreparedTable, Error> {
         let reading = Reading {
             rules: vec![Rule::parse("k").unwrap()],
             duplicates: self.duplicates,
             empty_keys: EmptyKeys::Skip,
             ..Reading::default()
         };
-        Side::read(table, &reading, &self.settings(role), &mut ())
+        PreparedTable::read(table, &reading, &self.settings(role), &mut ())
     }
 
     /// Value and group of each key.
@@ -158,9 +158,9 @@ impl Run {
             let below_minimum = (count as u64) < self.minimum;
             let gets = !below_minimum
                 && match self.to {
-                    To::Both => true,
-                    To::Sender => role == Role::Sender,
-                    To::Receiver => role == Role::Receiver,
+                    Recipient::Both => true,
+                    Recipient::Sender => role == Role::Sender,
+                    Recipient::Receiver => role == Role::Receiver,
                 };
             let mean_or = |kind| self.kind == kind || self.kind == "mean";
             Total {

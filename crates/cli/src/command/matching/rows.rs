@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use volery_cluster::{driver, take_back};
-use volery_matching::{Columns, Divided, Finish, Local, Matches, Outcome, Settings, Side};
+use volery_matching::{
+    Columns, Finish, Matches, Outcome, Partitioning, PreparedTable, Settings, StorageOptions,
+};
 use volery_tables::{Format, Reading, Table};
 
 use super::arguments::MatchingArguments;
@@ -24,7 +26,7 @@ use crate::said::many;
 pub(super) struct Rows<'a> {
     arguments: &'a MatchingArguments,
     settings: Settings,
-    local: Local,
+    local: StorageOptions,
     columns: Columns,
     query: Option<Query>,
     output: Option<OutputFile>,
@@ -32,7 +34,7 @@ pub(super) struct Rows<'a> {
     is_program: bool,
     /// Whether the caller wants the rows in memory.
     in_memory: bool,
-    side: Option<Side>,
+    side: Option<PreparedTable>,
     rows_read: u64,
     matches: Option<Matches>,
     /// Removes what a finished run no longer needs.
@@ -73,11 +75,11 @@ impl<'a> Rows<'a> {
         })
     }
 
-    fn side(&self) -> &Side {
+    fn side(&self) -> &PreparedTable {
         self.side.as_ref().expect("the table has been read")
     }
 
-    fn take_side(&mut self) -> Side {
+    fn take_side(&mut self) -> PreparedTable {
         self.side.take().expect("the table has been read")
     }
 
@@ -128,7 +130,7 @@ impl Job for Rows<'_> {
         if let (Some(folder), true) = (&self.local.folder, self.local.resume) {
             take_back(folder)?;
         }
-        let side = Side::read(table, reading, &self.settings, &self.local, told)?;
+        let side = PreparedTable::read(table, reading, &self.settings, &self.local, told)?;
         self.rows_read = side.rows();
         self.side = Some(side);
         Ok(())
@@ -142,7 +144,7 @@ impl Job for Rows<'_> {
         }
     }
 
-    fn revealed(&self, divided: Divided) -> Vec<String> {
+    fn revealed(&self, divided: Partitioning) -> Vec<String> {
         match self.query {
             Some(_) => volery_matching::served::revealed(),
             None => {

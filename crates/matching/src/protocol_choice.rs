@@ -9,13 +9,13 @@ use volery_psi::matching::{Output, Protocol, Task, named};
 /// A protocol by its name on the command line: one of the list of `volery_psi`, `auto` or
 /// `served`.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Name(&'static str);
+pub struct ProtocolChoice(&'static str);
 
 #[allow(
     non_upper_case_globals,
     reason = "the values of an enumeration that the list of protocols extends"
 )]
-impl Name {
+impl ProtocolChoice {
     /// The fastest protocol, by the sizes of both sets and the link.
     pub const Auto: Self = Self("auto");
     /// VOLE-PSI.
@@ -36,7 +36,7 @@ impl Name {
     pub const Served: Self = Self("served");
 }
 
-impl Name {
+impl ProtocolChoice {
     /// All names with their help: `auto`, the protocols in the order of their list, `served`.
     pub(crate) const ALLOWED: &[(&str, &str)] = &[
         (
@@ -127,19 +127,19 @@ impl Name {
     }
 }
 
-impl Default for Name {
+impl Default for ProtocolChoice {
     fn default() -> Self {
         Self::Auto
     }
 }
 
-impl fmt::Debug for Name {
+impl fmt::Debug for ProtocolChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Name({})", self.0)
+        write!(f, "ProtocolChoice({})", self.0)
     }
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for ProtocolChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -158,6 +158,6 @@ mod tests {
         names.push("served");
         let mut seen = std::collections::HashSet::new();
         names.retain(|name| seen.insert(*name));
-        assert!(Name::all().map(Name::name).eq(names));
+        assert!(ProtocolChoice::all().map(ProtocolChoice::name).eq(names));
     }
 }
