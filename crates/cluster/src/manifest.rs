@@ -286,7 +286,7 @@ impl Manifest {
     /// The parameters of the executions of the first rule, in a run of several workers.
     ///
     /// # Errors
-    /// Those of [`capacities`](Self::capacities).
+    /// Those of [`Agreement::capacities`].
     pub fn parameters(&self) -> Result<Option<Parameters>> {
         let settings = self.settings(Role::Receiver);
         let sizes = self.capacities()?[0];

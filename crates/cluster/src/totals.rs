@@ -370,7 +370,7 @@ pub fn open_shards(
         _ => settings.totals(),
     };
     let own = (session, rng.fork("opening"));
-    let form = settings.form();
+    let form = settings.name.form();
     let mut opener: Box<dyn Opener> = if settings.role == settings.in_bins() {
         use circuit::opening::Receiver;
         Box::new(Receiver::setup(comparisons, form, own, channel)?)

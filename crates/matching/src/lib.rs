@@ -47,6 +47,7 @@ mod agreement;
 mod error;
 mod folder;
 mod hex;
+mod keyed;
 mod keys;
 mod matches;
 mod memory;

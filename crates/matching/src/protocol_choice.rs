@@ -1,10 +1,16 @@
 //! The names of protocols on a command line.
 
 use std::fmt;
+use std::time::Duration;
 
+use volery_channel::link::{Side, estimate};
+use volery_channel::{Channel, Link, Role};
 use volery_pcg::Security;
-use volery_psi::choice::decide;
+use volery_psi::choice::{Choice, decide};
 use volery_psi::matching::{Output, Protocol, Task, named};
+use volery_psi::vole::Form;
+
+use crate::error::Result;
 
 /// A protocol by its name on the command line: one of the list of `volery_psi`, `auto` or
 /// `served`.
@@ -88,6 +94,37 @@ impl ProtocolChoice {
     /// The name for [`decide`]: none for a choice.
     pub(crate) fn given(self) -> Option<&'static str> {
         (self != Self::Auto).then_some(self.0)
+    }
+
+    /// The form of a protocol of this name that comes in two.
+    #[must_use]
+    pub fn form(self) -> Form {
+        match self {
+            Self::CircuitLow => Form::Low,
+            _ => Form::Fast,
+        }
+    }
+
+    /// The protocol of a task, and why if it is to be chosen: for a link, which this side and the
+    /// peer measure unless it is given. `each`: the least nanoseconds for each item, which bounds
+    /// the time spent on measuring.
+    pub(crate) fn decide(
+        self,
+        task: &Task,
+        (link, role, each): (Option<Link>, Role, u64),
+        channel: &mut Channel,
+    ) -> Result<(Protocol, Option<Choice>)> {
+        decide(self.given(), task, || match link {
+            Some(link) => Ok(link),
+            None => {
+                let side = match role {
+                    Role::Sender => Side::IsMeasured,
+                    Role::Receiver => Side::Measures,
+                };
+                let items = task.sender_items + task.receiver_items;
+                Ok(estimate(channel, side, Duration::from_nanos(items * each))?)
+            }
+        })
     }
 
     /// The protocol of this name that gives an output with this security.

@@ -36,11 +36,9 @@
 use std::ops::Sub;
 use std::time::Duration;
 
-use volery_channel::link::{Side as LinkSide, estimate};
-use volery_channel::{Channel, Error as ChannelError, Role, SessionId, Stats};
+use volery_channel::{Channel, Error as ChannelError, SessionId, Stats};
 use volery_primitives::prg::Prg;
 pub use volery_psi::choice::Choice;
-use volery_psi::choice::decide;
 use volery_psi::matching::Protocol;
 use web_time::Instant;
 
@@ -234,19 +232,9 @@ impl PreparedTable {
                 .max()
                 .unwrap_or(0)
         };
-        let [sender_items, receiver_items] = [largest(0), largest(1)];
-        let task = settings.task([sender_items, receiver_items]);
-        decide(settings.name.given(), &task, || match settings.link {
-            Some(link) => Ok(link),
-            None => {
-                let side = match settings.role {
-                    Role::Sender => LinkSide::IsMeasured,
-                    Role::Receiver => LinkSide::Measures,
-                };
-                let work = Duration::from_nanos((sender_items + receiver_items) * EACH);
-                Ok(estimate(channel, side, work)?)
-            }
-        })
+        let task = settings.task([largest(0), largest(1)]);
+        let how = (settings.link, settings.role, EACH);
+        settings.name.decide(&task, how, channel)
     }
 
     /// Before step 5: whether both keep their progress.

@@ -47,6 +47,25 @@ pub struct SettingsError {
     pub hint: std::borrow::Cow<'static, str>,
 }
 
+/// A combination of settings that does not exist.
+pub(crate) fn wrong<T>(
+    option: &'static str,
+    what: impl Into<String>,
+    hint: &'static str,
+) -> Result<T, SettingsError> {
+    let (what, hint) = (what.into(), hint.into());
+    Err(SettingsError { option, what, hint })
+}
+
+/// Refuses a link for a protocol that does not depend on it.
+pub(crate) fn check_link(name: ProtocolChoice, link: Option<Link>) -> Result<(), SettingsError> {
+    if link.is_some() && name != ProtocolChoice::Auto {
+        let what = format!("--protocol {name} is the same on every link");
+        return wrong("--link", what, "only auto chooses by the link");
+    }
+    Ok(())
+}
+
 /// The settings of a run that both sides share.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
@@ -78,14 +97,7 @@ impl Settings {
         both: bool,
         link: Option<Link>,
     ) -> Result<Self, SettingsError> {
-        let wrong = |option, what: String, hint: &'static str| {
-            let hint = hint.into();
-            Err(SettingsError { option, what, hint })
-        };
-        if link.is_some() && name != ProtocolChoice::Auto {
-            let what = format!("--protocol {name} is the same on every link");
-            return wrong("--link", what, "only auto chooses by the link");
-        }
+        check_link(name, link)?;
         // Whether a protocol of this name has a security, if the sender learns the result or not.
         let has = |security, both| {
             let output = Output::Items {
@@ -125,7 +137,7 @@ impl Settings {
                 _ => ("", "", ""),
             };
             if !option.is_empty() {
-                return wrong(option, what.to_owned(), hint);
+                return wrong(option, what, hint);
             }
         }
         let malicious = has(Security::Malicious, false);
@@ -138,7 +150,7 @@ impl Settings {
             Some(Security::Malicious) if both => {
                 let what = "malicious security is not available with --both: the sender would have to trust the receiver's report of the result";
                 let hint = "remove --both, or use --security semi-honest on both sides";
-                return wrong("--security", what.to_owned(), hint);
+                return wrong("--security", what, hint);
             }
             Some(security) => security,
             None if malicious && !both => Security::Malicious,

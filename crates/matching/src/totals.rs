@@ -52,6 +52,7 @@ mod run;
 mod settings;
 pub(crate) mod side;
 
+pub use crate::keyed::LONGEST_KEYS;
 pub use crate::parameters::Parameters;
 pub use compute::{Opener, Shares, Total, open, shares};
 pub use decimal::{MAX_DECIMALS, decimal};
@@ -63,4 +64,4 @@ pub use settings::{
     COLUMN, GROUP_BY, GROUPS, Kind, MAX_GROUPS, MAX_MINIMUM, MINIMUM, Options, Privacy, Recipient,
     Settings, SettingsRecord, TO,
 };
-pub use side::{LONGEST_KEYS, PreparedTable, RowReader, Values, payload};
+pub use side::{PreparedTable, RowReader, Values, payload};

@@ -4,9 +4,8 @@ use volery_channel::{Hello, Role};
 use volery_pcg::Security;
 use volery_psi::circuit;
 use volery_psi::matching::{Output, Task, Totals};
-use volery_psi::vole::Form;
 
-use crate::settings::{KEYS, ProtocolChoice, RESULT, SettingsError};
+use crate::settings::{KEYS, ProtocolChoice, RESULT, SettingsError, wrong};
 use crate::totals::MAX_DECIMALS;
 use crate::totals::decimal::parse;
 
@@ -47,19 +46,6 @@ pub struct Settings {
     pub row_order: bool,
     /// The protocol.
     pub name: ProtocolChoice,
-}
-
-fn wrong<T>(
-    option: &'static str,
-    what: impl Into<String>,
-    hint: &'static str,
-) -> Result<T, SettingsError> {
-    let what = what.into();
-    Err(SettingsError {
-        option,
-        what,
-        hint: hint.into(),
-    })
 }
 
 impl Settings {
@@ -148,18 +134,10 @@ impl Settings {
         Ok(settings)
     }
 
-    /// The form of the protocol.
-    pub(crate) fn form(&self) -> Form {
-        match self.name {
-            ProtocolChoice::CircuitLow => Form::Low,
-            _ => Form::Fast,
-        }
-    }
-
     /// The settings of circuit-PSI, for these numbers of columns of sender and receiver.
     pub(crate) fn circuit(&self, [payload, weights]: [usize; 2]) -> circuit::Settings {
         circuit::Settings {
-            form: self.form(),
+            form: self.name.form(),
             payload,
             weights,
             ..circuit::Settings::default()

@@ -77,6 +77,13 @@ impl Party<'_> {
         }
     }
 
+    fn opener(&mut self) -> &mut dyn Opener {
+        match self {
+            Self::Bins(party, _) => party,
+            Self::Other(party) => party,
+        }
+    }
+
     fn next(&mut self, channel: &mut Channel) -> Result<Option<Slice>> {
         Ok(match self {
             Self::Bins(party, _) => party.next(channel)?,
@@ -174,28 +181,12 @@ macro_rules! opener {
     )*};
 }
 
-opener!(circuit::opening::Sender, circuit::opening::Receiver);
-
-impl Opener for Party<'_> {
-    fn at_least(&mut self, share: u64, least: u64, channel: &mut Channel) -> Result<bool> {
-        Ok(match self {
-            Self::Bins(party, _) => party.at_least(share, least, channel)?,
-            Self::Other(party) => party.at_least(share, least, channel)?,
-        })
-    }
-
-    fn open(
-        &mut self,
-        shares: &[u64],
-        to: circuit::To,
-        channel: &mut Channel,
-    ) -> Result<Option<Vec<u64>>> {
-        Ok(match self {
-            Self::Bins(party, _) => party.open(shares, to, channel)?,
-            Self::Other(party) => party.open(shares, to, channel)?,
-        })
-    }
-}
+opener!(
+    circuit::Sender,
+    circuit::Receiver,
+    circuit::opening::Sender,
+    circuit::opening::Receiver
+);
 
 /// The columns of weights: for each total one of ones, if there is a count, then for each one of
 /// values, if the side with the bins has them.
@@ -245,7 +236,7 @@ pub(crate) fn compute(
         settings, 1, announced, values, randomness, channel, progress,
     )?;
     progress.begin("opening the result", 0);
-    let totals = open(&mut party, settings, shares, noise, channel)?;
+    let totals = open(party.opener(), settings, shares, noise, channel)?;
     Ok((party.parameters().clone(), totals))
 }
 

@@ -13,7 +13,7 @@ use super::side::PreparedTable;
 use crate::error::Result;
 use crate::memory::FIXED;
 use crate::parameters::Parameters;
-use crate::settings::SettingsError;
+use crate::settings::{SettingsError, check_link};
 
 pub use volery_psi::choice::Choice;
 pub use volery_psi::matching::Protocol;
@@ -63,7 +63,7 @@ impl Settings {
     pub fn for_workers(mut self) -> Result<(Self, Option<String>), SettingsError> {
         let (name, why) = self.name.for_workers(self.task([0, 0]));
         self.name = name;
-        self.check_link()?;
+        check_link(self.name, self.link)?;
         Ok((self, why))
     }
 }

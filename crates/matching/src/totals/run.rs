@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use volery_channel::link::{Side as LinkSide, estimate};
 use volery_channel::{Channel, Error as ChannelError, Role, SessionId, Stats, handshake};
 use volery_primitives::prg::Prg;
-use volery_psi::choice::decide;
 use volery_psi::circuit;
 use volery_psi::matching::Party;
 use web_time::Instant;
@@ -63,7 +61,8 @@ impl PreparedTable {
         let session = handshake(channel, &hello, nonce)?;
         let sizes = self.exchange_sizes(channel)?;
         settings.check_range(sizes)?;
-        let (protocol, choice) = choose(settings, sizes, channel)?;
+        let how = (settings.link, settings.role, EACH);
+        let (protocol, choice) = settings.name.decide(&settings.task(sizes), how, channel)?;
         if let Some(choice) = &choice {
             progress.note(&choice.why());
         }
@@ -181,27 +180,4 @@ impl PreparedTable {
         };
         Ok((Parameters::new(counted.parameters, task.output), total))
     }
-}
-
-/// Step 3.
-fn choose(
-    settings: &Settings,
-    sizes: [u64; 2],
-    channel: &mut Channel,
-) -> Result<(Protocol, Option<Choice>)> {
-    decide(
-        settings.name.given(),
-        &settings.task(sizes),
-        || match settings.link {
-            Some(link) => Ok(link),
-            None => {
-                let side = match settings.role {
-                    Role::Sender => LinkSide::IsMeasured,
-                    Role::Receiver => LinkSide::Measures,
-                };
-                let work = Duration::from_nanos((sizes[0] + sizes[1]) * EACH);
-                Ok(estimate(channel, side, work)?)
-            }
-        },
-    )
 }

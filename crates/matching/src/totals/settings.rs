@@ -8,13 +8,12 @@ use volery_pcg::Security;
 use volery_primitives::ro::RandomOracle;
 use volery_psi::circuit;
 use volery_psi::noise::{self, Mechanism, Rational};
-use volery_psi::vole::Form;
 
 use super::decimal::{DecimalError, MAX_DECIMALS, parse};
 use crate::error::Error;
 use crate::hex::hex;
 use crate::result_kind::ResultKind;
-use crate::settings::{KEYS, ProtocolChoice, RESULT, SettingsError};
+use crate::settings::{KEYS, ProtocolChoice, RESULT, SettingsError, check_link, wrong};
 
 /// The most groups of a run: each takes a comparison.
 pub const MAX_GROUPS: usize = 60;
@@ -188,19 +187,6 @@ pub struct Settings {
     pub link: Option<Link>,
 }
 
-fn wrong<T>(
-    option: &'static str,
-    what: impl Into<String>,
-    hint: &'static str,
-) -> Result<T, SettingsError> {
-    let what = what.into();
-    Err(SettingsError {
-        option,
-        what,
-        hint: hint.into(),
-    })
-}
-
 impl Settings {
     /// Checks the options.
     ///
@@ -308,7 +294,7 @@ impl Settings {
             groups,
             link,
         };
-        settings.check_link()?;
+        check_link(settings.name, settings.link)?;
         settings.privacy = settings.noise(epsilon.as_deref(), delta.as_deref())?;
         if name == ProtocolChoice::Dh && !settings.is_simple_count() {
             let what = "dh gives the number of all common keys alone: without groups, minimum or \
@@ -316,16 +302,6 @@ impl Settings {
             return wrong("--protocol", what, "choose --protocol auto or circuit");
         }
         Ok(settings)
-    }
-
-    /// Refuses a link for a protocol that does not depend on it.
-    pub(super) fn check_link(&self) -> Result<(), SettingsError> {
-        let Self { name, link, .. } = self;
-        if link.is_some() && *name != ProtocolChoice::Auto {
-            let what = format!("--protocol {name} is the same on every link");
-            return wrong("--link", what, "only auto chooses by the link");
-        }
-        Ok(())
     }
 
     /// The bound in units, and the decimal places.
@@ -563,15 +539,6 @@ impl Settings {
         self.grouped.or(self.holder).unwrap_or(Role::Receiver)
     }
 
-    /// The form of the protocol.
-    #[must_use]
-    pub fn form(&self) -> Form {
-        match self.name {
-            ProtocolChoice::CircuitLow => Form::Low,
-            _ => Form::Fast,
-        }
-    }
-
     /// The settings of circuit-PSI.
     #[must_use]
     pub fn circuit(&self) -> circuit::Settings {
@@ -579,7 +546,7 @@ impl Settings {
         let shared = self.has_shared_values();
         let held = self.kind.has_sum() && !shared;
         circuit::Settings {
-            form: self.form(),
+            form: self.name.form(),
             payload: usize::from(shared),
             weights: totals * (usize::from(self.has_count()) + usize::from(held)),
             products: usize::from(self.kind == Kind::SumProduct),

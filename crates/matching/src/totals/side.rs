@@ -3,9 +3,8 @@
 use volery_channel::Error as ChannelError;
 use volery_primitives::pages::Buffer;
 use volery_primitives::prg::Prg;
-use volery_primitives::ro::StreamHash;
 use volery_psi::Items;
-use volery_tables::{Item, Reader, Reading, Table, Texts};
+use volery_tables::{Item, Reading, Table, Texts};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::decimal::{DecimalError, parse};
@@ -13,14 +12,10 @@ use super::noise::Noise;
 use super::settings::Settings;
 use crate::error::{Error, KeyError, Result, ValueError};
 use crate::folder::Spool;
-use crate::keys::{Keys, Rows, reserve};
+use crate::keyed::{read_keyed, unfit};
+use crate::keys::Keys;
 use crate::progress::Progress;
-use crate::side::in_file;
 use crate::summary::Summary;
-
-/// The longest description of the key, in bytes: it is in the first message, beside more settings
-/// than that of a run for rows.
-pub const LONGEST_KEYS: usize = 2048;
 
 /// Bytes of a value and a group.
 const PAYLOAD: usize = 9;
@@ -224,75 +219,33 @@ impl PreparedTable {
         settings: &Settings,
         progress: &mut dyn Progress,
     ) -> Result<Self> {
-        assert!(
-            reading.rules.len() == 1 && reading.values.is_empty(),
-            "totals are by one key"
-        );
         let columns = [&settings.column, &settings.group_by];
         let reading = Reading {
             texts: columns.into_iter().flatten().cloned().collect(),
             ..reading.clone()
         };
-        let mut reader = Reader::new(table, &reading)?;
-        if reader.key_description().len() > LONGEST_KEYS {
-            return Err(Error::LongKeys);
-        }
-        let value_column = settings.column.as_ref().map(|_| 0);
-        let group_column = settings.group_by.as_ref().map(|_| reading.texts.len() - 1);
-
-        progress.begin("reading keys and values", table.bytes());
         let mut of_row = RowReader::new(table, settings);
-        let mut digest = StreamHash::default();
-        let mut scan = table.scan(&reader.columns())?;
-        let mut rows = Rows::new(true);
-        let (mut items, mut hashed) = (Vec::new(), Zeroizing::new(Vec::new()));
-        let (mut count, mut no_group) = (0, 0);
-        while let Some(batch) = scan.next()? {
-            hashed.clear();
-            reader.items(&batch, 0, &mut items)?;
-            reserve(&mut hashed, items.len() * (1 + size_of::<Item>() + PAYLOAD));
-            let texts = |which: Option<usize>| which.map(|which| reader.texts(&batch, which));
-            let values = texts(value_column).transpose()?;
-            let groups = texts(group_column).transpose()?;
-            for (row, item) in items.iter().enumerate() {
-                hashed.push(u8::from(item.is_some()));
-                let Some(item) = item else { continue };
-                let number = batch.row_number(row);
-                let value = match &values {
-                    Some(texts) => of_row.value(texts, row, number)?,
-                    None => 0,
-                };
-                let group = match &groups {
-                    Some(texts) => of_row.group(texts, row),
-                    None => 0,
-                };
-                no_group += u64::from(group < 0);
-                let payload = payload(value, group);
-                hashed.extend_from_slice(item);
-                hashed.extend_from_slice(&payload[..]);
-                rows.push(*item, number, &payload[..]);
-            }
-            digest.update(&hashed);
-            count += batch.rows.num_rows() as u64;
-            progress.done(batch.done_bytes);
-        }
-        table.check_unchanged()?;
-        progress.begin("sorting keys", 0);
-        let keys = Keys::new(rows, 0, reading.duplicates);
-        let keys = keys.map_err(|error| in_file(table, error))?;
+        let mut no_group = 0;
+        let beside = |texts: &[Texts], (row, number): (usize, u64), bytes: &mut [u8]| {
+            let value = match &settings.column {
+                Some(_) => of_row.value(&texts[0], row, number)?,
+                None => 0,
+            };
+            let group = match (&settings.group_by, texts) {
+                (Some(_), [.., texts]) => of_row.group(texts, row),
+                _ => 0,
+            };
+            no_group += u64::from(group < 0);
+            bytes.copy_from_slice(&payload(value, group)[..]);
+            Ok(())
+        };
+        let (keys, summary) = read_keyed(table, &reading, PAYLOAD, beside, progress)?;
         let mut rng = Prg::from_os().map_err(ChannelError::from)?;
         Ok(Self {
             noise: Noise::sample(settings, &mut rng),
             values: join(&keys, settings, table)?,
-            summary: Summary {
-                rows: count,
-                keys: keys.len() as u64,
-                duplicates: keys.duplicates,
-                counts: reader.counts().clone(),
-                key_description: reader.key_description(),
-                digest: digest.finish32(),
-            },
-            no_group: group_column.map(|_| no_group),
+            summary,
+            no_group: settings.group_by.as_ref().map(|_| no_group),
             settings: settings.clone(),
         })
     }
@@ -364,13 +317,4 @@ fn join(keys: &Keys, settings: &Settings, table: &Table) -> Result<Values> {
         values,
         groups,
     })
-}
-
-pub(crate) fn unfit(table: &Table, row: u64, why: KeyError) -> Error {
-    let (path, row) = table.place(row);
-    Error::KeyOfRows {
-        path: path.to_owned(),
-        row,
-        why,
-    }
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use arrow_array::{Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
-use volery_channel::Role;
+use volery_channel::tamper::Tampered;
+use volery_channel::{Channel, Role, memory, run_two_channels};
 use volery_matching::{
     Columns, Error, Operation, Outcome, PreparedTable, ProtocolChoice, Settings, StorageOptions,
 };
@@ -246,4 +247,17 @@ pub(crate) fn kept(folder: &Path, buckets: u32) -> StorageOptions {
         resume: true,
         buckets,
     }
+}
+
+/// Runs both sides; the messages of each are cut after so many bytes. Returns also what each sent.
+pub(crate) fn run_cut<A: Send, B: Send>(
+    ends: [u64; 2],
+    left: impl FnOnce(&mut Channel) -> A + Send,
+    right: impl FnOnce(&mut Channel) -> B + Send,
+) -> ((A, B), [u64; 2]) {
+    let (near, far) = memory::pair();
+    let near = Channel::new(Tampered::truncated(near, ends[0]));
+    let far = Channel::new(Tampered::truncated(far, ends[1]));
+    let ((a, of_a), (b, of_b)) = run_two_channels(near, far, left, right);
+    ((a, b), [of_a.bytes_sent, of_b.bytes_sent])
 }

@@ -4,12 +4,11 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
-use volery_channel::tamper::Tampered;
-use volery_channel::{Channel, Error as ChannelError, Role, memory, run_two_channels};
+use volery_channel::{Error as ChannelError, Role};
 use volery_matching::{ATTEMPTS, Error, Operation, Outcome, PROGRESS, StorageOptions};
 use volery_tables::{Duplicates, Table};
 
-use crate::common::{Row, Run, begun, forget_begun, kept, rows, table, written};
+use crate::common::{Row, Run, begun, forget_begun, kept, rows, run_cut, table, written};
 
 const RUN: Run = Run {
     verb: Operation::Lookup,
@@ -51,14 +50,12 @@ impl Sides {
         let [left, right] = self.locals();
         let sender = RUN.read(Role::Sender, &self.tables[0], &left).unwrap();
         let receiver = RUN.read(Role::Receiver, &self.tables[1], &right).unwrap();
-        let (near, far) = memory::pair();
-        let ((sent, a), (received, b)) = run_two_channels(
-            Channel::new(Tampered::truncated(near, ends[0])),
-            Channel::new(Tampered::truncated(far, ends[1])),
+        let ((sent, received), bytes) = run_cut(
+            ends,
             |channel| sender.run(channel, &mut ()),
             |channel| receiver.run(channel, &mut ()),
         );
-        ([sent, received], [a.bytes_sent, b.bytes_sent])
+        ([sent, received], bytes)
     }
 
     fn whole(&self) -> [Result<Outcome, Error>; 2] {
