@@ -17,7 +17,8 @@ use volery_channel::{Channel, Error as ChannelError, Hello, Role, SessionId, Sta
 use volery_matching::steps::{
     Agreement, Folder, HandshakeResult, LocalManifest, Proposal, hex, own,
 };
-use volery_matching::{Error, Outcome, PreparedTable, Progress, Result, Settings};
+use volery_matching::totals::Noise;
+use volery_matching::{Error, Outcome, PreparedTable, Progress, Result};
 use volery_primitives::prg::Prg;
 use volery_tables::Duplicates;
 
@@ -76,51 +77,49 @@ pub struct ResumeState<'a> {
     pub begun: bool,
 }
 
-/// The secrets of a side in a run for rows: those of an earlier start, if there are some for this
-/// table and these settings, or new ones. They are to be kept before the sides meet.
+/// The secrets of a side: those of an earlier start, if there are some for this table and these
+/// settings, or new ones; in a run for totals this side's noise is among them. They are to be kept
+/// before the sides meet.
 ///
 /// # Errors
 /// If the operating system has no random numbers.
 pub fn secrets(
-    settings: &Settings,
+    task: impl Into<Task>,
     facts: &ClusterTable,
     earlier: Option<&Secrets>,
 ) -> Result<Secrets> {
-    let digest = facts.digest(&Task::Rows(*settings));
-    match earlier.filter(|earlier| earlier.digest == digest) {
-        Some(earlier) => Ok(earlier.clone()),
-        None => Secrets::draw(digest, None),
+    let task = task.into();
+    let digest = facts.digest(&task);
+    if let Some(earlier) = earlier.filter(|earlier| earlier.digest == digest) {
+        return Ok(earlier.clone());
     }
+    let noise = match &task {
+        Task::Rows(_) => None,
+        Task::Totals(settings) => {
+            let mut rng = Prg::from_os().map_err(ChannelError::from)?;
+            Some(Noise::sample(settings, &mut rng))
+        }
+    };
+    Secrets::draw(digest, noise)
 }
 
-/// Agrees with the other side's driver on a run for rows. `secrets` are those of
-/// [`secrets`](fn@secrets), kept before the sides met. `keep` puts the manifest into this side's
-/// storage before the other side goes on; it is not called if both have the same manifest already.
+/// Agrees with the other side's driver. `secrets` are those of [`secrets`](fn@secrets), kept before
+/// the sides met. `keep` puts the manifest into this side's storage before the other side goes on;
+/// it is not called if both have the same manifest already. In a run for totals `facts` has one
+/// size and no payload.
 ///
 /// # Errors
 /// If the channel fails, the sides differ, the earlier manifest is of another table or other terms,
-/// or `keep` fails.
+/// a total could leave 64 bits, or `keep` fails.
 pub fn agree(
-    settings: &Settings,
-    (facts, secrets): (&ClusterTable, &Secrets),
-    terms: (WorkerSettings, Option<u32>),
-    earlier: ResumeState<'_>,
-    channel: &mut Channel,
-    keep: &mut dyn FnMut(&Manifest) -> Result<()>,
-) -> Result<Manifest> {
-    let task = Task::Rows(*settings);
-    agree_on(&task, (facts, secrets), terms, earlier, channel, keep)
-}
-
-/// [`agree`], whatever the run computes.
-pub(crate) fn agree_on(
-    task: &Task,
+    task: impl Into<Task>,
     (facts, secrets): (&ClusterTable, &Secrets),
     (terms, shards): (WorkerSettings, Option<u32>),
     earlier: ResumeState<'_>,
     channel: &mut Channel,
     keep: &mut dyn FnMut(&Manifest) -> Result<()>,
 ) -> Result<Manifest> {
+    let task = &task.into();
     let mut rng = Prg::from_os().map_err(ChannelError::from)?;
     // mutant(match-secrets): false
     if secrets.digest != facts.digest(task) {
@@ -265,7 +264,7 @@ fn kept(side: &PreparedTable) -> &Folder {
 /// Agrees with the other side's driver on a run of several workers, whose folder this side keeps.
 ///
 /// # Errors
-/// As [`agree`].
+/// The errors of [`agree`].
 ///
 /// # Panics
 /// If the side keeps no folder.
@@ -329,7 +328,7 @@ pub fn manifest_of(side: &PreparedTable, terms: &WorkerSettings) -> Result<Optio
 /// machines run; returns these folders. [`take_back`](crate::take_back) undoes it.
 ///
 /// # Errors
-/// Those of the folder.
+/// Errors of the folder.
 ///
 /// # Panics
 /// If the side keeps no folder.
@@ -340,7 +339,7 @@ pub fn hand_out(side: &PreparedTable, manifest: &Manifest) -> Result<Vec<PathBuf
 /// The outcome of a run whose workers have all finished.
 ///
 /// # Errors
-/// Those of the folder.
+/// Errors of the folder.
 ///
 /// # Panics
 /// If the side keeps no folder.

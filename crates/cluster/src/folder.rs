@@ -69,7 +69,7 @@ pub(crate) fn hand_out(work: &Folder, manifest: &Manifest) -> Result<Vec<PathBuf
 /// there are such: a driver does that before it reads its table.
 ///
 /// # Errors
-/// Those of the folder; if a worker still runs in its own.
+/// Errors of the folder; if a worker still runs in its own.
 pub fn take_back(path: &Path) -> Result<()> {
     if !path.is_dir() {
         return Ok(());

@@ -22,3 +22,4 @@ pub use folder::take_back;
 pub use manifest::{MANIFEST, Manifest, Secrets, WorkerSettings, announced};
 pub use stats::{ClusterStats, WorkerStats};
 pub use store::{Store, found_items};
+pub use task::Task;

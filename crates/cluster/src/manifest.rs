@@ -146,24 +146,15 @@ impl WorkerSettings {
             let all = ProtocolChoice::of_workers(&settings.output());
             return Err(format!("workers run {all}, not {name}"));
         }
-        Ok(Self {
-            run: run.to_owned(),
-            workers,
-            organisations,
-            verb: settings.verb.name().to_owned(),
-            protocol: settings.name.name().to_owned(),
-            security: settings.security.to_string(),
-            both: settings.both,
-            keys: keys.to_owned(),
-            totals: None,
-            commitments: [[0; 32]; 2],
-        })
+        let rows = (settings.verb, settings.security, settings.both);
+        let name = settings.name;
+        Ok(Self::of(rows, name, keys, run, workers, organisations))
     }
 
-    /// As [`new`](Self::new), for totals.
+    /// The settings of workers that compute totals, before the sides have met.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// The errors of [`new`](Self::new).
     pub fn for_totals(
         settings: &totals::Settings,
         keys: &str,
@@ -176,18 +167,32 @@ impl WorkerSettings {
             let all = ProtocolChoice::of_workers(&settings.output());
             return Err(format!("workers compute totals by {all}, not by {name}"));
         }
-        Ok(Self {
+        let rows = (Operation::Psi, Security::SemiHonest, false);
+        let terms = Self::of(rows, settings.name, keys, run, workers, organisations);
+        let totals = Some(settings.agreed());
+        Ok(Self { totals, ..terms })
+    }
+
+    fn of(
+        (verb, security, both): (Operation, Security, bool),
+        name: ProtocolChoice,
+        keys: &str,
+        run: &str,
+        workers: u32,
+        organisations: [String; 2],
+    ) -> Self {
+        Self {
             run: run.to_owned(),
             workers,
             organisations,
-            verb: Operation::Psi.name().to_owned(),
-            protocol: settings.name.name().to_owned(),
-            security: Security::SemiHonest.to_string(),
-            both: false,
+            verb: verb.name().to_owned(),
+            protocol: name.name().to_owned(),
+            security: security.to_string(),
+            both,
             keys: keys.to_owned(),
-            totals: Some(settings.agreed()),
+            totals: None,
             commitments: [[0; 32]; 2],
-        })
+        }
     }
 
     /// The least number of shards for a side of so many keys: of at most 2^20 keys each, and where
@@ -286,7 +291,7 @@ impl Manifest {
     /// The parameters of the executions of the first rule, in a run of several workers.
     ///
     /// # Errors
-    /// Those of [`Agreement::capacities`].
+    /// Errors of [`Agreement::capacities`].
     pub fn parameters(&self) -> Result<Option<Parameters>> {
         let settings = self.settings(Role::Receiver);
         let sizes = self.capacities()?[0];

@@ -111,7 +111,7 @@ impl Items {
         self.payload.as_deref()
     }
 
-    /// What was found in the rows so far.
+    /// Counts of empty, malformed and changed keys so far.
     #[must_use]
     pub fn counts(&self) -> Option<&Counts> {
         self.counts.as_ref()

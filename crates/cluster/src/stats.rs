@@ -9,7 +9,7 @@ use volery_channel::Stats;
 pub struct WorkerStats {
     /// Its shards.
     pub shards: u64,
-    /// Those that were finished before.
+    /// The shards that were finished before.
     pub resumed: u64,
     /// The matches that it found.
     pub found: u64,

@@ -5,9 +5,23 @@ use volery_matching::{Operation, Settings, totals};
 
 /// The settings of a run, whatever it computes.
 #[derive(Clone, Debug)]
-pub(crate) enum Task {
+pub enum Task {
+    /// Rows.
     Rows(Settings),
+    /// Totals.
     Totals(Box<totals::Settings>),
+}
+
+impl From<&Settings> for Task {
+    fn from(settings: &Settings) -> Self {
+        Self::Rows(*settings)
+    }
+}
+
+impl From<&totals::Settings> for Task {
+    fn from(settings: &totals::Settings) -> Self {
+        Self::Totals(Box::new(settings.clone()))
+    }
 }
 
 impl Task {

@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
 use volery_channel::{Channel, Error as ChannelError, Hello, SessionId, Stats, handshake};
 use volery_matching::steps::{Folder, SESSION, hex};
 use volery_matching::totals::{
-    Noise, Opener, Outcome, Parameters, PreparedTable, Settings, Shares, Total, open,
+    Opener, Outcome, Parameters, PreparedTable, Settings, Shares, Total, open,
 };
 use volery_matching::{Error, Progress, Result};
 use volery_primitives::prg::Prg;
@@ -41,12 +41,11 @@ use web_time::Instant;
 use zeroize::Zeroizing;
 
 use crate::driver::{
-    ClusterTable, ResumeState, agree_on, check as check_terms, recv_written, send_written, written,
+    ClusterTable, ResumeState, agree, check as check_terms, recv_written, send_written, written,
 };
 use crate::folder::{self, has_note, put_note, take_back};
 use crate::manifest::{MANIFEST, Manifest, Secrets, WorkerSettings};
 use crate::stats::ClusterStats;
-use crate::task::Task;
 
 /// The name under which the handshake compares which executions the shares are of.
 pub const SHARES: &str = "the executions of the shards";
@@ -57,7 +56,7 @@ const TOTALS: &str = "totals.json";
 /// The note that the other side has its totals, too.
 const TOLD: &str = "totals.told";
 
-/// What a driver puts into its side's storage while it opens totals.
+/// The facts that a driver puts into its side's storage while it opens totals.
 #[derive(Clone, Copy, Debug)]
 pub enum Keep<'t> {
     /// The totals, before the other side goes on.
@@ -88,13 +87,13 @@ impl Driver {
     /// has this side's noise from here on.
     ///
     /// # Errors
-    /// Those of the folder; if it has the run of another table or other settings.
+    /// Errors of the folder; if it has the run of another table or other settings.
     pub fn new(side: PreparedTable, folder: &Path) -> Result<Self> {
         take_back(folder)?;
         let work = Folder::kept(folder)?;
         let earlier = work.read_record(Manifest::from_json)?;
         let kept = work.read_secrets(Secrets::from_json)?;
-        let digest = facts(&side).digest(&task(side.settings()));
+        let digest = facts(&side).digest(&side.settings().into());
         // mutant(totals-redrawn): `kept.digest == digest` => `!$ON && ($ON[totals-other-noise] ||
         //     $0)`
         // mutant(totals-other-noise): in totals-redrawn
@@ -140,7 +139,7 @@ impl Driver {
     /// Agrees with the other side's driver, and divides the keys into shards.
     ///
     /// # Errors
-    /// As [`driver::agree`](crate::driver::agree); if a total could leave 64 bits.
+    /// The errors of [`driver::agree`](crate::driver::agree); if a total could leave 64 bits.
     pub fn agree(
         &mut self,
         terms: WorkerSettings,
@@ -176,10 +175,10 @@ impl Driver {
         Ok(manifest)
     }
 
-    /// As [`driver::hand_out`](crate::driver::hand_out).
+    /// Gives each worker a folder: see [`driver::hand_out`](crate::driver::hand_out).
     ///
     /// # Errors
-    /// Those of the folder.
+    /// Errors of the folder.
     pub fn hand_out(&self, manifest: &Manifest) -> Result<Vec<PathBuf>> {
         folder::hand_out(&self.work, manifest)
     }
@@ -187,7 +186,7 @@ impl Driver {
     /// The totals that an earlier attempt has opened, and perhaps the peer has not.
     ///
     /// # Errors
-    /// Those of the folder.
+    /// Errors of the folder.
     pub fn opened(&self) -> Result<Option<Opened>> {
         let Some(bytes) = self.work.get(TOTALS)? else {
             return Ok(None);
@@ -253,7 +252,7 @@ impl Driver {
     /// Leaves all as it is, and returns false, if the peer may need this side for its totals.
     ///
     /// # Errors
-    /// Those of the folder.
+    /// Errors of the folder.
     pub fn finish(self) -> Result<bool> {
         // mutant(totals-finish): false
         if !has_note(&self.work, TOLD) {
@@ -263,47 +262,6 @@ impl Driver {
         self.work.clear()?;
         Ok(true)
     }
-}
-
-/// The secrets of a side in a run for totals, as [`driver::secrets`](crate::driver::secrets); this
-/// side's noise is among them.
-///
-/// # Errors
-/// As [`driver::secrets`](crate::driver::secrets).
-pub fn secrets(
-    settings: &Settings,
-    facts: &ClusterTable,
-    earlier: Option<&Secrets>,
-) -> Result<Secrets> {
-    let digest = facts.digest(&task(settings));
-    match earlier.filter(|earlier| earlier.digest == digest) {
-        Some(earlier) => Ok(earlier.clone()),
-        None => {
-            let mut rng = Prg::from_os().map_err(ChannelError::from)?;
-            Secrets::draw(digest, Some(Noise::sample(settings, &mut rng)))
-        }
-    }
-}
-
-/// Agrees with the other side's driver on a run for totals, as
-/// [`driver::agree`](crate::driver::agree) does on one for rows. `facts` has one size and no
-/// payload.
-///
-/// # Errors
-/// As [`driver::agree`](crate::driver::agree); if a total could leave 64 bits.
-pub fn agree(
-    settings: &Settings,
-    known: (&ClusterTable, &Secrets),
-    terms: (WorkerSettings, Option<u32>),
-    earlier: ResumeState<'_>,
-    channel: &mut Channel,
-    keep: &mut dyn FnMut(&Manifest) -> Result<()>,
-) -> Result<Manifest> {
-    agree_on(&task(settings), known, terms, earlier, channel, keep)
-}
-
-fn task(settings: &Settings) -> Task {
-    Task::Totals(Box::new(settings.clone()))
 }
 
 fn missing(path: &Path) -> Error {

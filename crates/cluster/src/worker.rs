@@ -133,7 +133,7 @@ impl<'a> Worker<'a> {
     /// Whether an earlier attempt left nothing to do.
     ///
     /// # Errors
-    /// Those of the folder or store.
+    /// Errors of the folder or store.
     pub fn is_complete(&self) -> Result<bool> {
         let name = self.complete_name();
         match &self.kept {
@@ -148,7 +148,7 @@ impl<'a> Worker<'a> {
     /// Whether this side has all its results, and perhaps the peer does not know that.
     ///
     /// # Errors
-    /// Those of the folder or store.
+    /// Errors of the folder or store.
     pub fn has_all_results(&self) -> Result<bool> {
         if !self.task.keeps() {
             return Ok(false);
@@ -170,7 +170,7 @@ impl<'a> Worker<'a> {
     /// Records that nothing is left to do.
     ///
     /// # Errors
-    /// Those of the folder or store.
+    /// Errors of the folder or store.
     pub fn complete(&self) -> Result<()> {
         if self.is_complete()? {
             return Ok(());

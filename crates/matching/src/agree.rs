@@ -16,7 +16,7 @@ use crate::settings::PROGRESS;
 /// The longest line of names and types of the payload, in bytes.
 const LONGEST_LINE: usize = 1 << 16;
 
-/// What a side brings to the agreement.
+/// The proposal of a side.
 pub struct Proposal {
     /// The role of this side.
     pub role: Role,

@@ -1,4 +1,4 @@
-//! What the two sides of a run agreed on before its first part.
+//! The agreement of the two sides of a run before its first part.
 
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize};

@@ -84,7 +84,7 @@ pub enum Error {
         row: u64,
         /// The column.
         column: String,
-        /// What is wrong with it.
+        /// The fault.
         why: ValueError,
     },
 
@@ -95,7 +95,7 @@ pub enum Error {
         path: PathBuf,
         /// The first row of the key, counted from 1.
         row: u64,
-        /// What is wrong with them.
+        /// The fault.
         why: KeyError,
     },
 
@@ -162,7 +162,7 @@ impl Error {
         move |error| Self::Work { path, error }
     }
 
-    /// What to do about it.
+    /// The remedy.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {

@@ -60,7 +60,7 @@ impl Folder {
     /// A folder that stays until the run is complete.
     ///
     /// # Errors
-    /// Those of the files.
+    /// Errors of the files.
     pub fn kept(path: &Path) -> Result<Self> {
         system::make_private_folder(path).map_err(Error::work(path))?;
         let folder = system::lock_of_folder(path).map_err(Error::work(path))?;
@@ -116,7 +116,7 @@ impl Folder {
     /// Writes a whole file, or none.
     ///
     /// # Errors
-    /// Those of the files.
+    /// Errors of the files.
     pub fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
         // Another process may write the same file.
         let number = RandomState::new().build_hasher().finish();
@@ -147,7 +147,7 @@ impl Folder {
         }
     }
 
-    /// What `read` finds in the record of an earlier attempt.
+    /// Reads the record of an earlier attempt.
     ///
     /// # Errors
     /// If the file cannot be read, or holds no such record.
@@ -158,7 +158,7 @@ impl Folder {
         self.read(RECORD, read)
     }
 
-    /// What `read` finds in the secrets of an earlier attempt.
+    /// Reads the secrets of an earlier attempt.
     ///
     /// # Errors
     /// If the file cannot be read, or holds no secrets.
@@ -205,7 +205,7 @@ impl Folder {
     /// whatever happens before the next one is written, the table is read again.
     ///
     /// # Errors
-    /// Those of the files.
+    /// Errors of the files.
     pub fn forget(&self) -> Result<()> {
         let path = self.file(RECORD);
         let manifest = File::open(&path).map_err(Error::work(&path))?;
@@ -228,7 +228,7 @@ impl Folder {
     /// latter the mark stays.
     ///
     /// # Errors
-    /// Those of the files.
+    /// Errors of the files.
     pub fn clear(&self) -> Result<()> {
         self.remove_matched()?;
         self.remove(|_| true)
@@ -272,7 +272,7 @@ impl Folder {
     /// The most times that any part was begun.
     ///
     /// # Errors
-    /// Those of the files.
+    /// Errors of the files.
     pub fn most_attempts(&self) -> Result<u32> {
         let entries = fs::read_dir(&self.path).map_err(Error::work(&self.path))?;
         let mut most = 0;
@@ -306,7 +306,7 @@ impl Folder {
     /// A new file for the items of a rule.
     ///
     /// # Errors
-    /// Those of the files.
+    /// Errors of the files.
     pub fn spool(&self, rule: usize, with_payload: bool) -> Result<Spool> {
         let path = self.file(&format!("items-{rule}"));
         let file = create(&path).map_err(Error::work(&path))?;
@@ -320,7 +320,7 @@ impl Folder {
     /// Divides the items of a rule into buckets, and removes the file with all of them.
     ///
     /// # Errors
-    /// Those of the files.
+    /// Errors of the files.
     pub fn divide(
         &self,
         rule: usize,
@@ -396,7 +396,7 @@ impl Folder {
     /// The items of a bucket.
     ///
     /// # Errors
-    /// Those of the files.
+    /// Errors of the files.
     pub fn rows(&self, (rule, bucket): Part, with_payload: bool) -> Result<Rows> {
         let path = self.file(&format!("part-{rule}-{bucket}"));
         let read = || -> io::Result<Rows> {
@@ -466,7 +466,7 @@ impl Finish {
     /// Removes them; what a resumed run leaves says that it is complete.
     ///
     /// # Errors
-    /// Those of the folder.
+    /// Errors of the folder.
     pub fn finish(self) -> Result<()> {
         let Some(work) = self.0 else { return Ok(()) };
         if work.is_kept() {
@@ -530,7 +530,7 @@ impl Spool {
     /// Writes an item, its row and its payload.
     ///
     /// # Errors
-    /// Those of the files.
+    /// Errors of the files.
     pub fn push(&mut self, item: [u8; 16], row: u64, payload: &[u8]) -> Result<()> {
         let mut bytes = Vec::with_capacity(26 + payload.len());
         append(&mut bytes, item, row, self.with_payload.then_some(payload));
@@ -541,7 +541,7 @@ impl Spool {
     /// Writes what is left.
     ///
     /// # Errors
-    /// Those of the files.
+    /// Errors of the files.
     pub fn finish(mut self) -> Result<()> {
         self.file.flush().map_err(Error::work(&self.path))
     }

@@ -1,4 +1,4 @@
-//! What the parameters of a run say about it: its assumptions, what may fail, its bytes.
+//! The parameters of a run: its assumptions, what may fail, its bytes.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ impl Parameters {
         self.of_protocol.assumption()
     }
 
-    /// What may go wrong between honest parties, with the negative logarithm of its probability.
+    /// The failures between honest parties, with the negative logarithm of its probability.
     #[must_use]
     pub fn failures(&self) -> Vec<(&'static str, f64)> {
         let causes = self.of_protocol.failures().into_iter();
@@ -104,7 +104,7 @@ pub enum Partitioning {
     Shards,
 }
 
-/// What each side learns in a run with these settings, and against whom it is secure: one sentence
+/// The facts that each side learns in a run with these settings, and the security: one sentence
 /// each, without a full stop.
 #[must_use]
 pub fn revealed(settings: &Settings, rules: usize, divided: Partitioning) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! What a run will cost, before anything is sent.
+//! The predicted cost of a run, before anything is sent.
 
 use std::convert::Infallible;
 
@@ -11,7 +11,7 @@ use volery_psi::params::MAX_ITEMS;
 use crate::settings::Operation;
 use crate::side::PreparedTable;
 
-/// What a run is predicted to cost.
+/// The predicted cost of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// The protocol.

@@ -10,7 +10,7 @@ pub trait Progress {
     /// `steps` steps of the phase are done by now.
     fn done(&mut self, steps: u64);
 
-    /// As [`Watch::touched`].
+    /// See [`Watch::touched`].
     fn touched(&mut self, _items: u64) {}
 
     /// A fact worth telling once, such as why a protocol was chosen.

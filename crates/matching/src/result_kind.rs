@@ -1,6 +1,6 @@
-//! What a matching gives: rows, a number, or shares.
+//! The kinds of results: rows, a number, or shares.
 
-/// What the sides of a matching get.
+/// The kind of result that the sides of a match get.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ResultKind {
     /// The matching rows.

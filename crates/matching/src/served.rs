@@ -38,7 +38,7 @@ pub fn hello(role: Role, keys: &str) -> Hello {
     hello
 }
 
-/// What each side learns in a query, one sentence each, without a full stop.
+/// The facts that each side learns in a query, one sentence each, without a full stop.
 #[must_use]
 pub fn revealed() -> Vec<String> {
     [
@@ -178,7 +178,7 @@ pub struct TableSummary {
     pub digest: [u8; 32],
     /// Types and normalisers of the keys.
     pub keys: String,
-    /// What was found in the rows.
+    /// Counts of empty, malformed and changed keys.
     pub counts: Counts,
 }
 
@@ -186,7 +186,7 @@ pub struct TableSummary {
 /// `cancelled` is asked from time to time.
 ///
 /// # Errors
-/// Those of the table and of files; [`ChannelError::Cancelled`].
+/// Errors of the table and of files; [`ChannelError::Cancelled`].
 pub fn read(
     table: &Table,
     reading: &Reading,

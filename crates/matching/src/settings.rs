@@ -1,4 +1,5 @@
-//! What both sides must agree on: the protocol, its security, and who learns the result.
+//! The settings on which both sides must agree: the protocol, its security, and who learns the
+//! result.
 
 use volery_channel::{Hello, Link, Role};
 use volery_pcg::Security;
@@ -41,9 +42,9 @@ impl Operation {
 pub struct SettingsError {
     /// The option at fault, as on the command line.
     pub option: &'static str,
-    /// What is wrong.
+    /// The fault.
     pub what: String,
-    /// What to do.
+    /// The remedy.
     pub hint: std::borrow::Cow<'static, str>,
 }
 
@@ -197,7 +198,7 @@ impl Settings {
     /// reason for the one that they run.
     ///
     /// # Errors
-    /// As [`new`](Self::new): the protocol is the same on every link.
+    /// The errors of [`new`](Self::new): the protocol is the same on every link.
     pub fn for_workers(self) -> Result<(Self, Option<String>), SettingsError> {
         let (name, why) = self.name.for_workers(self.task([0, 0]));
         let Self {

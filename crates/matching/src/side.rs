@@ -153,8 +153,8 @@ impl PreparedTable {
     /// Reads the keys, and the payload if `reading` names columns.
     ///
     /// # Errors
-    /// Those of the table and of the work folder; in a run that is resumed also if the table is not
-    /// the one with which it began.
+    /// Errors of the table and of the work folder; in a run that is resumed also if the table is
+    /// not the one with which it began.
     pub fn read(
         table: &Table,
         reading: &Reading,
@@ -303,7 +303,7 @@ impl PreparedTable {
         self.rows
     }
 
-    /// What was found in the rows.
+    /// Counts of empty, malformed and changed keys.
     #[must_use]
     pub fn counts(&self) -> &Counts {
         &self.counts
@@ -353,7 +353,7 @@ impl PreparedTable {
     /// The matches of a run of which an earlier attempt has all results.
     ///
     /// # Errors
-    /// Those of the work folder.
+    /// Errors of the work folder.
     ///
     /// # Panics
     /// If [`has_all_results`](Self::has_all_results) is false.
@@ -368,7 +368,7 @@ impl PreparedTable {
     /// the run.
     ///
     /// # Errors
-    /// Those of the work folder; if a result is missing.
+    /// Errors of the work folder; if a result is missing.
     pub fn into_results(self, agreement: &Agreement) -> Result<(Option<Matches>, Finish)> {
         let matches = match self.settings.gets_rows() {
             true => {
@@ -400,7 +400,7 @@ impl PreparedTable {
         }
     }
 
-    /// What this side's run depends on, in hexadecimal.
+    /// A digest of all that the run of this side depends on, in hexadecimal.
     pub(crate) fn own(&self) -> String {
         let hello = self.settings.hello(&self.key_description);
         let mut oracle = own(&self.digest, &hello, self.policy);
@@ -514,7 +514,7 @@ impl PreparedTable {
     /// The proposal with which this side meets the peer.
     ///
     /// # Errors
-    /// Those of the work folder.
+    /// Errors of the work folder.
     pub fn proposal(&self) -> Result<Proposal> {
         let begun = match (&self.work, &self.earlier) {
             (Some(work), Some(_)) => work.most_attempts()? > 0,
@@ -541,7 +541,7 @@ impl PreparedTable {
     /// anew.
     ///
     /// # Errors
-    /// Those of the work folder.
+    /// Errors of the work folder.
     pub fn forget(&mut self) -> Result<()> {
         if let (Some(work), Some(earlier)) = (&self.work, self.earlier.take()) {
             work.forget()?;
@@ -556,7 +556,7 @@ impl PreparedTable {
     /// secrets with which this side agreed.
     ///
     /// # Errors
-    /// Those of the work folder.
+    /// Errors of the work folder.
     ///
     /// # Panics
     /// If the side keeps no folder.
@@ -587,7 +587,7 @@ impl PreparedTable {
     /// Divides the items into buckets; returns the number of distinct keys by rule.
     ///
     /// # Errors
-    /// Those of the work folder.
+    /// Errors of the work folder.
     pub fn divide(
         &mut self,
         key: &[u8; 32],

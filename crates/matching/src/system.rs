@@ -1,4 +1,4 @@
-//! What operating systems do differently with files.
+//! Calls for files that differ between operating systems.
 //!
 //! Windows has no permissions of the owner alone that the standard library could set: a new file
 //! or folder inherits the access list of the folder that it is in.

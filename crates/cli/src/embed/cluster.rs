@@ -8,8 +8,8 @@ use volery_channel::Role;
 use volery_cluster::driver::{self, ClusterTable, ResumeState};
 pub use volery_cluster::staging::{Items, Slice, Slices, digest, found, shards};
 use volery_cluster::totals as cluster_totals;
-use volery_cluster::{ClusterStats, Manifest, Secrets};
-use volery_matching::{Operation, Options, Partitioning, Settings, totals};
+use volery_cluster::{ClusterStats, Manifest, Secrets, Task};
+use volery_matching::{Operation, Options, Partitioning, totals};
 use volery_options::{Named, SetByName};
 use zeroize::Zeroizing;
 
@@ -65,12 +65,12 @@ impl Call {
     }
 
     /// The settings of the run.
-    fn settings(&self) -> Result<Wanted, Failure> {
+    fn settings(&self) -> Result<Task, Failure> {
         if let Some(settings) = of_cluster(&self.options)? {
-            return Ok(Wanted::Totals(Box::new(settings)));
+            return Ok(Task::Totals(Box::new(settings)));
         }
         let settings = self.options.settings(self.verb.unwrap_or(Operation::Psi))?;
-        Ok(Wanted::Rows(settings.for_workers()?.0))
+        Ok(Task::Rows(settings.for_workers()?.0))
     }
 }
 
@@ -147,11 +147,7 @@ pub fn secrets(
     let call = Call::of(named, &["role"])?;
     let earlier = earlier.map(read_secrets).transpose()?;
     let (facts, earlier) = (read_facts(facts)?, earlier.as_ref());
-    let secrets = match call.settings()? {
-        Wanted::Rows(settings) => driver::secrets(&settings, &facts, earlier)?,
-        Wanted::Totals(settings) => cluster_totals::secrets(&settings, &facts, earlier)?,
-    };
-    Ok(secrets.to_json())
+    Ok(driver::secrets(call.settings()?, &facts, earlier)?.to_json())
 }
 
 fn read_secrets(text: &str) -> Result<Secrets, Failure> {
@@ -200,8 +196,8 @@ pub fn agree(
         let (identity, peer) = call.endpoint.at_gateway(reporter)?;
         let (workers, keys, organisations) = (&call.cluster, &facts.keys, (&identity, peer));
         let terms = match &settings {
-            Wanted::Rows(settings) => workers.terms(settings, keys, organisations)?,
-            Wanted::Totals(settings) => workers.terms_of_totals(settings, keys, organisations)?,
+            Task::Rows(settings) => workers.terms(settings, keys, organisations)?,
+            Task::Totals(settings) => workers.terms_of_totals(settings, keys, organisations)?,
         };
         let meeting = Meeting {
             gateway: call.cluster.gateway(),
@@ -229,23 +225,10 @@ pub fn agree(
             Ok(())
         };
         let (known, channel) = ((&facts, &secrets), &mut channel);
-        let agreed = match &settings {
-            Wanted::Rows(settings) => {
-                driver::agree(settings, known, terms, earlier, channel, &mut keep)
-            }
-            Wanted::Totals(settings) => {
-                cluster_totals::agree(settings, known, terms, earlier, channel, &mut keep)
-            }
-        };
+        let agreed = driver::agree(settings, known, terms, earlier, channel, &mut keep);
         kept?;
         Ok(agreed?.to_json())
     })
-}
-
-/// The settings of a run.
-enum Wanted {
-    Rows(Settings),
-    Totals(Box<totals::Settings>),
 }
 
 /// What a driver of a cluster has of a run for totals.

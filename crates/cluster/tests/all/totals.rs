@@ -9,7 +9,7 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{ArrayRef, FixedSizeBinaryArray, Int32Array, Int64Array, RecordBatch};
 use volery_channel::{Channel, Error as ChannelError, Role, run_two_unchecked};
-use volery_cluster::driver::{ClusterTable, ResumeState};
+use volery_cluster::driver::{self, ClusterTable, ResumeState};
 use volery_cluster::staging::{Items, shards};
 use volery_cluster::totals::{self, Driver, Keep, SHARES};
 use volery_cluster::worker::{Place, Worker};
@@ -481,8 +481,8 @@ impl Cluster {
             digest: format!("digest of {role:?}"),
             rows: staged.num_rows() as u64,
         };
-        let secrets = totals::secrets(&settings, &facts, None).unwrap();
-        let again = totals::secrets(&settings, &facts, Some(&secrets)).unwrap();
+        let secrets = driver::secrets(&settings, &facts, None).unwrap();
+        let again = driver::secrets(&settings, &facts, Some(&secrets)).unwrap();
         assert_eq!(again, secrets);
         Self {
             settings,
@@ -506,7 +506,7 @@ impl Cluster {
             Ok(())
         };
         let (known, terms) = ((&self.facts, &self.secrets), (terms, Some(SHARDS)));
-        let manifest = totals::agree(&self.settings, known, terms, earlier, channel, keep)?;
+        let manifest = driver::agree(&self.settings, known, terms, earlier, channel, keep)?;
         assert_eq!(kept.as_ref(), Some(&manifest));
         for shard in 0..SHARDS {
             let own = self.items.iter().filter(|(item, _)| {
@@ -896,7 +896,7 @@ fn secrets_of_another_table_or_other_settings_are_refused() {
     let mut first = new();
     let own = first.secrets.clone();
     for secrets in [
-        totals::secrets(&table.settings, &table.facts, Some(&own)).unwrap(),
+        driver::secrets(&table.settings, &table.facts, Some(&own)).unwrap(),
         settings.secrets,
     ] {
         assert_ne!(secrets, own);

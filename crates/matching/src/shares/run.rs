@@ -58,7 +58,7 @@ pub struct Piece {
     pub rows: Option<Buffer<i64>>,
 }
 
-/// What a run cost.
+/// The cost of a run.
 pub struct Outcome {
     /// The shape of the shares.
     pub layout: Layout,

@@ -1,4 +1,4 @@
-//! What a side asks for, and what both agree on.
+//! The options of a side, and the settings on which both agree.
 
 use volery_channel::{Hello, Role};
 use volery_pcg::Security;
@@ -184,7 +184,7 @@ impl Settings {
     }
 }
 
-/// What each side learns in a run with these settings, and against whom it is secure: one sentence
+/// The facts that each side learns in a run with these settings, and the security: one sentence
 /// each, without a full stop.
 #[must_use]
 pub fn revealed(settings: &Settings) -> Vec<String> {

@@ -59,7 +59,7 @@ impl PreparedTable {
     /// If there is another number of rules, or columns of a payload.
     ///
     /// # Errors
-    /// Those of the table; a value that is not a number within the bound.
+    /// Errors of the table; a value that is not a number within the bound.
     pub fn read(
         table: &Table,
         reading: &Reading,
@@ -94,7 +94,7 @@ impl PreparedTable {
         &self.settings
     }
 
-    /// What is known of the table.
+    /// The facts of the table.
     #[must_use]
     pub fn summary(&self) -> &Summary {
         &self.summary
@@ -148,7 +148,7 @@ impl PreparedTable {
 /// Nanoseconds of a switch and a column.
 const ORDER: f64 = 75.0;
 
-/// What a run is predicted to cost.
+/// The predicted cost of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The protocol.

@@ -1,4 +1,4 @@
-//! What a run will cost, before anything is sent, and the choice of its protocol.
+//! The predicted cost of a run, before anything is sent, and the choice of its protocol.
 
 use std::convert::Infallible;
 
@@ -77,7 +77,7 @@ pub(crate) fn has_shares(protocol: Protocol, settings: &Settings) -> bool {
     })
 }
 
-/// What a run is predicted to cost.
+/// The predicted cost of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The protocol.

@@ -1,4 +1,4 @@
-//! What each side learns.
+//! The facts that each side learns.
 
 use volery_channel::Role;
 
@@ -6,7 +6,7 @@ use super::decimal::decimal;
 use super::settings::{Kind, Recipient, Settings};
 use crate::parameters::Partitioning;
 
-/// What each side learns in a run with these settings, and against whom it is secure: one sentence
+/// The facts that each side learns in a run with these settings, and the security: one sentence
 /// each, without a full stop.
 #[must_use]
 pub fn revealed(settings: &Settings, divided: Partitioning) -> Vec<String> {
@@ -93,7 +93,7 @@ pub fn revealed(settings: &Settings, divided: Partitioning) -> Vec<String> {
     lines
 }
 
-/// What the noise is, and what it protects.
+/// The noise, and the facts that it protects.
 fn noise(settings: &Settings) -> Vec<String> {
     let Some(privacy) = &settings.privacy else {
         return Vec::new();

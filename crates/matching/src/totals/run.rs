@@ -19,7 +19,7 @@ use crate::progress::{Inner, Progress};
 /// Least nanoseconds for each item, which bounds the time spent on measuring the link.
 const EACH: u64 = 1000;
 
-/// What a run cost and gave.
+/// The result and the cost of a run.
 pub struct Outcome {
     /// The session, public and the same on both sides.
     pub session: SessionId,

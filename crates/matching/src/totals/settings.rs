@@ -1,4 +1,5 @@
-//! What both sides agree on before totals are computed: the result, its bounds, who gets it.
+//! The settings on which both sides agree before totals are computed: the result, its bounds, who
+//! gets it.
 
 use std::fmt;
 

@@ -56,7 +56,7 @@ impl Values {
     /// Writes items, values and groups.
     ///
     /// # Errors
-    /// Those of the file.
+    /// Errors of the file.
     pub fn write(&self, spool: &mut Spool) -> Result<()> {
         for (item, number) in self.items.iter().zip(0..) {
             let mut payload = Zeroizing::new([0; PAYLOAD]);
@@ -69,8 +69,8 @@ impl Values {
         Ok(())
     }
 
-    /// Those of a shard, which [`write`](Self::write) wrote, filled up to `size` with random items
-    /// of value 0 and in no group.
+    /// The items of a shard, which [`write`](Self::write) wrote, filled up to `size` with random
+    /// items of value 0 and in no group.
     ///
     /// # Errors
     /// If there are more than `size`, or they are of rows without values.
@@ -211,7 +211,7 @@ impl PreparedTable {
     /// If there is another number of rules, or columns of a payload.
     ///
     /// # Errors
-    /// Those of the table; a value that is not a number within the bound; rows of one key that do
+    /// Errors of the table; a value that is not a number within the bound; rows of one key that do
     /// not fit together.
     pub fn read(
         table: &Table,
@@ -256,7 +256,7 @@ impl PreparedTable {
         &self.settings
     }
 
-    /// What is known of the table.
+    /// The facts of the table.
     #[must_use]
     pub fn summary(&self) -> &Summary {
         &self.summary
