@@ -313,7 +313,7 @@ def test_noise_is_drawn_before_the_sides_meet(tmp_path: pathlib.Path, monkeypatc
         side().agree()
 
 
-# The table of the same test in Rust: crates/matching/tests/all/digest.rs.
+# The table of the same test in Rust: crates/cluster/tests/all/digest.rs.
 OF_300 = "ad085e6887c73fdacbbd623d94b8712a480ea45a8c4a5ab45173e23630e2e903"
 KEYS = [*range(290), *range(5, 15)]
 TABLE = pa.table(

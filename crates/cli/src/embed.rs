@@ -19,8 +19,8 @@ use std::time::Duration;
 pub use volery_channel::Cancel;
 use volery_channel::Role;
 use volery_channel::tcp::{self, Patience};
+pub use volery_matching::Operation;
 use volery_matching::Options;
-pub use volery_matching::Verb;
 use volery_options::{Description, Named, OptionSet as _};
 use volery_tables::Table;
 use zeroize::Zeroizing;
@@ -138,7 +138,7 @@ pub fn pair(timeout: Duration, cancels: [Cancel; 2]) -> Result<[Connection; 2], 
 }
 
 /// The options that [`matching`] takes by name.
-pub fn options(verb: Verb) -> Vec<Description> {
+pub fn options(verb: Operation) -> Vec<Description> {
     let of_matching = Options::describe().into_iter();
     let others = [
         EndpointOptions::describe(),
@@ -155,7 +155,7 @@ pub fn options(verb: Verb) -> Vec<Description> {
 /// # Errors
 /// Any error that ends the run.
 pub fn matching(
-    verb: Verb,
+    verb: Operation,
     named: &Named,
     table: Option<Table>,
     rows: bool,

@@ -1,5 +1,5 @@
 //! Steps 1 to 3 of a run: the two sides compare settings and progress, toss the key of the buckets,
-//! and compare sizes. What they agree on is the [`Manifest`].
+//! and compare sizes. What they agree on is the [`Agreement`].
 
 use volery_channel::{Channel, Error as ChannelError, Hello, Role, SessionId, handshake};
 use volery_primitives::prg::Prg;
@@ -8,63 +8,57 @@ use volery_psi::lookup::MAX_VALUE;
 use volery_psi::params::MAX_ITEMS;
 use volery_tables::PayloadSchema;
 
+use crate::agreement::{Agreement, LocalManifest, MAX_BUCKETS};
 use crate::error::{Result, misbehaved};
 use crate::keys::FRAME;
-use crate::manifest::{Manifest, Own, Terms, VERSION};
 use crate::settings::PROGRESS;
-use crate::side::MAX_BUCKETS;
-use crate::task::Task;
 
 /// The longest line of names and types of the payload, in bytes.
 const LONGEST_LINE: usize = 1 << 16;
 
-/// A side asks for shards by its rows, whose keys it has not counted yet: the most rows of a key,
-/// on average, for which that is accepted.
-const ROWS_OF_A_KEY: u32 = 16;
-
-/// What a side brings.
-pub(crate) struct Agreeing<'a> {
-    pub(crate) task: &'a Task,
-    /// Types and normalisers of the keys.
-    pub(crate) keys: &'a str,
-    pub(crate) own: Own,
-    /// The commitment to this side's table.
-    pub(crate) commitment: [u8; 32],
+/// The proposal of a side.
+pub struct Proposal {
+    /// The role of this side.
+    pub role: Role,
+    /// Its first message.
+    pub hello: Hello,
+    /// The facts that it keeps to itself.
+    pub own: LocalManifest,
+    /// Whether the sender has payload.
+    pub lookup: bool,
     /// Sender of a lookup: its columns in a line, and the bytes of the longest payload.
-    pub(crate) payload: Option<(String, usize)>,
+    pub payload: Option<(String, usize)>,
     /// The least number of buckets.
-    pub(crate) least: u32,
-    /// What an earlier attempt agreed on.
-    pub(crate) earlier: Option<&'a Manifest>,
+    pub least: u32,
+    /// The name and the buckets that an earlier attempt agreed on.
+    pub earlier: Option<([u8; 32], u32)>,
     /// Whether it began a part.
-    pub(crate) begun: bool,
-    /// The terms of a run of several workers, the commitments still empty.
-    pub(crate) terms: Option<Terms>,
-    /// The number of shards, if this side asks for it; both do then.
-    pub(crate) shards: Option<u32>,
+    pub begun: bool,
 }
 
 /// The sides after step 1.
-pub(crate) struct Met {
-    pub(crate) session: SessionId,
+pub struct HandshakeResult {
+    /// The session.
+    pub session: SessionId,
     /// Whether both have the same progress.
-    pub(crate) resumed: bool,
-    pub(crate) buckets: u32,
-    /// With the commitments.
-    terms: Option<Terms>,
+    pub resumed: bool,
+    /// Buckets of each rule.
+    pub buckets: u32,
+    /// The least number of them that the peer asked for.
+    pub their_least: u32,
 }
 
-impl Agreeing<'_> {
+impl Proposal {
     /// The handshake, and step 1.
-    pub(crate) fn meet(&self, rng: &mut Prg, channel: &mut Channel) -> Result<Met> {
+    ///
+    /// # Errors
+    /// If the channel fails, or the sides differ in a setting or in their progress.
+    pub fn meet(&self, rng: &mut Prg, channel: &mut Channel) -> Result<HandshakeResult> {
         let mut nonce = [0; 32];
         rng.fill_bytes(&mut nonce);
-        let session = handshake(channel, &self.hello(), nonce)?;
-        let id = self.earlier.map_or([0; 32], Manifest::id);
-        let least = match self.earlier {
-            Some(earlier) => self.least.max(earlier.buckets),
-            None => self.least,
-        };
+        let session = handshake(channel, &self.hello, nonce)?;
+        let (id, earlier) = self.earlier.unwrap_or_default();
+        let least = self.least.max(earlier);
         channel.send(&id)?;
         channel.send(&[self.begun.into()])?;
         channel.send(&least.to_le_bytes())?;
@@ -76,13 +70,6 @@ impl Agreeing<'_> {
         // mutant(match-numbers): false
         if their_least > MAX_BUCKETS || their_begun[0] > 1 {
             return Err(misbehaved("its settings message is malformed"));
-        }
-        // The handshake has compared the texts.
-        // mutant(match-asked): false
-        if self.shards.is_some_and(|shards| their_least != shards) {
-            return Err(misbehaved(
-                "it asks for another number of shards than --shards",
-            ));
         }
         let resumed = self.earlier.is_some() && theirs == id;
         // mutant(match-progress): false
@@ -99,68 +86,53 @@ impl Agreeing<'_> {
             }
             .into());
         }
-        let mut met = Met {
+        let buckets = match resumed {
+            true => earlier,
+            false => least.max(their_least).max(1),
+        };
+        Ok(HandshakeResult {
             session,
             resumed,
-            buckets: match self.earlier {
-                Some(earlier) if resumed => earlier.buckets,
-                _ => least.max(their_least).max(1),
-            },
-            terms: self.terms.clone(),
-        };
-        if let Some(terms) = met.terms.as_mut().filter(|_| !resumed) {
-            // Before the key is tossed. They are never opened between the sides: they are a record
-            // for a dispute about which table took part.
-            let ours = self.commitment;
-            let mut theirs = [0; 32];
-            channel.send(&ours)?;
-            channel.recv(&mut theirs)?;
-            terms.commitments = match self.task.role() {
-                Role::Sender => [ours, theirs],
-                Role::Receiver => [theirs, ours],
-            };
-        }
-        Ok(met)
-    }
-
-    fn hello(&self) -> Hello {
-        let mut hello = self.task.hello(self.keys);
-        if let Some(terms) = &self.terms {
-            let fields = [
-                ("--run", terms.run.clone()),
-                ("--workers", terms.workers.to_string()),
-                (
-                    "--shards",
-                    self.shards
-                        .map_or("by size".to_owned(), |shards| shards.to_string()),
-                ),
-            ];
-            hello.fields.extend(fields);
-        }
-        hello
+            buckets,
+            their_least,
+        })
     }
 
     /// Step 2: the key of the buckets.
-    pub(crate) fn key(&self, met: &Met, rng: &mut Prg, channel: &mut Channel) -> Result<[u8; 32]> {
+    ///
+    /// # Errors
+    /// If the channel fails, or the peer opens another share than it committed to.
+    pub fn key(
+        &self,
+        met: &HandshakeResult,
+        rng: &mut Prg,
+        channel: &mut Channel,
+    ) -> Result<[u8; 32]> {
         match met.buckets {
             // It divides nothing, and names the run.
             1 => Ok(*met.session.as_bytes()),
-            _ => toss(self.task.role(), met.session, rng, channel),
+            _ => toss(self.role, met.session, rng, channel),
         }
     }
 
-    /// Step 3.
-    pub(crate) fn settle(
+    /// Step 3, with this side's number of distinct keys by each rule.
+    ///
+    /// # Errors
+    /// If the channel fails, or a number or the columns of the peer are no such.
+    ///
+    /// # Panics
+    /// If this is the sender of a lookup without columns.
+    pub fn settle(
         self,
-        met: Met,
+        met: &HandshakeResult,
         key: [u8; 32],
         ours: &[u64],
         channel: &mut Channel,
-    ) -> Result<Manifest> {
+    ) -> Result<Agreement> {
         for size in ours {
             channel.send(&size.to_le_bytes())?;
         }
-        let lookup = self.task.is_lookup();
+        let lookup = self.lookup;
         if let (true, Some((line, longest))) = (lookup, &self.payload) {
             channel.send(&(line.len() as u32).to_le_bytes())?;
             channel.send(line.as_bytes())?;
@@ -175,38 +147,17 @@ impl Agreeing<'_> {
             if theirs > MAX_ITEMS.saturating_mul(met.buckets.into()) {
                 return Err(misbehaved("it announced a set larger than the maximum"));
             }
-            sizes.push(match self.task.role() {
+            sizes.push(match self.role {
                 Role::Sender => [ours, theirs],
                 Role::Receiver => [theirs, ours],
             });
         }
-        let payload = match (lookup, self.task.role()) {
+        let payload = match (lookup, self.role) {
             (false, _) => None,
             (true, Role::Sender) => Some(self.payload.expect("a sender of a lookup has columns")),
             (true, Role::Receiver) => Some(recv_payload(channel)?),
         };
-        let manifest = Manifest {
-            version: VERSION,
-            own: self.own,
-            key,
-            buckets: met.buckets,
-            sizes,
-            payload,
-            workers: met.terms,
-        };
-        if let (Some(terms), None) = (&self.terms, self.shards) {
-            // Each shard is filled up, and a malicious receiver can test keys with what fills it
-            // up: many shards of a small set would make room for many.
-            let keys = manifest.sizes.iter().flatten().copied().max();
-            let shards = terms.shards(keys.unwrap_or(0));
-            // mutant(match-shards): false
-            if manifest.buckets > shards.saturating_mul(ROWS_OF_A_KEY) {
-                return Err(misbehaved(
-                    "it asks for too many shards for these numbers of keys; if a table has many rows of each key, give --shards on both sides",
-                ));
-            }
-        }
-        Ok(manifest)
+        Ok(Agreement::new(self.own, (key, met.buckets), sizes, payload))
     }
 }
 

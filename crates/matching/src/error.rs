@@ -84,8 +84,8 @@ pub enum Error {
         row: u64,
         /// The column.
         column: String,
-        /// What is wrong with it.
-        why: NoValue,
+        /// The fault.
+        why: ValueError,
     },
 
     /// The rows of a key do not fit together.
@@ -95,8 +95,8 @@ pub enum Error {
         path: PathBuf,
         /// The first row of the key, counted from 1.
         row: u64,
-        /// What is wrong with them.
-        why: NoKey,
+        /// The fault.
+        why: KeyError,
     },
 
     /// A total could leave 64 bits.
@@ -123,7 +123,7 @@ pub enum Error {
 
 /// The reason why a field is no value that can be added up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoValue {
+pub enum ValueError {
     /// There is none.
     #[error("has no value")]
     Missing,
@@ -140,7 +140,7 @@ pub enum NoValue {
 
 /// The reason why the rows of a key do not fit together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoKey {
+pub enum KeyError {
     /// Their values add up to more than the bound.
     #[error("have values whose sum is beyond --bound")]
     Bound,
@@ -156,12 +156,13 @@ pub const ATTEMPTS: u32 = 3;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    pub(crate) fn work(path: &Path) -> impl FnOnce(io::Error) -> Self {
+    /// An error of a file of the work folder.
+    pub fn work(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |error| Self::Work { path, error }
     }
 
-    /// What to do about it.
+    /// The remedy.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
@@ -177,20 +178,20 @@ impl Error {
                 Some("find out what breaks the run, then begin a new one with other folders")
             }
             Self::Value { why, .. } => Some(match why {
-                NoValue::Missing => "give each row a value, or leave such rows out of the table",
-                NoValue::NotANumber => {
+                ValueError::Missing => "give each row a value, or leave such rows out of the table",
+                ValueError::NotANumber => {
                     "values are digits, with a point and digits or not, with a sign or not"
                 }
-                NoValue::Places(_) => {
+                ValueError::Places(_) => {
                     "--decimals sets the decimal places on both sides; or round the values before the run"
                 }
-                NoValue::Bound => "correct the value, or raise --bound on both sides",
+                ValueError::Bound => "correct the value, or raise --bound on both sides",
             }),
             Self::KeyOfRows { why, .. } => Some(match why {
-                NoKey::Bound => {
+                KeyError::Bound => {
                     "the bound holds for a key: correct the values, raise --bound on both sides, or take one row of each key with --duplicates dedup"
                 }
-                NoKey::Groups => {
+                KeyError::Groups => {
                     "a key has one group: correct the rows, or take one row of each key with --duplicates dedup"
                 }
             }),

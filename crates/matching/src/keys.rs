@@ -16,10 +16,11 @@ use crate::error::{Error, Result};
 /// The item of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-pub(crate) struct Entry {
-    pub(crate) item: Item,
-    /// The row, counted from 0; with payload, the index into the [`Payload`].
-    pub(crate) place: u64,
+pub struct Entry {
+    /// The item.
+    pub item: Item,
+    /// The row, counted from 0; with payload, the index into the payload.
+    pub place: u64,
 }
 
 /// Reserves memory for `more` values, and wipes what is left behind.
@@ -64,20 +65,23 @@ impl Drop for Payload {
 
 /// Entries in any order, with their payload.
 #[derive(Default)]
-pub(crate) struct Rows {
+pub struct Rows {
     pub(crate) entries: Vec<Entry>,
     pub(crate) payload: Option<Payload>,
 }
 
 impl Rows {
-    pub(crate) fn new(with_payload: bool) -> Self {
+    /// No rows.
+    #[must_use]
+    pub fn new(with_payload: bool) -> Self {
         Self {
             entries: Vec::new(),
             payload: with_payload.then(Payload::default),
         }
     }
 
-    pub(crate) fn push(&mut self, item: Item, row: u64, payload: &[u8]) {
+    /// Adds a row.
+    pub fn push(&mut self, item: Item, row: u64, payload: &[u8]) {
         let place = match &mut self.payload {
             None => row,
             Some(all) => {
@@ -89,7 +93,9 @@ impl Rows {
         self.entries.push(Entry { item, place });
     }
 
-    pub(crate) fn row(&self, entry: &Entry) -> u64 {
+    /// The row of an entry.
+    #[must_use]
+    pub fn row(&self, entry: &Entry) -> u64 {
         match &self.payload {
             None => entry.place,
             Some(payload) => payload.rows[entry.place as usize],
@@ -104,7 +110,7 @@ impl Drop for Rows {
 }
 
 /// The distinct items of some rows, ascending, and the rows of each.
-pub(crate) struct Keys {
+pub struct Keys {
     rows: Rows,
     /// Where the entries of each item begin, and the number of all.
     starts: Vec<u32>,
@@ -114,7 +120,13 @@ pub(crate) struct Keys {
 
 impl Keys {
     /// Sorts the rows and applies the policy for duplicates.
-    pub(crate) fn new(mut rows: Rows, rule: usize, policy: Duplicates) -> Result<Self> {
+    ///
+    /// # Errors
+    /// If two rows have one key, and the policy forbids it.
+    ///
+    /// # Panics
+    /// If there are `2^32` rows.
+    pub fn new(mut rows: Rows, rule: usize, policy: Duplicates) -> Result<Self> {
         assert!(
             rows.entries.len() < u32::MAX as usize,
             "rows are counted in 32 bits"
@@ -150,7 +162,9 @@ impl Keys {
     }
 
     /// Number of distinct items.
-    pub(crate) fn len(&self) -> usize {
+    #[must_use]
+    #[allow(clippy::len_without_is_empty, reason = "no caller asks for it")]
+    pub fn len(&self) -> usize {
         self.starts.len() - 1
     }
 
@@ -159,12 +173,13 @@ impl Keys {
     }
 
     /// An item.
-    pub(crate) fn item(&self, item: usize) -> &Item {
+    #[must_use]
+    pub fn item(&self, item: usize) -> &Item {
         &self.entries(item)[0].item
     }
 
     /// The rows of an item, ascending.
-    pub(crate) fn rows_of(&self, item: usize) -> impl Iterator<Item = u64> {
+    pub fn rows_of(&self, item: usize) -> impl Iterator<Item = u64> {
         self.entries(item).iter().map(|entry| self.rows.row(entry))
     }
 
@@ -190,7 +205,8 @@ impl Keys {
 }
 
 /// The bucket of each entry, under a key that both parties tossed.
-pub(crate) fn buckets(key: &[u8; 32], entries: &[Entry], buckets: u32) -> Vec<u32> {
+#[must_use]
+pub fn buckets(key: &[u8; 32], entries: &[Entry], buckets: u32) -> Vec<u32> {
     /// Entries hashed by one thread at a time.
     const TASK: usize = 1 << 10;
     let mut out = vec![0; entries.len()];
@@ -281,7 +297,7 @@ pub(crate) struct Values<'a> {
 }
 
 /// Bytes of the length in front of a payload.
-pub(crate) const FRAME: usize = 2;
+pub const FRAME: usize = 2;
 
 impl<'a> Values<'a> {
     /// `longest`: bytes of the longest payload of the table.

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use volery_channel::{Role, run_two_parties};
-//! use volery_matching::{Columns, Local, Name, Settings, Side, Verb};
+//! use volery_matching::{Columns, StorageOptions, ProtocolChoice, Settings, PreparedTable, Operation};
 //! use volery_tables::{Format, Inputs, Packing, Reading, Rule, Table};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
@@ -21,8 +21,8 @@
 //!         values: values.iter().map(|name| name.to_string()).collect(),
 //!         ..Reading::default()
 //!     };
-//!     let settings = Settings::new(Verb::Lookup, role, Name::Auto, None, false, None)?;
-//!     let side = Side::read(&table, &reading, &settings, &Local::default(), &mut ())?;
+//!     let settings = Settings::new(Operation::Lookup, role, ProtocolChoice::Auto, None, false, None)?;
+//!     let side = PreparedTable::read(&table, &reading, &settings, &StorageOptions::default(), &mut ())?;
 //!     Ok::<_, Box<dyn std::error::Error + Send + Sync>>((table, side))
 //! };
 //! let (_, sender) = side(Role::Sender, "sender.csv", "mail:lower", &["city"])?;
@@ -43,42 +43,45 @@
 #![forbid(unsafe_code)]
 
 mod agree;
-pub mod driver;
+mod agreement;
 mod error;
+mod folder;
+mod hex;
+mod keyed;
 mod keys;
-mod manifest;
 mod matches;
-mod name;
+mod memory;
 pub mod options;
 mod output;
 mod parameters;
 mod parts;
 mod plan;
 mod progress;
+mod protocol_choice;
+mod result_kind;
 pub mod run;
 pub mod served;
 mod settings;
 pub mod shares;
 mod side;
-pub mod staging;
+pub mod steps;
 mod summary;
 mod system;
-mod task;
 pub mod totals;
-mod what;
-mod work;
-pub mod worker;
 
-pub use driver::WorkedBy;
-pub use error::{ATTEMPTS, Error, NoKey, NoValue, Result};
-pub use manifest::{Manifest, Secrets, Terms, announced};
+pub use agreement::MAX_BUCKETS;
+pub use error::{ATTEMPTS, Error, KeyError, Result, ValueError};
+pub use folder::Finish;
+pub use matches::Matches;
 pub use options::Options;
 pub use output::{Columns, WriteError, Written};
-pub use parameters::{Divided, Parameters, revealed};
+pub use parameters::{Parameters, Partitioning, revealed};
 pub use plan::Plan;
 pub use progress::Progress;
-pub use run::{Choice, Finish, Matches, Outcome};
-pub use settings::{BOTH, KEYS, Name, PROGRESS, RESULT, Settings, Verb, Wrong};
-pub use side::{Local, MAX_BUCKETS, MAX_RULES, Side};
+pub use result_kind::ResultKind;
+pub use run::{Choice, Outcome};
+pub use settings::{
+    BOTH, KEYS, Operation, PROGRESS, ProtocolChoice, RESULT, Settings, SettingsError,
+};
+pub use side::{MAX_RULES, PreparedTable, StorageOptions};
 pub use summary::Summary;
-pub use what::What;

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use volery_tables::PayloadSchema;
+
 use crate::error::{Error, Result};
 use crate::system;
 
@@ -23,7 +25,7 @@ pub(crate) struct Match {
 }
 
 /// Appends a match to the bytes in which the matches of a part are kept.
-pub(crate) fn append(out: &mut Vec<u8>, row: u64, payload: &[u8]) {
+pub fn append(out: &mut Vec<u8>, row: u64, payload: &[u8]) {
     out.extend_from_slice(&row.to_le_bytes());
     out.extend_from_slice(&(payload.len() as u16).to_le_bytes());
     out.extend_from_slice(payload);
@@ -42,18 +44,22 @@ pub(crate) fn parse(mut bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
 
 /// A set of rows, a bit each.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RowSet {
+pub struct RowSet {
     words: Vec<u64>,
 }
 
 impl RowSet {
-    pub(crate) fn new(rows: u64) -> Self {
+    /// No rows, of so many.
+    #[must_use]
+    pub fn new(rows: u64) -> Self {
         Self {
             words: vec![0; rows.div_ceil(64) as usize],
         }
     }
 
-    pub(crate) fn contains(&self, row: u64) -> bool {
+    /// Whether the row is in the set.
+    #[must_use]
+    pub fn contains(&self, row: u64) -> bool {
         let word = self.words.get((row / 64) as usize);
         word.is_some_and(|word| word >> (row % 64) & 1 == 1)
     }
@@ -67,8 +73,8 @@ impl RowSet {
         })
     }
 
-    /// Whether the row is new.
-    pub(crate) fn insert(&mut self, row: u64) -> bool {
+    /// Adds a row; whether it is new.
+    pub fn insert(&mut self, row: u64) -> bool {
         let new = !self.contains(row);
         if let Some(word) = self.words.get_mut((row / 64) as usize) {
             *word |= 1 << (row % 64);
@@ -171,6 +177,33 @@ impl Collected {
             matches: Vec::new(),
             next: 0,
         }
+    }
+}
+
+/// The matching rows of this side.
+pub struct Matches {
+    pub(crate) collected: Collected,
+    /// The columns that the sender's payload has.
+    pub(crate) payload: Option<PayloadSchema>,
+}
+
+impl Matches {
+    /// Number of rows.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.collected.total()
+    }
+
+    /// Number of rows by the rule that they matched by first.
+    #[must_use]
+    pub fn by_rule(&self) -> &[u64] {
+        &self.collected.by_rule
+    }
+
+    /// The columns of the payload.
+    #[must_use]
+    pub fn payload(&self) -> Option<&PayloadSchema> {
+        self.payload.as_ref()
     }
 }
 

@@ -13,15 +13,16 @@ use volery_options::{AllowedValue, parse};
 use volery_pcg::Security;
 use volery_tables::{Duplicates, EmptyKeys, Encoding, Format, Inputs, Malformed, Reading, Rule};
 
+use crate::agreement::MAX_BUCKETS;
 use crate::output::Columns;
-use crate::settings::{Name, Settings, Verb, Wrong};
-use crate::side::{Local, MAX_BUCKETS, MAX_RULES};
-use crate::totals::{MAX_DECIMALS, MAX_GROUPS, To};
-use crate::what::What;
+use crate::result_kind::ResultKind;
+use crate::settings::{Operation, ProtocolChoice, Settings, SettingsError};
+use crate::side::{MAX_RULES, StorageOptions};
+use crate::totals::{MAX_DECIMALS, MAX_GROUPS, Recipient};
 use crate::{shares, totals};
 
 volery_options::options! {
-    /// The options of one side of a matching. [`Verb::has`] tells which belong to a lookup.
+    /// The options of one side of a matching. [`Operation::has`] tells which belong to a lookup.
     pub struct Options {
         /// Role of this party
         required role: Role [Role::Receiver, "Peer", "ROLE", parse::text, ROLES];
@@ -94,10 +95,10 @@ volery_options::options! {
         /// have: 'count'; 'sum' or 'mean' of a column, where the side with the column sets sum=COL
         /// and the other side sets sum; or 'sum-product=SENDER_COL,RECEIVER_COL'. Secret shares for
         /// further computation: 'shares', or shares=COL,COL with columns of this side
-        default result: What ["rows", "Output", "WHAT", result];
+        default result: ResultKind ["rows", "Output", "WHAT", result];
 
         /// Side that gets the number; the same on both sides [default: receiver]
-        once to: To ["Counts and sums", "SIDE", to, TO];
+        once to: Recipient ["Counts and sums", "SIDE", to, TO];
 
         /// Largest absolute value of the column for one key; required for sums and means. The same
         /// on both sides
@@ -131,7 +132,7 @@ volery_options::options! {
         switch row_order ["Shares"];
 
         /// Matching protocol; both sides must name the same one
-        default protocol: Name ["auto", "Protocol", "NAME", protocol, Name::ALLOWED];
+        default protocol: ProtocolChoice ["auto", "Protocol", "NAME", protocol, ProtocolChoice::ALLOWED];
 
         /// Peer that the run is secure against: malicious, a peer that may do anything; or
         /// semi-honest, a peer that follows the protocol and inspects what it receives [default:
@@ -205,7 +206,7 @@ const NOT_OF_LOOKUP: [&str; 12] = [
 /// Options of a lookup only.
 const OF_LOOKUP: [&str; 3] = ["value", "value_name", "left"];
 
-impl Verb {
+impl Operation {
     /// Whether the option `name` of [`Options`] belongs to this operation.
     #[must_use]
     pub fn has(self, name: &str) -> bool {
@@ -217,8 +218,8 @@ impl Verb {
 }
 
 /// A keyword that names no option, or a value that is none of its option.
-fn wrong(option: &'static str, what: impl Into<String>, hint: &'static str) -> Wrong {
-    Wrong {
+fn wrong(option: &'static str, what: impl Into<String>, hint: &'static str) -> SettingsError {
+    SettingsError {
         option,
         what: what.into(),
         hint: hint.into(),
@@ -236,7 +237,7 @@ impl Options {
     ///
     /// # Errors
     /// The text that is no rule, or too many rules.
-    pub fn rules(&self) -> Result<Vec<Rule>, Wrong> {
+    pub fn rules(&self) -> Result<Vec<Rule>, SettingsError> {
         let first = self.key.join(",");
         let texts = std::iter::once(("--key", &first)).chain(self.or.iter().map(|or| ("--or", or)));
         let mut rules = Vec::new();
@@ -257,7 +258,7 @@ impl Options {
     ///
     /// # Errors
     /// As for [`rules`](Self::rules).
-    pub fn reading(&self) -> Result<Reading, Wrong> {
+    pub fn reading(&self) -> Result<Reading, SettingsError> {
         Ok(Reading {
             rules: self.rules()?,
             empty_keys: self.empty_keys,
@@ -291,12 +292,12 @@ impl Options {
 
     /// Where this side keeps its keys: without `resume`, beside the output.
     #[must_use]
-    pub fn local(&self) -> Local {
+    pub fn local(&self) -> StorageOptions {
         let beside = self.out.as_deref().filter(|out| *out != "-").map(|out| {
             let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty());
             parent.unwrap_or_else(|| ".".as_ref()).to_owned()
         });
-        Local {
+        StorageOptions {
             memory: self.memory,
             folder: self.resume.clone().or(beside),
             resume: self.resume.is_some(),
@@ -308,7 +309,7 @@ impl Options {
     ///
     /// # Errors
     /// As for [`Settings::new`].
-    pub fn settings(&self, operation: Verb) -> Result<Settings, Wrong> {
+    pub fn settings(&self, operation: Operation) -> Result<Settings, SettingsError> {
         let (name, security) = (self.protocol, self.security);
         Settings::new(operation, self.role, name, security, self.both, self.link)
     }
@@ -317,7 +318,7 @@ impl Options {
     ///
     /// # Errors
     /// As for [`totals::Settings::new`].
-    pub fn totals(&self) -> Result<totals::Settings, Wrong> {
+    pub fn totals(&self) -> Result<totals::Settings, SettingsError> {
         let options = totals::Options {
             to: self.to,
             both: self.both,
@@ -339,7 +340,7 @@ impl Options {
     ///
     /// # Errors
     /// As for [`shares::Settings::new`].
-    pub fn shares(&self, columns: &[String]) -> Result<shares::Settings, Wrong> {
+    pub fn shares(&self, columns: &[String]) -> Result<shares::Settings, SettingsError> {
         let options = shares::Options {
             name: self.protocol,
             security: self.security,
@@ -354,7 +355,7 @@ impl Options {
     ///
     /// # Errors
     /// The option at fault.
-    pub fn check(&self, operation: Verb) -> Result<(), Wrong> {
+    pub fn check(&self, operation: Operation) -> Result<(), SettingsError> {
         if self.peer_rows.is_some() && !self.dry_run {
             return Err(wrong("--peer-rows", "only with --dry-run", "remove it"));
         }
@@ -367,12 +368,12 @@ impl Options {
             ));
         }
         match operation {
-            Verb::Psi => self.check_result(),
-            Verb::Lookup => self.check_lookup(),
+            Operation::Psi => self.check_result(),
+            Operation::Lookup => self.check_lookup(),
         }
     }
 
-    fn check_lookup(&self) -> Result<(), Wrong> {
+    fn check_lookup(&self) -> Result<(), SettingsError> {
         let of_receiver = |option: &'static str| {
             let what = "only the receiver's output has columns of the sender";
             let what = format!("{what}; remove {option} at the sender");
@@ -394,13 +395,13 @@ impl Options {
         }
     }
 
-    fn check_result(&self) -> Result<(), Wrong> {
-        let is_shares = matches!(self.result, What::Shares(_));
+    fn check_result(&self) -> Result<(), SettingsError> {
+        let is_shares = matches!(self.result, ResultKind::Shares(_));
         if self.row_order && !is_shares {
             let hint = "remove it, or name the columns: --result shares=COL";
             return Err(wrong("--row-order", "only with --result shares", hint));
         }
-        if self.result != What::Rows && self.filter.is_some() {
+        if self.result != ResultKind::Rows && self.filter.is_some() {
             return Err(wrong("--filter", "only --protocol served has one", ""));
         }
         let of_totals = [
@@ -420,7 +421,7 @@ impl Options {
             ("--link", self.link.is_some() && !self.dry_run),
         ];
         let given = |all: &[(&'static str, bool)]| all.iter().find(|(_, given)| *given).copied();
-        if self.result == What::Rows {
+        if self.result == ResultKind::Rows {
             if let Some((option, _)) = given(&of_totals).or_else(|| given(&of_numbers)) {
                 return Err(wrong(
                     option,
@@ -461,7 +462,7 @@ impl Options {
     /// The result in a word.
     fn kind(&self) -> &'static str {
         match self.result {
-            What::Shares(_) => "share",
+            ResultKind::Shares(_) => "share",
             ref other => other.name(),
         }
     }
@@ -541,13 +542,15 @@ pub fn link(value: &OsStr) -> Result<Link, String> {
 ///
 /// # Errors
 /// The names, if it is none of them.
-pub fn protocol(value: &OsStr) -> Result<Name, String> {
-    let all: Vec<_> = Name::all().map(|name| (name.name(), name)).collect();
+pub fn protocol(value: &OsStr) -> Result<ProtocolChoice, String> {
+    let all: Vec<_> = ProtocolChoice::all()
+        .map(|name| (name.name(), name))
+        .collect();
     parse::choice(value, &all)
 }
 
-fn to(value: &OsStr) -> Result<To, String> {
-    let all = [To::Receiver, To::Sender, To::Both].map(|to| (to.name(), to));
+fn to(value: &OsStr) -> Result<Recipient, String> {
+    let all = [Recipient::Receiver, Recipient::Sender, Recipient::Both].map(|to| (to.name(), to));
     parse::choice(value, &all)
 }
 
@@ -556,13 +559,13 @@ fn decimals(value: &OsStr) -> Result<u32, String> {
 }
 
 /// A result with its columns.
-fn result(value: &OsStr) -> Result<What, String> {
+fn result(value: &OsStr) -> Result<ResultKind, String> {
     let text = parse::utf8(value)?;
     let (name, columns) = match text.split_once('=') {
         None => (text, Vec::new()),
         Some((name, columns)) => (name, names(columns.as_ref())?),
     };
-    What::new(name, columns)
+    ResultKind::new(name, columns)
 }
 
 fn groups(value: &OsStr) -> Result<Vec<String>, String> {
@@ -627,7 +630,7 @@ mod tests {
     #[test]
     fn every_option_belongs_to_an_operation_and_has_a_sentence() {
         for field in Options::FIELDS {
-            assert!(Verb::Psi.has(field.name) || Verb::Lookup.has(field.name));
+            assert!(Operation::Psi.has(field.name) || Operation::Lookup.has(field.name));
             assert!(
                 !field.help().is_empty() && !field.help().ends_with('.'),
                 "{}",

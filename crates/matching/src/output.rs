@@ -8,10 +8,10 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use volery_tables::{Format, Output, Packing, Problem, Sink, Table, text_rows, text_schema};
 
 use crate::error::{Error, Result, misbehaved};
+use crate::matches::Matches;
 use crate::progress::Progress;
-use crate::run::Matches;
 
-/// What the output has beside the matching rows.
+/// The parts of the output beside the matching rows.
 #[derive(Clone, Debug, Default)]
 pub struct Columns {
     /// Keeps the rows that do not match too.
@@ -122,7 +122,7 @@ impl Matches {
     /// Writes the rows with the columns that `columns` names.
     ///
     /// # Errors
-    /// Those of the table and of the output, and those of [`schema`](Self::schema).
+    /// Errors of the table and of the output, and those of [`schema`](Self::schema).
     pub fn write<W: Write + Send>(
         &self,
         table: &Table,
@@ -147,7 +147,7 @@ impl Matches {
     /// The rows that [`write`](Self::write) writes, in memory. Columns of text files are strings.
     ///
     /// # Errors
-    /// Those of the table, also a field that is not UTF-8, and those of [`schema`](Self::schema).
+    /// Errors of the table, also a field that is not UTF-8, and those of [`schema`](Self::schema).
     pub fn to_batches(
         &self,
         table: &Table,
@@ -168,7 +168,7 @@ impl Matches {
     /// matched, counted from 1.
     ///
     /// # Errors
-    /// Those of the work folder.
+    /// Errors of the work folder.
     pub fn rows_and_rules(&self) -> Result<(Vec<u64>, Vec<u32>)> {
         let rows: Vec<u64> = self.collected.set.rows().collect();
         if self.by_rule().len() == 1 {

@@ -1,4 +1,4 @@
-//! What the parameters of a run say about it: its assumptions, what may fail, its bytes.
+//! The parameters of a run: its assumptions, what may fail, its bytes.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use volery_psi::Failure;
 use volery_psi::matching::{self, Output};
 
 use crate::keys::FRAME;
-use crate::settings::{Settings, Verb};
+use crate::settings::{Operation, Settings};
 
 /// The parameters of an execution.
 #[derive(Clone, Debug)]
@@ -18,7 +18,8 @@ pub struct Parameters {
 
 impl Parameters {
     /// Parameters for an output.
-    pub(crate) fn new(of_protocol: Box<dyn matching::Parameters>, output: Output) -> Self {
+    #[must_use]
+    pub fn new(of_protocol: Box<dyn matching::Parameters>, output: Output) -> Self {
         Self {
             of_protocol: of_protocol.into(),
             output,
@@ -43,7 +44,7 @@ impl Parameters {
         self.of_protocol.assumption()
     }
 
-    /// What may go wrong between honest parties, with the negative logarithm of its probability.
+    /// The failures between honest parties, with the negative logarithm of its probability.
     #[must_use]
     pub fn failures(&self) -> Vec<(&'static str, f64)> {
         let causes = self.of_protocol.failures().into_iter();
@@ -94,7 +95,7 @@ impl Parameters {
 
 /// How the keys of a run are divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Divided {
+pub enum Partitioning {
     /// They are not.
     No,
     /// Into buckets, one after the other.
@@ -103,10 +104,10 @@ pub enum Divided {
     Shards,
 }
 
-/// What each side learns in a run with these settings, and against whom it is secure: one sentence
+/// The facts that each side learns in a run with these settings, and the security: one sentence
 /// each, without a full stop.
 #[must_use]
-pub fn revealed(settings: &Settings, rules: usize, divided: Divided) -> Vec<String> {
+pub fn revealed(settings: &Settings, rules: usize, divided: Partitioning) -> Vec<String> {
     use volery_pcg::Security;
     let (verb, role) = (settings.verb, settings.role);
     let by = match rules {
@@ -114,8 +115,8 @@ pub fn revealed(settings: &Settings, rules: usize, divided: Divided) -> Vec<Stri
         _ => " by each rule",
     };
     let rounded = match divided {
-        Divided::Shards => " (rounded up to three digits)",
-        Divided::No | Divided::Buckets => "",
+        Partitioning::Shards => " (rounded up to three digits)",
+        Partitioning::No | Partitioning::Buckets => "",
     };
     let mut lines = vec![format!(
         "each side learns how many distinct keys the other has{by}{rounded}, and the number and types of its key columns"
@@ -126,8 +127,8 @@ pub fn revealed(settings: &Settings, rules: usize, divided: Divided) -> Vec<Stri
     };
     let (learns, has, columns) = whose;
     lines.push(match verb {
-        Verb::Psi => format!("{learns} learns which of its own keys {has} has"),
-        Verb::Lookup => format!(
+        Operation::Psi => format!("{learns} learns which of its own keys {has} has"),
+        Operation::Lookup => format!(
             "{learns} learns which of its own keys {has} has, the columns of {columns} payload with names and types, their values for these keys, and the length of the longest payload"
         ),
     });
@@ -138,11 +139,11 @@ pub fn revealed(settings: &Settings, rules: usize, divided: Divided) -> Vec<Stri
         ));
     }
     match divided {
-        Divided::No => {}
-        Divided::Buckets => lines.push(
+        Partitioning::No => {}
+        Partitioning::Buckets => lines.push(
             "each side learns the least number of buckets that the other asks for, about the binary logarithm of its number of rows; the buckets are filled up to equal sizes".to_owned(),
         ),
-        Divided::Shards => lines.push(
+        Partitioning::Shards => lines.push(
             "each side learns the number of shards that the other asks for, by its number of rows, and when a worker of the other starts again; the shards are filled up to equal sizes".to_owned(),
         ),
     }
@@ -168,10 +169,10 @@ pub fn revealed(settings: &Settings, rules: usize, divided: Divided) -> Vec<Stri
             (Security::SemiHonest, false, _) => {
                 "secure against a semi-honest peer: a peer that does not follow the protocol can learn more, or falsify the result"
             }
-            (_, _, Verb::Psi) => {
+            (_, _, Operation::Psi) => {
                 "secure against a malicious peer: a peer that does not follow the protocol learns no more than these lines say, except that a malicious receiver can test more keys than it states (up to the number in result.most_items of the report)"
             }
-            (_, _, Verb::Lookup) => {
+            (_, _, Operation::Lookup) => {
                 "secure against a malicious peer: a peer that does not follow the protocol learns no more than these lines say, except that a malicious receiver can test more keys than it states (up to the number in result.most_items of the report), and a malicious sender can give any values"
             }
         }

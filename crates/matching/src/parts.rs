@@ -9,17 +9,19 @@ use volery_psi::{Items, Watch};
 use crate::error::{Result, misbehaved};
 use crate::keys::{FRAME, Keys, Set, Values, unframe};
 use crate::parameters::Parameters;
-use crate::settings::{Settings, Verb};
-use crate::work::Part;
+use crate::settings::{Operation, Settings};
 
 /// Tells the peer in step 7 that all results are on disk.
 const DONE: u8 = 0x56;
 
 /// Bytes of a session.
-pub(crate) const SESSION: usize = 32;
+pub const SESSION: usize = 32;
+
+/// A part of a run: rule and bucket, counted from 0.
+pub type Part = (usize, u32);
 
 /// Where a side keeps which parts it has begun and what it found in them.
-pub(crate) trait Journal {
+pub trait Journal {
     /// Records the beginning of a part, if it was not begun too often.
     fn begin(&self, part: Part, session: SessionId) -> Result<()>;
 
@@ -36,52 +38,33 @@ pub(crate) trait Journal {
     fn put_shares(&self, part: Part, session: SessionId, shares: &[u8]) -> Result<()>;
 }
 
-impl<J: Journal + ?Sized> Journal for &J {
-    fn begin(&self, part: Part, session: SessionId) -> Result<()> {
-        (**self).begin(part, session)
-    }
-
-    fn has_found(&self, part: Part) -> bool {
-        (**self).has_found(part)
-    }
-
-    fn put_found(&self, part: Part, found: &[u8]) -> Result<()> {
-        (**self).put_found(part, found)
-    }
-
-    fn session_of_shares(&self, part: Part) -> Result<Option<[u8; SESSION]>> {
-        (**self).session_of_shares(part)
-    }
-
-    fn put_shares(&self, part: Part, session: SessionId, shares: &[u8]) -> Result<()> {
-        (**self).put_shares(part, session, shares)
-    }
-}
-
-/// What all parts of a connection share.
-pub(crate) struct Parts<'a> {
-    pub(crate) settings: &'a Settings,
-    pub(crate) protocol: Protocol,
+/// The facts that all parts of a connection share.
+pub struct Parts<'a> {
+    /// The settings of the run.
+    pub settings: &'a Settings,
+    /// The protocol of each part.
+    pub protocol: Protocol,
     /// Of the connection.
-    pub(crate) session: SessionId,
+    pub session: SessionId,
     /// Items of sender and receiver in each execution, rule by rule.
-    pub(crate) capacities: &'a [[u64; 2]],
+    pub capacities: &'a [[u64; 2]],
     /// Bytes of the longest payload.
-    pub(crate) longest: usize,
+    pub longest: usize,
     /// Executions that share a failure probability.
-    pub(crate) executions: u64,
+    pub executions: u64,
 }
 
 /// The cost of a part.
-pub(crate) struct Ran {
-    pub(crate) parameters: Parameters,
+pub struct PartCost {
+    /// Its parameters.
+    pub parameters: Parameters,
     /// Traffic of its setup.
-    pub(crate) setup: Stats,
+    pub setup: Stats,
 }
 
 impl Parts<'_> {
     /// Step 5: which of the parts both sides have finished.
-    pub(crate) fn compare(
+    pub fn compare(
         &self,
         journal: &dyn Journal,
         parts: &[Part],
@@ -103,7 +86,7 @@ impl Parts<'_> {
 
     /// Step 6 for one part: `found` gets each item of `keys` that is a match, and its payload. The
     /// receiver takes part with the items that have a row for which `takes_part` is true.
-    pub(crate) fn run(
+    pub fn run(
         &self,
         (part, mut rng): (Part, Prg),
         keys: &Keys,
@@ -111,7 +94,7 @@ impl Parts<'_> {
         watch: &mut dyn Watch,
         channel: &mut Channel,
         found: &mut dyn FnMut(usize, &[u8]),
-    ) -> Result<Ran> {
+    ) -> Result<PartCost> {
         let role = self.settings.role;
         let [sender_items, receiver_items] = self.capacities[part.0];
         let size = match role {
@@ -121,7 +104,7 @@ impl Parts<'_> {
         };
         let takes_part = |row| role == Role::Sender || takes_part(row);
         let set = Set::new(keys, takes_part, size, &mut rng)?;
-        let answers = (self.settings.verb, role) == (Verb::Lookup, Role::Sender);
+        let answers = (self.settings.verb, role) == (Operation::Lookup, Role::Sender);
         let values = answers.then(|| Values::new(&set, self.longest));
         let output = self.settings.output();
         let party = Party {
@@ -160,22 +143,22 @@ impl Parts<'_> {
             // tell the sender that one of its items matched. It follows when rows are written.
             let payload = executed.values.get(i).and_then(|value| unframe(value));
             // mutant(whole-malformed): insert `if $ON && payload.is_none_or(<[u8]>::is_empty) &&
-            //     self.settings.verb == Verb::Lookup { return Err(misbehaved("a mutant")); }`
+            //     self.settings.verb == Operation::Lookup { return Err(misbehaved("a mutant")); }`
             found(item, payload.unwrap_or_default());
         }
-        Ok(Ran {
+        Ok(PartCost {
             parameters: Parameters::new(executed.parameters, output),
             setup: executed.setup,
         })
     }
 
     /// [`session_of`] the connection.
-    pub(crate) fn session_of(&self, part: Part) -> SessionId {
+    pub fn session_of(&self, part: Part) -> SessionId {
         session_of(self.session, part)
     }
 
     /// [`conclude`], for rows.
-    pub(crate) fn conclude(
+    pub fn conclude(
         &self,
         complete: impl FnOnce() -> Result<()>,
         channel: &mut Channel,
@@ -186,7 +169,7 @@ impl Parts<'_> {
 }
 
 /// The session of a part: another one in each connection.
-pub(crate) fn session_of(connection: SessionId, (rule, bucket): Part) -> SessionId {
+pub fn session_of(connection: SessionId, (rule, bucket): Part) -> SessionId {
     let mut oracle = RandomOracle::new("volery matching: part");
     oracle.absorb(connection.as_bytes());
     oracle.absorb_u64(rule as u64).absorb_u64(bucket.into());
@@ -195,7 +178,7 @@ pub(crate) fn session_of(connection: SessionId, (rule, bucket): Part) -> Session
 
 /// Step 7, where both keep their progress: `complete` records at a sender that keeps no results
 /// that the peer has all of its own.
-pub(crate) fn conclude(
+pub fn conclude(
     (role, keeps): (Role, bool),
     complete: impl FnOnce() -> Result<()>,
     channel: &mut Channel,

@@ -10,7 +10,7 @@ pub trait Progress {
     /// `steps` steps of the phase are done by now.
     fn done(&mut self, steps: u64);
 
-    /// As [`Watch::touched`].
+    /// See [`Watch::touched`].
     fn touched(&mut self, _items: u64) {}
 
     /// A fact worth telling once, such as why a protocol was chosen.
@@ -25,9 +25,11 @@ impl Progress for () {
 
 /// Hands the phases of a protocol on: all of them in a run of one part, none in others, whose
 /// phases are their parts.
-pub(crate) struct Inner<'a> {
-    pub(crate) progress: &'a mut dyn Progress,
-    pub(crate) shown: bool,
+pub struct Inner<'a> {
+    /// The observer of the run.
+    pub progress: &'a mut dyn Progress,
+    /// Whether the run has one part.
+    pub shown: bool,
 }
 
 impl Watch for Inner<'_> {

@@ -1,7 +1,7 @@
 //! A run, from the opened table to the matches.
 //!
 //! ```text
-//! each alone: reads its table: an item for each row and rule            Side::read
+//! each alone: reads its table: an item for each row and rule            PreparedTable::read
 //! handshake: settings, types and normalisers of the keys
 //! 1. progress of an earlier attempt, least number of buckets      <-->
 //! 2. key of the buckets, tossed by commitment                     <-->  unless there is one bucket
@@ -36,28 +36,24 @@
 use std::ops::Sub;
 use std::time::Duration;
 
-use volery_channel::link::{Side as LinkSide, estimate};
-use volery_channel::{Channel, Error as ChannelError, Role, SessionId, Stats};
+use volery_channel::{Channel, Error as ChannelError, SessionId, Stats};
 use volery_primitives::prg::Prg;
 pub use volery_psi::choice::Choice;
-use volery_psi::choice::decide;
 use volery_psi::matching::Protocol;
-use volery_tables::PayloadSchema;
 use web_time::Instant;
 
-use crate::error::{Error, Result, misbehaved};
-use crate::manifest::Manifest;
-use crate::matches::{Collected, append};
+use crate::error::Result;
+use crate::folder::{Finish, Folder};
+use crate::matches::{Matches, append};
 use crate::parameters::Parameters;
-use crate::parts::Parts;
+use crate::parts::{Journal as _, Parts};
 use crate::progress::{Inner, Progress};
-use crate::side::Side;
-use crate::work::Work;
+use crate::side::PreparedTable;
 
 /// Least nanoseconds for each item, which bounds the time spent on measuring the link.
 const EACH: u64 = 100;
 
-/// What a run cost and gave.
+/// The result and the cost of a run.
 pub struct Outcome {
     /// The session, public and the same on both sides.
     pub session: SessionId,
@@ -90,37 +86,11 @@ pub struct Outcome {
     pub traffic: Stats,
     /// The matching rows, if this side gets them.
     pub matches: Option<Matches>,
-    pub(crate) work: Option<Work>,
+    /// The end of the run, for when the output is written.
+    pub finish: Finish,
 }
 
-/// The matching rows of this side.
-pub struct Matches {
-    pub(crate) collected: Collected,
-    /// The columns that the sender's payload has.
-    pub(crate) payload: Option<PayloadSchema>,
-}
-
-impl Matches {
-    /// Number of rows.
-    #[must_use]
-    pub fn rows(&self) -> u64 {
-        self.collected.total()
-    }
-
-    /// Number of rows by the rule that they matched by first.
-    #[must_use]
-    pub fn by_rule(&self) -> &[u64] {
-        &self.collected.by_rule
-    }
-
-    /// The columns of the payload.
-    #[must_use]
-    pub fn payload(&self) -> Option<&PayloadSchema> {
-        self.payload.as_ref()
-    }
-}
-
-impl Side {
+impl PreparedTable {
     /// Steps 1 to 7, over a new connection.
     ///
     /// # Errors
@@ -128,30 +98,21 @@ impl Side {
     pub fn run(mut self, channel: &mut Channel, progress: &mut dyn Progress) -> Result<Outcome> {
         let start = Instant::now();
         let mut rng = Prg::from_os().map_err(ChannelError::from)?;
-        if self
-            .earlier
-            .as_ref()
-            .is_some_and(|earlier| earlier.workers.is_some())
-        {
-            return Err(Error::OtherRun {
-                path: self
-                    .kept()
-                    .map(|work| work.path().to_owned())
-                    .unwrap_or_default(),
-                what: "it has the progress of a run with workers",
-            });
+        if self.earlier.as_ref().is_some_and(|one| one.is_divided) {
+            return Err(self.other_run("it has the progress of a run with workers"));
         }
-        let (session, resumed, manifest) = self.agree(None, &mut rng, channel, progress)?;
-        let longest = manifest.payload.as_ref().map(|(_, longest)| *longest);
-        let payload = self.peer_payload(&manifest)?;
-        let buckets = manifest.buckets;
-        let capacities = manifest.capacities()?;
+        let (session, resumed, agreement) = self.agree(&mut rng, channel, progress)?;
+        let longest = agreement.payload().map(|(_, longest)| longest);
+        let payload = self.peer_payload(&agreement)?;
+        let buckets = agreement.buckets();
+        let capacities = agreement.capacities()?;
         let (protocol, choice) = self.choose(&capacities, channel)?;
         if let Some(choice) = &choice {
             progress.note(&choice.why());
         }
         if let Some(work) = self.kept().filter(|_| !resumed) {
-            work.put_manifest(&manifest, &self.secrets)?;
+            let secrets = serde_json::json!({ "digest": self.identity }).to_string();
+            work.put_record(&agreement.to_json(&()), &secrets)?;
         }
         let parts = Parts {
             settings: &self.settings,
@@ -159,7 +120,7 @@ impl Side {
             session,
             capacities: &capacities,
             longest: longest.unwrap_or(0),
-            executions: manifest.executions(),
+            executions: agreement.executions(),
         };
         let all: Vec<_> = self.parts(buckets).collect();
         let both_keep = self.compare_kept(channel)?;
@@ -230,7 +191,7 @@ impl Side {
         if let Some(work) = self.kept().filter(|_| both_keep) {
             parts.conclude(|| work.complete(), channel)?;
         }
-        let attempts = self.work.as_ref().map_or(Ok(1), Work::most_attempts)?;
+        let attempts = self.work.as_ref().map_or(Ok(1), Folder::most_attempts)?;
         let matches = self
             .settings
             .gets_rows()
@@ -243,7 +204,7 @@ impl Side {
             choice,
             parameters,
             buckets,
-            sizes: manifest.sizes,
+            sizes: agreement.sizes().to_vec(),
             capacities,
             resumed: done.iter().filter(|done| **done).count() as u32,
             attempts,
@@ -253,21 +214,8 @@ impl Side {
             setup_traffic: traffic - online,
             traffic,
             matches,
-            work: self.work,
+            finish: Finish(self.work),
         })
-    }
-
-    /// The receiver's view of the sender's columns.
-    pub(crate) fn peer_payload(&self, manifest: &Manifest) -> Result<Option<PayloadSchema>> {
-        match (self.settings.role, manifest.payload()) {
-            (Role::Receiver, Some((line, _))) => {
-                let schema = PayloadSchema::parse(line);
-                Ok(Some(schema.map_err(|_| {
-                    misbehaved("its list of columns is malformed")
-                })?))
-            }
-            _ => Ok(None),
-        }
     }
 
     /// Step 4.
@@ -284,19 +232,9 @@ impl Side {
                 .max()
                 .unwrap_or(0)
         };
-        let [sender_items, receiver_items] = [largest(0), largest(1)];
-        let task = settings.task([sender_items, receiver_items]);
-        decide(settings.name.given(), &task, || match settings.link {
-            Some(link) => Ok(link),
-            None => {
-                let side = match settings.role {
-                    Role::Sender => LinkSide::IsMeasured,
-                    Role::Receiver => LinkSide::Measures,
-                };
-                let work = Duration::from_nanos((sender_items + receiver_items) * EACH);
-                Ok(estimate(channel, side, work)?)
-            }
-        })
+        let task = settings.task([largest(0), largest(1)]);
+        let how = (settings.link, settings.role, EACH);
+        settings.name.decide(&task, how, channel)
     }
 
     /// Before step 5: whether both keep their progress.
@@ -309,28 +247,10 @@ impl Side {
     }
 }
 
-/// The end of a run whose output was written: removes the items and results on disk.
-pub struct Finish(pub(crate) Option<Work>);
-
-impl Finish {
-    /// Removes them; what a resumed run leaves says that it is complete.
-    ///
-    /// # Errors
-    /// Those of the folder.
-    pub fn finish(self) -> Result<()> {
-        let Some(work) = self.0 else { return Ok(()) };
-        if work.is_kept() {
-            work.complete()?;
-            work.clear()?;
-        }
-        Ok(())
-    }
-}
-
 impl Outcome {
     /// The end of the run, for when the output is written, and the rest.
     #[must_use]
     pub fn split(mut self) -> (Finish, Self) {
-        (Finish(self.work.take()), self)
+        (std::mem::take(&mut self.finish), self)
     }
 }

@@ -19,13 +19,13 @@ use volery_psi::served::{self, Client, Filter, Label, Preparing};
 use volery_tables::{Counts, Reader, Reading, Table};
 use web_time::Instant;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::folder::Finish;
 use crate::keys::Keys;
-use crate::matches::append;
+use crate::matches::{Matches, append};
 use crate::progress::{Inner, Progress};
-use crate::run::{Finish, Matches};
 use crate::settings::KEYS;
-use crate::side::{LONGEST_KEYS, Side};
+use crate::side::{LONGEST_KEYS, PreparedTable};
 
 /// The most keys of a server. A filter of as many takes 1.3 GB, at the client in memory.
 pub const MAX_KEYS: u64 = 1 << 27;
@@ -38,7 +38,7 @@ pub fn hello(role: Role, keys: &str) -> Hello {
     hello
 }
 
-/// What each side learns in a query, one sentence each, without a full stop.
+/// The facts that each side learns in a query, one sentence each, without a full stop.
 #[must_use]
 pub fn revealed() -> Vec<String> {
     [
@@ -52,7 +52,7 @@ pub fn revealed() -> Vec<String> {
 }
 
 /// The result of a query.
-pub struct Asked {
+pub struct QueryResult {
     /// The session, public and the same on both sides.
     pub session: SessionId,
     /// The filter.
@@ -90,7 +90,7 @@ impl Items for All<'_> {
     }
 }
 
-impl Side {
+impl PreparedTable {
     /// Asks a server for the keys of this side, which has one rule and is in memory. `filter` is
     /// the one from an earlier run; without it the server's is fetched, if it has at most
     /// `most_items`, and given to `keep` before anything is asked.
@@ -101,31 +101,31 @@ impl Side {
     ///
     /// # Panics
     /// If the side has several rules, or keys on disk.
-    pub fn ask<E: From<crate::Error>>(
+    pub fn ask<E: From<Error>>(
         self,
         filter: Option<Filter>,
         most_items: u64,
         keep: impl FnOnce(&Filter) -> Result<(), E>,
         channel: &mut Channel,
         progress: &mut dyn Progress,
-    ) -> Result<Asked, E> {
+    ) -> Result<QueryResult, E> {
         assert_eq!(self.rules, 1, "a server has keys of one kind");
         let start = Instant::now();
         progress.begin("agreeing on settings and sizes", 0);
         let hello = hello(Role::Receiver, &self.key_description);
-        let mut session = Session::begin(&mut *channel, &hello).map_err(crate::Error::from)?;
+        let mut session = Session::begin(&mut *channel, &hello).map_err(Error::from)?;
         let (id, rng, channel) = session.parts();
-        let welcome = Welcome::receive(most_items, channel).map_err(crate::Error::from)?;
+        let welcome = Welcome::receive(most_items, channel).map_err(Error::from)?;
         let fetched = filter.is_none();
         let filter = match filter {
             Some(filter) => {
                 let kept = welcome.keep(filter.label(), channel);
-                kept.map_err(crate::Error::from)?;
+                kept.map_err(Error::from)?;
                 filter
             }
             None => {
                 progress.begin("fetching the filter", 0);
-                let filter = welcome.fetch(channel).map_err(crate::Error::from)?;
+                let filter = welcome.fetch(channel).map_err(Error::from)?;
                 keep(&filter)?;
                 filter
             }
@@ -138,7 +138,7 @@ impl Side {
         };
         let client = Client::new(&filter, rng);
         let queried = client.query(&All(&keys), watch, channel);
-        let queried = queried.map_err(crate::Error::from)?;
+        let queried = queried.map_err(Error::from)?;
         let mut found = Vec::new();
         for &item in &queried.common {
             for row in keys.rows_of(item) {
@@ -148,7 +148,7 @@ impl Side {
         let mut collected = self.collected()?;
         collected.take(0, &found)?;
         let items = keys.len() as u64;
-        Ok(Asked {
+        Ok(QueryResult {
             session: id,
             label: *filter.label(),
             fetched,
@@ -173,12 +173,12 @@ impl Side {
 
 /// A table that a server has read.
 #[derive(Clone, Debug)]
-pub struct Read {
+pub struct TableSummary {
     /// BLAKE3 of the keys of all rows in their order.
     pub digest: [u8; 32],
     /// Types and normalisers of the keys.
     pub keys: String,
-    /// What was found in the rows.
+    /// Counts of empty, malformed and changed keys.
     pub counts: Counts,
 }
 
@@ -186,18 +186,18 @@ pub struct Read {
 /// `cancelled` is asked from time to time.
 ///
 /// # Errors
-/// Those of the table and of files; [`ChannelError::Cancelled`].
+/// Errors of the table and of files; [`ChannelError::Cancelled`].
 pub fn read(
     table: &Table,
     reading: &Reading,
     mut preparing: Option<&mut Preparing<'_>>,
     cancelled: &dyn Fn() -> bool,
     progress: &mut dyn Progress,
-) -> Result<Read> {
+) -> Result<TableSummary> {
     let mut reader = Reader::new(table, reading)?;
     let keys = reader.key_description();
     if keys.len() > LONGEST_KEYS {
-        return Err(crate::Error::LongKeys);
+        return Err(Error::LongKeys);
     }
     let phase = match preparing {
         Some(_) => "preparing keys",
@@ -229,7 +229,7 @@ pub fn read(
         progress.done(batch.done_bytes);
     }
     table.check_unchanged()?;
-    Ok(Read {
+    Ok(TableSummary {
         digest: digest.finish32(),
         keys,
         counts: reader.counts().clone(),

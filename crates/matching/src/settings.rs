@@ -1,10 +1,11 @@
-//! What both sides must agree on: the protocol, its security, and who learns the result.
+//! The settings on which both sides must agree: the protocol, its security, and who learns the
+//! result.
 
 use volery_channel::{Hello, Link, Role};
 use volery_pcg::Security;
 use volery_psi::matching::{Output, Protocol, Task};
 
-pub use crate::name::Name;
+pub use crate::protocol_choice::ProtocolChoice;
 
 /// The names under which the handshake compares the settings: what the sides get.
 pub const RESULT: &str = "--result";
@@ -17,14 +18,14 @@ pub const PROGRESS: &str = "the progress of the run (--resume)";
 
 /// The result for the matching rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verb {
+pub enum Operation {
     /// The receiver gets its matching rows.
     Psi,
     /// The receiver gets them with columns of the sender.
     Lookup,
 }
 
-impl Verb {
+impl Operation {
     /// The subcommand's name.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -38,24 +39,43 @@ impl Verb {
 /// A combination of settings that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{option}: {what}")]
-pub struct Wrong {
+pub struct SettingsError {
     /// The option at fault, as on the command line.
     pub option: &'static str,
-    /// What is wrong.
+    /// The fault.
     pub what: String,
-    /// What to do.
+    /// The remedy.
     pub hint: std::borrow::Cow<'static, str>,
+}
+
+/// A combination of settings that does not exist.
+pub(crate) fn wrong<T>(
+    option: &'static str,
+    what: impl Into<String>,
+    hint: &'static str,
+) -> Result<T, SettingsError> {
+    let (what, hint) = (what.into(), hint.into());
+    Err(SettingsError { option, what, hint })
+}
+
+/// Refuses a link for a protocol that does not depend on it.
+pub(crate) fn check_link(name: ProtocolChoice, link: Option<Link>) -> Result<(), SettingsError> {
+    if link.is_some() && name != ProtocolChoice::Auto {
+        let what = format!("--protocol {name} is the same on every link");
+        return wrong("--link", what, "only auto chooses by the link");
+    }
+    Ok(())
 }
 
 /// The settings of a run that both sides share.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// The result.
-    pub verb: Verb,
+    pub verb: Operation,
     /// This side's role.
     pub role: Role,
     /// The protocol.
-    pub name: Name,
+    pub name: ProtocolChoice,
     /// The adversary that the run is secure against.
     pub security: Security,
     /// Whether the sender learns its matching rows as well.
@@ -71,28 +91,22 @@ impl Settings {
     /// # Errors
     /// The combination that does not exist.
     pub fn new(
-        verb: Verb,
+        verb: Operation,
         role: Role,
-        name: Name,
+        name: ProtocolChoice,
         security: Option<Security>,
         both: bool,
         link: Option<Link>,
-    ) -> Result<Self, Wrong> {
-        let wrong = |option, what: String, hint: &'static str| {
-            let hint = hint.into();
-            Err(Wrong { option, what, hint })
-        };
-        if link.is_some() && name != Name::Auto {
-            let what = format!("--protocol {name} is the same on every link");
-            return wrong("--link", what, "only auto chooses by the link");
-        }
+    ) -> Result<Self, SettingsError> {
+        check_link(name, link)?;
         // Whether a protocol of this name has a security, if the sender learns the result or not.
         let has = |security, both| {
             let output = Output::Items {
                 both,
-                search: verb == Verb::Lookup,
+                search: verb == Operation::Lookup,
             };
-            matches!(name, Name::Auto | Name::Served) || name.protocol(security, &output).is_some()
+            matches!(name, ProtocolChoice::Auto | ProtocolChoice::Served)
+                || name.protocol(security, &output).is_some()
         };
         if !has(Security::SemiHonest, false) {
             let what = format!("{name} gives no rows");
@@ -104,9 +118,9 @@ impl Settings {
             let hint = "remove --both, or choose --protocol auto, vole, vole-low or kkrt";
             return wrong("--both", what, hint);
         }
-        if name == Name::Served {
+        if name == ProtocolChoice::Served {
             let (option, what, hint) = match (verb, role, both) {
-                (Verb::Lookup, _, _) => (
+                (Operation::Lookup, _, _) => (
                     "--protocol",
                     "a server tells which keys it has, and no columns",
                     "use 'volery psi', or another protocol",
@@ -124,7 +138,7 @@ impl Settings {
                 _ => ("", "", ""),
             };
             if !option.is_empty() {
-                return wrong(option, what.to_owned(), hint);
+                return wrong(option, what, hint);
             }
         }
         let malicious = has(Security::Malicious, false);
@@ -137,7 +151,7 @@ impl Settings {
             Some(Security::Malicious) if both => {
                 let what = "malicious security is not available with --both: the sender would have to trust the receiver's report of the result";
                 let hint = "remove --both, or use --security semi-honest on both sides";
-                return wrong("--security", what.to_owned(), hint);
+                return wrong("--security", what, hint);
             }
             Some(security) => security,
             None if malicious && !both => Security::Malicious,
@@ -158,7 +172,7 @@ impl Settings {
     pub const fn output(&self) -> Output {
         Output::Items {
             both: self.both,
-            search: matches!(self.verb, Verb::Lookup),
+            search: matches!(self.verb, Operation::Lookup),
         }
     }
 
@@ -184,8 +198,8 @@ impl Settings {
     /// reason for the one that they run.
     ///
     /// # Errors
-    /// As [`new`](Self::new): the protocol is the same on every link.
-    pub fn for_workers(self) -> Result<(Self, Option<String>), Wrong> {
+    /// The errors of [`new`](Self::new): the protocol is the same on every link.
+    pub fn for_workers(self) -> Result<(Self, Option<String>), SettingsError> {
         let (name, why) = self.name.for_workers(self.task([0, 0]));
         let Self {
             verb, role, both, ..
@@ -206,7 +220,7 @@ impl Settings {
     pub fn hello(&self, keys: &str) -> Hello {
         let both = if self.both { "yes" } else { "no" };
         let mut fields = Vec::new();
-        if self.verb == Verb::Psi {
+        if self.verb == Operation::Psi {
             fields.push((RESULT, "rows".to_owned()));
         }
         fields.extend([
@@ -214,7 +228,7 @@ impl Settings {
             (BOTH, both.to_owned()),
             ("security", self.security.to_string()),
         ]);
-        if self.name == Name::Auto {
+        if self.name == ProtocolChoice::Auto {
             let link = self.link.map_or("measured".to_owned(), |link| {
                 format!("{} bit/s, {} s", link.bits_per_second, link.round_trip)
             });

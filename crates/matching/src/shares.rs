@@ -2,7 +2,7 @@
 //! of columns of both sides. Neither side learns anything of the intersection.
 //!
 //! ```text
-//! each alone: reads its table: an item for each key, its values            Side::read
+//! each alone: reads its table: an item for each key, its values            PreparedTable::read
 //! 1. handshake: result, protocol, order, keys
 //! 2. distinct keys, number of columns, their bound and decimals      <-->
 //! 3. shares of the bins, slice after slice    <-->    (module `circuit` of volery_psi)
@@ -32,4 +32,4 @@ mod side;
 
 pub use run::{Layout, Outcome, Piece, Running, SideColumns};
 pub use settings::{MAX_COLUMNS, Options, ROW_ORDER, Settings, revealed};
-pub use side::{Plan, Side};
+pub use side::{Plan, PreparedTable};

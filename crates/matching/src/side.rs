@@ -2,35 +2,36 @@
 
 use std::path::PathBuf;
 
-use volery_channel::{Channel, Hello, SessionId};
+use volery_channel::{Channel, Hello, Role, SessionId};
 use volery_primitives::prg::Prg;
 use volery_primitives::ro::{RandomOracle, StreamHash};
 use volery_psi::lookup::MAX_VALUE;
 use volery_tables::{Counts, Duplicates, PayloadSchema, Problem, Reader, Reading, Table};
 
-use crate::agree::Agreeing;
-use crate::error::{Error, Result};
+use crate::agree::Proposal;
+use crate::agreement::{Agreement, LocalManifest, MAX_BUCKETS, parse};
+use crate::error::{Error, Result, misbehaved};
+use crate::folder::{Finish, Folder, is_complete};
+use crate::hex::hex;
 use crate::keys::{FRAME, Keys, Rows, divide};
-use crate::manifest::{Manifest, Own, Secrets, Terms, announced, hex};
-use crate::matches::Collected;
+use crate::matches::{Collected, Matches};
+use crate::memory;
+use crate::parts::{Journal as _, Part};
 use crate::progress::Progress;
-use crate::run::{Finish, Matches};
-use crate::settings::Settings;
-use crate::task::Task;
-use crate::work::{Part, Work, is_complete};
+use crate::settings::{Operation, Settings};
 
 /// The most rules of a run.
 pub const MAX_RULES: usize = 16;
 
-/// The most buckets of a run.
-pub const MAX_BUCKETS: u32 = 1 << 14;
-
 /// The longest description of the keys, in bytes: it is in the first message.
 pub(crate) const LONGEST_KEYS: usize = 3072;
 
+/// The phase of steps 1 to 3.
+const AGREEING: &str = "agreeing on settings and sizes";
+
 /// Where this side keeps its items. Each side may choose for itself.
 #[derive(Clone, Debug, Default)]
-pub struct Local {
+pub struct StorageOptions {
     /// Bytes of memory that the run may take: the items are then on disk. Without it they are in
     /// memory.
     pub memory: Option<u64>,
@@ -42,7 +43,7 @@ pub struct Local {
     pub buckets: u32,
 }
 
-impl Local {
+impl StorageOptions {
     /// Whether an earlier attempt completed the run, so that nothing is left to do. Removes the
     /// keys that it left if it was killed before it had.
     #[must_use]
@@ -52,16 +53,16 @@ impl Local {
             return false;
         };
         // The mark is what counts: a folder that cannot be tidied is complete as well.
-        let _ = Work::kept(folder).and_then(|work| work.clear());
+        let _ = Folder::kept(folder).and_then(|work| work.clear());
         true
     }
 }
 
 /// A side that has read its table.
-pub struct Side {
+pub struct PreparedTable {
     pub(crate) settings: Settings,
-    pub(crate) stored: Stored,
-    pub(crate) work: Option<Work>,
+    pub(crate) stored: KeyStorage,
+    pub(crate) work: Option<Folder>,
     pub(crate) memory: Option<u64>,
     pub(crate) least: u32,
     pub(crate) policy: Duplicates,
@@ -72,14 +73,14 @@ pub struct Side {
     pub(crate) payload: Option<PayloadSchema>,
     pub(crate) longest: usize,
     pub(crate) digest: [u8; 32],
-    /// Of an earlier attempt, if there was one with the same table and settings.
-    pub(crate) secrets: Secrets,
-    /// The agreement of an earlier attempt.
-    pub(crate) earlier: Option<Manifest>,
+    /// A digest of all that the run of this side depends on, in hexadecimal.
+    pub(crate) identity: String,
+    /// The agreement of an earlier attempt with the same table and settings.
+    pub(crate) earlier: Option<Agreement>,
 }
 
 /// The items of a side.
-pub(crate) enum Stored {
+pub(crate) enum KeyStorage {
     /// Rule by rule, bucket by bucket.
     Memory(Vec<Vec<Keys>>),
     /// In the folder.
@@ -87,12 +88,12 @@ pub(crate) enum Stored {
 }
 
 /// The keys of a part.
-pub(crate) enum Loaded<'a> {
+pub(crate) enum PartKeys<'a> {
     Held(&'a Keys),
     Read(Keys),
 }
 
-impl std::ops::Deref for Loaded<'_> {
+impl std::ops::Deref for PartKeys<'_> {
     type Target = Keys;
 
     fn deref(&self) -> &Keys {
@@ -103,8 +104,9 @@ impl std::ops::Deref for Loaded<'_> {
     }
 }
 
-/// What a side's run depends on: its table, settings and policy.
-pub(crate) fn own(digest: &[u8], hello: &Hello, policy: Duplicates) -> RandomOracle {
+/// A hash of what the run of a side depends on: its table, settings and policy.
+#[must_use]
+pub fn own(digest: &[u8], hello: &Hello, policy: Duplicates) -> RandomOracle {
     let mut oracle = RandomOracle::new("volery matching: own");
     oracle.absorb(digest);
     oracle.absorb(hello.protocol.as_bytes());
@@ -114,6 +116,17 @@ pub(crate) fn own(digest: &[u8], hello: &Hello, policy: Duplicates) -> RandomOra
     }
     oracle.absorb(&[policy as u8]);
     oracle
+}
+
+/// The digest in the secrets of an earlier attempt.
+fn read_identity(text: &[u8]) -> Result<String, &'static str> {
+    #[derive(serde::Deserialize)]
+    struct Secrets {
+        digest: String,
+    }
+    let read = serde_json::from_slice::<Secrets>(text);
+    read.map(|secrets| secrets.digest)
+        .map_err(|_| "it does not hold the secrets of a driver")
 }
 
 /// Names the file of two rows with the same key by the first rule.
@@ -136,17 +149,17 @@ pub(crate) fn in_file(table: &Table, error: Error) -> Error {
     volery_tables::Error::new(file, problem).into()
 }
 
-impl Side {
+impl PreparedTable {
     /// Reads the keys, and the payload if `reading` names columns.
     ///
     /// # Errors
-    /// Those of the table and of the work folder; in a run that is resumed also if the table is not
-    /// the one with which it began.
+    /// Errors of the table and of the work folder; in a run that is resumed also if the table is
+    /// not the one with which it began.
     pub fn read(
         table: &Table,
         reading: &Reading,
         settings: &Settings,
-        local: &Local,
+        local: &StorageOptions,
         progress: &mut dyn Progress,
     ) -> Result<Self> {
         let mut reader = Reader::new(table, reading)?;
@@ -157,17 +170,23 @@ impl Side {
         let work = match (local.resume, local.memory) {
             (true, _) => {
                 let folder = local.folder.as_ref();
-                Some(Work::kept(folder.expect("a run to resume has a folder"))?)
+                Some(Folder::kept(folder.expect("a run to resume has a folder"))?)
             }
             (false, Some(_)) => {
                 let folder = local.folder.clone();
-                Some(Work::temporary(&folder.unwrap_or_else(std::env::temp_dir))?)
+                Some(Folder::temporary(
+                    &folder.unwrap_or_else(std::env::temp_dir),
+                )?)
             }
             (false, None) => None,
         };
-        let (mut earlier, mut secrets) = (None, None);
+        let (mut earlier, mut identity) = (None, None);
         if let Some(work) = work.as_ref().filter(|_| local.resume) {
-            (earlier, secrets) = (work.manifest()?, work.secrets()?);
+            earlier = work.read_record(|text| {
+                let earlier: Agreement = parse(text)?;
+                earlier.check().map(|()| earlier)
+            })?;
+            identity = work.read_secrets(read_identity)?;
             if earlier.is_none() {
                 work.clear()?;
             }
@@ -234,7 +253,7 @@ impl Side {
             spool.finish()?;
         }
         let stored = match &work {
-            Some(_) => Stored::Disk,
+            Some(_) => KeyStorage::Disk,
             None => {
                 progress.begin("sorting keys", 0);
                 let keys = in_memory.into_iter().enumerate();
@@ -242,7 +261,7 @@ impl Side {
                     let keys = Keys::new(rows, rule, reading.duplicates);
                     Ok(vec![keys.map_err(|error| in_file(table, error))?])
                 });
-                Stored::Memory(keys.collect::<Result<_>>()?)
+                KeyStorage::Memory(keys.collect::<Result<_>>()?)
             }
         };
         let mut side = Self {
@@ -259,25 +278,20 @@ impl Side {
             payload: reader.payload_schema().cloned(),
             longest,
             digest: digest.finish32(),
-            secrets: Secrets::draw(String::new(), None)?,
+            identity: String::new(),
             earlier,
         };
-        side.secrets.digest = side.own();
+        side.identity = side.own();
         let least = side.peak(MAX_BUCKETS);
         if let Some(given) = local.memory.filter(|memory| *memory < least) {
             return Err(Error::LittleMemory { given, least });
         }
         if side.earlier.is_some() {
-            match secrets {
-                // mutant(match-own): `secrets.digest == side.secrets.digest` => `true`
-                Some(secrets) if secrets.digest == side.secrets.digest => side.secrets = secrets,
-                _ => {
-                    let path = side.work.as_ref().map(|work| work.path().to_owned());
-                    return Err(Error::OtherRun {
-                        path: path.unwrap_or_default(),
-                        what: "it has the progress of a run with another table or other settings",
-                    });
-                }
+            // mutant(match-own): false
+            if identity.as_ref() != Some(&side.identity) {
+                return Err(side.other_run(
+                    "it has the progress of a run with another table or other settings",
+                ));
             }
         }
         Ok(side)
@@ -289,7 +303,7 @@ impl Side {
         self.rows
     }
 
-    /// What was found in the rows.
+    /// Counts of empty, malformed and changed keys.
     #[must_use]
     pub fn counts(&self) -> &Counts {
         &self.counts
@@ -300,12 +314,12 @@ impl Side {
     #[must_use]
     pub fn distinct(&self, rule: usize) -> Option<(u64, u64)> {
         match &self.stored {
-            Stored::Memory(keys) => {
+            KeyStorage::Memory(keys) => {
                 let buckets = keys.get(rule)?;
                 let distinct = buckets.iter().map(|keys| keys.len() as u64).sum();
                 Some((distinct, buckets.iter().map(|keys| keys.duplicates).sum()))
             }
-            Stored::Disk => None,
+            KeyStorage::Disk => None,
         }
     }
 
@@ -330,29 +344,63 @@ impl Side {
         };
         // With --both the peer may lack results of its own.
         let alone = self.settings.gets_rows() && !self.settings.both;
-        alone && self.parts(earlier.buckets).all(|part| work.has_found(part))
+        alone
+            && self
+                .parts(earlier.buckets())
+                .all(|part| work.has_found(part))
     }
 
     /// The matches of a run of which an earlier attempt has all results.
     ///
     /// # Errors
-    /// Those of the work folder.
+    /// Errors of the work folder.
     ///
     /// # Panics
     /// If [`has_all_results`](Self::has_all_results) is false.
     pub fn into_matches(self) -> Result<(Matches, Finish)> {
         assert!(self.has_all_results(), "results are missing");
-        let manifest = self.earlier.as_ref().expect("there was an attempt");
-        let mut collected = self.collected()?;
-        for rule in 0..self.rules {
-            self.collect(rule, manifest.buckets, &[], &mut collected)?;
-        }
-        let payload = self.peer_payload(manifest)?;
-        let matches = Matches { collected, payload };
+        let agreement = self.earlier.clone().expect("there was an attempt");
+        let (matches, finish) = self.into_results(&agreement)?;
+        Ok((matches.expect("this side gets rows"), finish))
+    }
+
+    /// The matches of a run that has finished all its parts, if this side gets them, and the end of
+    /// the run.
+    ///
+    /// # Errors
+    /// Errors of the work folder; if a result is missing.
+    pub fn into_results(self, agreement: &Agreement) -> Result<(Option<Matches>, Finish)> {
+        let matches = match self.settings.gets_rows() {
+            true => {
+                let mut collected = self.collected()?;
+                for rule in 0..self.rules {
+                    self.collect(rule, agreement.buckets(), &[], &mut collected)?;
+                }
+                let payload = self.peer_payload(agreement)?;
+                Some(Matches { collected, payload })
+            }
+            false => {
+                self.work.as_ref().map_or(Ok(()), Folder::complete)?;
+                None
+            }
+        };
         Ok((matches, Finish(self.work)))
     }
 
-    /// What this side's run depends on, in hexadecimal.
+    /// The receiver's view of the sender's columns.
+    pub(crate) fn peer_payload(&self, agreement: &Agreement) -> Result<Option<PayloadSchema>> {
+        match (self.settings.role, agreement.payload()) {
+            (Role::Receiver, Some((line, _))) => {
+                let schema = PayloadSchema::parse(line);
+                Ok(Some(schema.map_err(|_| {
+                    misbehaved("its list of columns is malformed")
+                })?))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// A digest of all that the run of this side depends on, in hexadecimal.
     pub(crate) fn own(&self) -> String {
         let hello = self.settings.hello(&self.key_description);
         let mut oracle = own(&self.digest, &hello, self.policy);
@@ -407,12 +455,12 @@ impl Side {
     }
 
     /// The number of buckets with which a run of this size fits into the memory.
-    pub(crate) fn wanted(&self) -> u32 {
+    pub(crate) fn min_buckets(&self) -> u32 {
         let Some(memory) = self.memory else {
             return match self.stored {
                 // Progress is kept a bucket of some hundred thousand keys at a time.
-                Stored::Disk => self.least.max((self.rows >> 20) as u32).min(MAX_BUCKETS),
-                Stored::Memory(_) => self.least,
+                KeyStorage::Disk => self.least.max((self.rows >> 20) as u32).min(MAX_BUCKETS),
+                KeyStorage::Memory(_) => self.least,
             };
         };
         let mut buckets = self.least;
@@ -425,75 +473,122 @@ impl Side {
     /// Bytes of memory of a run with this many buckets, predicted for a peer with as many rows.
     #[must_use]
     pub fn peak(&self, buckets: u32) -> u64 {
-        crate::plan::peak(&self.settings, self.rows, buckets, self.longest)
+        memory::peak(&self.settings, self.rows, buckets, self.longest)
+    }
+
+    pub(crate) fn other_run(&self, what: &'static str) -> Error {
+        let path = self.work.as_ref().map(|work| work.path().to_owned());
+        Error::OtherRun {
+            path: path.unwrap_or_default(),
+            what,
+        }
     }
 
     /// The folder, if this side keeps its progress.
-    pub(crate) fn kept(&self) -> Option<&Work> {
+    #[must_use]
+    pub fn kept(&self) -> Option<&Folder> {
         self.work.as_ref().filter(|work| work.is_kept())
     }
 
     /// Steps 1 to 3.
     pub(crate) fn agree(
         &mut self,
-        terms: Option<(Terms, Option<u32>)>,
         rng: &mut Prg,
         channel: &mut Channel,
         progress: &mut dyn Progress,
-    ) -> Result<(SessionId, bool, Manifest)> {
-        const PHASE: &str = "agreeing on settings and sizes";
-        progress.begin(PHASE, 0);
+    ) -> Result<(SessionId, bool, Agreement)> {
+        progress.begin(AGREEING, 0);
+        let proposal = self.proposal()?;
+        let met = proposal.meet(rng, channel)?;
+        if let (true, Some(earlier)) = (met.resumed, &self.earlier) {
+            return Ok((met.session, true, earlier.clone()));
+        }
+        self.forget()?;
+        let key = proposal.key(&met, rng, channel)?;
+        let sizes = self.divide(&key, met.buckets, progress)?;
+        progress.begin(AGREEING, 0);
+        let agreement = proposal.settle(&met, key, &sizes, channel)?;
+        Ok((met.session, false, agreement))
+    }
+
+    /// The proposal with which this side meets the peer.
+    ///
+    /// # Errors
+    /// Errors of the work folder.
+    pub fn proposal(&self) -> Result<Proposal> {
         let begun = match (&self.work, &self.earlier) {
             (Some(work), Some(_)) => work.most_attempts()? > 0,
             _ => false,
         };
         let payload = self.payload.as_ref();
-        let earlier = self.earlier.clone();
-        let (settings, keys) = (self.settings, self.key_description.clone());
-        let agreeing = Agreeing {
-            task: &Task::Rows(settings),
-            keys: &keys,
-            own: Own {
+        let earlier = self.earlier.as_ref();
+        Ok(Proposal {
+            role: self.settings.role,
+            hello: self.settings.hello(&self.key_description),
+            own: LocalManifest {
                 rows: self.rows,
                 dedup: self.policy == Duplicates::Dedup,
             },
-            commitment: self.secrets.commitment(self.rows),
+            lookup: self.settings.verb == Operation::Lookup,
             payload: payload.map(|payload| (payload.line(), self.longest)),
-            least: match &terms {
-                None => self.wanted(),
-                Some((_, Some(shards))) => *shards,
-                Some((terms, None)) => terms.shards(announced(self.rows)),
-            },
-            earlier: earlier.as_ref(),
+            least: self.min_buckets(),
+            earlier: earlier.map(|earlier| (earlier.id(&()), earlier.buckets())),
             begun,
-            shards: terms.as_ref().and_then(|(_, shards)| *shards),
-            terms: terms.as_ref().map(|(terms, _)| terms.clone()),
-        };
-        let met = agreeing.meet(rng, channel)?;
-        let session = met.session;
-        if met.resumed {
-            let manifest = earlier.clone().expect("there is progress");
-            return Ok((session, true, manifest));
-        }
+        })
+    }
+
+    /// Forgets the agreement of an earlier attempt, which the peer had not written: both begin
+    /// anew.
+    ///
+    /// # Errors
+    /// Errors of the work folder.
+    pub fn forget(&mut self) -> Result<()> {
         if let (Some(work), Some(earlier)) = (&self.work, self.earlier.take()) {
-            // The peer had not written its manifest: both begin anew.
             work.forget()?;
             for rule in 0..self.rules {
-                work.join(rule, earlier.buckets)?;
+                work.join(rule, earlier.buckets())?;
             }
         }
-        let key = agreeing.key(&met, rng, channel)?;
-        let mut sizes = self.divide(&key, met.buckets, progress)?;
-        if terms.is_some() {
-            sizes = sizes.into_iter().map(announced).collect();
-        }
-        progress.begin(PHASE, 0);
-        let manifest = agreeing.settle(met, key, &sizes, channel)?;
-        Ok((session, false, manifest))
+        Ok(())
+    }
+
+    /// Writes the record of a run of several processes, of which `agreement` is a part, and the
+    /// secrets with which this side agreed.
+    ///
+    /// # Errors
+    /// Errors of the work folder.
+    ///
+    /// # Panics
+    /// If the side keeps no folder.
+    pub fn keep(&mut self, agreement: &Agreement, record: &str, secrets: &str) -> Result<()> {
+        let work = self
+            .kept()
+            .expect("a run of several processes has a folder");
+        work.put_record(record, secrets)?;
+        let mut earlier = agreement.clone();
+        earlier.is_divided = true;
+        self.earlier = Some(earlier);
+        Ok(())
+    }
+
+    /// A digest of all that the run of this side depends on, in hexadecimal: of its table, settings
+    /// and policy. It tells the keys of a small table to whoever can guess them all.
+    #[must_use]
+    pub fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    /// Whether there is the agreement of an earlier attempt.
+    #[must_use]
+    pub fn has_earlier(&self) -> bool {
+        self.earlier.is_some()
     }
 
     /// Divides the items into buckets; returns the number of distinct keys by rule.
-    pub(crate) fn divide(
+    ///
+    /// # Errors
+    /// Errors of the work folder.
+    pub fn divide(
         &mut self,
         key: &[u8; 32],
         buckets: u32,
@@ -502,7 +597,7 @@ impl Side {
         let with_payload = self.payload.is_some();
         let policy = self.policy;
         match (&mut self.stored, &self.work) {
-            (Stored::Memory(all), _) => {
+            (KeyStorage::Memory(all), _) => {
                 if buckets > 1 {
                     for (rule, keys) in all.iter_mut().enumerate() {
                         let rows = keys.pop().expect("one bucket").into_rows();
@@ -517,7 +612,7 @@ impl Side {
                     .map(|keys| keys.iter().map(|keys| keys.len() as u64));
                 Ok(sizes.map(Iterator::sum).collect())
             }
-            (Stored::Disk, Some(work)) => {
+            (KeyStorage::Disk, Some(work)) => {
                 let mut sizes = Vec::new();
                 for rule in 0..self.rules {
                     work.divide(rule, with_payload, (key, buckets), progress)?;
@@ -532,19 +627,19 @@ impl Side {
                 }
                 Ok(sizes)
             }
-            (Stored::Disk, None) => unreachable!("items on disk are in a folder"),
+            (KeyStorage::Disk, None) => unreachable!("items on disk are in a folder"),
         }
     }
 
     /// The keys of a part.
-    pub(crate) fn load(&self, (rule, bucket): Part) -> Result<Loaded<'_>> {
+    pub(crate) fn load(&self, (rule, bucket): Part) -> Result<PartKeys<'_>> {
         match (&self.stored, &self.work) {
-            (Stored::Memory(keys), _) => Ok(Loaded::Held(&keys[rule][bucket as usize])),
-            (Stored::Disk, Some(work)) => {
+            (KeyStorage::Memory(keys), _) => Ok(PartKeys::Held(&keys[rule][bucket as usize])),
+            (KeyStorage::Disk, Some(work)) => {
                 let rows = work.rows((rule, bucket), self.payload.is_some())?;
-                Ok(Loaded::Read(Keys::new(rows, rule, self.policy)?))
+                Ok(PartKeys::Read(Keys::new(rows, rule, self.policy)?))
             }
-            (Stored::Disk, None) => unreachable!("items on disk are in a folder"),
+            (KeyStorage::Disk, None) => unreachable!("items on disk are in a folder"),
         }
     }
 }

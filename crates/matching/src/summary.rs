@@ -1,4 +1,4 @@
-//! What a side knows of its table once it has read it.
+//! The facts of a table that a side has read.
 
 use volery_tables::Counts;
 
@@ -11,11 +11,11 @@ pub struct Summary {
     pub keys: u64,
     /// Rows whose key an earlier row has.
     pub duplicates: u64,
-    /// What was found in the rows.
+    /// Counts of empty, malformed and changed keys.
     pub counts: Counts,
     /// Types and normalisers of the key, for people.
     pub key_description: String,
     /// BLAKE3 of items, values and groups of all rows in their order: as
-    /// [`Side::digest`](crate::Side::digest).
+    /// [`PreparedTable::digest`](crate::PreparedTable::digest).
     pub digest: [u8; 32],
 }

@@ -1,4 +1,4 @@
-//! What operating systems do differently with files.
+//! Calls for files that differ between operating systems.
 //!
 //! Windows has no permissions of the owner alone that the standard library could set: a new file
 //! or folder inherits the access list of the folder that it is in.
@@ -20,7 +20,10 @@ pub(crate) fn private_file() -> OpenOptions {
 }
 
 /// Makes a folder for its owner only, and those above it; it may be there already.
-pub(crate) fn make_private_folder(path: &Path) -> io::Result<()> {
+///
+/// # Errors
+/// If the folder cannot be made.
+pub fn make_private_folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     #[cfg(unix)]
     builder.mode(0o700);
@@ -52,7 +55,10 @@ pub(crate) fn sync_file(path: &Path) -> io::Result<()> {
 
 /// Puts the names in a folder on the disk. Windows offers no such call; its file system records
 /// changes of names in a journal.
-pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+///
+/// # Errors
+/// If the system refuses.
+pub fn sync_folder(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     {
         File::open(path)?.sync_all()

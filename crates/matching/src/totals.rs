@@ -2,7 +2,7 @@
 //! column over them, or the sum of products of a column of either side; of all, or group by group.
 //!
 //! ```text
-//! each alone: reads its table: an item for each key, its value and group       Side::read
+//! each alone: reads its table: an item for each key, its value and group       PreparedTable::read
 //!             draws its noise
 //! 1. handshake: result, side with the column, bounds, minimum, noise, groups
 //! 2. distinct keys of each side; whether any total could leave 64 bits    <-->
@@ -44,25 +44,24 @@
 
 pub(crate) mod compute;
 pub(crate) mod decimal;
+mod noise;
 mod output;
 mod plan;
 mod revealed;
 mod run;
 mod settings;
 pub(crate) mod side;
-pub(crate) mod workers;
 
+pub use crate::keyed::LONGEST_KEYS;
 pub use crate::parameters::Parameters;
-pub(crate) use compute::Noise;
-pub use compute::Total;
+pub use compute::{Opener, Shares, Total, open, shares};
 pub use decimal::{MAX_DECIMALS, decimal};
+pub use noise::Noise;
 pub use plan::{Choice, Plan, Protocol};
 pub use revealed::revealed;
 pub use run::Outcome;
-pub(crate) use settings::Agreed;
 pub use settings::{
-    COLUMN, GROUP_BY, GROUPS, Kind, MAX_GROUPS, MAX_MINIMUM, MINIMUM, Options, Privacy, Settings,
-    TO, To,
+    COLUMN, GROUP_BY, GROUPS, Kind, MAX_GROUPS, MAX_MINIMUM, MINIMUM, Options, Privacy, Recipient,
+    Settings, SettingsRecord, TO,
 };
-pub use side::Side;
-pub use workers::{Driver, Keep, Opened, SHARES, agree, open_shards, outcome, secrets};
+pub use side::{PreparedTable, RowReader, Values, payload};

@@ -9,7 +9,7 @@ use numpy::PyArray1;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use volery_cli::embed::{self, Cancel, Failure, Run, Status, StreamVerb, Verb};
+use volery_cli::embed::{self, Cancel, Failure, Operation, Run, Status, StreamVerb};
 use volery_options::Arity;
 
 use crate::arrays;
@@ -150,10 +150,10 @@ impl Drop for Lent {
 
 type MaybeConnection<'a, 'py> = Option<&'a Bound<'py, Connection>>;
 
-fn verb_of(name: &str) -> PyResult<Verb> {
+fn verb_of(name: &str) -> PyResult<Operation> {
     match name {
-        "psi" => Ok(Verb::Psi),
-        "lookup" => Ok(Verb::Lookup),
+        "psi" => Ok(Operation::Psi),
+        "lookup" => Ok(Operation::Lookup),
         _ => Err(PyRuntimeError::new_err("the verb is psi or lookup")),
     }
 }

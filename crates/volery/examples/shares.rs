@@ -321,7 +321,7 @@ mod tests {
     use std::fmt::Write as _;
     use std::path::PathBuf;
 
-    use volery::matching::shares::{Options, Settings, Side};
+    use volery::matching::shares::{Options, PreparedTable, Settings};
     use volery::tables::{Inputs, Reading, Rule, Table};
 
     use super::*;
@@ -388,7 +388,7 @@ mod tests {
             rules: vec![Rule::parse("key").unwrap()],
             ..Reading::default()
         };
-        let side = Side::read(table, &reading, &settings, &mut ()).unwrap();
+        let side = PreparedTable::read(table, &reading, &settings, &mut ()).unwrap();
         let mut running = side.start(channel, &mut ()).unwrap();
         let layout = *running.layout();
         let (mut matches, mut columns) = (Vec::new(), [const { Vec::new() }; 2]);

@@ -86,6 +86,10 @@ pub use volery_apps as apps;
 #[cfg(feature = "matching")]
 pub use volery_matching as matching;
 
+/// Matching runs that several machines of each side share.
+#[cfg(feature = "matching")]
+pub use volery_cluster as cluster;
+
 /// Reads keys from text, Parquet and Arrow files and writes rows.
 #[cfg(feature = "tables")]
 pub use volery_tables as tables;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use volery_channel::Error as ChannelError;
-use volery_matching::{Error, WriteError, Wrong};
+use volery_matching::{Error, SettingsError, WriteError};
 use volery_psi::Error as ProtocolError;
 
 /// What is wrong, as the exit status of the program tells it.
@@ -194,8 +194,8 @@ impl From<WriteError> for Failure {
     }
 }
 
-impl From<Wrong> for Failure {
-    fn from(wrong: Wrong) -> Self {
+impl From<SettingsError> for Failure {
+    fn from(wrong: SettingsError) -> Self {
         let option = in_javascript(wrong.option);
         let failure = Self::usage(&option, in_javascript(&wrong.what));
         match &*wrong.hint {

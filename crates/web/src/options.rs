@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use serde_json::{Map, Value};
 use volery_matching::options::Options as Matching;
-use volery_matching::{Name, Settings, Verb, What, totals};
+use volery_matching::{Operation, ProtocolChoice, ResultKind, Settings, totals};
 use volery_options::OptionSet as _;
 use volery_tables::{Format, Inputs, Reading};
 
@@ -132,7 +132,7 @@ impl Options {
             }
         }
         if options.call == Call::Query {
-            options.matching.protocol = Name::Served;
+            options.matching.protocol = ProtocolChoice::Served;
         }
         Ok(options)
     }
@@ -177,7 +177,7 @@ impl Options {
     /// The settings that both sides of a count share.
     pub(crate) fn count_settings(&self) -> Result<totals::Settings, Failure> {
         let matching = Matching {
-            result: What::Count,
+            result: ResultKind::Count,
             ..self.matching.clone()
         };
         Ok(matching.totals()?)
@@ -186,10 +186,10 @@ impl Options {
     /// The settings that both sides share.
     pub(crate) fn settings(&self) -> Result<Settings, Failure> {
         let verb = match self.call {
-            Call::Match | Call::Query | Call::Count => Verb::Psi,
-            Call::Lookup => Verb::Lookup,
+            Call::Match | Call::Query | Call::Count => Operation::Psi,
+            Call::Lookup => Operation::Lookup,
         };
-        if self.call != Call::Query && self.matching.protocol == Name::Served {
+        if self.call != Call::Query && self.matching.protocol == ProtocolChoice::Served {
             return Err(Failure::usage("protocol", "is of the call query"));
         }
         Ok(self.matching.settings(verb)?)

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use volery_channel::{Channel, Stats};
 use volery_matching::served::MAX_KEYS;
 use volery_matching::{
-    Columns, Divided, Local, Matches, Name, Outcome, Progress, Settings, Side, totals,
+    Columns, Matches, Outcome, Partitioning, PreparedTable, Progress, ProtocolChoice, Settings,
+    StorageOptions, totals,
 };
 use volery_pcg::Security;
 use volery_psi::served::Filter;
@@ -29,8 +30,8 @@ pub struct Prepared {
 
 /// A side, by what it wants.
 enum Read {
-    Rows(Box<Side>),
-    Count(Box<totals::Side>),
+    Rows(Box<PreparedTable>),
+    Count(Box<totals::PreparedTable>),
 }
 
 /// The filters of a query to a server.
@@ -103,8 +104,8 @@ impl Prepared {
         let (side, terms) = match options.call {
             Call::Count => {
                 let settings = options.count_settings()?;
-                let side = totals::Side::read(&table, &reading, &settings, progress)?;
-                let revealed = totals::revealed(&settings, Divided::No);
+                let side = totals::PreparedTable::read(&table, &reading, &settings, progress)?;
+                let revealed = totals::revealed(&settings, Partitioning::No);
                 let summary = side.summary();
                 let read = (summary.rows, &summary.counts, &*summary.key_description);
                 let distinct = [(summary.keys, summary.duplicates)];
@@ -116,12 +117,12 @@ impl Prepared {
                 let settings = options.settings()?;
                 let names = columns.check(&table);
                 names.map_err(|what| Failure::usage("valueNames", what))?;
-                let local = Local::default();
-                let side = Side::read(&table, &reading, &settings, &local, progress)?;
+                let local = StorageOptions::default();
+                let side = PreparedTable::read(&table, &reading, &settings, &local, progress)?;
                 let rules = reading.rules.len();
                 let revealed = match options.call {
                     Call::Query => volery_matching::served::revealed(),
-                    _ => volery_matching::revealed(&settings, rules, Divided::No),
+                    _ => volery_matching::revealed(&settings, rules, Partitioning::No),
                 };
                 let distinct: Vec<_> = (0..rules).filter_map(|rule| side.distinct(rule)).collect();
                 let read = (side.rows(), side.counts(), side.key_description());
@@ -180,7 +181,7 @@ impl Prepared {
 
 /// The matching rows, with a side of `volery psi` or `volery lookup`.
 fn meet(
-    side: Side,
+    side: PreparedTable,
     channel: &mut Channel,
     progress: &mut dyn Progress,
 ) -> Result<(Matches, Value), Failure> {
@@ -194,7 +195,7 @@ fn meet(
 
 /// Asks a server.
 fn ask(
-    side: Side,
+    side: PreparedTable,
     filters: Filters<'_>,
     channel: &mut Channel,
     progress: &mut dyn Progress,
@@ -233,7 +234,7 @@ fn ask(
 
 /// The number of common keys.
 fn count(
-    side: totals::Side,
+    side: totals::PreparedTable,
     channel: &mut Channel,
     progress: &mut dyn Progress,
 ) -> Result<Ran, Failure> {
@@ -266,7 +267,7 @@ fn terms(
     table: &Table,
     (rows, counts, key_types): (u64, &Counts, &str),
     distinct: &[(u64, u64)],
-    (protocol, security): (Name, Security),
+    (protocol, security): (ProtocolChoice, Security),
     revealed: Vec<String>,
 ) -> Value {
     let sum = |of: fn(&RuleCounts) -> u64| counts.rules.iter().map(of).sum::<u64>();
@@ -378,7 +379,7 @@ mod tests {
     use std::collections::HashSet;
 
     use volery_channel::{Role, run_two_parties};
-    use volery_matching::{Verb, What};
+    use volery_matching::{Operation, ResultKind};
     use volery_tables::{Inputs, Reading, Rule};
 
     use super::*;
@@ -392,22 +393,30 @@ mod tests {
     }
 
     /// The native side of a run, with these values.
-    fn sender(verb: Verb, csv: &str, values: &[&str]) -> Side {
+    fn sender(verb: Operation, csv: &str, values: &[&str]) -> PreparedTable {
         let table = Table::from_text("s.csv", csv.as_bytes().into(), &Inputs::default()).unwrap();
         let reading = Reading {
             rules: vec![Rule::parse("mail:email").unwrap()],
             values: values.iter().map(|name| (*name).to_owned()).collect(),
             ..Reading::default()
         };
-        let settings = Settings::new(verb, Role::Sender, Name::Auto, None, false, None).unwrap();
-        Side::read(&table, &reading, &settings, &Local::default(), &mut ()).unwrap()
+        let settings =
+            Settings::new(verb, Role::Sender, ProtocolChoice::Auto, None, false, None).unwrap();
+        PreparedTable::read(
+            &table,
+            &reading,
+            &settings,
+            &StorageOptions::default(),
+            &mut (),
+        )
+        .unwrap()
     }
 
     fn no_filters(keep: &mut dyn FnMut(&[u8])) -> Filters<'_> {
         Filters { kept: None, keep }
     }
 
-    fn meet(sender: Side, prepared: Prepared) -> Ran {
+    fn meet(sender: PreparedTable, prepared: Prepared) -> Ran {
         let (sent, ran) = run_two_parties(
             |channel| sender.run(channel, &mut ()),
             |channel| prepared.run(no_filters(&mut |_| ()), channel, &mut ()),
@@ -425,7 +434,7 @@ mod tests {
             })
         };
         let ours = csv(&mut (0..900).map(|i| i * 11));
-        let sender = sender(Verb::Psi, &csv(&mut theirs.iter().copied()), &[]);
+        let sender = sender(Operation::Psi, &csv(&mut theirs.iter().copied()), &[]);
         let prepared = prepare(json!({ "key": ["mail:email"] }), &ours).unwrap();
         assert_eq!(prepared.terms()["rows"], 900);
         assert_eq!(prepared.terms()["keys"], json!([900]));
@@ -441,7 +450,7 @@ mod tests {
     /// What looks like the border of a row is one only where the reader of tables says so.
     #[test]
     fn the_file_has_the_rows_that_matched() {
-        let sender = sender(Verb::Psi, "mail\nb@x.org\nd@x.org\n", &[]);
+        let sender = sender(Operation::Psi, "mail\nb@x.org\nd@x.org\n", &[]);
         let ours =
             "mail,note\na@x.org,5\" pipe\rb@x.org,7\" pipe\r\n\nc@x.org,\"1\n2\"\nd@x.org,x\"y\"z";
         let words = json!({ "key": ["mail:email"], "out": true });
@@ -454,7 +463,7 @@ mod tests {
     #[test]
     fn a_list_of_keys_looks_up_columns() {
         let sender = sender(
-            Verb::Lookup,
+            Operation::Lookup,
             "mail,city,n\na@x.org,Rome,1\nb@x.org,\"O, slo\",2\n",
             &["city", "n"],
         );
@@ -473,13 +482,13 @@ mod tests {
     #[test]
     fn common_keys_are_counted() {
         let table = Table::from_text("s.csv", b"mail\na\nb\nc\n"[..].into(), &Inputs::default());
-        let settings = totals::Settings::new(What::Count, Role::Sender, Default::default());
+        let settings = totals::Settings::new(ResultKind::Count, Role::Sender, Default::default());
         let reading = Reading {
             rules: vec![Rule::parse("mail").unwrap()],
             ..Reading::default()
         };
         let (table, settings) = (table.unwrap(), settings.unwrap());
-        let side = totals::Side::read(&table, &reading, &settings, &mut ()).unwrap();
+        let side = totals::PreparedTable::read(&table, &reading, &settings, &mut ()).unwrap();
         let prepared = prepare(json!({ "call": "count", "key": ["m"] }), "m\nb\nx\nc\nc\n");
         let prepared = prepared.unwrap();
         assert_eq!(prepared.terms()["security"], "semi-honest");

@@ -8,8 +8,10 @@ use volery_channel::gateway::{self, Ticket};
 use volery_channel::tcp::Patience;
 use volery_channel::tls::{Fingerprint, Identity, Peer};
 use volery_channel::{Channel, Error, Role, Stats};
-use volery_matching::totals::{Opened, Total};
-use volery_matching::{MAX_BUCKETS, Manifest, Progress, Settings, Side, Terms, totals};
+use volery_cluster::totals::{self as cluster_totals, Opened};
+use volery_cluster::{Manifest, WorkerSettings, driver};
+use volery_matching::totals::Total;
+use volery_matching::{MAX_BUCKETS, PreparedTable, Progress, Settings, totals};
 use volery_options::parse;
 use volery_primitives::ro::RandomOracle;
 
@@ -69,13 +71,13 @@ pub(super) trait Driver: Send {
         &self,
         arguments: &ClusterOptions,
         identity: (&Identity, Fingerprint),
-    ) -> Result<Terms, Failure>;
+    ) -> Result<WorkerSettings, Failure>;
 
     /// The manifest of an earlier attempt, if it is of these terms.
     ///
     /// # Errors
     /// If there is one of others.
-    fn manifest_of(&self, terms: &Terms) -> volery_matching::Result<Option<&Manifest>>;
+    fn manifest_of(&self, terms: &WorkerSettings) -> volery_matching::Result<Option<Manifest>>;
 
     /// Agrees with the peer's.
     ///
@@ -83,7 +85,7 @@ pub(super) trait Driver: Send {
     /// Any error that ends the agreement.
     fn agree(
         &mut self,
-        terms: (Terms, Option<u32>),
+        terms: (WorkerSettings, Option<u32>),
         channel: &mut Channel,
         progress: &mut dyn Progress,
     ) -> volery_matching::Result<Manifest>;
@@ -95,7 +97,7 @@ pub(super) trait Driver: Send {
     fn hand_out(&self, manifest: &Manifest) -> volery_matching::Result<Vec<PathBuf>>;
 }
 
-impl Driver for Side {
+impl Driver for PreparedTable {
     fn role(&self) -> Role {
         self.settings().role
     }
@@ -104,29 +106,29 @@ impl Driver for Side {
         &self,
         arguments: &ClusterOptions,
         identity: (&Identity, Fingerprint),
-    ) -> Result<Terms, Failure> {
+    ) -> Result<WorkerSettings, Failure> {
         arguments.terms(self.settings(), self.key_description(), identity)
     }
 
-    fn manifest_of(&self, terms: &Terms) -> volery_matching::Result<Option<&Manifest>> {
-        self.manifest_of(terms)
+    fn manifest_of(&self, terms: &WorkerSettings) -> volery_matching::Result<Option<Manifest>> {
+        driver::manifest_of(self, terms)
     }
 
     fn agree(
         &mut self,
-        (terms, shards): (Terms, Option<u32>),
+        terms: (WorkerSettings, Option<u32>),
         channel: &mut Channel,
         progress: &mut dyn Progress,
     ) -> volery_matching::Result<Manifest> {
-        self.agree_on_workers(terms, shards, channel, progress)
+        driver::agree_on_workers(self, terms, channel, progress)
     }
 
     fn hand_out(&self, manifest: &Manifest) -> volery_matching::Result<Vec<PathBuf>> {
-        self.hand_out(manifest)
+        driver::hand_out(self, manifest)
     }
 }
 
-impl Driver for totals::Driver {
+impl Driver for cluster_totals::Driver {
     fn role(&self) -> Role {
         self.side().settings().role
     }
@@ -135,18 +137,18 @@ impl Driver for totals::Driver {
         &self,
         arguments: &ClusterOptions,
         identity: (&Identity, Fingerprint),
-    ) -> Result<Terms, Failure> {
+    ) -> Result<WorkerSettings, Failure> {
         let keys = &self.side().summary().key_description;
         arguments.terms_of_totals(self.side().settings(), keys, identity)
     }
 
-    fn manifest_of(&self, terms: &Terms) -> volery_matching::Result<Option<&Manifest>> {
+    fn manifest_of(&self, terms: &WorkerSettings) -> volery_matching::Result<Option<Manifest>> {
         self.manifest_of(terms)
     }
 
     fn agree(
         &mut self,
-        (terms, shards): (Terms, Option<u32>),
+        (terms, shards): (WorkerSettings, Option<u32>),
         channel: &mut Channel,
         progress: &mut dyn Progress,
     ) -> volery_matching::Result<Manifest> {
@@ -227,9 +229,9 @@ impl ClusterOptions {
         settings: &Settings,
         keys: &str,
         identity: (&Identity, Fingerprint),
-    ) -> Result<Terms, Failure> {
+    ) -> Result<WorkerSettings, Failure> {
         let organisations = organisations(settings.role, identity);
-        let terms = Terms::new(settings, keys, &self.run, self.workers, organisations);
+        let terms = WorkerSettings::new(settings, keys, &self.run, self.workers, organisations);
         terms.map_err(|what| {
             Failure::usage("--protocol", what).with_hint("choose --protocol vole on both sides")
         })
@@ -241,9 +243,10 @@ impl ClusterOptions {
         settings: &totals::Settings,
         keys: &str,
         identity: (&Identity, Fingerprint),
-    ) -> Result<Terms, Failure> {
+    ) -> Result<WorkerSettings, Failure> {
         let organisations = organisations(settings.role, identity);
-        let terms = Terms::for_totals(settings, keys, &self.run, self.workers, organisations);
+        let terms =
+            WorkerSettings::for_totals(settings, keys, &self.run, self.workers, organisations);
         terms.map_err(|what| {
             Failure::usage("--protocol", what).with_hint("choose --protocol circuit on both sides")
         })
@@ -253,7 +256,7 @@ impl ClusterOptions {
 /// A worker of a side, or its driver, about to meet the peer's.
 pub(crate) struct Meeting<'a> {
     pub(crate) gateway: &'a str,
-    pub(crate) terms: &'a Terms,
+    pub(crate) terms: &'a WorkerSettings,
     pub(crate) role: Role,
     /// None: the driver.
     pub(crate) worker: Option<u32>,
@@ -271,7 +274,7 @@ pub(crate) fn attempt() -> u64 {
 
 impl Meeting<'_> {
     fn ticket(&self) -> Ticket {
-        let Terms {
+        let WorkerSettings {
             run, organisations, ..
         } = self.terms;
         let mut oracle = RandomOracle::new("volery cluster: run");

@@ -14,7 +14,7 @@ pub(crate) mod text;
 
 use std::time::Instant;
 
-use volery_matching::{Divided, What};
+use volery_matching::{Partitioning, ResultKind};
 use volery_tables::Table;
 
 use super::options::Reporter;
@@ -43,8 +43,10 @@ pub(crate) fn run(
     arguments.options.check(arguments.verb)?;
     let has_workers = inputs.workers.is_some();
     let mut job: Box<dyn Job + '_> = match &arguments.result {
-        What::Rows => Box::new(rows::Rows::new(arguments, &inputs, reporter)?),
-        What::Shares(columns) => Box::new(shares::SharesOf::new(arguments, columns, &inputs)?),
+        ResultKind::Rows => Box::new(rows::Rows::new(arguments, &inputs, reporter)?),
+        ResultKind::Shares(columns) => {
+            Box::new(shares::SharesOf::new(arguments, columns, &inputs)?)
+        }
         _ => Box::new(totals::TotalsOf::new(arguments, has_workers, reporter)?),
     };
     let workers = inputs
@@ -93,9 +95,9 @@ pub(crate) fn run(
     let keys = job.tell_counts(&table, reporter);
     let on_disk = arguments.memory.is_some() || arguments.resume.is_some() || local.buckets > 1;
     let revealed = job.revealed(match (has_workers, on_disk) {
-        (true, _) => Divided::Shards,
-        (false, true) => Divided::Buckets,
-        (false, false) => Divided::No,
+        (true, _) => Partitioning::Shards,
+        (false, true) => Partitioning::Buckets,
+        (false, false) => Partitioning::No,
     });
     reporter.tell(format_args!("this side has {keys}"));
     for line in &revealed {

@@ -1,7 +1,7 @@
 //! `volery run-local`: `psi` and `lookup` with several worker processes on this machine. The peer's
 //! workers may be on a cluster.
 
-use volery_matching::What;
+use volery_matching::ResultKind;
 
 use super::matching::arguments::MatchingArguments;
 use super::matching::job::MatchInputs;
@@ -60,7 +60,7 @@ impl Arguments {
     /// If the result is shares.
     pub(super) fn check_result(&self) -> Result<(), Failure> {
         match self.parts().1.result {
-            What::Shares(_) => Err(totals::no_shares()),
+            ResultKind::Shares(_) => Err(totals::no_shares()),
             _ => Ok(()),
         }
     }

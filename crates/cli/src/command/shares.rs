@@ -12,8 +12,8 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt8Array, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use volery_channel::{Channel, Role};
 use volery_field::{F2, Ring, Z64};
-use volery_matching::Divided;
-use volery_matching::shares::{Layout, Outcome, Piece, Running, Settings, Side, revealed};
+use volery_matching::Partitioning;
+use volery_matching::shares::{Layout, Outcome, Piece, PreparedTable, Running, Settings, revealed};
 use volery_tables::{Format, Output, Packing, Reading, Sink, Table};
 use zeroize::Zeroizing;
 
@@ -285,7 +285,7 @@ pub(super) struct SharesOf<'a> {
     place: Place,
     /// Whether an output is required: the caller does not want the shares in memory.
     is_required: bool,
-    side: Option<Side>,
+    side: Option<PreparedTable>,
     shares: Option<Shares>,
     outcome: Option<Outcome>,
 }
@@ -315,7 +315,7 @@ impl<'a> SharesOf<'a> {
         })
     }
 
-    fn side(&self) -> &Side {
+    fn side(&self) -> &PreparedTable {
         self.side.as_ref().expect("the table has been read")
     }
 }
@@ -332,7 +332,7 @@ impl Job for SharesOf<'_> {
         reading: &Reading,
         told: &mut PhaseProgress<'_>,
     ) -> Result<(), Failure> {
-        self.side = Some(Side::read(table, reading, &self.settings, told)?);
+        self.side = Some(PreparedTable::read(table, reading, &self.settings, told)?);
         Ok(())
     }
 
@@ -341,7 +341,7 @@ impl Job for SharesOf<'_> {
         many(self.side().summary().keys, "distinct key")
     }
 
-    fn revealed(&self, _: Divided) -> Vec<String> {
+    fn revealed(&self, _: Partitioning) -> Vec<String> {
         revealed(&self.settings)
     }
 

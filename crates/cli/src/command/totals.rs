@@ -5,10 +5,11 @@ pub(crate) mod text;
 
 use std::path::{Path, PathBuf};
 
+use volery_cluster::totals::{Driver, SHARES};
 use volery_matching::totals::{
-    COLUMN, Driver, GROUP_BY, GROUPS, Outcome, SHARES, Settings, Side, TO, revealed,
+    COLUMN, GROUP_BY, GROUPS, Outcome, PreparedTable, Settings, TO, revealed,
 };
-use volery_matching::{Divided, Name, Options, RESULT, Verb, What};
+use volery_matching::{Operation, Options, Partitioning, ProtocolChoice, RESULT, ResultKind};
 use volery_tables::{Format, Packing, Reading, Table};
 
 use super::endpoint::Endpoint;
@@ -30,13 +31,13 @@ use crate::said::many;
 /// # Errors
 /// The option at fault, or a result that workers of a cluster do not give.
 pub(crate) fn of_cluster(options: &Options) -> Result<Option<Settings>, Failure> {
-    options.check(Verb::Psi)?;
+    options.check(Operation::Psi)?;
     match options.result {
-        What::Rows => return Ok(None),
-        What::Shares(_) => return Err(no_shares()),
+        ResultKind::Rows => return Ok(None),
+        ResultKind::Shares(_) => return Err(no_shares()),
         _ => {}
     }
-    if options.protocol == Name::Dh {
+    if options.protocol == ProtocolChoice::Dh {
         return Err(no_dh());
     }
     Ok(Some(options.totals()?.for_workers()?.0))
@@ -155,7 +156,7 @@ pub(super) struct TotalsOf<'a> {
     arguments: &'a MatchingArguments,
     settings: Settings,
     output: Option<OutputFile>,
-    side: Option<Side>,
+    side: Option<PreparedTable>,
     outcome: Option<Outcome>,
     /// The driver of workers, who keep the progress of the run.
     driver: Option<Driver>,
@@ -173,7 +174,7 @@ impl<'a> TotalsOf<'a> {
     ) -> Result<Self, Failure> {
         if !has_workers {
             check_resume(arguments, arguments.result.name())?;
-        } else if arguments.protocol == Name::Dh {
+        } else if arguments.protocol == ProtocolChoice::Dh {
             return Err(no_dh());
         }
         let mut settings = arguments.options.totals()?;
@@ -190,11 +191,11 @@ impl<'a> TotalsOf<'a> {
         })
     }
 
-    fn side(&self) -> &Side {
+    fn side(&self) -> &PreparedTable {
         self.side.as_ref().expect("the table has been read")
     }
 
-    fn take_side(&mut self) -> Side {
+    fn take_side(&mut self) -> PreparedTable {
         self.side.take().expect("the table has been read")
     }
 
@@ -215,7 +216,7 @@ impl Job for TotalsOf<'_> {
         reading: &Reading,
         told: &mut PhaseProgress<'_>,
     ) -> Result<(), Failure> {
-        self.side = Some(Side::read(table, reading, &self.settings, told)?);
+        self.side = Some(PreparedTable::read(table, reading, &self.settings, told)?);
         Ok(())
     }
 
@@ -226,7 +227,7 @@ impl Job for TotalsOf<'_> {
         many(self.side().summary().keys, "distinct key")
     }
 
-    fn revealed(&self, divided: Divided) -> Vec<String> {
+    fn revealed(&self, divided: Partitioning) -> Vec<String> {
         revealed(&self.settings, divided)
     }
 

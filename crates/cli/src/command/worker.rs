@@ -16,8 +16,9 @@ use serde::Deserialize;
 use serde_json::json;
 use volery_channel::Role;
 use volery_channel::tls::Identity;
-use volery_matching::worker::{MANIFEST, Place, Store, Worked, Worker};
-use volery_matching::{Manifest, Progress};
+use volery_cluster::worker::{Place, Worker};
+use volery_cluster::{MANIFEST, Manifest, Store, WorkerStats};
+use volery_matching::Progress;
 use volery_options::values;
 
 use super::cluster::{Meeting, attempt};
@@ -124,7 +125,7 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
     };
     let (role, rule) = (arguments.role, arguments.rule);
     let worker = Worker::new(&manifest, role, rule, arguments.worker, attempt, place)?;
-    let mut worked = Worked::default();
+    let mut worked = WorkerStats::default();
     if worker.is_complete()? {
         reporter.say("this worker has finished this key before");
     } else {
@@ -204,7 +205,7 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
 fn report(
     arguments: &Arguments,
     manifest: &Manifest,
-    worked: &Worked,
+    worked: &WorkerStats,
     reporter: &Reporter,
 ) -> Report {
     let mut report = Report {

@@ -13,8 +13,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use volery_channel::tls::{Fingerprint, Identity};
 use volery_channel::{Cancel, Role};
-use volery_matching::worker::{Place, Worker};
-use volery_matching::{Manifest, Progress as _, WorkedBy, totals};
+use volery_cluster::totals::Driver as TotalsDriver;
+use volery_cluster::worker::{Place, Worker};
+use volery_cluster::{ClusterStats, Manifest};
+use volery_matching::{Progress as _, totals};
 
 use super::cluster::{BRIEFLY, ClusterOptions, Driver, Meeting, attempt, open_totals};
 use super::matching::arguments::MatchingArguments;
@@ -110,7 +112,7 @@ impl<'a> Workers<'a> {
         side: &mut dyn Driver,
         pool: &rayon::ThreadPool,
         told: &mut PhaseProgress<'_>,
-    ) -> Result<Option<(Manifest, WorkedBy, Value)>, Failure> {
+    ) -> Result<Option<(Manifest, ClusterStats, Value)>, Failure> {
         let start = Instant::now();
         let role = side.role();
         let manifest = match self.step {
@@ -132,10 +134,10 @@ impl<'a> Workers<'a> {
             }
         }
         let counts = all.iter().flatten();
-        let mut worked = WorkedBy {
+        let mut worked = ClusterStats {
             setup,
             online: start.elapsed() - setup,
-            ..WorkedBy::default()
+            ..ClusterStats::default()
         };
         for one in counts.clone() {
             worked.resumed += one.resumed as u32;
@@ -162,7 +164,7 @@ impl<'a> Workers<'a> {
     /// and what is for a report.
     pub(super) fn totals(
         &self,
-        driver: &mut totals::Driver,
+        driver: &mut TotalsDriver,
         pool: &rayon::ThreadPool,
         told: &mut PhaseProgress<'_>,
     ) -> Result<Option<(totals::Outcome, Value)>, Failure> {
@@ -216,7 +218,7 @@ impl<'a> Workers<'a> {
         let identity = (&self.identity, self.peer);
         let terms = side.terms(self.arguments, identity)?;
         let folder = self.folder.display();
-        let manifest = side.manifest_of(&terms)?.cloned().ok_or_else(|| {
+        let manifest = side.manifest_of(&terms)?.ok_or_else(|| {
             Failure::usage(
                 "--step",
                 format_args!("{folder}: this run was not prepared"),
@@ -262,7 +264,7 @@ impl<'a> Workers<'a> {
     ) -> Result<Manifest, Failure> {
         let identity = (&self.identity, self.peer);
         let terms = side.terms(self.arguments, identity)?;
-        let earlier = side.manifest_of(&terms)?.cloned();
+        let earlier = side.manifest_of(&terms)?;
         let wait = match earlier {
             Some(_) => BRIEFLY.min(self.matching.endpoint.wait),
             None => self.matching.endpoint.wait,

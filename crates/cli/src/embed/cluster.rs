@@ -5,9 +5,11 @@ use std::time::Instant;
 use arrow_schema::SchemaRef;
 use serde_json::json;
 use volery_channel::Role;
-use volery_matching::driver::{self, Earlier, Facts};
-pub use volery_matching::staging::{Items, Slice, Slices, digest, found, shards};
-use volery_matching::{Divided, Manifest, Options, Secrets, Settings, Verb, WorkedBy, totals};
+use volery_cluster::driver::{self, ClusterTable, ResumeState};
+pub use volery_cluster::staging::{Items, Slice, Slices, digest, found, shards};
+use volery_cluster::totals as cluster_totals;
+use volery_cluster::{ClusterStats, Manifest, Secrets, Task};
+use volery_matching::{Operation, Options, Partitioning, totals};
 use volery_options::{Named, SetByName};
 use zeroize::Zeroizing;
 
@@ -25,7 +27,7 @@ use crate::report::Report;
 /// The options of a call of a driver or a task. Each call has only some of them.
 #[derive(Default)]
 struct Call {
-    verb: Option<Verb>,
+    verb: Option<Operation>,
     options: Options,
     cluster: ClusterOptions,
     endpoint: EndpointOptions,
@@ -42,8 +44,8 @@ impl Call {
         }
         let mut call = Self::default();
         let verb = |name: &str| match name {
-            "psi" => Ok(Verb::Psi),
-            "lookup" => Ok(Verb::Lookup),
+            "psi" => Ok(Operation::Psi),
+            "lookup" => Ok(Operation::Lookup),
             _ => Err(Failure::usage("--verb", "give psi or lookup")),
         };
         let of_verb = named.iter().find(|(name, _)| name == "verb");
@@ -63,12 +65,12 @@ impl Call {
     }
 
     /// The settings of the run.
-    fn settings(&self) -> Result<Wanted, Failure> {
+    fn settings(&self) -> Result<Task, Failure> {
         if let Some(settings) = of_cluster(&self.options)? {
-            return Ok(Wanted::Totals(Box::new(settings)));
+            return Ok(Task::Totals(Box::new(settings)));
         }
-        let settings = self.options.settings(self.verb.unwrap_or(Verb::Psi))?;
-        Ok(Wanted::Rows(settings.for_workers()?.0))
+        let settings = self.options.settings(self.verb.unwrap_or(Operation::Psi))?;
+        Ok(Task::Rows(settings.for_workers()?.0))
     }
 }
 
@@ -113,7 +115,7 @@ pub fn totals(named: &Named, [own, peer]: [u64; 2]) -> Result<Option<String>, Fa
         "kind": settings.kind.name(),
         "protocol": protocol.name(),
         "alike": settings.alike(),
-        "reveals": totals::revealed(&settings, Divided::Shards),
+        "reveals": totals::revealed(&settings, Partitioning::Shards),
         "bound": settings.bound,
         "bytes": cost.bytes,
     });
@@ -145,21 +147,17 @@ pub fn secrets(
     let call = Call::of(named, &["role"])?;
     let earlier = earlier.map(read_secrets).transpose()?;
     let (facts, earlier) = (read_facts(facts)?, earlier.as_ref());
-    let secrets = match call.settings()? {
-        Wanted::Rows(settings) => driver::secrets(&settings, &facts, earlier)?,
-        Wanted::Totals(settings) => totals::secrets(&settings, &facts, earlier)?,
-    };
-    Ok(secrets.to_json())
+    Ok(driver::secrets(call.settings()?, &facts, earlier)?.to_json())
 }
 
 fn read_secrets(text: &str) -> Result<Secrets, Failure> {
     Secrets::from_json(text.as_bytes()).map_err(|what| Failure::usage("the driver's secrets", what))
 }
 
-fn read_facts(text: &str) -> Result<Facts, Failure> {
+fn read_facts(text: &str) -> Result<ClusterTable, Failure> {
     let facts: FactsText =
         serde_json::from_str(text).map_err(|error| Failure::usage("facts", error))?;
-    Ok(Facts {
+    Ok(ClusterTable {
         keys: facts.keys,
         sizes: facts.sizes,
         payload: facts.payload,
@@ -198,8 +196,8 @@ pub fn agree(
         let (identity, peer) = call.endpoint.at_gateway(reporter)?;
         let (workers, keys, organisations) = (&call.cluster, &facts.keys, (&identity, peer));
         let terms = match &settings {
-            Wanted::Rows(settings) => workers.terms(settings, keys, organisations)?,
-            Wanted::Totals(settings) => workers.terms_of_totals(settings, keys, organisations)?,
+            Task::Rows(settings) => workers.terms(settings, keys, organisations)?,
+            Task::Totals(settings) => workers.terms_of_totals(settings, keys, organisations)?,
         };
         let meeting = Meeting {
             gateway: call.cluster.gateway(),
@@ -214,7 +212,7 @@ pub fn agree(
         let mut channel = meeting.meet(&certificate, times, reporter)?;
         reporter.end();
         let terms = (terms, call.cluster.shards);
-        let earlier = Earlier {
+        let earlier = ResumeState {
             manifest: earlier.as_ref(),
             begun,
         };
@@ -227,23 +225,10 @@ pub fn agree(
             Ok(())
         };
         let (known, channel) = ((&facts, &secrets), &mut channel);
-        let agreed = match &settings {
-            Wanted::Rows(settings) => {
-                driver::agree(settings, known, terms, earlier, channel, &mut keep)
-            }
-            Wanted::Totals(settings) => {
-                totals::agree(settings, known, terms, earlier, channel, &mut keep)
-            }
-        };
+        let agreed = driver::agree(settings, known, terms, earlier, channel, &mut keep);
         kept?;
         Ok(agreed?.to_json())
     })
-}
-
-/// The settings of a run.
-enum Wanted {
-    Rows(Settings),
-    Totals(Box<totals::Settings>),
 }
 
 /// What a driver of a cluster has of a run for totals.
@@ -288,7 +273,7 @@ pub fn open(
     let opened = opened
         .map(|(text, told)| {
             let totals = serde_json::from_str(&text)?;
-            Ok::<_, serde_json::Error>(totals::Opened { totals, told })
+            Ok::<_, serde_json::Error>(cluster_totals::Opened { totals, told })
         })
         .transpose();
     let opened = opened.map_err(|error| Failure::usage("the opened totals", error))?;
@@ -307,12 +292,12 @@ pub fn open(
         let (totals, traffic) =
             cluster::open_totals(&meeting, &identity, times, opened, reporter, |channel| {
                 let mut kept = Ok(());
-                let mut keep = |what: totals::Keep<'_>| {
+                let mut keep = |what: cluster_totals::Keep<'_>| {
                     let text = match what {
-                        totals::Keep::Totals(all) => {
+                        cluster_totals::Keep::Totals(all) => {
                             serde_json::to_string(all).expect("numbers serialise")
                         }
-                        totals::Keep::Told => String::new(),
+                        cluster_totals::Keep::Told => String::new(),
                     };
                     kept = keep(&text);
                     kept.as_ref().map_err(|failure| {
@@ -323,13 +308,20 @@ pub fn open(
                 };
                 let found = ("found".as_ref(), &found[..]);
                 let known = (&manifest, &secrets);
-                let opened =
-                    totals::open_shards(&settings, known, found, channel, &mut keep, &mut ());
+                let opened = cluster_totals::open_shards(
+                    &settings,
+                    known,
+                    found,
+                    channel,
+                    &mut keep,
+                    &mut (),
+                );
                 kept?;
                 Ok(opened?)
             })?;
-        let worked = WorkedBy::default();
-        let outcome = totals::outcome(&settings, &manifest, &worked, (totals, traffic, start))?;
+        let worked = ClusterStats::default();
+        let outcome =
+            cluster_totals::outcome(&settings, &manifest, &worked, (totals, traffic, start))?;
         let mut report = Report::new("psi", reporter);
         report.role = Some(role.name().to_owned());
         report.result = object(text::settings_of(&settings, no_group));

@@ -10,8 +10,8 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
 use arrow_array::{Int64Array, RecordBatch, StringArray};
 use volery_cli::embed::{
-    self, Array, Cancel, Connection, Events, Failure, Level, Matched, Numbers, Part, Run, Status,
-    StreamVerb, Values, Verb,
+    self, Array, Cancel, Connection, Events, Failure, Level, Matched, Numbers, Operation, Part,
+    Run, Status, StreamVerb, Values,
 };
 use volery_field::{Fp61, Gf128, Ring, Z64};
 use volery_tables::Table;
@@ -101,7 +101,7 @@ fn theirs() -> Table {
 }
 
 /// Both parties of `psi` or `lookup`.
-fn matched(verb: Verb, options: [&str; 2], rows: bool) -> [Result<Matched, Failure>; 2] {
+fn matched(verb: Operation, options: [&str; 2], rows: bool) -> [Result<Matched, Failure>; 2] {
     let party = |role: &str, options: &str, table: Table, connection: &mut Connection| {
         let named = named(&format!("--role {role} {options}"));
         embed::matching(verb, &named, Some(table), rows, Some(connection), &quiet())
@@ -135,7 +135,7 @@ fn refused<T>(result: Result<T, Failure>, status: Status, fragment: &str) {
 
 #[test]
 fn tables_in_memory_are_matched() {
-    let [sender, receiver] = matched(Verb::Psi, ["--key mail"; 2], true).map(Result::unwrap);
+    let [sender, receiver] = matched(Operation::Psi, ["--key mail"; 2], true).map(Result::unwrap);
     assert!(sender.indices.is_none() && sender.rows.is_none() && sender.count.is_none());
     assert_eq!(receiver.count, Some(2));
     assert_eq!(receiver.indices, Some(vec![1, 3]));
@@ -145,7 +145,7 @@ fn tables_in_memory_are_matched() {
     assert_eq!(report["protocol"], "psi");
     assert_eq!(report["result"]["matched"], 2);
 
-    let [_, indices] = matched(Verb::Psi, ["--key mail"; 2], false).map(Result::unwrap);
+    let [_, indices] = matched(Operation::Psi, ["--key mail"; 2], false).map(Result::unwrap);
     assert!(indices.rows.is_none());
     assert_eq!(indices.indices, Some(vec![1, 3]));
 }
@@ -154,7 +154,8 @@ fn tables_in_memory_are_matched() {
 fn several_keys_both_sides_and_a_rule_column() {
     let options = "--key mail --or phone --both";
     let receiver = format!("{options} --rule-column by");
-    let [sender, receiver] = matched(Verb::Psi, [options, &receiver], true).map(Result::unwrap);
+    let [sender, receiver] =
+        matched(Operation::Psi, [options, &receiver], true).map(Result::unwrap);
     assert_eq!(sender.indices, Some(vec![0, 1, 2]));
     assert_eq!(sender.rules, Some(vec![1, 2, 1]));
     assert_eq!(receiver.indices, Some(vec![1, 2, 3]));
@@ -171,7 +172,7 @@ fn values_are_looked_up_and_rows_without_match_stay() {
         ("--key mail", vec![1, 3]),
         ("--key mail --left", vec![0, 1, 2, 3]),
     ] {
-        let [_, found] = matched(Verb::Lookup, [sender, receiver], true).map(Result::unwrap);
+        let [_, found] = matched(Operation::Lookup, [sender, receiver], true).map(Result::unwrap);
         assert_eq!(numbers(&found), rows);
         assert_eq!(found.indices, Some(vec![1, 3]));
         let (_, batches) = found.rows.unwrap();
@@ -190,7 +191,7 @@ fn rows_go_to_a_file_and_text_files_give_strings() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let receiver = format!("--key mail --out {}", path("out.csv"));
-    let [_, found] = matched(Verb::Psi, ["--key mail", &receiver], true).map(Result::unwrap);
+    let [_, found] = matched(Operation::Psi, ["--key mail", &receiver], true).map(Result::unwrap);
     assert!(found.rows.is_none());
     let text = std::fs::read_to_string(path("out.csv")).unwrap();
     assert_eq!(text, "mail,phone,n\nemmy,7,1\nada,0,3\n");
@@ -200,7 +201,7 @@ fn rows_go_to_a_file_and_text_files_give_strings() {
         |connection| {
             let named = named("--role sender --key mail");
             embed::matching(
-                Verb::Psi,
+                Operation::Psi,
                 &named,
                 Some(ours()),
                 false,
@@ -211,7 +212,7 @@ fn rows_go_to_a_file_and_text_files_give_strings() {
         },
         |connection| {
             embed::matching(
-                Verb::Psi,
+                Operation::Psi,
                 &named(&line),
                 None,
                 true,
@@ -229,7 +230,7 @@ fn rows_go_to_a_file_and_text_files_give_strings() {
 #[test]
 fn a_dry_run_meets_nobody() {
     let named = named("--role receiver --key mail --dry-run");
-    let plan = embed::matching(Verb::Psi, &named, Some(ours()), true, None, &quiet()).unwrap();
+    let plan = embed::matching(Operation::Psi, &named, Some(ours()), true, None, &quiet()).unwrap();
     let report = report(&plan.report);
     assert_eq!(report["result"]["dry_run"], true);
     assert_eq!(report["result"]["rows"], 3);
@@ -477,7 +478,15 @@ fn runs_follow_each_other_over_an_address_and_count_for_themselves() {
         let line = named(&format!("--role {role} --key mail"));
         let [first, second] = [(); 2].map(|()| {
             let table = Some(table());
-            embed::matching(Verb::Psi, &line, table, false, Some(&mut connection), &run).unwrap()
+            embed::matching(
+                Operation::Psi,
+                &line,
+                table,
+                false,
+                Some(&mut connection),
+                &run,
+            )
+            .unwrap()
         });
         let [first, second] = [first, second].map(|matched| report(&matched.report));
         let close = |field: &str| {
@@ -490,7 +499,7 @@ fn runs_follow_each_other_over_an_address_and_count_for_themselves() {
         // A connection that is there needs no address.
         let again = named(&format!("--role {role} --key mail --listen 127.0.0.1:0"));
         let again = embed::matching(
-            Verb::Psi,
+            Operation::Psi,
             &again,
             Some(table()),
             false,
@@ -551,7 +560,7 @@ fn eight_runs_at_once_do_not_mix() {
                     let run = Run::new(Arc::clone(&heard) as _, Cancel::default());
                     let named = named(&format!("--role {role} --key mail"));
                     let found = embed::matching(
-                        Verb::Psi,
+                        Operation::Psi,
                         &named,
                         Some(table),
                         true,
@@ -633,7 +642,7 @@ fn a_cancelled_run_ends_at_once_and_the_peer_is_told() {
 fn wrong_words_name_the_option() {
     let psi = |line: &str| {
         let named = named(line);
-        embed::matching(Verb::Psi, &named, Some(ours()), true, None, &quiet()).map(drop)
+        embed::matching(Operation::Psi, &named, Some(ours()), true, None, &quiet()).map(drop)
     };
     for (line, fragment) in [
         ("--key mail", "--role"),
@@ -664,7 +673,11 @@ fn wrong_words_name_the_option() {
 
 #[test]
 fn settings_that_differ_have_their_status() {
-    let [sender, receiver] = matched(Verb::Psi, ["--key mail", "--key mail --or phone"], true);
+    let [sender, receiver] = matched(
+        Operation::Psi,
+        ["--key mail", "--key mail --or phone"],
+        true,
+    );
     for side in [sender, receiver] {
         refused(side, Status::Mismatch, "differ in the key columns");
     }
@@ -710,7 +723,7 @@ fn a_failed_run_writes_its_own_report() {
         "--role receiver --key mail --connect 127.0.0.1:1 --wait 1s --report {}",
         path.display()
     ));
-    let run = embed::matching(Verb::Psi, &line, Some(ours()), true, None, &quiet());
+    let run = embed::matching(Operation::Psi, &line, Some(ours()), true, None, &quiet());
     refused(run.map(drop), Status::Network, "no peer");
     let report = report(&std::fs::read_to_string(path).unwrap());
     assert_eq!(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use volery_channel::{Channel, Role, run_two_parties};
-use volery_matching::{Name, What, shares, totals};
+use volery_matching::{ProtocolChoice, ResultKind, shares, totals};
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
 use volery_primitives::watch::blocks_with;
@@ -77,15 +77,15 @@ fn sum(role: Role, table: &Table, channel: &mut Channel) -> Vec<totals::Total> {
         Role::Receiver => vec!["v".to_owned()],
     };
     let options = totals::Options {
-        name: Name::Circuit,
+        name: ProtocolChoice::Circuit,
         bound: Some(BOUND.to_string()),
         decimals: Some(0),
         minimum: Some(10),
         ..totals::Options::default()
     };
-    let what = What::new("sum", columns).unwrap();
+    let what = ResultKind::new("sum", columns).unwrap();
     let settings = totals::Settings::new(what, role, options).unwrap();
-    let side = totals::Side::read(table, &reading(), &settings, &mut ()).unwrap();
+    let side = totals::PreparedTable::read(table, &reading(), &settings, &mut ()).unwrap();
     side.run(channel, &mut ()).unwrap().totals
 }
 
@@ -98,7 +98,7 @@ fn share(role: Role, table: &Table, channel: &mut Channel) -> u64 {
         ..shares::Options::default()
     };
     let settings = shares::Settings::new(vec!["v".to_owned()], role, options).unwrap();
-    let side = shares::Side::read(table, &reading(), &settings, &mut ()).unwrap();
+    let side = shares::PreparedTable::read(table, &reading(), &settings, &mut ()).unwrap();
     let mut running = side.start(channel, &mut ()).unwrap();
     while running.next(channel, &mut ()).unwrap().is_some() {}
     running.finish(channel).layout.places

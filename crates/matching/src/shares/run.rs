@@ -16,7 +16,7 @@ use web_time::Instant;
 use zeroize::Zeroizing;
 
 use super::settings::{MAX_COLUMNS, Settings};
-use super::side::{Order, Side, Values};
+use super::side::{Order, PreparedTable, Values};
 use crate::error::{Result, misbehaved};
 use crate::progress::{Inner, Progress};
 use crate::totals::MAX_DECIMALS;
@@ -58,7 +58,7 @@ pub struct Piece {
     pub rows: Option<Buffer<i64>>,
 }
 
-/// What a run cost.
+/// The cost of a run.
 pub struct Outcome {
     /// The shape of the shares.
     pub layout: Layout,
@@ -108,7 +108,7 @@ pub struct Running {
     slices: u64,
 }
 
-impl Side {
+impl PreparedTable {
     /// Steps 1 and 2 and the setup of step 3, over a new connection.
     ///
     /// # Errors

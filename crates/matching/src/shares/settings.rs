@@ -1,12 +1,11 @@
-//! What a side asks for, and what both agree on.
+//! The options of a side, and the settings on which both agree.
 
 use volery_channel::{Hello, Role};
 use volery_pcg::Security;
 use volery_psi::circuit;
 use volery_psi::matching::{Output, Task, Totals};
-use volery_psi::vole::Form;
 
-use crate::settings::{KEYS, Name, RESULT, Wrong};
+use crate::settings::{KEYS, ProtocolChoice, RESULT, SettingsError, wrong};
 use crate::totals::MAX_DECIMALS;
 use crate::totals::decimal::parse;
 
@@ -20,7 +19,7 @@ pub const ROW_ORDER: &str = "--row-order";
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The protocol.
-    pub name: Name,
+    pub name: ProtocolChoice,
     /// Only semi-honest security exists.
     pub security: Option<Security>,
     /// The most that a value of a key may be, without its sign: a decimal number.
@@ -46,16 +45,7 @@ pub struct Settings {
     /// Whether places are in the order of the receiver's rows.
     pub row_order: bool,
     /// The protocol.
-    pub name: Name,
-}
-
-fn wrong<T>(option: &'static str, what: impl Into<String>, hint: &'static str) -> Result<T, Wrong> {
-    let what = what.into();
-    Err(Wrong {
-        option,
-        what,
-        hint: hint.into(),
-    })
+    pub name: ProtocolChoice,
 }
 
 impl Settings {
@@ -63,7 +53,7 @@ impl Settings {
     ///
     /// # Errors
     /// The combination that does not exist.
-    pub fn new(columns: Vec<String>, role: Role, options: Options) -> Result<Self, Wrong> {
+    pub fn new(columns: Vec<String>, role: Role, options: Options) -> Result<Self, SettingsError> {
         let Options {
             name,
             security,
@@ -77,7 +67,10 @@ impl Settings {
             let hint = "remove --security; --result rows has malicious security";
             return wrong("--security", what, hint);
         }
-        if !matches!(name, Name::Auto | Name::Circuit | Name::CircuitLow) {
+        if !matches!(
+            name,
+            ProtocolChoice::Auto | ProtocolChoice::Circuit | ProtocolChoice::CircuitLow
+        ) {
             let what = format!("{name} gives no shares");
             return wrong(
                 "--protocol",
@@ -141,18 +134,10 @@ impl Settings {
         Ok(settings)
     }
 
-    /// The form of the protocol.
-    pub(crate) fn form(&self) -> Form {
-        match self.name {
-            Name::CircuitLow => Form::Low,
-            _ => Form::Fast,
-        }
-    }
-
     /// The settings of circuit-PSI, for these numbers of columns of sender and receiver.
     pub(crate) fn circuit(&self, [payload, weights]: [usize; 2]) -> circuit::Settings {
         circuit::Settings {
-            form: self.form(),
+            form: self.name.form(),
             payload,
             weights,
             ..circuit::Settings::default()
@@ -199,7 +184,7 @@ impl Settings {
     }
 }
 
-/// What each side learns in a run with these settings, and against whom it is secure: one sentence
+/// The facts that each side learns in a run with these settings, and the security: one sentence
 /// each, without a full stop.
 #[must_use]
 pub fn revealed(settings: &Settings) -> Vec<String> {

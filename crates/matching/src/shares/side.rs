@@ -5,21 +5,20 @@ use std::convert::Infallible;
 use volery_channel::{Link, Role};
 use volery_pcg::{Candidate, Kind, PlanOptions};
 use volery_primitives::pages::Buffer;
-use volery_primitives::ro::StreamHash;
 use volery_psi::choice::{Candidate as Cost, decide};
 use volery_psi::matching::Protocol;
 use volery_psi::{Items, circuit};
-use volery_tables::{Item, Reader, Reading, Table};
+use volery_tables::{Item, Reading, Table, Texts};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::settings::Settings;
-use crate::error::{Error, NoKey, Result};
-use crate::keys::{Keys, Rows, reserve};
-use crate::plan::FIXED;
+use crate::error::{KeyError, Result};
+use crate::keyed::{read_keyed, unfit};
+use crate::keys::Keys;
+use crate::memory::FIXED;
 use crate::progress::Progress;
-use crate::side::in_file;
 use crate::summary::Summary;
-use crate::totals::side::{LONGEST_KEYS, read_value, unfit};
+use crate::totals::side::read_value;
 
 /// The distinct items of a side, in the order of their first rows. Wiped when dropped.
 pub(crate) struct Values {
@@ -47,86 +46,44 @@ impl Drop for Values {
 }
 
 /// A side that has read its table.
-pub struct Side {
+pub struct PreparedTable {
     pub(crate) settings: Settings,
     pub(crate) values: Values,
     pub(crate) summary: Summary,
 }
 
-impl Side {
+impl PreparedTable {
     /// Reads the key and the values. `reading` has one rule.
     ///
     /// # Panics
     /// If there is another number of rules, or columns of a payload.
     ///
     /// # Errors
-    /// Those of the table; a value that is not a number within the bound.
+    /// Errors of the table; a value that is not a number within the bound.
     pub fn read(
         table: &Table,
         reading: &Reading,
         settings: &Settings,
         progress: &mut dyn Progress,
     ) -> Result<Self> {
-        assert!(
-            reading.rules.len() == 1 && reading.values.is_empty(),
-            "shares are by one key"
-        );
         let reading = Reading {
             texts: settings.columns.clone(),
             ..reading.clone()
         };
-        let mut reader = Reader::new(table, &reading)?;
-        if reader.key_description().len() > LONGEST_KEYS {
-            return Err(Error::LongKeys);
-        }
-        progress.begin("reading keys and values", table.bytes());
         let limits = (settings.bound, settings.decimals);
         let mut text = Zeroizing::new(Vec::new());
-        let mut payload = Zeroizing::new(vec![0; 8 * settings.columns.len()]);
-        let mut digest = StreamHash::default();
-        let mut scan = table.scan(&reader.columns())?;
-        let mut rows = Rows::new(true);
-        let (mut items, mut hashed) = (Vec::new(), Zeroizing::new(Vec::new()));
-        let mut count = 0;
-        while let Some(batch) = scan.next()? {
-            hashed.clear();
-            reader.items(&batch, 0, &mut items)?;
-            reserve(
-                &mut hashed,
-                items.len() * (1 + size_of::<Item>() + payload.len()),
-            );
-            let columns = (0..settings.columns.len()).map(|which| reader.texts(&batch, which));
-            let columns: Vec<_> = columns.collect::<std::result::Result<_, _>>()?;
-            for (row, item) in items.iter().enumerate() {
-                hashed.push(u8::from(item.is_some()));
-                let Some(item) = item else { continue };
-                let number = batch.row_number(row);
-                for (texts, bytes) in columns.iter().zip(payload.chunks_exact_mut(8)) {
-                    let value = read_value(table, (texts, row, number), limits, &mut text)?;
-                    bytes.copy_from_slice(&value.to_le_bytes());
-                }
-                hashed.extend_from_slice(item);
-                hashed.extend_from_slice(&payload);
-                rows.push(*item, number, &payload);
+        let beside = |texts: &[Texts], (row, number): (usize, u64), bytes: &mut [u8]| {
+            for (texts, bytes) in texts.iter().zip(bytes.chunks_exact_mut(8)) {
+                let value = read_value(table, (texts, row, number), limits, &mut text)?;
+                bytes.copy_from_slice(&value.to_le_bytes());
             }
-            digest.update(&hashed);
-            count += batch.rows.num_rows() as u64;
-            progress.done(batch.done_bytes);
-        }
-        table.check_unchanged()?;
-        progress.begin("sorting keys", 0);
-        let keys = Keys::new(rows, 0, reading.duplicates);
-        let keys = keys.map_err(|error| in_file(table, error))?;
+            Ok(())
+        };
+        let bytes = 8 * settings.columns.len();
+        let (keys, summary) = read_keyed(table, &reading, bytes, beside, progress)?;
         Ok(Self {
             values: join(&keys, settings, table)?,
-            summary: Summary {
-                rows: count,
-                keys: keys.len() as u64,
-                duplicates: keys.duplicates,
-                counts: reader.counts().clone(),
-                key_description: reader.key_description(),
-                digest: digest.finish32(),
-            },
+            summary,
             settings: settings.clone(),
         })
     }
@@ -137,7 +94,7 @@ impl Side {
         &self.settings
     }
 
-    /// What is known of the table.
+    /// The facts of the table.
     #[must_use]
     pub fn summary(&self) -> &Summary {
         &self.summary
@@ -191,7 +148,7 @@ impl Side {
 /// Nanoseconds of a switch and a column.
 const ORDER: f64 = 75.0;
 
-/// What a run is predicted to cost.
+/// The predicted cost of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The protocol.
@@ -276,7 +233,7 @@ fn join(keys: &Keys, settings: &Settings, table: &Table) -> Result<Values> {
         }
         for (column, sum) in columns.iter_mut().zip(&*sums) {
             if sum.unsigned_abs() > u128::from(settings.bound) {
-                return Err(unfit(table, first, NoKey::Bound));
+                return Err(unfit(table, first, KeyError::Bound));
             }
             // Within the bound, which fits.
             column[place] = *sum as u64;

@@ -6,21 +6,24 @@ use volery_channel::{Channel, Role, SessionId};
 use volery_primitives::pages::Buffer;
 use volery_primitives::prg::Prg;
 use volery_psi::circuit::{self, Parameters, Slice};
-use zeroize::{Zeroize as _, Zeroizing};
+use zeroize::Zeroizing;
 
-use super::settings::{Settings, To};
+use super::noise::Noise;
+use super::settings::{Recipient, Settings};
 use super::side::Values;
 use crate::error::{Result, misbehaved};
 use crate::progress::{Inner, Progress};
 
 /// Shares of the totals, group by group. Wiped when dropped.
-pub(crate) struct Shares {
+pub struct Shares {
     counts: Zeroizing<Vec<u64>>,
     sums: Zeroizing<Vec<u64>>,
 }
 
 impl Shares {
-    pub(crate) fn zero(settings: &Settings) -> Self {
+    /// Shares of zero.
+    #[must_use]
+    pub fn zero(settings: &Settings) -> Self {
         let zeros = || Zeroizing::new(vec![0; settings.totals()]);
         Self {
             counts: zeros(),
@@ -29,13 +32,13 @@ impl Shares {
     }
 
     /// All counts, then all sums.
-    pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
+    pub fn words(&self) -> impl Iterator<Item = u64> {
         self.counts.iter().chain(self.sums.iter()).copied()
     }
 
     /// Adds shares that are [words](Self::words) in bytes, if there are as many.
     #[must_use]
-    pub(crate) fn add(&mut self, bytes: &[u8]) -> bool {
+    pub fn add(&mut self, bytes: &[u8]) -> bool {
         let (words, rest) = bytes.as_chunks();
         if !rest.is_empty() || words.len() != self.counts.len() + self.sums.len() {
             return false;
@@ -45,51 +48,6 @@ impl Shares {
             *own = own.wrapping_add(u64::from_le_bytes(*word));
         }
         true
-    }
-}
-
-/// Noise of this side for each count and each sum. Wiped when dropped.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Noise {
-    counts: Vec<i64>,
-    sums: Vec<i64>,
-}
-
-impl Drop for Noise {
-    fn drop(&mut self) {
-        self.counts.zeroize();
-        self.sums.zeroize();
-    }
-}
-
-impl Noise {
-    /// Samples, where this side adds noise. To be called before the sides of a run meet: the time
-    /// that it takes depends on the samples, and a peer sees when each message comes.
-    pub(crate) fn sample(settings: &Settings, rng: &mut Prg) -> Self {
-        let [in_count, in_sum] = settings.adds(settings.role);
-        let (count, sum) = match &settings.privacy {
-            None => (None, None),
-            Some(privacy) => (
-                privacy.count.filter(|_| in_count),
-                privacy.sum.filter(|_| in_sum),
-            ),
-        };
-        let mut samples = |mechanism: Option<volery_psi::noise::Mechanism>| {
-            let mut samples = vec![0; settings.totals()];
-            if let Some(mechanism) = mechanism {
-                samples.fill_with(|| mechanism.sample(rng));
-            }
-            samples
-        };
-        Self {
-            counts: samples(count),
-            sums: samples(sum),
-        }
-    }
-
-    /// Whether there is a sample for each total.
-    pub(crate) fn fits(&self, settings: &Settings) -> bool {
-        [&self.counts, &self.sums].map(Vec::len) == [settings.totals(); 2]
     }
 }
 
@@ -116,6 +74,13 @@ impl Party<'_> {
         match self {
             Self::Bins(party, _) => party.parameters(),
             Self::Other(party) => party.parameters(),
+        }
+    }
+
+    fn opener(&mut self) -> &mut dyn Opener {
+        match self {
+            Self::Bins(party, _) => party,
+            Self::Other(party) => party,
         }
     }
 
@@ -178,7 +143,7 @@ impl Party<'_> {
 }
 
 /// A party that compares and opens totals.
-pub(crate) trait Opener {
+pub trait Opener {
     /// Whether a shared value is at least `least`.
     ///
     /// # Errors
@@ -216,28 +181,12 @@ macro_rules! opener {
     )*};
 }
 
-opener!(circuit::opening::Sender, circuit::opening::Receiver);
-
-impl Opener for Party<'_> {
-    fn at_least(&mut self, share: u64, least: u64, channel: &mut Channel) -> Result<bool> {
-        Ok(match self {
-            Self::Bins(party, _) => party.at_least(share, least, channel)?,
-            Self::Other(party) => party.at_least(share, least, channel)?,
-        })
-    }
-
-    fn open(
-        &mut self,
-        shares: &[u64],
-        to: circuit::To,
-        channel: &mut Channel,
-    ) -> Result<Option<Vec<u64>>> {
-        Ok(match self {
-            Self::Bins(party, _) => party.open(shares, to, channel)?,
-            Self::Other(party) => party.open(shares, to, channel)?,
-        })
-    }
-}
+opener!(
+    circuit::Sender,
+    circuit::Receiver,
+    circuit::opening::Sender,
+    circuit::opening::Receiver
+);
 
 /// The columns of weights: for each total one of ones, if there is a count, then for each one of
 /// values, if the side with the bins has them.
@@ -287,13 +236,16 @@ pub(crate) fn compute(
         settings, 1, announced, values, randomness, channel, progress,
     )?;
     progress.begin("opening the result", 0);
-    let totals = open(&mut party, settings, shares, noise, channel)?;
+    let totals = open(party.opener(), settings, shares, noise, channel)?;
     Ok((party.parameters().clone(), totals))
 }
 
-/// Shares of the totals of one of `parts` executions, and its parameters; `announced` as in
-/// [`compute`].
-pub(crate) fn shares(
+/// Shares of the totals of one of `parts` executions, and its parameters. `announced`: items of
+/// sender and receiver of circuit-PSI.
+///
+/// # Errors
+/// If the channel or the protocol fails, or the peer's set has another size.
+pub fn shares(
     settings: &Settings,
     parts: u64,
     announced: [u64; 2],
@@ -400,8 +352,11 @@ fn add_up(
     Ok(shares)
 }
 
-/// Adds the noise, compares counts with the minimum, and opens what is not below it.
-pub(crate) fn open(
+/// Adds the noise, compares counts with the minimum, and opens the totals that are not below it.
+///
+/// # Errors
+/// If the channel fails.
+pub fn open(
     party: &mut dyn Opener,
     settings: &Settings,
     mut shares: Shares,
@@ -452,8 +407,10 @@ pub(crate) fn open(
 /// Who gets the totals, by the roles of circuit-PSI.
 fn to_of_circuit(settings: &Settings) -> circuit::To {
     match (settings.to, settings.in_bins()) {
-        (To::Both, _) => circuit::To::Both,
-        (To::Receiver, Role::Receiver) | (To::Sender, Role::Sender) => circuit::To::Receiver,
+        (Recipient::Both, _) => circuit::To::Both,
+        (Recipient::Receiver, Role::Receiver) | (Recipient::Sender, Role::Sender) => {
+            circuit::To::Receiver
+        }
         _ => circuit::To::Sender,
     }
 }

@@ -7,7 +7,7 @@ pub const MAX_DECIMALS: u32 = 18;
 
 /// The reason why a text is no number in fixed point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum DecimalError {
     /// Not digits, with a point and digits or not, with a sign or not.
     NotANumber,
     /// More decimal places than there are.
@@ -18,7 +18,7 @@ pub(crate) enum Refused {
 
 /// The number of units of `10^-decimals` in a decimal number. Zeros behind its last place are no
 /// places.
-pub(crate) fn parse(text: &[u8], decimals: u32) -> Result<i64, Refused> {
+pub(crate) fn parse(text: &[u8], decimals: u32) -> Result<i64, DecimalError> {
     let (negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),
         [b'+', digits @ ..] | digits => (false, digits),
@@ -30,24 +30,24 @@ pub(crate) fn parse(text: &[u8], decimals: u32) -> Result<i64, Refused> {
     };
     let is_number = |digits: &[u8]| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
     if !is_number(whole) || !part.is_none_or(is_number) {
-        return Err(Refused::NotANumber);
+        return Err(DecimalError::NotANumber);
     }
     let part = part.unwrap_or_default();
     let used = part.iter().rposition(|byte| *byte != b'0');
     let part = &part[..used.map_or(0, |last| last + 1)];
     if part.len() > decimals as usize {
-        return Err(Refused::Places);
+        return Err(DecimalError::Places);
     }
     let zeros = decimals as usize - part.len();
     let mut units = 0_i128;
     for digit in whole.iter().chain(part).map(|byte| byte - b'0') {
         units = units * 10 + i128::from(digit);
         if units > i128::from(i64::MAX) {
-            return Err(Refused::Large);
+            return Err(DecimalError::Large);
         }
     }
     let units = 10_i128.pow(zeros as u32) * units;
-    let units = i64::try_from(units).map_err(|_| Refused::Large)?;
+    let units = i64::try_from(units).map_err(|_| DecimalError::Large)?;
     Ok(if negative { -units } else { units })
 }
 
@@ -84,24 +84,24 @@ mod tests {
             ("007.000", 0, Ok(7)),
             ("9223372036854775807", 0, Ok(i64::MAX)),
             ("-9.223372036854775807", 18, Ok(-i64::MAX)),
-            ("3.51", 1, Err(Refused::Places)),
-            ("0.0000001", 6, Err(Refused::Places)),
-            ("9223372036854775808", 0, Err(Refused::Large)),
-            ("10", 18, Err(Refused::Large)),
+            ("3.51", 1, Err(DecimalError::Places)),
+            ("0.0000001", 6, Err(DecimalError::Places)),
+            ("9223372036854775808", 0, Err(DecimalError::Large)),
+            ("10", 18, Err(DecimalError::Large)),
             (
                 "99999999999999999999999999999999999999999999",
                 0,
-                Err(Refused::Large),
+                Err(DecimalError::Large),
             ),
-            ("", 0, Err(Refused::NotANumber)),
-            ("-", 0, Err(Refused::NotANumber)),
-            (".5", 1, Err(Refused::NotANumber)),
-            ("5.", 1, Err(Refused::NotANumber)),
-            ("1e3", 0, Err(Refused::NotANumber)),
-            (" 1", 0, Err(Refused::NotANumber)),
-            ("1,000", 0, Err(Refused::NotANumber)),
-            ("NaN", 0, Err(Refused::NotANumber)),
-            ("--1", 0, Err(Refused::NotANumber)),
+            ("", 0, Err(DecimalError::NotANumber)),
+            ("-", 0, Err(DecimalError::NotANumber)),
+            (".5", 1, Err(DecimalError::NotANumber)),
+            ("5.", 1, Err(DecimalError::NotANumber)),
+            ("1e3", 0, Err(DecimalError::NotANumber)),
+            (" 1", 0, Err(DecimalError::NotANumber)),
+            ("1,000", 0, Err(DecimalError::NotANumber)),
+            ("NaN", 0, Err(DecimalError::NotANumber)),
+            ("--1", 0, Err(DecimalError::NotANumber)),
         ] {
             assert_eq!(parse(text.as_bytes(), decimals), units, "{text}");
         }

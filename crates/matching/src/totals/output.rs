@@ -73,7 +73,7 @@ impl Outcome {
     /// Writes the [table](Self::table).
     ///
     /// # Panics
-    /// As [`table`](Self::table).
+    /// See [`table`](Self::table).
     ///
     /// # Errors
     /// If writing fails.

@@ -1,4 +1,4 @@
-//! What a run will cost, before anything is sent, and the choice of its protocol.
+//! The predicted cost of a run, before anything is sent, and the choice of its protocol.
 
 use std::convert::Infallible;
 
@@ -8,12 +8,12 @@ use volery_psi::choice::{Candidate, decide};
 use volery_psi::circuit;
 use volery_psi::matching::{Output, Task, Totals};
 
-use super::settings::{Settings, To};
-use super::side::Side;
+use super::settings::{Recipient, Settings};
+use super::side::PreparedTable;
 use crate::error::Result;
+use crate::memory::FIXED;
 use crate::parameters::Parameters;
-use crate::plan::FIXED;
-use crate::settings::Wrong;
+use crate::settings::{SettingsError, check_link};
 
 pub use volery_psi::choice::Choice;
 pub use volery_psi::matching::Protocol;
@@ -23,8 +23,8 @@ impl Settings {
     #[must_use]
     pub fn output(&self) -> Output {
         let counts = match self.to {
-            To::Sender => Role::Sender,
-            To::Receiver | To::Both => Role::Receiver,
+            Recipient::Sender => Role::Sender,
+            Recipient::Receiver | Recipient::Both => Role::Receiver,
         };
         Output::Totals(Totals {
             settings: self.circuit(),
@@ -60,10 +60,10 @@ impl Settings {
     ///
     /// # Errors
     /// If they describe a link: the protocol is the same on every link.
-    pub fn for_workers(mut self) -> Result<(Self, Option<String>), Wrong> {
+    pub fn for_workers(mut self) -> Result<(Self, Option<String>), SettingsError> {
         let (name, why) = self.name.for_workers(self.task([0, 0]));
         self.name = name;
-        self.check_link()?;
+        check_link(self.name, self.link)?;
         Ok((self, why))
     }
 }
@@ -77,7 +77,7 @@ pub(crate) fn has_shares(protocol: Protocol, settings: &Settings) -> bool {
     })
 }
 
-/// What a run is predicted to cost.
+/// The predicted cost of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The protocol.
@@ -92,7 +92,7 @@ pub struct Plan {
     pub memory: u64,
 }
 
-impl Side {
+impl PreparedTable {
     /// Predicts a run against a peer with this many distinct keys on this link.
     ///
     /// # Errors

@@ -1,15 +1,15 @@
-//! What each side learns.
+//! The facts that each side learns.
 
 use volery_channel::Role;
 
 use super::decimal::decimal;
-use super::settings::{Kind, Settings, To};
-use crate::parameters::Divided;
+use super::settings::{Kind, Recipient, Settings};
+use crate::parameters::Partitioning;
 
-/// What each side learns in a run with these settings, and against whom it is secure: one sentence
+/// The facts that each side learns in a run with these settings, and the security: one sentence
 /// each, without a full stop.
 #[must_use]
-pub fn revealed(settings: &Settings, divided: Divided) -> Vec<String> {
+pub fn revealed(settings: &Settings, divided: Partitioning) -> Vec<String> {
     let Settings {
         kind,
         to,
@@ -18,14 +18,14 @@ pub fn revealed(settings: &Settings, divided: Divided) -> Vec<String> {
         ..
     } = *settings;
     let rounded = match divided {
-        Divided::Shards => " (rounded up to three digits)",
-        Divided::No | Divided::Buckets => "",
+        Partitioning::Shards => " (rounded up to three digits)",
+        Partitioning::No | Partitioning::Buckets => "",
     };
     let mut lines = vec![format!(
         "each side learns how many distinct keys the other has{rounded}, and the number and types \
          of its key columns"
     )];
-    if divided == Divided::Shards {
+    if divided == Partitioning::Shards {
         lines.push(
             "each side learns the number of shards that the other asks for, by its number of keys, \
              and when a worker of the other starts again; the shards are filled up to equal sizes, \
@@ -42,8 +42,10 @@ pub fn revealed(settings: &Settings, divided: Divided) -> Vec<String> {
         None => "",
     };
     let who = match (to, role) {
-        (To::Both, _) => "both sides learn",
-        (To::Sender, Role::Sender) | (To::Receiver, Role::Receiver) => "this side learns",
+        (Recipient::Both, _) => "both sides learn",
+        (Recipient::Sender, Role::Sender) | (Recipient::Receiver, Role::Receiver) => {
+            "this side learns"
+        }
         _ => "the peer learns",
     };
     let holder = settings.holder.unwrap_or(Role::Receiver).name();
@@ -75,8 +77,8 @@ pub fn revealed(settings: &Settings, divided: Divided) -> Vec<String> {
     lines.extend(noise(settings));
     lines.push(
         match (to, role) {
-            (To::Both, _) => "neither side learns which keys are common",
-            (To::Sender, Role::Sender) | (To::Receiver, Role::Receiver) => {
+            (Recipient::Both, _) => "neither side learns which keys are common",
+            (Recipient::Sender, Role::Sender) | (Recipient::Receiver, Role::Receiver) => {
                 "neither side learns which keys are common, and the peer nothing more"
             }
             _ => "neither side learns which keys are common, and this side nothing more",
@@ -91,7 +93,7 @@ pub fn revealed(settings: &Settings, divided: Divided) -> Vec<String> {
     lines
 }
 
-/// What the noise is, and what it protects.
+/// The noise, and the facts that it protects.
 fn noise(settings: &Settings) -> Vec<String> {
     let Some(privacy) = &settings.privacy else {
         return Vec::new();

@@ -2,18 +2,16 @@
 
 use std::time::Duration;
 
-use volery_channel::link::{Side as LinkSide, estimate};
 use volery_channel::{Channel, Error as ChannelError, Role, SessionId, Stats, handshake};
 use volery_primitives::prg::Prg;
-use volery_psi::choice::decide;
 use volery_psi::circuit;
 use volery_psi::matching::Party;
 use web_time::Instant;
 
 use super::compute::{Total, check_sizes, compute};
 use super::plan::{Choice, Protocol, has_shares};
-use super::settings::{Settings, To};
-use super::side::Side;
+use super::settings::{Recipient, Settings};
+use super::side::PreparedTable;
 use crate::error::{Result, misbehaved};
 use crate::parameters::Parameters;
 use crate::progress::{Inner, Progress};
@@ -21,7 +19,7 @@ use crate::progress::{Inner, Progress};
 /// Least nanoseconds for each item, which bounds the time spent on measuring the link.
 const EACH: u64 = 1000;
 
-/// What a run cost and gave.
+/// The result and the cost of a run.
 pub struct Outcome {
     /// The session, public and the same on both sides.
     pub session: SessionId,
@@ -46,7 +44,7 @@ pub struct Outcome {
     pub totals: Vec<Total>,
 }
 
-impl Side {
+impl PreparedTable {
     /// Steps 1 to 7, over a new connection.
     ///
     /// # Errors
@@ -63,7 +61,8 @@ impl Side {
         let session = handshake(channel, &hello, nonce)?;
         let sizes = self.exchange_sizes(channel)?;
         settings.check_range(sizes)?;
-        let (protocol, choice) = choose(settings, sizes, channel)?;
+        let how = (settings.link, settings.role, EACH);
+        let (protocol, choice) = settings.name.decide(&settings.task(sizes), how, channel)?;
         if let Some(choice) = &choice {
             progress.note(&choice.why());
         }
@@ -156,7 +155,7 @@ impl Side {
         let expected = protocol.parameters(&task, 1).sizes();
         check_sizes(expected, counted.parameters.sizes())?;
         let mut common = counted.count;
-        if to == To::Both {
+        if to == Recipient::Both {
             match common {
                 Some(common) => {
                     channel.send(&common.to_le_bytes())?;
@@ -181,27 +180,4 @@ impl Side {
         };
         Ok((Parameters::new(counted.parameters, task.output), total))
     }
-}
-
-/// Step 3.
-fn choose(
-    settings: &Settings,
-    sizes: [u64; 2],
-    channel: &mut Channel,
-) -> Result<(Protocol, Option<Choice>)> {
-    decide(
-        settings.name.given(),
-        &settings.task(sizes),
-        || match settings.link {
-            Some(link) => Ok(link),
-            None => {
-                let side = match settings.role {
-                    Role::Sender => LinkSide::IsMeasured,
-                    Role::Receiver => LinkSide::Measures,
-                };
-                let work = Duration::from_nanos((sizes[0] + sizes[1]) * EACH);
-                Ok(estimate(channel, side, work)?)
-            }
-        },
-    )
 }

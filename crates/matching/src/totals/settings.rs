@@ -1,4 +1,5 @@
-//! What both sides agree on before totals are computed: the result, its bounds, who gets it.
+//! The settings on which both sides agree before totals are computed: the result, its bounds, who
+//! gets it.
 
 use std::fmt;
 
@@ -8,13 +9,12 @@ use volery_pcg::Security;
 use volery_primitives::ro::RandomOracle;
 use volery_psi::circuit;
 use volery_psi::noise::{self, Mechanism, Rational};
-use volery_psi::vole::Form;
 
-use super::decimal::{MAX_DECIMALS, Refused, parse};
+use super::decimal::{DecimalError, MAX_DECIMALS, parse};
 use crate::error::Error;
-use crate::manifest::hex;
-use crate::settings::{KEYS, Name, RESULT, Wrong};
-use crate::what::What;
+use crate::hex::hex;
+use crate::result_kind::ResultKind;
+use crate::settings::{KEYS, ProtocolChoice, RESULT, SettingsError, check_link, wrong};
 
 /// The most groups of a run: each takes a comparison.
 pub const MAX_GROUPS: usize = 60;
@@ -74,7 +74,7 @@ impl Kind {
 
 /// Who gets totals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum To {
+pub enum Recipient {
     /// The receiver
     #[default]
     Receiver,
@@ -84,7 +84,7 @@ pub enum To {
     Both,
 }
 
-impl To {
+impl Recipient {
     /// The name.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -106,7 +106,7 @@ impl To {
     }
 }
 
-impl fmt::Display for To {
+impl fmt::Display for Recipient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -116,11 +116,11 @@ impl fmt::Display for To {
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Who gets the totals; the receiver without it.
-    pub to: Option<To>,
+    pub to: Option<Recipient>,
     /// Both get them: another way to say so.
     pub both: bool,
     /// The protocol.
-    pub name: Name,
+    pub name: ProtocolChoice,
     /// Only semi-honest security exists.
     pub security: Option<Security>,
     /// The most that a value of a key may be, without its sign: a decimal number.
@@ -166,9 +166,9 @@ pub struct Settings {
     /// The side that has the column of a sum or a mean.
     pub holder: Option<Role>,
     /// Who gets the totals.
-    pub to: To,
+    pub to: Recipient,
     /// The protocol.
-    pub name: Name,
+    pub name: ProtocolChoice,
     /// The most that a value of a key may be, in units of the last decimal place; 0 without
     /// values.
     pub bound: u64,
@@ -188,15 +188,6 @@ pub struct Settings {
     pub link: Option<Link>,
 }
 
-fn wrong<T>(option: &'static str, what: impl Into<String>, hint: &'static str) -> Result<T, Wrong> {
-    let what = what.into();
-    Err(Wrong {
-        option,
-        what,
-        hint: hint.into(),
-    })
-}
-
 impl Settings {
     /// Checks the options.
     ///
@@ -205,18 +196,18 @@ impl Settings {
     ///
     /// # Errors
     /// The combination that does not exist.
-    pub fn new(what: What, role: Role, options: Options) -> Result<Self, Wrong> {
+    pub fn new(what: ResultKind, role: Role, options: Options) -> Result<Self, SettingsError> {
         let kind = match what {
-            What::Rows | What::Shares(_) => panic!("rows and shares are no totals"),
-            What::Count => Kind::Count,
-            What::Sum(_) => Kind::Sum,
-            What::Mean(_) => Kind::Mean,
-            What::SumProduct(_) => Kind::SumProduct,
+            ResultKind::Rows | ResultKind::Shares(_) => panic!("rows and shares are no totals"),
+            ResultKind::Count => Kind::Count,
+            ResultKind::Sum(_) => Kind::Sum,
+            ResultKind::Mean(_) => Kind::Mean,
+            ResultKind::SumProduct(_) => Kind::SumProduct,
         };
         let (column, holder) = match what {
-            What::Sum(None) | What::Mean(None) => (None, Some(role.other())),
-            What::Sum(column) | What::Mean(column) => (column, Some(role)),
-            What::SumProduct([sender, receiver]) => match role {
+            ResultKind::Sum(None) | ResultKind::Mean(None) => (None, Some(role.other())),
+            ResultKind::Sum(column) | ResultKind::Mean(column) => (column, Some(role)),
+            ResultKind::SumProduct([sender, receiver]) => match role {
                 Role::Sender => (Some(sender), None),
                 Role::Receiver => (Some(receiver), None),
             },
@@ -231,7 +222,7 @@ impl Settings {
         holder: Option<Role>,
         role: Role,
         options: Options,
-    ) -> Result<Self, Wrong> {
+    ) -> Result<Self, SettingsError> {
         let Options {
             to,
             both,
@@ -261,7 +252,10 @@ impl Settings {
         }
         if !matches!(
             name,
-            Name::Auto | Name::Circuit | Name::CircuitLow | Name::Dh
+            ProtocolChoice::Auto
+                | ProtocolChoice::Circuit
+                | ProtocolChoice::CircuitLow
+                | ProtocolChoice::Dh
         ) {
             let what = format!("{name} gives rows, not a {}", kind.name());
             return wrong(
@@ -288,8 +282,8 @@ impl Settings {
             holder,
             to: match (to, both) {
                 (Some(to), _) => to,
-                (None, true) => To::Both,
-                (None, false) => To::Receiver,
+                (None, true) => Recipient::Both,
+                (None, false) => Recipient::Receiver,
             },
             name,
             bound,
@@ -301,9 +295,9 @@ impl Settings {
             groups,
             link,
         };
-        settings.check_link()?;
+        check_link(settings.name, settings.link)?;
         settings.privacy = settings.noise(epsilon.as_deref(), delta.as_deref())?;
-        if name == Name::Dh && !settings.is_simple_count() {
+        if name == ProtocolChoice::Dh && !settings.is_simple_count() {
             let what = "dh gives the number of all common keys alone: without groups, minimum or \
                         noise";
             return wrong("--protocol", what, "choose --protocol auto or circuit");
@@ -311,22 +305,12 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Refuses a link for a protocol that does not depend on it.
-    pub(super) fn check_link(&self) -> Result<(), Wrong> {
-        let Self { name, link, .. } = self;
-        if link.is_some() && *name != Name::Auto {
-            let what = format!("--protocol {name} is the same on every link");
-            return wrong("--link", what, "only auto chooses by the link");
-        }
-        Ok(())
-    }
-
     /// The bound in units, and the decimal places.
     fn values(
         kind: Kind,
         bound: Option<String>,
         decimals: Option<u32>,
-    ) -> Result<(u64, u32), Wrong> {
+    ) -> Result<(u64, u32), SettingsError> {
         if kind == Kind::Count {
             let option = match (&bound, decimals) {
                 (Some(_), _) => "--bound",
@@ -361,15 +345,15 @@ impl Settings {
         let hint = "give a decimal number above zero, such as 1000 or 99.99";
         match parse(bound.as_bytes(), decimals) {
             Ok(units @ 1..) => Ok((units.unsigned_abs(), decimals)),
-            Ok(_) | Err(Refused::NotANumber) => {
+            Ok(_) | Err(DecimalError::NotANumber) => {
                 wrong("--bound", format!("{bound:?} is not a bound"), hint)
             }
-            Err(Refused::Places) => wrong(
+            Err(DecimalError::Places) => wrong(
                 "--bound",
                 format!("{bound} has more than {decimals} decimal places"),
                 "--decimals sets the decimal places of values",
             ),
-            Err(Refused::Large) => wrong(
+            Err(DecimalError::Large) => wrong(
                 "--bound",
                 format!("{bound} with {decimals} decimal places does not fit into 64 bits"),
                 "give a lower bound, or fewer --decimals",
@@ -382,7 +366,7 @@ impl Settings {
         role: Role,
         group_by: Option<&String>,
         groups: &[String],
-    ) -> Result<Option<Role>, Wrong> {
+    ) -> Result<Option<Role>, SettingsError> {
         let hint = "both sides give the same --groups, and the side that has the column --group-by";
         if groups.is_empty() {
             return match group_by {
@@ -413,7 +397,11 @@ impl Settings {
     ///
     /// A count that is compared with the minimum or opened and a sum have half of `epsilon` and
     /// `delta` each; one of them alone has all. Groups are disjoint: each has the whole.
-    fn noise(&self, epsilon: Option<&str>, delta: Option<&str>) -> Result<Option<Privacy>, Wrong> {
+    fn noise(
+        &self,
+        epsilon: Option<&str>,
+        delta: Option<&str>,
+    ) -> Result<Option<Privacy>, SettingsError> {
         let number = |option, text: &str| {
             text.parse::<Rational>().or_else(|error| {
                 wrong(
@@ -486,8 +474,8 @@ impl Settings {
         (unit < 1 << 63).then_some(unit)
     }
 
-    fn large(&self) -> Wrong {
-        Wrong {
+    fn large(&self) -> SettingsError {
+        SettingsError {
             option: "--bound",
             what: format!(
                 "a {} of such values does not fit into 64 bits",
@@ -552,14 +540,6 @@ impl Settings {
         self.grouped.or(self.holder).unwrap_or(Role::Receiver)
     }
 
-    /// The form of the protocol.
-    pub(crate) fn form(&self) -> Form {
-        match self.name {
-            Name::CircuitLow => Form::Low,
-            _ => Form::Fast,
-        }
-    }
-
     /// The settings of circuit-PSI.
     #[must_use]
     pub fn circuit(&self) -> circuit::Settings {
@@ -567,7 +547,7 @@ impl Settings {
         let shared = self.has_shared_values();
         let held = self.kind.has_sum() && !shared;
         circuit::Settings {
-            form: self.form(),
+            form: self.name.form(),
             payload: usize::from(shared),
             weights: totals * (usize::from(self.has_count()) + usize::from(held)),
             products: usize::from(self.kind == Kind::SumProduct),
@@ -642,7 +622,7 @@ impl Settings {
             (GROUPS, self.groups_text()),
             (GROUP_BY, whose(self.grouped)),
         ];
-        if self.is_simple_count() && self.name == Name::Auto {
+        if self.is_simple_count() && self.name == ProtocolChoice::Auto {
             let link = self.link.map_or("measured".to_owned(), |link| {
                 format!("{} bit/s, {} s", link.bits_per_second, link.round_trip)
             });
@@ -656,7 +636,7 @@ impl Settings {
         }
     }
 
-    /// What both sides of a run with several workers must have alike, as text.
+    /// The settings that both sides of a run with several workers must have alike, as text.
     ///
     /// # Panics
     /// Never: names and numbers serialise.
@@ -666,10 +646,11 @@ impl Settings {
         serde_json::to_string(&settings).expect("names and numbers serialise")
     }
 
-    /// What the manifest of a run with several workers has of these settings.
-    pub(crate) fn agreed(&self) -> Agreed {
+    /// These settings as the manifest of a run with several workers keeps them.
+    #[must_use]
+    pub fn agreed(&self) -> SettingsRecord {
         let number = |number: Rational| exact(number);
-        Agreed {
+        SettingsRecord {
             kind: self.kind.name().to_owned(),
             holder: self.holder.map(|role| role.name().to_owned()),
             to: self.to.name().to_owned(),
@@ -698,9 +679,9 @@ impl Settings {
     }
 }
 
-/// The settings of totals in a manifest: equal on both sides.
+/// The settings of totals as they are kept: equal on both sides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Agreed {
+pub struct SettingsRecord {
     kind: String,
     holder: Option<String>,
     to: String,
@@ -713,14 +694,15 @@ pub(crate) struct Agreed {
     groups: Vec<String>,
 }
 
-impl Agreed {
+impl SettingsRecord {
     /// The settings of a side, without the names of its columns; `None` if there are no such.
-    pub(crate) fn settings(&self, protocol: &str, role: Role) -> Option<Settings> {
+    #[must_use]
+    pub fn settings(&self, protocol: &str, role: Role) -> Option<Settings> {
         let kinds = [Kind::Count, Kind::Sum, Kind::Mean, Kind::SumProduct];
         let kind = kinds.into_iter().find(|kind| kind.name() == self.kind)?;
-        let to = [To::Receiver, To::Sender, To::Both];
+        let to = [Recipient::Receiver, Recipient::Sender, Recipient::Both];
         let to = to.into_iter().find(|to| to.name() == self.to)?;
-        let name = Name::all().find(|name| name.name() == protocol)?;
+        let name = ProtocolChoice::all().find(|name| name.name() == protocol)?;
         let side = |name: &Option<String>| {
             let sides = [Role::Sender, Role::Receiver].into_iter();
             let mut sides = sides.filter(|side| Some(side.name()) == name.as_deref());

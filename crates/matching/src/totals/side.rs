@@ -3,24 +3,19 @@
 use volery_channel::Error as ChannelError;
 use volery_primitives::pages::Buffer;
 use volery_primitives::prg::Prg;
-use volery_primitives::ro::StreamHash;
 use volery_psi::Items;
-use volery_tables::{Item, Reader, Reading, Table, Texts};
+use volery_tables::{Item, Reading, Table, Texts};
 use zeroize::{Zeroize, Zeroizing};
 
-use super::compute::Noise;
-use super::decimal::{Refused, parse};
+use super::decimal::{DecimalError, parse};
+use super::noise::Noise;
 use super::settings::Settings;
-use crate::error::{Error, NoKey, NoValue, Result};
-use crate::keys::{Keys, Rows, reserve};
+use crate::error::{Error, KeyError, Result, ValueError};
+use crate::folder::Spool;
+use crate::keyed::{read_keyed, unfit};
+use crate::keys::Keys;
 use crate::progress::Progress;
-use crate::side::in_file;
 use crate::summary::Summary;
-use crate::work::Spool;
-
-/// The longest description of the key, in bytes: it is in the first message, beside more settings
-/// than that of a run for rows.
-pub(crate) const LONGEST_KEYS: usize = 2048;
 
 /// Bytes of a value and a group.
 const PAYLOAD: usize = 9;
@@ -28,9 +23,10 @@ const PAYLOAD: usize = 9;
 /// The number of no group.
 const NO_GROUP: u8 = u8::MAX;
 
-/// What stands beside an item in a folder: its value, and its group, of which there are fewer than
+/// The bytes beside an item in a folder: its value, and its group, of which there are fewer than
 /// 255; another number is no group.
-pub(crate) fn payload(value: i64, group: i32) -> Zeroizing<[u8; PAYLOAD]> {
+#[must_use]
+pub fn payload(value: i64, group: i32) -> Zeroizing<[u8; PAYLOAD]> {
     let mut payload = Zeroizing::new([0; PAYLOAD]);
     payload[..8].copy_from_slice(&value.to_le_bytes());
     payload[8] = u8::try_from(group).unwrap_or(NO_GROUP);
@@ -38,7 +34,7 @@ pub(crate) fn payload(value: i64, group: i32) -> Zeroizing<[u8; PAYLOAD]> {
 }
 
 /// The distinct items of a side, ascending, with what belongs to each. Wiped when dropped.
-pub(crate) struct Values {
+pub struct Values {
     items: Vec<Item>,
     /// For each item the sum of its rows' values, modulo `2^64`; empty without a column.
     pub(crate) values: Buffer<u64>,
@@ -58,7 +54,10 @@ impl Values {
 
 impl Values {
     /// Writes items, values and groups.
-    pub(crate) fn write(&self, spool: &mut Spool) -> Result<()> {
+    ///
+    /// # Errors
+    /// Errors of the file.
+    pub fn write(&self, spool: &mut Spool) -> Result<()> {
         for (item, number) in self.items.iter().zip(0..) {
             let mut payload = Zeroizing::new([0; PAYLOAD]);
             let at = number as usize;
@@ -70,14 +69,12 @@ impl Values {
         Ok(())
     }
 
-    /// Those of a shard, which [`write`](Self::write) wrote, filled up to `size` with random items
-    /// of value 0 and in no group.
-    pub(crate) fn of_shard(
-        keys: &Keys,
-        settings: &Settings,
-        size: u64,
-        rng: &mut Prg,
-    ) -> Result<Self> {
+    /// The items of a shard, which [`write`](Self::write) wrote, filled up to `size` with random
+    /// items of value 0 and in no group.
+    ///
+    /// # Errors
+    /// If there are more than `size`, or they are of rows without values.
+    pub fn of_shard(keys: &Keys, settings: &Settings, size: u64, rng: &mut Prg) -> Result<Self> {
         if keys.len() as u64 > size {
             return Err(Error::Overflow { capacity: size });
         }
@@ -126,7 +123,7 @@ impl Drop for Values {
 }
 
 /// A side that has read its table.
-pub struct Side {
+pub struct PreparedTable {
     pub(crate) settings: Settings,
     pub(crate) values: Values,
     /// Drawn before there is a connection.
@@ -135,15 +132,17 @@ pub struct Side {
     no_group: Option<u64>,
 }
 
-/// What is read of a row.
-pub(crate) struct RowReader<'a> {
+/// A reader of the value and the group of a row.
+pub struct RowReader<'a> {
     table: &'a Table,
     settings: &'a Settings,
     text: Zeroizing<Vec<u8>>,
 }
 
 impl<'a> RowReader<'a> {
-    pub(crate) fn new(table: &'a Table, settings: &'a Settings) -> Self {
+    /// For the columns of the settings.
+    #[must_use]
+    pub fn new(table: &'a Table, settings: &'a Settings) -> Self {
         Self {
             table,
             settings,
@@ -152,7 +151,10 @@ impl<'a> RowReader<'a> {
     }
 
     /// The value in a row of a batch, in units; `number`: of the row in the table.
-    pub(crate) fn value(&mut self, texts: &Texts, row: usize, number: u64) -> Result<i64> {
+    ///
+    /// # Errors
+    /// If it is no number within the bound.
+    pub fn value(&mut self, texts: &Texts, row: usize, number: u64) -> Result<i64> {
         let Settings {
             bound, decimals, ..
         } = *self.settings;
@@ -165,7 +167,7 @@ impl<'a> RowReader<'a> {
     }
 
     /// The number of the group in a row of a batch, or -1.
-    pub(crate) fn group(&mut self, texts: &Texts, row: usize) -> i32 {
+    pub fn group(&mut self, texts: &Texts, row: usize) -> i32 {
         let groups = &self.settings.groups;
         let found = texts.read(row, &mut self.text).then(|| {
             let all = groups.iter().map(String::as_bytes);
@@ -184,13 +186,13 @@ pub(crate) fn read_value(
     text: &mut Vec<u8>,
 ) -> Result<i64> {
     let why = if !texts.read(row, text) || text.is_empty() {
-        NoValue::Missing
+        ValueError::Missing
     } else {
         match parse(text, decimals) {
             Ok(value) if value.unsigned_abs() <= bound => return Ok(value),
-            Ok(_) | Err(Refused::Large) => NoValue::Bound,
-            Err(Refused::NotANumber) => NoValue::NotANumber,
-            Err(Refused::Places) => NoValue::Places(decimals),
+            Ok(_) | Err(DecimalError::Large) => ValueError::Bound,
+            Err(DecimalError::NotANumber) => ValueError::NotANumber,
+            Err(DecimalError::Places) => ValueError::Places(decimals),
         }
     };
     let (path, row) = table.place(number);
@@ -202,14 +204,14 @@ pub(crate) fn read_value(
     })
 }
 
-impl Side {
+impl PreparedTable {
     /// Reads the key, the values and the groups. `reading` has one rule.
     ///
     /// # Panics
     /// If there is another number of rules, or columns of a payload.
     ///
     /// # Errors
-    /// Those of the table; a value that is not a number within the bound; rows of one key that do
+    /// Errors of the table; a value that is not a number within the bound; rows of one key that do
     /// not fit together.
     pub fn read(
         table: &Table,
@@ -217,75 +219,33 @@ impl Side {
         settings: &Settings,
         progress: &mut dyn Progress,
     ) -> Result<Self> {
-        assert!(
-            reading.rules.len() == 1 && reading.values.is_empty(),
-            "totals are by one key"
-        );
         let columns = [&settings.column, &settings.group_by];
         let reading = Reading {
             texts: columns.into_iter().flatten().cloned().collect(),
             ..reading.clone()
         };
-        let mut reader = Reader::new(table, &reading)?;
-        if reader.key_description().len() > LONGEST_KEYS {
-            return Err(Error::LongKeys);
-        }
-        let value_column = settings.column.as_ref().map(|_| 0);
-        let group_column = settings.group_by.as_ref().map(|_| reading.texts.len() - 1);
-
-        progress.begin("reading keys and values", table.bytes());
         let mut of_row = RowReader::new(table, settings);
-        let mut digest = StreamHash::default();
-        let mut scan = table.scan(&reader.columns())?;
-        let mut rows = Rows::new(true);
-        let (mut items, mut hashed) = (Vec::new(), Zeroizing::new(Vec::new()));
-        let (mut count, mut no_group) = (0, 0);
-        while let Some(batch) = scan.next()? {
-            hashed.clear();
-            reader.items(&batch, 0, &mut items)?;
-            reserve(&mut hashed, items.len() * (1 + size_of::<Item>() + PAYLOAD));
-            let texts = |which: Option<usize>| which.map(|which| reader.texts(&batch, which));
-            let values = texts(value_column).transpose()?;
-            let groups = texts(group_column).transpose()?;
-            for (row, item) in items.iter().enumerate() {
-                hashed.push(u8::from(item.is_some()));
-                let Some(item) = item else { continue };
-                let number = batch.row_number(row);
-                let value = match &values {
-                    Some(texts) => of_row.value(texts, row, number)?,
-                    None => 0,
-                };
-                let group = match &groups {
-                    Some(texts) => of_row.group(texts, row),
-                    None => 0,
-                };
-                no_group += u64::from(group < 0);
-                let payload = payload(value, group);
-                hashed.extend_from_slice(item);
-                hashed.extend_from_slice(&payload[..]);
-                rows.push(*item, number, &payload[..]);
-            }
-            digest.update(&hashed);
-            count += batch.rows.num_rows() as u64;
-            progress.done(batch.done_bytes);
-        }
-        table.check_unchanged()?;
-        progress.begin("sorting keys", 0);
-        let keys = Keys::new(rows, 0, reading.duplicates);
-        let keys = keys.map_err(|error| in_file(table, error))?;
+        let mut no_group = 0;
+        let beside = |texts: &[Texts], (row, number): (usize, u64), bytes: &mut [u8]| {
+            let value = match &settings.column {
+                Some(_) => of_row.value(&texts[0], row, number)?,
+                None => 0,
+            };
+            let group = match (&settings.group_by, texts) {
+                (Some(_), [.., texts]) => of_row.group(texts, row),
+                _ => 0,
+            };
+            no_group += u64::from(group < 0);
+            bytes.copy_from_slice(&payload(value, group)[..]);
+            Ok(())
+        };
+        let (keys, summary) = read_keyed(table, &reading, PAYLOAD, beside, progress)?;
         let mut rng = Prg::from_os().map_err(ChannelError::from)?;
         Ok(Self {
             noise: Noise::sample(settings, &mut rng),
             values: join(&keys, settings, table)?,
-            summary: Summary {
-                rows: count,
-                keys: keys.len() as u64,
-                duplicates: keys.duplicates,
-                counts: reader.counts().clone(),
-                key_description: reader.key_description(),
-                digest: digest.finish32(),
-            },
-            no_group: group_column.map(|_| no_group),
+            summary,
+            no_group: settings.group_by.as_ref().map(|_| no_group),
             settings: settings.clone(),
         })
     }
@@ -296,10 +256,22 @@ impl Side {
         &self.settings
     }
 
-    /// What is known of the table.
+    /// The facts of the table.
     #[must_use]
     pub fn summary(&self) -> &Summary {
         &self.summary
+    }
+
+    /// The keys with their values and groups.
+    #[must_use]
+    pub fn values(&self) -> &Values {
+        &self.values
+    }
+
+    /// This side's noise.
+    #[must_use]
+    pub fn noise(&self) -> &Noise {
+        &self.noise
     }
 
     /// At the side with the groups: rows that are in none of them.
@@ -326,11 +298,11 @@ fn join(keys: &Keys, settings: &Settings, table: &Table) -> Result<Values> {
                 first = row;
             }
             if *group.get_or_insert(own[0]) != own[0] {
-                return Err(unfit(table, first, NoKey::Groups));
+                return Err(unfit(table, first, KeyError::Groups));
             }
         }
         if sum.unsigned_abs() > u128::from(settings.bound) && settings.column.is_some() {
-            return Err(unfit(table, first, NoKey::Bound));
+            return Err(unfit(table, first, KeyError::Bound));
         }
         if let Some(value) = values.get_mut(item) {
             // Within the bound, which fits.
@@ -345,13 +317,4 @@ fn join(keys: &Keys, settings: &Settings, table: &Table) -> Result<Values> {
         values,
         groups,
     })
-}
-
-pub(crate) fn unfit(table: &Table, row: u64, why: NoKey) -> Error {
-    let (path, row) = table.place(row);
-    Error::KeyOfRows {
-        path: path.to_owned(),
-        row,
-        why,
-    }
 }

@@ -1,8 +1,8 @@
 //! A peer that deviates in a run for a total, for each check of its messages.
 
 use volery_channel::{Channel, Role, SessionId, handshake, run_two_unchecked};
-use volery_matching::totals::{Options, Outcome, Settings, Side, To};
-use volery_matching::{Error, Name, What};
+use volery_matching::totals::{Options, Outcome, PreparedTable, Recipient, Settings};
+use volery_matching::{Error, ProtocolChoice, ResultKind};
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
 use volery_psi::{circuit, count};
@@ -15,23 +15,23 @@ type CheatResult = Result<(), Box<dyn std::error::Error>>;
 /// Keys of the honest party.
 const KEYS: u32 = 5;
 
-fn side(role: Role, name: Name) -> Side {
+fn side(role: Role, name: ProtocolChoice) -> PreparedTable {
     let options = Options {
-        to: Some(To::Both),
+        to: Some(Recipient::Both),
         name,
         ..Options::default()
     };
-    let settings = Settings::new(What::Count, role, options).unwrap();
+    let settings = Settings::new(ResultKind::Count, role, options).unwrap();
     let reading = Reading {
         rules: vec![Rule::parse("a").unwrap()],
         ..Reading::default()
     };
-    Side::read(&table(&rows(0..KEYS)), &reading, &settings, &mut ()).unwrap()
+    PreparedTable::read(&table(&rows(0..KEYS)), &reading, &settings, &mut ()).unwrap()
 }
 
 /// Runs the honest sender against a receiver that goes its own way after the handshake.
 fn against(
-    name: Name,
+    name: ProtocolChoice,
     cheat: impl FnOnce((SessionId, Prg), &mut Channel) -> CheatResult + Send,
 ) -> Result<Outcome, Error> {
     let honest = side(Role::Sender, name);
@@ -65,7 +65,9 @@ fn assert_blamed(result: Result<Outcome, Error>, why: &str) {
 #[test]
 fn a_set_larger_than_the_maximum() {
     for keys in [circuit::MAX_ITEMS + 1, u64::MAX] {
-        let result = against(Name::Circuit, |_, channel| announce(keys, channel));
+        let result = against(ProtocolChoice::Circuit, |_, channel| {
+            announce(keys, channel)
+        });
         assert_blamed(result, "it announced a set larger than the maximum");
     }
 }
@@ -74,7 +76,7 @@ const ITEMS: [&str; 3] = ["a", "b", "c"];
 
 #[test]
 fn a_set_of_another_size_than_announced() {
-    let result = against(Name::Circuit, |randomness, channel| {
+    let result = against(ProtocolChoice::Circuit, |randomness, channel| {
         announce(2, channel)?;
         let settings = circuit::Settings {
             weights: 1,
@@ -86,7 +88,7 @@ fn a_set_of_another_size_than_announced() {
         Ok(())
     });
     assert_blamed(result, "its set has another size than it announced");
-    let result = against(Name::Dh, |(session, rng), channel| {
+    let result = against(ProtocolChoice::Dh, |(session, rng), channel| {
         announce(4, channel)?;
         count::Receiver::new(session, rng).count(&ITEMS[..], &mut (), channel)?;
         Ok(())
@@ -98,7 +100,7 @@ fn a_set_of_another_size_than_announced() {
 #[test]
 fn more_common_keys_than_there_are() {
     for (reported, most) in [(3, 3), (4, 3), (u64::MAX, 3)] {
-        let result = against(Name::Dh, |(session, rng), channel| {
+        let result = against(ProtocolChoice::Dh, |(session, rng), channel| {
             announce(3, channel)?;
             count::Receiver::new(session, rng).count(&ITEMS[..], &mut (), channel)?;
             channel.send(&u64::to_le_bytes(reported))?;

@@ -1,7 +1,7 @@
 //! A peer that deviates in one message of a run, for each check of that message.
 
 use volery_channel::{Channel, Role, SessionId, handshake, run_two_unchecked};
-use volery_matching::{Columns, Error, Local, Outcome, Terms, Verb, WriteError};
+use volery_matching::{Columns, Error, Operation, Outcome, StorageOptions, WriteError};
 use volery_primitives::prg::Prg;
 use volery_primitives::ro::RandomOracle;
 use volery_psi::dh;
@@ -12,8 +12,8 @@ use crate::common::{Run, kept, rows, table};
 type CheatResult = Result<(), Box<dyn std::error::Error>>;
 
 const LOOKUP: Run = Run {
-    verb: Verb::Lookup,
-    name: volery_matching::Name::Dh,
+    verb: Operation::Lookup,
+    name: volery_matching::ProtocolChoice::Dh,
     security: None,
     both: false,
     rules: 1,
@@ -21,7 +21,7 @@ const LOOKUP: Run = Run {
 };
 
 const PSI: Run = Run {
-    verb: Verb::Psi,
+    verb: Operation::Psi,
     ..LOOKUP
 };
 
@@ -91,7 +91,7 @@ impl Peer<'_> {
 fn meet(
     run: Run,
     role: Role,
-    local: &Local,
+    local: &StorageOptions,
     cheat: impl FnOnce(&mut Peer<'_>) -> CheatResult + Send,
 ) -> Result<Outcome, Error> {
     let table = honest_table();
@@ -120,7 +120,7 @@ fn caught(
     why: &str,
     cheat: impl FnOnce(&mut Peer<'_>) -> CheatResult + Send,
 ) {
-    assert_caught(meet(run, role, &Local::default(), cheat), why);
+    assert_caught(meet(run, role, &StorageOptions::default(), cheat), why);
 }
 
 /// The items of the honest table.
@@ -172,9 +172,9 @@ fn progress_that_nobody_has() {
 
 #[test]
 fn a_share_chosen_after_the_commitment() {
-    let local = Local {
+    let local = StorageOptions {
         buckets: 2,
-        ..Local::default()
+        ..StorageOptions::default()
     };
     let result = meet(PSI, Role::Sender, &local, |peer| {
         peer.progress()?;
@@ -245,13 +245,18 @@ fn a_set_of_another_size_than_announced() {
 
 /// The peer of a receiver: announces payload of so many bytes, and has these values for all keys.
 fn values(longest: u32, value: &'static [u8]) -> Result<Outcome, Error> {
-    meet(LOOKUP, Role::Receiver, &Local::default(), move |peer| {
-        let items = items();
-        let line = line();
-        peer.columns(items.len() as u64, line.as_bytes(), longest)?;
-        peer.nothing_kept()?;
-        peer.answer(&items, &vec![value.to_vec(); items.len()])
-    })
+    meet(
+        LOOKUP,
+        Role::Receiver,
+        &StorageOptions::default(),
+        move |peer| {
+            let items = items();
+            let line = line();
+            peer.columns(items.len() as u64, line.as_bytes(), longest)?;
+            peer.nothing_kept()?;
+            peer.answer(&items, &vec![value.to_vec(); items.len()])
+        },
+    )
 }
 
 /// The columns of an honest sender.
@@ -307,101 +312,4 @@ fn another_final_byte() {
     });
     assert_caught(result, "unexpected final message");
     assert!(!folder.path().join("complete").exists());
-}
-
-/// Runs a sender's driver, which asks for one shard, with a peer that asks for `shards` and ends
-/// with `byte`.
-fn driver(shards: u32, byte: u8) -> volery_matching::Result<volery_matching::Manifest> {
-    use volery_matching::driver::{Earlier, Facts, agree, secrets};
-    let run = Run {
-        name: volery_matching::Name::Vole,
-        ..PSI
-    };
-    let settings = |role| run.settings(role);
-    let organisations = ["a", "b"].map(str::to_owned);
-    let terms = Terms::new(&settings(Role::Sender), "keys", "run", 2, organisations).unwrap();
-    let facts = Facts {
-        keys: "keys".to_owned(),
-        sizes: vec![9],
-        payload: None,
-        digest: String::new(),
-        rows: 9,
-    };
-    let (agreed, cheated) = run_two_unchecked(
-        |channel| {
-            let settings = settings(Role::Sender);
-            let (terms, earlier) = ((terms, Some(1)), Earlier::default());
-            let secrets = secrets(&settings, &facts, None)?;
-            let known = (&facts, &secrets);
-            agree(&settings, known, terms, earlier, channel, &mut |_| Ok(()))
-        },
-        |channel| {
-            let mut cheat = || -> CheatResult {
-                let mut hello = settings(Role::Receiver).hello("keys");
-                let fields = [("--run", "run"), ("--workers", "2"), ("--shards", "1")];
-                let fields = fields.map(|(name, value)| (name, value.to_owned()));
-                hello.fields.extend(fields);
-                let session = handshake(channel, &hello, [0; 32])?;
-                let mut peer = Peer { channel, session };
-                peer.say(&[0; 33])?;
-                peer.say(&shards.to_le_bytes())?;
-                // The commitments.
-                peer.say(&[7; 32])?;
-                peer.say(&9_u64.to_le_bytes())?;
-                peer.skip(37 + 32 + 8)?;
-                peer.say(&[byte])?;
-                peer.channel.flush()?;
-                peer.skip(1)
-            };
-            cheat().map_err(|error| error.to_string())
-        },
-    );
-    if agreed.is_ok() {
-        cheated.unwrap();
-    }
-    agreed
-}
-
-#[test]
-fn another_byte_after_the_manifest() {
-    driver(1, 0x57).unwrap();
-    assert!(driver(1, 0).is_err());
-}
-
-#[test]
-fn another_number_of_shards() {
-    for shards in [0, 2, 16] {
-        assert!(driver(shards, 0x57).is_err());
-    }
-}
-
-/// A peer of a worker that is at a rule beyond the last one.
-#[test]
-fn a_rule_that_the_run_does_not_have() {
-    use volery_matching::worker::{MANIFEST, Place, Worker};
-    let manifest = driver(1, 0x57).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("run.json"), manifest.to_json()).unwrap();
-    for rule in [1_u32, 7] {
-        let place = Place::Folder(folder.path());
-        let worker = Worker::new(&manifest, Role::Sender, 0, 0, 1, place).unwrap();
-        let (worked, _) = run_two_unchecked(
-            |channel| worker.run(channel, &mut ()),
-            |channel| {
-                let hello = volery_channel::Hello {
-                    protocol: "worker",
-                    role: "receiver",
-                    fields: vec![
-                        (MANIFEST, manifest.id_text()),
-                        ("--worker", "0 of 2".to_owned()),
-                    ],
-                };
-                handshake(channel, &hello, [0; 32])?;
-                channel.send(&rule.to_le_bytes())?;
-                channel.recv(&mut [0; 4])
-            },
-        );
-        assert!(worked.is_err());
-        assert!(!worker.is_complete().unwrap());
-    }
 }

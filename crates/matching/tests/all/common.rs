@@ -6,8 +6,11 @@ use std::sync::Arc;
 
 use arrow_array::{Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
-use volery_channel::{Channel, Role, run_two_parties};
-use volery_matching::{Columns, Error, Local, Name, Outcome, Settings, Side, Verb};
+use volery_channel::tamper::Tampered;
+use volery_channel::{Channel, Role, memory, run_two_channels};
+use volery_matching::{
+    Columns, Error, Operation, Outcome, PreparedTable, ProtocolChoice, Settings, StorageOptions,
+};
 use volery_pcg::Security;
 use volery_tables::{Duplicates, EmptyKeys, Format, Packing, Reading, Rule, Table};
 
@@ -25,7 +28,7 @@ pub(crate) const RULES: [&str; 3] = ["a,b", "a", "b"];
 
 impl Row {
     /// The key by a rule.
-    fn key(&self, rule: usize) -> Option<(u32, u32)> {
+    pub(crate) fn key(&self, rule: usize) -> Option<(u32, u32)> {
         match rule {
             0 => self.a.zip(self.b),
             1 => self.a.map(|a| (a, 0)),
@@ -72,8 +75,8 @@ pub(crate) fn table(rows: &[Row]) -> Table {
 /// The settings that both sides agree on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
-    pub(crate) verb: Verb,
-    pub(crate) name: Name,
+    pub(crate) verb: Operation,
+    pub(crate) name: ProtocolChoice,
     pub(crate) security: Option<Security>,
     pub(crate) both: bool,
     pub(crate) rules: usize,
@@ -83,8 +86,8 @@ pub(crate) struct Run {
 impl Default for Run {
     fn default() -> Self {
         Self {
-            verb: Verb::Psi,
-            name: Name::Dh,
+            verb: Operation::Psi,
+            name: ProtocolChoice::Dh,
             security: None,
             both: false,
             rules: 1,
@@ -99,8 +102,13 @@ impl Run {
     }
 
     /// Reads a side.
-    pub(crate) fn read(&self, role: Role, table: &Table, local: &Local) -> Result<Side, Error> {
-        let answers = (self.verb, role) == (Verb::Lookup, Role::Sender);
+    pub(crate) fn read(
+        &self,
+        role: Role,
+        table: &Table,
+        local: &StorageOptions,
+    ) -> Result<PreparedTable, Error> {
+        let answers = (self.verb, role) == (Operation::Lookup, Role::Sender);
         let values: &[&str] = if answers { &["n", "t"] } else { &[] };
         let reading = Reading {
             rules: RULES[..self.rules]
@@ -112,36 +120,7 @@ impl Run {
             empty_keys: EmptyKeys::Skip,
             ..Reading::default()
         };
-        Side::read(table, &reading, &self.settings(role), local, &mut ())
-    }
-
-    /// Runs both sides in memory.
-    pub(crate) fn both(
-        &self,
-        tables: [&Table; 2],
-        locals: [&Local; 2],
-    ) -> [Result<Outcome, Error>; 2] {
-        let [sender, receiver] = [(Role::Sender, 0), (Role::Receiver, 1)]
-            .map(|(role, i)| self.read(role, tables[i], locals[i]));
-        match (sender, receiver) {
-            (Ok(sender), Ok(receiver)) => {
-                let go = |side: Side| move |channel: &mut Channel| side.run(channel, &mut ());
-                let (sent, received) = run_two_parties(go(sender), go(receiver));
-                [sent, received]
-            }
-            (Err(error), Ok(_)) | (Ok(_), Err(error)) => panic!("one side only: {error}"),
-            (Err(sender), Err(receiver)) => [Err(sender), Err(receiver)],
-        }
-    }
-
-    /// Whether a side has two rows of one key, which is an error then.
-    pub(crate) fn is_error(&self, rows: &[Row]) -> bool {
-        self.duplicates == Duplicates::Error
-            && (0..self.rules).any(|rule| {
-                let keys: Vec<_> = rows.iter().filter_map(|row| row.key(rule)).collect();
-                let different: std::collections::HashSet<_> = keys.iter().collect();
-                different.len() < keys.len()
-            })
+        PreparedTable::read(table, &reading, &self.settings(role), local, &mut ())
     }
 
     /// Key of each row by a rule, where it takes part.
@@ -189,7 +168,7 @@ impl Run {
 
     /// The receiver's output, with a column for the rule.
     pub(crate) fn expected(&self, sender: &[Row], receiver: &[Row], left: bool) -> String {
-        let lookup = self.verb == Verb::Lookup;
+        let lookup = self.verb == Operation::Lookup;
         let mut out = String::from("a,b,n,t");
         out += if lookup {
             ",n_sender,t_sender,rule\n"
@@ -261,11 +240,24 @@ pub(crate) fn forget_begun(folder: &Path) {
 }
 
 /// A side that keeps its progress in a folder.
-pub(crate) fn kept(folder: &Path, buckets: u32) -> Local {
-    Local {
+pub(crate) fn kept(folder: &Path, buckets: u32) -> StorageOptions {
+    StorageOptions {
         memory: None,
         folder: Some(folder.to_owned()),
         resume: true,
         buckets,
     }
+}
+
+/// Runs both sides; the messages of each are cut after so many bytes. Returns also what each sent.
+pub(crate) fn run_cut<A: Send, B: Send>(
+    ends: [u64; 2],
+    left: impl FnOnce(&mut Channel) -> A + Send,
+    right: impl FnOnce(&mut Channel) -> B + Send,
+) -> ((A, B), [u64; 2]) {
+    let (near, far) = memory::pair();
+    let near = Channel::new(Tampered::truncated(near, ends[0]));
+    let far = Channel::new(Tampered::truncated(far, ends[1]));
+    let ((a, of_a), (b, of_b)) = run_two_channels(near, far, left, right);
+    ((a, b), [of_a.bytes_sent, of_b.bytes_sent])
 }

@@ -1,13 +1,44 @@
 //! The result against a plain join.
 
 use proptest::prelude::*;
-use volery_channel::Role;
-use volery_channel::run_two_parties_with_stats;
-use volery_matching::{Error, Local, Name, Verb};
+use volery_channel::{Channel, Role, run_two_parties, run_two_parties_with_stats};
+use volery_matching::{Error, Operation, Outcome, PreparedTable, ProtocolChoice, StorageOptions};
 use volery_pcg::Security;
-use volery_tables::Duplicates;
+use volery_tables::{Duplicates, Table};
 
 use crate::common::{Row, Run, rows, table, written};
+
+impl Run {
+    /// Runs both sides in memory.
+    pub(crate) fn both(
+        &self,
+        tables: [&Table; 2],
+        locals: [&StorageOptions; 2],
+    ) -> [Result<Outcome, Error>; 2] {
+        let [sender, receiver] = [(Role::Sender, 0), (Role::Receiver, 1)]
+            .map(|(role, i)| self.read(role, tables[i], locals[i]));
+        match (sender, receiver) {
+            (Ok(sender), Ok(receiver)) => {
+                let go =
+                    |side: PreparedTable| move |channel: &mut Channel| side.run(channel, &mut ());
+                let (sent, received) = run_two_parties(go(sender), go(receiver));
+                [sent, received]
+            }
+            (Err(error), Ok(_)) | (Ok(_), Err(error)) => panic!("one side only: {error}"),
+            (Err(sender), Err(receiver)) => [Err(sender), Err(receiver)],
+        }
+    }
+
+    /// Whether a side has two rows of one key, which is an error then.
+    fn is_error(&self, rows: &[Row]) -> bool {
+        self.duplicates == Duplicates::Error
+            && (0..self.rules).any(|rule| {
+                let keys: Vec<_> = rows.iter().filter_map(|row| row.key(rule)).collect();
+                let different: std::collections::HashSet<_> = keys.iter().collect();
+                different.len() < keys.len()
+            })
+    }
+}
 
 fn row() -> impl Strategy<Value = Row> {
     let key = || prop::option::weighted(0.8, 0..12_u32);
@@ -26,13 +57,17 @@ fn policy() -> impl Strategy<Value = Duplicates> {
 }
 
 fn run() -> impl Strategy<Value = Run> {
-    let name = prop_oneof![3 => Just(Name::Dh), 1 => Just(Name::Vole)];
+    let name = prop_oneof![3 => Just(ProtocolChoice::Dh), 1 => Just(ProtocolChoice::Vole)];
     let lookup = any::<bool>();
     (lookup, name, any::<bool>(), 1..=3_usize, policy()).prop_map(
         |(lookup, name, both, rules, duplicates)| {
-            let both = both && name == Name::Vole;
+            let both = both && name == ProtocolChoice::Vole;
             Run {
-                verb: if lookup { Verb::Lookup } else { Verb::Psi },
+                verb: if lookup {
+                    Operation::Lookup
+                } else {
+                    Operation::Psi
+                },
                 name,
                 security: both.then_some(Security::SemiHonest),
                 both,
@@ -44,22 +79,22 @@ fn run() -> impl Strategy<Value = Run> {
 }
 
 /// A side in memory or on disk, and its least number of buckets.
-fn local() -> impl Strategy<Value = Local> {
-    (any::<bool>(), 0..=7_u32).prop_map(|(disk, buckets)| Local {
+fn local() -> impl Strategy<Value = StorageOptions> {
+    (any::<bool>(), 0..=7_u32).prop_map(|(disk, buckets)| StorageOptions {
         memory: disk.then_some(u64::MAX),
         buckets,
-        ..Local::default()
+        ..StorageOptions::default()
     })
 }
 
 /// Runs both sides, and compares them with the join.
-fn check(run: Run, [sender, receiver]: [&[Row]; 2], locals: [&Local; 2], left: bool) {
+fn check(run: Run, [sender, receiver]: [&[Row]; 2], locals: [&StorageOptions; 2], left: bool) {
     let tables = [table(sender), table(receiver)];
     let wrong = [run.is_error(sender), run.is_error(receiver)];
     if wrong.contains(&true) {
         // Only in memory it is found before the run.
         for (i, role) in [Role::Sender, Role::Receiver].into_iter().enumerate() {
-            let side = run.read(role, &tables[i], &Local::default());
+            let side = run.read(role, &tables[i], &StorageOptions::default());
             // By the first rule the error names the file.
             let found = matches!(side, Err(Error::DuplicateKey { .. } | Error::Table(_)));
             assert_eq!(found, wrong[i], "{role}");
@@ -112,29 +147,34 @@ proptest! {
 fn thousands_of_rows_in_memory_and_on_disk() {
     let (sender, receiver) = (rows(0..6789), rows(5000..12890));
     let run = Run {
-        verb: Verb::Lookup,
-        name: Name::Vole,
+        verb: Operation::Lookup,
+        name: ProtocolChoice::Vole,
         rules: 2,
         ..Run::default()
     };
-    let disk = Local {
+    let disk = StorageOptions {
         memory: Some(u64::MAX),
         buckets: 7,
-        ..Local::default()
+        ..StorageOptions::default()
     };
-    check(run, [&sender, &receiver], [&disk, &Local::default()], true);
+    check(
+        run,
+        [&sender, &receiver],
+        [&disk, &StorageOptions::default()],
+        true,
+    );
 }
 
 #[test]
 fn the_bytes_say_nothing_of_the_matches() {
     let run = Run {
-        name: Name::Vole,
+        name: ProtocolChoice::Vole,
         rules: 3,
         ..Run::default()
     };
-    let local = Local {
+    let local = StorageOptions {
         buckets: 3,
-        ..Local::default()
+        ..StorageOptions::default()
     };
     let sender = table(&rows(0..50));
     // All match by the first rule, none does, and some do.

@@ -4,9 +4,8 @@
 mod cheated_totals;
 mod cheats;
 mod common;
-mod digest;
 mod join;
 mod resume;
 mod shares;
 mod totals;
-mod workers;
+mod totals_common;

@@ -4,16 +4,15 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
-use volery_channel::tamper::Tampered;
-use volery_channel::{Channel, Error as ChannelError, Role, memory, run_two_channels};
-use volery_matching::{ATTEMPTS, Error, Local, Outcome, PROGRESS, Verb};
+use volery_channel::{Error as ChannelError, Role};
+use volery_matching::{ATTEMPTS, Error, Operation, Outcome, PROGRESS, StorageOptions};
 use volery_tables::{Duplicates, Table};
 
-use crate::common::{Row, Run, begun, forget_begun, kept, rows, table, written};
+use crate::common::{Row, Run, begun, forget_begun, kept, rows, run_cut, table, written};
 
 const RUN: Run = Run {
-    verb: Verb::Lookup,
-    name: volery_matching::Name::Dh,
+    verb: Operation::Lookup,
+    name: volery_matching::ProtocolChoice::Dh,
     security: None,
     both: false,
     rules: 2,
@@ -42,7 +41,7 @@ impl Sides {
         self.folders[side].path()
     }
 
-    fn locals(&self) -> [Local; 2] {
+    fn locals(&self) -> [StorageOptions; 2] {
         [0, 1].map(|side| kept(self.folder(side), self.buckets))
     }
 
@@ -51,14 +50,12 @@ impl Sides {
         let [left, right] = self.locals();
         let sender = RUN.read(Role::Sender, &self.tables[0], &left).unwrap();
         let receiver = RUN.read(Role::Receiver, &self.tables[1], &right).unwrap();
-        let (near, far) = memory::pair();
-        let ((sent, a), (received, b)) = run_two_channels(
-            Channel::new(Tampered::truncated(near, ends[0])),
-            Channel::new(Tampered::truncated(far, ends[1])),
+        let ((sent, received), bytes) = run_cut(
+            ends,
             |channel| sender.run(channel, &mut ()),
             |channel| receiver.run(channel, &mut ()),
         );
-        ([sent, received], [a.bytes_sent, b.bytes_sent])
+        ([sent, received], bytes)
     }
 
     fn whole(&self) -> [Result<Outcome, Error>; 2] {
@@ -173,7 +170,7 @@ fn another_table_or_settings_are_refused() {
     let duplicates = Duplicates::Dedup;
     refused(Run { duplicates, ..RUN }, &sides.tables[1]);
     refused(Run { rules: 1, ..RUN }, &sides.tables[1]);
-    let name = volery_matching::Name::Vole;
+    let name = volery_matching::ProtocolChoice::Vole;
     refused(Run { name, ..RUN }, &sides.tables[1]);
     sides.finish();
 }
@@ -217,7 +214,7 @@ fn one_side_may_keep_its_progress_alone() {
     for side in [0, 1] {
         let sides = Sides::new(3);
         let mut locals = sides.locals();
-        locals[side] = Local::default();
+        locals[side] = StorageOptions::default();
         let [sent, received] = RUN.both(
             [&sides.tables[0], &sides.tables[1]],
             [&locals[0], &locals[1]],

@@ -9,9 +9,9 @@ use proptest::prelude::*;
 use volery_channel::{
     Channel, Role, Stats, handshake, run_two_parties, run_two_parties_with_stats, run_two_unchecked,
 };
-use volery_matching::shares::{Layout, MAX_COLUMNS, Options, Settings, Side};
+use volery_matching::shares::{Layout, MAX_COLUMNS, Options, PreparedTable, Settings};
 use volery_matching::totals::decimal;
-use volery_matching::{Error, Name, NoKey};
+use volery_matching::{Error, KeyError, ProtocolChoice};
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
 use volery_psi::circuit;
@@ -62,7 +62,7 @@ fn read(
     columns: usize,
     row_order: bool,
     duplicates: Duplicates,
-) -> Result<Side, Error> {
+) -> Result<PreparedTable, Error> {
     let reading = Reading {
         rules: vec![Rule::parse("k").unwrap()],
         duplicates,
@@ -70,7 +70,7 @@ fn read(
         ..Reading::default()
     };
     let settings = settings(role, columns, row_order);
-    Side::read(&table(rows, columns), &reading, &settings, &mut ())
+    PreparedTable::read(&table(rows, columns), &reading, &settings, &mut ())
 }
 
 /// All shares of a side.
@@ -82,7 +82,7 @@ struct Shares {
     has_rows: bool,
 }
 
-fn run(side: Side, channel: &mut Channel) -> Result<Shares, Error> {
+fn run(side: PreparedTable, channel: &mut Channel) -> Result<Shares, Error> {
     let mut running = side.start(channel, &mut ())?;
     let layout = *running.layout();
     let count = layout.columns.iter().map(|side| side.count).sum();
@@ -387,7 +387,7 @@ fn values_beyond_the_bound() {
             error,
             Error::KeyOfRows {
                 row: 2,
-                why: NoKey::Bound,
+                why: KeyError::Bound,
                 ..
             }
         ),
@@ -438,7 +438,7 @@ fn options_that_do_not_fit() {
         (
             &[],
             Options {
-                name: Name::Dh,
+                name: ProtocolChoice::Dh,
                 ..Options::default()
             },
             Some("--protocol"),

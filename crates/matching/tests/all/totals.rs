@@ -1,131 +1,22 @@
 //! Totals over the common keys: against a plain calculation, with minimum, groups and noise.
 
-mod workers;
-
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, StringArray};
-use arrow_schema::{DataType, Field, Schema};
 use proptest::prelude::*;
 use volery_channel::{Channel, Role, Stats, run_two_parties, run_two_parties_with_stats};
-use volery_matching::totals::{Options, Outcome, Settings, Side, To, Total, decimal};
-use volery_matching::{Error, Name, NoKey, NoValue, What};
-use volery_tables::{Duplicates, EmptyKeys, Reading, Rule, Table};
+use volery_matching::totals::{Outcome, PreparedTable, Recipient, Total};
+use volery_matching::{Error, KeyError, ProtocolChoice, ValueError};
+use volery_tables::Duplicates;
 
-const ROLES: [Role; 2] = [Role::Sender, Role::Receiver];
-
-/// A row: key, value in cents, group.
-type Row = (u32, i64, &'static str);
-
-const GROUPS: [&str; 3] = ["x", "y", "z, w"];
-
-fn table(rows: &[Row]) -> Table {
-    let texts: Vec<[String; 3]> = rows
-        .iter()
-        .map(|(key, value, group)| [format!("k{key}"), decimal(*value, 2), (*group).to_owned()])
-        .collect();
-    of_texts(&texts)
-}
-
-/// In batches of at most 5 rows.
-fn of_texts(rows: &[[String; 3]]) -> Table {
-    let fields = ["k", "v", "g"].map(|name| Field::new(name, DataType::Utf8, false));
-    let schema = Arc::new(Schema::new(fields.to_vec()));
-    let batches = rows.chunks(5).map(|rows| {
-        let columns = [0, 1, 2].map(|column| {
-            let texts = rows.iter().map(|row| Some(row[column].as_str()));
-            Arc::new(texts.collect::<StringArray>()) as ArrayRef
-        });
-        RecordBatch::try_new(Arc::clone(&schema), columns.to_vec()).unwrap()
-    });
-    Table::from_batches(Arc::clone(&schema), batches.collect()).unwrap()
-}
-
-/// The settings that both sides agree on.
-#[derive(Clone, Debug)]
-struct Run {
-    kind: &'static str,
-    /// The side with the column of a sum or a mean.
-    holder: Role,
-    grouped: Option<Role>,
-    to: To,
-    name: Name,
-    minimum: u64,
-    bound: &'static str,
-    duplicates: Duplicates,
-    epsilon: Option<&'static str>,
-    delta: Option<&'static str>,
-    groups: Vec<String>,
-}
-
-impl Default for Run {
-    fn default() -> Self {
-        Self {
-            kind: "count",
-            holder: Role::Sender,
-            grouped: None,
-            to: To::Receiver,
-            name: Name::Circuit,
-            minimum: 0,
-            bound: "1000",
-            duplicates: Duplicates::Keep,
-            epsilon: None,
-            delta: None,
-            groups: GROUPS.map(str::to_owned).to_vec(),
-        }
-    }
-}
+use crate::totals_common::*;
 
 impl Run {
-    fn what(&self, role: Role) -> What {
-        let columns: &[&str] = match self.kind {
-            "count" => &[],
-            "sum-product" => &["v", "v"],
-            _ if role == self.holder => &["v"],
-            _ => &[],
-        };
-        let columns = columns.iter().map(|&name| name.to_owned()).collect();
-        What::new(self.kind, columns).unwrap()
-    }
-
-    fn settings(&self, role: Role) -> Settings {
-        let valued = self.kind != "count";
-        let text = |text: Option<&str>| text.map(str::to_owned);
-        let options = Options {
-            to: Some(self.to),
-            name: self.name,
-            bound: valued.then(|| self.bound.to_owned()),
-            decimals: valued.then_some(2),
-            minimum: Some(self.minimum),
-            epsilon: text(self.epsilon),
-            delta: text(self.delta),
-            group_by: (self.grouped == Some(role)).then(|| "g".to_owned()),
-            groups: match self.grouped {
-                Some(_) => self.groups.clone(),
-                None => Vec::new(),
-            },
-            ..Options::default()
-        };
-        Settings::new(self.what(role), role, options).unwrap()
-    }
-
-    fn read(&self, role: Role, table: &Table) -> Result<Side, Error> {
-        let reading = Reading {
-            rules: vec![Rule::parse("k").unwrap()],
-            duplicates: self.duplicates,
-            empty_keys: EmptyKeys::Skip,
-            ..Reading::default()
-        };
-        Side::read(table, &reading, &self.settings(role), &mut ())
-    }
-
-    fn sides(&self, tables: [&[Row]; 2]) -> [Side; 2] {
+    fn sides(&self, tables: [&[Row]; 2]) -> [PreparedTable; 2] {
         [0, 1].map(|i| self.read(ROLES[i], &table(tables[i])).unwrap())
     }
 
     fn both(&self, tables: [&[Row]; 2]) -> [Result<Outcome, Error>; 2] {
-        let go = |side: Side| move |channel: &mut Channel| side.run(channel, &mut ());
+        let go = |side: PreparedTable| move |channel: &mut Channel| side.run(channel, &mut ());
         let [sender, receiver] = self.sides(tables);
         let (sent, received) = run_two_parties(go(sender), go(receiver));
         [sent, received]
@@ -134,64 +25,6 @@ impl Run {
     /// The totals of both sides.
     fn totals(&self, tables: [&[Row]; 2]) -> [Vec<Total>; 2] {
         self.both(tables).map(|outcome| outcome.unwrap().totals)
-    }
-
-    /// Value and group of each key.
-    fn keys(&self, rows: &[Row]) -> HashMap<u32, (i64, &'static str)> {
-        let mut keys = HashMap::new();
-        for &(key, value, group) in rows {
-            match self.duplicates {
-                Duplicates::Keep => keys.entry(key).or_insert((0, group)).0 += value,
-                _ => {
-                    keys.entry(key).or_insert((value, group));
-                }
-            }
-        }
-        keys
-    }
-
-    /// The totals that a side has to get.
-    fn expected(&self, role: Role, tables: [&[Row]; 2]) -> Vec<Total> {
-        let [sender, receiver] = tables.map(|rows| self.keys(rows));
-        let total = |group: Option<&str>| {
-            let (mut count, mut sum) = (0, 0);
-            for (key, theirs) in &sender {
-                let Some(ours) = receiver.get(key) else {
-                    continue;
-                };
-                let sides = [theirs, ours];
-                let is_in = match self.grouped {
-                    Some(Role::Sender) => Some(theirs.1) == group,
-                    Some(Role::Receiver) => Some(ours.1) == group,
-                    None => true,
-                };
-                if !is_in {
-                    continue;
-                }
-                count += 1;
-                sum += match self.kind {
-                    "sum-product" => theirs.0 * ours.0,
-                    _ => sides[usize::from(self.holder == Role::Receiver)].0,
-                };
-            }
-            let below_minimum = (count as u64) < self.minimum;
-            let gets = !below_minimum
-                && match self.to {
-                    To::Both => true,
-                    To::Sender => role == Role::Sender,
-                    To::Receiver => role == Role::Receiver,
-                };
-            let mean_or = |kind| self.kind == kind || self.kind == "mean";
-            Total {
-                below_minimum,
-                count: (gets && mean_or("count")).then_some(count),
-                sum: (gets && self.kind != "count").then_some(sum),
-            }
-        };
-        match self.grouped {
-            None => vec![total(None)],
-            Some(_) => self.groups.iter().map(|group| total(Some(group))).collect(),
-        }
     }
 
     fn check(&self, tables: [&[Row]; 2]) -> [Vec<Total>; 2] {
@@ -203,24 +36,13 @@ impl Run {
     }
 }
 
-/// Rows with the keys of a range, one each.
-fn rows(keys: std::ops::Range<u32>) -> Vec<Row> {
-    let row = |key: u32| {
-        let value = i64::from(key) * 37 % 2001 - 1000;
-        (key, value, ["x", "y", "other", "z, w"][key as usize % 4])
-    };
-    keys.map(row).collect()
-}
-
-const KINDS: [&str; 4] = ["count", "sum", "mean", "sum-product"];
-
 #[test]
 fn every_total_is_that_of_the_plain_calculation_at_every_side() {
     let (sender, receiver) = (rows(0..61), rows(40..75));
     for kind in KINDS {
         for holder in ROLES {
             for grouped in [None, Some(Role::Sender), Some(Role::Receiver)] {
-                for to in [To::Sender, To::Receiver, To::Both] {
+                for to in [Recipient::Sender, Recipient::Receiver, Recipient::Both] {
                     let run = Run {
                         kind,
                         holder,
@@ -252,7 +74,7 @@ fn empty_and_full_intersections_and_empty_sets() {
                 let run = Run {
                     kind,
                     minimum,
-                    to: To::Both,
+                    to: Recipient::Both,
                     ..Run::default()
                 };
                 run.check([&sender, &receiver]);
@@ -273,7 +95,7 @@ fn values_at_their_bounds() {
             kind,
             holder,
             bound,
-            to: To::Both,
+            to: Recipient::Both,
             ..Run::default()
         };
         for sign in [1, -1] {
@@ -303,7 +125,7 @@ fn a_count_below_the_minimum_opens_nothing_else() {
     let (sender, receiver) = (rows(0..50), rows(30..90));
     for (minimum, below) in [(19, false), (20, false), (21, true)] {
         for kind in KINDS {
-            for to in [To::Sender, To::Receiver, To::Both] {
+            for to in [Recipient::Sender, Recipient::Receiver, Recipient::Both] {
                 let run = Run {
                     kind,
                     to,
@@ -324,8 +146,13 @@ fn a_count_below_the_minimum_opens_nothing_else() {
 /// By Diffie-Hellman the same number goes to the same sides.
 #[test]
 fn a_count_by_each_protocol() {
-    for name in [Name::Dh, Name::Circuit, Name::CircuitLow, Name::Auto] {
-        for to in [To::Sender, To::Receiver, To::Both] {
+    for name in [
+        ProtocolChoice::Dh,
+        ProtocolChoice::Circuit,
+        ProtocolChoice::CircuitLow,
+        ProtocolChoice::Auto,
+    ] {
+        for to in [Recipient::Sender, Recipient::Receiver, Recipient::Both] {
             let run = Run {
                 name,
                 to,
@@ -347,7 +174,7 @@ proptest! {
         kind in 0..4_usize,
         roles in prop::array::uniform3(any::<bool>()),
         grouped in any::<bool>(),
-        to in prop_oneof![Just(To::Sender), Just(To::Receiver), Just(To::Both)],
+        to in prop_oneof![Just(Recipient::Sender), Just(Recipient::Receiver), Just(Recipient::Both)],
         minimum in 0..6_u64,
         dedup in any::<bool>(),
     ) {
@@ -395,7 +222,7 @@ fn messages_have_equal_lengths_for_other_rows_of_equal_sizes() {
                 ..Run::default()
             };
             let traffic = |sender: &[Row], receiver: &[Row]| -> [Stats; 2] {
-                let go = |side: Side| {
+                let go = |side: PreparedTable| {
                     move |channel: &mut Channel| drop(side.run(channel, &mut ()).unwrap())
                 };
                 let [sender, receiver] = run.sides([sender, receiver]);
@@ -426,7 +253,7 @@ fn assert_noise(run: &Run, variances: [Option<f64>; 2]) {
         ..run.clone()
     };
     let (side, role) = match run.to {
-        To::Sender => (0, Role::Sender),
+        Recipient::Sender => (0, Role::Sender),
         _ => (1, Role::Receiver),
     };
     let truth = run.expected(role, tables);
@@ -469,13 +296,13 @@ fn noise_has_its_scale_and_comes_from_whom_it_has_to() {
     // To one side only the other adds noise.
     assert_noise(&run, [Some(laplace(10.0)), None]);
     let to_both = Run {
-        to: To::Both,
+        to: Recipient::Both,
         ..run.clone()
     };
     assert_noise(&to_both, [Some(2.0 * laplace(10.0)), None]);
     let sums = Run {
         kind: "sum",
-        to: To::Sender,
+        to: Recipient::Sender,
         epsilon: Some("2"),
         ..run.clone()
     };
@@ -548,17 +375,21 @@ fn values_that_are_no_numbers_within_the_bound_name_their_row() {
         ..Run::default()
     };
     for (value, why, text) in [
-        ("", NoValue::Missing, "has no value"),
-        ("secret", NoValue::NotANumber, "is not a decimal number"),
-        ("1e2", NoValue::NotANumber, "is not a decimal number"),
+        ("", ValueError::Missing, "has no value"),
+        ("secret", ValueError::NotANumber, "is not a decimal number"),
+        ("1e2", ValueError::NotANumber, "is not a decimal number"),
         (
             "0.001",
-            NoValue::Places(2),
+            ValueError::Places(2),
             "has more than 2 decimal places",
         ),
-        ("1000.01", NoValue::Bound, "is beyond --bound"),
-        ("-1000.01", NoValue::Bound, "is beyond --bound"),
-        ("99999999999999999999", NoValue::Bound, "is beyond --bound"),
+        ("1000.01", ValueError::Bound, "is beyond --bound"),
+        ("-1000.01", ValueError::Bound, "is beyond --bound"),
+        (
+            "99999999999999999999",
+            ValueError::Bound,
+            "is beyond --bound",
+        ),
     ] {
         let error = unread(
             &run,
@@ -603,15 +434,15 @@ fn rows_of_a_key_that_do_not_fit_together() {
         Role::Sender,
         &[["b", "0", "x"], ["a", "999", "x"], ["a", "2", "x"]],
     );
-    let key_of_rows = |error: &Error, wanted: NoKey| match error {
+    let key_of_rows = |error: &Error, wanted: KeyError| match error {
         Error::KeyOfRows { why, row, .. } => (*why, *row) == (wanted, 2),
         _ => false,
     };
-    assert!(key_of_rows(&error, NoKey::Bound), "{error}");
+    assert!(key_of_rows(&error, KeyError::Bound), "{error}");
     for other in ["y", "elsewhere"] {
         let rows = [["b", "0", "x"], ["a", "1", "x"], ["a", "2", other]];
         let error = unread(&run, Role::Sender, &rows);
-        assert!(key_of_rows(&error, NoKey::Groups), "{error}");
+        assert!(key_of_rows(&error, KeyError::Groups), "{error}");
         let dedup = Run {
             duplicates: Duplicates::Dedup,
             ..run.clone()
@@ -660,8 +491,11 @@ fn settings_that_differ() {
             changed(|run| run.holder = Role::Receiver),
             "the side with the column of --result",
         ),
-        (changed(|run| run.to = To::Both), "--to"),
-        (changed(|run| run.name = Name::CircuitLow), "--protocol"),
+        (changed(|run| run.to = Recipient::Both), "--to"),
+        (
+            changed(|run| run.name = ProtocolChoice::CircuitLow),
+            "--protocol",
+        ),
         (changed(|run| run.bound = "999"), "--bound"),
         (changed(|run| run.minimum = 6), "--minimum"),
         (changed(|run| run.epsilon = Some("0.99")), "--epsilon"),
@@ -673,7 +507,7 @@ fn settings_that_differ() {
             "the side with --group-by",
         ),
     ] {
-        let go = |side: Side| move |channel: &mut Channel| side.run(channel, &mut ());
+        let go = |side: PreparedTable| move |channel: &mut Channel| side.run(channel, &mut ());
         let sender = base.read(Role::Sender, &table(&rows(0..3))).unwrap();
         let receiver = other.read(Role::Receiver, &table(&rows(0..3))).unwrap();
         let (sent, received) = run_two_parties(go(sender), go(receiver));

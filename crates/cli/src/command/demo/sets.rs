@@ -6,7 +6,9 @@ use std::io::{self, Write};
 
 use tempfile::TempDir;
 use volery_channel::Role;
-use volery_matching::{Columns, Local, Name, Outcome, Settings, Side, Verb};
+use volery_matching::{
+    Columns, Operation, Outcome, PreparedTable, ProtocolChoice, Settings, StorageOptions,
+};
 use volery_tables::{Format, Inputs, Packing, Reading, Rule, Table};
 
 use super::super::options::{Common, pool};
@@ -60,7 +62,16 @@ pub(super) fn run(common: &Common) -> Result<Row, Failure> {
         let what = format_args!("cannot use a temporary folder: {error}");
         Failure::new(Status::Other, what).with_hint("set TMPDIR to use another folder")
     })?;
-    let settings = |role| Settings::new(Verb::Psi, role, Name::Vole, None, false, None);
+    let settings = |role| {
+        Settings::new(
+            Operation::Psi,
+            role,
+            ProtocolChoice::Vole,
+            None,
+            false,
+            None,
+        )
+    };
     let [sender, receiver] = [settings(Role::Sender)?, settings(Role::Receiver)?];
     let (_, theirs) = side(&folder, FILES[0], &sender)?;
     let (table, ours) = side(&folder, FILES[1], &receiver)?;
@@ -92,7 +103,7 @@ fn side(
     folder: &TempDir,
     (name, contents): (&str, &[u8]),
     settings: &Settings,
-) -> Result<(Table, Side), Failure> {
+) -> Result<(Table, PreparedTable), Failure> {
     let path = folder.path().join(name);
     fs::write(&path, contents).map_err(|error| Failure::file(&path, error))?;
     let table = Table::open(&Inputs {
@@ -104,7 +115,13 @@ fn side(
         rules: vec![rule],
         ..Reading::default()
     };
-    let side = Side::read(&table, &reading, settings, &Local::default(), &mut ())?;
+    let side = PreparedTable::read(
+        &table,
+        &reading,
+        settings,
+        &StorageOptions::default(),
+        &mut (),
+    )?;
     Ok((table, side))
 }
 

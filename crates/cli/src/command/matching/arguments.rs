@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use volery_matching::{Options, Verb};
+use volery_matching::{Operation, Options};
 use volery_options::{Named, SetByName};
 
 use crate::command::endpoint::{EndpointArguments, EndpointOptions};
@@ -15,7 +15,7 @@ use crate::flat::{Flat, Select};
 /// The options of one side.
 #[derive(Clone, Debug)]
 pub(crate) struct MatchingArguments {
-    pub(in crate::command) verb: Verb,
+    pub(in crate::command) verb: Operation,
     pub(in crate::command) options: Options,
     pub(in crate::command) endpoint: EndpointArguments,
     pub(in crate::command) common: Common,
@@ -34,7 +34,11 @@ impl MatchingArguments {
     ///
     /// # Errors
     /// The option at fault, or one that is missing.
-    pub(crate) fn by_name(verb: Verb, named: &Named, has_table: bool) -> Result<Self, Failure> {
+    pub(crate) fn by_name(
+        verb: Operation,
+        named: &Named,
+        has_table: bool,
+    ) -> Result<Self, Failure> {
         let mut options = Options::default();
         let mut endpoint = EndpointOptions::default();
         let mut common = Common::default();
@@ -73,8 +77,8 @@ pub(crate) fn not_an_option((name, what): (&str, String)) -> Failure {
 }
 
 /// The operation that a subcommand is.
-pub(crate) trait Operation: Clone + std::fmt::Debug + Send + Sync + 'static {
-    const VERB: Verb;
+pub(crate) trait MatchCommand: Clone + std::fmt::Debug + Send + Sync + 'static {
+    const VERB: Operation;
 }
 
 /// `volery psi`.
@@ -85,15 +89,15 @@ pub(crate) struct Psi;
 #[derive(Clone, Debug)]
 pub(crate) struct Lookup;
 
-impl Operation for Psi {
-    const VERB: Verb = Verb::Psi;
+impl MatchCommand for Psi {
+    const VERB: Operation = Operation::Psi;
 }
 
-impl Operation for Lookup {
-    const VERB: Verb = Verb::Lookup;
+impl MatchCommand for Lookup {
+    const VERB: Operation = Operation::Lookup;
 }
 
-impl<O: Operation> Select for O {
+impl<O: MatchCommand> Select for O {
     fn has(name: &str) -> bool {
         O::VERB.has(name)
     }
@@ -111,7 +115,7 @@ impl<O> Deref for Words<O> {
     }
 }
 
-impl<O: Operation> Args for Words<O> {
+impl<O: MatchCommand> Args for Words<O> {
     fn augment_args(command: Command) -> Command {
         let command = Flat::<Options, O>::augment_args(command);
         Common::augment_args(EndpointArguments::augment_args(command))
@@ -122,7 +126,7 @@ impl<O: Operation> Args for Words<O> {
     }
 }
 
-impl<O: Operation> FromArgMatches for Words<O> {
+impl<O: MatchCommand> FromArgMatches for Words<O> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let arguments = MatchingArguments {
             verb: O::VERB,

@@ -1,13 +1,13 @@
 //! Errors of a matching, as failures with the option at fault and a remedy.
 
-use volery_matching::{Error, Wrong};
+use volery_matching::{Error, SettingsError};
 
 use super::served;
 use crate::command::{totals, worker};
 use crate::exit::{Failure, Status};
 
-impl From<Wrong> for Failure {
-    fn from(wrong: Wrong) -> Self {
+impl From<SettingsError> for Failure {
+    fn from(wrong: SettingsError) -> Self {
         let failure = Self::usage(wrong.option, wrong.what);
         match &*wrong.hint {
             "" => failure,

@@ -1,6 +1,6 @@
 //! The part of a run that depends on its kind of result.
 
-use volery_matching::Divided;
+use volery_matching::Partitioning;
 use volery_tables::{Reading, Table};
 
 use crate::command::endpoint::{Connection, Endpoint, Met};
@@ -72,7 +72,7 @@ pub(in crate::command) trait Job: Send {
     fn tell_counts(&self, table: &Table, reporter: &Reporter) -> String;
 
     /// The facts that each side learns, in sentences.
-    fn revealed(&self, divided: Divided) -> Vec<String>;
+    fn revealed(&self, divided: Partitioning) -> Vec<String>;
 
     /// The predicted cost of a run: for people, and as a report.
     fn plan(&self, revealed: &[String], reporter: &Reporter) -> Result<(String, Report), Failure>;

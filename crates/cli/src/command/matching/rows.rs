@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use volery_matching::{Columns, Divided, Finish, Local, Matches, Outcome, Settings, Side};
+use volery_cluster::{driver, take_back};
+use volery_matching::{
+    Columns, Finish, Matches, Outcome, Partitioning, PreparedTable, Settings, StorageOptions,
+};
 use volery_tables::{Format, Reading, Table};
 
 use super::arguments::MatchingArguments;
@@ -23,7 +26,7 @@ use crate::said::many;
 pub(super) struct Rows<'a> {
     arguments: &'a MatchingArguments,
     settings: Settings,
-    local: Local,
+    local: StorageOptions,
     columns: Columns,
     query: Option<Query>,
     output: Option<OutputFile>,
@@ -31,7 +34,7 @@ pub(super) struct Rows<'a> {
     is_program: bool,
     /// Whether the caller wants the rows in memory.
     in_memory: bool,
-    side: Option<Side>,
+    side: Option<PreparedTable>,
     rows_read: u64,
     matches: Option<Matches>,
     /// Removes what a finished run no longer needs.
@@ -72,11 +75,11 @@ impl<'a> Rows<'a> {
         })
     }
 
-    fn side(&self) -> &Side {
+    fn side(&self) -> &PreparedTable {
         self.side.as_ref().expect("the table has been read")
     }
 
-    fn take_side(&mut self) -> Side {
+    fn take_side(&mut self) -> PreparedTable {
         self.side.take().expect("the table has been read")
     }
 
@@ -124,7 +127,10 @@ impl Job for Rows<'_> {
         reading: &Reading,
         told: &mut PhaseProgress<'_>,
     ) -> Result<(), Failure> {
-        let side = Side::read(table, reading, &self.settings, &self.local, told)?;
+        if let (Some(folder), true) = (&self.local.folder, self.local.resume) {
+            take_back(folder)?;
+        }
+        let side = PreparedTable::read(table, reading, &self.settings, &self.local, told)?;
         self.rows_read = side.rows();
         self.side = Some(side);
         Ok(())
@@ -138,7 +144,7 @@ impl Job for Rows<'_> {
         }
     }
 
-    fn revealed(&self, divided: Divided) -> Vec<String> {
+    fn revealed(&self, divided: Partitioning) -> Vec<String> {
         match self.query {
             Some(_) => volery_matching::served::revealed(),
             None => {
@@ -206,7 +212,7 @@ impl Job for Rows<'_> {
         let Some((manifest, worked, about)) = workers.run(&mut side, run.pool, run.told)? else {
             return Ok(false);
         };
-        let outcome = side.into_outcome(&manifest, &worked)?;
+        let outcome = driver::into_outcome(side, &manifest, &worked)?;
         self.keep(outcome, run.report);
         run.report.result.insert("run".to_owned(), about);
         Ok(true)

@@ -6,8 +6,8 @@ use std::io::{self, BufReader};
 use std::time::Duration;
 
 use serde_json::json;
-use volery_matching::served::{Asked, MAX_KEYS};
-use volery_matching::{Finish, Matches, Name, Settings, Side};
+use volery_matching::served::{MAX_KEYS, QueryResult};
+use volery_matching::{Finish, Matches, PreparedTable, ProtocolChoice, Settings};
 use volery_psi::Error;
 use volery_psi::served::{self as protocol, Filter};
 
@@ -44,7 +44,7 @@ impl Query {
         arguments: &MatchingArguments,
         workers: bool,
     ) -> Result<Option<Self>, Failure> {
-        if arguments.protocol != Name::Served {
+        if arguments.protocol != ProtocolChoice::Served {
             return match arguments.filter {
                 Some(_) => Err(Failure::usage("--filter", "only --protocol served has one")),
                 None => Ok(None),
@@ -107,7 +107,7 @@ impl Query {
         &self,
         arguments: &MatchingArguments,
         settings: &Settings,
-        side: &Side,
+        side: &PreparedTable,
         revealed: &[String],
         reporter: &Reporter,
     ) -> (String, Report) {
@@ -178,7 +178,7 @@ impl Query {
     pub(super) fn run(
         self,
         (endpoint, timeout): (Endpoint<'_>, Duration),
-        side: Side,
+        side: PreparedTable,
         run: &mut RunState<'_, '_>,
     ) -> Result<(Matches, Finish), Failure> {
         let reporter = run.told.reporter;
@@ -231,7 +231,7 @@ pub(super) fn refused(error: &Error) -> Option<Failure> {
 }
 
 /// Adds what a query cost and how sure its result is.
-fn add(report: &mut Report, asked: &Asked) {
+fn add(report: &mut Report, asked: &QueryResult) {
     let traffic = asked.traffic;
     let [all, setup] =
         [traffic, asked.setup_traffic].map(|one| one.bytes_sent + one.bytes_received);

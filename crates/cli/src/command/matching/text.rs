@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 use volery_channel::Role;
-use volery_matching::{Choice, Matches, Outcome, Settings, Side};
+use volery_matching::{Choice, Matches, Outcome, PreparedTable, Settings};
 use volery_tables::Table;
 
 use super::arguments::MatchingArguments;
@@ -29,7 +29,7 @@ pub(in crate::command) fn name_of(table: &Table) -> String {
 }
 
 /// Tells what was left out of a table.
-pub(super) fn tell_counts(reporter: &Reporter, table: &Table, side: &Side) {
+pub(super) fn tell_counts(reporter: &Reporter, table: &Table, side: &PreparedTable) {
     let name = name_of(table);
     for notice in table.notices() {
         reporter.tell(format_args!("{name}: {notice}"));
@@ -66,7 +66,7 @@ pub(super) fn report(
     arguments: &MatchingArguments,
     settings: &Settings,
     table: &Table,
-    side: &Side,
+    side: &PreparedTable,
     (revealed, reporter): (&[String], &Reporter),
 ) -> Report {
     let counts = side.counts();
@@ -325,7 +325,7 @@ pub(super) fn caution_about_no_match(reporter: &Reporter, rows: u64, matches: Op
 pub(super) fn plan(
     arguments: &MatchingArguments,
     settings: &Settings,
-    side: &Side,
+    side: &PreparedTable,
     revealed: &[String],
     reporter: &Reporter,
 ) -> (String, Report) {

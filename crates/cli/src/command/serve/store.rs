@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
-use volery_matching::served::Read;
+use volery_matching::served::TableSummary;
 use volery_psi::served::{Key, Label, Server};
 use zeroize::{Zeroize as _, Zeroizing};
 
@@ -57,7 +57,7 @@ pub(super) struct About {
 }
 
 impl About {
-    pub(super) fn new(read: &Read, digest: String) -> Self {
+    pub(super) fn new(read: &TableSummary, digest: String) -> Self {
         Self {
             format: FORMAT,
             digest,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use volery_channel::Role;
-use volery_matching::shares::{Outcome, Plan, Settings, Side};
+use volery_matching::shares::{Outcome, Plan, PreparedTable, Settings};
 use volery_matching::totals::decimal;
 
 use super::description::Description;
@@ -79,7 +79,7 @@ pub(super) fn add_outcome(
 
 fn protocol(settings: &Settings) -> &'static str {
     match settings.name {
-        volery_matching::Name::CircuitLow => "circuit-low",
+        volery_matching::ProtocolChoice::CircuitLow => "circuit-low",
         _ => "circuit",
     }
 }
@@ -107,7 +107,7 @@ pub(super) fn summary(settings: &Settings, report: &Report, outcome: &Outcome) -
 /// What a run would cost: for people, and as a report.
 pub(super) fn plan(
     arguments: &MatchingArguments,
-    side: &Side,
+    side: &PreparedTable,
     revealed: &[String],
     reporter: &Reporter,
 ) -> Result<(String, Report), Failure> {

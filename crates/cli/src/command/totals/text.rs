@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 use volery_channel::Role;
-use volery_matching::totals::{Choice, Kind, Outcome, Plan, Settings, Side, Total, decimal};
+use volery_matching::totals::{
+    Choice, Kind, Outcome, Plan, PreparedTable, Settings, Total, decimal,
+};
 use volery_psi::noise::Mechanism;
 use volery_tables::{Format, Packing};
 
@@ -220,7 +222,7 @@ pub(super) fn summary(settings: &Settings, report: &Report, outcome: &Outcome) -
 /// What a run would cost: for people, and as a report.
 pub(super) fn plan(
     arguments: &MatchingArguments,
-    side: &Side,
+    side: &PreparedTable,
     revealed: &[String],
     reporter: &Reporter,
 ) -> Result<(String, Report), Failure> {

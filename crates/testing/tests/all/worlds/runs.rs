@@ -7,9 +7,11 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use tempfile::tempdir;
 use volery_channel::Role;
-use volery_matching::worker::{Place, Worker};
+use volery_cluster::worker::{Place, Worker};
+use volery_cluster::{ClusterStats, WorkerSettings, driver};
 use volery_matching::{
-    Columns, Local, Name, Outcome, Settings, Side, Terms, Verb, What, WorkedBy, shares, totals,
+    Columns, Operation, Outcome, PreparedTable, ProtocolChoice, ResultKind, Settings,
+    StorageOptions, shares, totals,
 };
 use volery_pcg::Security;
 use volery_psi::testing::{change_values, is_last, repeat_tag};
@@ -136,8 +138,8 @@ const SHARDS: u32 = 3;
 /// The terms on which both sides of a run agree.
 #[derive(Clone, Copy)]
 struct Run {
-    verb: Verb,
-    name: Name,
+    verb: Operation,
+    name: ProtocolChoice,
     security: Option<Security>,
     both: bool,
     kind: Kind,
@@ -149,8 +151,8 @@ impl Run {
             .expect("settings that go together")
     }
 
-    fn read(&self, role: Role, table: &Table, local: &Local) -> Side {
-        let answers = (self.verb, role) == (Verb::Lookup, Role::Sender);
+    fn read(&self, role: Role, table: &Table, local: &StorageOptions) -> PreparedTable {
+        let answers = (self.verb, role) == (Operation::Lookup, Role::Sender);
         let reading = Reading {
             rules: ["a,b", "a"][..self.kind.rules()]
                 .iter()
@@ -163,7 +165,7 @@ impl Run {
             },
             ..Reading::default()
         };
-        Side::read(table, &reading, &self.settings(role), local, &mut ()).expect("a table")
+        PreparedTable::read(table, &reading, &self.settings(role), local, &mut ()).expect("a table")
     }
 
     /// One side of the whole run. Where the other one deviates it may end early.
@@ -173,9 +175,9 @@ impl Run {
         let mut work = work.unwrap_or_default();
         match self.kind {
             Kind::OnePart | Kind::Rules | Kind::Buckets => {
-                let local = Local {
+                let local = StorageOptions {
                     buckets: self.kind.buckets(),
-                    ..Local::default()
+                    ..StorageOptions::default()
                 };
                 let side = self.read(role, &table, &local);
                 let mut channel = network.connect();
@@ -204,12 +206,12 @@ impl Run {
         }
     }
 
-    fn kept(&self, folder: &Path) -> Local {
-        Local {
+    fn kept(&self, folder: &Path) -> StorageOptions {
+        StorageOptions {
             folder: Some(folder.to_owned()),
             resume: true,
             buckets: self.kind.buckets(),
-            ..Local::default()
+            ..StorageOptions::default()
         }
     }
 
@@ -223,11 +225,11 @@ impl Run {
         let organisations = ["the sender", "the receiver"].map(str::to_owned);
         let settings = self.settings(role);
         let keys = side.key_description().to_owned();
-        let terms = Terms::new(&settings, &keys, "run", WORKERS, organisations);
+        let terms = WorkerSettings::new(&settings, &keys, "run", WORKERS, organisations);
         let terms = terms.expect("terms that go together");
         let manifest = {
             let mut channel = network.connect();
-            side.agree_on_workers(terms, Some(SHARDS), &mut channel, work)?
+            driver::agree_on_workers(&mut side, (terms, Some(SHARDS)), &mut channel, work)?
         };
         for rule in 0..self.kind.rules() {
             for worker in 0..WORKERS {
@@ -236,7 +238,8 @@ impl Run {
                 worker.run(&mut network.connect(), work)?;
             }
         }
-        write(&side.into_outcome(&manifest, &WorkedBy::default())?, table);
+        let outcome = driver::into_outcome(side, &manifest, &ClusterStats::default())?;
+        write(&outcome, table);
         Ok(())
     }
 }
@@ -251,10 +254,10 @@ fn write(outcome: &Outcome, table: &Table) {
 }
 
 /// Changes of the last message of a malicious sender.
-fn edits(verb: Verb) -> Vec<EditOf> {
+fn edits(verb: Operation) -> Vec<EditOf> {
     let (value, of): (usize, fn(usize) -> bool) = match verb {
-        Verb::Psi => (0, |length| is_last(length, 0)),
-        Verb::Lookup => (VALUE, |length| is_last(length, VALUE)),
+        Operation::Psi => (0, |length| is_last(length, 0)),
+        Operation::Lookup => (VALUE, |length| is_last(length, VALUE)),
     };
     // Of 13 tags at most two are not common where all of the receiver's items are.
     let tags = [0, 5, 10].into_iter().map(|at| EditOf {
@@ -268,14 +271,14 @@ fn edits(verb: Verb) -> Vec<EditOf> {
         of,
         edit: Arc::new(move |message: &mut Vec<u8>| change_values(message, VALUE, at)),
     });
-    let values = values.into_iter().filter(|_| verb == Verb::Lookup);
+    let values = values.into_iter().filter(|_| verb == Operation::Lookup);
     tags.chain(values).collect()
 }
 
 fn scenarios(run: Run, malicious: bool) -> [Scenario; 2] {
     let verb = match run.verb {
-        Verb::Psi => "psi",
-        Verb::Lookup => "lookup",
+        Operation::Psi => "psi",
+        Operation::Lookup => "lookup",
     };
     let both = if run.both { ", for both" } else { "" };
     let security = if malicious { "" } else { ", semi-honest" };
@@ -292,7 +295,7 @@ fn scenarios(run: Run, malicious: bool) -> [Scenario; 2] {
     let receiver = Scenario {
         connections: run.kind.connections(),
         edits: match run.name {
-            Name::Vole if malicious => edits(run.verb),
+            ProtocolChoice::Vole if malicious => edits(run.verb),
             _ => Vec::new(),
         },
         ..Scenario::new(
@@ -361,22 +364,29 @@ fn one_rule() -> Reading {
 }
 
 /// A total that the receiver gets.
-fn total(name: Name, kind: &str, role: Role, rows: &[Row], network: &mut Network, mut work: Work) {
+fn total(
+    name: ProtocolChoice,
+    kind: &str,
+    role: Role,
+    rows: &[Row],
+    network: &mut Network,
+    mut work: Work,
+) {
     let columns = match (kind, role) {
         ("sum", Role::Sender) => vec!["n".to_owned()],
         _ => Vec::new(),
     };
     let options = totals::Options {
-        to: Some(totals::To::Receiver),
+        to: Some(totals::Recipient::Receiver),
         name,
         bound: (kind == "sum").then(|| "10".to_owned()),
         decimals: (kind == "sum").then_some(0),
         minimum: Some(0),
         ..totals::Options::default()
     };
-    let what = What::new(kind, columns).expect("a result");
+    let what = ResultKind::new(kind, columns).expect("a result");
     let settings = totals::Settings::new(what, role, options).expect("settings");
-    let side = totals::Side::read(&table(rows), &one_rule(), &settings, &mut ());
+    let side = totals::PreparedTable::read(&table(rows), &one_rule(), &settings, &mut ());
     let mut channel = network.connect();
     side.expect("a table")
         .run(&mut channel, &mut work)
@@ -390,7 +400,7 @@ fn shared(role: Role, rows: &[Row], network: &mut Network, mut work: Work) {
         ..shares::Options::default()
     };
     let settings = shares::Settings::new(vec!["n".to_owned()], role, options).expect("settings");
-    let side = shares::Side::read(&table(rows), &one_rule(), &settings, &mut ());
+    let side = shares::PreparedTable::read(&table(rows), &one_rule(), &settings, &mut ());
     let mut channel = network.connect();
     let mut running = side
         .expect("a table")
@@ -405,7 +415,7 @@ fn shared(role: Role, rows: &[Row], network: &mut Network, mut work: Work) {
 
 /// The runs of a kind that give rows.
 pub(super) fn rows_by(kind: Kind) -> Vec<Scenario> {
-    let (psi, semi_honest) = (Verb::Psi, Some(Security::SemiHonest));
+    let (psi, semi_honest) = (Operation::Psi, Some(Security::SemiHonest));
     let run = |verb, name, security, both| Run {
         verb,
         name,
@@ -414,17 +424,20 @@ pub(super) fn rows_by(kind: Kind) -> Vec<Scenario> {
         kind,
     };
     let mut all = Vec::new();
-    for verb in [psi, Verb::Lookup] {
-        all.extend(scenarios(run(verb, Name::Vole, None, false), true));
+    for verb in [psi, Operation::Lookup] {
+        all.extend(scenarios(
+            run(verb, ProtocolChoice::Vole, None, false),
+            true,
+        ));
         if kind == Kind::Workers {
             // They run no other protocol.
             continue;
         }
-        all.extend(scenarios(run(verb, Name::Dh, None, false), true));
-        let kkrt = run(verb, Name::Kkrt, semi_honest, false);
+        all.extend(scenarios(run(verb, ProtocolChoice::Dh, None, false), true));
+        let kkrt = run(verb, ProtocolChoice::Kkrt, semi_honest, false);
         all.extend(scenarios(kkrt, false));
     }
-    let both = run(psi, Name::Vole, semi_honest, true);
+    let both = run(psi, ProtocolChoice::Vole, semi_honest, true);
     all.extend(scenarios(both, false));
     all
 }
@@ -433,13 +446,13 @@ pub(super) fn rows_by(kind: Kind) -> Vec<Scenario> {
 pub(super) fn all_sums() -> Vec<Scenario> {
     let mut all = Vec::new();
     all.extend(sums("count by circuit", |role, rows, network, work| {
-        total(Name::Circuit, "count", role, rows, network, work);
+        total(ProtocolChoice::Circuit, "count", role, rows, network, work);
     }));
     all.extend(sums("count by dh", |role, rows, network, work| {
-        total(Name::Dh, "count", role, rows, network, work);
+        total(ProtocolChoice::Dh, "count", role, rows, network, work);
     }));
     all.extend(sums("sum", |role, rows, network, work| {
-        total(Name::Circuit, "sum", role, rows, network, work);
+        total(ProtocolChoice::Circuit, "sum", role, rows, network, work);
     }));
     all.extend(sums("shares", shared));
     all

@@ -8,9 +8,9 @@ use arrow_array::{ArrayRef, FixedSizeBinaryArray, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use proptest::prelude::*;
 use volery_channel::Role;
-use volery_matching::driver::{Facts, secrets};
-use volery_matching::staging::{Items, Slice, Slices, digest};
-use volery_matching::{Local, Side, Verb};
+use volery_cluster::driver::{ClusterTable, secrets};
+use volery_cluster::staging::{Items, Slice, Slices, digest};
+use volery_matching::{Operation, PreparedTable, StorageOptions};
 use volery_primitives::ro::{RandomOracle, StreamHash};
 use volery_tables::{EmptyKeys, Reading, Rule, Table};
 
@@ -288,7 +288,7 @@ fn tables_that_a_linear_combination_confuses_have_two_digests() {
 /// payload.
 #[test]
 fn settings_are_bound_as_well() {
-    let facts = Facts {
+    let facts = ClusterTable {
         keys: "text".to_owned(),
         sizes: vec![300],
         payload: Some(("n:integer".to_owned(), 9)),
@@ -296,11 +296,11 @@ fn settings_are_bound_as_well() {
         rows: 300,
     };
     let run = Run {
-        verb: Verb::Lookup,
-        name: volery_matching::Name::Vole,
+        verb: Operation::Lookup,
+        name: volery_matching::ProtocolChoice::Vole,
         ..Run::default()
     };
-    let digest = |run: &Run, facts: &Facts| {
+    let digest = |run: &Run, facts: &ClusterTable| {
         let secrets = secrets(&run.settings(Role::Sender), facts, None).unwrap();
         let secrets: serde_json::Value = serde_json::from_str(&secrets.to_json()).unwrap();
         assert!(secrets.get("noise").is_none());
@@ -309,11 +309,11 @@ fn settings_are_bound_as_well() {
     let expected = digest(&run, &facts);
     assert_eq!(digest(&run, &facts.clone()), expected);
     let low = Run {
-        name: volery_matching::Name::VoleLow,
+        name: volery_matching::ProtocolChoice::VoleLow,
         ..run
     };
     assert_ne!(digest(&low, &facts), expected);
-    let changes: [fn(&mut Facts); 3] = [
+    let changes: [fn(&mut ClusterTable); 3] = [
         |facts| facts.keys.push('x'),
         |facts| facts.payload = Some(("m:integer".to_owned(), 9)),
         |facts| facts.digest = facts.digest.replace('1', "2"),
@@ -349,7 +349,13 @@ fn items_of_a_row_stay_together() {
     let read = |batches: Vec<RecordBatch>| {
         let table = Table::from_batches(Arc::clone(&schema), batches).unwrap();
         let settings = Run::default().settings(Role::Sender);
-        let side = Side::read(&table, &reading(&[]), &settings, &Local::default(), &mut ());
+        let side = PreparedTable::read(
+            &table,
+            &reading(&[]),
+            &settings,
+            &StorageOptions::default(),
+            &mut (),
+        );
         side.unwrap().digest()
     };
     let one = read(vec![batch(&[["x", "z"], ["y", "w"]])]);

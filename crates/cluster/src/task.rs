@@ -1,15 +1,27 @@
-//! What a run computes: rows, or totals.
+//! The task of a run: rows, or totals.
 
 use volery_channel::{Hello, Role};
-
-use crate::settings::{Settings, Verb};
-use crate::totals;
+use volery_matching::{Operation, Settings, totals};
 
 /// The settings of a run, whatever it computes.
 #[derive(Clone, Debug)]
-pub(crate) enum Task {
+pub enum Task {
+    /// Rows.
     Rows(Settings),
+    /// Totals.
     Totals(Box<totals::Settings>),
+}
+
+impl From<&Settings> for Task {
+    fn from(settings: &Settings) -> Self {
+        Self::Rows(*settings)
+    }
+}
+
+impl From<&totals::Settings> for Task {
+    fn from(settings: &totals::Settings) -> Self {
+        Self::Totals(Box::new(settings.clone()))
+    }
 }
 
 impl Task {
@@ -28,7 +40,7 @@ impl Task {
     }
 
     pub(crate) fn is_lookup(&self) -> bool {
-        matches!(self, Self::Rows(settings) if settings.verb == Verb::Lookup)
+        matches!(self, Self::Rows(settings) if settings.verb == Operation::Lookup)
     }
 
     /// Whether this side keeps results of its parts: its rows, or its shares.

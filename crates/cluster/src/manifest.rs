@@ -1,58 +1,43 @@
-//! What the two sides of a run agreed on before its first part.
+//! The manifest of a run that several workers on each side share, and the secrets of its driver.
 
 use std::fmt;
+use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 use volery_channel::{Error as ChannelError, Role};
-use volery_okvs::bin_capacity;
+use volery_matching::steps::{Agreement, hex, parse};
+use volery_matching::totals::{self, Noise};
+use volery_matching::{MAX_BUCKETS, Operation, Parameters, ProtocolChoice, Result, Settings};
 use volery_pcg::Security;
 use volery_primitives::prg::Prg;
 use volery_primitives::ro::RandomOracle;
-use volery_psi::params::MAX_ITEMS;
+use volery_psi::circuit;
 use zeroize::{Zeroize as _, Zeroizing};
 
-use crate::error::Result;
-use crate::parameters::Parameters;
-use crate::settings::{Name, Settings, Verb};
-use crate::side::MAX_BUCKETS;
 use crate::task::Task;
-use crate::totals::{self, Noise};
 
-/// The version of the layout of this and of the folder of a run.
-pub(crate) const VERSION: u32 = 3;
+/// The name under which the handshake compares manifests.
+pub const MANIFEST: &str = "the manifest of the run";
 
 /// The most keys of a shard, on average, and the fewest for the sake of even work.
 const SHARD: u64 = 1 << 20;
 const SMALL: u64 = 1 << 14;
 
-/// Bits of the failure probability of the run that are left to overflowing buckets.
-const OVERFLOW: f64 = 42.0;
-
-/// The agreement of both sides: the same on both sides but for `own`. A side's workers get it as it
-/// is; what they have no use for is in [`Secrets`].
+/// The manifest: the same on both sides but for the facts that one side alone knows. A side's
+/// workers get it as it is; the rest is in [`Secrets`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    pub(crate) version: u32,
-    /// Of this side alone.
-    pub(crate) own: Own,
-    /// The key of the buckets.
-    pub(crate) key: [u8; 32],
-    pub(crate) buckets: u32,
-    /// Distinct keys of sender and receiver, rule by rule; with workers each side's, rounded up.
-    pub(crate) sizes: Vec<[u64; 2]>,
-    /// The columns of the payload, and the bytes of the longest.
-    pub(crate) payload: Option<(String, usize)>,
-    /// The rest, which workers have from here, and others from their command line.
-    pub(crate) workers: Option<Terms>,
+    #[serde(flatten)]
+    agreement: Agreement,
+    workers: Option<WorkerSettings>,
 }
 
-/// The facts that one side alone knows, its workers included.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Own {
-    /// Rows of the table.
-    pub(crate) rows: u64,
-    /// Whether only the first row of a key takes part.
-    pub(crate) dedup: bool,
+impl Deref for Manifest {
+    type Target = Agreement;
+
+    fn deref(&self) -> &Agreement {
+        &self.agreement
+    }
 }
 
 /// The secrets of a side that its driver alone needs, and no worker. They exist before the two
@@ -125,7 +110,7 @@ impl Secrets {
 
 /// The terms of a run of several workers on each side.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Terms {
+pub struct WorkerSettings {
     /// The name that both sides gave the run.
     pub run: String,
     /// Workers of each side.
@@ -139,12 +124,12 @@ pub struct Terms {
     pub(crate) keys: String,
     /// The settings of totals, in place of rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) totals: Option<totals::Agreed>,
+    pub(crate) totals: Option<totals::SettingsRecord>,
     /// The commitments of sender and receiver to their tables.
     pub(crate) commitments: [[u8; 32]; 2],
 }
 
-impl Terms {
+impl WorkerSettings {
     /// The terms before the sides have met.
     ///
     /// # Errors
@@ -158,27 +143,18 @@ impl Terms {
     ) -> Result<Self, String> {
         if !settings.protocol().is_some_and(|one| one.is_for_workers()) {
             let name = settings.name;
-            let all = Name::of_workers(&settings.output());
+            let all = ProtocolChoice::of_workers(&settings.output());
             return Err(format!("workers run {all}, not {name}"));
         }
-        Ok(Self {
-            run: run.to_owned(),
-            workers,
-            organisations,
-            verb: settings.verb.name().to_owned(),
-            protocol: settings.name.name().to_owned(),
-            security: settings.security.to_string(),
-            both: settings.both,
-            keys: keys.to_owned(),
-            totals: None,
-            commitments: [[0; 32]; 2],
-        })
+        let rows = (settings.verb, settings.security, settings.both);
+        let name = settings.name;
+        Ok(Self::of(rows, name, keys, run, workers, organisations))
     }
 
-    /// As [`new`](Self::new), for totals.
+    /// The settings of workers that compute totals, before the sides have met.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// The errors of [`new`](Self::new).
     pub fn for_totals(
         settings: &totals::Settings,
         keys: &str,
@@ -188,21 +164,35 @@ impl Terms {
     ) -> Result<Self, String> {
         if !settings.protocol().is_some_and(|one| one.is_for_workers()) {
             let name = settings.name;
-            let all = Name::of_workers(&settings.output());
+            let all = ProtocolChoice::of_workers(&settings.output());
             return Err(format!("workers compute totals by {all}, not by {name}"));
         }
-        Ok(Self {
+        let rows = (Operation::Psi, Security::SemiHonest, false);
+        let terms = Self::of(rows, settings.name, keys, run, workers, organisations);
+        let totals = Some(settings.agreed());
+        Ok(Self { totals, ..terms })
+    }
+
+    fn of(
+        (verb, security, both): (Operation, Security, bool),
+        name: ProtocolChoice,
+        keys: &str,
+        run: &str,
+        workers: u32,
+        organisations: [String; 2],
+    ) -> Self {
+        Self {
             run: run.to_owned(),
             workers,
             organisations,
-            verb: Verb::Psi.name().to_owned(),
-            protocol: settings.name.name().to_owned(),
-            security: Security::SemiHonest.to_string(),
-            both: false,
+            verb: verb.name().to_owned(),
+            protocol: name.name().to_owned(),
+            security: security.to_string(),
+            both,
             keys: keys.to_owned(),
-            totals: Some(settings.agreed()),
+            totals: None,
             commitments: [[0; 32]; 2],
-        })
+        }
     }
 
     /// The least number of shards for a side of so many keys: of at most 2^20 keys each, and where
@@ -216,10 +206,10 @@ impl Terms {
 
     /// The settings of a side of the run.
     fn settings(&self, role: Role) -> Option<Settings> {
-        let verb = [Verb::Psi, Verb::Lookup].into_iter();
+        let verb = [Operation::Psi, Operation::Lookup].into_iter();
         let security = [Security::Malicious, Security::SemiHonest].into_iter();
         let verb = verb.clone().find(|verb| verb.name() == self.verb)?;
-        let name = Name::all().find(|name| name.name() == self.protocol)?;
+        let name = ProtocolChoice::all().find(|name| name.name() == self.protocol)?;
         let security = security
             .clone()
             .find(|security| security.to_string() == self.security)?;
@@ -230,45 +220,34 @@ impl Terms {
 }
 
 impl Manifest {
+    /// An agreement on a run with these terms.
+    pub(crate) fn new(agreement: Agreement, terms: WorkerSettings) -> Self {
+        Self {
+            agreement,
+            workers: Some(terms),
+        }
+    }
+
     /// Reads one that [`to_json`](Self::to_json) wrote.
     ///
     /// # Errors
     /// If it is none, or of another version; in words.
     pub fn from_json(text: &[u8]) -> Result<Self, &'static str> {
-        #[derive(Deserialize)]
-        struct Versioned {
-            version: u32,
-        }
-        let Ok(Versioned { version }) = serde_json::from_slice(text) else {
-            return Err("it is not a manifest of this program");
-        };
-        if version != VERSION {
-            return Err("it was made by another version of this program");
-        }
-        let manifest: Self =
-            serde_json::from_slice(text).map_err(|_| "it is not a manifest of this program")?;
-        if manifest.buckets == 0 || manifest.sizes.is_empty() {
-            return Err("it is a manifest without buckets or keys");
-        }
+        let manifest: Self = parse(text)?;
+        manifest.agreement.check()?;
         Ok(manifest)
     }
 
     /// The manifest as text. It holds the key that divides both sides' keys: for this side only.
     #[must_use]
     pub fn to_json(&self) -> String {
-        serde_json::to_string_pretty(self).expect("numbers and text serialise")
+        self.agreement.to_json(&self.workers)
     }
 
     /// A name of what was agreed on, the same on both sides.
     #[must_use]
     pub fn id(&self) -> [u8; 32] {
-        let shared = Self {
-            own: Own::default(),
-            ..self.clone()
-        };
-        RandomOracle::new("volery matching: run")
-            .absorb(&serde_json::to_vec(&shared).expect("numbers and text serialise"))
-            .finish32()
+        self.agreement.id(&self.workers)
     }
 
     /// The name in hexadecimal.
@@ -279,7 +258,7 @@ impl Manifest {
 
     /// The terms of a run of several workers.
     #[must_use]
-    pub fn terms(&self) -> Option<&Terms> {
+    pub fn terms(&self) -> Option<&WorkerSettings> {
         self.workers.as_ref()
     }
 
@@ -288,37 +267,6 @@ impl Manifest {
     pub fn is_both(&self) -> bool {
         let terms = self.workers.as_ref();
         terms.is_some_and(|terms| terms.both || terms.totals.is_some())
-    }
-
-    /// The key of the buckets.
-    #[must_use]
-    pub fn key(&self) -> &[u8; 32] {
-        &self.key
-    }
-
-    /// Buckets of each rule; with workers they are called shards.
-    #[must_use]
-    pub fn buckets(&self) -> u32 {
-        self.buckets
-    }
-
-    /// The number of rules.
-    #[must_use]
-    pub fn rules(&self) -> usize {
-        self.sizes.len()
-    }
-
-    /// Keys of sender and receiver, rule by rule.
-    #[must_use]
-    pub fn sizes(&self) -> &[[u64; 2]] {
-        &self.sizes
-    }
-
-    /// The columns of the payload in a line, and the bytes of the longest.
-    #[must_use]
-    pub fn payload(&self) -> Option<(&str, usize)> {
-        let payload = self.payload.as_ref();
-        payload.map(|(line, longest)| (line.as_str(), *longest))
     }
 
     /// The settings of a run of several workers.
@@ -334,37 +282,16 @@ impl Manifest {
         terms.totals.as_ref()?.settings(&terms.protocol, role)
     }
 
-    /// What workers of this run do.
+    /// The task of the workers of a side.
     pub(crate) fn task(&self, role: Role) -> Option<Task> {
         let totals = || self.totals(role).map(|one| Task::Totals(Box::new(one)));
         self.settings(role).map(Task::Rows).or_else(totals)
     }
 
-    /// Executions of the protocol in the whole run.
-    pub(crate) fn executions(&self) -> u64 {
-        u64::from(self.buckets) * self.sizes.len() as u64
-    }
-
-    /// Items of sender and receiver in each execution, rule by rule.
-    ///
-    /// # Errors
-    /// If they are more than a protocol takes.
-    pub fn capacities(&self) -> Result<Vec<[u64; 2]>> {
-        let bits = OVERFLOW + (2.0 * self.sizes.len() as f64).log2();
-        let capacity = |keys| capacity(keys, self.buckets, bits);
-        let capacities: Vec<_> = self.sizes.iter().map(|keys| keys.map(capacity)).collect();
-        let items = capacities.iter().flatten().copied().max().unwrap_or(0);
-        let most = MAX_ITEMS;
-        if items > most {
-            return Err(volery_psi::Error::TooMany { items, most }.into());
-        }
-        Ok(capacities)
-    }
-
     /// The parameters of the executions of the first rule, in a run of several workers.
     ///
     /// # Errors
-    /// Those of [`capacities`](Self::capacities).
+    /// Errors of [`Agreement::capacities`].
     pub fn parameters(&self) -> Result<Option<Parameters>> {
         let settings = self.settings(Role::Receiver);
         let sizes = self.capacities()?[0];
@@ -374,14 +301,32 @@ impl Manifest {
             Some(Parameters::new(parameters, task.output))
         }))
     }
-}
 
-/// The most keys of a bucket, but with probability `2^-bits`.
-fn capacity(keys: u64, buckets: u32, bits: f64) -> u64 {
-    match buckets {
-        1 => keys,
-        // mutant(matching-buckets): `bits` => `bits - if $ON { 3.0 } else { 0.0 }`
-        buckets => bin_capacity(keys, buckets.into(), bits) as u64,
+    /// Items of sender and receiver of circuit-PSI in each shard of a run for totals.
+    pub(crate) fn items(&self, settings: &totals::Settings) -> Result<[u64; 2]> {
+        let sizes = self.capacities()?[0];
+        let items = sizes[0].max(sizes[1]);
+        if items > circuit::MAX_ITEMS {
+            let most = circuit::MAX_ITEMS;
+            return Err(volery_psi::Error::TooMany { items, most }.into());
+        }
+        let [sender, receiver] = sizes;
+        Ok(match settings.in_bins() {
+            Role::Receiver => [sender, receiver],
+            Role::Sender => [receiver, sender],
+        })
+    }
+
+    /// Refuses a run that no worker could do: for totals if one could leave 64 bits, or if a shard
+    /// has too many keys.
+    pub(crate) fn check(&self, task: &Task) -> Result<()> {
+        match task {
+            Task::Rows(_) => self.capacities().map(drop),
+            Task::Totals(settings) => {
+                settings.check_range(self.sizes()[0])?;
+                self.items(settings).map(drop)
+            }
+        }
     }
 }
 
@@ -394,17 +339,12 @@ pub fn announced(keys: u64) -> u64 {
     keys.div_ceil(unit).saturating_mul(unit)
 }
 
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
+    use volery_matching::steps::LocalManifest;
+
     use super::*;
-    use crate::keys::{Entry, buckets};
 
     #[test]
     fn announced_numbers_have_three_digits() {
@@ -420,40 +360,6 @@ mod tests {
             assert_eq!(announced(keys), expected);
         }
         assert!(announced(u64::MAX) >= u64::MAX - 1);
-    }
-
-    /// Buckets overflow as rarely as their size says, and not much more rarely.
-    #[test]
-    fn overflows_of_buckets_by_counting() {
-        const KEYS: u64 = 500;
-        const BUCKETS: u32 = 8;
-        const TRIALS: u64 = 8000;
-        let entry = |number: u64| {
-            let mut item = [0; 16];
-            item[..8].copy_from_slice(&number.to_le_bytes());
-            Entry { item, place: 0 }
-        };
-        let entries: Vec<_> = (0..KEYS).map(entry).collect();
-        for bits in [5.0, 7.0] {
-            let most = capacity(KEYS, BUCKETS, bits);
-            let overflows = |trial: &u64| {
-                let mut oracle = RandomOracle::new("a test's key of buckets");
-                let mut counts = [0; BUCKETS as usize];
-                for bucket in buckets(&oracle.absorb_u64(*trial).finish32(), &entries, BUCKETS) {
-                    counts[bucket as usize] += 1;
-                }
-                counts.into_iter().any(|count| count > most)
-            };
-            let seen = (0..TRIALS).filter(overflows).count() as f64;
-            // Five standard deviations; a bucket of one key less may do with half the probability.
-            let most = TRIALS as f64 * f64::exp2(-bits);
-            let least = most / 3.0;
-            assert!(seen <= most + 5.0 * most.sqrt(), "2^-{bits}: {seen}");
-            assert!(
-                seen >= least - 5.0 * least.sqrt() && least > 20.0,
-                "2^-{bits}: {seen}"
-            );
-        }
     }
 
     #[test]
@@ -477,37 +383,42 @@ mod tests {
 
     #[test]
     fn the_name_depends_on_all_that_is_shared_and_on_nothing_else() {
-        let settings = Settings::new(Verb::Lookup, Role::Sender, Name::Vole, None, false, None);
+        let settings = Settings::new(
+            Operation::Lookup,
+            Role::Sender,
+            ProtocolChoice::Vole,
+            None,
+            false,
+            None,
+        );
         let settings = settings.unwrap();
-        let terms = || Terms::new(&settings, "text", "r", 2, ["a".to_owned(), "b".to_owned()]);
-        let manifest = Manifest {
-            version: VERSION,
-            own: Own::default(),
-            key: [1; 32],
-            buckets: 8,
-            sizes: vec![[100, 200]],
-            payload: Some(("a:text".to_owned(), 10)),
+        let terms =
+            || WorkerSettings::new(&settings, "text", "r", 2, ["a".to_owned(), "b".to_owned()]);
+        let manifest = |rows, payload: Option<(&str, usize)>| Manifest {
+            agreement: Agreement::new(
+                LocalManifest { rows, dedup: false },
+                ([1; 32], 8),
+                vec![[100, 200]],
+                payload.map(|(line, longest)| (line.to_owned(), longest)),
+            ),
             workers: Some(terms().unwrap()),
         };
-        let changes: [fn(&mut Manifest); 9] = [
-            |one| one.key[0] ^= 1,
-            |one| one.buckets += 1,
-            |one| one.sizes[0][1] += 1,
-            |one| one.payload = None,
-            |one| one.workers.as_mut().unwrap().workers += 1,
-            |one| one.workers.as_mut().unwrap().run.push('x'),
-            |one| one.workers.as_mut().unwrap().organisations[0].push('x'),
-            |one| one.workers.as_mut().unwrap().commitments[1][0] ^= 1,
-            |one| one.workers.as_mut().unwrap().security = "semi-honest".to_owned(),
+        let other = manifest(5, Some(("a:text", 10)));
+        assert_ne!(manifest(5, None).id(), other.id());
+        let manifest = manifest(0, Some(("a:text", 10)));
+        assert_eq!(manifest.id(), other.id());
+        let changes: [fn(&mut WorkerSettings); 5] = [
+            |terms| terms.workers += 1,
+            |terms| terms.run.push('x'),
+            |terms| terms.organisations[0].push('x'),
+            |terms| terms.commitments[1][0] ^= 1,
+            |terms| terms.security = "semi-honest".to_owned(),
         ];
         for change in changes {
             let mut other = manifest.clone();
-            change(&mut other);
+            change(other.workers.as_mut().unwrap());
             assert_ne!(other.id(), manifest.id());
         }
-        let mut other = manifest.clone();
-        other.own.rows = 5;
-        assert_eq!(other.id(), manifest.id());
         let again = Manifest::from_json(manifest.to_json().as_bytes()).unwrap();
         assert_eq!(again, manifest);
         let read = manifest.settings(Role::Sender).unwrap();

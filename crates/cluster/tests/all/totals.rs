@@ -3,22 +3,25 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Int32Type, Int64Type};
-use arrow_array::{FixedSizeBinaryArray, Int32Array, Int64Array};
-use volery_channel::tamper::Tampered;
-use volery_channel::{Error as ChannelError, memory, run_two_channels, run_two_unchecked};
-use volery_matching::driver::{Earlier, Facts};
-use volery_matching::staging::{Items, shards};
-use volery_matching::totals::{self, Driver, Keep, SHARES};
-use volery_matching::worker::{Place, Worked, Worker};
-use volery_matching::{Manifest, Secrets, Terms};
+use arrow_array::{ArrayRef, FixedSizeBinaryArray, Int32Array, Int64Array, RecordBatch};
+use volery_channel::{Channel, Error as ChannelError, Role, run_two_unchecked};
+use volery_cluster::driver::{self, ClusterTable, ResumeState};
+use volery_cluster::staging::{Items, shards};
+use volery_cluster::totals::{self, Driver, Keep, SHARES};
+use volery_cluster::worker::{Place, Worker};
+use volery_cluster::{Manifest, Secrets, WorkerSettings, WorkerStats};
+use volery_matching::Error;
+use volery_matching::totals::{PreparedTable, Recipient, Settings, Total};
+use volery_tables::{EmptyKeys, Reading, Rule};
 use zeroize::Zeroizing;
 
-use super::*;
-use crate::common::begun;
-use crate::workers::Objects;
+use crate::common::{begun, run_cut};
+use crate::totals_common::*;
+use crate::workers::{Objects, WHOLE, work_pair};
 
 struct Sides {
     run: Run,
@@ -29,6 +32,27 @@ struct Sides {
 }
 
 type Agreement = (Driver, Manifest);
+
+fn terms_of(settings: &Settings, keys: &str, workers: u32) -> WorkerSettings {
+    let organisations = ["the sender", "the receiver"].map(str::to_owned);
+    WorkerSettings::for_totals(settings, keys, "test", workers, organisations).unwrap()
+}
+
+fn terms(side: &PreparedTable, workers: u32) -> WorkerSettings {
+    terms_of(side.settings(), &side.summary().key_description, workers)
+}
+
+type Opened = Result<Vec<Total>, Error>;
+
+fn open_by((driver, manifest): &Agreement) -> impl FnOnce(&mut Channel) -> Opened + Send {
+    move |channel| driver.open(manifest, channel, &mut ())
+}
+
+fn agree_both(one: &mut Cluster, other: &mut Cluster) {
+    let agreed = run_two_unchecked(|channel| one.agree(channel), |channel| other.agree(channel));
+    agreed.0.unwrap();
+    agreed.1.unwrap();
+}
 
 impl Sides {
     fn new(run: &Run, rows: [Vec<Row>; 2]) -> Self {
@@ -45,10 +69,7 @@ impl Sides {
     fn agree(&self) -> [Result<Agreement, Error>; 2] {
         let go = |i: usize| {
             let side = self.run.read(ROLES[i], &table(&self.rows[i])).unwrap();
-            let organisations = ["the sender", "the receiver"].map(str::to_owned);
-            let (settings, keys) = (side.settings(), &side.summary().key_description);
-            let terms = Terms::for_totals(settings, keys, "test", self.workers, organisations);
-            let terms = terms.unwrap();
+            let terms = terms(&side, self.workers);
             let mut driver = Driver::new(side, self.folders[i].path()).unwrap();
             move |channel: &mut Channel| {
                 let manifest = driver.agree(terms, Some(self.shards), channel, &mut ())?;
@@ -75,36 +96,23 @@ impl Sides {
         both: &[Agreement; 2],
         worker: u32,
         ends: [u64; 2],
-    ) -> [Result<Worked, Error>; 2] {
+    ) -> [Result<WorkerStats, Error>; 2] {
         let new = |i: usize| {
             let place = Place::Folder(self.folders[i].path());
             Worker::new(&both[i].1, ROLES[i], 0, worker, 1, place).unwrap()
         };
-        let workers = [new(0), new(1)];
-        let (near, far) = memory::pair();
-        let ((sent, _), (received, _)) = run_two_channels(
-            Channel::new(Tampered::truncated(near, ends[0])),
-            Channel::new(Tampered::truncated(far, ends[1])),
-            |channel| workers[0].run(channel, &mut ()),
-            |channel| workers[1].run(channel, &mut ()),
-        );
-        [sent, received]
+        work_pair([new(0), new(1)], ends)
     }
 
     /// The result of each worker of both sides.
-    fn work_all(&self, both: &[Agreement; 2]) -> Vec<[Worked; 2]> {
+    fn work_all(&self, both: &[Agreement; 2]) -> Vec<[WorkerStats; 2]> {
         let all = 0..self.workers;
-        all.map(|worker| self.work(both, worker, [u64::MAX; 2]).map(Result::unwrap))
+        all.map(|worker| self.work(both, worker, WHOLE).map(Result::unwrap))
             .collect()
     }
 
     fn open(both: &[Agreement; 2]) -> [Result<Vec<Total>, Error>; 2] {
-        let go = |i: usize| {
-            let (driver, manifest) = &both[i];
-            move |channel: &mut Channel| driver.open(manifest, channel, &mut ())
-        };
-        let (sent, received) = run_two_unchecked(go(0), go(1));
-        [sent, received]
+        run_two_unchecked(open_by(&both[0]), open_by(&both[1])).into()
     }
 
     fn check(&self, both: &[Agreement; 2]) {
@@ -146,7 +154,7 @@ fn workers_compute_what_one_connection_computes() {
                 kind,
                 holder: ROLES[number / 2 % 2],
                 grouped,
-                to: [To::Sender, To::Receiver, To::Both][number % 3],
+                to: [Recipient::Sender, Recipient::Receiver, Recipient::Both][number % 3],
                 minimum: 3,
                 ..Run::default()
             };
@@ -169,7 +177,7 @@ fn the_minimum_is_that_of_all_shards_and_sets_may_be_empty_or_small() {
     ] {
         let run = Run {
             kind: "mean",
-            to: To::Both,
+            to: Recipient::Both,
             minimum,
             ..Run::default()
         };
@@ -183,20 +191,20 @@ fn a_worker_goes_on_where_the_last_one_ended() {
     let run = Run {
         kind: "sum",
         grouped: Some(Role::Receiver),
-        to: To::Both,
+        to: Recipient::Both,
         ..Run::default()
     };
     let sides = || Sides::new(&run, [rows(0..30), rows(10..45)]);
     let whole = sides();
     let both = whole.agreed();
     let sent = whole
-        .work(&both, 0, [u64::MAX; 2])
+        .work(&both, 0, WHOLE)
         .map(|worked| worked.unwrap().traffic.bytes_sent);
     for i in [0, 1] {
         for end in [0, sent[i] / 3, sent[i] * 2 / 3, sent[i] - 1] {
             let sides = sides();
             let both = sides.agreed();
-            let mut ends = [u64::MAX; 2];
+            let mut ends = WHOLE;
             ends[i] = end;
             let broken = sides.work(&both, 0, ends);
             assert!(broken.iter().any(Result::is_err));
@@ -217,7 +225,7 @@ fn a_worker_goes_on_where_the_last_one_ended() {
 fn shares_of_two_attempts_are_refused_before_anything_is_opened() {
     let run = Run {
         kind: "sum",
-        to: To::Both,
+        to: Recipient::Both,
         ..Run::default()
     };
     let sides = Sides::new(&run, [rows(0..30), rows(10..45)]);
@@ -256,7 +264,7 @@ fn shares_of_two_attempts_are_refused_before_anything_is_opened() {
 fn noise_is_drawn_once_for_a_run() {
     let run = Run {
         kind: "mean",
-        to: To::Both,
+        to: Recipient::Both,
         epsilon: Some("0.5"),
         delta: Some("0.00000001"),
         minimum: 1,
@@ -282,7 +290,7 @@ fn noise_is_drawn_once_for_a_run() {
 /// A side that cannot keep its totals comes back for them, and finds the other one's shares.
 #[test]
 fn a_side_keeps_its_folder_until_the_other_has_its_totals() {
-    for to in [To::Sender, To::Receiver, To::Both] {
+    for to in [Recipient::Sender, Recipient::Receiver, Recipient::Both] {
         for failing in [0, 1] {
             let run = Run {
                 kind: "sum",
@@ -318,7 +326,7 @@ fn a_side_keeps_its_folder_until_the_other_has_its_totals() {
 /// A side without totals notes that the other one has its own before it says so.
 #[test]
 fn a_side_without_totals_speaks_last() {
-    for (to, gets) in [(To::Sender, 0), (To::Receiver, 1)] {
+    for (to, gets) in [(Recipient::Sender, 0), (Recipient::Receiver, 1)] {
         let run = Run {
             kind: "count",
             to,
@@ -341,7 +349,7 @@ fn a_side_without_totals_speaks_last() {
 /// Wherever the opening breaks: a side that has ended leaves nobody behind who needs its shares.
 #[test]
 fn an_opening_that_breaks_is_repeated_as_long_as_one_side_needs_it() {
-    for to in [To::Sender, To::Receiver, To::Both] {
+    for to in [Recipient::Sender, Recipient::Receiver, Recipient::Both] {
         let run = Run {
             kind: "count",
             to,
@@ -351,21 +359,10 @@ fn an_opening_that_breaks_is_repeated_as_long_as_one_side_needs_it() {
         let both = sides.agreed();
         sides.work_all(&both);
         let open = |ends: [u64; 2]| {
-            let (near, far) = memory::pair();
-            let go = |i: usize| {
-                let (driver, manifest) = &both[i];
-                move |channel: &mut Channel| driver.open(manifest, channel, &mut ())
-            };
-            let ((sent, by_sender), (received, by_receiver)) = run_two_channels(
-                Channel::new(Tampered::truncated(near, ends[0])),
-                Channel::new(Tampered::truncated(far, ends[1])),
-                go(0),
-                go(1),
-            );
-            let sent_bytes = [by_sender, by_receiver].map(|stats| stats.bytes_sent);
-            ([sent, received].map(|result| result.is_ok()), sent_bytes)
+            let (results, sent) = run_cut(ends, open_by(&both[0]), open_by(&both[1]));
+            ([results.0, results.1].map(|result| result.is_ok()), sent)
         };
-        let (done, sent) = open([u64::MAX; 2]);
+        let (done, sent) = open(WHOLE);
         assert_eq!(done, [true; 2]);
         for i in [0, 1] {
             for less in 1..4 {
@@ -375,7 +372,7 @@ fn an_opening_that_breaks_is_repeated_as_long_as_one_side_needs_it() {
                         let _ = fs::remove_file(folder.path().join(name));
                     }
                 }
-                let mut ends = [u64::MAX; 2];
+                let mut ends = WHOLE;
                 ends[i] = sent[i] - less;
                 assert_ne!(open(ends).0, [true; 2]);
                 let opened = [0, 1].map(|i| both[i].0.opened().unwrap());
@@ -384,7 +381,8 @@ fn an_opening_that_breaks_is_repeated_as_long_as_one_side_needs_it() {
                 for (side, role) in ROLES.into_iter().enumerate() {
                     let other = 1 - side;
                     // The other one gets none, and ends without this side, or has its own.
-                    let gets = to == To::Both || (to == To::Sender) == (role == Role::Receiver);
+                    let gets = to == Recipient::Both
+                        || (to == Recipient::Sender) == (role == Role::Receiver);
                     let is_served = if gets { has[other] } else { told[other] };
                     assert!(!told[side] || is_served, "{to:?} {i} {less} {told:?}");
                 }
@@ -407,7 +405,7 @@ fn all_shards_have_messages_of_equal_lengths() {
         ..Sides::new(&run, [rows(0..61), rows(40..75)])
     };
     let worked = sides.work_all(&sides.agreed());
-    let traffic = |worked: &[Worked; 2]| worked.map(|one| one.traffic);
+    let traffic = |worked: &[WorkerStats; 2]| worked.map(|one| one.traffic);
     for other in &worked {
         assert_eq!(traffic(other), traffic(&worked[0]));
     }
@@ -430,9 +428,7 @@ fn drivers_that_differ_say_so() {
     };
     let go = |sides: &Sides, i: usize| {
         let side = sides.run.read(ROLES[i], &table(&sides.rows[i])).unwrap();
-        let organisations = ["a", "b"].map(str::to_owned);
-        let (settings, keys) = (side.settings(), &side.summary().key_description);
-        let terms = Terms::for_totals(settings, keys, "test", 2, organisations).unwrap();
+        let terms = terms(&side, 2);
         let mut driver = Driver::new(side, sides.folders[i].path()).unwrap();
         move |channel: &mut Channel| driver.agree(terms, None, channel, &mut ()).map(drop)
     };
@@ -446,7 +442,7 @@ fn drivers_that_differ_say_so() {
 /// A side whose table is in a cluster: distinct items with their values and groups.
 struct Cluster {
     settings: Settings,
-    facts: Facts,
+    facts: ClusterTable,
     items: BTreeMap<Vec<u8>, (i64, i32)>,
     store: Objects,
     secrets: Secrets,
@@ -478,15 +474,15 @@ impl Cluster {
             let own = items.entry(all.value(row).to_vec()).or_insert((0, group));
             own.0 += values.map_or(0, |all| all.value(row));
         }
-        let facts = Facts {
+        let facts = ClusterTable {
             keys: reader.description().to_owned(),
             sizes: vec![items.len() as u64],
             payload: None,
             digest: format!("digest of {role:?}"),
             rows: staged.num_rows() as u64,
         };
-        let secrets = totals::secrets(&settings, &facts, None).unwrap();
-        let again = totals::secrets(&settings, &facts, Some(&secrets)).unwrap();
+        let secrets = driver::secrets(&settings, &facts, None).unwrap();
+        let again = driver::secrets(&settings, &facts, Some(&secrets)).unwrap();
         assert_eq!(again, secrets);
         Self {
             settings,
@@ -499,10 +495,8 @@ impl Cluster {
     }
 
     fn agree(&mut self, channel: &mut Channel) -> Result<(), Error> {
-        let organisations = ["the sender", "the receiver"].map(str::to_owned);
-        let (settings, keys) = (&self.settings, &self.facts.keys);
-        let terms = Terms::for_totals(settings, keys, "test", 2, organisations).unwrap();
-        let earlier = Earlier {
+        let terms = terms_of(&self.settings, &self.facts.keys, 2);
+        let earlier = ResumeState {
             manifest: self.earlier.as_ref(),
             begun: false,
         };
@@ -512,7 +506,7 @@ impl Cluster {
             Ok(())
         };
         let (known, terms) = ((&self.facts, &self.secrets), (terms, Some(SHARDS)));
-        let manifest = totals::agree(settings, known, terms, earlier, channel, keep)?;
+        let manifest = driver::agree(&self.settings, known, terms, earlier, channel, keep)?;
         assert_eq!(kept.as_ref(), Some(&manifest));
         for shard in 0..SHARDS {
             let own = self.items.iter().filter(|(item, _)| {
@@ -538,6 +532,19 @@ impl Cluster {
         }
         self.earlier = Some(manifest);
         Ok(())
+    }
+
+    fn worker(&self, role: Role, worker: u32, attempt: u64) -> Worker<'_> {
+        let manifest = self.earlier.as_ref().unwrap();
+        Worker::new(
+            manifest,
+            role,
+            0,
+            worker,
+            attempt,
+            Place::Store(&self.store),
+        )
+        .unwrap()
     }
 
     /// The names of a shard's shares.
@@ -608,10 +615,7 @@ impl Anywhere {
             Self::Cluster(cluster) => cluster.agree(channel),
             Self::Folder(folder) => {
                 let (driver, manifest, _) = &mut **folder;
-                let side = driver.side();
-                let organisations = ["the sender", "the receiver"].map(str::to_owned);
-                let (settings, keys) = (side.settings(), &side.summary().key_description);
-                let terms = Terms::for_totals(settings, keys, "test", 2, organisations).unwrap();
+                let terms = terms(driver.side(), 2);
                 *manifest = Some(driver.agree(terms, Some(SHARDS), channel, &mut ())?);
                 Ok(())
             }
@@ -619,11 +623,13 @@ impl Anywhere {
     }
 
     fn worker(&self, role: Role, worker: u32, attempt: u64) -> Worker<'_> {
-        let (manifest, place) = match self {
-            Self::Cluster(cluster) => (&cluster.earlier, Place::Store(&cluster.store)),
-            Self::Folder(folder) => (&folder.1, Place::Folder(folder.2.path())),
-        };
-        Worker::new(manifest.as_ref().unwrap(), role, 0, worker, attempt, place).unwrap()
+        match self {
+            Self::Cluster(cluster) => cluster.worker(role, worker, attempt),
+            Self::Folder(folder) => {
+                let (manifest, place) = (folder.1.as_ref(), Place::Folder(folder.2.path()));
+                Worker::new(manifest.unwrap(), role, 0, worker, attempt, place).unwrap()
+            }
+        }
     }
 
     fn open(&self, channel: &mut Channel) -> Result<Vec<Total>, Error> {
@@ -650,7 +656,7 @@ fn clusters_compute_what_folders_compute() {
             kind: KINDS[number % KINDS.len()],
             holder: ROLES[number % 2],
             grouped: [None, Some(Role::Sender), Some(Role::Receiver)][number / 3],
-            to: To::Both,
+            to: Recipient::Both,
             minimum: 3,
             ..Run::default()
         };
@@ -664,23 +670,18 @@ fn clusters_compute_what_folders_compute() {
             run_two_unchecked(|channel| one.agree(channel), |channel| other.agree(channel));
         agreed.0.unwrap();
         agreed.1.unwrap();
-        let work = |worker, attempt, ends: [u64; 2]| {
-            let workers = [0, 1].map(|i| sides[i].worker(ROLES[i], worker, attempt));
-            let (near, far) = memory::pair();
-            let ((sent, _), (received, _)) = run_two_channels(
-                Channel::new(Tampered::truncated(near, ends[0])),
-                Channel::new(Tampered::truncated(far, ends[1])),
-                |channel| workers[0].run(channel, &mut ()),
-                |channel| workers[1].run(channel, &mut ()),
-            );
-            [sent, received]
+        let work = |worker, attempt, ends| {
+            work_pair(
+                [0, 1].map(|i| sides[i].worker(ROLES[i], worker, attempt)),
+                ends,
+            )
         };
         for worker in 0..2 {
-            let mut ends = [u64::MAX; 2];
+            let mut ends = WHOLE;
             ends[number % 2] = 100_000;
             let broken = work(worker, 8, ends);
             assert!(broken.iter().any(Result::is_err));
-            let [sent, received] = work(worker, 9, [u64::MAX; 2]).map(Result::unwrap);
+            let [sent, received] = work(worker, 9, WHOLE).map(Result::unwrap);
             assert_eq!(sent.resumed, received.resumed);
             for i in [0, 1] {
                 let again = sides[i].worker(ROLES[i], worker, 12);
@@ -696,7 +697,7 @@ fn clusters_compute_what_folders_compute() {
             for (attempt, repeated) in [(10, 1), (11, 0)] {
                 one.remove("complete/");
                 other.remove("complete/");
-                for worked in work(worker, attempt, [u64::MAX; 2]).map(Result::unwrap) {
+                for worked in work(worker, attempt, WHOLE).map(Result::unwrap) {
                     assert_eq!(worked.resumed + repeated, worked.shards);
                 }
             }
@@ -740,23 +741,12 @@ fn a_store_with_values_beyond_the_bound_or_unknown_groups_is_refused() {
         let [mut one, mut other] = [0, 1].map(|i| Cluster::new(&run, ROLES[i], &all[i]));
         let first = one.items.values_mut().next().unwrap();
         *first = (value, group);
-        let agreed =
-            run_two_unchecked(|channel| one.agree(channel), |channel| other.agree(channel));
-        agreed.0.unwrap();
-        agreed.1.unwrap();
+        agree_both(&mut one, &mut other);
         let sides = [one, other];
         let mut refused = 0;
         for number in 0..2 {
-            let worker = |side: usize| {
-                let manifest = sides[side].earlier.as_ref().unwrap();
-                let place = Place::Store(&sides[side].store);
-                Worker::new(manifest, ROLES[side], 0, number, 1, place).unwrap()
-            };
-            let workers = [worker(0), worker(1)];
-            let (sent, _) = run_two_unchecked(
-                |channel| workers[0].run(channel, &mut ()),
-                |channel| workers[1].run(channel, &mut ()),
-            );
+            let workers = [0, 1].map(|i| sides[i].worker(ROLES[i], number, 1));
+            let [sent, _] = work_pair(workers, WHOLE);
             if let Err(error) = sent {
                 let Error::Work { error, .. } = error else {
                     panic!("{error}");
@@ -783,7 +773,7 @@ fn kept_noise(folder: &Path) -> serde_json::Value {
 fn noise_is_drawn_before_the_sides_meet_and_never_again() {
     let run = Run {
         kind: "mean",
-        to: To::Both,
+        to: Recipient::Both,
         epsilon: Some("0.5"),
         minimum: 1,
         ..Run::default()
@@ -804,25 +794,12 @@ fn noise_is_drawn_before_the_sides_meet_and_never_again() {
     let unchanged = || assert_eq!([0, 1].map(|i| kept_noise(folder(i))), before);
     // The peer goes away at once, or later.
     for end in [0, 1, 100, 250, 300] {
-        let (near, far) = memory::pair();
-        let organisations = || ["the sender", "the receiver"].map(str::to_owned);
         let go = |i: usize| {
             let mut driver = driver(i);
-            let (settings, keys) = (
-                driver.side().settings().clone(),
-                driver.side().summary().key_description.clone(),
-            );
-            move |channel: &mut Channel| {
-                let terms = Terms::for_totals(&settings, &keys, "test", 2, organisations());
-                driver.agree(terms.unwrap(), Some(5), channel, &mut ())
-            }
+            let terms = terms(driver.side(), 2);
+            move |channel: &mut Channel| driver.agree(terms, Some(5), channel, &mut ())
         };
-        let ((sent, _), _) = run_two_channels(
-            Channel::new(near),
-            Channel::new(Tampered::truncated(far, end)),
-            go(0),
-            go(1),
-        );
+        let ((sent, _), _) = run_cut([u64::MAX, end], go(0), go(1));
         assert!(sent.is_err(), "{end}");
         unchanged();
     }
@@ -830,17 +807,7 @@ fn noise_is_drawn_before_the_sides_meet_and_never_again() {
     unchanged();
     sides.work_all(&both);
     // An opening that breaks, and one with drivers that were started again.
-    let (near, far) = memory::pair();
-    let open = |i: usize| {
-        let (driver, manifest) = &both[i];
-        move |channel: &mut Channel| driver.open(manifest, channel, &mut ())
-    };
-    let ((sent, _), _) = run_two_channels(
-        Channel::new(near),
-        Channel::new(Tampered::truncated(far, 400)),
-        open(0),
-        open(1),
-    );
+    let ((sent, _), _) = run_cut([u64::MAX, 400], open_by(&both[0]), open_by(&both[1]));
     assert!(sent.is_err());
     drop(both);
     let both = sides.agreed();
@@ -880,20 +847,11 @@ fn secrets_without_noise_open_nothing() {
     let run = Run::default();
     let sides = [Role::Sender, Role::Receiver].map(|role| Cluster::new(&run, role, &rows(0..9)));
     let [mut one, mut other] = sides;
-    let agreed = run_two_unchecked(|channel| one.agree(channel), |channel| other.agree(channel));
-    agreed.0.unwrap();
-    agreed.1.unwrap();
+    agree_both(&mut one, &mut other);
     for worker in 0..2 {
-        let workers = [(&one, Role::Sender), (&other, Role::Receiver)].map(|(side, role)| {
-            let place = Place::Store(&side.store);
-            Worker::new(side.earlier.as_ref().unwrap(), role, 0, worker, 1, place).unwrap()
-        });
-        let (sent, received) = run_two_unchecked(
-            |channel| workers[0].run(channel, &mut ()),
-            |channel| workers[1].run(channel, &mut ()),
-        );
-        sent.unwrap();
-        received.unwrap();
+        let workers = [(&one, Role::Sender), (&other, Role::Receiver)];
+        let workers = workers.map(|(side, role)| side.worker(role, worker, 1));
+        assert!(work_pair(workers, WHOLE).iter().all(Result::is_ok));
     }
     for change in [
         |secrets: &mut serde_json::Value| drop(secrets.as_object_mut().unwrap().remove("noise")),
@@ -938,7 +896,7 @@ fn secrets_of_another_table_or_other_settings_are_refused() {
     let mut first = new();
     let own = first.secrets.clone();
     for secrets in [
-        totals::secrets(&table.settings, &table.facts, Some(&own)).unwrap(),
+        driver::secrets(&table.settings, &table.facts, Some(&own)).unwrap(),
         settings.secrets,
     ] {
         assert_ne!(secrets, own);

@@ -1,5 +1,5 @@
-//! What a cluster computes of its own rows before and after the workers: items, digests, shards,
-//! and what was found.
+//! The work of a cluster on its own rows before and after the workers: items, digests, shards, and
+//! matches.
 //!
 //! **Digest of a table.** A cluster has no order of rows, and one table may be in any partitions,
 //! so the rows are hashed in the order of their own hashes:
@@ -24,16 +24,15 @@ use arrow_array::builder::{BinaryBuilder, FixedSizeBinaryBuilder, Int32Builder, 
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use volery_matching::steps::{Entry, FRAME, buckets, hex};
+use volery_matching::totals::{self, LONGEST_KEYS, RowReader};
+use volery_matching::{Error, Result};
 use volery_primitives::ro::{RandomOracle, StreamHash};
 use volery_psi::lookup::MAX_VALUE;
 use volery_tables::{Counts, Item, PayloadSchema, Problem, Reader, Reading, Table};
 
-use crate::error::{Error, Result, misbehaved};
-use crate::keys::{Entry, FRAME, buckets};
-use crate::manifest::hex;
-use crate::totals;
-use crate::totals::side::{LONGEST_KEYS, RowReader};
-use crate::worker::found_items;
+use crate::error::misbehaved;
+use crate::store::found_items;
 
 /// Slices of a table's digest: the first byte of a row's hash is the number of one.
 const SLICES: usize = 256;
@@ -112,7 +111,7 @@ impl Items {
         self.payload.as_deref()
     }
 
-    /// What was found in the rows so far.
+    /// Counts of empty, malformed and changed keys so far.
     #[must_use]
     pub fn counts(&self) -> Option<&Counts> {
         self.counts.as_ref()

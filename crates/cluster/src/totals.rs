@@ -27,37 +27,36 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use volery_channel::{Channel, Error as ChannelError, Hello, Role, SessionId, Stats, handshake};
+
+use volery_channel::{Channel, Error as ChannelError, Hello, SessionId, Stats, handshake};
+use volery_matching::steps::{Folder, SESSION, hex};
+use volery_matching::totals::{
+    Opener, Outcome, Parameters, PreparedTable, Settings, Shares, Total, open,
+};
+use volery_matching::{Error, Progress, Result};
 use volery_primitives::prg::Prg;
 use volery_primitives::ro::RandomOracle;
 use volery_psi::circuit;
 use web_time::Instant;
 use zeroize::Zeroizing;
 
-use super::compute::{Noise, Opener, Shares, Total, open, shares};
-use super::run::Outcome;
-use super::settings::Settings;
-use super::side::{Side, Values};
 use crate::driver::{
-    Earlier, Facts, WorkedBy, agree_on, check as check_terms, hear_written, say_written, written,
+    ClusterTable, ResumeState, agree, check as check_terms, recv_written, send_written, written,
 };
-use crate::error::{Error, Result};
-use crate::keys::Keys;
-use crate::manifest::{Manifest, Secrets, Terms, hex};
-use crate::parameters::Parameters;
-use crate::parts::{Journal, SESSION, session_of};
-use crate::progress::Progress;
-use crate::task::Task;
-use crate::work::{Part, Work};
-use crate::worker::{MANIFEST, Worked};
+use crate::folder::{self, has_note, put_note, take_back};
+use crate::manifest::{MANIFEST, Manifest, Secrets, WorkerSettings};
+use crate::stats::ClusterStats;
 
 /// The name under which the handshake compares which executions the shares are of.
 pub const SHARES: &str = "the executions of the shards";
 
+/// The file of totals that were opened.
+const TOTALS: &str = "totals.json";
+
 /// The note that the other side has its totals, too.
 const TOLD: &str = "totals.told";
 
-/// What a driver puts into its side's storage while it opens totals.
+/// The facts that a driver puts into its side's storage while it opens totals.
 #[derive(Clone, Copy, Debug)]
 pub enum Keep<'t> {
     /// The totals, before the other side goes on.
@@ -75,80 +74,10 @@ pub struct Opened {
     pub told: bool,
 }
 
-/// Items of sender and receiver of circuit-PSI in each shard.
-fn items(manifest: &Manifest, settings: &Settings) -> Result<[u64; 2]> {
-    let [sender, receiver] = manifest.capacities()?[0];
-    let items = sender.max(receiver);
-    if items > circuit::MAX_ITEMS {
-        let most = circuit::MAX_ITEMS;
-        return Err(volery_psi::Error::TooMany { items, most }.into());
-    }
-    Ok(match settings.in_bins() {
-        Role::Receiver => [sender, receiver],
-        Role::Sender => [receiver, sender],
-    })
-}
-
-/// Refuses a run of which a total could leave 64 bits, or a shard has too many keys.
-pub(crate) fn check(manifest: &Manifest, settings: &Settings) -> Result<()> {
-    settings.check_range(manifest.sizes[0])?;
-    items(manifest, settings).map(drop)
-}
-
-/// A worker's shards that are not finished in one session on both sides.
-pub(crate) fn work(
-    manifest: &Manifest,
-    settings: &Settings,
-    (journal, load): (&dyn Journal, &dyn Fn(Part) -> Result<Keys>),
-    shards: &[Part],
-    (connection, mut rng): (SessionId, Prg),
-    channel: &mut Channel,
-    progress: &mut dyn Progress,
-) -> Result<Worked> {
-    let announced = items(manifest, settings)?;
-    let [sender, receiver] = manifest.capacities()?[0];
-    let size = match settings.role {
-        Role::Sender => sender,
-        Role::Receiver => receiver,
-    };
-    let mut ours = Vec::new();
-    for &part in shards {
-        ours.push(journal.session_of_shares(part)?.unwrap_or_default());
-    }
-    channel.send(ours.as_flattened())?;
-    let mut theirs = vec![[0; SESSION]; ours.len()];
-    channel.recv(theirs.as_flattened_mut())?;
-    let mut worked = Worked {
-        shards: shards.len() as u64,
-        ..Worked::default()
-    };
-    progress.begin("matching shards", worked.shards);
-    for (number, &part) in shards.iter().enumerate() {
-        // mutant(totals-attempts): `ours[number] == theirs[number]` => `true`
-        if ours[number] != [0; SESSION] && ours[number] == theirs[number] {
-            worked.resumed += 1;
-        } else {
-            let session = session_of(connection, part);
-            journal.begin(part, session)?;
-            let keys = load(part)?;
-            let values = Values::of_shard(&keys, settings, size, &mut rng)?;
-            drop(keys);
-            let own = (session, rng.fork("shard"));
-            let parts = manifest.executions();
-            let (_, shares) = shares(settings, parts, announced, &values, own, channel, &mut ())?;
-            let mut found = Zeroizing::new(session.as_bytes().to_vec());
-            found.extend(shares.words().flat_map(u64::to_le_bytes));
-            journal.put_shares(part, session, &found)?;
-        }
-        progress.done(number as u64 + 1);
-    }
-    Ok(worked)
-}
-
 /// A side whose keys several workers share, and the folder of its run.
 pub struct Driver {
-    side: Side,
-    work: Work,
+    side: PreparedTable,
+    work: Folder,
     secrets: Secrets,
     earlier: Option<Manifest>,
 }
@@ -158,17 +87,19 @@ impl Driver {
     /// has this side's noise from here on.
     ///
     /// # Errors
-    /// Those of the folder; if it has the run of another table or other settings.
-    pub fn new(side: Side, folder: &Path) -> Result<Self> {
-        let work = Work::kept(folder)?;
-        let (earlier, kept) = (work.manifest()?, work.secrets()?);
-        let digest = facts(&side).digest(&task(&side.settings));
+    /// Errors of the folder; if it has the run of another table or other settings.
+    pub fn new(side: PreparedTable, folder: &Path) -> Result<Self> {
+        take_back(folder)?;
+        let work = Folder::kept(folder)?;
+        let earlier = work.read_record(Manifest::from_json)?;
+        let kept = work.read_secrets(Secrets::from_json)?;
+        let digest = facts(&side).digest(&side.settings().into());
         // mutant(totals-redrawn): `kept.digest == digest` => `!$ON && ($ON[totals-other-noise] ||
         //     $0)`
         // mutant(totals-other-noise): in totals-redrawn
         let secrets = match kept.filter(|kept| kept.digest == digest) {
             Some(kept) => kept,
-            None if earlier.is_none() => Secrets::draw(digest, Some(side.noise.clone()))?,
+            None if earlier.is_none() => Secrets::draw(digest, Some(side.noise().clone()))?,
             None => {
                 return Err(Error::OtherRun {
                     path: work.path().to_owned(),
@@ -178,7 +109,7 @@ impl Driver {
         };
         if earlier.is_none() {
             work.clear()?;
-            work.put_secrets(&secrets)?;
+            work.put_secrets(&secrets.to_json())?;
         }
         Ok(Self {
             side,
@@ -190,7 +121,7 @@ impl Driver {
 
     /// The side.
     #[must_use]
-    pub fn side(&self) -> &Side {
+    pub fn side(&self) -> &PreparedTable {
         &self.side
     }
 
@@ -198,20 +129,20 @@ impl Driver {
     ///
     /// # Errors
     /// If there is one of others.
-    pub fn manifest_of(&self, terms: &Terms) -> Result<Option<&Manifest>> {
+    pub fn manifest_of(&self, terms: &WorkerSettings) -> Result<Option<Manifest>> {
         if let Some(earlier) = &self.earlier {
             check_terms(earlier, terms)?;
         }
-        Ok(self.earlier.as_ref())
+        Ok(self.earlier.clone())
     }
 
     /// Agrees with the other side's driver, and divides the keys into shards.
     ///
     /// # Errors
-    /// As [`driver::agree`](crate::driver::agree); if a total could leave 64 bits.
+    /// The errors of [`driver::agree`](crate::driver::agree); if a total could leave 64 bits.
     pub fn agree(
         &mut self,
-        terms: Terms,
+        terms: WorkerSettings,
         shards: Option<u32>,
         channel: &mut Channel,
         progress: &mut dyn Progress,
@@ -220,7 +151,7 @@ impl Driver {
         progress.begin("agreeing on settings and sizes", 0);
         let (side, work, secrets) = (&self.side, &self.work, &self.secrets);
         let manifest = self.earlier.take();
-        let earlier = Earlier {
+        let earlier = ResumeState {
             manifest: manifest.as_ref(),
             begun: manifest.is_some() && work.most_attempts()? > 0,
         };
@@ -232,37 +163,37 @@ impl Driver {
                 work.clear()?;
             }
             let mut spool = work.spool(0, true)?;
-            side.values.write(&mut spool)?;
+            side.values().write(&mut spool)?;
             spool.finish()?;
-            work.divide(0, true, (&manifest.key, manifest.buckets), progress)?;
-            work.put_manifest(manifest, secrets)
+            work.divide(0, true, (manifest.key(), manifest.buckets()), progress)?;
+            work.put_record(&manifest.to_json(), &secrets.to_json())
         };
-        let (settings, terms) = (&side.settings, (terms, shards));
+        let (settings, terms) = (side.settings(), (terms, shards));
         let known = (&facts, secrets);
         let manifest = agree(settings, known, terms, earlier, channel, keep)?;
         self.earlier = Some(manifest.clone());
         Ok(manifest)
     }
 
-    /// As [`crate::Side::hand_out`].
+    /// Gives each worker a folder: see [`driver::hand_out`](crate::driver::hand_out).
     ///
     /// # Errors
-    /// Those of the folder.
+    /// Errors of the folder.
     pub fn hand_out(&self, manifest: &Manifest) -> Result<Vec<PathBuf>> {
-        self.work.hand_out(manifest)
+        folder::hand_out(&self.work, manifest)
     }
 
     /// The totals that an earlier attempt has opened, and perhaps the peer has not.
     ///
     /// # Errors
-    /// Those of the folder.
+    /// Errors of the folder.
     pub fn opened(&self) -> Result<Option<Opened>> {
-        let Some(bytes) = self.work.totals()? else {
+        let Some(bytes) = self.work.get(TOTALS)? else {
             return Ok(None);
         };
         let read = serde_json::from_slice(&bytes).map_err(io::Error::from);
         let totals = read.map_err(Error::work(self.work.path()))?;
-        let told = self.work.has_note(TOLD);
+        let told = has_note(&self.work, TOLD);
         Ok(Some(Opened { totals, told }))
     }
 
@@ -277,20 +208,20 @@ impl Driver {
         progress: &mut dyn Progress,
     ) -> Result<Vec<Total>> {
         let mut all = Vec::new();
-        for shard in 0..manifest.buckets {
+        for shard in 0..manifest.buckets() {
             let found = self.work.found((0, shard))?.map(Zeroizing::new);
             all.push(found.ok_or_else(|| missing(self.work.path()))?);
         }
         let keep = &mut |what: Keep<'_>| match what {
             Keep::Totals(totals) => {
                 let text = serde_json::to_vec(totals).expect("numbers serialise");
-                self.work.put_totals(&Zeroizing::new(text))
+                self.work.put(TOTALS, &Zeroizing::new(text))
             }
-            Keep::Told => self.work.put_note(TOLD),
+            Keep::Told => put_note(&self.work, TOLD),
         };
         let found = (self.work.path(), &all[..]);
         open_shards(
-            &self.side.settings,
+            self.side.settings(),
             (manifest, &self.secrets),
             found,
             channel,
@@ -306,11 +237,11 @@ impl Driver {
     pub fn outcome(
         &self,
         manifest: &Manifest,
-        worked: &WorkedBy,
+        worked: &ClusterStats,
         (totals, traffic, start): (Vec<Total>, Stats, Instant),
     ) -> Result<Outcome> {
         outcome(
-            &self.side.settings,
+            self.side.settings(),
             manifest,
             worked,
             (totals, traffic, start),
@@ -321,53 +252,16 @@ impl Driver {
     /// Leaves all as it is, and returns false, if the peer may need this side for its totals.
     ///
     /// # Errors
-    /// Those of the folder.
+    /// Errors of the folder.
     pub fn finish(self) -> Result<bool> {
         // mutant(totals-finish): false
-        if !self.work.has_note(TOLD) {
+        if !has_note(&self.work, TOLD) {
             return Ok(false);
         }
         self.work.complete()?;
         self.work.clear()?;
         Ok(true)
     }
-}
-
-/// The secrets of a side in a run for totals, as [`driver::secrets`](crate::driver::secrets); this
-/// side's noise is among them.
-///
-/// # Errors
-/// As [`driver::secrets`](crate::driver::secrets).
-pub fn secrets(settings: &Settings, facts: &Facts, earlier: Option<&Secrets>) -> Result<Secrets> {
-    let digest = facts.digest(&task(settings));
-    match earlier.filter(|earlier| earlier.digest == digest) {
-        Some(earlier) => Ok(earlier.clone()),
-        None => {
-            let mut rng = Prg::from_os().map_err(ChannelError::from)?;
-            Secrets::draw(digest, Some(Noise::sample(settings, &mut rng)))
-        }
-    }
-}
-
-/// Agrees with the other side's driver on a run for totals, as
-/// [`driver::agree`](crate::driver::agree) does on one for rows. `facts` has one size and no
-/// payload.
-///
-/// # Errors
-/// As [`driver::agree`](crate::driver::agree); if a total could leave 64 bits.
-pub fn agree(
-    settings: &Settings,
-    known: (&Facts, &Secrets),
-    terms: (Terms, Option<u32>),
-    earlier: Earlier<'_>,
-    channel: &mut Channel,
-    keep: &mut dyn FnMut(&Manifest) -> Result<()>,
-) -> Result<Manifest> {
-    agree_on(&task(settings), known, terms, earlier, channel, keep)
-}
-
-fn task(settings: &Settings) -> Task {
-    Task::Totals(Box::new(settings.clone()))
 }
 
 fn missing(path: &Path) -> Error {
@@ -404,7 +298,7 @@ pub fn open_shards(
     let noise = noise.ok_or_else(|| {
         Error::Manifest("of this run was made without this side's noise".to_owned())
     })?;
-    if found.len() != manifest.buckets as usize {
+    if found.len() != manifest.buckets() as usize {
         return Err(missing(place));
     }
     let mut shares = Shares::zero(settings);
@@ -434,7 +328,7 @@ pub fn open_shards(
         _ => settings.totals(),
     };
     let own = (session, rng.fork("opening"));
-    let form = settings.form();
+    let form = settings.name.form();
     let mut opener: Box<dyn Opener> = if settings.role == settings.in_bins() {
         use circuit::opening::Receiver;
         Box::new(Receiver::setup(comparisons, form, own, channel)?)
@@ -452,9 +346,9 @@ pub fn open_shards(
     } else {
         // Whatever becomes of the last word, nobody comes back for a number: this side needs none,
         // and the other one has kept its own.
-        hear_written(channel)?;
+        recv_written(channel)?;
         keep(Keep::Told)?;
-        say_written(channel)?;
+        send_written(channel)?;
         channel.flush()?;
     }
     Ok(totals)
@@ -468,10 +362,10 @@ pub fn open_shards(
 pub fn outcome(
     settings: &Settings,
     manifest: &Manifest,
-    worked: &WorkedBy,
+    worked: &ClusterStats,
     (totals, traffic, start): (Vec<Total>, Stats, Instant),
 ) -> Result<Outcome> {
-    items(manifest, settings)?;
+    manifest.items(settings)?;
     let task = settings.task(manifest.capacities()?[0]);
     let protocol = settings.protocol();
     let protocol = protocol.expect("workers run a protocol that is named");
@@ -481,7 +375,7 @@ pub fn outcome(
         protocol,
         choice: None,
         parameters: Parameters::new(parameters, task.output),
-        sizes: manifest.sizes[0],
+        sizes: manifest.sizes()[0],
         setup: worked.setup,
         online: worked.online + start.elapsed(),
         setup_traffic: Stats::default(),
@@ -498,10 +392,10 @@ pub fn outcome(
 
 /// The facts of a table that one process has read. Its policy for rows with one key shows in the
 /// numbers of keys and duplicates.
-fn facts(side: &Side) -> Facts {
-    let summary = &side.summary;
+fn facts(side: &PreparedTable) -> ClusterTable {
+    let summary = side.summary();
     let numbers = [summary.keys, summary.duplicates].map(u64::to_le_bytes);
-    Facts {
+    ClusterTable {
         keys: summary.key_description.clone(),
         sizes: vec![summary.keys],
         payload: None,

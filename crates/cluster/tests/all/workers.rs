@@ -9,27 +9,26 @@ use std::sync::Mutex;
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray as _;
 use proptest::prelude::*;
-use volery_channel::tamper::Tampered;
 use volery_channel::{
-    Channel, Error as ChannelError, Role, handshake, memory, run_two_channels, run_two_parties,
-    run_two_unchecked,
+    Channel, Error as ChannelError, Role, handshake, run_two_parties, run_two_unchecked,
 };
-use volery_matching::driver::{self, Earlier, Facts};
-use volery_matching::staging::{Items, found, shards};
-use volery_matching::worker::{MANIFEST, Place, Store, Worked, Worker};
-use volery_matching::{
-    ATTEMPTS, Error, Manifest, Name, Outcome, Side, Terms, Verb, WorkedBy, announced,
+use volery_cluster::driver::{self, ClusterTable, ResumeState};
+use volery_cluster::staging::{Items, found, shards};
+use volery_cluster::worker::{Place, Worker};
+use volery_cluster::{
+    ClusterStats, MANIFEST, Manifest, Store, WorkerSettings, WorkerStats, announced, take_back,
 };
+use volery_matching::{ATTEMPTS, Error, Operation, Outcome, PreparedTable, ProtocolChoice};
 use volery_primitives::ro::RandomOracle;
 use volery_tables::{Duplicates, EmptyKeys, Reading, Rule, Table};
 
-use crate::common::{RULES, Row, Run, begun, forget_begun, kept, rows, table, written};
+use crate::common::{RULES, Row, Run, begun, forget_begun, kept, rows, run_cut, table, written};
 
 const ROLES: [Role; 2] = [Role::Sender, Role::Receiver];
 
 const LOOKUP: Run = Run {
-    verb: Verb::Lookup,
-    name: Name::Vole,
+    verb: Operation::Lookup,
+    name: ProtocolChoice::Vole,
     security: None,
     both: false,
     rules: 2,
@@ -44,15 +43,39 @@ struct Request {
     shards: Option<u32>,
 }
 
-const REQUEST: Request = Request {
-    run: "test",
-    workers: 2,
-    shards: Some(5),
-};
+const REQUEST: Request = ask(2, Some(5));
 
-fn terms(run: &Run, role: Role, side: &str, asked: Request) -> Terms {
+const fn ask(workers: u32, shards: Option<u32>) -> Request {
+    let run = "test";
+    Request {
+        run,
+        workers,
+        shards,
+    }
+}
+
+/// Messages that are not cut.
+pub(crate) const WHOLE: [u64; 2] = [u64::MAX; 2];
+
+/// A worker of each side; the messages of each are cut after so many bytes.
+pub(crate) fn work_pair(
+    workers: [Worker<'_>; 2],
+    ends: [u64; 2],
+) -> [Result<WorkerStats, Error>; 2] {
+    let [one, other] = &workers;
+    let run = |worker: &Worker<'_>, channel: &mut Channel| worker.run(channel, &mut ());
+    run_cut(
+        ends,
+        |channel| run(one, channel),
+        |channel| run(other, channel),
+    )
+    .0
+    .into()
+}
+
+fn terms(run: &Run, role: Role, side: &str, asked: Request) -> WorkerSettings {
     let organisations = ["the sender", "the receiver"].map(str::to_owned);
-    Terms::new(
+    WorkerSettings::new(
         &run.settings(role),
         side,
         asked.run,
@@ -74,6 +97,10 @@ fn differs(error: Error, in_field: &str) {
         ChannelError::Mismatch { field, .. } => assert_eq!(field, in_field),
         other => panic!("{other}"),
     }
+}
+
+fn outcome(side: PreparedTable, manifest: &Manifest) -> Result<Outcome, Error> {
+    driver::into_outcome(side, manifest, &ClusterStats::default())
 }
 
 /// Two sides, each with a folder.
@@ -98,19 +125,20 @@ impl Sides {
         self.folders[i].path()
     }
 
-    fn read(&self, i: usize) -> Side {
+    fn read(&self, i: usize) -> PreparedTable {
+        take_back(self.folder(i)).unwrap();
         let local = kept(self.folder(i), 1);
         self.run.read(ROLES[i], &self.tables[i], &local).unwrap()
     }
 
     /// Both drivers.
-    fn agree(&self, asked: [Request; 2]) -> [Result<(Side, Manifest), Error>; 2] {
+    fn agree(&self, asked: [Request; 2]) -> [Result<(PreparedTable, Manifest), Error>; 2] {
         let driver = |i: usize| {
             let mut side = self.read(i);
             move |channel: &mut Channel| {
                 let terms = terms(&self.run, ROLES[i], side.key_description(), asked[i]);
-                let shards = asked[i].shards;
-                let manifest = side.agree_on_workers(terms, shards, channel, &mut ())?;
+                let terms = (terms, asked[i].shards);
+                let manifest = driver::agree_on_workers(&mut side, terms, channel, &mut ())?;
                 Ok((side, manifest))
             }
         };
@@ -124,20 +152,12 @@ impl Sides {
         manifests: [&Manifest; 2],
         [rule, worker]: [u32; 2],
         ends: [u64; 2],
-    ) -> [Result<Worked, Error>; 2] {
+    ) -> [Result<WorkerStats, Error>; 2] {
         let new = |i: usize| {
             let place = Place::Folder(self.folder(i));
             Worker::new(manifests[i], ROLES[i], rule as usize, worker, 1, place).unwrap()
         };
-        let workers = [new(0), new(1)];
-        let (near, far) = memory::pair();
-        let ((sent, _), (received, _)) = run_two_channels(
-            Channel::new(Tampered::truncated(near, ends[0])),
-            Channel::new(Tampered::truncated(far, ends[1])),
-            |channel| workers[0].run(channel, &mut ()),
-            |channel| workers[1].run(channel, &mut ()),
-        );
-        [sent, received]
+        work_pair([new(0), new(1)], ends)
     }
 
     /// All workers of all rules, and the outcomes.
@@ -147,12 +167,11 @@ impl Sides {
         assert_eq!(manifests[0].id(), manifests[1].id());
         for rule in 0..self.run.rules as u32 {
             for worker in 0..asked.workers {
-                let [sent, received] = self.work(manifests, [rule, worker], [u64::MAX; 2]);
+                let [sent, received] = self.work(manifests, [rule, worker], WHOLE);
                 assert_eq!(sent.unwrap().shards, received.unwrap().shards);
             }
         }
-        [sender, receiver]
-            .map(|(side, manifest)| side.into_outcome(&manifest, &WorkedBy::default()).unwrap())
+        [sender, receiver].map(|(side, manifest)| outcome(side, &manifest).unwrap())
     }
 
     fn assert_exact(&self, outcome: &Outcome) {
@@ -166,35 +185,18 @@ fn workers_find_what_one_connection_finds() {
     for (run, keys, asked) in [
         (LOOKUP, [0..30, 20..45], REQUEST),
         // Fewer keys than shards, and shards than workers.
-        (
-            LOOKUP,
-            [0..2, 1..3],
-            Request {
-                workers: 7,
-                ..REQUEST
-            },
-        ),
+        (LOOKUP, [0..2, 1..3], ask(7, Some(5))),
         (LOOKUP, [0..0, 1..9], REQUEST),
         (LOOKUP, [0..9, 0..0], REQUEST),
-        (
-            LOOKUP,
-            [0..40, 10..50],
-            Request {
-                shards: None,
-                ..REQUEST
-            },
-        ),
+        (LOOKUP, [0..40, 10..50], ask(2, None)),
         (
             Run {
-                verb: Verb::Psi,
+                verb: Operation::Psi,
                 rules: 3,
                 ..LOOKUP
             },
             [0..30, 5..20],
-            Request {
-                workers: 1,
-                ..REQUEST
-            },
+            ask(1, Some(5)),
         ),
     ] {
         let sides = Sides::new(run, keys.map(rows));
@@ -208,7 +210,7 @@ fn workers_find_what_one_connection_finds() {
 #[test]
 fn both_sides_get_rows() {
     let run = Run {
-        verb: Verb::Psi,
+        verb: Operation::Psi,
         both: true,
         ..LOOKUP
     };
@@ -226,9 +228,7 @@ fn a_worker_goes_on_where_the_last_one_ended() {
     let sides = Sides::new(LOOKUP, [rows(0..30), rows(20..45)]);
     let [sender, receiver] = sides.agree([REQUEST; 2]).map(Result::unwrap);
     let manifests = [&sender.1, &receiver.1];
-    let whole = sides
-        .work(manifests, [0, 1], [u64::MAX; 2])
-        .map(Result::unwrap);
+    let whole = sides.work(manifests, [0, 1], WHOLE).map(Result::unwrap);
     let sent = whole.map(|worked| worked.traffic.bytes_sent);
     for i in [0, 1] {
         // A shard is begun twice at most in each case.
@@ -236,7 +236,7 @@ fn a_worker_goes_on_where_the_last_one_ended() {
             let sides = Sides::new(LOOKUP, [rows(0..30), rows(20..45)]);
             let [sender, receiver] = sides.agree([REQUEST; 2]).map(Result::unwrap);
             let manifests = [&sender.1, &receiver.1];
-            let mut ends = [u64::MAX; 2];
+            let mut ends = WHOLE;
             ends[i] = sent[i] * step / 10;
             let broken = sides.work(manifests, [0, 1], ends);
             assert!(broken.iter().any(Result::is_err));
@@ -261,7 +261,7 @@ fn a_shard_is_begun_three_times() {
         let broken = sides.work(manifests, [0, 0], [1000, u64::MAX]);
         assert!(broken.iter().all(Result::is_err));
     }
-    let [sent, received] = sides.work(manifests, [0, 0], [u64::MAX; 2]);
+    let [sent, received] = sides.work(manifests, [0, 0], WHOLE);
     for result in [sent, received] {
         let error = result.unwrap_err();
         assert!(matches!(error, Error::TooManyAttempts { .. }), "{error}");
@@ -278,27 +278,9 @@ fn drivers_that_differ_say_so() {
             },
             "--run",
         ),
-        (
-            Request {
-                workers: 3,
-                ..REQUEST
-            },
-            "--workers",
-        ),
-        (
-            Request {
-                shards: Some(6),
-                ..REQUEST
-            },
-            "--shards",
-        ),
-        (
-            Request {
-                shards: None,
-                ..REQUEST
-            },
-            "--shards",
-        ),
+        (ask(3, Some(5)), "--workers"),
+        (ask(2, Some(6)), "--shards"),
+        (ask(2, None), "--shards"),
     ] {
         let sides = Sides::new(LOOKUP, [rows(0..9), rows(3..12)]);
         for result in sides.agree([REQUEST, theirs]) {
@@ -318,12 +300,7 @@ fn workers_that_differ_say_so() {
             let place = Place::Folder(sides.folder(i));
             Worker::new(manifests[i], ROLES[i], rule as usize, worker, 1, place).unwrap()
         };
-        let workers = [worker(0, left), worker(1, right)];
-        let (sent, received) = run_two_parties(
-            |channel| workers[0].run(channel, &mut ()),
-            |channel| workers[1].run(channel, &mut ()),
-        );
-        [sent, received]
+        work_pair([worker(0, left), worker(1, right)], WHOLE)
     };
     let pair =
         |manifests, workers| meet(manifests, workers).map(|result| result.map(drop).unwrap_err());
@@ -332,19 +309,11 @@ fn workers_that_differ_say_so() {
     let refused = Worker::new(&other.1, Role::Receiver, 0, 0, 1, place).map(drop);
     assert!(matches!(refused.unwrap_err(), Error::Manifest(_)));
     let strange = Objects::default();
-    let (sent, received) = run_two_parties(
-        |channel| {
-            let place = Place::Folder(sides.folder(0));
-            let worker = Worker::new(&sender.1, Role::Sender, 0, 0, 1, place)?;
-            worker.run(channel, &mut ())
-        },
-        |channel| {
-            let place = Place::Store(&strange);
-            let worker = Worker::new(&other.1, Role::Receiver, 0, 0, 1, place)?;
-            worker.run(channel, &mut ())
-        },
-    );
-    for result in [sent, received] {
+    let place = Place::Folder(sides.folder(0));
+    let one = Worker::new(&sender.1, Role::Sender, 0, 0, 1, place).unwrap();
+    let place = Place::Store(&strange);
+    let two = Worker::new(&other.1, Role::Receiver, 0, 0, 1, place).unwrap();
+    for result in work_pair([one, two], WHOLE) {
         differs(result.unwrap_err(), MANIFEST);
     }
     for error in pair([&sender.1, &receiver.1], [[0, 0], [0, 1]]) {
@@ -371,7 +340,7 @@ fn workers_that_differ_say_so() {
         let refused = Worker::new(&sender.1, Role::Sender, rule, worker, 1, place).map(drop);
         assert!(matches!(refused.unwrap_err(), Error::Manifest(_)));
     }
-    let [_, received] = sides.work([&sender.1, &receiver.1], [1, 0], [u64::MAX; 2]);
+    let [_, received] = sides.work([&sender.1, &receiver.1], [1, 0], WHOLE);
     assert!(matches!(received.unwrap_err(), Error::Manifest(_)));
 }
 
@@ -380,12 +349,9 @@ fn a_run_with_workers_is_not_another_run() {
     let sides = Sides::new(LOOKUP, [rows(0..9), rows(3..12)]);
     drop(sides.agree([REQUEST; 2]).map(Result::unwrap));
     let side = sides.read(1);
-    let other = Request {
-        workers: 3,
-        ..REQUEST
-    };
+    let other = ask(3, Some(5));
     let terms = terms(&sides.run, Role::Receiver, side.key_description(), other);
-    let refused = side.manifest_of(&terms).map(drop).unwrap_err();
+    let refused = driver::manifest_of(&side, &terms).map(drop).unwrap_err();
     assert!(
         refused.to_string().contains("number of workers"),
         "{refused}"
@@ -415,7 +381,7 @@ fn names(folder: &Path) -> Vec<String> {
 fn each_worker_gets_its_own_shards_and_no_secret() {
     let sides = Sides::new(LOOKUP, [rows(0..30), rows(20..45)]);
     let both = sides.agree([REQUEST; 2]).map(Result::unwrap);
-    let handed = [0, 1].map(|i| both[i].0.hand_out(&both[i].1).unwrap());
+    let handed = [0, 1].map(|i| driver::hand_out(&both[i].0, &both[i].1).unwrap());
     let machines = [0, 1].map(|_| tempfile::tempdir().unwrap());
     let place = |i: usize, worker: usize| machines[i].path().join(format!("{worker}"));
     for i in [0, 1] {
@@ -453,23 +419,13 @@ fn each_worker_gets_its_own_shards_and_no_secret() {
                 (folder, Manifest::from_json(&manifest).unwrap())
             };
             let seen = [new(0), new(1)];
-            let [one, other] = [0, 1].map(|i| {
+            let both = [0, 1].map(|i| {
                 let (folder, manifest) = &seen[i];
-                Worker::new(
-                    manifest,
-                    ROLES[i],
-                    rule,
-                    worker as u32,
-                    1,
-                    Place::Folder(folder),
-                )
-                .unwrap()
+                let place = Place::Folder(folder);
+                Worker::new(manifest, ROLES[i], rule, worker as u32, 1, place).unwrap()
             });
-            let (sent, received) = run_two_parties(
-                |channel| one.run(channel, &mut ()),
-                |channel| other.run(channel, &mut ()),
-            );
-            assert_eq!(sent.unwrap().shards, received.unwrap().shards);
+            let [sent, received] = work_pair(both, WHOLE).map(Result::unwrap);
+            assert_eq!(sent.shards, received.shards);
         }
     }
     drop(both);
@@ -488,10 +444,8 @@ fn each_worker_gets_its_own_shards_and_no_secret() {
         "{all:?}"
     );
     let terms = terms(&LOOKUP, Role::Receiver, received.key_description(), REQUEST);
-    let manifest = received.manifest_of(&terms).unwrap().unwrap().clone();
-    let outcome = received
-        .into_outcome(&manifest, &WorkedBy::default())
-        .unwrap();
+    let manifest = driver::manifest_of(&received, &terms).unwrap().unwrap();
+    let outcome = outcome(received, &manifest).unwrap();
     sides.assert_exact(&outcome);
 }
 
@@ -500,13 +454,12 @@ fn each_worker_gets_its_own_shards_and_no_secret() {
 fn a_driver_takes_nothing_back_from_a_worker_that_runs() {
     let sides = Sides::new(LOOKUP, [rows(0..9), rows(3..12)]);
     let [sender, _] = sides.agree([REQUEST; 2]).map(Result::unwrap);
-    let handed = sender.0.hand_out(&sender.1).unwrap();
+    let handed = driver::hand_out(&sender.0, &sender.1).unwrap();
     let place = Place::Folder(&handed[1]);
     let worker = Worker::new(&sender.1, Role::Sender, 0, 1, 1, place).unwrap();
     drop(sender.0);
-    let local = kept(sides.folder(0), 1);
-    let refused = LOOKUP.read(Role::Sender, &sides.tables[0], &local);
-    assert!(matches!(refused.map(drop), Err(Error::OtherRun { .. })));
+    let refused = take_back(sides.folder(0));
+    assert!(matches!(refused, Err(Error::OtherRun { .. })));
     drop(worker);
     // A folder that was there before stays.
     let other = sides.folder(0).join("worker-7");
@@ -538,14 +491,14 @@ fn a_result_that_is_missing_is_an_error() {
     let manifests = [&sender.1, &receiver.1];
     for rule in 0..2 {
         for worker in 0..2 {
-            for result in sides.work(manifests, [rule, worker], [u64::MAX; 2]) {
+            for result in sides.work(manifests, [rule, worker], WHOLE) {
                 result.unwrap();
             }
         }
     }
     std::fs::remove_file(sides.folder(1).join("found-1-3")).unwrap();
     let (side, manifest) = receiver;
-    let refused = side.into_outcome(&manifest, &WorkedBy::default()).map(drop);
+    let refused = outcome(side, &manifest).map(drop);
     assert!(matches!(refused.unwrap_err(), Error::OtherRun { .. }));
 }
 
@@ -553,14 +506,14 @@ fn a_result_that_is_missing_is_an_error() {
 #[test]
 fn too_many_shards_for_the_sets_are_refused() {
     let run = Run {
-        verb: Verb::Psi,
+        verb: Operation::Psi,
         rules: 1,
         ..LOOKUP
     };
     for (shards, is_good) in [(16_u32, true), (17, false), (1 << 14, false)] {
         let (agreed, _) = run_two_unchecked(
             |channel| {
-                let facts = Facts {
+                let facts = ClusterTable {
                     keys: "keys".to_owned(),
                     sizes: vec![9],
                     payload: None,
@@ -572,7 +525,14 @@ fn too_many_shards_for_the_sets_are_refused() {
                 let keep = &mut |_: &Manifest| Ok(());
                 let secrets = driver::secrets(&settings, &facts, None)?;
                 let known = (&facts, &secrets);
-                driver::agree(&settings, known, terms, Earlier::default(), channel, keep)
+                driver::agree(
+                    &settings,
+                    known,
+                    terms,
+                    ResumeState::default(),
+                    channel,
+                    keep,
+                )
             },
             |channel| -> Result<(), ChannelError> {
                 let mut hello = run.settings(Role::Receiver).hello("keys");
@@ -618,15 +578,11 @@ fn too_many_shards_for_the_sets_are_refused() {
 /// All shards send as much, whatever is in them.
 #[test]
 fn shards_of_one_size() {
-    let asked = Request {
-        workers: 6,
-        shards: Some(6),
-        ..REQUEST
-    };
+    let asked = ask(6, Some(6));
     for run in [
         LOOKUP,
         Run {
-            verb: Verb::Psi,
+            verb: Operation::Psi,
             ..LOOKUP
         },
     ] {
@@ -636,7 +592,7 @@ fn shards_of_one_size() {
         let mut all = HashSet::new();
         let mut matches = HashSet::new();
         for worker in 0..6 {
-            let [sent, received] = sides.work(manifests, [0, worker], [u64::MAX; 2]);
+            let [sent, received] = sides.work(manifests, [0, worker], WHOLE);
             let (sent, received) = (sent.unwrap(), received.unwrap());
             all.insert((sent.traffic.bytes_sent, received.traffic.bytes_sent));
             matches.insert(received.found);
@@ -685,7 +641,7 @@ impl Store for Objects {
 
 /// The work of a cluster: items, digest and number of keys of one side, for one rule.
 fn staged(run: &Run, i: usize, rows: &[Row]) -> (Items, RecordBatch) {
-    let answers = run.verb == Verb::Lookup && i == 0;
+    let answers = run.verb == Operation::Lookup && i == 0;
     let values: &[&str] = if answers { &["n", "t"] } else { &[] };
     let reading = Reading {
         rules: RULES[..run.rules]
@@ -717,7 +673,7 @@ fn a_cluster_on_both_sides() {
                 .max()
                 .unwrap_or(0)
         });
-        let facts = Facts {
+        let facts = ClusterTable {
             keys: items.description().to_owned(),
             sizes: vec![staged.num_rows() as u64],
             payload: items.payload().map(|line| (line.to_owned(), longest)),
@@ -731,7 +687,14 @@ fn a_cluster_on_both_sides() {
             let keep = &mut |_: &Manifest| Ok(());
             let secrets = driver::secrets(&settings, &facts, None)?;
             let known = (&facts, &secrets);
-            driver::agree(&settings, known, terms, Earlier::default(), channel, keep)
+            driver::agree(
+                &settings,
+                known,
+                terms,
+                ResumeState::default(),
+                channel,
+                keep,
+            )
         }
     };
     let (sent, received) = run_two_parties(driver(0), driver(1));
@@ -766,19 +729,9 @@ fn a_cluster_on_both_sides() {
             let place = Place::Store(&stores[i]);
             Worker::new(&manifests[i], ROLES[i], 0, worker, attempt, place).unwrap()
         };
-        let work = |ends: [u64; 2], attempt| {
-            let workers = [new(0, attempt), new(1, attempt)];
-            let (near, far) = memory::pair();
-            let ((sent, _), (received, _)) = run_two_channels(
-                Channel::new(Tampered::truncated(near, ends[0])),
-                Channel::new(Tampered::truncated(far, ends[1])),
-                |channel| workers[0].run(channel, &mut ()),
-                |channel| workers[1].run(channel, &mut ()),
-            );
-            [sent, received]
-        };
+        let work = |ends, attempt| work_pair([new(0, attempt), new(1, attempt)], ends);
         assert!(work([u64::MAX, 60_000], 1).iter().any(Result::is_err));
-        let [sent, received] = work([u64::MAX; 2], 2).map(Result::unwrap);
+        let [sent, received] = work(WHOLE, 2).map(Result::unwrap);
         assert_eq!(sent.resumed, received.resumed);
         for i in [0, 1] {
             assert!(new(i, 3).is_complete().unwrap());
@@ -826,13 +779,7 @@ fn a_cluster_begins_a_shard_three_times() {
         let (sent, received) = (sent.unwrap(), received.unwrap());
         // The receiver's folder knows nothing of the attempts that broke.
         forget_begun(sides.folder(1));
-        let (near, far) = memory::pair();
-        let ((sent, _), _) = run_two_channels(
-            Channel::new(Tampered::truncated(near, 1000)),
-            Channel::new(far),
-            |channel| sent.run(channel, &mut ()),
-            |channel| received.run(channel, &mut ()),
-        );
+        let [sent, _] = work_pair([sent, received], [1000, u64::MAX]);
         results.push(sent.unwrap_err());
     }
     let last = results.pop().unwrap();
@@ -859,7 +806,7 @@ proptest! {
         });
         let sides = Sides::new(LOOKUP, all);
         let (workers, shards) = asked;
-        let [_, received] = sides.finish(Request { workers, shards: Some(shards), ..REQUEST });
+        let [_, received] = sides.finish(ask(workers, Some(shards)));
         sides.assert_exact(&received);
         let keys: HashSet<_> = sides.rows[1].iter().map(|row| (row.a, row.b)).collect();
         prop_assert_eq!(received.sizes[0][1], announced(keys.len() as u64));

@@ -1,8 +1,8 @@
-//! What a matching gives: rows, a number, or shares.
+//! The kinds of results: rows, a number, or shares.
 
-/// What the sides of a matching get.
+/// The kind of result that the sides of a match get.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum What {
+pub enum ResultKind {
     /// The matching rows.
     #[default]
     Rows,
@@ -19,7 +19,7 @@ pub enum What {
     Shares(Vec<String>),
 }
 
-impl What {
+impl ResultKind {
     /// The name on the command line, without columns.
     #[must_use]
     pub const fn name(&self) -> &'static str {
@@ -84,7 +84,7 @@ mod tests {
         ] {
             for count in 0..=3 {
                 let given = (0..count).map(|i| format!("c{i}")).collect();
-                let what = What::new(name, given);
+                let what = ResultKind::new(name, given);
                 assert_eq!(what.is_ok(), columns.contains(&count), "{name} {count}");
                 if let Ok(what) = what {
                     assert_eq!(what.name(), name);

@@ -17,10 +17,6 @@
 //! | `worker-W/` | what worker W gets, and its results, while it runs elsewhere | see below |
 //! | `complete` | nothing: the peer has all its results, too | once |
 //!
-//! **Workers on other machines.** Each gets a folder `worker-W` and sees no other folder but
-//! `matched`, which is within it: a copy of `run.json`, its own `part-R-B` and its ticket. It
-//! writes `begun-`, `found-` and `complete-` there. They are moved back when a driver begins.
-//!
 //! Correlated randomness, one-time pads and keys of protocols are never written.
 
 use std::collections::hash_map::RandomState;
@@ -33,23 +29,26 @@ use volery_channel::SessionId;
 use zeroize::Zeroizing;
 
 use crate::error::{ATTEMPTS, Error, Result};
+use crate::hex::hex;
 use crate::keys::{Entry, Payload, Rows, buckets};
-use crate::manifest::{Manifest, Secrets, hex};
-use crate::parts::{Journal, SESSION};
+use crate::parts::{Journal, Part, SESSION};
 use crate::progress::Progress;
 use crate::system;
 
+/// The file of the agreement.
+pub const RECORD: &str = "run.json";
+
+/// The file of the secrets of this side.
+const SECRETS: &str = "driver.json";
+
 /// The folder of rows that matched.
-const MATCHED: &str = "matched";
+pub const MATCHED: &str = "matched";
 
 /// Bytes read, or collected for one bucket, at a time.
 const PIECE: usize = 1 << 18;
 
-/// A part of a run: rule and bucket, counted from 0.
-pub(crate) type Part = (usize, u32);
-
 /// The folder.
-pub(crate) struct Work {
+pub struct Folder {
     path: PathBuf,
     /// Removes the folder of a run that is not resumed.
     _removed: Option<tempfile::TempDir>,
@@ -57,9 +56,12 @@ pub(crate) struct Work {
     _locked: Option<File>,
 }
 
-impl Work {
+impl Folder {
     /// A folder that stays until the run is complete.
-    pub(crate) fn kept(path: &Path) -> Result<Self> {
+    ///
+    /// # Errors
+    /// Errors of the files.
+    pub fn kept(path: &Path) -> Result<Self> {
         system::make_private_folder(path).map_err(Error::work(path))?;
         let folder = system::lock_of_folder(path).map_err(Error::work(path))?;
         // Some file systems have no locks.
@@ -69,126 +71,17 @@ impl Work {
                 what: "another process is using it",
             });
         }
-        let work = Self {
+        Ok(Self::at(path, Some(folder)))
+    }
+
+    /// The folder, with a lock that is held as long.
+    #[must_use]
+    pub fn at(path: &Path, lock: Option<File>) -> Self {
+        Self {
             path: path.to_owned(),
             _removed: None,
-            _locked: Some(folder),
-        };
-        work.take_back()?;
-        Ok(work)
-    }
-
-    /// The folder of a run of several workers, which another process has locked.
-    ///
-    /// # Errors
-    /// If the folder is of another run.
-    pub(crate) fn shared(path: &Path, manifest: &Manifest) -> Result<Self> {
-        let file = path.join("run.json");
-        let own = File::open(&file).map_err(Error::work(&file))?;
-        // Until this worker ends no other run begins here. Some file systems have no locks.
-        let _ = own.try_lock_shared();
-        let shared = Self {
-            path: path.to_owned(),
-            _removed: None,
-            _locked: Some(own),
-        };
-        match shared.manifest()? {
-            Some(here) if here.id() == manifest.id() => Ok(shared),
-            _ => Err(Error::Manifest("is not that of the work folder".to_owned())),
+            _locked: lock,
         }
-    }
-
-    /// Gives each worker of a run a folder of its own, and returns these folders.
-    pub(crate) fn hand_out(&self, manifest: &Manifest) -> Result<Vec<PathBuf>> {
-        let workers = manifest.terms().map_or(0, |terms| terms.workers);
-        let folders = (0..workers).map(|worker| self.file(&format!("worker-{worker}")));
-        let folders: Vec<_> = folders.collect();
-        let make = |path: &Path| system::make_private_folder(path).map_err(Error::work(path));
-        let matches = manifest.rules() > 1;
-        if matches {
-            make(&self.file(MATCHED))?;
-        }
-        let of_folder = |folder: &Path| Self {
-            path: folder.to_owned(),
-            _removed: None,
-            _locked: None,
-        };
-        for folder in &folders {
-            make(folder)?;
-            if matches {
-                // The place of the folder of all workers, for engines that put one into another.
-                make(&folder.join(MATCHED))?;
-            }
-            of_folder(folder).put("run.json", manifest.to_json().as_bytes())?;
-        }
-        Self::move_files(&self.path, |name| {
-            let mut words = name.split('-');
-            let kind = words.next().unwrap_or_default();
-            let number = words.nth(1).and_then(|number| number.parse::<u32>().ok())?;
-            let worker = match kind {
-                // mutant(work-own-shards): `number % workers` => `0`
-                "part" | "begun" => number % workers,
-                "found" if !name.starts_with("found-rows-") => number % workers,
-                "complete" => number,
-                _ => return None,
-            };
-            folders.get(worker as usize).filter(|_| is_ours(name))
-        })?;
-        for folder in &folders {
-            system::sync_folder(folder).map_err(Error::work(folder))?;
-        }
-        Ok(folders)
-    }
-
-    /// Undoes [`hand_out`](Self::hand_out): has all files in one folder again.
-    fn take_back(&self) -> Result<()> {
-        let entries = fs::read_dir(&self.path).map_err(Error::work(&self.path))?;
-        for entry in entries {
-            let folder = entry.map_err(Error::work(&self.path))?.path();
-            let name = folder.file_name().unwrap_or_default().to_string_lossy();
-            let number = name.strip_prefix("worker-").map(str::parse::<u32>);
-            if !matches!(number, Some(Ok(_))) {
-                continue;
-            }
-            // A folder without a manifest is somebody's.
-            let Ok(manifest) = File::open(folder.join("run.json")) else {
-                continue;
-            };
-            // mutant(work-taken-back): `if let` => `if !$ON && let`
-            if let Err(TryLockError::WouldBlock) = manifest.try_lock() {
-                return Err(Error::OtherRun {
-                    path: folder,
-                    what: "workers that were started earlier are still running in it",
-                });
-            }
-            Self::move_files(&folder, |name| {
-                let is_result = name != "run.json" && !name.starts_with("ticket-");
-                (is_result && is_ours(name)).then_some(&self.path)
-            })?;
-            system::sync_folder(&self.path).map_err(Error::work(&self.path))?;
-            let of_folder = Self {
-                path: folder.clone(),
-                _removed: None,
-                _locked: None,
-            };
-            of_folder.clear()?;
-            fs::remove_dir(&folder).map_err(Error::work(&folder))?;
-        }
-        Ok(())
-    }
-
-    /// Moves files to the folders that `to` names.
-    fn move_files<'p>(from: &Path, to: impl Fn(&str) -> Option<&'p PathBuf>) -> Result<()> {
-        let move_all = || -> io::Result<()> {
-            for entry in fs::read_dir(from)? {
-                let name = entry?.file_name();
-                if let Some(to) = to(&name.to_string_lossy()) {
-                    fs::rename(from.join(&name), to.join(&name))?;
-                }
-            }
-            system::sync_folder(from)
-        };
-        move_all().map_err(Error::work(from))
     }
 
     /// A folder within `parent` that is removed at the end, however the run ends.
@@ -208,16 +101,23 @@ impl Work {
         self._removed.is_none()
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Its path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    /// The path of a file in it.
+    #[must_use]
+    pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
     /// Writes a whole file, or none.
-    fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
+    ///
+    /// # Errors
+    /// Errors of the files.
+    pub fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
         // Another process may write the same file.
         let number = RandomState::new().build_hasher().finish();
         let (path, new) = (
@@ -234,7 +134,11 @@ impl Work {
         write().map_err(Error::work(&path))
     }
 
-    fn get(&self, name: &str) -> Result<Option<Vec<u8>>> {
+    /// A whole file, if it is there.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn get(&self, name: &str) -> Result<Option<Vec<u8>>> {
         let path = self.file(name);
         match fs::read(&path) {
             Ok(bytes) => Ok(Some(bytes)),
@@ -243,44 +147,67 @@ impl Work {
         }
     }
 
-    /// The manifest of an earlier attempt.
-    pub(crate) fn manifest(&self) -> Result<Option<Manifest>> {
-        let Some(bytes) = self.get("run.json")? else {
+    /// Reads the record of an earlier attempt.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or holds no such record.
+    pub fn read_record<T>(
+        &self,
+        read: impl FnOnce(&[u8]) -> Result<T, &'static str>,
+    ) -> Result<Option<T>> {
+        self.read(RECORD, read)
+    }
+
+    /// Reads the secrets of an earlier attempt.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or holds no secrets.
+    pub fn read_secrets<T>(
+        &self,
+        read: impl FnOnce(&[u8]) -> Result<T, &'static str>,
+    ) -> Result<Option<T>> {
+        self.read(SECRETS, read)
+    }
+
+    fn read<T>(
+        &self,
+        name: &str,
+        read: impl FnOnce(&[u8]) -> Result<T, &'static str>,
+    ) -> Result<Option<T>> {
+        let Some(bytes) = self.get(name)?.map(Zeroizing::new) else {
             return Ok(None);
         };
-        let manifest = Manifest::from_json(&bytes).map_err(|what| Error::OtherRun {
+        let read = read(&bytes).map_err(|what| Error::OtherRun {
             path: self.path.clone(),
             what,
         })?;
-        Ok(Some(manifest))
+        Ok(Some(read))
     }
 
-    /// Writes a manifest, and the secrets with which this side agreed on it.
-    pub(crate) fn put_manifest(&self, manifest: &Manifest, secrets: &Secrets) -> Result<()> {
+    /// Writes the secrets with which this side agrees.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn put_secrets(&self, secrets: &str) -> Result<()> {
+        self.put(SECRETS, secrets.as_bytes())
+    }
+
+    /// Writes the record of an agreement, and the secrets with which this side agreed.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub fn put_record(&self, record: &str, secrets: &str) -> Result<()> {
         self.put_secrets(secrets)?;
-        self.put("run.json", manifest.to_json().as_bytes())
-    }
-
-    /// The secrets of an earlier attempt.
-    pub(crate) fn secrets(&self) -> Result<Option<Secrets>> {
-        let Some(bytes) = self.get("driver.json")?.map(Zeroizing::new) else {
-            return Ok(None);
-        };
-        let secrets = Secrets::from_json(&bytes).map_err(|what| Error::OtherRun {
-            path: self.path.clone(),
-            what,
-        })?;
-        Ok(Some(secrets))
-    }
-
-    pub(crate) fn put_secrets(&self, secrets: &Secrets) -> Result<()> {
-        self.put("driver.json", secrets.to_json().as_bytes())
+        self.put(RECORD, record.as_bytes())
     }
 
     /// Forgets a manifest under which no part was begun. The items are of no use without one, so
     /// whatever happens before the next one is written, the table is read again.
-    pub(crate) fn forget(&self) -> Result<()> {
-        let path = self.file("run.json");
+    ///
+    /// # Errors
+    /// Errors of the files.
+    pub fn forget(&self) -> Result<()> {
+        let path = self.file(RECORD);
         let manifest = File::open(&path).map_err(Error::work(&path))?;
         if let Err(TryLockError::WouldBlock) = manifest.try_lock() {
             return Err(Error::OtherRun {
@@ -299,7 +226,10 @@ impl Work {
 
     /// Removes all that an attempt left that had not begun any part, or that is complete; of the
     /// latter the mark stays.
-    pub(crate) fn clear(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// Errors of the files.
+    pub fn clear(&self) -> Result<()> {
         self.remove_matched()?;
         self.remove(|_| true)
     }
@@ -340,7 +270,10 @@ impl Work {
     }
 
     /// The most times that any part was begun.
-    pub(crate) fn most_attempts(&self) -> Result<u32> {
+    ///
+    /// # Errors
+    /// Errors of the files.
+    pub fn most_attempts(&self) -> Result<u32> {
         let entries = fs::read_dir(&self.path).map_err(Error::work(&self.path))?;
         let mut most = 0;
         for entry in entries {
@@ -354,92 +287,27 @@ impl Work {
         Ok(most)
     }
 
-    /// Records the beginning of a part. A new file can be made by one process only, also where
-    /// several machines have the folder.
-    pub(crate) fn begin(&self, (rule, bucket): Part, session: SessionId) -> Result<()> {
-        // mutant(match-attempts): `ATTEMPTS` => `ATTEMPTS + if $ON { 9 } else { 0 }`
-        for times in 1..=ATTEMPTS {
-            let path = self.file(&format!("begun-{rule}-{bucket}-{times}"));
-            let mut options = system::private_file();
-            let made = options.write(true).create_new(true).open(&path);
-            let mut file = match made {
-                Ok(file) => file,
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-                Err(error) => return Err(Error::work(&path)(error)),
-            };
-            let mut write = || -> io::Result<()> {
-                file.write_all(hex(session.as_bytes()).as_bytes())?;
-                file.sync_all()?;
-                system::sync_folder(&self.path)
-            };
-            return write().map_err(Error::work(&path));
-        }
-        Err(Error::TooManyAttempts {
-            path: self.path.clone(),
-            part: bucket as usize + 1,
-        })
-    }
-
-    pub(crate) fn put_found(&self, (rule, bucket): Part, found: &[u8]) -> Result<()> {
-        self.put(&format!("found-{rule}-{bucket}"), found)
-    }
-
-    pub(crate) fn found(&self, (rule, bucket): Part) -> Result<Option<Vec<u8>>> {
+    /// The result of a finished part.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn found(&self, (rule, bucket): Part) -> Result<Option<Vec<u8>>> {
         self.get(&format!("found-{rule}-{bucket}"))
     }
 
-    pub(crate) fn has_found(&self, (rule, bucket): Part) -> bool {
-        self.file(&format!("found-{rule}-{bucket}")).exists()
-    }
-
-    /// Keeps the rows that matched in a part, ascending or not, for the workers of later rules.
-    pub(crate) fn put_matched(&self, (rule, bucket): Part, rows: &[u64]) -> Result<()> {
-        let folder = self.file(MATCHED);
-        system::make_private_folder(&folder).map_err(Error::work(&folder))?;
-        let rows = rows.iter().copied().map(u64::to_le_bytes);
-        let rows: Vec<_> = rows.collect();
-        self.put(&format!("{MATCHED}/{rule}-{bucket}"), rows.as_flattened())
-    }
-
-    /// The rows that matched in a part, if it is finished.
-    pub(crate) fn matched(&self, (rule, bucket): Part) -> Result<Option<Vec<u64>>> {
-        let name = format!("{MATCHED}/{rule}-{bucket}");
-        let Some(bytes) = self.get(&name)? else {
-            return Ok(None);
-        };
-        match bytes.as_chunks() {
-            (rows, []) => Ok(Some(rows.iter().copied().map(u64::from_le_bytes).collect())),
-            _ => Err(Error::work(&self.file(&name))(
-                io::ErrorKind::UnexpectedEof.into(),
-            )),
-        }
-    }
-
-    /// Whether a worker left this note.
-    pub(crate) fn has_note(&self, name: &str) -> bool {
-        self.file(&name.replace('/', "-")).exists()
-    }
-
-    /// Leaves an empty file.
-    pub(crate) fn put_note(&self, name: &str) -> Result<()> {
-        self.put(&name.replace('/', "-"), b"")
-    }
-
-    /// Totals that were opened.
-    pub(crate) fn totals(&self) -> Result<Option<Vec<u8>>> {
-        self.get("totals.json")
-    }
-
-    pub(crate) fn put_totals(&self, totals: &[u8]) -> Result<()> {
-        self.put("totals.json", totals)
-    }
-
-    pub(crate) fn complete(&self) -> Result<()> {
+    /// Marks the run as complete.
+    ///
+    /// # Errors
+    /// If the mark cannot be made.
+    pub fn complete(&self) -> Result<()> {
         self.put("complete", b"")
     }
 
     /// A new file for the items of a rule.
-    pub(crate) fn spool(&self, rule: usize, with_payload: bool) -> Result<Spool> {
+    ///
+    /// # Errors
+    /// Errors of the files.
+    pub fn spool(&self, rule: usize, with_payload: bool) -> Result<Spool> {
         let path = self.file(&format!("items-{rule}"));
         let file = create(&path).map_err(Error::work(&path))?;
         Ok(Spool {
@@ -450,7 +318,10 @@ impl Work {
     }
 
     /// Divides the items of a rule into buckets, and removes the file with all of them.
-    pub(crate) fn divide(
+    ///
+    /// # Errors
+    /// Errors of the files.
+    pub fn divide(
         &self,
         rule: usize,
         with_payload: bool,
@@ -523,7 +394,10 @@ impl Work {
     }
 
     /// The items of a bucket.
-    pub(crate) fn rows(&self, (rule, bucket): Part, with_payload: bool) -> Result<Rows> {
+    ///
+    /// # Errors
+    /// Errors of the files.
+    pub fn rows(&self, (rule, bucket): Part, with_payload: bool) -> Result<Rows> {
         let path = self.file(&format!("part-{rule}-{bucket}"));
         let read = || -> io::Result<Rows> {
             let file = File::open(&path)?;
@@ -540,17 +414,38 @@ impl Work {
     }
 }
 
-impl Journal for Work {
-    fn begin(&self, part: Part, session: SessionId) -> Result<()> {
-        Self::begin(self, part, session)
+impl Journal for Folder {
+    // A new file can be made by one process only, also where several machines have the folder.
+    fn begin(&self, (rule, bucket): Part, session: SessionId) -> Result<()> {
+        // mutant(match-attempts): `ATTEMPTS` => `ATTEMPTS + if $ON { 9 } else { 0 }`
+        for times in 1..=ATTEMPTS {
+            let path = self.file(&format!("begun-{rule}-{bucket}-{times}"));
+            let mut options = system::private_file();
+            let made = options.write(true).create_new(true).open(&path);
+            let mut file = match made {
+                Ok(file) => file,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                Err(error) => return Err(Error::work(&path)(error)),
+            };
+            let mut write = || -> io::Result<()> {
+                file.write_all(hex(session.as_bytes()).as_bytes())?;
+                file.sync_all()?;
+                system::sync_folder(&self.path)
+            };
+            return write().map_err(Error::work(&path));
+        }
+        Err(Error::TooManyAttempts {
+            path: self.path.clone(),
+            part: bucket as usize + 1,
+        })
     }
 
-    fn has_found(&self, part: Part) -> bool {
-        Self::has_found(self, part)
+    fn has_found(&self, (rule, bucket): Part) -> bool {
+        self.file(&format!("found-{rule}-{bucket}")).exists()
     }
 
-    fn put_found(&self, part: Part, found: &[u8]) -> Result<()> {
-        Self::put_found(self, part, found)
+    fn put_found(&self, (rule, bucket): Part, found: &[u8]) -> Result<()> {
+        self.put(&format!("found-{rule}-{bucket}"), found)
     }
 
     fn session_of_shares(&self, part: Part) -> Result<Option<[u8; SESSION]>> {
@@ -559,7 +454,26 @@ impl Journal for Work {
     }
 
     fn put_shares(&self, part: Part, _: SessionId, shares: &[u8]) -> Result<()> {
-        Self::put_found(self, part, shares)
+        self.put_found(part, shares)
+    }
+}
+
+/// The end of a run whose output was written: removes the items and results on disk.
+#[derive(Default)]
+pub struct Finish(pub(crate) Option<Folder>);
+
+impl Finish {
+    /// Removes them; what a resumed run leaves says that it is complete.
+    ///
+    /// # Errors
+    /// Errors of the folder.
+    pub fn finish(self) -> Result<()> {
+        let Some(work) = self.0 else { return Ok(()) };
+        if work.is_kept() {
+            work.complete()?;
+            work.clear()?;
+        }
+        Ok(())
     }
 }
 
@@ -570,7 +484,8 @@ pub(crate) fn is_complete(path: &Path) -> bool {
 
 /// Whether this is a name of the table above, to the last digit: the folder may have been there
 /// before, and `part-00000-of-64.parquet` is somebody's data.
-fn is_ours(name: &str) -> bool {
+#[must_use]
+pub fn is_ours(name: &str) -> bool {
     let is_random = |text: &str| text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit());
     let new = name
         .strip_suffix(".new")
@@ -586,10 +501,7 @@ fn is_ours(name: &str) -> bool {
         all.len() == count && all.iter().all(digits)
     };
     match name.split_once('-') {
-        None => matches!(
-            name,
-            "run.json" | "driver.json" | "totals.json" | "totals.told"
-        ),
+        None => matches!(name, RECORD | SECRETS | "totals.json" | "totals.told"),
         Some(("begun", rest)) => numbers(rest, 3),
         Some(("items" | "ticket", rest)) => numbers(rest, 1),
         Some(("part" | "complete", rest)) => numbers(rest, 2),
@@ -608,21 +520,29 @@ fn create(path: &Path) -> io::Result<File> {
 }
 
 /// The items of a rule being written.
-pub(crate) struct Spool {
+pub struct Spool {
     file: BufWriter<File>,
     path: PathBuf,
     with_payload: bool,
 }
 
 impl Spool {
-    pub(crate) fn push(&mut self, item: [u8; 16], row: u64, payload: &[u8]) -> Result<()> {
+    /// Writes an item, its row and its payload.
+    ///
+    /// # Errors
+    /// Errors of the files.
+    pub fn push(&mut self, item: [u8; 16], row: u64, payload: &[u8]) -> Result<()> {
         let mut bytes = Vec::with_capacity(26 + payload.len());
         append(&mut bytes, item, row, self.with_payload.then_some(payload));
         let written = self.file.write_all(&bytes);
         written.map_err(Error::work(&self.path))
     }
 
-    pub(crate) fn finish(mut self) -> Result<()> {
+    /// Writes what is left.
+    ///
+    /// # Errors
+    /// Errors of the files.
+    pub fn finish(mut self) -> Result<()> {
         self.file.flush().map_err(Error::work(&self.path))
     }
 }

@@ -1,21 +1,27 @@
 //! The names of protocols on a command line.
 
 use std::fmt;
+use std::time::Duration;
 
+use volery_channel::link::{Side, estimate};
+use volery_channel::{Channel, Link, Role};
 use volery_pcg::Security;
-use volery_psi::choice::decide;
+use volery_psi::choice::{Choice, decide};
 use volery_psi::matching::{Output, Protocol, Task, named};
+use volery_psi::vole::Form;
+
+use crate::error::Result;
 
 /// A protocol by its name on the command line: one of the list of `volery_psi`, `auto` or
 /// `served`.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Name(&'static str);
+pub struct ProtocolChoice(&'static str);
 
 #[allow(
     non_upper_case_globals,
     reason = "the values of an enumeration that the list of protocols extends"
 )]
-impl Name {
+impl ProtocolChoice {
     /// The fastest protocol, by the sizes of both sets and the link.
     pub const Auto: Self = Self("auto");
     /// VOLE-PSI.
@@ -36,7 +42,7 @@ impl Name {
     pub const Served: Self = Self("served");
 }
 
-impl Name {
+impl ProtocolChoice {
     /// All names with their help: `auto`, the protocols in the order of their list, `served`.
     pub(crate) const ALLOWED: &[(&str, &str)] = &[
         (
@@ -90,13 +96,45 @@ impl Name {
         (self != Self::Auto).then_some(self.0)
     }
 
+    /// The form of a protocol of this name that comes in two.
+    #[must_use]
+    pub fn form(self) -> Form {
+        match self {
+            Self::CircuitLow => Form::Low,
+            _ => Form::Fast,
+        }
+    }
+
+    /// The protocol of a task, and why if it is to be chosen: for a link, which this side and the
+    /// peer measure unless it is given. `each`: the least nanoseconds for each item, which bounds
+    /// the time spent on measuring.
+    pub(crate) fn decide(
+        self,
+        task: &Task,
+        (link, role, each): (Option<Link>, Role, u64),
+        channel: &mut Channel,
+    ) -> Result<(Protocol, Option<Choice>)> {
+        decide(self.given(), task, || match link {
+            Some(link) => Ok(link),
+            None => {
+                let side = match role {
+                    Role::Sender => Side::IsMeasured,
+                    Role::Receiver => Side::Measures,
+                };
+                let items = task.sender_items + task.receiver_items;
+                Ok(estimate(channel, side, Duration::from_nanos(items * each))?)
+            }
+        })
+    }
+
     /// The protocol of this name that gives an output with this security.
     pub(crate) fn protocol(self, security: Security, output: &Output) -> Option<Protocol> {
         named(self.0, security, output)
     }
 
     /// The names of the protocols that workers run for an output.
-    pub(crate) fn of_workers(output: &Output) -> String {
+    #[must_use]
+    pub fn of_workers(output: &Output) -> String {
         let all = Self::all().filter(|name| {
             let protocol = name.protocol(Security::SemiHonest, output);
             protocol.is_some_and(|one| one.is_for_workers())
@@ -126,19 +164,19 @@ impl Name {
     }
 }
 
-impl Default for Name {
+impl Default for ProtocolChoice {
     fn default() -> Self {
         Self::Auto
     }
 }
 
-impl fmt::Debug for Name {
+impl fmt::Debug for ProtocolChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Name({})", self.0)
+        write!(f, "ProtocolChoice({})", self.0)
     }
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for ProtocolChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -157,6 +195,6 @@ mod tests {
         names.push("served");
         let mut seen = std::collections::HashSet::new();
         names.retain(|name| seen.insert(*name));
-        assert!(Name::all().map(Name::name).eq(names));
+        assert!(ProtocolChoice::all().map(ProtocolChoice::name).eq(names));
     }
 }

@@ -1,0 +1,86 @@
+//! Tables of a run by one key: an item for each row, and bytes beside it.
+
+use volery_primitives::ro::StreamHash;
+use volery_tables::{Item, Reader, Reading, Table, Texts};
+use zeroize::Zeroizing;
+
+use crate::error::{Error, KeyError, Result};
+use crate::keys::{Keys, Rows, reserve};
+use crate::progress::Progress;
+use crate::side::in_file;
+use crate::summary::Summary;
+
+/// The longest description of the key, in bytes: it is in the first message, beside more settings
+/// than that of a run for rows.
+pub const LONGEST_KEYS: usize = 2048;
+
+/// Reads the key and the columns of texts. `beside` gets these columns and the number of a row in
+/// the batch and in the table, and writes the `bytes` that belong to the row.
+///
+/// # Panics
+/// If there is another number of rules than one, or columns of a payload.
+pub(crate) fn read_keyed(
+    table: &Table,
+    reading: &Reading,
+    bytes: usize,
+    mut beside: impl FnMut(&[Texts], (usize, u64), &mut [u8]) -> Result<()>,
+    progress: &mut dyn Progress,
+) -> Result<(Keys, Summary)> {
+    assert!(
+        reading.rules.len() == 1 && reading.values.is_empty(),
+        "totals and shares are by one key"
+    );
+    let mut reader = Reader::new(table, reading)?;
+    if reader.key_description().len() > LONGEST_KEYS {
+        return Err(Error::LongKeys);
+    }
+    progress.begin("reading keys and values", table.bytes());
+    let mut digest = StreamHash::default();
+    let mut scan = table.scan(&reader.columns())?;
+    let mut rows = Rows::new(true);
+    let (mut items, mut hashed) = (Vec::new(), Zeroizing::new(Vec::new()));
+    let mut payload = Zeroizing::new(vec![0; bytes]);
+    let mut count = 0;
+    while let Some(batch) = scan.next()? {
+        hashed.clear();
+        reader.items(&batch, 0, &mut items)?;
+        reserve(&mut hashed, items.len() * (1 + size_of::<Item>() + bytes));
+        let texts = (0..reading.texts.len()).map(|which| reader.texts(&batch, which));
+        let texts: Vec<_> = texts.collect::<std::result::Result<_, _>>()?;
+        for (row, item) in items.iter().enumerate() {
+            hashed.push(u8::from(item.is_some()));
+            let Some(item) = item else { continue };
+            let number = batch.row_number(row);
+            beside(&texts, (row, number), &mut payload)?;
+            hashed.extend_from_slice(item);
+            hashed.extend_from_slice(&payload);
+            rows.push(*item, number, &payload);
+        }
+        digest.update(&hashed);
+        count += batch.rows.num_rows() as u64;
+        progress.done(batch.done_bytes);
+    }
+    table.check_unchanged()?;
+    progress.begin("sorting keys", 0);
+    let keys = Keys::new(rows, 0, reading.duplicates);
+    let keys = keys.map_err(|error| in_file(table, error))?;
+    let summary = Summary {
+        rows: count,
+        keys: keys.len() as u64,
+        duplicates: keys.duplicates,
+        counts: reader.counts().clone(),
+        key_description: reader.key_description(),
+        digest: digest.finish32(),
+    };
+    Ok((keys, summary))
+}
+
+/// An error of the rows of one key, the first of which is `row`.
+pub(crate) fn unfit(table: &Table, row: u64, why: KeyError) -> Error {
+    let (path, row) = table.place(row);
+    Error::KeyOfRows {
+        path: path.to_owned(),
+        row,
+        why,
+    }
+}
