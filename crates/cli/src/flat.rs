@@ -18,6 +18,11 @@ pub(crate) trait Select: Clone + fmt::Debug + Send + Sync + 'static {
 
     /// Whether an option that the set requires is required here, too.
     const REQUIRES: bool = true;
+
+    /// The argument, with what only a command line has: arguments that conflict with it, say.
+    fn refine(argument: Arg) -> Arg {
+        argument
+    }
 }
 
 /// All options of a set.
@@ -52,7 +57,15 @@ impl<S, W> Deref for Flat<S, W> {
 impl<S: OptionSet, W: Select> Args for Flat<S, W> {
     fn augment_args(command: Command) -> Command {
         let fields = S::FIELDS.iter().filter(|field| W::has(field.name));
-        command.args(fields.map(|field| argument(field).required(field.required && W::REQUIRES)))
+        let argument = |field| W::refine(argument::<S>(field));
+        let required = |field: &Field<S>| field.required && W::REQUIRES;
+        command.args(fields.map(|field| {
+            let argument = argument(field);
+            match required(field) {
+                true => argument.required(true),
+                false => argument,
+            }
+        }))
     }
 
     fn augment_args_for_update(command: Command) -> Command {

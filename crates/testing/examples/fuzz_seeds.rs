@@ -20,9 +20,9 @@ use parquet::basic::{Compression, GzipLevel, ZstdLevel};
 use parquet::data_type::ByteArray;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use table::{Column, lists, optional, required, strings, table};
-use volery_cli::npy::Writer;
 use volery_field::{F2, Fp61, Gf128, Ring, Z64};
 use volery_primitives::{Block, prg::Prg};
+use volery_run::npy::Writer;
 use volery_testing::{Side, fuzz, registry};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
