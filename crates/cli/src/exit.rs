@@ -17,8 +17,8 @@ pub(crate) fn print(failure: &Failure) {
     let _ = anstream::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Tells an error of the argument parser in the form of a failure, and returns the exit status; help
-/// and version go to standard output with status 0. `hint` stands where the parser has none.
+/// Tells an error of the argument parser in the form of a failure, and returns the exit status;
+/// help and version go to standard output with status 0. `hint` stands where the parser has none.
 pub(crate) fn tell_usage(error: &clap::Error, hint: &str) -> u8 {
     use clap::error::ErrorKind;
     if matches!(

@@ -2,8 +2,9 @@
 //! Python package in `python/volery`.
 //!
 //! Options come by name; names, defaults and errors are those of the program. Tables come and go
-//! through Arrow's C stream interface, arrays of numbers as NumPy arrays. A run has a thread of its own, which never touches
-//! Python; the calling thread serves signals, progress and cancellation (module [`job`]).
+//! through Arrow's C stream interface, arrays of numbers as NumPy arrays. A run has a thread of its
+//! own, which never touches Python; the calling thread serves signals, progress and cancellation
+//! (module [`job`]).
 #![forbid(unsafe_code)]
 
 mod arrays;

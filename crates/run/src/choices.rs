@@ -14,26 +14,27 @@ use crate::failure::Failure;
 volery_options::options! {
     /// The options that both parties must set to the same values.
     pub struct Choices {
-        /// Adversary that the run is secure against [default: malicious; semi-honest over z64 and with
-        /// paper80, which have no malicious form]
+        /// Adversary that the run is secure against [default: malicious; semi-honest over z64 and
+        /// with paper80, which have no malicious form]
         once security: Security ["Protocol", "SECURITY", parse::text];
 
-        /// LPN noise distribution: regular (one non-zero position per block) or uniform (any positions)
-        /// [default: that of --set, or regular]
+        /// LPN noise distribution: regular (one non-zero position per block) or uniform (any
+        /// positions) [default: that of --set, or regular]
         once noise: Noise ["Protocol", "NOISE", parse::text];
 
-        /// LPN parameter set of the rounds, named as in 'volery params list' [default: the cheapest for
-        /// --n and --link]
+        /// LPN parameter set of the rounds, named as in 'volery params list' [default: the cheapest
+        /// for --n and --link]
         once set: String ["Protocol", "NAME", parse::string];
 
         /// Source of the parameters
         default parameters: Parameters ["default", "Protocol", "PARAMETERS", parameters, PARAMETERS];
 
         /// Protocol that makes the correlations. auto: the fastest one for --n and the link, never
-        /// the last one below; the parties measure the link unless --link describes it. softspoken1,
-        /// softspoken2, softspoken4, softspoken8: OT extension. primal: LPN in rounds. gilboa, or over
-        /// gf128 packed1 to packed8: the base protocol of a vector OLE. Only if
-        /// named here: low-communication, dual LPN with a published code whose distance is estimated
+        /// the last one below; the parties measure the link unless --link describes it.
+        /// softspoken1, softspoken2, softspoken4, softspoken8: OT extension. primal: LPN in rounds.
+        /// gilboa, or over gf128 packed1 to packed8: the base protocol of a vector OLE. Only if
+        /// named here: low-communication, dual LPN with a published code whose distance is
+        /// estimated
         default protocol: Protocol ["auto", "Running", "NAME", parse::text];
     }
 }

@@ -1,8 +1,8 @@
 //! The calls of bindings: options by name, tables and arrays from memory, results to memory.
 //!
 //! Names, defaults and checks are those of the program's options. What is given as a value must not
-//! be named. The environment and files of options are not read, and `report` as `-` has no effect: a
-//! caller gets all lines as [`Events`], and the report as a value.
+//! be named. The environment and files of options are not read, and `report` as `-` has no effect:
+//! a caller gets all lines as [`Events`], and the report as a value.
 //!
 //! Nothing is global: runs in several threads of a process do not see each other.
 
