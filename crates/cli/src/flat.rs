@@ -13,8 +13,11 @@ use volery_options::{Arity, Field, OptionSet};
 
 /// A choice of the options of a set.
 pub(crate) trait Select: Clone + fmt::Debug + Send + Sync + 'static {
-    /// Whether the option `name` is among them.
-    fn has(name: &str) -> bool;
+    /// Whether the option `name` is among them: all are, unless it says otherwise.
+    fn has(name: &str) -> bool {
+        let _ = name;
+        true
+    }
 
     /// Whether an option that the set requires is required here, too.
     const REQUIRES: bool = true;
@@ -29,11 +32,7 @@ pub(crate) trait Select: Clone + fmt::Debug + Send + Sync + 'static {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct All;
 
-impl Select for All {
-    fn has(_: &str) -> bool {
-        true
-    }
-}
+impl Select for All {}
 
 /// The options of `S` that `W` chooses, as arguments.
 #[derive(Clone, Debug, Default)]
@@ -57,15 +56,8 @@ impl<S, W> Deref for Flat<S, W> {
 impl<S: OptionSet, W: Select> Args for Flat<S, W> {
     fn augment_args(command: Command) -> Command {
         let fields = S::FIELDS.iter().filter(|field| W::has(field.name));
-        let argument = |field| W::refine(argument::<S>(field));
         let required = |field: &Field<S>| field.required && W::REQUIRES;
-        command.args(fields.map(|field| {
-            let argument = argument(field);
-            match required(field) {
-                true => argument.required(true),
-                false => argument,
-            }
-        }))
+        command.args(fields.map(|field| W::refine(argument(field).required(required(field)))))
     }
 
     fn augment_args_for_update(command: Command) -> Command {

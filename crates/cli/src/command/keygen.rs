@@ -28,10 +28,6 @@ pub(crate) struct Arguments {
 struct OfKeygen;
 
 impl Select for OfKeygen {
-    fn has(_: &str) -> bool {
-        true
-    }
-
     fn refine(argument: Arg) -> Arg {
         match argument.get_id().as_str() {
             "token" => argument.conflicts_with_all(["name", "days"]),

@@ -30,10 +30,6 @@ pub(crate) struct Arguments {
 struct OfMatvec;
 
 impl Select for OfMatvec {
-    fn has(_: &str) -> bool {
-        true
-    }
-
     fn refine(argument: Arg) -> Arg {
         match argument.get_id().as_str() {
             "input" => argument.required(true),

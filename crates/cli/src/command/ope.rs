@@ -29,10 +29,6 @@ pub(crate) struct Arguments {
 struct OfOpe;
 
 impl Select for OfOpe {
-    fn has(_: &str) -> bool {
-        true
-    }
-
     fn refine(argument: Arg) -> Arg {
         match argument.get_id().as_str() {
             "point" => argument.conflicts_with("points"),

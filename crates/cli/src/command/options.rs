@@ -88,10 +88,6 @@ impl Common {
 pub(crate) struct OfWeb;
 
 impl Select for OfWeb {
-    fn has(_: &str) -> bool {
-        true
-    }
-
     fn refine(argument: Arg) -> Arg {
         match argument.get_id().as_str() {
             "web_origin" | "web_files" => argument.requires("web"),

@@ -39,10 +39,6 @@ pub(crate) struct Arguments {
 struct OfServe;
 
 impl Select for OfServe {
-    fn has(_: &str) -> bool {
-        true
-    }
-
     fn refine(argument: Arg) -> Arg {
         match argument.get_id().as_str() {
             "public_metrics" => argument.requires("metrics"),

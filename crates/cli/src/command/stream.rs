@@ -13,10 +13,6 @@ use crate::flat::{Flat, Select};
 struct OfStream;
 
 impl Select for OfStream {
-    fn has(_: &str) -> bool {
-        true
-    }
-
     fn refine(argument: Arg) -> Arg {
         match argument.get_id().as_str() {
             "n" => argument.allow_negative_numbers(true),
