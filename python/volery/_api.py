@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union
 import numpy
 
 from volery import _volery
-from volery._calls import Here, ProgressOption, Time, Watch, key_words, listed, named, words
+from volery._calls import Here, ProgressOption, Time, Watch, key_words, listed, named
 from volery._data import Data, table
 from volery._errors import Error, NetworkError, UsageError
 from volery._results import Cot, Match, Matvec, Ope, Plan, Report, Shares, Table, Vole
@@ -420,15 +420,14 @@ def lint(
         A report with ``n`` rows and, in ``result["rules"]``, the findings for each key.
     """
     paths, source, only = table(data)
-    given = words({"key": only if key is None else key_words(key)})
+    given = [value for _, value in named({"key": only if key is None else key_words(key)})]
     if not given:
         raise UsageError("key: required", "the name of the key column, or of several")
     # One option, where the columns of a key are one.
-    key = ",".join(one.partition("=")[2] for one in given)
-    options = {"key": key, "or_": or_, "delimiter": delimiter, "encoding": encoding}
-    line = words({**options, "threads": threads})
+    options = {"key": ",".join(given), "or_": or_, "delimiter": delimiter, "encoding": encoding}
+    options["threads"] = threads
     with Watch(progress, cancel) as watch:
-        return Report.from_json(_volery.lint([*line, "--", *paths], source, watch))
+        return Report.from_json(_volery.lint(paths, named(options), source, watch))
 
 
 T = TypeVar("T", Cot, Vole)
@@ -488,7 +487,7 @@ def _stream(kind: type[T], options: dict[str, Any]) -> Stream[T]:
     verb: Literal["cot", "vole"] = "cot" if kind is Cot else "vole"
     width = 2 if verb == "cot" or options.get("ring") == "gf128" else 1
     connection = _connection(session, options)
-    parts = _volery.stream(verb, words(options), delta, width, chunk, connection)
+    parts = _volery.stream(verb, named(options), delta, width, chunk, connection)
     return Stream(parts, kind, watch)
 
 
@@ -713,7 +712,7 @@ def ope(
     connection = _connection(options.pop("session"), options)
     data = _numbers(name, given, real=False).reshape(-1)
     with Watch(options.pop("progress"), options.pop("cancel")) as watch:
-        text, values = _volery.ope(words(options), data, connection, watch)
+        text, values = _volery.ope(named(options), data, connection, watch)
     return Ope(values, Report.from_json(text))
 
 
@@ -766,7 +765,7 @@ def matvec(
     connection = _connection(options.pop("session"), options)
     data = _numbers(name, given, real=True)
     with Watch(options.pop("progress"), options.pop("cancel")) as watch:
-        text, values = _volery.matvec(words(options), data, connection, watch)
+        text, values = _volery.matvec(named(options), data, connection, watch)
     return Matvec(values, Report.from_json(text))
 
 
@@ -785,7 +784,7 @@ def keygen(
     """
     options = {"out": out, "name": name, "days": days, "token": token}
     with Watch() as watch:
-        return _volery.keygen(words(options), watch)
+        return _volery.keygen(named(options), watch)
 
 
 def verify(
@@ -798,9 +797,9 @@ def verify(
     Raises:
         Error: they are not.
     """
-    line = [*words({"ring": ring}), "--", os.fspath(sender), os.fspath(receiver)]
+    folders = (os.fspath(sender), os.fspath(receiver))
     with Watch() as watch:
-        return Report.from_json(_volery.verify(line, watch))
+        return Report.from_json(_volery.verify(folders, named({"ring": ring}), watch))
 
 
 A = TypeVar("A")

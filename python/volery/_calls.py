@@ -1,4 +1,4 @@
-"""What all calls share: options as words, the words of a run, progress, cancellation."""
+"""The parts that all calls share: options by name, lines of a run, progress, cancellation."""
 
 from __future__ import annotations
 

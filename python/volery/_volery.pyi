@@ -76,25 +76,32 @@ def matching(
     connection: Connection | None,
     watch: _Watch,
 ) -> dict[str, Any]: ...
-def options(verb: Literal["psi", "lookup"]) -> list[tuple[str, bool, bool, list[str]]]: ...
-def lint(words: Sequence[str], data: object | None, watch: _Watch) -> str: ...
-def keygen(words: Sequence[str], watch: _Watch) -> str: ...
-def verify(words: Sequence[str], watch: _Watch) -> str: ...
+def options(verb: str) -> list[tuple[str, bool, bool, list[str]]]: ...
+def lint(
+    files: Sequence[str],
+    named: Sequence[tuple[str, str]],
+    data: object | None,
+    watch: _Watch,
+) -> str: ...
+def keygen(named: Sequence[tuple[str, str]], watch: _Watch) -> str: ...
+def verify(
+    folders: tuple[str, str], named: Sequence[tuple[str, str]], watch: _Watch
+) -> str: ...
 def ope(
-    words: Sequence[str],
+    named: Sequence[tuple[str, str]],
     data: NDArray[numpy.uint64] | None,
     connection: Connection | None,
     watch: _Watch,
 ) -> tuple[str, NDArray[numpy.uint64] | None]: ...
 def matvec(
-    words: Sequence[str],
+    named: Sequence[tuple[str, str]],
     data: NDArray[numpy.uint64] | NDArray[numpy.float64],
     connection: Connection | None,
     watch: _Watch,
 ) -> tuple[str, NDArray[Any] | None]: ...
 def stream(
     verb: Literal["cot", "vole"],
-    words: Sequence[str],
+    named: Sequence[tuple[str, str]],
     delta: Sequence[int] | None,
     width: int,
     chunk: int | None,

@@ -1,56 +1,49 @@
 //! The command line: one subcommand per file.
 
-pub(crate) mod cluster;
-pub(crate) mod cot;
+mod cot;
 mod demo;
-pub(crate) mod endpoint;
-mod files;
 mod gateway;
 mod help;
-mod identity;
 mod k8s;
-pub(crate) mod keygen;
-pub(crate) mod lint;
-pub(crate) mod lookup;
-pub(crate) mod matching;
-pub(crate) mod matvec;
-pub(crate) mod numbers;
-pub(crate) mod ope;
-pub(crate) mod options;
+mod keygen;
+mod lint;
+mod lookup;
+mod matching;
+mod matvec;
+mod numbers;
+mod ope;
+mod options;
 mod page;
 mod params;
-mod paths;
-mod progress;
-pub(crate) mod psi;
+mod psi;
 mod run_local;
 #[cfg(unix)]
 mod serve;
-mod shares;
 mod shell;
-pub(crate) mod stream;
+mod stream;
 mod table;
-pub(crate) mod totals;
-pub(crate) mod verify;
-pub(crate) mod vole;
-mod web;
+mod verify;
+mod vole;
 mod worker;
 mod workers;
 
-use std::ffi::{OsStr, OsString};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
-use std::sync::OnceLock;
+use std::ffi::OsString;
 
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
-use volery_primitives::cpu::Cpu;
+use volery_run::failure::Failure;
+use volery_run::guard::guarded;
+use volery_run::matching::arguments::MatchingArguments;
+use volery_run::matching::job::MatchInputs;
+use volery_run::report::report_failure;
+use volery_run::reporter::Reporter;
+use volery_run::system::keep_memory_private;
 
 use crate::config::{self, Configured};
-use crate::exit::{Failure, Status, tell_usage, wrong_words};
-use crate::report::report_failure;
-use crate::said::Reporter;
+use crate::exit::{print, tell_usage};
 #[cfg(unix)]
 use crate::signal::end_on_second_signal;
 use crate::signal::{clean_up_on_signal, end_on_signal};
+use crate::terminal::Terminal;
 
 /// Private matching and correlated randomness between two parties who do not trust each other
 #[derive(Debug, clap::Parser)]
@@ -92,37 +85,23 @@ pub(crate) enum Verb {
 /// Where the remedy for wrong words is.
 const HELP: &str = "'volery --help' and 'volery VERB --help' list the options";
 
-/// The words that start this program again, where it is not the process's own file.
-static OWN_PROGRAM: OnceLock<Vec<OsString>> = OnceLock::new();
-
-/// Sets the words that start this program: an interpreter runs it.
-pub(crate) fn set_own_program(words: Vec<OsString>) {
-    // The first call counts: a process runs the program once.
-    let _ = OWN_PROGRAM.set(words);
-}
-
-/// The words that start this program again.
-fn own_program() -> std::io::Result<Vec<OsString>> {
-    match OWN_PROGRAM.get() {
-        Some(words) if !words.is_empty() => Ok(words.clone()),
-        _ => Ok(vec![std::env::current_exe()?.into_os_string()]),
-    }
-}
-
 /// Runs the subcommand that `words` name, the first of them the subcommand, for the whole process,
 /// and returns its exit status.
 ///
 /// Exit status: 0 success; 2 usage error; 3 the peer broke the protocol or a check failed; 4 the
 /// peer or the network disconnected or timed out; 5 the settings of the two sides differ; 1 any
 /// other error. Errors go to standard error.
+///
+/// `own` are the words that start this program again, where it is not the process's own file: an
+/// interpreter runs it.
 #[must_use]
-pub fn main(words: impl IntoIterator<Item = OsString>) -> u8 {
+pub fn main(own: Vec<OsString>, words: impl IntoIterator<Item = OsString>) -> u8 {
     let words = std::iter::once("volery".into()).chain(words).collect();
     let configured = config::configure(&program(), words, &|name| std::env::var_os(name));
     let configured = match configured {
         Ok(configured) => configured,
         Err(failure) => {
-            failure.print();
+            print(&failure);
             return failure.status() as u8;
         }
     };
@@ -130,7 +109,7 @@ pub fn main(words: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(parsed) => parsed,
         Err(error) => return tell_usage(&with_origin(error, &configured), HELP),
     };
-    let reporter = Reporter::of_program(&matches);
+    let (terminal, reporter) = Terminal::of(&matches);
     match verb {
         // A service ends well by a signal.
         Verb::Gateway(_) => end_on_signal(reporter.cancel().clone()),
@@ -139,10 +118,10 @@ pub fn main(words: impl IntoIterator<Item = OsString>) -> u8 {
             serve::keep_hangup();
             end_on_second_signal(reporter.cancel().clone());
         }
-        _ => clean_up_on_signal(reporter.clone()),
+        _ => clean_up_on_signal(terminal.clone(), reporter.clone()),
     }
-    crate::system::keep_memory_private();
-    let Err(failure) = guarded(&reporter, || run(&verb, &reporter)) else {
+    keep_memory_private();
+    let Err(failure) = guarded(&reporter, || run(&verb, &own, &reporter)) else {
         return 0;
     };
     let origin = configured.origin(failure.to_string().trim_start_matches("error: "));
@@ -150,75 +129,40 @@ pub fn main(words: impl IntoIterator<Item = OsString>) -> u8 {
         Some(origin) => failure.within(origin),
         None => failure,
     };
-    reporter.fail(&failure);
+    terminal.fail(&failure, &reporter);
     report_failure(&failure, &reporter);
     failure.status() as u8
 }
 
 /// Runs the subcommand of the program.
-fn run(verb: &Verb, reporter: &Reporter) -> Result<(), Failure> {
-    let streams = stream::Destination::Folder;
+fn run(verb: &Verb, own: &[OsString], reporter: &Reporter) -> Result<(), Failure> {
     match verb {
         Verb::Demo(arguments) => demo::run(arguments, reporter),
-        Verb::Vole(arguments) => vole::run(arguments, None, streams, reporter).map(drop),
-        Verb::Cot(arguments) => cot::run(arguments, None, None, streams, reporter).map(drop),
+        Verb::Vole(arguments) => vole::run(arguments, reporter),
+        Verb::Cot(arguments) => cot::run(arguments, reporter),
         Verb::Psi(arguments) => matching(&arguments.matching, reporter),
         Verb::Lookup(arguments) => matching(&arguments.matching, reporter),
-        Verb::RunLocal(arguments) => run_local::run(arguments, reporter),
+        Verb::RunLocal(arguments) => run_local::run(arguments, own, reporter),
         Verb::Worker(arguments) => worker::run(arguments, reporter),
         Verb::K8s(arguments) => k8s::run(arguments, reporter),
-        Verb::Ope(arguments) => ope::run(arguments, numbers::Given::default(), reporter).map(drop),
-        Verb::Matvec(arguments) => {
-            matvec::run(arguments, numbers::Given::default(), reporter).map(drop)
-        }
-        Verb::Verify(arguments) => verify::run(arguments, reporter).map(drop),
-        Verb::Lint(arguments) => lint::run(arguments, None, reporter).map(drop),
+        Verb::Ope(arguments) => ope::run(arguments, reporter),
+        Verb::Matvec(arguments) => matvec::run(arguments, reporter),
+        Verb::Verify(arguments) => verify::run(arguments, reporter),
+        Verb::Lint(arguments) => lint::run(arguments, reporter),
         Verb::Params(arguments) => params::run(arguments, reporter),
         Verb::Bench { .. } => Err(bench_moved()),
-        Verb::Keygen(arguments) => keygen::run(arguments, reporter).map(drop),
+        Verb::Keygen(arguments) => keygen::run(arguments, reporter),
         Verb::Gateway(arguments) => gateway::run(arguments, reporter),
         #[cfg(unix)]
         Verb::Serve(arguments) => serve::run(arguments, reporter),
         Verb::Report(arguments) => page::run(arguments),
-        Verb::Completions(arguments) => shell::completions(arguments),
-        Verb::Man(arguments) => shell::man(arguments),
+        Verb::Completions(arguments) => shell::completions(arguments, &program()),
+        Verb::Man(arguments) => shell::man(arguments, &program()),
     }
 }
 
-fn matching(
-    arguments: &matching::arguments::MatchingArguments,
-    reporter: &Reporter,
-) -> Result<(), Failure> {
-    matching::run(arguments, matching::job::MatchInputs::default(), reporter).map(drop)
-}
-
-/// Runs `body`; turns a panic, and the end of a cancelled run, into a failure. Either has unwound
-/// through the guards that remove unfinished output and close the connection.
-pub(crate) fn guarded<T>(
-    reporter: &Reporter,
-    body: impl FnOnce() -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    check_level()?;
-    let failure = match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(value)) => return Ok(value),
-        Ok(Err(failure)) => failure,
-        Err(_) => Failure::new(Status::Other, "internal error in volery, described above")
-            .with_hint("report it together with the command line"),
-    };
-    Err(match reporter.cancel().is_cancelled() {
-        true => Failure::new(Status::Other, "cancelled"),
-        false => failure,
-    })
-}
-
-/// Checks `VOLERY_CPU`, without which the first kernel would panic.
-///
-/// # Errors
-/// A usage error with the levels of this processor.
-pub(crate) fn check_level() -> Result<(), Failure> {
-    Cpu::check().map_err(|error| {
-        Failure::new(Status::Usage, error).with_hint("name one of them, or unset the variable")
-    })
+fn matching(arguments: &MatchingArguments, reporter: &Reporter) -> Result<(), Failure> {
+    volery_run::matching::run(arguments, MatchInputs::default(), reporter).map(drop)
 }
 
 /// Parses the words, the first of which is the name of the program.
@@ -229,25 +173,6 @@ fn parsed(
     let matches = program.try_get_matches_from(words)?;
     let verb = Arguments::from_arg_matches(&matches)?.verb;
     Ok((matches, verb))
-}
-
-/// Parses the words of a subcommand for a caller that gives some of its arguments, named in
-/// `given`, as values.
-pub(crate) fn parse_for_caller(
-    verb: &str,
-    words: &[OsString],
-    given: &[&'static str],
-) -> Result<(ArgMatches, Verb), Failure> {
-    let program = Arguments::command().mut_subcommand(verb, |command| {
-        let free = |command: clap::Command, name: &&'static str| {
-            command.mut_arg(*name, |argument| argument.required(false))
-        };
-        given.iter().fold(command, free)
-    });
-    let words = ["volery".into(), verb.into()]
-        .into_iter()
-        .chain(words.iter().cloned());
-    parsed(program, words).map_err(|error| wrong_words(&error, HELP))
 }
 
 /// The definition of the whole command line.
@@ -270,25 +195,6 @@ fn with_origin(error: clap::Error, configured: &Configured) -> clap::Error {
 fn bench_moved() -> Failure {
     let what = "moved to the program volery-bench, in the folder lab, with the same subcommands";
     Failure::usage("bench", what)
-}
-
-/// The result of `volery verify SENDER RECEIVER --ring RING --quiet`: nothing, or its final error
-/// line. `ring` is `None` where the folders hold correlated OT. For fuzzing.
-#[doc(hidden)]
-pub fn verify_folders(sender: &Path, receiver: &Path, ring: Option<&str>) -> Result<(), String> {
-    let fixed = ["volery", "verify", "--quiet"].map(OsStr::new);
-    let ring = ring.into_iter().flat_map(|ring| ["--ring", ring]);
-    let folders = [sender, receiver].map(Path::as_os_str);
-    let words = fixed.into_iter().chain(ring.map(OsStr::new)).chain(folders);
-    let words = words.map(OsStr::to_owned);
-    match parsed(Arguments::command(), words) {
-        Ok((matches, Verb::Verify(arguments))) => {
-            let verified = verify::run(&arguments, &Reporter::of_program(&matches));
-            verified.map(drop).map_err(|failure| failure.to_string())
-        }
-        Ok(_) => Err("the arguments do not parse as 'verify'".to_owned()),
-        Err(error) => Err(error.to_string()),
-    }
 }
 
 #[cfg(test)]

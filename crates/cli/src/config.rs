@@ -10,8 +10,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, Command};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-
-use crate::exit::Failure;
+use volery_run::failure::Failure;
 
 /// The option that names the file.
 const FILE: &str = "config";

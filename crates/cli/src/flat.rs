@@ -13,22 +13,26 @@ use volery_options::{Arity, Field, OptionSet};
 
 /// A choice of the options of a set.
 pub(crate) trait Select: Clone + fmt::Debug + Send + Sync + 'static {
-    /// Whether the option `name` is among them.
-    fn has(name: &str) -> bool;
+    /// Whether the option `name` is among them: all are, unless it says otherwise.
+    fn has(name: &str) -> bool {
+        let _ = name;
+        true
+    }
 
     /// Whether an option that the set requires is required here, too.
     const REQUIRES: bool = true;
+
+    /// The argument, with what only a command line has: arguments that conflict with it, say.
+    fn refine(argument: Arg) -> Arg {
+        argument
+    }
 }
 
 /// All options of a set.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct All;
 
-impl Select for All {
-    fn has(_: &str) -> bool {
-        true
-    }
-}
+impl Select for All {}
 
 /// The options of `S` that `W` chooses, as arguments.
 #[derive(Clone, Debug, Default)]
@@ -52,7 +56,8 @@ impl<S, W> Deref for Flat<S, W> {
 impl<S: OptionSet, W: Select> Args for Flat<S, W> {
     fn augment_args(command: Command) -> Command {
         let fields = S::FIELDS.iter().filter(|field| W::has(field.name));
-        command.args(fields.map(|field| argument(field).required(field.required && W::REQUIRES)))
+        let required = |field: &Field<S>| field.required && W::REQUIRES;
+        command.args(fields.map(|field| W::refine(argument(field).required(required(field)))))
     }
 
     fn augment_args_for_update(command: Command) -> Command {

@@ -4,5 +4,8 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    ExitCode::from(volery_cli::command::main(std::env::args_os().skip(1)))
+    ExitCode::from(volery_cli::command::main(
+        Vec::new(),
+        std::env::args_os().skip(1),
+    ))
 }

@@ -1,18 +1,20 @@
 //! Clean-up and message when a signal ends the process.
 
 use std::process;
+use std::sync::Arc;
 
 use volery_channel::Cancel;
+use volery_run::failure::{Failure, Status};
+use volery_run::output::{remove, unfinished};
+use volery_run::report::report_failure;
+use volery_run::reporter::Reporter;
 
-use crate::exit::{Failure, Status};
-use crate::output::{remove, unfinished};
-use crate::report::report_failure;
-use crate::said::Reporter;
+use crate::terminal::Terminal;
 
 /// Makes SIGINT, SIGTERM and SIGHUP remove unfinished output and end the process.
 ///
 /// `reporter` is that of the only run of the process, whose report then says so.
-pub(crate) fn clean_up_on_signal(reporter: Reporter) {
+pub(crate) fn clean_up_on_signal(terminal: Arc<Terminal>, reporter: Reporter) {
     // This fails only if a handler is already installed, which then does the same.
     let _ = ctrlc::set_handler(move || {
         let failure = nothing_left();
@@ -22,7 +24,7 @@ pub(crate) fn clean_up_on_signal(reporter: Reporter) {
         for path in unfinished.iter() {
             remove(path);
         }
-        reporter.fail(&failure);
+        terminal.fail(&failure, &reporter);
         process::exit(Status::Other as i32);
     });
 }

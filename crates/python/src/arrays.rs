@@ -6,7 +6,7 @@ use numpy::{
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use volery_cli::embed::{Array, Numbers, Part, Shares, Values};
+use volery_run::embed::{Array, Numbers, Part, Shares, Values};
 
 /// The numbers of an array of `uint64` or `float64`, row by row.
 ///

@@ -11,7 +11,7 @@ use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use volery_cli::embed::{self, Cancel, Failure};
+use volery_run::embed::{self, Cancel, Failure};
 
 use crate::job::Job;
 use crate::runs::raised;

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
-use volery_cli::embed::{Cancel, Events, Failure, Level, Part, Run, Status};
+use volery_run::embed::{Cancel, Events, Failure, Level, Part, Run, Status};
 
 /// Time between two looks at signals and the caller's object.
 const TICK: Duration = Duration::from_millis(50);

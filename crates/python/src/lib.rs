@@ -1,10 +1,10 @@
 //! The extension module `volery._volery`: the subcommands of the program as functions, for the
 //! Python package in `python/volery`.
 //!
-//! The options of a matching come by name, those of other calls as words of the command line;
-//! names, defaults and errors are those of the program. Tables come and go through Arrow's C stream
-//! interface, arrays of numbers as NumPy arrays. A run has a thread of its own, which never touches
-//! Python; the calling thread serves signals, progress and cancellation (module [`job`]).
+//! Options come by name; names, defaults and errors are those of the program. Tables come and go
+//! through Arrow's C stream interface, arrays of numbers as NumPy arrays. A run has a thread of its
+//! own, which never touches Python; the calling thread serves signals, progress and cancellation
+//! (module [`job`]).
 #![forbid(unsafe_code)]
 
 mod arrays;
@@ -21,7 +21,7 @@ use pyo3::prelude::*;
 /// start it again.
 #[pyfunction]
 fn main(py: Python<'_>, program: Vec<OsString>, words: Vec<OsString>) -> u8 {
-    py.detach(|| volery_cli::embed::main(program, words))
+    py.detach(|| volery_cli::command::main(program, words))
 }
 
 #[pymodule]

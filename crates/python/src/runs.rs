@@ -1,6 +1,7 @@
 //! The subcommands.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -9,8 +10,8 @@ use numpy::PyArray1;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use volery_cli::embed::{self, Cancel, Failure, Operation, Run, Status, StreamVerb};
 use volery_options::Arity;
+use volery_run::embed::{self, Cancel, Failure, Operation, Run, Status, StreamVerb};
 
 use crate::arrays;
 use crate::job::{Job, Next, Parts, Result};
@@ -161,11 +162,12 @@ fn verb_of(name: &str) -> PyResult<Operation> {
 /// Name, whether it is a switch, whether it may come several times, and the allowed values.
 type OptionParts = (&'static str, bool, bool, Vec<&'static str>);
 
-/// The options of `psi` or `lookup`.
+/// The options of a call.
 #[pyfunction]
 pub(crate) fn options(verb: &str) -> PyResult<Vec<OptionParts>> {
-    let all = embed::options(verb_of(verb)?).into_iter();
-    let parts = all.map(|option| {
+    let all = embed::options(verb)
+        .ok_or_else(|| PyRuntimeError::new_err(format!("{verb} is not a call with options")))?;
+    let parts = all.into_iter().map(|option| {
         let (switch, many) = (option.arity == Arity::Switch, option.arity == Arity::Many);
         (option.name, switch, many, option.values)
     });
@@ -214,14 +216,15 @@ pub(crate) fn matching(
 #[pyfunction]
 pub(crate) fn lint(
     py: Python<'_>,
-    words: Vec<OsString>,
+    files: Vec<PathBuf>,
+    named: Vec<(String, OsString)>,
     data: Option<&Bound<'_, PyAny>>,
     watch: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
     let source = Source::of(data)?;
     text(py, watch, move |run| {
         let table = source.map(Source::read).transpose()?;
-        embed::lint(&words, table, run)
+        embed::lint(files, &named, table, run)
     })
 }
 
@@ -229,20 +232,21 @@ pub(crate) fn lint(
 #[pyfunction]
 pub(crate) fn keygen(
     py: Python<'_>,
-    words: Vec<OsString>,
+    named: Vec<(String, OsString)>,
     watch: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
-    text(py, watch, move |run| embed::keygen(&words, run))
+    text(py, watch, move |run| embed::keygen(&named, run))
 }
 
 /// `verify`: its report.
 #[pyfunction]
 pub(crate) fn verify(
     py: Python<'_>,
-    words: Vec<OsString>,
+    folders: [PathBuf; 2],
+    named: Vec<(String, OsString)>,
     watch: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
-    text(py, watch, move |run| embed::verify(&words, run))
+    text(py, watch, move |run| embed::verify(folders, &named, run))
 }
 
 fn text(
@@ -263,7 +267,7 @@ fn text(
 #[pyfunction]
 pub(crate) fn ope(
     py: Python<'_>,
-    words: Vec<OsString>,
+    named: Vec<(String, OsString)>,
     data: Option<&Bound<'_, PyAny>>,
     connection: MaybeConnection<'_, '_>,
     watch: &Bound<'_, PyAny>,
@@ -272,7 +276,7 @@ pub(crate) fn ope(
     let (lent, cancel) = Lent::of(py, connection)?;
     let job = Job::begin(cancel, move |run, _| {
         let (report, values) =
-            lent.with(|connection| embed::ope(&words, input, connection, run))?;
+            lent.with(|connection| embed::ope(&named, input, connection, run))?;
         Ok(Box::new(move |py| {
             let values = values.map(|values| PyArray1::from_vec(py, values));
             Ok((report, values).into_pyobject(py)?.into_any().unbind())
@@ -285,7 +289,7 @@ pub(crate) fn ope(
 #[pyfunction]
 pub(crate) fn matvec(
     py: Python<'_>,
-    words: Vec<OsString>,
+    named: Vec<(String, OsString)>,
     data: &Bound<'_, PyAny>,
     connection: MaybeConnection<'_, '_>,
     watch: &Bound<'_, PyAny>,
@@ -294,7 +298,7 @@ pub(crate) fn matvec(
     let (lent, cancel) = Lent::of(py, connection)?;
     let job = Job::begin(cancel, move |run, _| {
         let (report, result) =
-            lent.with(|connection| embed::matvec(&words, input, connection, run))?;
+            lent.with(|connection| embed::matvec(&named, input, connection, run))?;
         Ok(Box::new(move |py| {
             let result = result.map(|result| arrays::write(py, result)).transpose()?;
             Ok((report, result).into_pyobject(py)?.into_any().unbind())
@@ -366,7 +370,7 @@ impl Stream {
 pub(crate) fn stream(
     py: Python<'_>,
     verb: &str,
-    words: Vec<OsString>,
+    named: Vec<(String, OsString)>,
     delta: Option<[u64; 2]>,
     width: usize,
     chunk: Option<usize>,
@@ -377,13 +381,15 @@ pub(crate) fn stream(
         "vole" => (StreamVerb::Vole, ["x", "u"]),
         _ => return Err(PyRuntimeError::new_err("the verb is cot or vole")),
     };
-    let is_sender = words.iter().any(|word| word == "--role=sender");
+    let is_sender = named
+        .iter()
+        .any(|(name, value)| name == "role" && value == "sender");
     let column = if is_sender { "v" } else { "w" };
     let (lent, cancel) = Lent::of(py, connection)?;
     let job = Job::begin(cancel, move |run, parts: Parts| {
         let report = lent.with(|connection| {
             let put = &mut |part| parts.put(part);
-            embed::stream(verb, &words, delta, chunk, connection, run, put)
+            embed::stream(verb, &named, delta, chunk, connection, run, put)
         })?;
         Ok(Box::new(|py| {
             Ok(report.into_pyobject(py)?.into_any().unbind())

@@ -14,7 +14,7 @@ use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyCapsule, PyFloat, PyInt, PyString};
-use volery_cli::embed::{Failure, Status};
+use volery_run::embed::{Failure, Status};
 
 /// Rows in memory, for anything that reads Arrow.
 #[pyclass(frozen, module = "volery._volery")]

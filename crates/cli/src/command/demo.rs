@@ -5,19 +5,22 @@ mod sets;
 use std::io::Write as _;
 use std::time::Instant;
 
+use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use volery_field::{Fp61, Ring as _, Z64};
 use volery_pcg::Plan;
+use volery_run::choices::Choices;
+use volery_run::driver::{self, Outcome};
+use volery_run::failure::{Failure, Status};
+use volery_run::memory::peak_memory;
+use volery_run::negotiation::Request;
+use volery_run::options::{count, pool};
+use volery_run::party::{Correlation, Cot, Party, Vole};
+use volery_run::report::Report;
+use volery_run::reporter::Reporter;
+use volery_run::verify::Findings;
 
-use super::options::{Common, Reporter, parse_count, pool};
+use super::options::Common;
 use super::table::table;
-use super::verify::Findings;
-use crate::choices::Choices;
-use crate::driver::{self, Outcome};
-use crate::exit::{Failure, Status};
-use crate::memory::peak_memory;
-use crate::negotiation::Request;
-use crate::party::{Correlation, Cot, Party, Vole};
-use crate::report::Report;
 
 /// Run both parties in this process over TCP on the loopback interface and check every result
 ///
@@ -28,7 +31,7 @@ pub(crate) struct Arguments {
     #[arg(
         long,
         default_value = "1_048_576",
-        value_parser = parse_count,
+        value_parser = OsStringValueParser::new().try_map(|text| count(&text)),
         allow_negative_numbers = true,
     )]
     n: u64,
@@ -81,7 +84,7 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
     }
     let sets = sets::run(common)?;
     reporter.explain("psi: done");
-    if !common.output.terminal.quiet {
+    if !reporter.is_quiet() {
         print(&rows, &sets).map_err(|error| {
             Failure::new(Status::Other, format_args!("standard output: {error}"))
         })?;
@@ -117,7 +120,7 @@ fn make<K: Correlation>(n: u64, common: &Common, reporter: &Reporter) -> Result<
         &order,
         driver::loopback(common.timeout)?,
         &pools,
-        &progress.bar,
+        &progress,
         |key, step| sent.take(key, step),
         |key, step| received.take(key, step),
     )?;
@@ -244,13 +247,20 @@ fn print(rows: &[Row], sets: &sets::Row) -> std::io::Result<()> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
+    use super::super::{Verb, parsed, program};
     use super::*;
+    use crate::terminal::Terminal;
 
-    fn common() -> Common {
-        let mut common = Common::default();
-        common.output.terminal.quiet = true;
-        common.run.0.threads = Some(1);
-        common
+    /// Runs a demo of `n` correlations in silence.
+    fn demo(n: u64, more: &[&str]) -> Result<(), Failure> {
+        let fixed = ["volery", "demo", "--quiet", "--threads", "1", "--n"];
+        let n = n.to_string();
+        let words = fixed.into_iter().chain([&*n]).chain(more.iter().copied());
+        let (matches, verb) = parsed(program(), words).unwrap();
+        let Verb::Demo(arguments) = verb else {
+            panic!("the words are those of a demo");
+        };
+        run(&arguments, &Terminal::of(&matches).1)
     }
 
     #[test]
@@ -258,9 +268,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         for n in [0, 1, 1009] {
             let path = place.path().join("demo.json");
-            let mut common = common();
-            common.output.report.0.report = Some(path.clone());
-            run(&Arguments { n, common }, &Reporter::for_tests()).unwrap();
+            demo(n, &["--report", path.to_str().unwrap()]).unwrap();
             let report: Report = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
             let rows = report.result["rows"].as_array().unwrap();
             let rings: Vec<_> = rows
@@ -293,11 +301,7 @@ mod tests {
 
     #[test]
     fn more_than_fits_in_memory_is_refused() {
-        let arguments = Arguments {
-            n: MAX_DEMO + 1,
-            common: common(),
-        };
-        let refused = run(&arguments, &Reporter::for_tests()).unwrap_err();
+        let refused = demo(MAX_DEMO + 1, &[]).unwrap_err();
         assert_eq!(refused.status(), Status::Usage);
         assert!(refused.to_string().contains("--n"), "{refused}");
     }

@@ -13,13 +13,14 @@ use serde_json::{Map, Value, json};
 use volery_channel::gateway::{Client, Event, Gateway, Limits};
 use volery_channel::tls::Fingerprint;
 use volery_options::values;
+use volery_run::endpoint::{Address, fingerprint};
+use volery_run::failure::Failure;
+use volery_run::identity;
+use volery_run::report::Report;
+use volery_run::reporter::Reporter;
 
-use super::endpoint::{Address, fingerprint};
-use super::identity;
-use super::options::{OutputArguments, Reporter};
-use super::web::WebArguments;
-use crate::exit::Failure;
-use crate::report::Report;
+use super::options::OutputArguments;
+use super::options::WebArguments;
 
 /// Refused connections that are reported one by one in a minute; more would flood the log.
 const MAX_REPORTED: u64 = 30;
@@ -150,7 +151,7 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
         return Err(Failure::usage("--allow", what)
             .with_hint("name the fingerprint of each organisation with an --allow of its own"));
     }
-    let report_place = arguments.output.prepare_report(reporter)?;
+    let report_place = arguments.output.report.prepare(reporter)?;
     let connections = arguments.max_connections as usize;
     let limits = Limits {
         connections,

@@ -3,32 +3,18 @@
 use clap::builder::styling::{AnsiColor, Style, Styles};
 use clap::{Arg, ArgAction, Command};
 
-/// The headings, each with the options that do not name their own. The help of a subcommand lists
-/// them in the order of their first option.
-const HEADINGS: [(&str, &str); 8] = [
-    (
-        "Peer",
-        "role listen connect allow timeout wait clients max-connections idle grace metrics \
-         public-metrics",
-    ),
-    (
-        "Browsers",
-        "web web-origin web-files web-certificate web-key gateway/to gateway/token",
-    ),
-    ("Store", "queries"),
+/// The headings, each with the options that do not name their own: those of sets do. The help of a
+/// subcommand lists them in the order of their first option.
+const HEADINGS: [(&str, &str); 5] = [
+    ("Peer", "role listen allow wait max-connections idle"),
+    ("Browsers", "gateway/to gateway/token"),
     (
         "Workers",
-        "gateway run workers shards step manifest ticket worker rule attempt work with-parent image \
-         work-claim identity-secret data-claim cpu",
+        "gateway step manifest ticket worker rule attempt work with-parent image work-claim \
+         identity-secret data-claim cpu",
     ),
-    ("Input", "input delta point points"),
-    ("Keys", "value"),
-    ("Output", "out force name days keygen/token"),
-    (
-        "Protocol",
-        "n ring security noise set parameters link fraction-bits matrix-bound vector-bound \
-         max-degree max-points max-rows k t field bits",
-    ),
+    ("Output", "out force"),
+    ("Protocol", "n noise set k t field bits"),
 ];
 
 /// The heading of all other options.

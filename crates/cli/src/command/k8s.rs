@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use clap::{Args as _, FromArgMatches as _};
 use serde_json::{Value, json};
 use volery_channel::Role;
+use volery_run::cluster::ClusterOptions;
+use volery_run::failure::Failure;
+use volery_run::matching::arguments::MatchingArguments;
+use volery_run::reporter::Reporter;
 
-use super::cluster::ClusterOptions;
-use super::matching::arguments::MatchingArguments;
-use super::options::Reporter;
 use super::run_local;
-use crate::exit::{Failure, wrong_words};
+use crate::exit::wrong_words;
 
 /// The user of the image.
 const USER: u32 = 65532;

@@ -1,6 +1,6 @@
 //! `volery lookup`: gives the receiver columns of the sender for the keys that both have.
 
-use super::matching::arguments::{Lookup, Words};
+use super::matching::{Lookup, Words};
 
 /// Look up the keys of a table in the peer's table; the receiver gets its own matching rows, each
 /// with columns of the sender

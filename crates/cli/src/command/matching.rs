@@ -1,142 +1,79 @@
-//! One run of a matching, from its options to its result: rows, totals or shares.
-//!
-//! [`run`] reads the table, says what will be revealed, meets the peer or starts workers, and
-//! writes the result; a [`Job`] does what depends on the kind of result.
+//! The arguments of a match: `psi` and `lookup`.
 
-pub(crate) mod arguments;
-mod failure;
-pub(super) mod files;
-pub(crate) mod job;
-mod rows;
-mod served;
-pub(super) mod summary;
-pub(crate) mod text;
+use std::marker::PhantomData;
+use std::ops::Deref;
 
-use std::time::Instant;
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use volery_matching::{Operation, Options};
+use volery_run::endpoint::EndpointOptions;
+use volery_run::matching::arguments::MatchingArguments;
 
-use volery_matching::{Partitioning, ResultKind};
-use volery_tables::Table;
+use super::options::Common;
+use crate::flat::{Flat, Select};
 
-use super::options::Reporter;
-use super::progress::PhaseProgress;
-use super::workers::Workers;
-use super::{shares, totals};
-use crate::exit::Failure;
-use crate::memory::peak_memory;
-use crate::output::SingleFile;
-use crate::page;
-use crate::report::Report;
-use crate::results::Matched;
-use arguments::MatchingArguments;
-use job::{Job, MatchInputs, RunState};
+/// The operation that a subcommand is.
+pub(crate) trait MatchCommand: Clone + std::fmt::Debug + Send + Sync + 'static {
+    const VERB: Operation;
+}
 
-/// Runs one side.
-///
-/// # Errors
-/// Any error that ends the run.
-pub(crate) fn run(
-    arguments: &MatchingArguments,
-    inputs: MatchInputs<'_>,
-    reporter: &Reporter,
-) -> Result<Matched, Failure> {
-    let common = &arguments.common;
-    arguments.options.check(arguments.verb)?;
-    let has_workers = inputs.workers.is_some();
-    let mut job: Box<dyn Job + '_> = match &arguments.result {
-        ResultKind::Rows => Box::new(rows::Rows::new(arguments, &inputs, reporter)?),
-        ResultKind::Shares(columns) => {
-            Box::new(shares::SharesOf::new(arguments, columns, &inputs)?)
-        }
-        _ => Box::new(totals::TotalsOf::new(arguments, has_workers, reporter)?),
-    };
-    let workers = inputs
-        .workers
-        .map(|workers| Workers::prepare(workers, arguments, reporter))
-        .transpose()?;
-    let endpoint = match arguments.dry_run || has_workers {
-        true => None,
-        false => Some(arguments.endpoint.endpoint(inputs.connection, reporter)?),
-    };
-    let local = arguments.local();
-    if local.is_complete() {
-        let folder = arguments.resume.as_deref().unwrap_or_else(|| "".as_ref());
-        reporter.say(format_args!(
-            "{}: this run is complete; name another folder for a new one",
-            folder.display()
-        ));
-        let report = Report::new(arguments.verb.name(), reporter);
-        return Ok(Matched::of(report.to_json()));
-    }
-    if inputs.table.is_some() && !arguments.input.is_empty() {
-        let what = "the table is given in memory, too; remove one of them";
-        return Err(Failure::usage("--input", what));
-    }
-    files::check_names(arguments)?;
-    if !arguments.dry_run {
-        job.prepare_output()?;
-    }
-    let page = arguments.html.as_deref();
-    let page = page
-        .map(|path| SingleFile::prepare("--html", path))
-        .transpose()?;
-    let report_place = common.prepare_report(reporter)?;
-    let pool = common.pool()?;
+/// `volery psi`.
+#[derive(Clone, Debug)]
+pub(crate) struct Psi;
 
-    let start = Instant::now();
-    let mut told = PhaseProgress::new(reporter);
-    let reading = arguments.reading()?;
-    let mut table = match inputs.table {
-        Some(table) => table,
-        None => Table::open(&arguments.inputs())?,
-    };
-    job.check_table(&mut table)?;
-    pool.install(|| job.read(&table, &reading, &mut told))?;
-    told.end();
-    let keys = job.tell_counts(&table, reporter);
-    let on_disk = arguments.memory.is_some() || arguments.resume.is_some() || local.buckets > 1;
-    let revealed = job.revealed(match (has_workers, on_disk) {
-        (true, _) => Partitioning::Shards,
-        (false, true) => Partitioning::Buckets,
-        (false, false) => Partitioning::No,
-    });
-    reporter.tell(format_args!("this side has {keys}"));
-    for line in &revealed {
-        reporter.tell(line);
+/// `volery lookup`.
+#[derive(Clone, Debug)]
+pub(crate) struct Lookup;
+
+impl MatchCommand for Psi {
+    const VERB: Operation = Operation::Psi;
+}
+
+impl MatchCommand for Lookup {
+    const VERB: Operation = Operation::Lookup;
+}
+
+impl<O: MatchCommand> Select for O {
+    fn has(name: &str) -> bool {
+        O::VERB.has(name)
     }
-    if arguments.dry_run {
-        let (text, report) = job.plan(&revealed, reporter)?;
-        reporter.output(&format!("{text}\n"))?;
-        return Ok(Matched::of(report_place.write(&report)?));
+}
+
+/// [`MatchingArguments`] of an operation, on the command line.
+#[derive(Clone, Debug)]
+pub(crate) struct Words<O>(MatchingArguments, PhantomData<O>);
+
+impl<O> Deref for Words<O> {
+    type Target = MatchingArguments;
+
+    fn deref(&self) -> &MatchingArguments {
+        &self.0
     }
-    let mut report = job.report(&table, &revealed, reporter);
-    let mut running = RunState {
-        pool: &pool,
-        revealed: &revealed,
-        report: &mut report,
-        told: &mut told,
-    };
-    match (endpoint, workers) {
-        (Some(endpoint), _) => job.meet(endpoint, &mut running)?,
-        (None, Some(workers)) => {
-            running.reveal();
-            if !job.work(&workers, &mut running)? {
-                return Ok(Matched::of(report_place.write(&report)?));
-            }
-        }
-        (None, None) => unreachable!("a run has a peer"),
+}
+
+impl<O: MatchCommand> Args for Words<O> {
+    fn augment_args(command: Command) -> Command {
+        let command = Flat::<Options, O>::augment_args(command);
+        Common::augment_args(Flat::<EndpointOptions>::augment_args(command))
     }
-    let matched = job.write(&table, &mut report, &mut told)?;
-    report.seconds.total = Some(start.elapsed().as_secs_f64());
-    report.peak_rss_bytes = peak_memory();
-    let report = report.up_to_now(reporter);
-    if let Some(page) = page {
-        let value = serde_json::to_value(&report).expect("a report serialises");
-        page.commit(page::render(&value).as_bytes())?;
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
     }
-    let text = report_place.write(&report)?;
-    job.end(&report, reporter)?;
-    Ok(Matched {
-        report: text,
-        ..matched
-    })
+}
+
+impl<O: MatchCommand> FromArgMatches for Words<O> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let arguments = MatchingArguments {
+            verb: O::VERB,
+            options: Flat::<Options, O>::from_arg_matches(matches)?.0,
+            endpoint: Flat::<EndpointOptions>::from_arg_matches(matches)?.0,
+            common: Common::from_arg_matches(matches)?.options(),
+        };
+        Ok(Self(arguments, PhantomData))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
 }

@@ -1,17 +1,13 @@
 //! `volery ope`: oblivious polynomial evaluation, the sender's polynomial at the receiver's points.
 
-use std::path::{Path, PathBuf};
+use clap::Arg;
+use volery_run::failure::Failure;
+use volery_run::numbers::Given;
+use volery_run::ope::{self, OpeOptions};
+use volery_run::reporter::Reporter;
 
-use volery_apps::{offline, ope};
-use volery_channel::Role;
-use volery_field::Fp61;
-use zeroize::Zeroizing;
-
-use super::numbers::{Given, OutputFile, PeerArguments, Run, not_an_array, table};
-use super::options::Reporter;
-use super::paths;
-use crate::exit::Failure;
-use crate::npy::{Table, Values};
+use super::numbers::PeerArguments;
+use crate::flat::{Flat, Select};
 
 /// Evaluate the sender's polynomial at the receiver's points, over the integers modulo 2^61 - 1
 ///
@@ -24,288 +20,28 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     meeting: PeerArguments,
 
-    /// Sender: file of coefficients, .csv or .npy
-    #[arg(long, value_name = "FILE")]
-    input: Option<PathBuf>,
-
-    /// Receiver: a single point, a number below 2^61 - 1. Other users of this machine may see it in
-    /// the process list; points in a file stay hidden
-    #[arg(long, value_name = "Z", conflicts_with = "points")]
-    point: Option<u64>,
-
-    /// Receiver: the points, a .csv file with the header 'point', or an .npy array of uint64
-    #[arg(long, value_name = "FILE")]
-    points: Option<PathBuf>,
-
-    /// Receiver: output file for the values, .npy [default with --point: standard output]
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-
-    /// Replace an existing output file
-    #[arg(long)]
-    force: bool,
-
-    /// Receiver: the largest degree accepted from the peer; a run takes about 20 bytes of memory
-    /// for each
-    #[arg(long, value_name = "D", default_value_t = 1 << 26)]
-    max_degree: u64,
-
-    /// Sender: the most points accepted from the peer; each takes as long as a run with one point.
-    /// One more point than the degree determines the whole polynomial [default: the degree, at most
-    /// 65536]
-    #[arg(long, value_name = "K")]
-    max_points: Option<u64>,
+    #[command(flatten)]
+    own: Flat<OpeOptions, OfOpe>,
 }
 
-/// The input of this party.
-enum Part {
-    Sender(Zeroizing<Vec<Fp61>>),
-    Receiver(Zeroizing<Vec<Fp61>>, Option<OutputFile>),
-}
+/// All options of the subcommand.
+#[derive(Clone, Debug)]
+struct OfOpe;
 
-impl Arguments {
-    /// Reads and checks this party's input and prepares its output file.
-    fn part(&self, given: Option<Table>, is_program: bool) -> Result<Part, Failure> {
-        let refuse = |given: bool, option: &str, whose: &str| {
-            if given {
-                return Err(Failure::usage(
-                    option,
-                    format_args!("only for the {whose}; remove it"),
-                ));
-            }
-            Ok(())
-        };
-        match self.meeting.role {
-            Role::Sender => {
-                refuse(self.point.is_some(), "--point", "receiver")?;
-                refuse(self.points.is_some(), "--points", "receiver")?;
-                refuse(self.out.is_some(), "--out", "receiver")?;
-                let (input, coefficients) = match (given, self.input.as_deref()) {
-                    (Some(given), None) => (GIVEN.as_ref(), elements(&given, GIVEN.as_ref())?),
-                    (None, Some(input)) => (input, numbers(input, "coefficient")?),
-                    (None, None) => {
-                        let what = "required at the sender: a file of coefficients";
-                        return Err(Failure::usage("--input", what));
-                    }
-                    (Some(_), Some(_)) => return Err(Failure::usage("--input", TWICE)),
-                };
-                if coefficients.is_empty() {
-                    return Err(Failure::file(input, "there are no coefficients")
-                        .with_hint("the zero polynomial has the single coefficient 0"));
-                }
-                Ok(Part::Sender(coefficients))
-            }
-            Role::Receiver => {
-                refuse(self.input.is_some(), "--input", "sender")?;
-                let points = match (given, self.point, self.points.as_deref()) {
-                    (Some(given), None, None) => elements(&given, GIVEN.as_ref())?,
-                    (Some(_), ..) => return Err(Failure::usage("--point, --points", TWICE)),
-                    (None, Some(z), _) => {
-                        let z = Fp61::new(z).ok_or_else(|| {
-                            let what = format_args!("{z} is not below 2^61 - 1");
-                            Failure::usage("--point", what)
-                        })?;
-                        Zeroizing::new(vec![z])
-                    }
-                    (None, None, Some(path)) => numbers(path, "point")?,
-                    (None, None, None) => {
-                        return Err(Failure::usage(
-                            "--point, --points",
-                            "exactly one of them is required at the receiver",
-                        ));
-                    }
-                };
-                let place = match &self.out {
-                    Some(path) => Some(OutputFile::prepare(
-                        path,
-                        self.points.as_deref(),
-                        self.force,
-                    )?),
-                    None if self.point.is_some() || !is_program => None,
-                    None => {
-                        return Err(Failure::usage("--out", "required: a file for the values"));
-                    }
-                };
-                if points.is_empty() {
-                    return Err(Failure::usage("--points", "there are no points"));
-                }
-                Ok(Part::Receiver(points, place))
-            }
+impl Select for OfOpe {
+    fn refine(argument: Arg) -> Arg {
+        match argument.get_id().as_str() {
+            "point" => argument.conflicts_with("points"),
+            _ => argument,
         }
     }
 }
 
-/// The name of numbers that a caller gives, in messages.
-const GIVEN: &str = "the array";
-
-/// Numbers from a file and from a caller.
-const TWICE: &str = "the numbers are given as an array, too; remove one of them";
-
-/// Runs the subcommand; returns the report, and the values at the receiver.
-pub(crate) fn run(
-    arguments: &Arguments,
-    given: Given<'_>,
-    reporter: &Reporter,
-) -> Result<(String, Option<Vec<u64>>), Failure> {
-    let meeting = &arguments.meeting;
-    let endpoint = meeting.endpoint(given.connection, reporter)?;
-    paths::check_report(
-        "--report",
-        meeting.common.report(),
-        arguments.input.as_deref().or(arguments.points.as_deref()),
-        arguments.out.as_deref(),
-    )?;
-    let report_place = meeting.common.prepare_report(reporter)?;
-    let part = arguments.part(given.input, reporter.is_program())?;
-    let pool = meeting.common.pool()?;
-
-    let security = meeting.security(true);
-    let ring = ("ring", "fp61".to_owned());
-    let mut run = meeting.begin("ope", endpoint, security, vec![ring], reporter)?;
-    let (degree, points, values) = match part {
-        Part::Sender(coefficients) => {
-            let degree = coefficients.len() - 1;
-            // The values at one more point would determine the polynomial. A constant polynomial is
-            // determined by any one point.
-            let few = (degree as u64).clamp(1, 1 << 16);
-            let most = arguments.max_points.unwrap_or(few);
-            let limit = ("--max-points", "points", most);
-            let points = run.exchange_sizes(degree as u64, limit)?;
-            pool.install(|| send(&coefficients, points, &mut run))?;
-            (degree, points, None)
-        }
-        Part::Receiver(points, place) => {
-            let limit = ("--max-degree", "as the degree", arguments.max_degree);
-            let degree = run.exchange_sizes(points.len() as u64, limit)?;
-            let values = pool.install(|| receive(&points, degree, &mut run))?;
-            let values = bytemuck::cast_slice::<Fp61, u64>(&values).to_vec();
-            let values = Values::Words(Zeroizing::new(values));
-            write(&values, place, reporter)?;
-            (degree, points.len(), Some(values))
-        }
+/// Runs the subcommand.
+pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Failure> {
+    let arguments = ope::Arguments {
+        options: arguments.own.0.clone(),
+        meeting: arguments.meeting.options(),
     };
-    let result = [("degree", degree), ("points", points)];
-    let result = result.map(|(name, value)| (name.to_owned(), value.into()));
-    let sizes = (points as u64, degree as u64);
-    let report = run.report::<Fp61>("fp61", sizes, result.into_iter().collect())?;
-    run.channel.end();
-    let json = report_place.write(&report)?;
-    reporter.say(format_args!(
-        "a polynomial of degree {degree} at {points} points, {security}, {} bytes sent and {} received",
-        report.bytes_sent.unwrap_or_default(),
-        report.bytes_received.unwrap_or_default()
-    ));
-    let values = values.map(|values| match values {
-        Values::Words(mut words) => std::mem::take(&mut *words),
-        Values::Reals(_) => Vec::new(),
-    });
-    Ok((json, values))
-}
-
-/// The sender's run: one point after another, so that memory does not grow with their number.
-fn send(coefficients: &[Fp61], points: usize, run: &mut Run<'_>) -> Result<(), Failure> {
-    let seed = run.rng.fork("offline");
-    let mut source = offline::Sender::setup(run.security, run.session, seed, &mut run.channel)?;
-    for _ in 0..points {
-        let degree = coefficients.len() - 1;
-        let sender = ope::Sender::offline(degree, 1, &mut source, &mut run.channel)?;
-        run.online(|channel| sender.online(coefficients, channel))?;
-    }
-    Ok(())
-}
-
-/// The receiver's run.
-fn receive(
-    points: &[Fp61],
-    degree: usize,
-    run: &mut Run<'_>,
-) -> Result<Zeroizing<Vec<Fp61>>, Failure> {
-    let seed = run.rng.fork("offline");
-    let mut source = offline::Receiver::setup(run.security, run.session, seed, &mut run.channel)?;
-    let mut values = Zeroizing::new(Vec::with_capacity(points.len()));
-    for point in points {
-        let receiver = ope::Receiver::offline(degree, 1, &mut source, &mut run.channel)?;
-        let value = run.online(|channel| receiver.online(&[*point], channel))?;
-        values.extend_from_slice(&value);
-    }
-    Ok(values)
-}
-
-/// Writes the values to their file, or a single value to standard output.
-fn write(values: &Values, place: Option<OutputFile>, reporter: &Reporter) -> Result<(), Failure> {
-    match (place, values) {
-        (Some(place), _) => place.write(values),
-        (None, Values::Words(words)) if reporter.is_program() => words
-            .iter()
-            .try_for_each(|word| reporter.output(&format!("{word}\n"))),
-        (None, _) => Ok(()),
-    }
-}
-
-/// The elements in a file: the named column of a .csv, or an array in an .npy.
-fn numbers(path: &Path, column: &str) -> Result<Zeroizing<Vec<Fp61>>, Failure> {
-    let is = |wanted: &str| {
-        path.extension()
-            .is_some_and(|extension| extension == wanted)
-    };
-    if is("npy") {
-        return elements(&table(path)?, path);
-    }
-    if !is("csv") {
-        return Err(Failure::file(
-            path,
-            "the file name ends in neither .csv nor .npy",
-        ));
-    }
-    from_csv(path, column).map_err(|what| {
-        Failure::file(path, what).with_hint(format_args!(
-            "the file must have the header line '{column}', then one decimal number below 2^61 - 1 per line"
-        ))
-    })
-}
-
-/// The elements of an array.
-fn elements(table: &Table, path: &Path) -> Result<Zeroizing<Vec<Fp61>>, Failure> {
-    if table.shape().len() != 1 {
-        let shape = table.shape();
-        let what = format_args!("its shape is {shape:?}, not (n,)");
-        return Err(Failure::file(path, what));
-    }
-    table.elements().map_err(|error| not_an_array(path, error))
-}
-
-/// The numbers of a column, or a message saying what is wrong, which never contains a value.
-fn from_csv(path: &Path, column: &str) -> Result<Zeroizing<Vec<Fp61>>, String> {
-    let mut reader = csv::Reader::from_path(path).map_err(|error| error.to_string())?;
-    let headers = reader.byte_headers().map_err(|error| error.to_string())?;
-    let place = headers
-        .iter()
-        .position(|name| name == column.as_bytes())
-        .ok_or_else(|| format!("there is no column '{column}'"))?;
-    let mut numbers = Zeroizing::new(Vec::new());
-    let mut record = csv::ByteRecord::new();
-    let mut line = reader.position().line();
-    loop {
-        let row = numbers.len() + 1;
-        let more = reader
-            .read_byte_record(&mut record)
-            .map_err(|error| format!("row {row}: {error}"))?;
-        if !more {
-            return Ok(numbers);
-        }
-        // The reader skips empty lines: a missing number would shift all later ones.
-        let inside = record.as_slice().iter().filter(|byte| **byte == b'\n');
-        let lines = 1 + inside.count() as u64;
-        if reader.position().line() > line + lines {
-            return Err(format!("there is an empty line before row {row}"));
-        }
-        line = reader.position().line();
-        let number = record
-            .get(place)
-            .and_then(|field| std::str::from_utf8(field).ok())
-            .and_then(|field| field.trim().parse().ok())
-            .and_then(Fp61::new)
-            .ok_or_else(|| format!("row {row} has no number below 2^61 - 1 in '{column}'"))?;
-        numbers.push(number);
-    }
+    ope::run(&arguments, Given::default(), reporter).map(drop)
 }

@@ -1,24 +1,18 @@
-//! Options shared by several subcommands: the ring and the common options. [`crate::choices`] has
-//! the options that determine the parameters, `endpoint` those for the peer.
+//! Arguments that several subcommands share.
 
-use std::ffi::OsStr;
-use std::fmt;
 use std::ops::Deref;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
 
+use clap::Arg;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use volery_channel::{Link, Role};
-use volery_options::{parse, values};
+use volery_channel::Role;
+use volery_run::failure::Failure;
+use volery_run::options::{self, ReportOptions, RunOptions};
+use volery_run::report::PreparedReport;
+use volery_run::reporter::Reporter;
+use volery_run::web::WebOptions;
 
-use crate::exit::{Failure, Status};
-use crate::flat::Flat;
-use crate::report::PreparedReport;
-use crate::said::Log;
-pub(crate) use crate::said::Reporter;
-
-/// The most correlations in one run.
-pub(crate) const MAX_COUNT: u64 = 1 << 40;
+use crate::flat::{Flat, Select};
+use crate::terminal::Log;
 
 /// Parses a role; the two texts are the help of its two values.
 pub(crate) fn role(
@@ -29,48 +23,6 @@ pub(crate) fn role(
     PossibleValuesParser::new([value(Role::Sender, sender), value(Role::Receiver, receiver)])
         .try_map(|name| name.parse::<Role>())
 }
-
-/// A ring, by its name on the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum RingName {
-    /// The integers modulo 2^61 - 1.
-    Fp61,
-    /// The integers modulo 2^64.
-    Z64,
-    /// Binary polynomials modulo X^128 + X^7 + X^2 + X + 1.
-    Gf128,
-}
-
-impl fmt::Display for RingName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Fp61 => "fp61",
-            Self::Z64 => "z64",
-            Self::Gf128 => "gf128",
-        })
-    }
-}
-
-/// Runs an expression with `$R` standing for the type that a [`RingName`] names.
-macro_rules! with_ring {
-    ($name:expr, $R:ident => $body:expr) => {
-        match $name {
-            $crate::command::options::RingName::Fp61 => {
-                type $R = volery_field::Fp61;
-                $body
-            }
-            $crate::command::options::RingName::Z64 => {
-                type $R = volery_field::Z64;
-                $body
-            }
-            $crate::command::options::RingName::Gf128 => {
-                type $R = volery_field::Gf128;
-                $body
-            }
-        }
-    };
-}
-pub(crate) use with_ring;
 
 /// The options of the terminal.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -88,30 +40,6 @@ pub(crate) struct TerminalArguments {
     pub(crate) verbose: u8,
 }
 
-volery_options::options! {
-    /// The option of the report.
-    pub(crate) struct ReportOptions {
-        /// Write the settings, results and costs of the run to FILE as one JSON object, even if the
-        /// run fails; '-' is standard output
-        once report: PathBuf ["Output", "FILE", parse::path];
-    }
-}
-
-volery_options::options! {
-    /// The options of everything that computes with a peer.
-    pub(crate) struct RunOptions {
-        /// Threads for this party's computation [default: one per core]
-        once threads: u16 ["Running", "T", threads];
-
-        /// Fail if no data or heartbeat arrives from the peer for TIME, such as 90s or 2m
-        default timeout: Duration ["60s", "Peer", "TIME", parse::time];
-    }
-}
-
-fn threads(value: &OsStr) -> Result<u16, String> {
-    parse::whole(value, 1, 1024).map(|threads| threads as u16)
-}
-
 /// The options of output, which every subcommand takes.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct OutputArguments {
@@ -119,17 +47,17 @@ pub(crate) struct OutputArguments {
     pub(crate) report: Flat<ReportOptions>,
 
     #[command(flatten)]
-    pub(crate) terminal: TerminalArguments,
+    terminal: TerminalArguments,
 }
 
 /// The options that every subcommand takes which computes.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Common {
     #[command(flatten)]
-    pub(crate) output: OutputArguments,
+    output: OutputArguments,
 
     #[command(flatten)]
-    pub(crate) run: Flat<RunOptions>,
+    run: Flat<RunOptions>,
 }
 
 impl Deref for Common {
@@ -141,58 +69,34 @@ impl Deref for Common {
 }
 
 impl Common {
-    /// The file of the report.
-    pub(crate) fn report(&self) -> Option<&Path> {
-        self.output.report.report.as_deref()
+    /// The options without those of the terminal.
+    pub(crate) fn options(&self) -> options::Common {
+        options::Common {
+            report: self.output.report.0.clone(),
+            run: self.run.0.clone(),
+        }
     }
 
-    /// As [`OutputArguments::prepare_report`].
+    /// As [`ReportOptions::prepare`].
     pub(crate) fn prepare_report(&self, reporter: &Reporter) -> Result<PreparedReport, Failure> {
-        self.output.prepare_report(reporter)
-    }
-
-    /// A pool with the requested number of threads; one party computes in it.
-    pub(crate) fn pool(&self) -> Result<rayon::ThreadPool, Failure> {
-        pool(self.threads.map_or(0, usize::from))
+        self.output.report.prepare(reporter)
     }
 }
 
-impl OutputArguments {
-    /// Checks, before any work, that the report can be written. From now on a failure is reported,
-    /// too.
-    pub(crate) fn prepare_report(&self, reporter: &Reporter) -> Result<PreparedReport, Failure> {
-        PreparedReport::prepare(self.report.report.as_deref(), reporter)
+/// The options of a place for browsers, some of which require others.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OfWeb;
+
+impl Select for OfWeb {
+    fn refine(argument: Arg) -> Arg {
+        match argument.get_id().as_str() {
+            "web_origin" | "web_files" => argument.requires("web"),
+            "web_certificate" => argument.requires("web").requires("web_key"),
+            "web_key" => argument.requires("web_certificate"),
+            _ => argument,
+        }
     }
 }
 
-/// A pool of `threads` threads; 0 means one per core.
-pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool, Failure> {
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build()
-        .map_err(|error| Failure::new(Status::Other, format_args!("--threads: {error}")))
-}
-
-/// Parses a count of at most [`MAX_COUNT`].
-pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
-    match values::count(text)? {
-        count if count <= MAX_COUNT => Ok(count),
-        _ => Err(format!("more than {MAX_COUNT} (2^40), the most in one run")),
-    }
-}
-
-/// Parses a link; see [`volery_matching::options::link`].
-pub(crate) fn parse_link(text: &str) -> Result<Link, String> {
-    volery_matching::options::link(text.as_ref())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_are_bounded() {
-        assert_eq!(parse_count("2^40"), Ok(MAX_COUNT));
-        assert!(parse_count("1099511627777").is_err());
-    }
-}
+/// The options of a place for browsers.
+pub(crate) type WebArguments = Flat<WebOptions, OfWeb>;

@@ -3,10 +3,10 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use super::paths::{check_free, same};
-use crate::exit::{Failure, Status};
-use crate::output::SingleFile;
-use crate::page::render;
+use volery_run::failure::{Failure, Status};
+use volery_run::output::SingleFile;
+use volery_run::page::render;
+use volery_run::paths::{check_free, same};
 
 /// Make a page of a report: one HTML file that loads nothing
 ///

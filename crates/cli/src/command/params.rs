@@ -5,8 +5,10 @@ mod ask;
 mod estimate;
 mod list;
 
-use super::options::{Common, Reporter};
-use crate::exit::Failure;
+use volery_run::failure::Failure;
+use volery_run::reporter::Reporter;
+
+use super::options::Common;
 
 /// List LPN parameter sets and estimate the cost of the attacks on them
 #[derive(Clone, Debug, clap::Args)]

@@ -1,6 +1,6 @@
 //! `volery psi`: finds the rows of this party's table whose key is also in the other party's table.
 
-use super::matching::arguments::{Psi, Words};
+use super::matching::{Psi, Words};
 
 /// Find the rows of a table whose key is also in the peer's table; the receiver gets its own
 /// matching rows

@@ -1,14 +1,17 @@
 //! `volery run-local`: `psi` and `lookup` with several worker processes on this machine. The peer's
 //! workers may be on a cluster.
 
-use volery_matching::ResultKind;
+use std::ffi::OsString;
 
-use super::matching::arguments::MatchingArguments;
-use super::matching::job::MatchInputs;
-use super::options::Reporter;
-use super::workers::RunArguments;
-use super::{lookup, matching, psi, totals};
-use crate::exit::Failure;
+use volery_matching::ResultKind;
+use volery_run::failure::Failure;
+use volery_run::matching::arguments::MatchingArguments;
+use volery_run::matching::job::{MatchInputs, PrepareWorkers};
+use volery_run::reporter::Reporter;
+use volery_run::{matching, totals};
+
+use super::workers::{LocalWorkers, RunArguments};
+use super::{lookup, psi};
 
 /// Match tables with several workers on this machine
 ///
@@ -78,10 +81,18 @@ impl Arguments {
 ///
 /// # Errors
 /// Any error that ends the run.
-pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Failure> {
+pub(crate) fn run(
+    arguments: &Arguments,
+    own: &[OsString],
+    reporter: &Reporter,
+) -> Result<(), Failure> {
     let (workers, options) = arguments.parts();
+    let prepare: &PrepareWorkers<'_> = &|| {
+        let workers = LocalWorkers::prepare(workers, own, options, reporter)?;
+        Ok(Box::new(workers))
+    };
     let inputs = MatchInputs {
-        workers: Some(workers),
+        workers: Some(prepare),
         ..MatchInputs::default()
     };
     matching::run(options, inputs, reporter).map(drop)

@@ -1,65 +1,17 @@
 //! `volery serve`: prepares a large table once, and answers the queries of many clients at once.
-//!
-//! Each client has a thread, which blocks on its connection; the arithmetic of all of them is on
-//! one pool of threads.
 
-mod clients;
-mod metrics;
-mod spent;
-mod store;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
 
-use std::net::ToSocketAddrs as _;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, mpsc};
-use std::time::{Duration, Instant};
-
+use clap::Arg;
 use nix::sys::signal::{SigSet, Signal};
-use serde_json::{Map, json};
-use volery_channel::service::{Client, Limits, Service, Shown};
-use volery_channel::tcp::Refusal as Refused;
-use volery_channel::tls::{Fingerprint, Identity};
-use volery_channel::web::Admits;
-use volery_channel::{Channel, Error as ChannelError, Role, Session};
 use volery_matching::Options;
-use volery_matching::Progress as _;
-use volery_matching::served::{MAX_KEYS, hello, read};
-use volery_options::values;
-use volery_primitives::prg::Prg;
-use volery_psi::served::meeting::{greet, turn_away};
-use volery_psi::served::{Key, Later, MAX_QUERIES, Preparing, Refusal};
-use volery_psi::{Error, Phase, Watch};
-use volery_tables::{Duplicates, Table};
+use volery_run::failure::{Failure, Status};
+use volery_run::reporter::Reporter;
+use volery_serve::ServeOptions;
 
-use self::clients::{Allowed, Clients};
-use self::metrics::{Metrics, Reason};
-use self::spent::Spent;
-use self::store::{About, Generation, Store};
-use super::endpoint::{Address, note_expiry};
-use super::identity;
-use super::options::{Common, Reporter};
-use super::progress::PhaseProgress;
-use super::web::{self, WebArguments};
-use crate::exit::{Failure, Status};
+use super::options::{Common, WebArguments};
 use crate::flat::{Flat, Select};
-use crate::memory::peak_memory;
-use crate::randomness::hex;
-use crate::report::Report;
-use crate::said::many;
-
-/// Refusals that are reported one by one in a minute; more would flood the log.
-const MAX_REPORTED: u64 = 30;
-
-const MINUTE: Duration = Duration::from_secs(60);
-
-/// When a client comes again that found no connection free.
-const SOON: Duration = Duration::from_secs(1);
-
-/// Clients beyond the limit that are told so at the same time.
-const TOLD: usize = 32;
-
-/// How long a client without a place may be silent.
-const BRIEF: Duration = Duration::from_secs(2);
 
 /// Prepare a large table once, and answer the queries of many clients at the same time: each learns
 /// which of its keys are in the table, with 'volery psi --protocol served'
@@ -69,72 +21,32 @@ const BRIEF: Duration = Duration::from_secs(2);
 /// is named. It runs until a signal ends it, with status 0.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Wait for clients at this address
-    #[arg(long, value_name = "HOST:PORT")]
-    listen: Option<String>,
+    #[command(flatten)]
+    own: Flat<ServeOptions, OfServe>,
 
     #[command(flatten)]
     web: WebArguments,
-
-    /// The server's identity, a folder made by 'volery keygen'; addresses off the loopback
-    /// interface require it, together with --clients
-    #[arg(long, value_name = "DIR")]
-    identity: Option<PathBuf>,
-
-    /// Accept an --identity or --web-key that its group can read, such as a mounted secret; never
-    /// one that all users can read
-    #[arg(long)]
-    allow_group_readable_identity: bool,
-
-    /// Who may ask, and how much: a TOML file, read again on SIGHUP [default: anyone on this
-    /// machine, a million keys a day in all]
-    #[arg(long, value_name = "FILE")]
-    clients: Option<PathBuf>,
-
-    /// The most clients at the same time; each takes a few threads and at most 6 MB
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    max_connections: u32,
-
-    /// How long clients that are being answered may take after a signal; a second one ends at once
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::time)]
-    grace: Duration,
-
-    /// Serve Prometheus metrics over HTTP at this address
-    #[arg(long, value_name = "HOST:PORT")]
-    metrics: Option<String>,
-
-    /// Let --metrics be at an address off the loopback interface, where others can read it
-    #[arg(long, requires = "metrics")]
-    public_metrics: bool,
-
-    /// Folder for the server's key, the filter, and what clients have spent; guard it like the
-    /// table
-    #[arg(long, value_name = "DIR", help_heading = "Store")]
-    store: PathBuf,
-
-    /// Number of keys that all clients together may query while the filter is in use; across that
-    /// many, the chance of any false positive is 2^-40. Each doubling takes a bit for each key of
-    /// the table
-    #[arg(long, value_name = "N", default_value = "2^30", value_parser = queries, help_heading = "Store")]
-    queries: u64,
-
-    /// Prepare the table anew, also if it has changed, with a new key
-    #[arg(long, help_heading = "Store")]
-    rebuild: bool,
-
-    /// Prepare the same table anew with a new key; clients must fetch the filter again
-    #[arg(long, conflicts_with = "rebuild", help_heading = "Store")]
-    rotate: bool,
-
-    /// Only prepare, and end; a service that is running takes the result over on SIGHUP
-    #[arg(long, conflicts_with_all = ["listen", "web"], help_heading = "Store")]
-    prepare: bool,
 
     #[command(flatten)]
     table: Flat<Options, OfTable>,
 
     #[command(flatten)]
     common: Common,
+}
+
+/// All options of the service.
+#[derive(Clone, Debug)]
+struct OfServe;
+
+impl Select for OfServe {
+    fn refine(argument: Arg) -> Arg {
+        match argument.get_id().as_str() {
+            "public_metrics" => argument.requires("metrics"),
+            "rotate" => argument.conflicts_with("rebuild"),
+            "prepare" => argument.conflicts_with_all(["listen", "web"]),
+            _ => argument,
+        }
+    }
 }
 
 /// The options of the table to serve, which a service may have from before.
@@ -145,24 +57,7 @@ impl Select for OfTable {
     const REQUIRES: bool = false;
 
     fn has(name: &str) -> bool {
-        const NAMES: [&str; 8] = [
-            "input",
-            "format",
-            "delimiter",
-            "encoding",
-            "key",
-            "empty_keys",
-            "malformed",
-            "duplicates",
-        ];
-        NAMES.contains(&name)
-    }
-}
-
-fn queries(text: &str) -> Result<u64, String> {
-    match values::count(text)? {
-        queries @ 1..=MAX_QUERIES => Ok(queries),
-        _ => Err(format!("a number from 1 to {MAX_QUERIES} (2^40)")),
+        volery_serve::has(name)
     }
 }
 
@@ -178,606 +73,24 @@ fn hangup() -> SigSet {
     set
 }
 
+/// Gets a message for each SIGHUP.
+fn hangups() -> Result<Receiver<()>, Failure> {
+    let (hung_up, reload) = channel();
+    // It waits for a signal as long as the process lives.
+    let waiting = thread::Builder::new().name("volery hangup".into());
+    let waiting =
+        waiting.spawn(move || while hangup().wait().is_ok() && hung_up.send(()).is_ok() {});
+    waiting.map_err(|error| Failure::new(Status::Other, error))?;
+    Ok(reload)
+}
+
 /// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Failure> {
-    let place = arguments.listen.clone().map(Address::Listen);
-    let web_place = arguments.web.place()?;
-    if place.is_none() && web_place.is_none() && !arguments.prepare {
-        return Err(Failure::usage(
-            "--listen, --web",
-            "one of them is required, or both, unless --prepare is set",
-        ));
-    }
-    if place.is_none() && arguments.identity.is_some() && web_place.is_some() {
-        return Err(Failure::usage("--identity", "requires --listen")
-            .with_hint("browsers know the server by --web-certificate"));
-    }
-    let identity = arguments
-        .identity
-        .as_deref()
-        .map(|folder| identity::load(folder, arguments.allow_group_readable_identity))
-        .transpose()?;
-    if let Some(place) = &place {
-        place.check_form()?;
-        if identity.is_none() {
-            place.check_loopback_of([
-                "--identity and --clients",
-                "--identity, the server with --clients, and the client with --peer",
-            ])?;
-        }
-    }
-    if let Some(identity) = &identity {
-        note_expiry(identity, reporter);
-    }
-    let own = identity.as_ref().map(Identity::fingerprint);
-    reporter.known().identity = own.map(|print| print.to_string());
-    let clients = Clients::read(arguments.clients.as_deref(), own, arguments.web.is_public())?;
-    let metrics_place = metrics_place(arguments)?;
-    let report_place = arguments.common.prepare_report(reporter)?;
-    // The pool of the whole process: threads of clients share it.
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(arguments.common.threads.map_or(0, usize::from))
-        .build_global()
-        .map_err(|error| Failure::new(Status::Other, format_args!("--threads: {error}")))?;
-
-    let store = Store::open(&arguments.store)?;
-    let is_serving = !arguments.prepare;
-    let _served = is_serving.then(|| store.lock_served()).transpose()?;
-    let prepared = settle(arguments, &store, reporter)?;
-    let mut report = Report::new("serve", reporter);
-    if let Some(rows) = prepared {
-        report.result.insert("rows".to_owned(), rows.into());
-    }
-    let generation = store.load()?;
-    describe(&generation, &mut report);
-    let label = generation.label;
-    let (items, bytes) = (label.items(), label.bytes());
-    reporter.tell(format_args!(
-        "serving {} ({}) in a filter of {bytes} bytes, key {}",
-        many(items, "key"),
-        generation.about.keys,
-        generation.key_name(),
-    ));
-    if !is_serving {
-        report.peak_rss_bytes = peak_memory();
-        report_place.write(&report)?;
-        reporter.say(format_args!(
-            "prepared {}; a running service takes it over on SIGHUP",
-            many(items, "key")
-        ));
-        return Ok(());
-    }
-    let spent = Spent::open(&store.path().join("spent"))?;
-    for who in spent.ahead() {
-        reporter.warn(format_args!(
-            "the journal has a later day than today for client {who}: its budget of a day is not renewed before; check the clock, and edit {} while no server runs",
-            store.path().join("spent").display()
-        ));
-    }
-    let service = Running {
-        arguments,
-        reporter,
-        store: &store,
-        own,
-        clients: Arc::new(RwLock::new(Arc::new(clients))),
-        generation: RwLock::new(Arc::new(generation)),
-        spent,
-        metrics: Metrics::new(),
-        served: AtomicUsize::new(0),
-        told: Mutex::new((Instant::now(), 0)),
+    let arguments = volery_serve::Arguments {
+        options: arguments.own.0.clone(),
+        web: arguments.web.0.clone(),
+        table: arguments.table.0.clone(),
+        common: arguments.common.options(),
     };
-    let services = [
-        place
-            .map(|place| service.bind(&place, identity))
-            .transpose()?,
-        web_place.map(|place| service.bind_web(place)).transpose()?,
-    ];
-    service.listen(services.into_iter().flatten().collect(), metrics_place)?;
-    let counts = service.metrics.counts();
-    for (name, count) in &counts {
-        report.result.insert((*name).to_owned(), (*count).into());
-    }
-    report.peak_rss_bytes = peak_memory();
-    report_place.write(&report)?;
-    let counts: Vec<_> = counts
-        .iter()
-        .map(|(name, count)| format!("{name}: {count}"))
-        .collect();
-    reporter.say(format_args!("ended by a signal; {}", counts.join(", ")));
-    Ok(())
-}
-
-/// Where the metrics are, if anywhere.
-fn metrics_place(arguments: &Arguments) -> Result<Option<std::net::TcpListener>, Failure> {
-    let Some(address) = &arguments.metrics else {
-        return Ok(None);
-    };
-    let unusable = |error: &dyn std::fmt::Display| {
-        Failure::new(Status::Other, format_args!("--metrics {address}: {error}"))
-    };
-    let all: Vec<_> = address
-        .to_socket_addrs()
-        .map_err(|error| Failure::usage("--metrics", format_args!("'{address}': {error}")))?
-        .collect();
-    let outside = all
-        .iter()
-        .find(|one| !one.ip().to_canonical().is_loopback());
-    if let (Some(outside), false) = (outside, arguments.public_metrics) {
-        let what = format_args!("{} is not on the loopback interface", outside.ip());
-        return Err(Failure::usage("--metrics", what)
-            .with_hint("--public-metrics allows it: the names of clients and their numbers of queries are then for anyone to read"));
-    }
-    let listener = std::net::TcpListener::bind(&all[..]).map_err(|error| unusable(&error))?;
-    let listening = listener.set_nonblocking(true);
-    listening.map_err(|error| unusable(&error))?;
-    Ok(Some(listener))
-}
-
-fn describe(generation: &Generation, report: &mut Report) {
-    report.n = Some(generation.label.items());
-    let digest = generation.about.digest.clone();
-    for (name, value) in [
-        ("key_types", json!(generation.about.keys)),
-        ("input_digest", json!(digest)),
-        ("public_key", json!(generation.key_name())),
-        ("filter_version", json!(generation.version())),
-        ("filter_bytes", json!(generation.label.bytes())),
-        ("queries", json!(generation.label.queries())),
-    ] {
-        report.result.insert(name.to_owned(), value);
-    }
-}
-
-/// Prepares the table if there is need to, or checks that it is the one that is stored; the number
-/// of its rows, if it was read.
-fn settle(
-    arguments: &Arguments,
-    store: &Store,
-    reporter: &Reporter,
-) -> Result<Option<u64>, Failure> {
-    let known = store.about()?;
-    let anew = arguments.rebuild || arguments.rotate;
-    if arguments.table.input.is_empty() {
-        if known.is_none() || anew {
-            let why = "required on the first start, and with --rebuild or --rotate";
-            return Err(Failure::usage("--input", why));
-        }
-        if !arguments.table.key.is_empty() {
-            return Err(Failure::usage("--key", "needs a table: name --input, too"));
-        }
-        return Ok(None);
-    }
-    if arguments.table.key.is_empty() {
-        let why = "required with --input: name the column of the keys";
-        return Err(Failure::usage("--key", why));
-    }
-    let reading = arguments.table.reading()?;
-    let table = Table::open(&arguments.table.inputs())?;
-    let cancel = reporter.cancel();
-    let mut told = PhaseProgress::new(reporter);
-    let check = |about: &About, keys: &str, digest: &str| {
-        let what = if about.keys != keys {
-            format!(
-                "the keys are '{keys}', and those in the store '{}'",
-                about.keys
-            )
-        } else if about.digest != digest {
-            "the table is not the one in the store".to_owned()
-        } else {
-            return Ok(());
-        };
-        Err(Failure::new(Status::Other, format_args!("--store: {what}")).with_hint(
-            "--rebuild prepares the table anew, with a new key; clients must then fetch the filter again",
-        ))
-    };
-    let rows = if let (Some(about), false) = (&known, anew) {
-        let table_read = read(&table, &reading, None, &|| cancel.is_cancelled(), &mut told)?;
-        check(about, &table_read.keys, &hex(&table_read.digest))?;
-        table_read.counts.rows
-    } else {
-        let _preparing = store.lock_preparing()?;
-        let new = store.begin()?;
-        let mut rng = Prg::from_os().map_err(ChannelError::from)?;
-        let key = Key::random(&mut rng);
-        let mut preparing = Preparing::new(&key, || new.scratch());
-        let start = Instant::now();
-        let table_read = read(
-            &table,
-            &reading,
-            Some(&mut preparing),
-            &|| cancel.is_cancelled(),
-            &mut told,
-        )?;
-        let digest = hex(&table_read.digest);
-        if let (Some(about), true) = (&known, arguments.rotate) {
-            check(about, &table_read.keys, &digest)?;
-        }
-        told.begin("writing the filter", 0);
-        let added = preparing.added();
-        let mut file = new.filter()?;
-        let label = preparing.finish(arguments.queries, &mut file);
-        let label = label.map_err(volery_matching::Error::from)?;
-        let (items, again) = (label.items(), added - label.items());
-        if arguments.table.duplicates == Duplicates::Error && again > 0 {
-            let what = format_args!("{} with the key of another row", many(again, "row"));
-            return Err(Failure::new(Status::Other, what)
-                .with_hint("--duplicates keep serves each key once"));
-        }
-        if items > MAX_KEYS {
-            let what = format_args!("{items} distinct keys; a server has at most {MAX_KEYS}");
-            return Err(
-                Failure::new(Status::Other, what).with_hint("divide the table between two servers")
-            );
-        }
-        let about = About::new(&table_read, digest);
-        store.commit(new, file, &key, &label, &about)?;
-        let seconds = start.elapsed().as_secs_f64();
-        let mut numbers = Map::new();
-        numbers.insert("seconds".to_owned(), json!(seconds));
-        told.end();
-        reporter.tell_with(
-            format_args!(
-                "prepared {} in {seconds:.1} s, {:.0} a second",
-                many(items, "key"),
-                added as f64 / seconds
-            ),
-            numbers,
-        );
-        table_read.counts.rows
-    };
-    told.end();
-    Ok(Some(rows))
-}
-
-/// A running service.
-struct Running<'a> {
-    arguments: &'a Arguments,
-    reporter: &'a Reporter,
-    store: &'a Store,
-    own: Option<Fingerprint>,
-    clients: Arc<RwLock<Arc<Clients>>>,
-    generation: RwLock<Arc<Generation>>,
-    spent: Spent,
-    metrics: Metrics,
-    /// Clients that are being served.
-    served: AtomicUsize,
-    /// The minute in which refusals are counted, with their number.
-    told: Mutex<(Instant, u64)>,
-}
-
-fn held<T>(lock: &RwLock<Arc<T>>) -> Arc<T> {
-    Arc::clone(&lock.read().unwrap_or_else(PoisonError::into_inner))
-}
-
-fn put<T>(lock: &RwLock<Arc<T>>, value: T) {
-    *lock.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(value);
-}
-
-impl Running<'_> {
-    /// For clients with certificates, or on this machine.
-    fn bind(&self, place: &Address, identity: Option<Identity>) -> Result<Service, Failure> {
-        let known = Arc::clone(&self.clients);
-        let known: volery_channel::tls::Known =
-            Arc::new(move |print| held(&known).find(Shown::Certificate(print)).is_some());
-        let service = Service::bind(place.address(), identity.map(|one| (one, known)));
-        let service = service.map_err(|error| place.unusable(error))?;
-        let address = service.local_addr()?;
-        self.reporter
-            .announce(format_args!("listening on {address}"));
-        Ok(service)
-    }
-
-    /// For browsers.
-    fn bind_web(&self, place: &str) -> Result<Service, Failure> {
-        let known = Arc::clone(&self.clients);
-        let admits: Admits = Arc::new(move |token| {
-            let shown = token.map_or(Shown::Nothing, Shown::Token);
-            // mutant(serve-token): insert `$ON ||`
-            held(&known).find(shown).is_some()
-        });
-        let web = &self.arguments.web;
-        let settings = web.settings(admits, self.arguments.allow_group_readable_identity)?;
-        let service = Service::bind_web(place, settings);
-        let service = service.map_err(|error| web::unusable(place, error))?;
-        web.announce(service.local_addr()?, self.reporter);
-        Ok(service)
-    }
-
-    fn listen(
-        &self,
-        services: Vec<Service>,
-        metrics: Option<std::net::TcpListener>,
-    ) -> Result<(), Failure> {
-        let reporter = self.reporter;
-        if let Some(metrics) = &metrics {
-            let address = metrics.local_addr();
-            let address = address.map_err(|error| Failure::new(Status::Other, error))?;
-            reporter.announce(format_args!("metrics at http://{address}/metrics"));
-        }
-        let limits = Limits {
-            connections: self.arguments.max_connections as usize + TOLD,
-            timeout: self.arguments.common.timeout,
-            grace: self.arguments.grace,
-        };
-        let (hung_up, reload) = mpsc::channel();
-        // It waits for a signal as long as the process lives.
-        let listening = std::thread::Builder::new()
-            .name("volery hangup".into())
-            .spawn(
-                move || {
-                    while hangup().wait().is_ok() && hung_up.send(()).is_ok() {}
-                },
-            );
-        listening.map_err(|error| Failure::new(Status::Other, error))?;
-        let ended = std::sync::atomic::AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            let ended = &ended;
-            scope.spawn(move || {
-                while !ended.load(Ordering::SeqCst) {
-                    if let Some(problem) = self.spent.problem() {
-                        self.reporter.warn(format_args!(
-                            "nothing is answered while the journal cannot be written: {problem}"
-                        ));
-                    }
-                    if reload.recv_timeout(Duration::from_millis(100)).is_ok() {
-                        self.reload();
-                    }
-                }
-            });
-            if let Some(metrics) = &metrics {
-                scope.spawn(|| metrics::serve(metrics, ended, &|| self.page()));
-            }
-            let serve_all = |service: Service| {
-                let stop = reporter.cancel();
-                service.serve(limits, stop, &|client| self.serve(client), &|refused| {
-                    self.refused(&refused)
-                })
-            };
-            let threads: Vec<_> = services
-                .into_iter()
-                .map(|service| scope.spawn(move || serve_all(service)))
-                .collect();
-            let results = threads.into_iter().map(|thread| {
-                // One that panics ends the process with it, as any other thread of it.
-                thread
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            });
-            let result = results.collect::<Result<Vec<()>, _>>();
-            ended.store(true, Ordering::SeqCst);
-            result?;
-            Ok(())
-        })
-    }
-
-    /// Reads the clients again, and takes over what was prepared meanwhile.
-    fn reload(&self) {
-        let (file, is_public) = (
-            self.arguments.clients.as_deref(),
-            self.arguments.web.is_public(),
-        );
-        match Clients::read(file, self.own, is_public) {
-            Ok(clients) => {
-                let clients = clients.following(&held(&self.clients));
-                let number = many(clients.len() as u64, "client");
-                put(&self.clients, clients);
-                self.reporter
-                    .tell(format_args!("reloaded --clients: {number}"));
-            }
-            Err(failure) => self.reporter.warn(format_args!(
-                "could not reload --clients, keeping the old list: {}",
-                failure.message()
-            )),
-        }
-        let current = held(&self.generation);
-        match self.store.is_current(&current) {
-            Ok(true) => {}
-            Ok(false) => match self.store.load() {
-                Ok(next) => {
-                    self.reporter.tell(format_args!(
-                        "serving {} in another filter, key {}",
-                        many(next.label.items(), "key"),
-                        next.key_name()
-                    ));
-                    put(&self.generation, next);
-                }
-                Err(failure) => self.stays(&failure),
-            },
-            Err(failure) => self.stays(&failure),
-        }
-    }
-
-    fn stays(&self, failure: &Failure) {
-        let why = failure.message();
-        let line = format_args!("the filter stays as it was: {why}");
-        self.reporter.warn(line);
-    }
-
-    fn page(&self) -> String {
-        let generation = held(&self.generation);
-        let clients = held(&self.clients);
-        let budgets: Vec<_> = clients
-            .iter()
-            .map(|client| (client.name.clone(), client.left(&self.spent)))
-            .collect();
-        let served = self.served.load(Ordering::SeqCst);
-        let (key, version) = (generation.key_name(), generation.version());
-        self.metrics
-            .page(served, (&generation.label, &key, &version), &budgets)
-    }
-
-    /// A client that was refused before it has shown who it is.
-    fn refused(&self, refused: &Refused) {
-        let reason = match refused.error {
-            ChannelError::Unauthenticated(_) => Reason::Unknown,
-            ChannelError::TimedOut(_) => Reason::Slow,
-            ChannelError::Unavailable(_) => Reason::Full,
-            ChannelError::Identity(_) => Reason::Internal,
-            _ => Reason::Malformed,
-        };
-        self.metrics.refuse(reason);
-        let what = format!("{} was refused: {}", refused.address, refused.error);
-        self.tell_refusal(&what, reason);
-    }
-
-    /// Tells of a refusal, unless there were many.
-    fn tell_refusal(&self, what: &str, reason: Reason) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        if now.duration_since(told.0) >= MINUTE {
-            let left_out = told.1.saturating_sub(MAX_REPORTED);
-            if left_out > 0 {
-                let line = format_args!("{left_out} more were refused in a minute");
-                self.reporter.tell(line);
-            }
-            *told = (now, 0);
-        }
-        told.1 += 1;
-        if told.1 <= MAX_REPORTED {
-            let mut fields = Map::new();
-            fields.insert("event".to_owned(), "refused".into());
-            fields.insert("reason".to_owned(), reason.name().into());
-            self.reporter.tell_with(what, fields);
-        }
-    }
-
-    fn serve(&self, mut client: Client) {
-        self.metrics.connect();
-        let start = Instant::now();
-        let address = client.address;
-        let found = held(&self.clients).find(client.shown);
-        let (result, place) = match &found {
-            None => {
-                let error = ChannelError::Unauthenticated("it was removed".to_owned());
-                (Err(("a client".to_owned(), error.into())), None)
-            }
-            Some(found) => {
-                let (answered, place) = match self.place(found) {
-                    Ok(place) => (self.answer(found, &mut client), Some(place)),
-                    Err(later) => self.turn_away(found, later, &mut client.channel),
-                };
-                let named = |error| (found.name.clone(), error);
-                let answered = answered.map(|items| (found.name.clone(), items));
-                (answered.map_err(named), place)
-            }
-        };
-        self.metrics.end(client.channel.stats(), start.elapsed());
-        // Closing it takes a while if the client reads slowly; it has its place until then.
-        if place.is_none() {
-            client.cut();
-        }
-        // mutant(serve-closing): insert `let place = if $ON { drop(place); None } else { place };`
-        drop(client);
-        drop(place);
-        let reason = match &result {
-            Ok((name, items)) => {
-                let what = format_args!("{name} at {address}: {}", many(*items, "key"));
-                return self.reporter.explain(what);
-            }
-            Err((_, error)) => Reason::of(error),
-        };
-        self.metrics.refuse(reason);
-        if let Err((name, error)) = result {
-            self.tell_refusal(&format!("{name} at {address}: {error}"), reason);
-        }
-    }
-
-    /// A place for a client, before anything is read of it: one of its own and one of all.
-    fn place(&self, client: &clients::Client) -> Result<Place<'_>, Later> {
-        let own = client.connect().ok_or(Later::Connections)?;
-        let most = self.arguments.max_connections as usize;
-        // mutant(serve-places): `served < most` => `true`
-        let more = |served| (served < most).then_some(served + 1);
-        let taken = self
-            .served
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, more);
-        taken.map_err(|_| Later::Full)?;
-        Ok(Place {
-            served: Some(&self.served),
-            _own: own,
-        })
-    }
-
-    /// Tells a client that has no place to come again, if it says soon what it wants; with a place
-    /// among those that wait for this, unless the client has others there already.
-    fn turn_away(
-        &self,
-        found: &clients::Client,
-        later: Later,
-        channel: &mut Channel,
-    ) -> (Result<u64, Error>, Option<Place<'_>>) {
-        let refusal = Refusal::Later(later, SOON);
-        let Some(own) = found.wait_for_refusal() else {
-            return (Err(refusal.into()), None);
-        };
-        let mut told = || {
-            channel.set_timeout(Some(BRIEF));
-            let hello = hello(Role::Sender, &held(&self.generation).about.keys);
-            let mut session = Session::begin(&mut *channel, &hello)?;
-            let (_, _, channel) = session.parts();
-            turn_away(&refusal, channel)
-        };
-        let error = told().err().unwrap_or_else(|| refusal.into());
-        let place = Place {
-            served: None,
-            _own: own,
-        };
-        (Err(error), Some(place))
-    }
-
-    /// Answers a client to its end: the number of its items.
-    fn answer(&self, found: &Arc<clients::Client>, client: &mut Client) -> Result<u64, Error> {
-        let generation = held(&self.generation);
-        let hello = hello(Role::Sender, &generation.about.keys);
-        let mut session = Session::begin(&mut client.channel, &hello)?;
-        let (_, mut rng, channel) = session.parts();
-        let clients = || held(&self.clients);
-        let allowed = Allowed::new(&clients, found, &self.spent, &client.closed);
-        let left = found.left(&self.spent).least();
-        if greet(&generation.label, left, channel)? {
-            self.metrics.fetch();
-            generation
-                .label
-                .send_file(&mut generation.filter(), channel)?;
-        }
-        let mut observed = Observed {
-            metrics: &self.metrics,
-            allowed: &allowed,
-            items: 0,
-        };
-        let server = &generation.server;
-        server.answer(&mut rng, &allowed, &mut observed, channel)
-    }
-}
-
-/// A place of a client, until its connection is closed.
-struct Place<'a> {
-    /// Those of all clients, unless it is one among those that are turned away.
-    served: Option<&'a AtomicUsize>,
-    _own: clients::Connection,
-}
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        if let Some(served) = self.served {
-            served.fetch_sub(1, Ordering::SeqCst);
-        }
-    }
-}
-
-/// Counts answered requests.
-struct Observed<'a> {
-    metrics: &'a Metrics,
-    allowed: &'a Allowed<'a>,
-    items: u64,
-}
-
-impl Watch for Observed<'_> {
-    fn begin(&mut self, _: Phase, _: u64) {}
-
-    fn done(&mut self, items: u64) {
-        let taken = self.allowed.since_taken();
-        self.metrics.answer(items - self.items, taken);
-        self.items = items;
-    }
+    volery_serve::run(&arguments, hangups()?, reporter)
 }

@@ -3,10 +3,9 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
+use clap::Command;
 use clap_complete::Shell;
-
-use super::program;
-use crate::exit::{Failure, Status};
+use volery_run::failure::{Failure, Status};
 
 /// Print the completions of a shell
 #[derive(Clone, Debug, clap::Args)]
@@ -24,18 +23,18 @@ pub(crate) struct Man {
 }
 
 /// Runs `volery completions`.
-pub(crate) fn completions(arguments: &Completions) -> Result<(), Failure> {
+pub(crate) fn completions(arguments: &Completions, program: &Command) -> Result<(), Failure> {
     let mut text = Vec::new();
-    clap_complete::generate(arguments.shell, &mut program(), "volery", &mut text);
+    clap_complete::generate(arguments.shell, &mut program.clone(), "volery", &mut text);
     std::io::stdout()
         .write_all(&text)
         .map_err(|error| Failure::new(Status::Other, format_args!("standard output: {error}")))
 }
 
 /// Runs `volery man`.
-pub(crate) fn man(arguments: &Man) -> Result<(), Failure> {
+pub(crate) fn man(arguments: &Man, program: &Command) -> Result<(), Failure> {
     let out = &arguments.out;
     std::fs::create_dir_all(out)
-        .and_then(|()| clap_mangen::generate_to(program(), out))
+        .and_then(|()| clap_mangen::generate_to(program.clone(), out))
         .map_err(|error| Failure::file(out, error))
 }

@@ -1,349 +1,51 @@
-//! The part that `vole` and `cot` share: writes one party's part of n correlations to files, or
-//! hands it to a caller.
+//! The arguments that `cot` and `vole` share.
 
-mod memory;
+use clap::Arg;
+use volery_run::choices::Choices;
+use volery_run::endpoint::EndpointOptions;
+use volery_run::stream::{self, StreamOptions};
 
-use std::path::PathBuf;
-use std::time::Instant;
+use super::options::Common;
+use crate::flat::{Flat, Select};
 
-use volery_channel::{Channel, Link, Role};
-use volery_field::Ring;
-use volery_pcg::Plan;
+/// The options of a stream, whose output is a folder.
+#[derive(Clone, Debug)]
+struct OfStream;
 
-use super::endpoint::{Connection, EndpointArguments};
-use super::files::{Array, Columns, file_name, write_beside};
-use super::options::{Common, Reporter, parse_count, parse_link, role};
-use crate::choices::{Choices, Parameters, security_words};
-use crate::driver::{self, Outcome};
-use crate::exit::Failure;
-use crate::memory::peak_memory;
-use crate::negotiation::{Agreed, Request};
-use crate::npy::Form;
-use crate::output::Folder;
-use crate::party::{Correlation, Party};
-use crate::report::{Report, Seconds};
-use crate::results::Part;
-use crate::said::{Bar, many};
+impl Select for OfStream {
+    fn refine(argument: Arg) -> Arg {
+        match argument.get_id().as_str() {
+            "n" => argument.allow_negative_numbers(true),
+            "out" => argument.required(true),
+            _ => argument,
+        }
+    }
+}
 
 /// The options of both subcommands.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct StreamArguments {
-    /// Role of this party
-    #[arg(long, value_parser = role(
-        "Gets u and v of a VOLE; delta and v of a COT",
-        "Gets x and w of a VOLE; u and w of a COT",
-    ))]
-    pub(crate) role: Role,
+    #[command(flatten)]
+    options: Flat<StreamOptions, OfStream>,
 
     #[command(flatten)]
-    endpoint: EndpointArguments,
-
-    /// Number of correlations
-    #[arg(long, value_parser = parse_count, allow_negative_numbers = true)]
-    n: u64,
+    endpoint: Flat<EndpointOptions>,
 
     #[command(flatten)]
-    choices: Choices,
-
-    /// Link that the protocol and its parameters are chosen for: RATE,RTT such as 100Mbit,20ms; for
-    /// a slow link the parties compute more and send less [default: the link that the parties
-    /// measure]
-    #[arg(long, value_name = "RATE,RTT", value_parser = parse_link)]
-    link: Option<Link>,
-
-    /// Output folder for this party's part; appears when the run is complete
-    #[arg(long, value_name = "DIR", required = true)]
-    out: Option<PathBuf>,
-
-    /// Replace the output folder of an earlier run
-    #[arg(long)]
-    force: bool,
+    choices: Flat<Choices>,
 
     #[command(flatten)]
     common: Common,
 }
 
 impl StreamArguments {
-    fn order<K: Correlation>(&self) -> Result<Request, Failure> {
-        if self.link.is_some() && self.choices.parameters != Parameters::Default {
-            return Err(Failure::usage(
-                "--link",
-                format_args!(
-                    "--parameters {} are the same on every link",
-                    self.choices.parameters
-                ),
-            ));
-        }
-        Request::new(&self.choices, K::KIND, self.n, self.link)
-    }
-}
-
-/// Where the correlations go.
-pub(crate) enum Destination<'a> {
-    /// To the folder of `--out`.
-    Folder,
-    /// To the caller, so many at a time, or all of them at once.
-    Caller {
-        chunk: Option<usize>,
-        put: &'a mut dyn FnMut(Part) -> Result<(), Failure>,
-    },
-}
-
-/// Makes the correlations `K`; `key` is the key of the party that has one, `None` for a random one.
-/// Returns the report.
-///
-/// # Errors
-/// Any error that ends the run.
-pub(crate) fn run<K: Correlation>(
-    arguments: &StreamArguments,
-    key: Option<K::Ring>,
-    connection: Option<&mut Connection>,
-    destination: Destination<'_>,
-    reporter: &Reporter,
-) -> Result<String, Failure> {
-    let order = &arguments.order::<K>()?;
-    let run = match arguments.role {
-        Role::Sender => run_party::<K::Sender>,
-        Role::Receiver => run_party::<K::Receiver>,
-    };
-    run(arguments, order, key, connection, destination, reporter)
-}
-
-fn run_party<E: Party>(
-    arguments: &StreamArguments,
-    order: &Request,
-    key: Option<E::Ring>,
-    connection: Option<&mut Connection>,
-    destination: Destination<'_>,
-    reporter: &Reporter,
-) -> Result<String, Failure> {
-    let common = &arguments.common;
-    let n = order.n;
-    let endpoint = arguments.endpoint.endpoint(connection, reporter)?;
-    let folder = match (&arguments.out, &destination) {
-        (Some(out), Destination::Folder) => {
-            let folder = Folder::prepare("--out", out, arguments.force)?;
-            folder.check_space("--n", Columns::<E>::bytes(n))?;
-            Some(folder)
-        }
-        (Some(_), Destination::Caller { .. }) => {
-            let what = "the correlations go to the caller; remove it";
-            return Err(Failure::usage("--out", what));
-        }
-        (None, _) => None,
-    };
-    let place = common.prepare_report(reporter)?;
-    let pool = common.pool()?;
-
-    let mut channel = endpoint.open(common.timeout, reporter)?;
-    let start = Instant::now();
-    reporter.begin("setup");
-    let mut listener = StreamProgress {
-        reporter,
-        n,
-        progress: None,
-    };
-    let (outcome, agreed) = match (&folder, destination) {
-        (_, Destination::Caller { chunk, put }) => {
-            let run = |put: &mut memory::Put<'_>| {
-                pool.install(|| {
-                    memory::make::<E>(order, key, chunk, &mut channel, &mut listener, put)
-                })
-            };
-            let (outcome, agreed) = memory::hand_over(run, put)?;
-            // Only now the caller has all of them.
-            (driver::conclude(outcome, &mut channel)?, agreed)
-        }
-        (Some(folder), Destination::Folder) => {
-            pool.install(|| make::<E>(order, key, folder, &mut channel, &mut listener))?
-        }
-        (None, Destination::Folder) => return Err(Failure::usage("--out", "required")),
-    };
-    drop(listener);
-    reporter.end();
-
-    let mut report = report::<E>(n, &agreed, &outcome, folder.is_some(), reporter);
-    let described = channel.describe();
-    report.result.insert("connection".to_owned(), described);
-    report.seconds.total = Some(start.elapsed().as_secs_f64());
-    let mut target = "memory".to_owned();
-    if let Some(folder) = folder {
-        write_own_report(&folder, &report)?;
-        target = folder.target().display().to_string();
-        folder.commit()?;
-    }
-    channel.end();
-    report.seconds.total = Some(start.elapsed().as_secs_f64());
-    report.peak_rss_bytes = peak_memory();
-    let json = place.write(&report)?;
-    reporter.say(summary(&report, &agreed.plan, &outcome, &target));
-    Ok(json)
-}
-
-/// The run itself, with its arrays.
-fn make<E: Party>(
-    order: &Request,
-    key: Option<E::Ring>,
-    folder: &Folder,
-    channel: &mut Channel,
-    listener: &mut StreamProgress<'_>,
-) -> Result<(Outcome, Agreed), Failure> {
-    let mut key_array = E::KEY
-        .map(|letter| Array::<E::Ring>::create(folder, letter, 1))
-        .transpose()?;
-    let columns = Columns::<E>::create(folder, order.n)?;
-    let ((outcome, agreed), columns) = write_beside(order.n, columns, |put| {
-        driver::run::<E>(order, key, channel, listener, |key, step| {
-            if let (Some(key), Some(mut array)) = (key, key_array.take()) {
-                array.write(&[key])?;
-                array.finish()?;
-            }
-            put(step)
-        })
-    })?;
-    let outcome = driver::conclude(outcome, channel)?;
-    columns.finish()?;
-    Ok((outcome, agreed))
-}
-
-/// Reports the phases and moves the progress bar.
-struct StreamProgress<'a> {
-    reporter: &'a Reporter,
-    n: u64,
-    progress: Option<Bar>,
-}
-
-impl driver::Listener for StreamProgress<'_> {
-    fn phase(&mut self, what: &str) {
-        match &self.progress {
-            Some(bar) => bar.explain(what),
-            None => self.reporter.explain(what),
+    /// The options without those of the terminal.
+    pub(super) fn options(&self) -> stream::StreamArguments {
+        stream::StreamArguments {
+            options: self.options.0.clone(),
+            choices: self.choices.0.clone(),
+            endpoint: self.endpoint.0.clone(),
+            common: self.common.options(),
         }
     }
-
-    fn set_up(&mut self) {
-        self.progress = Some(self.reporter.phase("correlations", self.n));
-    }
-
-    fn done(&mut self, count: usize) {
-        if let Some(bar) = &self.progress {
-            bar.inc(count as u64);
-        }
-    }
-}
-
-fn report<E: Party>(
-    n: u64,
-    agreed: &Agreed,
-    outcome: &Outcome,
-    in_files: bool,
-    reporter: &Reporter,
-) -> Report {
-    let plan = &agreed.plan;
-    let traffic = outcome.traffic;
-    let form = Form::of::<E::Ring>();
-    let arrays = [
-        E::KEY.map(|letter| (letter, form, 1)),
-        E::VALUES.map(|letter| (letter, Form::of::<E::Base>(), n)),
-        Some((E::COLUMN, form, n)),
-    ];
-    let arrays = arrays.into_iter().flatten().map(|(letter, form, n)| {
-        let mut entry = serde_json::Map::new();
-        if in_files {
-            entry.insert("file".to_owned(), file_name(letter).into());
-        }
-        entry.insert("dtype".to_owned(), form.dtype().into());
-        entry.insert("shape".to_owned(), form.shape(n).into());
-        (letter.to_owned(), entry.into())
-    });
-    let mut result = serde_json::Map::from_iter([
-        (
-            "session".to_owned(),
-            crate::randomness::hex(outcome.session.as_bytes()).into(),
-        ),
-        ("security_bits".to_owned(), plan.claimed_bits().into()),
-        (
-            "statistical_bits".to_owned(),
-            plan.statistical_bits().into(),
-        ),
-        (
-            "setup_bytes_sent".to_owned(),
-            outcome.setup_traffic.bytes_sent.into(),
-        ),
-        (
-            "setup_bytes_received".to_owned(),
-            outcome.setup_traffic.bytes_received.into(),
-        ),
-        (
-            "arrays".to_owned(),
-            serde_json::Value::Object(arrays.collect()),
-        ),
-    ]);
-    result.insert("protocol".to_owned(), plan.name().into());
-    if let Some(choice) = &agreed.choice {
-        result.insert("choice".to_owned(), choice.to_json());
-    }
-    if E::Base::BITS == 1 {
-        result.insert("delta_bits".to_owned(), DELTA_BITS.into());
-        result.insert("note".to_owned(), CARRIER_NOTE.into());
-    }
-    Report {
-        role: Some(E::ROLE.to_string()),
-        n: Some(n),
-        ring: Some(E::Base::NAME.to_owned()),
-        security: Some(plan.security().to_string()),
-        noise: Some(plan.noise().to_string()),
-        parameters: Some(plan.describe()),
-        assumption: Some(plan.assumption()),
-        bytes_sent: Some(traffic.bytes_sent),
-        bytes_received: Some(traffic.bytes_received),
-        messages: Some(traffic.messages_sent + traffic.messages_received),
-        seconds: Seconds {
-            setup: Some(outcome.setup.as_secs_f64()),
-            extend: Some(outcome.extend.as_secs_f64()),
-            ..Seconds::default()
-        },
-        peak_rss_bytes: peak_memory(),
-        result,
-        ..Report::new(E::PROTOCOL, reporter)
-    }
-}
-
-/// Bits of `delta` that the receiver does not know.
-const DELTA_BITS: u32 = 127;
-
-/// A warning to every user of the blocks of a COT.
-const CARRIER_NOTE: &str = "one bit of every block carries the choice bit: the receiver knows which, that it is set in \
-                            delta, and that it is zero in v; hash w before it becomes a key";
-
-/// Puts the report beside the arrays: the arrays alone do not tell their ring.
-fn write_own_report(folder: &Folder, report: &Report) -> Result<(), Failure> {
-    use std::io::Write as _;
-    let mut file = folder.create("report.json")?;
-    file.write_all(report.to_json().as_bytes())
-        .and_then(|()| file.sync_all())
-        .map_err(|error| Failure::file(&folder.target().join("report.json"), error))
-}
-
-/// The last line of a run.
-fn summary(report: &Report, plan: &Plan, outcome: &Outcome, target: &str) -> String {
-    let n = report.n.unwrap_or_default();
-    let traffic = outcome.traffic;
-    let each = |value: f64| if n == 0 { 0.0 } else { value / n as f64 };
-    let bytes = traffic.bytes_sent + traffic.bytes_received;
-    let what = match report.ring.as_deref() {
-        Some("f2") | None => many(n, "correlated OT"),
-        Some(ring) => format!("{} over {ring}", many(n, "correlation")),
-    };
-    format!(
-        "{}: {what} by {}, {}, in {:.3} s ({:.1} ns each), {} bytes sent, {} received ({:.2} bits each), in {target}",
-        report.role.as_deref().unwrap_or_default(),
-        plan.name(),
-        security_words(plan),
-        report.seconds.total.unwrap_or_default(),
-        each(outcome.total().as_secs_f64() * 1e9),
-        traffic.bytes_sent,
-        traffic.bytes_received,
-        each(8.0 * bytes as f64),
-    )
 }

@@ -1,10 +1,12 @@
 //! `volery vole`: writes one party's part of n correlations `w = u*x + v` to files.
 
-use super::endpoint::Connection;
-use super::options::{Reporter, RingName, with_ring};
-use super::stream::{self, Destination};
-use crate::exit::Failure;
-use crate::party::Vole;
+use volery_run::failure::Failure;
+use volery_run::reporter::Reporter;
+use volery_run::stream::Destination;
+use volery_run::vole::{self, VoleOptions};
+
+use super::stream::StreamArguments;
+use crate::flat::Flat;
 
 /// Make n correlations w = u*x + v with a peer and write this party's part as NumPy files
 ///
@@ -13,22 +15,15 @@ use crate::party::Vole;
 /// --parameters and --protocol.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Ring of the values
-    #[arg(long, default_value = "fp61")]
-    ring: RingName,
+    #[command(flatten)]
+    own: Flat<VoleOptions>,
 
     #[command(flatten)]
-    stream: stream::StreamArguments,
+    stream: StreamArguments,
 }
 
-/// Runs the subcommand; returns the report.
-pub(crate) fn run(
-    arguments: &Arguments,
-    connection: Option<&mut Connection>,
-    destination: Destination<'_>,
-    reporter: &Reporter,
-) -> Result<String, Failure> {
-    with_ring!(arguments.ring, R => {
-        stream::run::<Vole<R>>(&arguments.stream, None, connection, destination, reporter)
-    })
+/// Runs the subcommand.
+pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Failure> {
+    let options = (&*arguments.own, &arguments.stream.options());
+    vole::run(options, None, Destination::Folder, reporter).map(drop)
 }

@@ -17,19 +17,21 @@ use serde_json::json;
 use volery_channel::Role;
 use volery_channel::tls::Identity;
 use volery_cluster::worker::{Place, Worker};
-use volery_cluster::{MANIFEST, Manifest, Store, WorkerStats};
+use volery_cluster::{Manifest, Store, WorkerStats};
 use volery_matching::Progress;
 use volery_options::values;
+use volery_run::cluster::{Meeting, attempt};
+use volery_run::failure::{Failure, Status};
+use volery_run::identity::read_private;
+use volery_run::memory::peak_memory;
+use volery_run::progress::PhaseProgress;
+use volery_run::report::{Report, Seconds};
+use volery_run::reporter::Reporter;
+use volery_run::reporter::many;
+use volery_run::system::is_pipe;
 
-use super::cluster::{Meeting, attempt};
-use super::identity::read_private;
-use super::options::{Common, Reporter, role};
-use super::progress::PhaseProgress;
-use crate::exit::{Failure, Status};
-use crate::memory::peak_memory;
-use crate::report::{Report, Seconds};
-use crate::said::many;
-use crate::system::is_pipe;
+use super::options::{Common, role};
+use crate::exit::print;
 
 /// How long a side that has all its results looks for the peer.
 const BRIEFLY: Duration = Duration::from_secs(10);
@@ -281,8 +283,8 @@ impl Parent {
                     },
                     Ok(None) => break,
                     Err(error) => {
-                        Failure::new(Status::Other, format_args!("standard input: {error}"))
-                            .print();
+                        let what = format_args!("standard input: {error}");
+                        print(&Failure::new(Status::Other, what));
                         break;
                     }
                 }
@@ -368,11 +370,4 @@ impl Progress for Lines<'_> {
             .parent
             .tell(&json!({ "progress": { "done": steps, "of": self.of } }));
     }
-}
-
-/// The remedy where the manifests of two workers differ.
-pub(super) fn disagreement(field: &str) -> Option<&'static str> {
-    (field == MANIFEST).then_some(
-        "the two sides are in different runs of this name: give a new run a new name on both sides",
-    )
 }

@@ -1,5 +1,7 @@
 //! Workers on machines that share a folder: processes of this program, or of something else.
 
+use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -17,15 +19,17 @@ use volery_cluster::totals::Driver as TotalsDriver;
 use volery_cluster::worker::{Place, Worker};
 use volery_cluster::{ClusterStats, Manifest};
 use volery_matching::{Progress as _, totals};
+use volery_run::cluster::{
+    BRIEFLY, ClusterOptions, Driver, Meeting, Workers, attempt, open_totals,
+};
+use volery_run::failure::{Failure, Status};
+use volery_run::matching::arguments::MatchingArguments;
+use volery_run::progress::PhaseProgress;
+use volery_run::reporter::Reporter;
+use volery_run::reporter::many;
+use volery_run::system;
 
-use super::cluster::{BRIEFLY, ClusterOptions, Driver, Meeting, attempt, open_totals};
-use super::matching::arguments::MatchingArguments;
-use super::options::Reporter;
-use super::progress::PhaseProgress;
-use crate::exit::{Failure, Status};
 use crate::flat::Flat;
-use crate::said::many;
-use crate::system;
 
 /// How often a worker is started again without a shard finished in between.
 const STARTS: u32 = 3;
@@ -50,10 +54,12 @@ pub(crate) struct RunArguments {
     step: Option<Step>,
 }
 
-/// The workers of a run, before it begins.
-pub(super) struct Workers<'a> {
+/// The workers of a run, before it begins: processes of this machine.
+pub(super) struct LocalWorkers<'a> {
     arguments: &'a ClusterOptions,
     step: Option<Step>,
+    /// The words that start this program again.
+    own: &'a [OsString],
     matching: &'a MatchingArguments,
     identity: Identity,
     peer: Fingerprint,
@@ -79,35 +85,8 @@ struct Counts {
     peak_rss_bytes: Option<u64>,
 }
 
-impl<'a> Workers<'a> {
-    /// Checks the options.
-    ///
-    /// # Errors
-    /// The option at fault.
-    pub(super) fn prepare(
-        arguments: &'a RunArguments,
-        matching: &'a MatchingArguments,
-        reporter: &'a Reporter,
-    ) -> Result<Self, Failure> {
-        let folder = matching.resume.as_deref().ok_or_else(|| {
-            Failure::usage("--resume", "a run with workers requires it")
-                .with_hint("name a folder: the shards and the results of the workers are in it")
-        })?;
-        let (identity, peer) = matching.endpoint.at_gateway(reporter)?;
-        Ok(Self {
-            arguments: &arguments.cluster,
-            step: arguments.step,
-            matching,
-            identity,
-            peer,
-            folder,
-            reporter,
-        })
-    }
-
-    /// Agrees with the peer's driver and runs the workers; returns the manifest, what they did, and
-    /// that for a report. Nothing if the workers are left to something else.
-    pub(super) fn run(
+impl Workers for LocalWorkers<'_> {
+    fn run(
         &self,
         side: &mut dyn Driver,
         pool: &rayon::ThreadPool,
@@ -160,9 +139,7 @@ impl<'a> Workers<'a> {
         Ok(Some((manifest, worked, report)))
     }
 
-    /// [`run`](Self::run) for totals, and opens them with the peer's driver; returns their outcome,
-    /// and what is for a report.
-    pub(super) fn totals(
+    fn totals(
         &self,
         driver: &mut TotalsDriver,
         pool: &rayon::ThreadPool,
@@ -191,9 +168,37 @@ impl<'a> Workers<'a> {
         Ok(Some((outcome, run)))
     }
 
-    /// The folder of the run.
-    pub(super) fn folder(&self) -> &Path {
+    fn folder(&self) -> &Path {
         self.folder
+    }
+}
+
+impl<'a> LocalWorkers<'a> {
+    /// Checks the options.
+    ///
+    /// # Errors
+    /// The option at fault.
+    pub(super) fn prepare(
+        arguments: &'a RunArguments,
+        own: &'a [OsString],
+        matching: &'a MatchingArguments,
+        reporter: &'a Reporter,
+    ) -> Result<Self, Failure> {
+        let folder = matching.resume.as_deref().ok_or_else(|| {
+            Failure::usage("--resume", "a run with workers requires it")
+                .with_hint("name a folder: the shards and the results of the workers are in it")
+        })?;
+        let (identity, peer) = matching.endpoint.at_gateway(reporter)?;
+        Ok(Self {
+            arguments: &arguments.cluster,
+            step: arguments.step,
+            own,
+            matching,
+            identity,
+            peer,
+            folder,
+            reporter,
+        })
     }
 
     /// Gives each worker a folder with its shards, a manifest and its certificate.
@@ -374,7 +379,7 @@ impl<'a> Workers<'a> {
             write_private(&ticket, certificate.to_pem())?;
             let words = self.words(role, rule, worker, attempt, &ticket);
             let mut finished = 0;
-            let run = start(&words).and_then(|child| {
+            let run = start(self.own, &words).and_then(|child| {
                 follow(child, stop, self.reporter.cancel(), &mut |done| {
                     finished = done;
                     let _ = events.send((worker, done));
@@ -453,8 +458,11 @@ fn seconds(time: Duration) -> String {
 /// The last line about a worker that was stopped.
 const STOPPED: &str = "stopped, because another worker failed";
 
-fn start(words: &[String]) -> Result<Child, Failure> {
-    let program = crate::command::own_program();
+fn start(own: &[OsString], words: &[String]) -> Result<Child, Failure> {
+    let program = match own {
+        [] => env::current_exe().map(|file| vec![file.into_os_string()]),
+        own => Ok(own.to_vec()),
+    };
     let program = program.map_err(|error| {
         Failure::new(
             Status::Other,

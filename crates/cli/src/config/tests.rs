@@ -3,9 +3,9 @@
 use std::fs;
 
 use clap::{Arg, ArgAction, Command};
+use volery_run::failure::Status;
 
 use super::*;
-use crate::exit::Status;
 
 /// A program with options of each kind.
 fn program() -> Command {

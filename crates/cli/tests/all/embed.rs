@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
 use arrow_array::{Int64Array, RecordBatch, StringArray};
-use volery_cli::embed::{
+use volery_field::{Fp61, Gf128, Ring, Z64};
+use volery_run::embed::{
     self, Array, Cancel, Connection, Events, Failure, Level, Matched, Numbers, Operation, Part,
     Run, Status, StreamVerb, Values,
 };
-use volery_field::{Fp61, Gf128, Ring, Z64};
 use volery_tables::Table;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -49,10 +49,6 @@ impl Events for Heard {
 
 fn quiet() -> Run {
     Run::new(Arc::new(Heard::default()), Cancel::default())
-}
-
-fn words(line: &str) -> Vec<OsString> {
-    line.split_whitespace().map(OsString::from).collect()
 }
 
 /// Options by name, as the command line writes them: `--key mail --both`.
@@ -267,10 +263,10 @@ impl Drawn {
 fn drawn(verb: StreamVerb, options: &str, chunks: [Option<usize>; 2]) -> [Drawn; 2] {
     let party = |role: &str, chunk, connection: &mut Connection| {
         let mut all = Drawn::default();
-        let words = words(&format!("--role {role} {options}"));
+        let named = named(&format!("--role {role} {options}"));
         let json = embed::stream(
             verb,
-            &words,
+            &named,
             None,
             chunk,
             Some(connection),
@@ -354,12 +350,12 @@ fn cot(
     connection: &mut Connection,
     mut put: impl FnMut() -> Result<(), Failure>,
 ) -> Result<Option<Vec<u64>>, Failure> {
-    let words = words(&format!("--role {role} --n 1000"));
+    let named = named(&format!("--role {role} --n 1000"));
     let mut key = None;
     let verb = StreamVerb::Cot;
     embed::stream(
         verb,
-        &words,
+        &named,
         delta,
         None,
         Some(connection),
@@ -434,10 +430,10 @@ fn polynomials_and_matrices_in_memory() {
     // same connection.
     let party = |role: &str, connection: &mut Connection, inputs: [Array; 3]| {
         let [numbers, ring, reals] = inputs;
-        let line = words(&format!("--role {role} --max-points 3"));
+        let line = named(&format!("--role {role} --max-points 3"));
         let (json, values) = embed::ope(&line, Some(numbers), Some(connection), &quiet()).unwrap();
         assert_eq!(report(&json)["result"]["degree"], 2);
-        let line = words(&format!("--role {role}"));
+        let line = named(&format!("--role {role}"));
         let mut product = |array| {
             let product = embed::matvec(&line, Some(array), Some(connection), &quiet());
             product.unwrap().1
@@ -594,13 +590,13 @@ fn eight_runs_at_once_do_not_mix() {
 fn a_cancelled_run_ends_at_once_and_the_peer_is_told() {
     for phase in ["setup", "correlations"] {
         let party = |role: &str, run: &Run, connection: &mut Connection| {
-            let words = words(&format!("--role {role} --n 2^22"));
+            let named = named(&format!("--role {role} --n 2^22"));
             let verb = StreamVerb::Vole;
             let put = &mut |_: Part| Ok(());
             let start = Instant::now();
             let result = embed::stream(
                 verb,
-                &words,
+                &named,
                 None,
                 Some(100_000),
                 Some(connection),
@@ -662,11 +658,39 @@ fn wrong_words_name_the_option() {
     ] {
         refused(psi(line), Status::Usage, fragment);
     }
-    let line = words("--role sender --n 5 --out x --connect 127.0.0.1:1");
+    let line = named("--role sender --n 5 --out x --connect 127.0.0.1:1");
     let put = &mut |_: Part| Ok(());
     let refused_out =
         embed::stream(StreamVerb::Vole, &line, None, None, None, &quiet(), put).map(drop);
     refused(refused_out, Status::Usage, "--out");
+    for (refusal, fragment) in [
+        (
+            embed::ope(&named("--role third"), None, None, &quiet()).map(drop),
+            "--role",
+        ),
+        (
+            embed::matvec(&named("--ring f2 --role sender"), None, None, &quiet()).map(drop),
+            "--ring",
+        ),
+        (
+            embed::lint(Vec::new(), &named("--strict"), Some(ours()), &quiet()).map(drop),
+            "--key",
+        ),
+        (
+            embed::keygen(&named("--days 0 --out x"), &quiet()).map(drop),
+            "--days",
+        ),
+        (
+            embed::keygen(&named("--token --days 9 --out x"), &quiet()).map(drop),
+            "--token",
+        ),
+        (
+            embed::verify([(); 2].map(|()| "x".into()), &named("--n 5"), &quiet()).map(drop),
+            "--n",
+        ),
+    ] {
+        refused(refusal, Status::Usage, fragment);
+    }
     let column = psi("--role receiver --key colour --dry-run");
     refused(column, Status::Other, "colour");
 }
@@ -700,19 +724,29 @@ fn two_columns_of_one_name_are_an_error() {
 fn identities_checks_and_verification() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let fingerprint = embed::keygen(&words(&format!("--out {}", path("me"))), &quiet()).unwrap();
+    let fingerprint = embed::keygen(&named(&format!("--out {}", path("me"))), &quiet()).unwrap();
     assert!(Path::new(&path("me/identity.pem")).exists());
     assert_eq!(fingerprint.len(), 44);
 
-    let json = embed::lint(&words("--key mail:lower"), Some(ours()), &quiet()).unwrap();
+    let json = embed::lint(
+        Vec::new(),
+        &named("--key mail:lower"),
+        Some(ours()),
+        &quiet(),
+    )
+    .unwrap();
     let rule = &report(&json)["result"]["rules"][0];
     assert_eq!(
         (&rule["distinct"], &rule["changed"]),
         (&3.into(), &0.into())
     );
 
-    let missing = words(&format!("{} {}", path("a"), path("b")));
-    refused(embed::verify(&missing, &quiet()), Status::Other, "u.npy");
+    let missing = ["a", "b"].map(|name| path(name).into());
+    refused(
+        embed::verify(missing, &[], &quiet()),
+        Status::Other,
+        "u.npy",
+    );
 }
 
 #[test]

@@ -2,16 +2,28 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
+use std::sync::Arc;
 
-use volery_cli::command::verify_folders;
-use volery_cli::npy::{Form, Header, Reader, Table, Values, Writer};
 use volery_field::{ExtensionOf, F2, Fp61, Gf128, Ring, Z64};
+use volery_run::embed::{self, Cancel, Events, Level, Run};
+use volery_run::npy::{Form, Header, Reader, Table, Values, Writer};
 
 use super::Script;
 use super::files::path;
 
 /// Elements read at a time, so that some files need several reads.
 const CHUNK: usize = 7;
+
+/// Ignores all that a verification tells.
+struct Silence;
+
+impl Events for Silence {
+    fn line(&self, _: Level, _: &str) {}
+
+    fn phase(&self, _: &str, _: u64) {}
+
+    fn done(&self, _: u64) {}
+}
 
 /// A byte of options, then one array, or the four arrays of a verification, with the lengths of the
 /// first three before them.
@@ -157,7 +169,12 @@ fn verify<B: Ring, R: ExtensionOf<B>>(ring: Option<&str>, script: &mut Script<'_
         }
         folder
     });
-    let verdict = verify_folders(&folders[0], &folders[1], ring);
+    let ring: Vec<_> = ring
+        .map(|ring| ("ring".to_owned(), ring.into()))
+        .into_iter()
+        .collect();
+    let run = Run::new(Arc::new(Silence), Cancel::default());
+    let verdict = embed::verify(folders, &ring, &run).map_err(|failure| failure.to_string());
 
     let holds = || -> Option<bool> {
         let (u, v) = (load::<B>(u).ok()?, load::<R>(v).ok()?);

@@ -9,12 +9,13 @@ use volery_channel::Role;
 use volery_matching::{
     Columns, Operation, Outcome, PreparedTable, ProtocolChoice, Settings, StorageOptions,
 };
+use volery_run::driver;
+use volery_run::failure::{Failure, Status};
+use volery_run::options::pool;
 use volery_tables::{Format, Inputs, Packing, Reading, Rule, Table};
 
-use super::super::options::{Common, pool};
+use super::super::options::Common;
 use super::super::table::table;
-use crate::driver;
-use crate::exit::{Failure, Status};
 
 /// The files of the sender and of the receiver.
 const FILES: [(&str, &[u8]); 2] = [

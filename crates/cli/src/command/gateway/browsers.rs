@@ -6,13 +6,13 @@ use serde_json::{Map, Value, json};
 use volery_channel::Error;
 use volery_channel::tls::Fingerprint;
 use volery_channel::web::{Admits, Bridge, Event, Limits, Target};
+use volery_run::endpoint::{Address, host_port, note_expiry};
+use volery_run::failure::Failure;
+use volery_run::report::Report;
+use volery_run::reporter::Reporter;
+use volery_run::web::unusable;
 
 use super::{Arguments, Refusals, identity};
-use crate::command::endpoint::{Address, host_port, note_expiry};
-use crate::command::options::Reporter;
-use crate::command::web::unusable;
-use crate::exit::Failure;
-use crate::report::Report;
 
 const NO_TOKEN: &str = "required with --web-certificate, and with a --web-origin of another machine: it names who may connect";
 
@@ -66,7 +66,7 @@ pub(super) fn run(
     });
     let group = arguments.allow_group_readable_identity;
     let settings = arguments.web.settings(admits, group)?;
-    let report_place = arguments.output.prepare_report(reporter)?;
+    let report_place = arguments.output.report.prepare(reporter)?;
     let limits = Limits {
         connections: arguments.max_connections as usize,
         wait: arguments.wait,

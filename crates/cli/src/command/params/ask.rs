@@ -6,9 +6,8 @@ use volery_pcg::lpn::estimate::{Field, Instance, LONGEST, NoiseShape, Unfit, sma
 use volery_pcg::lpn::{set_named, sets};
 use volery_pcg::plan::least_traffic;
 use volery_pcg::{Kind, Noise, Security};
-
-use super::super::options::Reporter;
-use crate::exit::{Failure, Status};
+use volery_run::failure::{Failure, Status};
+use volery_run::reporter::Reporter;
 
 /// A ring and its noise values, by their name on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

@@ -3,12 +3,13 @@
 use volery_pcg::Noise;
 use volery_pcg::lpn::estimate::{Estimate, Instance, NoiseShape, estimate};
 use volery_pcg::plan::RoundSize;
+use volery_run::failure::Failure;
+use volery_run::report::Report;
+use volery_run::reporter::Reporter;
 
-use super::super::options::{Common, Reporter};
+use super::super::options::Common;
 use super::super::table::table;
 use super::ask::{InstanceArguments, Question, Search, kind, security};
-use crate::exit::Failure;
-use crate::report::Report;
 
 /// Estimate the cost of every known attack on LPN parameters, or search for parameters
 ///

@@ -1,12 +1,13 @@
 //! `volery params list`.
 
 use volery_pcg::lpn::{self, Level, LpnSet};
+use volery_run::choices::{field_name, fields};
+use volery_run::failure::Failure;
+use volery_run::report::Report;
+use volery_run::reporter::Reporter;
 
-use super::super::options::{Common, Reporter};
+use super::super::options::Common;
 use super::super::table::table;
-use crate::choices::{field_name, fields};
-use crate::exit::Failure;
-use crate::report::Report;
 
 pub(super) fn run(common: &Common, reporter: &Reporter) -> Result<(), Failure> {
     let place = common.prepare_report(reporter)?;

@@ -1,0 +1,397 @@
+//! The options that determine the parameters of a run: security, noise, LPN set, protocol, or the
+//! parameters of a paper.
+
+use std::ffi::OsStr;
+use std::fmt;
+
+use volery_options::{AllowedValue, parse};
+use volery_pcg::lpn::estimate::Field;
+use volery_pcg::lpn::{LpnSet, set_named, sets};
+use volery_pcg::{Candidate, Kind, Link, Noise, Plan, PlanError, PlanOptions, Protocol, Security};
+
+use crate::failure::Failure;
+
+volery_options::options! {
+    /// The options that both parties must set to the same values.
+    pub struct Choices {
+        /// Adversary that the run is secure against [default: malicious; semi-honest over z64 and
+        /// with paper80, which have no malicious form]
+        once security: Security ["Protocol", "SECURITY", parse::text];
+
+        /// LPN noise distribution: regular (one non-zero position per block) or uniform (any
+        /// positions) [default: that of --set, or regular]
+        once noise: Noise ["Protocol", "NOISE", parse::text];
+
+        /// LPN parameter set of the rounds, named as in 'volery params list' [default: the cheapest
+        /// for --n and --link]
+        once set: String ["Protocol", "NAME", parse::string];
+
+        /// Source of the parameters
+        default parameters: Parameters ["default", "Protocol", "PARAMETERS", parameters, PARAMETERS];
+
+        /// Protocol that makes the correlations. auto: the fastest one for --n and the link, never
+        /// the last one below; the parties measure the link unless --link describes it.
+        /// softspoken1, softspoken2, softspoken4, softspoken8: OT extension. primal: LPN in rounds.
+        /// gilboa, or over gf128 packed1 to packed8: the base protocol of a vector OLE. Only if
+        /// named here: low-communication, dual LPN with a published code whose distance is
+        /// estimated
+        default protocol: Protocol ["auto", "Running", "NAME", parse::text];
+    }
+}
+
+const PARAMETERS: &[AllowedValue] = &[
+    ("default", "128 bits against every attack known today"),
+    (
+        "paper80",
+        "Parameters of the 2019 VOLE paper, 80 bits by its own count: for reproduction only",
+    ),
+    (
+        "ferret",
+        "Parameters of the Ferret paper (COT), 128 bits by its own count: for reproduction only",
+    ),
+];
+
+fn parameters(value: &OsStr) -> Result<Parameters, String> {
+    let all = [Parameters::Default, Parameters::Paper80, Parameters::Ferret];
+    parse::choice(value, &all.map(|one| (one.name(), one)))
+}
+
+/// Source of the parameters of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Parameters {
+    /// 128 bits against every attack known today.
+    #[default]
+    Default,
+    /// Parameters of the 2019 VOLE paper, 80 bits by its own count: for reproduction only.
+    Paper80,
+    /// Parameters of the Ferret paper (COT), 128 bits by its own count: for reproduction only.
+    Ferret,
+}
+
+impl Parameters {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Paper80 => "paper80",
+            Self::Ferret => "ferret",
+        }
+    }
+}
+
+impl fmt::Display for Parameters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl Choices {
+    /// The plan for `n` correlations of this kind. Parameters of a paper do not depend on the link.
+    ///
+    /// # Errors
+    /// A usage error that names the wrong option.
+    pub fn plan(&self, kind: Kind, n: u64, link: Link) -> Result<Plan, Failure> {
+        if self.protocol != Protocol::Auto {
+            let beside = match self.parameters {
+                Parameters::Default => None,
+                _ => Some("--parameters"),
+            };
+            let set = match self.protocol {
+                Protocol::Primal => None,
+                _ => self.set.as_ref().map(|_| "--set"),
+            };
+            if let Some(option) = beside.or(set) {
+                let what = format_args!("--protocol {} fixes its own parameters", self.protocol);
+                return Err(Failure::usage(option, what));
+            }
+        }
+        match (self.parameters, kind) {
+            (Parameters::Default, _) => {
+                let best = self.candidates(kind, n, link)?.into_iter().next();
+                Ok(best.expect("candidates() returns at least one plan").plan)
+            }
+            (Parameters::Paper80, Kind::Vole(field)) => self.paper80(field, n),
+            (Parameters::Ferret, Kind::Cot) => {
+                self.no_set()?;
+                let noise = self.noise.unwrap_or_default();
+                Ok(Plan::ferret(
+                    Some(n),
+                    noise,
+                    self.security.unwrap_or_default(),
+                ))
+            }
+            (Parameters::Paper80, Kind::Cot) | (Parameters::Ferret, Kind::Vole(_)) => {
+                let [made, other] = match kind {
+                    Kind::Cot => ["vole", "ferret"],
+                    Kind::Vole(_) => ["cot", "paper80"],
+                };
+                let what = format_args!("{} is only for 'volery {made}'", self.parameters);
+                Err(Failure::usage("--parameters", what)
+                    .with_hint(format_args!("choose default or {other}")))
+            }
+        }
+    }
+
+    /// Whether the plan depends on the link.
+    pub fn depend_on_the_link(&self) -> bool {
+        let open = matches!(self.protocol, Protocol::Auto | Protocol::Primal);
+        open && self.set.is_none() && self.parameters == Parameters::Default
+    }
+
+    /// The candidates with today's parameters, the cheapest first.
+    ///
+    /// # Errors
+    /// As [`plan`](Self::plan).
+    pub fn candidates(&self, kind: Kind, n: u64, link: Link) -> Result<Vec<Candidate>, Failure> {
+        let set = self
+            .set
+            .as_deref()
+            .map(|name| usable(name, kind, self.noise))
+            .transpose()?;
+        let none_better = matches!(kind, Kind::Vole(Field::Z64Odd | Field::Z64Uniform));
+        let options = PlanOptions {
+            total: Some(n),
+            noise: self.noise.or(set.map(|set| set.noise)).unwrap_or_default(),
+            security: self.security.unwrap_or(if none_better {
+                Security::SemiHonest
+            } else {
+                Security::Malicious
+            }),
+            link,
+            set: set.map(|set| set.name),
+            protocol: self.protocol,
+            ..PlanOptions::default()
+        };
+        Plan::candidates(kind, &options).map_err(|error| match error {
+            PlanError::NoSuchBase(_) => Failure::usage("--protocol", error)
+                .with_hint("auto, primal and low-communication work for every kind of correlation"),
+            PlanError::NotDual => Failure::usage("--noise", error),
+            PlanError::NotMalicious => Failure::usage("--security", error).with_hint(
+                "use --security semi-honest if the peer is trusted to follow the protocol",
+            ),
+            error => Failure::usage("--set", error),
+        })
+    }
+
+    fn paper80(&self, field: Field, n: u64) -> Result<Plan, Failure> {
+        self.no_set()?;
+        if self.noise.is_some_and(|noise| noise != Noise::Uniform) {
+            let what = "the paper80 sets require uniform noise";
+            return Err(Failure::usage("--noise", what));
+        }
+        if self
+            .security
+            .is_some_and(|security| security != Security::SemiHonest)
+        {
+            let what = "the protocol of the 2019 paper is secure against semi-honest parties only";
+            return Err(Failure::usage("--security", what).with_hint(
+                "--parameters default is secure against malicious parties over fp61 and gf128",
+            ));
+        }
+        Plan::paper80(field, n).map_err(|error| match error {
+            PlanError::SetTooSmall(_) => Failure::usage("--n", error),
+            error => Failure::usage("--parameters", error),
+        })
+    }
+
+    fn no_set(&self) -> Result<(), Failure> {
+        match &self.set {
+            None => Ok(()),
+            Some(name) => Err(Failure::usage(
+                "--set",
+                format_args!(
+                    "'{name}' cannot be used with --parameters {}, which fixes its own sets",
+                    self.parameters
+                ),
+            )),
+        }
+    }
+}
+
+/// The set with this name, if this run can use it.
+fn usable(name: &str, kind: Kind, noise: Option<Noise>) -> Result<&'static LpnSet, Failure> {
+    let fits = |set: &LpnSet| set.claim >= 128 && set.holds_over(kind.field());
+    let choice = || {
+        let names: Vec<_> = sets()
+            .iter()
+            .filter(|set| fits(set) && noise.is_none_or(|noise| noise == set.noise))
+            .map(|set| set.name)
+            .collect();
+        format!("choose one of: {}", names.join(", "))
+    };
+    let refuse = |why: String| Failure::usage("--set", why).with_hint(choice());
+    let set = set_named(name).ok_or_else(|| refuse(format!("unknown LPN set '{name}'")))?;
+    if set.claim < 128 {
+        let why = format!(
+            "{name} has {} bits and is only for its paper's protocol",
+            set.claim
+        );
+        return Err(refuse(why));
+    }
+    if !set.holds_over(kind.field()) {
+        let why = format!(
+            "{name} is made for {}, not for {}",
+            fields(set),
+            field_name(kind.field())
+        );
+        return Err(refuse(why));
+    }
+    match noise {
+        Some(noise) if noise != set.noise => Err(refuse(format!(
+            "{name} is made for {} noise, not for {noise}",
+            set.noise
+        ))),
+        _ => Ok(set),
+    }
+}
+
+/// The rings that a set can be used with.
+pub fn fields(set: &LpnSet) -> String {
+    let names: Vec<_> = set.fields.iter().copied().map(field_name).collect();
+    names.join(", ")
+}
+
+/// The ring's name on the command line.
+pub fn field_name(field: Field) -> &'static str {
+    match field {
+        Field::F2 => "f2",
+        Field::Fp61 => "fp61",
+        Field::Z64Odd | Field::Z64Uniform => "z64",
+        Field::Gf128 => "gf128",
+        _ => "unknown ring",
+    }
+}
+
+/// The security of a run in a few words.
+pub fn security_words(plan: &Plan) -> String {
+    let statistical = plan
+        .statistical_bits()
+        .map_or(String::new(), |bits| format!(" ({bits} statistical)"));
+    format!(
+        "{}, {} bits{statistical}",
+        plan.security(),
+        plan.claimed_bits()
+    )
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use volery_options::OptionSet as _;
+
+    use super::*;
+    use crate::failure::Status;
+
+    const FP61: Kind = Kind::Vole(Field::Fp61);
+    const Z64: Kind = Kind::Vole(Field::Z64Odd);
+
+    /// A link on which low-communication is the fastest protocol.
+    const SLOW: Link = Link {
+        bits_per_second: 1e3,
+        round_trip: 1.0,
+    };
+
+    /// The options as on a command line.
+    fn choices(line: &str) -> Choices {
+        let mut choices = Choices::default();
+        for option in line.split("--").skip(1) {
+            let (name, value) = option.trim().split_once(' ').unwrap();
+            assert!(choices.set(name, value.as_ref()).unwrap());
+        }
+        choices
+    }
+
+    fn plan(kind: Kind, choices: &Choices) -> Result<Plan, Failure> {
+        choices.plan(kind, 10_000_000, Link::default())
+    }
+
+    #[test]
+    fn malicious_security_where_there_is_one() {
+        for (kind, expected) in [
+            (Kind::Cot, Security::Malicious),
+            (FP61, Security::Malicious),
+            (Kind::Vole(Field::Gf128), Security::Malicious),
+            (Z64, Security::SemiHonest),
+        ] {
+            assert_eq!(
+                plan(kind, &Choices::default()).unwrap().security(),
+                expected
+            );
+        }
+    }
+
+    #[test]
+    fn a_named_set_brings_its_noise() {
+        for (name, noise) in [("b11", Noise::Regular), ("u21", Noise::Uniform)] {
+            let choices = choices(&format!("--set {name}"));
+            for kind in [Kind::Cot, FP61, Z64] {
+                let plan = plan(kind, &choices).unwrap();
+                assert_eq!(plan.noise(), noise);
+                assert!(plan.describe().contains(name), "{}", plan.describe());
+            }
+        }
+    }
+
+    #[test]
+    fn dual_lpn_by_name() {
+        for kind in [Kind::Cot, FP61, Z64, Kind::Vole(Field::Gf128)] {
+            let named = plan(kind, &choices("--protocol low-communication")).unwrap();
+            assert!(
+                named.describe().contains("+dual-ec1"),
+                "{}",
+                named.describe()
+            );
+            let auto = Choices::default().plan(kind, 10_000_000, SLOW).unwrap();
+            assert!(!auto.describe().contains("dual"), "{}", auto.describe());
+        }
+    }
+
+    #[test]
+    fn the_link_chooses_the_set() {
+        let describe = |link: Link| {
+            let plan = Choices::default().plan(Kind::Cot, 100_000, link);
+            plan.unwrap().describe()
+        };
+        assert_ne!(
+            describe(Link::LOOPBACK),
+            describe("1Mbit,100ms".parse().unwrap())
+        );
+    }
+
+    #[test]
+    fn refusals_name_the_option_and_the_reason() {
+        for row in "\
+            z64 | --security malicious | --security | needs a field
+            z64 | --security malicious --parameters paper80 | --security | 2019
+            z64 | --security malicious --protocol low-communication | --security | needs a field
+            fp61 | --set b13 | --set | made for f2, not for fp61
+            fp61 | --set b10 --parameters paper80 | --set | own sets
+            fp61 | --parameters ferret | --parameters | 'volery cot'
+            fp61 | --parameters paper80 --protocol low-communication | --parameters | its own parameters
+            fp61 | --noise uniform --protocol low-communication | --noise | half-trees
+            f2 | --parameters paper80 | --parameters | 'volery vole'
+            f2 | --set b13 --parameters ferret | --set | own sets
+            f2 | --set b99 | --set | b10, b11, b12, b13
+            f2 | --set b10 --noise uniform | --set | regular noise, not for uniform
+            f2 | --set b10 --protocol low-communication | --set | its own parameters
+            f2 | --set ferret-reg-setup | --set | 85 bits"
+            .lines()
+        {
+            let [ring, line, fragments @ ..] = &row.split(" | ").collect::<Vec<_>>()[..] else {
+                panic!("{row}");
+            };
+            let kind = match ring.trim() {
+                "z64" => Z64,
+                "fp61" => FP61,
+                _ => Kind::Cot,
+            };
+            let refused = plan(kind, &choices(line)).unwrap_err();
+            assert_eq!(refused.status(), Status::Usage);
+            for fragment in fragments {
+                assert!(
+                    refused.to_string().contains(fragment),
+                    "{fragment}: {refused}"
+                );
+            }
+        }
+    }
+}

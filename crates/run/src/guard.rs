@@ -1,0 +1,40 @@
+//! Around every run: the level of the processor, and panics as failures.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use volery_primitives::cpu::Cpu;
+
+use crate::failure::{Failure, Status};
+use crate::reporter::Reporter;
+
+/// Runs `body`; turns a panic, and the end of a cancelled run, into a failure. Either has unwound
+/// through the guards that remove unfinished output and close the connection.
+///
+/// # Errors
+/// Those of `body`, and these two.
+pub fn guarded<T>(
+    reporter: &Reporter,
+    body: impl FnOnce() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    check_level()?;
+    let failure = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(value)) => return Ok(value),
+        Ok(Err(failure)) => failure,
+        Err(_) => Failure::new(Status::Other, "internal error in volery, described above")
+            .with_hint("report it together with the command line"),
+    };
+    Err(match reporter.cancel().is_cancelled() {
+        true => Failure::new(Status::Other, "cancelled"),
+        false => failure,
+    })
+}
+
+/// Checks `VOLERY_CPU`, without which the first kernel would panic.
+///
+/// # Errors
+/// A usage error with the levels of this processor.
+pub(crate) fn check_level() -> Result<(), Failure> {
+    Cpu::check().map_err(|error| {
+        Failure::new(Status::Usage, error).with_hint("name one of them, or unset the variable")
+    })
+}

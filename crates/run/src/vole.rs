@@ -1,0 +1,31 @@
+//! Vector OLEs: writes one party's part of n correlations `w = u*x + v` to files.
+
+use crate::endpoint::Connection;
+use crate::failure::Failure;
+use crate::party::Vole;
+use crate::reporter::Reporter;
+use crate::ring::{RingName, with_ring};
+use crate::stream::{self, Destination, StreamArguments};
+
+volery_options::options! {
+    /// The options of vector OLEs alone.
+    pub struct VoleOptions {
+        /// Ring of the values
+        default ring: RingName ["fp61", "Protocol", "RING", RingName::of, RingName::ALLOWED];
+    }
+}
+
+/// Runs one side; returns the report.
+///
+/// # Errors
+/// Any error that ends the run.
+pub fn run(
+    (options, stream): (&VoleOptions, &StreamArguments),
+    connection: Option<&mut Connection>,
+    destination: Destination<'_>,
+    reporter: &Reporter,
+) -> Result<String, Failure> {
+    with_ring!(options.ring, R => {
+        stream::run::<Vole<R>>(stream, None, connection, destination, reporter)
+    })
+}
