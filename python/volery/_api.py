@@ -424,8 +424,13 @@ def lint(
     if not given:
         raise UsageError("key: required", "the name of the key column, or of several")
     # One option, where the columns of a key are one.
-    options = {"key": ",".join(given), "or_": or_, "delimiter": delimiter, "encoding": encoding}
-    options["threads"] = threads
+    options = {
+        "key": ",".join(given),
+        "or_": or_,
+        "delimiter": delimiter,
+        "encoding": encoding,
+        "threads": threads,
+    }
     with Watch(progress, cancel) as watch:
         return Report.from_json(_volery.lint(paths, named(options), source, watch))
 
