@@ -7,7 +7,6 @@ mod grid;
 mod options;
 mod output;
 mod paper;
-mod parts;
 mod patterns;
 mod run;
 mod stream;

@@ -73,7 +73,7 @@ pub(crate) fn watch<T>(work: impl FnOnce() -> T) -> (T, Memory) {
 
 /// The peak memory of this process since its start or the last run, in bytes, where the system
 /// reports it.
-pub(crate) fn peak() -> Option<u64> {
+fn peak() -> Option<u64> {
     status("VmHWM:")
 }
 

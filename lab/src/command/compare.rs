@@ -3,9 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
-
-use crate::compare::{Comparison, LeftOut, Row, Traffic, Unit, Verdict, compare};
+use crate::compare::{Comparison, LeftOut, Traffic, Unit, Verdict, compare};
 use crate::measurement::{Key, Spread};
 use crate::page::short;
 use crate::page::text::{prose, words};
@@ -77,13 +75,11 @@ fn percent(text: &str) -> Result<f64, String> {
 /// Runs the subcommand.
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let common = &arguments.common;
-    let report = common.prepare_report()?;
     let load = |path: &Path| Ok::<_, Failure>(Results::load(path)?);
     let (a, b) = (load(&arguments.a)?, load(&arguments.b)?);
     arguments.tell_machines(&a, &b);
     let comparison = compare(&a, &b, arguments.machine);
     arguments.check_common(&a, &b, &comparison)?;
-    report.write("bench compare", None, None, arguments.report(&comparison))?;
     if !common.quiet {
         arguments
             .print(&comparison, [&a, &b])
@@ -336,34 +332,5 @@ impl Arguments {
             what.to_owned(),
             if self.is_past(ratio) { "yes" } else { "" }.to_owned(),
         ]
-    }
-
-    fn report(&self, comparison: &Comparison) -> serde_json::Value {
-        let row = |row: &Row| {
-            json!({
-                "key": row.key,
-                "phase": row.phase,
-                "a": row.a,
-                "b": row.b,
-                "ratio": row.ratio,
-                "verdict": word(row.verdict),
-            })
-        };
-        let traffic = |one: &Traffic| json!({ "key": one.key, "a": one.a, "b": one.b });
-        let left_out =
-            |one: &LeftOut| json!({ "key": one.key, "seconds_a": one.a, "seconds_b": one.b });
-        let phase = |(key, phase): &(Key, String)| json!({ "key": key, "phase": phase });
-        json!({
-            "a": self.a,
-            "b": self.b,
-            "threshold_percent": self.threshold,
-            "rows": comparison.rows.iter().map(row).collect::<Vec<_>>(),
-            "traffic": comparison.traffic.iter().map(traffic).collect::<Vec<_>>(),
-            "left_out": comparison.left_out.iter().map(left_out).collect::<Vec<_>>(),
-            "other_phases": comparison.other_phases.iter().map(phase).collect::<Vec<_>>(),
-            "other_parameters": comparison.other_parameters,
-            "only_a": comparison.only_a,
-            "only_b": comparison.only_b,
-        })
     }
 }

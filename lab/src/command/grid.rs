@@ -157,7 +157,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             .find(&cells[auto.cell].key)
             .map(|have| have.samples.as_slice());
         let chosen = auto.runs.median(samples.unwrap_or_default());
-        let chosen = chosen.map_or_else(|| "(not run)".to_owned(), |run| run.plan().name());
+        let chosen = chosen.map_or_else(|| "(not run)".to_owned(), |run| run.plan.name());
         let seconds = |way: &Way| {
             let (seconds, sign) = taken(way);
             Value::text(format!("{sign}{seconds:.4}"))

@@ -2,13 +2,9 @@
 
 use std::fmt;
 use std::io::{IsTerminal as _, Write as _};
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-
-use super::exit::Failure;
-use super::output::SingleFile;
 
 /// The most correlations in one run.
 const MAX_COUNT: u64 = 1 << 40;
@@ -16,10 +12,6 @@ const MAX_COUNT: u64 = 1 << 40;
 /// The options that every subcommand takes.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Common {
-    /// Write the settings, results and costs of the run to this file as one JSON object
-    #[arg(long, value_name = "FILE")]
-    pub(crate) report: Option<PathBuf>,
-
     /// Threads of each party, unless an experiment sets them [default: 1, as in the papers]
     #[arg(long, value_name = "T", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
@@ -59,44 +51,6 @@ impl Common {
     /// Threads of each party.
     pub(crate) fn threads(&self) -> usize {
         self.threads.map_or(1, usize::from)
-    }
-
-    /// Checks, before any work, that the report can be written.
-    pub(crate) fn prepare_report(&self) -> Result<PreparedReport, Failure> {
-        Ok(PreparedReport {
-            file: SingleFile::optional("--report", self.report.as_deref())?,
-            start: Instant::now(),
-        })
-    }
-}
-
-/// The file of a report that is written at the end of the run. The names of its fields are those of
-/// the reports of `volery`.
-pub(crate) struct PreparedReport {
-    file: Option<SingleFile>,
-    start: Instant,
-}
-
-impl PreparedReport {
-    /// Writes the report if one was requested; `result` depends on the command.
-    pub(crate) fn write(
-        self,
-        command: &str,
-        n: Option<u64>,
-        peak_bytes: Option<u64>,
-        result: serde_json::Value,
-    ) -> Result<(), Failure> {
-        let report = serde_json::json!({
-            "protocol": command,
-            "n": n,
-            "version": env!("CARGO_PKG_VERSION"),
-            "seconds": self.start.elapsed().as_secs_f64(),
-            "peak_rss_bytes": peak_bytes,
-            "result": result,
-        });
-        self.file.map_or(Ok(()), |file| {
-            file.commit(format!("{report:#}\n").as_bytes())
-        })
     }
 }
 

@@ -22,7 +22,6 @@ use super::exit::Failure;
 use super::options::{Common, Reporter};
 use super::output::on_signal;
 use crate::measurement::Sample;
-use crate::memory;
 use crate::page::{Section, text};
 use crate::papers::{self, Experiment, Scope, Size};
 use crate::results::{BenchmarkSession, Results};
@@ -93,10 +92,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         threads: common.threads(),
         timeout: common.timeout(),
     };
-    let folder = Folder::open(&arguments.out, common.report.as_deref())?;
-    // The temporary file of the report may be in the folder, which must not hold foreign files when
-    // it is opened.
-    let report = common.prepare_report()?;
+    let folder = Folder::open(&arguments.out)?;
     let mut results = folder.results(&arguments.asked(&scope))?;
     let shown = remember(&mut results, &asked);
     let store = Arc::new(Store::new(folder.results_path(), &results));
@@ -109,7 +105,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         })
     };
     let cells = papers::cells(&asked, &scope)?;
-    let made = arguments.measure(&cells, &mut results, &store, bar)?;
+    arguments.measure(&cells, &mut results, &store, bar)?;
     let sections = shown
         .iter()
         .map(|experiment| experiment.section(&scope, &results));
@@ -118,13 +114,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     results.more.insert("intro".to_owned(), json!(intro));
     results.more.insert("sections".to_owned(), json!(sections));
     store.keep_now(&results)?;
-    let result = json!({
-        "results": store.path(),
-        NAMES: results.more[NAMES],
-        "measurements": results.measurements.len(),
-        "runs_made": made,
-    });
-    report.write("bench paper", None, peak_bytes(&results, made), result)?;
     if common.quiet {
         return Ok(());
     }
@@ -161,15 +150,6 @@ fn remember(results: &mut Results, asked: &[&Experiment]) -> Vec<&'static Experi
     all
 }
 
-/// The peak memory of a run of this process; that of the process itself if it made none.
-fn peak_bytes(results: &Results, made: usize) -> Option<u64> {
-    let samples = results.measurements.iter().flat_map(|one| &one.samples);
-    let now = samples.filter(|sample| made > 0 && sample.sitting + 1 == results.sittings.len());
-    now.filter_map(|sample| sample.peak_bytes)
-        .max()
-        .or_else(memory::peak)
-}
-
 /// The number of requested runs that exist.
 fn runs_there(cells: &[Cell], results: &Results, settings: Settings) -> usize {
     let there = |cell: &Cell| {
@@ -191,14 +171,14 @@ impl Arguments {
         )
     }
 
-    /// Measures the missing runs; returns their number.
+    /// Measures the missing runs.
     fn measure(
         &self,
         cells: &[Cell],
         results: &mut Results,
         store: &Store,
         bar: ProgressBar,
-    ) -> Result<usize, Failure> {
+    ) -> Result<(), Failure> {
         let path = store.path().display();
         if self.draw {
             if results.measurements.is_empty() {
@@ -206,7 +186,7 @@ impl Arguments {
                 let failure = Failure::usage("--draw", what);
                 return Err(failure.with_hint("run without --draw to measure"));
             }
-            return Ok(0);
+            return Ok(());
         }
         let settings = Settings {
             runs: self.runs.into(),
@@ -227,7 +207,7 @@ impl Arguments {
         }
         if cells.is_empty() {
             say(&"all figures follow from parameters: nothing is to be measured");
-            return Ok(0);
+            return Ok(());
         }
         if left.runs == 0 {
             say(&format_args!(
@@ -278,7 +258,7 @@ impl Arguments {
                 cells.len()
             ));
         }
-        Ok(runs_there(cells, results, settings) - there)
+        Ok(())
     }
 }
 

@@ -1,21 +1,18 @@
-//! `volery-bench run`: the cost of correlations on this machine and its breakdown, with the
-//! machine's speed measured in the same run.
+//! `volery-bench run`: the cost of correlations on this machine, with the machine's speed measured
+//! in the same run.
 
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use serde_json::{Value, json};
 use volery_field::{Fp61, Gf128, Z64};
 use volery_pcg::{Noise, Protocol, Security};
 
 use super::exit::Failure;
 use super::options::{Common, Reporter, parse_count};
 use super::output::SingleFile;
-use super::parts::{self, Parts};
-use super::stream::{Cot, Measured, PairRun, Parameters, Setting, Vole, measure};
+use super::stream::{Cot, Measured, PairRun, Parameters, Runs, SETUP, Setting, Vole, measure};
 use crate::measurement::Sample;
 use crate::page::text::{prose, words};
-use crate::parties::Mark;
 use crate::results::{BenchmarkSession, Results};
 use crate::runner::{self, Cell, Observer, Settings};
 use crate::{Link, Machine};
@@ -85,8 +82,6 @@ pub(super) struct Arguments {
     common: Common,
 }
 
-type MeasureParts = fn(&parts::Run<'_>) -> Result<Option<Parts>, Failure>;
-
 /// A benchmark.
 #[derive(Debug)]
 pub(super) struct Bench {
@@ -95,7 +90,6 @@ pub(super) struct Bench {
     /// A few words.
     pub(super) about: &'static str,
     measure: fn(&Setting) -> Result<Measured, Failure>,
-    parts: MeasureParts,
 }
 
 /// All benchmarks.
@@ -104,25 +98,21 @@ pub(super) static BENCHES: [Bench; 4] = [
         name: "cot",
         about: "correlated OT, including setup",
         measure: measure::<Cot>,
-        parts: parts::measure::<Cot>,
     },
     Bench {
         name: "vole-fp61",
         about: "vector OLE over the integers modulo 2^61 - 1, including setup",
         measure: measure::<Vole<Fp61>>,
-        parts: parts::measure::<Vole<Fp61>>,
     },
     Bench {
         name: "vole-z64",
         about: "vector OLE over the integers modulo 2^64, including setup",
         measure: measure::<Vole<Z64>>,
-        parts: parts::measure::<Vole<Z64>>,
     },
     Bench {
         name: "vole-gf128",
         about: "vector OLE over GF(2^128), including setup",
         measure: measure::<Vole<Gf128>>,
-        parts: parts::measure::<Vole<Gf128>>,
     },
 ];
 
@@ -139,25 +129,15 @@ fn named(name: &str) -> Result<&'static Bench, String> {
 
 /// Runs the subcommand.
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let common = &arguments.common;
-    let report = common.prepare_report()?;
     let json = SingleFile::optional("--json", arguments.json.as_deref())?;
     let (rows, results) = arguments.measure()?;
-    let rows_json: Value = rows.iter().map(|row| row.json.clone()).collect();
     if let Some(json) = json {
-        let mut results = results.clone();
-        results.more.insert("rows".to_owned(), rows_json.clone());
         json.commit(&results.to_bytes())?;
     }
-    let machine = &results.sittings[0].machine;
-    let samples = results.measurements.iter().flat_map(|one| &one.samples);
-    let peak = samples.filter_map(|sample| sample.peak_bytes).max();
-    let result = json!({ "machine": machine, "rows": rows_json });
-    report.write("bench", Some(arguments.n), peak, result)?;
-    if common.quiet {
+    if arguments.common.quiet {
         return Ok(());
     }
-    print(machine, &rows).map_err(Failure::output)
+    print(&results.sittings[0].machine, rows).map_err(Failure::output)
 }
 
 /// Reports the current measurement.
@@ -180,8 +160,8 @@ impl Observer for Spoken {
 }
 
 impl Arguments {
-    /// Runs every requested measurement as often as requested; then measures the parts of each.
-    fn measure(&self) -> Result<(Vec<Row>, Results), Failure> {
+    /// Runs every requested measurement as often as requested; returns the rows of its table.
+    fn measure(&self) -> Result<(Vec<[String; 10]>, Results), Failure> {
         let reporter = self.common.reporter();
         let (mut cells, mut rest): (Vec<Cell>, Vec<_>) = (Vec::new(), Vec::new());
         for (bench, setting) in self.settings() {
@@ -189,31 +169,22 @@ impl Arguments {
             if !cells.iter().any(|have| have.key == measured.cell.key) {
                 let (cell, runs) = measured.split();
                 cells.push(cell);
-                rest.push((bench, setting, runs));
+                rest.push((setting, runs));
             }
         }
         let mut results = Results::begin("bench run", self.common.threads(), reporter);
-        let machine = results.sittings[0].machine.clone();
         let settings = Settings {
             runs: self.runs.into(),
             limit: f64::INFINITY,
         };
         runner::run(&cells, &mut results, settings, &mut Spoken(reporter))?;
-        let mut rows = Vec::new();
-        for ((bench, setting, runs), cell) in rest.into_iter().zip(&cells) {
-            reporter.explain("measuring the parts");
+        let machine = &results.sittings[0].machine;
+        let row = |((setting, runs), cell): ((Setting, Runs), &Cell)| {
             let measured = results.find(&cell.key).expect("every cell was run");
             let run = runs.median(&measured.samples).expect("every cell was run");
-            let parts = (bench.parts)(&parts::Run {
-                plan: run.plan(),
-                n: setting.n,
-                link: &setting.link,
-                timeout: setting.timeout,
-                machine: &machine,
-                marks: run.marks,
-            })?;
-            rows.push(Row::new(&setting, &machine, &run, parts));
-        }
+            row(&setting, machine, &run)
+        };
+        let rows = rest.into_iter().zip(&cells).map(row).collect();
         Ok((rows, results))
     }
 
@@ -255,110 +226,31 @@ impl Arguments {
     }
 }
 
-/// A row of the results: as JSON, and the words that are printed.
-struct Row {
-    json: Value,
-    cells: [String; 10],
-    parts: Option<Parts>,
-    which: String,
+/// The row of a measurement, from its median run.
+fn row(setting: &Setting, machine: &Machine, run: &PairRun) -> [String; 10] {
+    let each = |value: f64| match setting.n {
+        0 => 0.0,
+        n => value / n as f64,
+    };
+    let setup = run.sample.phase(SETUP).map_or(0.0, |setup| setup.seconds);
+    let seconds = run.sample.seconds();
+    let nanoseconds = each(seconds * 1e9);
+    [
+        setting.name.to_owned(),
+        setting.link.to_string(),
+        run.plan.security().to_string(),
+        run.plan.noise().to_string(),
+        run.plan.describe(),
+        format!("{:.1}", 1e3 * setup),
+        format!("{seconds:.3}"),
+        format!("{nanoseconds:.1}"),
+        format!("{:.2}", each(8.0 * run.sample.bytes() as f64)),
+        format!("{:.1}", nanoseconds / machine.nanoseconds_aes_block),
+    ]
 }
 
-impl Row {
-    fn new(setting: &Setting, machine: &Machine, run: &PairRun, parts: Option<Parts>) -> Self {
-        let n = setting.n;
-        let each = |value: f64| if n == 0 { 0.0 } else { value / n as f64 };
-        let plan = run.plan();
-        let seconds = |[setup, stream]: [Mark; 2]| {
-            let (setup, total) = (setup.elapsed.as_secs_f64(), stream.elapsed.as_secs_f64());
-            [setup, total - setup, total]
-        };
-        let slower = |place: usize| {
-            let of = run.marks.map(|marks| seconds(marks)[place]);
-            of[0].max(of[1])
-        };
-        let party = |marks: [Mark; 2]| {
-            let [setup, extend, total] = seconds(marks);
-            json!({
-                "seconds_setup": setup,
-                "seconds_extend": extend,
-                "seconds_total": total,
-                "bytes_sent": marks[1].traffic.bytes_sent,
-                "setup_bytes_sent": marks[0].traffic.bytes_sent,
-                "messages_sent": marks[1].traffic.messages_sent,
-            })
-        };
-        let bytes: u64 = run
-            .marks
-            .iter()
-            .map(|marks| marks[1].traffic.bytes_sent)
-            .sum();
-        let nanoseconds = each(slower(2) * 1e9);
-        let bits = each(8.0 * bytes as f64);
-        let choice = run.link.map(|link| {
-            let predicted = |one: &super::stream::Candidate| {
-                let (protocol, seconds) = (one.plan.name(), one.seconds);
-                json!({ "protocol": protocol, "seconds": seconds, "bytes": one.bytes })
-            };
-            json!({
-                "bits_per_second": link.bits_per_second as u64,
-                "round_trip_seconds": link.round_trip,
-                "predicted": run.candidates.iter().map(predicted).collect::<Vec<_>>(),
-            })
-        });
-        let [link, security, noise] = [
-            setting.link.to_string(),
-            plan.security().to_string(),
-            plan.noise().to_string(),
-        ];
-        let parameters = plan.describe();
-        let json = json!({
-            "name": setting.name,
-            "n": n,
-            "link": link,
-            "threads": setting.threads,
-            "security": security,
-            "security_bits": plan.claimed_bits(),
-            "statistical_bits": plan.statistical_bits(),
-            "noise": noise,
-            "protocol": plan.name(),
-            "choice": choice,
-            "parameters": parameters,
-            "sender": party(run.marks[0]),
-            "receiver": party(run.marks[1]),
-            "nanoseconds_each": nanoseconds,
-            "nanoseconds_each_extend": each(slower(1) * 1e9),
-            "bits_each": bits,
-            "ratios": {
-                "aes_blocks": nanoseconds / machine.nanoseconds_aes_block,
-                "random_reads": nanoseconds / machine.nanoseconds_random_read,
-                "copied_bytes": nanoseconds / machine.nanoseconds_copied_byte,
-            },
-            "parts": parts,
-        });
-        let which = format!("{} ({security}, {parameters})", setting.name);
-        let cells = [
-            setting.name.to_owned(),
-            link,
-            security,
-            noise,
-            parameters,
-            format!("{:.1}", 1e3 * slower(0)),
-            format!("{:.3}", slower(2)),
-            format!("{nanoseconds:.1}"),
-            format!("{bits:.2}"),
-            format!("{:.1}", nanoseconds / machine.nanoseconds_aes_block),
-        ];
-        Self {
-            json,
-            cells,
-            parts,
-            which,
-        }
-    }
-}
-
-/// Prints the table of the measurements, and of the parts of each.
-fn print(machine: &Machine, rows: &[Row]) -> std::io::Result<()> {
+/// Prints the table of the measurements.
+fn print(machine: &Machine, rows: Vec<[String; 10]>) -> std::io::Result<()> {
     let headings = [
         "name",
         "link",
@@ -372,11 +264,7 @@ fn print(machine: &Machine, rows: &[Row]) -> std::io::Result<()> {
         ">AES blocks",
     ];
     let mut out = std::io::stdout().lock();
-    writeln!(
-        out,
-        "{}",
-        words(headings, rows.iter().map(|row| row.cells.clone()))
-    )?;
+    writeln!(out, "{}", words(headings, rows))?;
     let line = format!(
         "Times are the slower party's; the last column is ns each in AES blocks. This machine in \
          the same run, one thread, {}: {:.2} ns an AES block, {:.2} ns a random 16-byte read from \
@@ -386,13 +274,7 @@ fn print(machine: &Machine, rows: &[Row]) -> std::io::Result<()> {
         machine.nanoseconds_random_read,
         1.0 / machine.nanoseconds_copied_byte,
     );
-    writeln!(out, "{}", prose("", &line))?;
-    for row in rows {
-        if let Some(parts) = &row.parts {
-            parts.print(&row.which, &mut out)?;
-        }
-    }
-    Ok(())
+    writeln!(out, "{}", prose("", &line))
 }
 
 impl Results {

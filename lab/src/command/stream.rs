@@ -13,7 +13,7 @@ use volery_field::{Gf128, Ring};
 use volery_ot::{CotReceiver as _, CotSender as _};
 use volery_pcg::lpn::{set_named, sets};
 use volery_pcg::vole::{self, VoleRing};
-use volery_pcg::{Kind, Noise, Plan, PlanOptions, Protocol, Security, correlation, cot};
+use volery_pcg::{Kind, Noise, Plan, PlanOptions, Protocol, Security, cot};
 use volery_primitives::{Block, bits, prg::Prg};
 
 use super::exit::Failure;
@@ -30,7 +30,7 @@ const EACH: u64 = 8;
 
 /// The phases of a run.
 pub(super) const SETUP: &str = "setup";
-pub(super) const STREAM: &str = "stream";
+const STREAM: &str = "stream";
 
 /// Source of the parameters of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -72,12 +72,11 @@ pub(super) struct Setting {
     pub(super) protocol: Protocol,
 }
 
-/// A plan, and its cost by the model of [`Plan::candidates`].
+/// A plan, and its seconds by the model of [`Plan::candidates`].
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     pub(super) plan: Plan,
     pub(super) seconds: f64,
-    pub(super) bytes: f64,
 }
 
 impl Setting {
@@ -91,13 +90,7 @@ impl Setting {
                 &format_args!("{} fixes its own sets", self.parameters),
             );
         }
-        let one = |plan: Plan| {
-            Ok(vec![Candidate {
-                plan,
-                seconds: 0.0,
-                bytes: 0.0,
-            }])
-        };
+        let one = |plan: Plan| Ok(vec![Candidate { plan, seconds: 0.0 }]);
         match (self.parameters, kind) {
             (Parameters::Default, _) => {}
             (Parameters::Paper80, Kind::Vole(field)) => {
@@ -174,7 +167,6 @@ impl Setting {
         let candidate = |one: volery_pcg::Candidate| Candidate {
             plan: one.plan,
             seconds: one.seconds,
-            bytes: one.bytes,
         };
         Ok(found.into_iter().map(candidate).collect())
     }
@@ -222,7 +214,6 @@ fn field_is_checked(field: volery_pcg::lpn::estimate::Field) -> bool {
 /// A kind of correlation, and its two parties. The key holder's column is `u` times the key plus
 /// the column of the value holder.
 pub(super) trait Correlation: 'static {
-    type Pipeline: correlation::Correlation<Ring = Self::Ring>;
     type Ring: Ring;
     const KIND: Kind;
     /// The role of the key holder, who measures the link: it speaks first in a setup.
@@ -242,8 +233,17 @@ pub(super) trait Correlation: 'static {
 pub(super) trait Party<R> {
     /// Draws the next correlations.
     fn draw(&mut self, count: usize, channel: &mut Channel) -> volery_pcg::Result<()>;
-    /// The key, of the key holder; the values `u`, of the other; and the column.
-    fn last(self: Box<Self>) -> (Option<R>, Vec<R>, Vec<R>);
+    /// The outputs of the last step.
+    fn last(self: Box<Self>) -> Outputs<R>;
+}
+
+/// The outputs of a party's last step.
+pub(super) struct Outputs<R> {
+    /// The key, of the key holder.
+    key: Option<R>,
+    /// The values `u`, of the value holder.
+    values: Vec<R>,
+    column: Vec<R>,
 }
 
 /// Correlated OT, `w = v + u*delta`.
@@ -268,7 +268,6 @@ fn boxed<S, U, R>(stream: S) -> Box<Steps<S, U, R>> {
 }
 
 impl Correlation for Cot {
-    type Pipeline = correlation::Cot;
     type Ring = Gf128;
     const KIND: Kind = Kind::Cot;
     const KEY_HOLDER: Role = Role::Sender;
@@ -294,12 +293,12 @@ impl Party<Gf128> for Steps<cot::Sender, (), Block> {
         self.stream.extend(&mut self.column, channel)
     }
 
-    fn last(self: Box<Self>) -> (Option<Gf128>, Vec<Gf128>, Vec<Gf128>) {
-        (
-            Some(Gf128::new(self.stream.delta())),
-            Vec::new(),
-            elements(&self.column),
-        )
+    fn last(self: Box<Self>) -> Outputs<Gf128> {
+        Outputs {
+            key: Some(Gf128::new(self.stream.delta())),
+            values: Vec::new(),
+            column: elements(&self.column),
+        }
     }
 }
 
@@ -311,7 +310,7 @@ impl Party<Gf128> for Steps<cot::Receiver, u8, Block> {
             .extend(&mut self.values, &mut self.column, channel)
     }
 
-    fn last(self: Box<Self>) -> (Option<Gf128>, Vec<Gf128>, Vec<Gf128>) {
+    fn last(self: Box<Self>) -> Outputs<Gf128> {
         let value = |i| {
             if bits::bit(&self.values, i) {
                 Gf128::ONE
@@ -319,11 +318,11 @@ impl Party<Gf128> for Steps<cot::Receiver, u8, Block> {
                 Gf128::ZERO
             }
         };
-        (
-            None,
-            (0..self.column.len()).map(value).collect(),
-            elements(&self.column),
-        )
+        Outputs {
+            key: None,
+            values: (0..self.column.len()).map(value).collect(),
+            column: elements(&self.column),
+        }
     }
 }
 
@@ -332,7 +331,6 @@ fn elements(column: &[Block]) -> Vec<Gf128> {
 }
 
 impl<R: VoleRing> Correlation for Vole<R> {
-    type Pipeline = correlation::Vole<R>;
     type Ring = R;
     const KIND: Kind = Kind::Vole(R::FIELD);
     const KEY_HOLDER: Role = Role::Receiver;
@@ -362,8 +360,12 @@ impl<R: VoleRing> Party<R> for Steps<vole::Sender<R>, R, R> {
             .extend(&mut self.values, &mut self.column, channel)
     }
 
-    fn last(self: Box<Self>) -> (Option<R>, Vec<R>, Vec<R>) {
-        (None, self.values, self.column)
+    fn last(self: Box<Self>) -> Outputs<R> {
+        Outputs {
+            key: None,
+            values: self.values,
+            column: self.column,
+        }
     }
 }
 
@@ -373,33 +375,20 @@ impl<R: VoleRing> Party<R> for Steps<vole::Receiver<R>, (), R> {
         self.stream.extend(&mut self.column, channel)
     }
 
-    fn last(self: Box<Self>) -> (Option<R>, Vec<R>, Vec<R>) {
-        (Some(self.stream.x()), Vec::new(), self.column)
+    fn last(self: Box<Self>) -> Outputs<R> {
+        Outputs {
+            key: Some(self.stream.x()),
+            values: Vec::new(),
+            column: self.column,
+        }
     }
 }
 
-/// One run: the marks of the sender and the receiver, and the candidates, the chosen one first,
-/// with the measured link if they were chosen by it.
+/// One run, and its plan.
 #[derive(Clone, Debug)]
 pub(super) struct PairRun {
-    pub(super) marks: [[Mark; 2]; 2],
-    pub(super) candidates: Vec<Candidate>,
-    pub(super) link: Option<volery_pcg::Link>,
-}
-
-impl PairRun {
-    pub(super) fn plan(&self) -> &Plan {
-        &self.candidates[0].plan
-    }
-
-    fn sample(&self) -> Sample {
-        Sample::of(self.marks.map(Vec::from))
-    }
-
-    /// The slower party's time.
-    fn seconds(&self) -> f64 {
-        self.sample().seconds()
-    }
+    pub(super) sample: Sample,
+    pub(super) plan: Plan,
 }
 
 /// The cell of a stream, and its runs so far.
@@ -431,9 +420,9 @@ impl Runs {
         runs.retain(|run| {
             counted
                 .iter()
-                .any(|sample| sample.phases == run.sample().phases)
+                .any(|sample| sample.phases == run.sample.phases)
         });
-        runs.sort_by(|a, b| a.seconds().total_cmp(&b.seconds()));
+        runs.sort_by(|a, b| a.sample.seconds().total_cmp(&b.sample.seconds()));
         let place = runs.len().checked_sub(1)? / 2;
         Some(runs.swap_remove(place))
     }
@@ -450,7 +439,7 @@ pub(super) fn measure<K: Correlation>(setting: &Setting) -> Result2<Measured> {
         let (setting, runs) = (setting.clone(), runs.clone());
         move || {
             let run = once::<K>(&setting, &candidates)?;
-            let sample = run.sample();
+            let sample = run.sample.clone();
             runs.lock().push(run);
             Ok(sample)
         }
@@ -476,22 +465,20 @@ pub(super) fn measure<K: Correlation>(setting: &Setting) -> Result2<Measured> {
 /// Runs both parties once, and checks their last outputs.
 fn once<K: Correlation>(setting: &Setting, candidates: &[Candidate]) -> Result<PairRun> {
     let party = |role, channel: &mut Channel| party::<K>(role, setting, candidates, channel);
-    let ((sent, chosen), (received, _)) = run_in_pools(
+    let (sent, received) = run_in_pools(
         &setting.link,
         setting.threads,
         setting.timeout,
         |channel| party(Role::Sender, channel),
         |channel| party(Role::Receiver, channel),
     )?;
-    let (a, b) = (sent.last, received.last);
-    let (key, (_, values, with_key), column) = match (a, b) {
-        ((Some(key), _, column), (_, values, other)) => (key, ((), values, column), other),
-        ((None, values, column), (key, _, other)) => (
-            key.expect("one of them holds the key"),
-            ((), values, other),
-            column,
-        ),
+    let sample = Sample::of([sent.marks, received.marks]);
+    let (key_holder, value_holder) = match K::KEY_HOLDER {
+        Role::Sender => (sent.last, received.last),
+        _ => (received.last, sent.last),
     };
+    let key = key_holder.key.expect("the key holder has a key");
+    let (with_key, values, column) = (key_holder.column, value_holder.values, value_holder.column);
     let n = column.len();
     let holds = [values.len(), with_key.len()] == [n; 2]
         && (0..n).all(|i| with_key[i] == values[i] * key + column[i]);
@@ -500,28 +487,25 @@ fn once<K: Correlation>(setting: &Setting, candidates: &[Candidate]) -> Result<P
             "the last outputs of the two parties are not correlated",
         ));
     }
-    let (candidates, link) = chosen;
     Ok(PairRun {
-        marks: [sent.marks, received.marks],
-        candidates,
-        link,
+        sample,
+        plan: sent.plan,
     })
 }
 
-/// A party's times and last outputs.
+/// A party's plan, times and last outputs.
 struct Finished<R> {
-    marks: [Mark; 2],
-    last: (Option<R>, Vec<R>, Vec<R>),
+    plan: Plan,
+    marks: Vec<Mark>,
+    last: Outputs<R>,
 }
-
-type Chosen = (Vec<Candidate>, Option<volery_pcg::Link>);
 
 fn party<K: Correlation>(
     role: Role,
     setting: &Setting,
     candidates: &[Candidate],
     channel: &mut Channel,
-) -> Result<(Finished<K::Ring>, Chosen)> {
+) -> Result<Finished<K::Ring>> {
     let n = setting.n;
     let mut rng = Prg::from_os().map_err(Error::protocol)?;
     let mut nonce = [0; 32];
@@ -533,7 +517,7 @@ fn party<K: Correlation>(
         }
     }
     let mut watch = Watch::start(channel)?;
-    let (session, chosen) = if setting.measures_link() {
+    let (session, plan) = if setting.measures_link() {
         let holds_key = role == K::KEY_HOLDER;
         let side = if holds_key {
             Side::Measures
@@ -542,15 +526,13 @@ fn party<K: Correlation>(
         };
         let work = Duration::from_nanos(n.saturating_mul(EACH));
         let (session, link) = handshake_and_estimate(channel, &hello, nonce, side, work)?;
-        let candidates = setting.candidates(K::KIND, link).map_err(Error::protocol)?;
-        (session, (candidates, Some(link)))
+        let mut chosen = setting.candidates(K::KIND, link).map_err(Error::protocol)?;
+        (session, chosen.swap_remove(0).plan)
     } else {
-        (
-            handshake(channel, &hello, nonce)?,
-            (candidates.to_vec(), None),
-        )
+        let session = handshake(channel, &hello, nonce)?;
+        (session, candidates[0].plan.clone())
     };
-    let mut party = K::setup(role, &chosen.0[0].plan, session, rng, channel)?;
+    let mut party = K::setup(role, &plan, session, rng, channel)?;
     watch.mark(SETUP, 0, channel);
     let mut left = n;
     while left > 0 {
@@ -559,12 +541,9 @@ fn party<K: Correlation>(
         left -= now as u64;
     }
     watch.mark(STREAM, n, channel);
-    let marks = watch.stop(channel)?.try_into().expect("two phases");
-    Ok((
-        Finished {
-            marks,
-            last: party.last(),
-        },
-        chosen,
-    ))
+    Ok(Finished {
+        plan,
+        marks: watch.stop(channel)?,
+        last: party.last(),
+    })
 }

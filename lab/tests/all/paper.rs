@@ -71,10 +71,9 @@ fn a_run_that_is_interrupted_goes_on() {
     );
     assert_eq!(names(&out), ["results.json"]);
 
-    let report = place.path().join("report.json");
     let most = *runs(&out).iter().max().unwrap();
     let least = (most + 1).to_string();
-    let more = ["kkrt-table-2", "--runs", &least, "--report", text(&report)];
+    let more = ["kkrt-table-2", "--runs", &least];
     let finished = run(&[&short[..], &more].concat());
     assert_eq!(finished.status, Some(0), "{finished:?}");
     assert!(
@@ -83,9 +82,6 @@ fn a_run_that_is_interrupted_goes_on() {
     );
     assert!(runs(&out).iter().all(|runs| *runs == most + 1));
     assert_eq!(results(&out)["sittings"].as_array().unwrap().len(), 2);
-    let report: Value = serde_json::from_slice(&fs::read(report).unwrap()).unwrap();
-    let all: usize = runs(&out).iter().sum();
-    assert_eq!(report["result"]["runs_made"], all - before);
 
     // Nothing is missing: not a byte of the results changes, nothing is measured.
     let written = fs::read(out.join("results.json")).unwrap();
@@ -164,7 +160,6 @@ fn results_that_cannot_be_continued_are_refused() {
         ];
         paper(&COMPUTED[..1], &out, &[more, value]).assert_refused(2, &fragments);
     }
-    paper(&COMPUTED[..1], &out, &["--report", text(&file)]).assert_refused(2, &["--report"]);
     assert_eq!(fs::read_to_string(&file).unwrap(), good);
 }
 
@@ -176,12 +171,8 @@ fn refused_calls_leave_nothing() {
     paper(&["kkrt", "ferret-table-2"], &out, &[]).assert_refused(2, &unknown);
     paper(&COMPUTED[..1], &out, &["--draw"]).assert_refused(2, &["--draw", "no measurements"]);
     paper(&COMPUTED[..1], &out, &["--draw", "--runs", "2"]).assert_refused(2, &["--draw"]);
-    for (option, value) in [
-        ("--report", text(&nowhere)),
-        ("--runs", "0"),
-        ("--limit", "0"),
-    ] {
-        paper(&COMPUTED[..1], &out, &[option, value]).assert_refused(2, &[option]);
+    for option in ["--runs", "--limit"] {
+        paper(&COMPUTED[..1], &out, &[option, "0"]).assert_refused(2, &[option]);
     }
     paper(&COMPUTED[..1], &nowhere, &[]).assert_refused(2, &["--out", "No such file"]);
     assert!(names(place.path()).is_empty());

@@ -30,9 +30,8 @@ impl Drop for Made {
 }
 
 impl Folder {
-    /// Makes the folder if it does not exist. An existing one must be empty, or hold results. The
-    /// report must not be the file of results.
-    pub(super) fn open(path: &Path, report: Option<&Path>) -> Result<Self, Failure> {
+    /// Makes the folder if it does not exist. An existing one must be empty, or hold results.
+    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         let refuse = |why: &dyn std::fmt::Display| {
             Failure::usage("--out", format_args!("{}: {why}", path.display()))
         };
@@ -70,12 +69,6 @@ impl Folder {
                 let _ = fs::remove_file(entry.path());
             }
         }
-        if let Some(report) = report
-            && resolved(report) == resolved(&results)
-        {
-            let what = format_args!("{} is the file of results", report.display());
-            return Err(Failure::usage("--report", what).with_hint("choose another name"));
-        }
         // Checks now, not after all measurements, whether the results can be written.
         drop(SingleFile::prepare("--out", &results)?);
         Ok(Self {
@@ -105,23 +98,6 @@ impl Folder {
     }
 }
 
-/// The absolute path without links of a file that need not exist, in a folder that must.
-fn resolved(path: &Path) -> Option<PathBuf> {
-    if let Ok(existing) = path.canonicalize() {
-        return Some(existing);
-    }
-    let parent = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty());
-    Some(
-        parent
-            .unwrap_or(Path::new("."))
-            .canonicalize()
-            .ok()?
-            .join(path.file_name()?),
-    )
-}
-
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
@@ -130,9 +106,9 @@ mod tests {
     #[test]
     fn folders_of_others_are_refused_and_left() {
         let place = tempfile::tempdir().unwrap();
-        let refused = |folder: &Path| Folder::open(folder, None).err().unwrap().to_string();
+        let refused = |folder: &Path| Folder::open(folder).err().unwrap().to_string();
         let out = place.path().join("out");
-        let first = Folder::open(&out, None).unwrap();
+        let first = Folder::open(&out).unwrap();
         assert!(refused(&out).contains("another run"));
         drop(first);
         assert!(!out.exists(), "a folder without results is removed");
@@ -140,13 +116,10 @@ mod tests {
         let link = place.path().join("link");
         std::os::unix::fs::symlink(&out, &link).unwrap();
         assert!(refused(&link).contains("symbolic link"));
-        let report = out.join(RESULTS);
-        let same = Folder::open(&out, Some(&report)).err().unwrap().to_string();
-        assert!(same.contains("--report"), "{same}");
         // A killed run is no hindrance, unless there are other files.
         let left = out.join(format!("{UNFINISHED}a1B2c3"));
         fs::write(&left, "half").unwrap();
-        drop(Folder::open(&out, None).unwrap());
+        drop(Folder::open(&out).unwrap());
         assert!(out.exists() && !left.exists());
         for path in [&left, &out.join("thesis.tex")] {
             fs::write(path, "years of work").unwrap();
