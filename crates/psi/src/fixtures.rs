@@ -7,7 +7,6 @@ use std::time::Duration;
 use volery_channel::tamper::Tampered;
 use volery_channel::{
     Channel, Error as ChannelError, Hello, Role, handshake, memory, run_two_channels,
-    run_two_parties,
 };
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
@@ -72,31 +71,6 @@ pub(crate) fn assert_handshake(ours: &Hello, theirs: &Hello, fits: bool) {
         |channel| handshake(channel, theirs, [2; 32]),
     );
     assert_eq!((sender.is_ok(), receiver.is_ok()), (fits, fits));
-}
-
-/// The beginnings of the hashes of all that two parties send, in hexadecimal.
-pub(crate) fn transcripts<A, B>(
-    left: impl FnOnce(&mut Channel) -> A + Send,
-    right: impl FnOnce(&mut Channel) -> B + Send,
-) -> [String; 2] {
-    fn record<T>(channel: &mut Channel, run: impl FnOnce(&mut Channel) -> T) -> String {
-        channel.record_transcript();
-        run(channel);
-        hex(&channel.transcript().expect("it was recorded").sent)
-    }
-    let (left, right) = run_two_parties(
-        |channel| record(channel, left),
-        |channel| record(channel, right),
-    );
-    [left, right]
-}
-
-/// The first eight bytes.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes[..8]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
 }
 
 /// Changes each byte that a party sends, and cuts the connection before it, in one run for each.

@@ -5,16 +5,16 @@ use peak_alloc::PeakAlloc;
 use volery_channel::{Channel, Role, SessionId, run_two_parties_tcp};
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
-use volery_psi::{Receiver, Sender, Settings, dh, vole};
+use volery_psi::Variant;
+use volery_psi::dh::Dh;
+use volery_psi::kkrt::Kkrt;
+use volery_psi::matching::{Output, Party, Protocol};
+use volery_psi::vole::{Form, Vole};
 
 #[global_allocator]
 static PEAK: PeakAlloc = PeakAlloc;
 
 const SESSION: SessionId = SessionId::from_bytes([7; 32]);
-
-fn rng(role: Role) -> Prg {
-    Prg::new(Block::new(role as u128))
-}
 
 /// The peak memory of a run of both parties, in bytes, and the result of the receiver.
 fn peak<A: Send, B: Send>(
@@ -54,64 +54,44 @@ fn growth(small: u64, large: u64) -> [[[u64; 2]; 2]; 3] {
     ]
 }
 
-const BOTH: [Role; 2] = [Role::Sender, Role::Receiver];
-
 #[test]
 fn memory_is_as_predicted() {
-    for sizes in growth(1 << 17, 1 << 19) {
-        check("kkrt", sizes, |n, m| {
-            let (ours, theirs, settings) = (items(n), items(m), Settings::default());
-            let (counted, received) = peak(
-                |channel| {
-                    let sender = Sender::setup(SESSION, rng(Role::Sender), channel).unwrap();
-                    let sent = sender.intersect(&ours[..], settings, &mut (), channel);
-                    sent.unwrap()
-                },
-                |channel| {
-                    let receiver = Receiver::setup(SESSION, rng(Role::Receiver), channel).unwrap();
-                    let received = receiver.intersect(&theirs[..], settings, &mut (), channel);
-                    received.unwrap()
-                },
-            );
-            let predicted = BOTH.map(|role| received.parameters.memory(role, false));
-            (counted, predicted.iter().sum())
-        });
-        for form in vole::Form::ALL {
-            check(form.name(), sizes, |n, m| {
+    let output = Output::Items {
+        both: false,
+        search: false,
+    };
+    let small = growth(1 << 8, 1 << 11);
+    let large = growth(1 << 17, 1 << 19);
+    let all: [(Protocol, _); 5] = [
+        (&Kkrt(Variant::Kkrt), large),
+        (&Vole(Form::Malicious), large),
+        (&Vole(Form::Fast), large),
+        (&Vole(Form::Low), large),
+        (&Dh, small),
+    ];
+    for (protocol, growth) in all {
+        let run = |role, items: &[[u8; 8]], channel: &mut Channel| {
+            let party = Party {
+                role,
+                session: SESSION,
+                rng: Prg::new(Block::new(role as u128)),
+                parts: 1,
+                items: &items,
+                values: None,
+                output,
+            };
+            protocol.run(party, &mut (), channel).unwrap()
+        };
+        for sizes in growth {
+            check(&format!("{protocol:?}"), sizes, |n, m| {
                 let (ours, theirs) = (items(n), items(m));
-                let settings = vole::Settings { form, both: false };
                 let (counted, received) = peak(
-                    |channel| {
-                        let sender = vole::Sender::new(SESSION, rng(Role::Sender));
-                        let sent = sender.intersect(&ours[..], settings, &mut (), channel);
-                        sent.unwrap()
-                    },
-                    |channel| {
-                        let receiver = vole::Receiver::new(SESSION, rng(Role::Receiver));
-                        let received = receiver.intersect(&theirs[..], settings, &mut (), channel);
-                        received.unwrap()
-                    },
+                    |channel| run(Role::Sender, &ours, channel),
+                    |channel| run(Role::Receiver, &theirs, channel),
                 );
-                let predicted = BOTH.map(|role| received.parameters.memory(role, false, false));
+                let predicted = Role::ALL.map(|role| received.parameters.memory(role, &output));
                 (counted, predicted.iter().sum())
             });
         }
-    }
-    for sizes in growth(1 << 8, 1 << 11) {
-        check("dh", sizes, |n, m| {
-            let (ours, theirs) = (items(n), items(m));
-            let (counted, received) = peak(
-                |channel| {
-                    let sender = dh::Sender::new(SESSION, rng(Role::Sender));
-                    sender.intersect(&ours[..], &mut (), channel).unwrap()
-                },
-                |channel| {
-                    let receiver = dh::Receiver::new(SESSION, rng(Role::Receiver));
-                    receiver.intersect(&theirs[..], &mut (), channel).unwrap()
-                },
-            );
-            let predicted = BOTH.map(|role| received.parameters.memory(role));
-            (counted, predicted.iter().sum())
-        });
     }
 }

@@ -29,6 +29,7 @@
 //! * [`Attack`]: one attack; [`attacks`]: all attacks on a list of protocols, with bounds on time
 //!   and memory;
 //! * [`benign`](benign()): benign deviations, with the reason why each is harmless;
+//! * [`matches`]: matches of two sets by the protocols for them;
 //! * [`honest`]: honest parties agree, and repeat exactly;
 //! * [`transcript`]: hashes of the bytes sent, for a table;
 //! * [`worlds`]: a peer, honest or not, that cannot tell two inputs of a whole run apart;
@@ -57,6 +58,7 @@ pub mod fault;
 pub mod fixtures;
 pub mod fuzz;
 pub mod honest;
+pub mod matches;
 mod protocol;
 mod registry;
 pub mod transcript;

@@ -3,17 +3,23 @@
 use std::mem;
 
 use curve25519_dalek::Scalar;
-use volery_channel::{Channel, SessionId, run_two_parties, run_two_unchecked};
+use volery_channel::{Channel, Role, SessionId, run_two_parties, run_two_unchecked};
 use volery_field::{Fp61, Gf128, Ring, Z64};
 use volery_ot::softspoken::{self, SmallField};
 use volery_ot::{CotReceiver, CotSender, Error, Result, base, convert, iknp};
 use volery_pcg::lpn::set_named;
 use volery_pcg::vole::VoleRing;
-use volery_pcg::{Kind, Noise, Plan, PlanOptions, Protocol, Security, Trees, cot, gilboa, vole};
+use volery_pcg::{
+    Kind, Noise, Plan, PlanOptions, Protocol as By, Security, Trees, cot, gilboa, vole,
+};
 use volery_primitives::{Block, prg::Prg, watch::blocks_with};
 use volery_psi::code::{Code, width};
-use volery_psi::vole::Form;
-use volery_psi::{Settings, circuit, count, dh, oprf, served};
+use volery_psi::count::Count;
+use volery_psi::dh::Dh;
+use volery_psi::kkrt::Kkrt;
+use volery_psi::matching::{Output, Party, Protocol, Totals};
+use volery_psi::vole::{Form, Vole};
+use volery_psi::{Items, Variant, circuit, oprf, served};
 use zeroize::Zeroizing;
 
 pub(crate) const SESSION: SessionId = SessionId::from_bytes([5; 32]);
@@ -193,7 +199,7 @@ fn dual(kind: Kind, security: Security) -> Plan {
     let options = PlanOptions {
         total: Some(5000),
         security,
-        protocol: Protocol::LowCommunication,
+        protocol: By::LowCommunication,
         ..PlanOptions::default()
     };
     Plan::new(kind, &options).unwrap()
@@ -345,56 +351,62 @@ fn items(first: u8, count: u8) -> Vec<Zeroizing<[u8; 24]>> {
     (first..first + count).map(item).collect()
 }
 
-/// The sets of an intersection and the values of a search: no copies of them are made.
-pub(crate) fn matching() {
-    let settings = Settings::default();
-    let all: Vec<u8> = items(0, 250).iter().flat_map(|item| **item).collect();
+const INTERSECTION: Output = Output::Items {
+    both: false,
+    search: false,
+};
+
+const SEARCH: Output = Output::Items {
+    both: false,
+    search: true,
+};
+
+/// Looks for copies of `n` items of each party, half of which are common, of as many values, and of
+/// more secrets, after these runs of a protocol.
+fn match_sets(protocol: Protocol, outputs: &[Output], n: u8, more: Vec<u8>) {
+    let mut all = more;
+    all.extend(items(0, n / 2 * 5).iter().flat_map(|item| **item));
     blocks_with(all, || {
-        let (ours, theirs, values) = (items(0, 100), items(50, 100), items(150, 100));
-        let plain = |items: &[Zeroizing<[u8; 24]>]| -> Vec<Vec<u8>> {
+        let plain = |items: Vec<Zeroizing<[u8; 24]>>| -> Vec<Vec<u8>> {
             items.iter().map(|item| item.to_vec()).collect()
         };
-        let mut sets = [plain(&ours), plain(&theirs), plain(&values)];
-        for lookup in [false, true] {
+        let mut sets = [items(0, n), items(n / 2, n), items(n / 2 * 3, n)].map(plain);
+        for &output in outputs {
             let [ours, theirs, values] = &sets;
-            let ((), mut found) = run_two_parties(
-                |channel| {
-                    let sender = volery_psi::Sender::setup(SESSION, Prg::new(seed(0)), channel);
-                    let sender = sender.unwrap();
-                    if lookup {
-                        drop(
-                            sender
-                                .answer(ours, values, settings, &mut (), channel)
-                                .unwrap(),
-                        );
-                    } else {
-                        drop(sender.intersect(ours, settings, &mut (), channel).unwrap());
-                    }
-                },
-                |channel| {
-                    let receiver = volery_psi::Receiver::setup(SESSION, Prg::new(seed(1)), channel);
-                    let receiver = receiver.unwrap();
-                    if lookup {
-                        receiver
-                            .search(theirs, settings, &mut (), channel)
-                            .unwrap()
-                            .values
-                    } else {
-                        drop(
-                            receiver
-                                .intersect(theirs, settings, &mut (), channel)
-                                .unwrap(),
-                        );
-                        Vec::new()
-                    }
-                },
+            let values: Option<&dyn Items> = (output == SEARCH).then_some(values);
+            let run = |role, items: &dyn Items, values, channel: &mut Channel| {
+                let party = Party {
+                    role,
+                    session: SESSION,
+                    rng: Prg::new(seed(role as u8)),
+                    parts: 1,
+                    items,
+                    values,
+                    output,
+                };
+                protocol.run(party, &mut (), channel).unwrap()
+            };
+            let (_, mut found) = run_two_parties(
+                |channel| run(Role::Sender, ours, values, channel).longest,
+                |channel| run(Role::Receiver, theirs, None, channel),
             );
-            assert_eq!(found.len(), if lookup { 50 } else { 0 });
-            zeroize::Zeroize::zeroize(&mut found);
+            let common = found.common.map(|common| common.len() as u64);
+            assert_eq!(common.or(found.count), Some(u64::from(n / 2)));
+            zeroize::Zeroize::zeroize(&mut found.values);
         }
         zeroize::Zeroize::zeroize(&mut sets);
     })
     .unwrap();
+}
+
+/// The sets of an intersection and the values of a search: no copies of them are made.
+pub(crate) fn matching() {
+    match_sets(
+        &Kkrt(Variant::Kkrt),
+        &[INTERSECTION, SEARCH],
+        100,
+        Vec::new(),
+    );
 }
 
 /// The secrets of [`oblivious_prf`] from vector OLE: the outputs of both parties.
@@ -490,52 +502,17 @@ pub(crate) fn shares_of_an_intersection() {
 
 /// The secrets of [`matching`] from vector OLE.
 pub(crate) fn matching_from_vector_ole() {
-    let all: Vec<u8> = items(0, 250).iter().flat_map(|item| **item).collect();
-    blocks_with(all, || {
-        let plain = |items: Vec<Zeroizing<[u8; 24]>>| -> Vec<Vec<u8>> {
-            items.iter().map(|item| item.to_vec()).collect()
-        };
-        let sets = [items(0, 100), items(50, 100), items(150, 100)];
-        let mut sets = sets.map(plain);
-        let [ours, theirs, values] = &sets;
-        for form in Form::ALL {
-            let settings = volery_psi::vole::Settings { form, both: false };
-            let sender = || volery_psi::vole::Sender::new(SESSION, Prg::new(seed(0)));
-            let receiver = || volery_psi::vole::Receiver::new(SESSION, Prg::new(seed(1)));
-            let (_, found) = run_two_parties(
-                |channel| {
-                    let sent = sender().intersect(ours, settings, &mut (), channel);
-                    sent.unwrap().common
-                },
-                |channel| {
-                    let received = receiver().intersect(theirs, settings, &mut (), channel);
-                    received.unwrap().common
-                },
-            );
-            assert_eq!(found.len(), 50);
-            let (_, mut found) = run_two_parties(
-                |channel| {
-                    let answered = sender().answer(ours, values, settings, &mut (), channel);
-                    answered.unwrap().longest
-                },
-                |channel| {
-                    let found = receiver().search(theirs, settings, &mut (), channel);
-                    found.unwrap().values
-                },
-            );
-            assert_eq!(found.len(), 50);
-            zeroize::Zeroize::zeroize(&mut found);
-        }
-        zeroize::Zeroize::zeroize(&mut sets);
-    })
-    .unwrap();
+    let forms: [Protocol; 3] = [&Vole(Form::Malicious), &Vole(Form::Fast), &Vole(Form::Low)];
+    for form in forms {
+        match_sets(form, &[INTERSECTION, SEARCH], 100, Vec::new());
+    }
 }
 
 /// The secrets of [`matching`] for the number alone: also the exponents, which are made of the 64
 /// bytes that a party draws after its share of the common seed, their halves and inverses.
 pub(crate) fn counting() {
     const SHARE: usize = 32;
-    let mut all: Vec<u8> = items(0, 30).iter().flat_map(|item| **item).collect();
+    let mut all = Vec::new();
     for party in 0..2 {
         let mut drawn = Zeroizing::new([0; SHARE + 64]);
         Prg::new(seed(party)).fill_bytes(&mut drawn[..]);
@@ -553,26 +530,16 @@ pub(crate) fn counting() {
         }
         all.extend(seed(party).to_bytes());
     }
-    blocks_with(all, || {
-        let plain = |items: Vec<Zeroizing<[u8; 24]>>| -> Vec<Vec<u8>> {
-            items.iter().map(|item| item.to_vec()).collect()
-        };
-        let mut sets = [items(0, 20), items(10, 20)].map(plain);
-        let [ours, theirs] = &sets;
-        let (_, counted) = run_two_parties(
-            |channel| {
-                let sender = count::Sender::new(SESSION, Prg::new(seed(0)));
-                sender.count(ours, &mut (), channel).unwrap()
-            },
-            |channel| {
-                let receiver = count::Receiver::new(SESSION, Prg::new(seed(1)));
-                receiver.count(theirs, &mut (), channel).unwrap()
-            },
-        );
-        assert_eq!(counted.common, 10);
-        zeroize::Zeroize::zeroize(&mut sets);
-    })
-    .unwrap();
+    let count = Output::Totals(Totals {
+        settings: circuit::Settings {
+            weights: 1,
+            ..circuit::Settings::default()
+        },
+        comparisons: 0,
+        in_bins: Role::Receiver,
+        counts: Some(Role::Receiver),
+    });
+    match_sets(&Count, &[count], 20, all);
 }
 
 /// A served query: the key, the items of both, and the client's random scalars with their inverses.
@@ -630,7 +597,7 @@ pub(crate) fn a_served_query() {
 /// after its share of the common seed.
 pub(crate) fn matching_by_diffie_hellman() {
     const SHARE: usize = 32;
-    let mut all: Vec<u8> = items(0, 50).iter().flat_map(|item| **item).collect();
+    let mut all = Vec::new();
     for party in 0..2 {
         let mut drawn = Zeroizing::new([0; SHARE + 320]);
         Prg::new(seed(party)).fill_bytes(&mut drawn[..]);
@@ -638,35 +605,5 @@ pub(crate) fn matching_by_diffie_hellman() {
         all.extend(&drawn[SHARE..][..scalars]);
         all.extend(seed(party).to_bytes());
     }
-    blocks_with(all, || {
-        let plain = |items: Vec<Zeroizing<[u8; 24]>>| -> Vec<Vec<u8>> {
-            items.iter().map(|item| item.to_vec()).collect()
-        };
-        let mut sets = [items(0, 20), items(10, 20), items(30, 20)].map(plain);
-        let [ours, theirs, values] = &sets;
-        let sender = || dh::Sender::new(SESSION, Prg::new(seed(0)));
-        let receiver = || dh::Receiver::new(SESSION, Prg::new(seed(1)));
-        let (_, found) = run_two_parties(
-            |channel| sender().intersect(ours, &mut (), channel).unwrap(),
-            |channel| {
-                let received = receiver().intersect(theirs, &mut (), channel);
-                received.unwrap().common
-            },
-        );
-        assert_eq!(found.len(), 10);
-        let (_, mut found) = run_two_parties(
-            |channel| {
-                let answered = sender().answer(ours, values, &mut (), channel);
-                answered.unwrap().longest
-            },
-            |channel| {
-                let found = receiver().search(theirs, &mut (), channel);
-                found.unwrap().values
-            },
-        );
-        assert_eq!(found.len(), 10);
-        zeroize::Zeroize::zeroize(&mut found);
-        zeroize::Zeroize::zeroize(&mut sets);
-    })
-    .unwrap();
+    match_sets(&Dh, &[INTERSECTION, SEARCH], 20, all);
 }

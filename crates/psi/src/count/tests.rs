@@ -8,7 +8,6 @@ use volery_channel::{Stats, run_two_parties_with_stats};
 use super::*;
 use crate::fixtures::{
     assert_caught, assert_handshake, assert_no_duplicates, common, items, meet, rng, tamper,
-    transcripts,
 };
 
 const SESSION: SessionId = SessionId::from_bytes([8; 32]);
@@ -102,16 +101,6 @@ fn tags_have_forty_bits_more_than_the_pairs() {
         5,
         "the highest bits"
     );
-}
-
-/// A seeded run repeats to the byte.
-#[test]
-fn transcript() {
-    let hashes = transcripts(
-        |channel| send(&items(0..80), channel).unwrap(),
-        |channel| receive(&items(70..140), channel).unwrap(),
-    );
-    assert_eq!(hashes, ["ffc778ff4fbc0f8c", "a42797384a6829eb"]);
 }
 
 #[test]

@@ -10,7 +10,6 @@ use volery_channel::{Stats, run_two_parties_with_stats};
 use super::*;
 use crate::fixtures::{
     assert_caught, assert_handshake, assert_no_duplicates, common, items, meet, rng, tamper,
-    transcripts,
 };
 use crate::vole;
 
@@ -102,16 +101,6 @@ fn cost() {
             bytes(n as u64, m as u64, None)
         );
     }
-}
-
-/// A seeded run repeats to the byte.
-#[test]
-fn transcript() {
-    let hashes = transcripts(
-        |channel| send(&items(0..80), channel).unwrap(),
-        |channel| receive(&items(70..140), channel).unwrap(),
-    );
-    assert_eq!(hashes, ["a87e114320dc3699", "ec1a7f38c2120e23"]);
 }
 
 fn search_for(

@@ -8,9 +8,7 @@ use volery_primitives::Block;
 
 use super::meeting::{Welcome, greet, turn_away};
 use super::*;
-use crate::fixtures::{
-    assert_caught, assert_handshake, common, hex, items, meet, tamper, transcripts,
-};
+use crate::fixtures::{assert_caught, assert_handshake, common, items, meet, tamper};
 
 fn rng(seed: u128) -> Prg {
     Prg::new(Block::new(seed))
@@ -131,19 +129,6 @@ fn many_clients() {
             });
         }
     });
-}
-
-/// A seeded run repeats to the byte, and so does a filter.
-#[test]
-fn transcript() {
-    let (server, filter) = prepared(&items(0..80));
-    let budget = Budget::new(70);
-    let hashes = transcripts(
-        |channel| answer(&server, &budget, channel).unwrap(),
-        |channel| ask(&filter, &items(70..140), channel).unwrap(),
-    );
-    assert_eq!(hex(filter.version()), "331f9c9111193c95");
-    assert_eq!(hashes, ["7007d9c1850fc2f8", "d492619570608f56"]);
 }
 
 #[test]

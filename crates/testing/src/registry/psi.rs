@@ -1,14 +1,15 @@
 //! The OPRF and the protocols built on it.
 
-use volery_channel::{Channel, Error, Result};
+use volery_channel::{Channel, Error, Result, Role};
 use volery_primitives::{Block, bits};
 use volery_psi::code::Code;
 use volery_psi::served::meeting::{Welcome, greet};
 use volery_psi::served::{self, Filter, Key};
 use volery_psi::vole::{self, Form};
-use volery_psi::{Receiver, Sender, Settings, Variant, circuit, count, dh, oprf};
+use volery_psi::{circuit, oprf};
 
 use crate::fixtures::{SEEDS, SESSION, rng};
+use crate::matches::{self, COUNT, Match};
 use crate::{Model, Protocol};
 
 /// Instances of the OPRF: more than one block of columns.
@@ -21,32 +22,11 @@ const COMMON: usize = 20;
 
 pub(super) fn all() -> Vec<Protocol> {
     let mut all = vec![prf()];
-    let variants = [(Variant::Kkrt, ""), (Variant::KkrtPaper, ", with a stash")];
-    for (variant, stash) in variants {
-        for (both, known) in [(false, ""), (true, ", for both")] {
-            let settings = Settings { variant, both };
-            all.push(intersection(
-                format!("intersection{stash}{known}"),
-                settings,
-            ));
-            all.push(search(format!("search{stash}{known}"), settings));
-        }
-    }
-    for form in Form::ALL {
-        for (both, known) in [(false, ""), (true, ", for both")] {
-            let settings = vole::Settings { form, both };
-            if form == Form::Malicious && both {
-                continue;
-            }
-            all.push(vole_intersection(
-                format!("vole intersection, {form}{known}"),
-                settings,
-            ));
-            all.push(vole_search(format!("vole search, {form}{known}"), settings));
-        }
-    }
+    all.extend(matches::by_kkrt("").into_iter().map(matching));
+    all.extend(matches::by_vole().into_iter().map(matching));
     all.extend([Form::Malicious, Form::Fast].map(vole_prf));
-    all.extend([dh_intersection(), dh_search(), counted(), query()]);
+    all.extend(matches::by_dh().into_iter().map(matching));
+    all.push(query());
     all.extend([Form::Fast, Form::Low].map(circuit));
     all.push(opening());
     all
@@ -106,125 +86,50 @@ fn common() -> [Vec<usize>; 2] {
     ]
 }
 
-/// The result that the sender of a run gets, if both learn it.
-fn known(both: bool) -> Option<Vec<usize>> {
-    let [senders, _] = common();
-    both.then_some(senders)
-}
-
-fn intersection(name: String, settings: Settings) -> Protocol {
-    let send = move |channel: &mut Channel| {
-        let sender = Sender::setup(SESSION, rng(SEEDS[0]), channel)?;
-        sender.intersect(&items()[0], settings, &mut (), channel)
-    };
-    let receive = move |channel: &mut Channel| {
-        let receiver = Receiver::setup(SESSION, rng(SEEDS[1]), channel)?;
-        receiver.intersect(&items()[1], settings, &mut (), channel)
-    };
-    Protocol::new(
-        name,
-        Model::SemiHonest,
-        move |channel| Ok(send(channel).map_err(of_channel)?.common),
-        move |channel| Ok(receive(channel).map_err(of_channel)?.common),
-        move |sent: &Option<Vec<usize>>, received: &Vec<usize>| {
-            *sent == known(settings.both) && *received == common()[1]
-        },
-    )
-}
-
 fn values() -> Vec<String> {
     let value = |item: &String| format!("{item} has a value").repeat(item.len() % 3);
     items()[0].iter().map(value).collect()
 }
 
-/// The indices of the found items, and their values.
-type Found = (Vec<usize>, Vec<Vec<u8>>);
+/// A party's common items, the values of a search, and the number of common items.
+type Matched = (Option<Vec<usize>>, Vec<Vec<u8>>, Option<u64>);
 
-fn search(name: String, settings: Settings) -> Protocol {
-    let answer = move |channel: &mut Channel| {
-        let sender = Sender::setup(SESSION, rng(SEEDS[0]), channel)?;
-        sender.answer(&items()[0], &values(), settings, &mut (), channel)
+/// A match of the items.
+fn matching(of: Match) -> Protocol {
+    let run = {
+        let of = of.clone();
+        move |role: Role, channel: &mut Channel| {
+            let own = (role, SESSION, rng(SEEDS[role as usize]));
+            let items = &items()[role as usize];
+            let outcome = of.run(own, items, &values(), &mut (), channel);
+            let outcome = outcome.map_err(of_channel)?;
+            Ok((outcome.common, outcome.values, outcome.count))
+        }
     };
-    let search = move |channel: &mut Channel| {
-        let receiver = Receiver::setup(SESSION, rng(SEEDS[1]), channel)?;
-        receiver.search(&items()[1], settings, &mut (), channel)
+    let model = match of.is_malicious() {
+        true => Model::Malicious,
+        false => Model::SemiHonest,
     };
     Protocol::new(
-        name,
-        Model::SemiHonest,
-        move |channel| Ok(answer(channel).map_err(of_channel)?.found),
-        move |channel| {
-            let found = search(channel).map_err(of_channel)?;
-            Ok((found.items, found.values))
+        of.name.clone(),
+        model,
+        {
+            let run = run.clone();
+            move |channel| run(Role::Sender, channel)
         },
-        move |answered, found| is_search(answered, found, settings.both),
-    )
-}
-
-/// Whether these are the results of a search.
-fn is_search(answered: &Option<Vec<usize>>, (found, texts): &Found, both: bool) -> bool {
-    let [theirs, ours] = common();
-    let expected = theirs
-        .iter()
-        .map(|&item| values()[item].clone().into_bytes());
-    *answered == known(both) && *found == ours && expected.eq(texts.iter().cloned())
-}
-
-fn dh_intersection() -> Protocol {
-    let send = |channel: &mut Channel| {
-        let sender = dh::Sender::new(SESSION, rng(SEEDS[0]));
-        sender.intersect(&items()[0], &mut (), channel).map(drop)
-    };
-    let receive = |channel: &mut Channel| {
-        let receiver = dh::Receiver::new(SESSION, rng(SEEDS[1]));
-        receiver.intersect(&items()[1], &mut (), channel)
-    };
-    Protocol::new(
-        "dh intersection",
-        Model::Malicious,
-        move |channel| send(channel).map_err(of_channel),
-        move |channel| Ok(receive(channel).map_err(of_channel)?.common),
-        |(), received: &Vec<usize>| *received == common()[1],
-    )
-}
-
-fn dh_search() -> Protocol {
-    let answer = |channel: &mut Channel| {
-        let sender = dh::Sender::new(SESSION, rng(SEEDS[0]));
-        let answered = sender.answer(&items()[0], &values(), &mut (), channel);
-        answered.map(drop)
-    };
-    let search = |channel: &mut Channel| {
-        let receiver = dh::Receiver::new(SESSION, rng(SEEDS[1]));
-        receiver.search(&items()[1], &mut (), channel)
-    };
-    Protocol::new(
-        "dh search",
-        Model::Malicious,
-        move |channel| answer(channel).map_err(of_channel),
-        move |channel| {
-            let found = search(channel).map_err(of_channel)?;
-            Ok((found.items, found.values))
+        move |channel| run(Role::Receiver, channel),
+        move |sent: &Matched, received: &Matched| {
+            let [theirs, ours] = common();
+            let value = |item: &usize| values()[*item].clone().into_bytes();
+            let found = theirs.iter().filter(|_| of.searches()).map(value);
+            let found = found.collect();
+            let of_sender = of.both().then_some(theirs);
+            let of_receiver = match of.output {
+                COUNT => (None, found, Some(COMMON as u64)),
+                _ => (Some(ours), found, None),
+            };
+            *sent == (of_sender, Vec::new(), None) && *received == of_receiver
         },
-        |(), found: &Found| is_search(&None, found, false),
-    )
-}
-
-fn counted() -> Protocol {
-    let send = |channel: &mut Channel| {
-        let sender = count::Sender::new(SESSION, rng(SEEDS[0]));
-        sender.count(&items()[0], &mut (), channel).map(drop)
-    };
-    let receive = |channel: &mut Channel| {
-        let receiver = count::Receiver::new(SESSION, rng(SEEDS[1]));
-        receiver.count(&items()[1], &mut (), channel)
-    };
-    Protocol::new(
-        "count",
-        Model::SemiHonest,
-        move |channel| send(channel).map_err(of_channel),
-        move |channel| Ok(receive(channel).map_err(of_channel)?.common),
-        |(), common: &u64| *common == COMMON as u64,
     )
 }
 
@@ -273,47 +178,6 @@ fn vole_prf(form: Form) -> Protocol {
         evaluate,
         ask,
         |left: &Vec<Block>, right: &Vec<Block>| left == right,
-    )
-}
-
-fn vole_intersection(name: String, settings: vole::Settings) -> Protocol {
-    let send = move |channel: &mut Channel| {
-        let sender = vole::Sender::new(SESSION, rng(SEEDS[0]));
-        sender.intersect(&items()[0], settings, &mut (), channel)
-    };
-    let receive = move |channel: &mut Channel| {
-        let receiver = vole::Receiver::new(SESSION, rng(SEEDS[1]));
-        receiver.intersect(&items()[1], settings, &mut (), channel)
-    };
-    Protocol::new(
-        name,
-        model(settings.form),
-        move |channel| Ok(send(channel).map_err(of_channel)?.common),
-        move |channel| Ok(receive(channel).map_err(of_channel)?.common),
-        move |sent: &Option<Vec<usize>>, received: &Vec<usize>| {
-            *sent == known(settings.both) && *received == common()[1]
-        },
-    )
-}
-
-fn vole_search(name: String, settings: vole::Settings) -> Protocol {
-    let answer = move |channel: &mut Channel| {
-        let sender = vole::Sender::new(SESSION, rng(SEEDS[0]));
-        sender.answer(&items()[0], &values(), settings, &mut (), channel)
-    };
-    let search = move |channel: &mut Channel| {
-        let receiver = vole::Receiver::new(SESSION, rng(SEEDS[1]));
-        receiver.search(&items()[1], settings, &mut (), channel)
-    };
-    Protocol::new(
-        name,
-        model(settings.form),
-        move |channel| Ok(answer(channel).map_err(of_channel)?.found),
-        move |channel| {
-            let found = search(channel).map_err(of_channel)?;
-            Ok((found.items, found.values))
-        },
-        move |answered, found| is_search(answered, found, settings.both),
     )
 }
 

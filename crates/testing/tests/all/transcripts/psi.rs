@@ -4,10 +4,16 @@
 //!
 //! The hashes depend on the bins of the cuckoo table, and on the sender's random order.
 
-use volery_channel::SessionId;
+use volery_channel::{Role, SessionId};
 use volery_primitives::Block;
 use volery_psi::code::Code;
-use volery_psi::{Receiver, Sender, Settings, count, dh, oprf, vole};
+use volery_psi::count::Count;
+use volery_psi::dh::Dh;
+use volery_psi::kkrt::Kkrt;
+use volery_psi::matching::Output;
+use volery_psi::vole::{Form, Vole};
+use volery_psi::{Variant, oprf};
+use volery_testing::matches::{COUNT, Match};
 
 use super::seeded;
 
@@ -32,134 +38,44 @@ pub(super) fn run(row: &str) -> [String; 2] {
         panic!("a row has five words");
     };
     let (n, m): (usize, usize) = (n.parse().unwrap(), m.parse().unwrap());
-    if protocol == "count" {
-        return of_count([n, m]);
-    }
     if protocol == "oprf" {
         return of_oprf(variant.parse().unwrap(), [n, m]);
     }
-    let both = both == "both";
+    let of = Match {
+        name: row.to_owned(),
+        protocol: match variant {
+            "kkrt" => &Kkrt(Variant::Kkrt),
+            "kkrt-paper" => &Kkrt(Variant::KkrtPaper),
+            "malicious" => &Vole(Form::Malicious),
+            "fast" => &Vole(Form::Fast),
+            "low-communication" => &Vole(Form::Low),
+            _ if protocol == "count" => &Count,
+            _ => &Dh,
+        },
+        output: match protocol {
+            "count" => COUNT,
+            _ => Output::Items {
+                both: both == "both",
+                search: protocol == "lookup",
+            },
+        },
+    };
     // A third of the smaller set is common.
     let common = n.min(m) / 3;
     let (ours, theirs) = (items(0, n), items(n - common, n - common + m));
     let values: Vec<Vec<u8>> = (0..n).map(|i| vec![i as u8; i % 7]).collect();
-    if variant == "dh" {
-        return of_dh(protocol == "lookup", [&ours, &theirs], &values, common);
-    }
-    if let Ok(form) = variant.parse() {
-        let settings = vole::Settings { form, both };
-        return of_vole(
-            protocol == "lookup",
-            settings,
-            [&ours, &theirs],
-            &values,
-            common,
-        );
-    }
-    let settings = Settings {
-        variant: variant.parse().unwrap(),
-        both,
-    };
     seeded(
         |rng, channel| {
-            let sender = Sender::setup(SESSION, rng, channel).unwrap();
-            if protocol == "lookup" {
-                let (values, watch) = (&values, &mut ());
-                sender
-                    .answer(&ours, values, settings, watch, channel)
-                    .unwrap();
-            } else {
-                sender.intersect(&ours, settings, &mut (), channel).unwrap();
+            let own = (Role::Sender, SESSION, rng);
+            of.run(own, &ours, &values, &mut (), channel).unwrap();
+        },
+        |rng, channel| {
+            let own = (Role::Receiver, SESSION, rng);
+            let found = of.run(own, &theirs, &values, &mut (), channel).unwrap();
+            match found.common {
+                Some(found) => assert_eq!(found, (0..common).collect::<Vec<_>>()),
+                None => assert_eq!(found.count, Some(common as u64)),
             }
-        },
-        |rng, channel| {
-            let receiver = Receiver::setup(SESSION, rng, channel).unwrap();
-            let found = if protocol == "lookup" {
-                let found = receiver.search(&theirs, settings, &mut (), channel);
-                found.unwrap().items
-            } else {
-                let received = receiver.intersect(&theirs, settings, &mut (), channel);
-                received.unwrap().common
-            };
-            assert_eq!(found, (0..common).collect::<Vec<_>>());
-        },
-    )
-}
-
-/// A run of the protocols from vector OLE: the variant is the form.
-fn of_vole(
-    lookup: bool,
-    settings: vole::Settings,
-    [ours, theirs]: [&[Vec<u8>]; 2],
-    values: &[Vec<u8>],
-    common: usize,
-) -> [String; 2] {
-    seeded(
-        |rng, channel| {
-            let sender = vole::Sender::new(SESSION, rng);
-            if lookup {
-                let answered = sender.answer(ours, values, settings, &mut (), channel);
-                answered.unwrap();
-            } else {
-                let sent = sender.intersect(ours, settings, &mut (), channel);
-                sent.unwrap();
-            }
-        },
-        |rng, channel| {
-            let receiver = vole::Receiver::new(SESSION, rng);
-            let found = if lookup {
-                let found = receiver.search(theirs, settings, &mut (), channel);
-                found.unwrap().items
-            } else {
-                let received = receiver.intersect(theirs, settings, &mut (), channel);
-                received.unwrap().common
-            };
-            assert_eq!(found, (0..common).collect::<Vec<_>>());
-        },
-    )
-}
-
-/// A run of the protocols from Diffie-Hellman.
-fn of_dh(
-    lookup: bool,
-    [ours, theirs]: [&[Vec<u8>]; 2],
-    values: &[Vec<u8>],
-    common: usize,
-) -> [String; 2] {
-    seeded(
-        |rng, channel| {
-            let sender = dh::Sender::new(SESSION, rng);
-            if lookup {
-                sender.answer(ours, values, &mut (), channel).unwrap();
-            } else {
-                sender.intersect(ours, &mut (), channel).unwrap();
-            }
-        },
-        |rng, channel| {
-            let receiver = dh::Receiver::new(SESSION, rng);
-            let found = if lookup {
-                receiver.search(theirs, &mut (), channel).unwrap().items
-            } else {
-                receiver.intersect(theirs, &mut (), channel).unwrap().common
-            };
-            assert_eq!(found, (0..common).collect::<Vec<_>>());
-        },
-    )
-}
-
-/// A run for the number alone; a third of the smaller set is common.
-fn of_count([n, m]: [usize; 2]) -> [String; 2] {
-    let common = n.min(m) / 3;
-    let (ours, theirs) = (items(0, n), items(n - common, n - common + m));
-    seeded(
-        |rng, channel| {
-            let sender = count::Sender::new(SESSION, rng);
-            sender.count(&ours, &mut (), channel).unwrap();
-        },
-        |rng, channel| {
-            let receiver = count::Receiver::new(SESSION, rng);
-            let counted = receiver.count(&theirs, &mut (), channel).unwrap();
-            assert_eq!(counted.common, common as u64);
         },
     )
 }

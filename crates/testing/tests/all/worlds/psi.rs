@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
-use volery_channel::{Channel, SessionId};
+use volery_channel::{Channel, Role, SessionId};
 use volery_primitives::bits;
 use volery_primitives::prg::Prg;
 use volery_psi::served::{self, Filter, Key};
-use volery_psi::vole::{self, Form};
-use volery_psi::{Receiver, Result, Sender, Settings, Variant, Watch, circuit, count, dh};
+use volery_psi::vole::Form;
+use volery_psi::{Result, Watch, circuit};
 use volery_testing::fixtures::{SEEDS, SESSION, rng};
+use volery_testing::matches::{self, Match};
 use volery_testing::worlds::{Network, Scenario};
 
 /// Items of the sender and of the receiver.
@@ -89,149 +90,23 @@ fn own() -> (SessionId, Prg) {
     (SESSION, Prg::from_os().expect("it is seeded"))
 }
 
-fn vole_protocols() -> Vec<Protocol> {
-    let mut all = Vec::new();
-    for form in Form::ALL {
-        for both in [false, true] {
-            if both && form == Form::Malicious {
-                continue;
-            }
-            let settings = vole::Settings { form, both };
-            let sender = move || {
-                let (session, rng) = own();
-                vole::Sender::new(session, rng)
-            };
-            let receiver = move || {
-                let (session, rng) = own();
-                vole::Receiver::new(session, rng)
-            };
-            let known = if both { ", for both" } else { "" };
-            all.push(Protocol {
-                name: format!("vole intersection, {form}{known}"),
-                malicious: form == Form::Malicious,
-                both,
-                sides: [
-                    side(move |items, watch, channel| {
-                        sender()
-                            .intersect(items, settings, watch, channel)
-                            .map(drop)
-                    }),
-                    side(move |items, watch, channel| {
-                        receiver()
-                            .intersect(items, settings, watch, channel)
-                            .map(drop)
-                    }),
-                ],
-            });
-            all.push(Protocol {
-                name: format!("vole search, {form}{known}"),
-                malicious: form == Form::Malicious,
-                both,
-                sides: [
-                    side(move |items, watch, channel| {
-                        let answered =
-                            sender().answer(items, &values(items), settings, watch, channel);
-                        answered.map(drop)
-                    }),
-                    side(move |items, watch, channel| {
-                        receiver().search(items, settings, watch, channel).map(drop)
-                    }),
-                ],
-            });
-        }
-    }
-    all
-}
-
-fn kkrt_protocols() -> Vec<Protocol> {
-    let mut all = Vec::new();
-    for (variant, stash) in [(Variant::Kkrt, ""), (Variant::KkrtPaper, ", with a stash")] {
-        for (both, known) in [(false, ""), (true, ", for both")] {
-            let settings = Settings { variant, both };
-            let sender = |channel: &mut Channel| {
-                let (session, rng) = own();
-                Sender::setup(session, rng, channel)
-            };
-            let receiver = |channel: &mut Channel| {
-                let (session, rng) = own();
-                Receiver::setup(session, rng, channel)
-            };
-            all.push(Protocol {
-                name: format!("kkrt intersection{stash}{known}"),
-                malicious: false,
-                both,
-                sides: [
-                    side(move |items, watch, channel| {
-                        let sent = sender(channel)?.intersect(items, settings, watch, channel);
-                        sent.map(drop)
-                    }),
-                    side(move |items, watch, channel| {
-                        let received =
-                            receiver(channel)?.intersect(items, settings, watch, channel);
-                        received.map(drop)
-                    }),
-                ],
-            });
-            all.push(Protocol {
-                name: format!("kkrt search{stash}{known}"),
-                malicious: false,
-                both,
-                sides: [
-                    side(move |items, watch, channel| {
-                        let sender = sender(channel)?;
-                        let answered =
-                            sender.answer(items, &values(items), settings, watch, channel);
-                        answered.map(drop)
-                    }),
-                    side(move |items, watch, channel| {
-                        let found = receiver(channel)?.search(items, settings, watch, channel);
-                        found.map(drop)
-                    }),
-                ],
-            });
-        }
-    }
-    all
-}
-
-fn dh_protocols() -> Vec<Protocol> {
-    let sender = || {
-        let (session, rng) = own();
-        dh::Sender::new(session, rng)
+/// Both sides of a match.
+fn matching(of: Match) -> Protocol {
+    let run = |role: Role| {
+        let of = of.clone();
+        side(move |items, watch, channel| {
+            let (session, rng) = own();
+            let items = &items.to_vec();
+            let outcome = of.run((role, session, rng), items, &values(items), watch, channel);
+            outcome.map(drop)
+        })
     };
-    let receiver = || {
-        let (session, rng) = own();
-        dh::Receiver::new(session, rng)
-    };
-    vec![
-        Protocol {
-            name: "dh intersection".to_owned(),
-            malicious: true,
-            both: false,
-            sides: [
-                side(move |items, watch, channel| {
-                    sender().intersect(items, watch, channel).map(drop)
-                }),
-                side(move |items, watch, channel| {
-                    receiver().intersect(items, watch, channel).map(drop)
-                }),
-            ],
-        },
-        Protocol {
-            name: "dh search".to_owned(),
-            malicious: true,
-            both: false,
-            sides: [
-                side(move |items, watch, channel| {
-                    let answered = sender().answer(items, &values(items), watch, channel);
-                    answered.map(drop)
-                }),
-                side(move |items, watch, channel| {
-                    receiver().search(items, watch, channel).map(drop)
-                }),
-            ],
-        },
-    ]
+    Protocol {
+        malicious: of.is_malicious(),
+        both: of.both(),
+        sides: Role::ALL.map(run),
+        name: of.name,
+    }
 }
 
 /// Both sides of circuit-PSI up to a sum over all items, which nobody opens.
@@ -276,26 +151,6 @@ fn circuit_protocols() -> Vec<Protocol> {
         ],
     };
     [Form::Fast, Form::Low].map(protocol).into()
-}
-
-fn counted() -> Protocol {
-    Protocol {
-        name: "count".to_owned(),
-        malicious: false,
-        both: false,
-        sides: [
-            side(|items, watch, channel| {
-                let (session, rng) = own();
-                let sender = count::Sender::new(session, rng);
-                sender.count(items, watch, channel).map(drop)
-            }),
-            side(|items, watch, channel| {
-                let (session, rng) = own();
-                let receiver = count::Receiver::new(session, rng);
-                receiver.count(items, watch, channel).map(drop)
-            }),
-        ],
-    }
 }
 
 /// Both honest parties of a protocol.
@@ -419,16 +274,17 @@ fn honest_filter(key: &Key) -> Vec<u8> {
 
 /// VOLE-PSI in all forms.
 pub(super) fn by_vole() -> Vec<Scenario> {
-    vole_protocols().into_iter().flat_map(scenarios).collect()
+    let matches = matches::by_vole().into_iter();
+    matches.map(matching).flat_map(scenarios).collect()
 }
 
 /// The other protocols between two parties.
 pub(super) fn by_others() -> Vec<Scenario> {
-    let mut protocols = kkrt_protocols();
-    protocols.extend(dh_protocols());
-    protocols.extend(circuit_protocols());
-    protocols.push(counted());
-    protocols.into_iter().flat_map(scenarios).collect()
+    let matches = matches::by_kkrt("kkrt ")
+        .into_iter()
+        .chain(matches::by_dh());
+    let protocols = matches.map(matching).chain(circuit_protocols());
+    protocols.flat_map(scenarios).collect()
 }
 
 /// A server and its clients.
