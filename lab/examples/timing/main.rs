@@ -28,7 +28,7 @@ mod welch;
 use std::process::ExitCode;
 
 use volery_primitives::{Block, prg::Prg};
-use welch::Bench;
+use welch::{Bench, Of};
 
 /// Above this the classes differ for certain.
 const LIMIT: f64 = 10.0;
@@ -53,6 +53,17 @@ struct Step {
 }
 
 impl Step {
+    /// A step that must be constant time: draws of secrets, given whether to draw the fixed one, and
+    /// the work on one of them.
+    fn constant<I: Send + 'static>(
+        name: impl Into<String>,
+        samples: usize,
+        draw: impl FnMut(bool, &mut Prg) -> I + Send + 'static,
+        run: impl FnMut(&mut I) + Send + 'static,
+    ) -> Self {
+        Self::new(name, Promise::Constant, samples, Of::new(draw, run))
+    }
+
     fn new(
         name: impl Into<String>,
         promise: Promise,
@@ -109,5 +120,29 @@ fn main() -> ExitCode {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
+    }
+}
+
+/// Packed bits that are zero or random.
+fn bits(count: usize) -> impl Fn(bool, &mut Prg) -> Vec<u8> + Copy {
+    move |zero, rng| {
+        let mut bits = vec![0; count / 8];
+        rng.fill_bytes(&mut bits);
+        if zero {
+            bits.fill(0);
+        }
+        bits
+    }
+}
+
+/// Blocks that are zero or random.
+fn blocks(count: usize) -> impl Fn(bool, &mut Prg) -> Vec<Block> + Copy {
+    move |zero, rng| {
+        let mut blocks = vec![Block::ZERO; count];
+        rng.fill_blocks(&mut blocks);
+        if zero {
+            blocks.fill(Block::ZERO);
+        }
+        blocks
     }
 }

@@ -11,9 +11,9 @@ use volery_primitives::{Block, prg::Prg};
 use volery_psi::dh;
 
 use crate::Promise::Constant;
-use crate::Step;
 use crate::replay::{Recording, record, replay};
-use crate::welch::{Bench, Of};
+use crate::welch::Bench;
+use crate::{Step, bits, blocks};
 
 const SESSION: SessionId = SessionId::from_bytes([7; 32]);
 
@@ -64,25 +64,11 @@ fn noise() -> Channel {
     bytes
         .chunks_mut(8)
         .for_each(|word| word[word.len() - 1] &= 0x0f);
-    replay(bytes, 0)
-}
-
-/// A zero or random block.
-fn block(zero: bool, rng: &mut Prg) -> Block {
-    let random = rng.block();
-    if zero { Block::ZERO } else { random }
+    replay(bytes)
 }
 
 /// The receiver's choice between two messages, all zero or random.
 fn choosing(samples: usize) -> Step {
-    let draw = |zero: bool, rng: &mut Prg| {
-        let mut x = vec![0; N / 8];
-        rng.fill_bytes(&mut x);
-        if zero {
-            x.fill(0);
-        }
-        x
-    };
     let mut ot = convert::Receiver::new(Dealer(Block::ONE), SESSION);
     let mut channel = noise();
     let mut m = vec![Block::ZERO; N];
@@ -91,17 +77,12 @@ fn choosing(samples: usize) -> Step {
             .expect("a peer who talks");
         black_box(&m);
     };
-    Step::new(
-        "choice bits: a message of two",
-        Constant,
-        samples,
-        Of::new(draw, run),
-    )
+    Step::constant("choice bits: a message of two", samples, bits(N), run)
 }
 
 /// The sender's correction by the receiver's message, with a `delta` of zeros or a random one.
 fn correcting(samples: usize) -> Step {
-    let draw = |zero, rng: &mut Prg| convert::Sender::new(Dealer(block(zero, rng)), SESSION);
+    let draw = |zero, rng: &mut Prg| convert::Sender::new(Dealer(blocks(1)(zero, rng)[0]), SESSION);
     let mut channel = noise();
     let mut v = vec![Block::ZERO; N];
     let run = move |ot: &mut convert::Sender<Dealer>| {
@@ -109,29 +90,19 @@ fn correcting(samples: usize) -> Step {
             .expect("a peer who talks");
         black_box(&v);
     };
-    Step::new(
-        "delta: correction to chosen bits",
-        Constant,
-        samples,
-        Of::new(draw, run),
-    )
+    Step::constant("delta: correction to chosen bits", samples, draw, run)
 }
 
 /// The sender's two messages of each OT.
 fn hashing(samples: usize) -> Step {
-    let draw = |zero, rng: &mut Prg| convert::Sender::new(Dealer(block(zero, rng)), SESSION);
+    let draw = |zero, rng: &mut Prg| convert::Sender::new(Dealer(blocks(1)(zero, rng)[0]), SESSION);
     let mut channel = noise();
     let mut m = vec![[Block::ZERO; 2]; N];
     let run = move |ot: &mut convert::Sender<Dealer>| {
         ot.random(&mut m, &mut channel).expect("nothing is sent");
         black_box(&m);
     };
-    Step::new(
-        "delta: two messages by hashing",
-        Constant,
-        samples,
-        Of::new(draw, run),
-    )
+    Step::constant("delta: two messages by hashing", samples, draw, run)
 }
 
 /// The message of a sender of base OTs.
@@ -149,22 +120,13 @@ fn base_message() -> Recording {
 fn base_choices(samples: usize) -> Step {
     let message = base_message();
     let draw = move |zero: bool, rng: &mut Prg| {
-        let mut choices = [0];
-        rng.fill_bytes(&mut choices);
-        if zero {
-            choices = [0];
-        }
-        (choices, replay(message.clone(), 0), rng.fork("base"))
+        let choices = bits(8)(zero, rng);
+        (choices, replay(message.clone()), rng.fork("base"))
     };
-    let run = |(choices, channel, rng): &mut ([u8; 1], Channel, Prg)| {
+    let run = |(choices, channel, rng): &mut (Vec<u8>, Channel, Prg)| {
         black_box(base::receive(choices, 8, SESSION, rng, channel)).expect("a peer who talks");
     };
-    Step::new(
-        "choice bits: base OTs",
-        Constant,
-        samples,
-        Of::new(draw, run),
-    )
+    Step::constant("choice bits: base OTs", samples, draw, run)
 }
 
 /// The sender of an intersection by Diffie-Hellman, whose randomness is always the same or drawn
@@ -189,17 +151,17 @@ fn exponentiation(samples: usize) -> Step {
     let draw = move |fixed: bool, rng: &mut Prg| {
         let random = rng.fork("sender");
         let rng = if fixed { Prg::new(Block::ONE) } else { random };
-        (rng, replay(recording.clone(), 0))
+        (rng, replay(recording.clone()))
     };
     let run = move |(rng, channel): &mut (Prg, Channel)| {
         // With other randomness the end of the recorded run is another, which is an error.
         black_box(sender(rng.fork("run"), channel).is_ok());
     };
-    Step::new(
+    Step::constant(
         "exponent: set intersection by Diffie-Hellman",
-        Constant,
         samples,
-        Of::new(draw, run),
+        draw,
+        run,
     )
 }
 
@@ -281,7 +243,7 @@ impl<C: CotSender + Send> Alone<C> {
     /// Not measured: sets up the source again at the end of its recording.
     fn refresh(&mut self) {
         if self.left == 0 {
-            let mut channel = replay(self.recording.clone(), 0);
+            let mut channel = replay(self.recording.clone());
             let cot = (self.fresh)(&mut channel).expect("a peer who talks");
             self.live = Some((cot, channel));
             self.left = CALLS;
@@ -387,7 +349,7 @@ fn multiplication<R: Ring>(samples: usize) -> Step {
     let party = move |zero: bool, rng: &mut Prg| {
         let random = R::random(rng);
         let x = if zero { R::ZERO } else { random };
-        let mut base = replay(message.clone(), 0);
+        let mut base = replay(message.clone());
         let receiver = gilboa::Receiver::setup(x, SESSION, rng, &mut base);
         (receiver.expect("a peer who talks"), noise())
     };

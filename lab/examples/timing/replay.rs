@@ -46,10 +46,9 @@ pub(crate) fn record<A: Send, B: Send>(
     (a, recording)
 }
 
-/// Replays the recording, then repeats the part after `again` indefinitely; ignores all input.
+/// Replays the recording again and again; ignores all input.
 struct Replay {
     recording: Recording,
-    again: usize,
     next: Mutex<usize>,
 }
 
@@ -61,7 +60,7 @@ impl Transport for Replay {
     fn read(&self, bytes: &mut [u8], _: Option<Duration>) -> io::Result<usize> {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         if *next == self.recording.len() {
-            *next = self.again;
+            *next = 0;
         }
         let count = bytes.len().min(self.recording.len() - *next);
         bytes[..count].copy_from_slice(&self.recording[*next..][..count]);
@@ -70,12 +69,10 @@ impl Transport for Replay {
     }
 }
 
-/// A channel that replays the recording once, and the part after its first `again` bytes
-/// indefinitely.
-pub(crate) fn replay(recording: Recording, again: usize) -> Channel {
+/// A channel that replays the recording again and again.
+pub(crate) fn replay(recording: Recording) -> Channel {
     Channel::new(Replay {
         recording,
-        again,
         next: Mutex::new(0),
     })
 }

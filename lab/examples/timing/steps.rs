@@ -12,9 +12,9 @@ use volery_primitives::aes::{Aes128, rekeyed};
 use volery_primitives::cpu::Cpu;
 use volery_primitives::{Block, bits, clmul, prg::Prg, transpose};
 
-use crate::Promise::{Constant, Leaks, Nothing};
+use crate::Promise::{Leaks, Nothing};
 use crate::welch::Of;
-use crate::{Promise, Step};
+use crate::{Step, bits as packed, blocks};
 
 /// All steps; the two that prove that the run can detect differences come first.
 pub(crate) fn all(samples: usize) -> Vec<Step> {
@@ -77,12 +77,7 @@ fn random_against_random(samples: usize) -> Step {
     let run = |[a, b]: &mut [Vec<u8>; 2]| {
         black_box(a[..].ct_eq(&b[..]));
     };
-    Step::new(
-        "two classes of one kind",
-        Constant,
-        samples,
-        Of::new(draw, run),
-    )
+    Step::constant("two classes of one kind", samples, draw, run)
 }
 
 /// The comparison at the end of a check, on a value that is equal or differs anywhere.
@@ -99,7 +94,7 @@ fn comparison<R: Ring>(samples: usize) -> Step {
         black_box(a[..].ct_eq(&b[..]));
     };
     let name = format!("{}: the comparison of a check", R::NAME);
-    Step::new(name, Constant, samples, Of::new(draw, run))
+    Step::constant(name, samples, draw, run)
 }
 
 /// The operations on `x`, zero or random: products, and the selection by its bits.
@@ -138,37 +133,20 @@ fn scalars<R: Ring>(samples: usize, steps: &mut Vec<Step>) {
     };
     let name = |what| format!("{}: {what}", R::NAME);
     steps.extend([
-        Step::new(
-            name("products with x"),
-            Constant,
-            samples,
-            Of::new(draw, product),
-        ),
-        Step::new(
-            name("selection by the bits of x"),
-            Constant,
-            samples,
-            Of::new(draw, select),
-        ),
-        Step::new(
+        Step::constant(name("products with x"), samples, draw, product),
+        Step::constant(name("selection by the bits of x"), samples, draw, select),
+        Step::constant(
             name("sums and products of values"),
-            Constant,
             samples,
-            Of::new(values, arithmetic),
+            values,
+            arithmetic,
         ),
     ]);
 }
 
 /// The kernels of one level, on blocks that are zero or random.
 fn kernels(cpu: Cpu, samples: usize, steps: &mut Vec<Step>) {
-    let draw = |zero: bool, rng: &mut Prg| {
-        let mut blocks = vec![Block::ZERO; 129];
-        rng.fill_blocks(&mut blocks);
-        if zero {
-            blocks.fill(Block::ZERO);
-        }
-        (blocks, vec![Block::ZERO; 128])
-    };
+    let draw = |zero, rng: &mut Prg| (blocks(129)(zero, rng), vec![Block::ZERO; 128]);
     type Input = (Vec<Block>, Vec<Block>);
     let aes = move |(x, out): &mut Input| {
         let aes = Aes128::with_cpu(x[128], cpu);
@@ -188,62 +166,36 @@ fn kernels(cpu: Cpu, samples: usize, steps: &mut Vec<Step>) {
         bits::lowest_bits_on(cpu, x, &mut out);
         black_box(out);
     };
-    let name = |what: &str| format!("{cpu}: {what}");
-    let step = |what, promise: Promise, run: Box<dyn FnMut(&mut Input) + Send>| {
-        Step::new(name(what), promise, samples, Of::new(draw, run))
+    let step = |what: &str, run: Box<dyn FnMut(&mut Input) + Send>| {
+        Step::constant(format!("{cpu}: {what}"), samples, draw, run)
     };
     steps.extend([
-        step("AES, key and blocks", Constant, Box::new(aes)),
-        step("products in GF(2^128)", Constant, Box::new(multiply)),
-        step("transposition", Constant, Box::new(transposed)),
-        step("lowest bits", Constant, Box::new(lowest)),
+        step("AES, key and blocks", Box::new(aes)),
+        step("products in GF(2^128)", Box::new(multiply)),
+        step("transposition", Box::new(transposed)),
+        step("lowest bits", Box::new(lowest)),
     ]);
 }
 
 /// Choice bits inserted into the blocks to which they belong.
 fn carried_bits(samples: usize) -> Step {
-    let draw = |zero: bool, rng: &mut Prg| {
-        let mut u = vec![0; 32];
-        rng.fill_bytes(&mut u);
-        if zero {
-            u.fill(0);
-        }
-        (u, vec![Gf128::ZERO; 256])
-    };
+    let draw = |zero, rng: &mut Prg| (packed(256)(zero, rng), vec![Gf128::ZERO; 256]);
     let run = |(u, v): &mut (Vec<u8>, Vec<Gf128>)| {
         for (i, v) in v.iter_mut().enumerate() {
             *v = Cot::pair(F2::new(bits::bit(u, i)), *v);
         }
         black_box(v);
     };
-    Step::new(
-        "choice bits into blocks",
-        Constant,
-        samples,
-        Of::new(draw, run),
-    )
+    Step::constant("choice bits into blocks", samples, draw, run)
 }
 
 /// Choice bits as whole bytes, and back.
 fn packed_bits(samples: usize) -> Step {
-    let draw = |zero: bool, rng: &mut Prg| {
-        let mut u = vec![0; 32];
-        rng.fill_bytes(&mut u);
-        if zero {
-            u.fill(0);
-        }
-        u
-    };
     let run = |u: &mut Vec<u8>| {
         let apart = bits::unpack(u, 256);
         black_box(bits::pack(&apart));
     };
-    Step::new(
-        "choice bits packed and unpacked",
-        Constant,
-        samples,
-        Of::new(draw, run),
-    )
+    Step::constant("choice bits packed and unpacked", samples, packed(256), run)
 }
 
 /// A tree that is rebuilt around `alpha`: it indexes the leaves, its owner's memory.
@@ -281,18 +233,6 @@ fn band() -> (Band, Rows) {
     (band, rows)
 }
 
-/// Blocks that are zero or random.
-fn blocks(count: usize) -> impl FnMut(bool, &mut Prg) -> Vec<Block> {
-    move |zero, rng| {
-        let mut blocks = vec![Block::ZERO; count];
-        rng.fill_blocks(&mut blocks);
-        if zero {
-            blocks.fill(Block::ZERO);
-        }
-        blocks
-    }
-}
-
 /// An encoding of zeros or of random values under the same keys.
 fn encoding(samples: usize) -> Step {
     let (band, rows) = band();
@@ -302,8 +242,7 @@ fn encoding(samples: usize) -> Step {
         encoded.expect("the rows are independent");
         black_box(&columns);
     };
-    let bench = Of::new(blocks(KEYS), run);
-    Step::new("values: encoding them", Constant, samples, bench)
+    Step::constant("values: encoding them", samples, blocks(KEYS), run)
 }
 
 /// Decoding all keys from columns that are zero or random.
@@ -315,12 +254,7 @@ fn decoding(samples: usize) -> Step {
         band.decode(&rows, columns, &mut values);
         black_box(&values);
     };
-    Step::new(
-        "values: decoding keys",
-        Constant,
-        samples,
-        Of::new(columns, run),
-    )
+    Step::constant("values: decoding keys", samples, columns, run)
 }
 
 /// The steps on decoded values under `delta`, which is zero or random.
@@ -334,10 +268,5 @@ fn evaluation(samples: usize) -> Step {
         rekeyed(values, digests);
         black_box(&digests);
     };
-    Step::new(
-        "delta: outputs from decoded values",
-        Constant,
-        samples,
-        Of::new(draw, run),
-    )
+    Step::constant("delta: outputs from decoded values", samples, draw, run)
 }

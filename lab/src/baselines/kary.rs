@@ -46,11 +46,9 @@ pub(crate) mod spfss;
 
 pub(crate) use prg::{TreePrg, TreePrgs};
 
-use std::{fmt, str::FromStr};
-
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq, ConstantTimeLess};
 use volery_field::Ring;
-use volery_pcg::{ParseSettingError, ggm, wire};
+use volery_pcg::{ggm, wire};
 use volery_primitives::{Block, pages::Buffer};
 use zeroize::Zeroizing;
 
@@ -87,31 +85,6 @@ impl Arity {
             Self::Four => 2,
             Self::Eight => 3,
             Self::Sixteen => 4,
-        }
-    }
-}
-
-impl fmt::Display for Arity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Two => "2",
-            Self::Four => "4",
-            Self::Eight => "8",
-            Self::Sixteen => "16",
-        })
-    }
-}
-
-impl FromStr for Arity {
-    type Err = ParseSettingError;
-
-    fn from_str(s: &str) -> Result<Self, Self::Err> {
-        match s {
-            "2" => Ok(Self::Two),
-            "4" => Ok(Self::Four),
-            "8" => Ok(Self::Eight),
-            "16" => Ok(Self::Sixteen),
-            _ => Err(ParseSettingError::new(s, "2, 4, 8, 16")),
         }
     }
 }

@@ -63,7 +63,11 @@ impl Protocol {
             "gilboa" => Self::Gilboa,
             "whole-domain" => Self::Slow(Batching::WholeDomain),
             "floram" => Self::Slow(Batching::Floram),
-            other => Self::Trees(Some(other.strip_prefix("trees-")?.parse().ok()?)),
+            other => {
+                let children: usize = other.strip_prefix("trees-")?.parse().ok()?;
+                let mut all = Arity::ALL.into_iter();
+                Self::Trees(Some(all.find(|arity| arity.children() == children)?))
+            }
         })
     }
 
@@ -329,7 +333,7 @@ impl Run {
             _ => None,
         };
         let kary = arity.map(|arity| {
-            let batch = kary::punctured_ot::TreeBatch::regular(trees, leaves_each, arity);
+            let batch = kary::punctured_ot::TreeBatch::new(trees, leaves_each, arity);
             (batch, kary::TreePrgs::new(session, 0, arity))
         });
         let betas = |side: usize| points.iter().map(|p| p.betas[side]).collect::<Vec<_>>();

@@ -31,13 +31,10 @@
 //! from P2 for each 2^16 OTs and then 1 from P1. Computation as in [`super`], and a
 //! binary tree of `k` leaves a level.
 
-use std::ops::Range;
-
 use rayon::prelude::*;
 use volery_channel::{Channel, Result};
 use volery_field::Ring;
 use volery_ot::{CotReceiver, CotSender, convert};
-use volery_pcg::tree_batch;
 use volery_primitives::{Block, prg::Prg};
 use zeroize::Zeroizing;
 
@@ -46,109 +43,51 @@ use super::{Arity, Scratch, Shape, TreePrgs, all_but_one};
 /// Leaves that are expanded at once: the peer works on them meanwhile.
 const LEAVES_AT_ONCE: usize = 1 << 15;
 
-/// The shapes of a batch of trees of one arity with consecutive leaves.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A batch of trees of one shape with consecutive leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TreeBatch {
-    trees: tree_batch::TreeBatch,
-    arity: Arity,
-    /// The arity of each level of each tree.
-    levels: Vec<Arity>,
-    /// `sums[j]..sums[j + 1]` are the places of the level sums of tree `j`.
-    sums: Vec<usize>,
+    trees: usize,
+    shape: Shape,
 }
 
 impl TreeBatch {
-    /// Trees of the given sizes.
-    pub(crate) fn new(sizes: impl IntoIterator<Item = usize>, arity: Arity) -> Self {
-        let trees = tree_batch::TreeBatch::new(sizes);
-        let (mut levels, mut sums) = (Vec::new(), vec![0]);
-        for tree in 0..trees.trees() {
-            let shape = Shape::new(trees.leaves_of(tree).len(), arity);
-            levels.extend((1..=shape.levels()).map(|level| shape.arity(level)));
-            sums.push(sums[tree] + shape.sums());
-        }
-        Self {
-            trees,
-            arity,
-            levels,
-            sums,
-        }
-    }
-
     /// `trees` trees of `size` leaves each.
-    pub(crate) fn regular(trees: usize, size: usize, arity: Arity) -> Self {
-        Self::new(std::iter::repeat_n(size, trees), arity)
+    pub(crate) fn new(trees: usize, size: usize, arity: Arity) -> Self {
+        let shape = Shape::new(size, arity);
+        Self { trees, shape }
     }
 
     /// Number of trees.
     pub(crate) fn trees(&self) -> usize {
-        self.trees.trees()
+        self.trees
+    }
+
+    /// The shape of each tree.
+    pub(crate) fn shape(&self) -> Shape {
+        self.shape
     }
 
     /// Number of leaves of all trees together.
     pub(crate) fn leaves(&self) -> usize {
-        self.trees.leaves()
-    }
-
-    /// The places of the leaves of tree `tree`.
-    pub(crate) fn leaves_of(&self, tree: usize) -> Range<usize> {
-        self.trees.leaves_of(tree)
-    }
-
-    /// The shape of tree `tree`.
-    pub(crate) fn shape(&self, tree: usize) -> Shape {
-        Shape::new(self.leaves_of(tree).len(), self.arity)
+        self.trees * self.shape.leaves()
     }
 
     /// The arity of each level of each tree: the (k-1)-out-of-k OTs of Protocol 2.
-    pub(crate) fn levels(&self) -> &[Arity] {
-        &self.levels
+    pub(crate) fn levels(&self) -> Vec<Arity> {
+        let of_tree = (1..=self.shape.levels()).map(|level| self.shape.arity(level));
+        of_tree.collect::<Vec<_>>().repeat(self.trees)
     }
 
-    /// The trees from `first` on that are processed at once.
-    fn run_from(&self, first: usize) -> Range<usize> {
-        self.trees.run_from(first, LEAVES_AT_ONCE)
-    }
-
-    /// The places of the level sums of a run of trees.
-    fn sums_of_run(&self, run: &Range<usize>) -> Range<usize> {
-        self.sums[run.start]..self.sums[run.end]
-    }
-
-    /// The parts of a run of trees of vectors with one element for each of its leaves and level
-    /// sums.
-    fn split_run<'a, R>(
-        &self,
-        run: Range<usize>,
-        mut leaves: &'a mut [R],
-        mut sums: &'a mut [Block],
-    ) -> Vec<Part<'a, R>> {
-        let mut parts = Vec::with_capacity(run.len());
-        for tree in run {
-            let (mine, rest) = leaves.split_at_mut(self.leaves_of(tree).len());
-            leaves = rest;
-            let (my_sums, rest) = sums.split_at_mut(self.sums[tree + 1] - self.sums[tree]);
-            sums = rest;
-            parts.push(Part {
-                tree,
-                leaves: mine,
-                sums: my_sums,
-            });
-        }
-        parts
+    /// The trees that are processed at once.
+    fn at_once(&self) -> usize {
+        (LEAVES_AT_ONCE / self.shape.leaves()).max(1)
     }
 
     fn check(&self, prgs: &TreePrgs, leaves: usize) {
-        assert_eq!(prgs.arity(), self.arity, "one arity for trees and PRGs");
+        let arity = self.shape.arity;
+        assert_eq!(prgs.arity(), arity, "one arity for trees and PRGs");
         assert_eq!(leaves, self.leaves(), "one place for each leaf");
     }
-}
-
-/// One tree's part of the vectors.
-struct Part<'a, R> {
-    tree: usize,
-    leaves: &'a mut [R],
-    sums: &'a mut [Block],
 }
 
 /// P1: expands a tree under a random root into each part of `leaves`. Returns the sum of all leaves
@@ -165,43 +104,34 @@ pub(crate) fn send<R: Ring, C: CotSender>(
     let mut roots = Zeroizing::new(vec![Block::ZERO; batch.trees()]);
     rng.fill_blocks(&mut roots); // step 1
     let levels = batch.levels();
-    let mut pads = Zeroizing::new(vec![Block::ZERO; all_but_one::messages(levels)]);
-    all_but_one::send_random(levels, &mut pads, prgs.pads(), rng, ot, channel)?; // step 4a
+    let mut pads = Zeroizing::new(vec![Block::ZERO; all_but_one::messages(&levels)]);
+    all_but_one::send_random(&levels, &mut pads, prgs.pads(), rng, ot, channel)?; // step 4a
     let mut totals = Zeroizing::new(vec![R::ZERO; batch.trees()]);
-    let mut run = batch.run_from(0);
-    while !run.is_empty() {
-        let leaves = &mut leaves[batch.trees.leaves_of_run(&run)];
-        let masked = &mut pads[batch.sums_of_run(&run)];
-        let parts = batch.split_run(run.clone(), leaves, masked);
-        parts
-            .into_par_iter()
-            .zip(&mut totals[run.clone()])
-            .for_each_init(Scratch::default, |scratch, (part, total)| {
-                *total = grow(batch, prgs, roots[part.tree], part, scratch);
+    let (shape, at_once) = (batch.shape(), batch.at_once());
+    let runs = leaves
+        .chunks_mut(at_once * shape.leaves())
+        .zip(pads.chunks_mut(at_once * shape.sums()))
+        .zip(totals.chunks_mut(at_once));
+    for (run, ((leaves, masked), totals)) in runs.enumerate() {
+        leaves
+            .par_chunks_mut(shape.leaves())
+            .zip(masked.par_chunks_mut(shape.sums()))
+            .zip(totals)
+            .enumerate()
+            .for_each_init(Scratch::default, |scratch, (number, tree)| {
+                let ((leaves, masked), total) = tree;
+                let number = run * at_once + number;
+                let (prg, root) = (prgs.tree(number), roots[number]);
+                let mut sums = Zeroizing::new(vec![Block::ZERO; masked.len()]);
+                *total = super::expand(&prg, shape, root, leaves, &mut sums, scratch); // step 2
+                for (masked, sum) in masked.iter_mut().zip(sums.iter()) {
+                    *masked ^= *sum;
+                }
             });
         channel.send_blocks(masked)?; // step 4b
         channel.flush()?;
-        run = batch.run_from(run.end);
     }
     Ok(totals)
-}
-
-/// P1, step 2 for one tree: its leaves, and its level sums added to the pads. Returns the sum of
-/// the leaves.
-fn grow<R: Ring>(
-    batch: &TreeBatch,
-    prgs: &TreePrgs,
-    root: Block,
-    part: Part<'_, R>,
-    scratch: &mut Scratch,
-) -> R {
-    let (prg, shape) = (prgs.tree(part.tree), batch.shape(part.tree));
-    let mut sums = Zeroizing::new(vec![Block::ZERO; part.sums.len()]);
-    let total = super::expand(&prg, shape, root, part.leaves, &mut sums, scratch);
-    for (masked, sum) in part.sums.iter_mut().zip(sums.iter()) {
-        *masked ^= *sum;
-    }
-    total
 }
 
 /// P2: the leaves of each tree except number `alphas[tree]`, which becomes zero. Returns the sum of
@@ -217,29 +147,31 @@ pub(crate) fn receive<R: Ring, C: CotReceiver>(
     batch.check(prgs, leaves.len());
     let digits = Zeroizing::new(digits(batch, alphas)); // step 3
     let levels = batch.levels();
-    let mut pads = Zeroizing::new(vec![Block::ZERO; all_but_one::messages(levels)]);
-    all_but_one::receive_random(levels, &digits, &mut pads, prgs.pads(), ot, channel)?; // step 4a
+    let mut pads = Zeroizing::new(vec![Block::ZERO; all_but_one::messages(&levels)]);
+    all_but_one::receive_random(&levels, &digits, &mut pads, prgs.pads(), ot, channel)?; // step 4a
     let mut totals = Zeroizing::new(vec![R::ZERO; batch.trees()]);
-    let mut run = batch.run_from(0);
-    while !run.is_empty() {
-        let leaves = &mut leaves[batch.trees.leaves_of_run(&run)];
-        let opened = &mut pads[batch.sums_of_run(&run)];
+    let (shape, at_once) = (batch.shape(), batch.at_once());
+    let runs = leaves
+        .chunks_mut(at_once * shape.leaves())
+        .zip(pads.chunks_mut(at_once * shape.sums()))
+        .zip(totals.chunks_mut(at_once));
+    for (run, ((leaves, opened), totals)) in runs.enumerate() {
         let mut masked = vec![Block::ZERO; opened.len()];
         channel.recv_blocks(&mut masked)?; // step 4b
         for (opened, masked) in opened.iter_mut().zip(masked) {
             *opened ^= masked;
         }
-        batch
-            .split_run(run.clone(), leaves, opened)
-            .into_par_iter()
-            .zip(&mut totals[run.clone()])
-            .for_each_init(Scratch::default, |scratch, (part, total)| {
-                let (prg, shape) = (prgs.tree(part.tree), batch.shape(part.tree));
-                let alpha = alphas[part.tree];
-                *total =
-                    super::expand_punctured(&prg, shape, alpha, part.sums, part.leaves, scratch);
+        leaves
+            .par_chunks_mut(shape.leaves())
+            .zip(opened.par_chunks(shape.sums()))
+            .zip(totals)
+            .enumerate()
+            .for_each_init(Scratch::default, |scratch, (number, tree)| {
+                let ((leaves, sums), total) = tree;
+                let number = run * at_once + number;
+                let (prg, alpha) = (prgs.tree(number), alphas[number]);
+                *total = super::expand_punctured(&prg, shape, alpha, sums, leaves, scratch);
             });
-        run = batch.run_from(run.end);
     }
     Ok(totals)
 }
@@ -247,10 +179,10 @@ pub(crate) fn receive<R: Ring, C: CotReceiver>(
 /// P2, step 3: the digit that the path to alpha takes, for each level of each tree.
 fn digits(batch: &TreeBatch, alphas: &[usize]) -> Vec<usize> {
     assert_eq!(alphas.len(), batch.trees(), "one alpha for each tree");
+    let shape = batch.shape();
     // At its final capacity: a list that grows leaves copies behind.
-    let mut digits = Vec::with_capacity(batch.levels.len());
-    for (tree, alpha) in alphas.iter().enumerate() {
-        let shape = batch.shape(tree);
+    let mut digits = Vec::with_capacity(batch.trees() * shape.levels() as usize);
+    for alpha in alphas {
         assert!(*alpha < shape.leaves(), "alpha is a leaf");
         digits.extend((1..=shape.levels()).map(|level| shape.digit(*alpha, level)));
     }

@@ -54,7 +54,7 @@ pub(crate) fn receive<R: Ring, C: CotReceiver>(
     let what = "the masked sum of a tree is not in canonical form";
     wire::recv(&mut masked, what, channel)?; // step 3
     for (tree, masked) in masked.iter().enumerate() {
-        let place = batch.leaves_of(tree).start + alphas[tree];
+        let place = tree * batch.shape().leaves() + alphas[tree];
         negated[place] = *masked - beta[tree] - totals[tree]; // step 4
     }
     Ok(())
@@ -72,18 +72,20 @@ mod tests {
     use crate::baselines::kary::Arity;
 
     /// Functionality 8 against a plain table: the shares add up to the point function.
-    fn check<R: Ring>(arity: Arity, sizes: &[usize]) {
+    fn check<R: Ring>(arity: Arity, trees: usize, size: usize) {
         let session = SessionId::from_bytes([9; 32]);
-        let batch = TreeBatch::new(sizes.iter().copied(), arity);
+        let batch = TreeBatch::new(trees, size, arity);
         let prgs = TreePrgs::new(session, 0, arity);
         let mut random = Prg::new(Block::from(arity.children() as u128));
         let mut shares = || {
-            let mut beta = vec![R::ZERO; sizes.len()];
+            let mut beta = vec![R::ZERO; trees];
             R::random_slice(&mut random, &mut beta);
             beta
         };
         let beta = [shares(), shares()];
-        let alphas: Vec<_> = sizes.iter().map(|size| size * 3 / 4).collect();
+        let alphas: Vec<_> = (0..trees)
+            .map(|tree| (tree + size * 3 / 4) % size)
+            .collect();
         let (cot_sender, cot_receiver) = ideal::pair(Block::from(3), Block::from(1));
         let ((v1, sent), (negated, _)) = run_two_parties_with_stats(
             |channel| {
@@ -101,38 +103,43 @@ mod tests {
                 negated
             },
         );
-        for (tree, alpha) in alphas.iter().enumerate() {
-            for (point, place) in batch.leaves_of(tree).enumerate() {
-                let expected = if point == *alpha {
-                    beta[0][tree] + beta[1][tree]
-                } else {
-                    R::ZERO
-                };
-                assert!(v1[place] - negated[place] == expected, "{tree}, {point}");
-            }
+        for place in 0..batch.leaves() {
+            let (tree, point) = (place / size, place % size);
+            let expected = if point == alphas[tree] {
+                beta[0][tree] + beta[1][tree]
+            } else {
+                R::ZERO
+            };
+            assert!(v1[place] - negated[place] == expected, "{tree}, {point}");
         }
-        assert_eq!(sent.messages_sent, u64::from(!sizes.is_empty()));
+        assert_eq!(sent.messages_sent, u64::from(trees > 0));
         let rot = |arity: &Arity| match arity {
             Arity::Two => 32,
             _ => 32 * u64::from(arity.bits()) + 16 * arity.children() as u64,
         };
         let rot: u64 = batch.levels().iter().map(rot).sum();
-        assert_eq!(sent.bytes_sent, rot + R::encoded_len(sizes.len()) as u64);
+        assert_eq!(sent.bytes_sent, rot + R::encoded_len(trees) as u64);
     }
 
     #[test]
     fn shares_add_up_to_the_point_function() {
         for arity in Arity::ALL {
             let k = arity.children();
-            for sizes in [
-                &[][..],
-                &[1],
-                &[7, 8, 9, 1, 2, 1009],
-                &[k - 1, k, k + 1, k * k - 1, k * k, k * k + 1],
+            for (trees, size) in [
+                (0, 5),
+                (1, 1),
+                (3, 7),
+                (2, 1009),
+                (3, k - 1),
+                (3, k),
+                (3, k + 1),
+                (2, k * k - 1),
+                (2, k * k),
+                (2, k * k + 1),
             ] {
-                check::<Fp61>(arity, sizes);
-                check::<Z64>(arity, sizes);
-                check::<Gf128>(arity, sizes);
+                check::<Fp61>(arity, trees, size);
+                check::<Z64>(arity, trees, size);
+                check::<Gf128>(arity, trees, size);
             }
         }
     }

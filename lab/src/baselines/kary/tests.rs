@@ -28,7 +28,7 @@ fn check_tree<R: Ring>(arity: Arity, n: usize) {
     for (j, leaf) in leaves.iter().enumerate() {
         assert!(
             *leaf == prg.leaf_by_path(shape, root, j),
-            "leaf {j} of {n}, arity {arity}"
+            "leaf {j} of {n}, {arity:?}"
         );
     }
     let mut alphas = vec![0, n / 3, n / 2, n - 1];
@@ -45,7 +45,7 @@ fn check_tree<R: Ring>(arity: Arity, n: usize) {
         let total = expand_punctured(&prg, shape, alpha, &opened, &mut rebuilt, &mut scratch);
         let mut expected = leaves.clone();
         expected[alpha] = R::ZERO;
-        assert!(rebuilt == expected, "all but {alpha} of {n}, arity {arity}");
+        assert!(rebuilt == expected, "all but {alpha} of {n}, {arity:?}");
         assert!(total == R::sum(&expected), "the sum without {alpha} of {n}");
     }
 }
