@@ -2,12 +2,7 @@
 //! crate.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-use std::time::Duration;
-
-use volery_channel::{
-    Channel, Error as ChannelError, SessionId, Stats, memory, run_two_channels, run_two_parties,
-    tamper::Tampered,
-};
+use volery_channel::{Channel, Error as ChannelError, SessionId, Stats, run_two_parties};
 use volery_ot::{convert, ideal};
 use volery_pcg::Security;
 use volery_primitives::{Block, prg::Prg};
@@ -66,66 +61,6 @@ pub(crate) fn sources<A: Send, B: Send>(
             right(source, channel)
         },
     )
-}
-
-/// Runs the two parties once for each of `count` bits of their messages, with that bit flipped on
-/// the way; returns both results of each run.
-pub(crate) fn with_flips<A: Send, B: Send>(
-    count: usize,
-    left: impl Fn(&mut Sender, &mut Channel) -> Result<A> + Sync,
-    right: impl Fn(&mut Receiver, &mut Channel) -> Result<B> + Sync,
-) -> Vec<(Result<A>, Result<B>)> {
-    let session = SessionId::from_bytes([8; 32]);
-    let run = |ends: [Channel; 2]| {
-        let [mut left_end, mut right_end] = ends;
-        left_end.set_timeout(Some(Duration::from_secs(60)));
-        right_end.set_timeout(Some(Duration::from_secs(60)));
-        run_two_channels(
-            left_end,
-            right_end,
-            |channel| {
-                let rng = Prg::new(Block::from(1));
-                left(
-                    &mut Sender::setup(Security::Malicious, session, rng, channel)?,
-                    channel,
-                )
-            },
-            |channel| {
-                let rng = Prg::new(Block::from(2));
-                right(
-                    &mut Receiver::setup(Security::Malicious, session, rng, channel)?,
-                    channel,
-                )
-            },
-        )
-    };
-    let ((_, clean), _) = run(Channel::memory_pair().into());
-    let mut random = Prg::new(Block::from(77));
-    let mut all = Vec::new();
-    for number in 0..count {
-        let from_left = number % 2 == 0;
-        let length = if from_left {
-            clean.bytes_sent
-        } else {
-            clean.bytes_received
-        };
-        // Half of the bits are near the end of the stream, in the online phase.
-        let at = if number % 4 < 2 {
-            random.below(length)
-        } else {
-            length - 1 - random.below(length.min(500))
-        };
-        let flip = 1 << random.below(8);
-        let (a, b) = memory::pair();
-        let ends = if from_left {
-            [Channel::new(Tampered::flip(a, at, flip)), Channel::new(b)]
-        } else {
-            [Channel::new(a), Channel::new(Tampered::flip(b, at, flip))]
-        };
-        let ((a, _), (b, _)) = run(ends);
-        all.push((a, b));
-    }
-    all
 }
 
 /// The name of the setting on which both parties report a disagreement.

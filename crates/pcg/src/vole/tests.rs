@@ -1,4 +1,4 @@
-//! Streams of every length over every ring.
+//! Prepared rounds, and sessions.
 
 use volery_channel::{run_two_parties, run_two_unchecked};
 use volery_primitives::Block;
@@ -24,71 +24,6 @@ pub(super) fn plan<R: VoleRing>(
         ..PlanOptions::default()
     };
     Plan::new(Kind::Vole(R::FIELD), &options)
-}
-
-/// `w = u*x + v` for a stream drawn in the given pieces.
-fn check<R: VoleRing>(plan: &Plan, pieces: &[usize]) {
-    let session = SessionId::from_bytes([5; 32]);
-    let n = pieces.iter().sum();
-    let ((u, v), (x, w)) = run_two_parties(
-        |channel| {
-            let rng = Prg::new(Block::from(1));
-            let mut sender = Sender::<R>::setup(plan, session, rng, channel).unwrap();
-            let (mut u, mut v) = (vec![R::ZERO; n], vec![R::ZERO; n]);
-            let mut at = 0;
-            for piece in pieces {
-                let range = at..at + piece;
-                sender
-                    .extend(&mut u[range.clone()], &mut v[range], channel)
-                    .unwrap();
-                at += piece;
-            }
-            (u, v)
-        },
-        |channel| {
-            let rng = Prg::new(Block::from(2));
-            let mut receiver = Receiver::<R>::setup(plan, None, session, rng, channel).unwrap();
-            let mut w = vec![R::ZERO; n];
-            let mut at = 0;
-            for piece in pieces {
-                receiver.extend(&mut w[at..at + piece], channel).unwrap();
-                at += piece;
-            }
-            (receiver.x(), w)
-        },
-    );
-    for i in 0..n {
-        assert!(
-            w[i] == u[i] * x + v[i],
-            "correlation {i} of {n} over {}",
-            R::NAME
-        );
-    }
-}
-
-fn check_ring<R: VoleRing>() {
-    for noise in [Noise::Regular, Noise::Uniform] {
-        for n in [0, 1, 4000, 4001, 4609, 17_537, 134_145] {
-            let plan = plan::<R>(Some(n), noise, Security::SemiHonest).unwrap();
-            check::<R>(&plan, &[n as usize]);
-        }
-    }
-    let plan = plan::<R>(Some(30_011), Noise::Regular, Security::SemiHonest).unwrap();
-    check::<R>(&plan, &[0, 1, 2, 47, 48, 49, 10_007, 1, 10_000, 9856]);
-}
-
-#[test]
-#[should_panic(expected = "no more correlations than the plan was made for")]
-fn no_more_than_planned() {
-    let plan = plan::<Fp61>(Some(5), Noise::Regular, Security::SemiHonest).unwrap();
-    check::<Fp61>(&plan, &[3, 3]);
-}
-
-#[test]
-#[should_panic(expected = "a plan for z64")]
-fn a_plan_is_for_one_ring() {
-    let plan = plan::<Fp61>(Some(5), Noise::Regular, Security::SemiHonest).unwrap();
-    check::<Z64>(&plan, &[3]);
 }
 
 /// Separate setup and expansion: a prepared round is drawn without a peer.
@@ -142,21 +77,6 @@ fn another_plan_is_noticed_in_the_setup() {
     );
     assert!(matches!(receiver, Err(crate::Error::PeerMisbehaved(_))));
     assert!(matches!(sender, Err(crate::Error::Disconnected)));
-}
-
-#[test]
-fn fp61_every_size() {
-    check_ring::<Fp61>();
-}
-
-#[test]
-fn z64_every_size() {
-    check_ring::<Z64>();
-}
-
-#[test]
-fn gf128_every_size() {
-    check_ring::<Gf128>();
 }
 
 /// The name of the ring is in the sessions, separately from the plan, which also contains it.

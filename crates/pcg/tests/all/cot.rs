@@ -1,109 +1,29 @@
 //! Correlated OT over memory and TCP, in every mode, drawn in pieces of awkward sizes.
 
-use volery_channel::{Channel, SessionId, run_two_parties, run_two_parties_tcp};
-use volery_ot::{CotReceiver, CotSender, convert, softspoken::SmallField};
+use volery_channel::{Channel, run_two_parties, run_two_parties_tcp};
+use volery_ot::{convert, softspoken::SmallField};
 use volery_pcg::{
     Base, Kind, Link, Noise, Plan, PlanOptions, Protocol, Security, Trees, cot, lpn::set_named,
 };
 use volery_primitives::{Block, bits, prg::Prg};
 
-fn session() -> SessionId {
-    SessionId::from_bytes([5; 32])
-}
+use crate::common::{
+    ReceivedCots, SESSION, SentCots, Step, assert_cots, cot_receiver, cot_sender, rng, total,
+};
 
 fn plan(options: &PlanOptions<'_>) -> Plan {
     Plan::new(Kind::Cot, options).unwrap()
 }
 
-/// The next step of both parties.
-#[derive(Clone, Copy, Debug)]
-enum Step {
-    Draw(usize),
-    Prepare,
-}
-
-fn total(steps: &[Step]) -> usize {
-    let draws = steps.iter().map(|step| match step {
-        Step::Draw(n) => *n,
-        Step::Prepare => 0,
-    });
-    draws.sum()
-}
-
-/// The sender's `delta` and `v`.
-fn sender(
-    plan: &Plan,
-    delta: Option<Block>,
-    steps: &[Step],
-    channel: &mut Channel,
-) -> (Block, Vec<Block>) {
-    let rng = Prg::new(Block::from(1));
-    let mut sender = cot::Sender::setup(plan, delta, session(), rng, channel).unwrap();
-    let mut v = vec![Block::ZERO; total(steps)];
-    let mut rest = &mut v[..];
-    for step in steps {
-        match step {
-            Step::Draw(n) => {
-                let now;
-                (now, rest) = rest.split_at_mut(*n);
-                sender.extend(now, channel).unwrap();
-            }
-            Step::Prepare => drop(sender.prepare(channel).unwrap()),
-        }
-    }
-    (sender.delta(), v)
-}
-
-/// The receiver's `u`, not packed, and `w`.
-fn receiver(plan: &Plan, steps: &[Step], channel: &mut Channel) -> (Vec<bool>, Vec<Block>) {
-    let rng = Prg::new(Block::from(2));
-    let mut receiver = cot::Receiver::setup(plan, session(), rng, channel).unwrap();
-    let mut w = vec![Block::ZERO; total(steps)];
-    let mut u = Vec::with_capacity(w.len());
-    let mut rest = &mut w[..];
-    for step in steps {
-        match step {
-            Step::Draw(n) => {
-                let now;
-                (now, rest) = rest.split_at_mut(*n);
-                let mut packed = vec![0; bits::bytes_for(*n)];
-                receiver.extend(&mut packed, now, channel).unwrap();
-                u.extend((0..*n).map(|i| bits::bit(&packed, i)));
-            }
-            Step::Prepare => drop(receiver.prepare(channel).unwrap()),
-        }
-    }
-    (u, w)
-}
-
-/// The sender's `delta` and `v`, the receiver's `u` and `w`.
-type Outputs = ((Block, Vec<Block>), (Vec<bool>, Vec<Block>));
-
-fn run(plan: &Plan, steps: &[Step]) -> Outputs {
+fn run(plan: &Plan, steps: &[Step]) -> (SentCots, ReceivedCots) {
     run_two_parties(
-        |channel| sender(plan, None, steps, channel),
-        |channel| receiver(plan, steps, channel),
+        |channel| cot_sender(plan, None, steps, channel),
+        |channel| cot_receiver(plan, steps, channel),
     )
 }
 
-fn assert_cot(delta: Block, v: &[Block], u: &[bool], w: &[Block]) {
-    assert_eq!((v.len(), v.len()), (u.len(), w.len()));
-    for i in 0..v.len() {
-        let shift = if u[i] { delta } else { Block::ZERO };
-        assert!(w[i] == v[i] ^ shift, "correlation {i} of {}", v.len());
-    }
-    // Six standard deviations from the mean
-    let ones = u.iter().filter(|u| **u).count() as f64;
-    let n = u.len() as f64;
-    assert!(
-        (ones - n / 2.0).abs() <= 3.0 * n.sqrt() + 1.0,
-        "{ones} of {n}"
-    );
-}
-
 fn check(plan: &Plan, steps: &[Step]) {
-    let ((delta, v), (u, w)) = run(plan, steps);
-    assert_cot(delta, &v, &u, &w);
+    assert_cots(&run(plan, steps));
 }
 
 fn every_mode() -> impl Iterator<Item = PlanOptions<'static>> {
@@ -142,13 +62,11 @@ fn small(noise: Noise) -> &'static str {
 fn made_by_a_round(plan: &Plan) -> usize {
     let (sender, receiver) = run_two_parties(
         |channel| {
-            let rng = Prg::new(Block::from(1));
-            let mut sender = cot::Sender::setup(plan, None, session(), rng, channel).unwrap();
+            let mut sender = cot::Sender::setup(plan, None, SESSION, rng(1), channel).unwrap();
             sender.prepare(channel).unwrap()
         },
         |channel| {
-            let rng = Prg::new(Block::from(2));
-            let mut receiver = cot::Receiver::setup(plan, session(), rng, channel).unwrap();
+            let mut receiver = cot::Receiver::setup(plan, SESSION, rng(2), channel).unwrap();
             receiver.prepare(channel).unwrap()
         },
     );
@@ -252,8 +170,9 @@ fn pieces_make_no_difference() {
             all.push(steps(sizes, (set.n, made), &mut random));
         }
         let longest = all.iter().map(|steps| total(steps)).max().unwrap();
-        let ((delta, v), (u, w)) = run(&plan, &[Step::Draw(longest)]);
-        assert_cot(delta, &v, &u, &w);
+        let whole = run(&plan, &[Step::Draw(longest)]);
+        assert_cots(&whole);
+        let ((delta, v), (u, w)) = whole;
         for steps in all {
             let ((again, v_now), (u_now, w_now)) = run(&plan, &steps);
             let n = v_now.len();
@@ -288,11 +207,10 @@ fn over_tcp() {
                 link: slow(),
                 ..options
             });
-            let ((delta, v), (u, w)) = run_two_parties_tcp(
-                |channel| sender(&plan, None, &[Step::Draw(n)], channel),
-                |channel| receiver(&plan, &[Step::Draw(n)], channel),
-            );
-            assert_cot(delta, &v, &u, &w);
+            assert_cots(&run_two_parties_tcp(
+                |channel| cot_sender(&plan, None, &[Step::Draw(n)], channel),
+                |channel| cot_receiver(&plan, &[Step::Draw(n)], channel),
+            ));
         }
     }
 }
@@ -333,12 +251,13 @@ fn delta_may_be_given() {
     });
     for delta in [1u128, 2, 1 << 127, 3 << 70, u128::MAX, u128::MAX - 1] {
         for plan in [&streamed, &direct] {
-            let ((got, v), (u, w)) = run_two_parties(
-                |channel| sender(plan, Some(Block::from(delta)), &[Step::Draw(100)], channel),
-                |channel| receiver(plan, &[Step::Draw(100)], channel),
+            let steps = [Step::Draw(100)];
+            let cots = run_two_parties(
+                |channel| cot_sender(plan, Some(Block::from(delta)), &steps, channel),
+                |channel| cot_receiver(plan, &steps, channel),
             );
-            assert_eq!(u128::from(got), delta);
-            assert_cot(got, &v, &u, &w);
+            assert_eq!(u128::from(cots.0.0), delta);
+            assert_cots(&cots);
         }
     }
 }
@@ -348,12 +267,12 @@ fn delta_may_be_given() {
 fn a_delta_of_zero_is_refused() {
     let (mut channel, _peer) = Channel::memory_pair();
     let plan = plan(&PlanOptions::default());
-    let rng = Prg::new(Block::from(1));
+    let zero = Some(Block::ZERO);
     drop(cot::Sender::setup(
         &plan,
-        Some(Block::ZERO),
-        session(),
-        rng,
+        zero,
+        SESSION,
+        rng(1),
         &mut channel,
     ));
 }
@@ -373,9 +292,8 @@ fn every_conversion() {
     let strings: [Vec<u8>; 2] = [0, 1].map(|side| (0..40 * n).map(|i| (i + side) as u8).collect());
     let ((v, delta, random), (w, chosen, long, (u, got))) = run_two_parties(
         |channel| {
-            let rng = Prg::new(Block::from(1));
-            let cot = cot::Sender::setup(&plan, None, session(), rng, channel).unwrap();
-            let mut ot = convert::Sender::new(cot, session());
+            let cot = cot::Sender::setup(&plan, None, SESSION, rng(1), channel).unwrap();
+            let mut ot = convert::Sender::new(cot, SESSION);
             let mut v = vec![Block::ZERO; n];
             ot.correlated_chosen(&mut v, channel).unwrap();
             ot.chosen(&messages, channel).unwrap();
@@ -386,9 +304,8 @@ fn every_conversion() {
             (v, ot.delta(), random)
         },
         |channel| {
-            let rng = Prg::new(Block::from(2));
-            let cot = cot::Receiver::setup(&plan, session(), rng, channel).unwrap();
-            let mut ot = convert::Receiver::new(cot, session());
+            let cot = cot::Receiver::setup(&plan, SESSION, rng(2), channel).unwrap();
+            let mut ot = convert::Receiver::new(cot, SESSION);
             let mut w = vec![Block::ZERO; n];
             ot.correlated_chosen(&choices, &mut w, channel).unwrap();
             let mut chosen = vec![Block::ZERO; n];
@@ -409,32 +326,5 @@ fn every_conversion() {
         assert_eq!(long[string.clone()], strings[choice][string]);
         assert!(got[i] == random[i][usize::from(bits::bit(&u, i))]);
         assert!(got[i] != random[i][usize::from(!bits::bit(&u, i))]);
-    }
-}
-
-/// The number of threads changes nothing but the time.
-#[test]
-fn threads_make_no_difference() {
-    let n = 300_000;
-    for noise in [Noise::Regular, Noise::Uniform] {
-        let plan = plan(&PlanOptions {
-            total: Some(n as u64),
-            noise,
-            ..PlanOptions::default()
-        });
-        let run = |threads| {
-            let pool = || {
-                rayon::ThreadPoolBuilder::new()
-                    .num_threads(threads)
-                    .build()
-                    .unwrap()
-            };
-            run_two_parties(
-                |channel| pool().install(|| sender(&plan, None, &[Step::Draw(n)], channel)),
-                |channel| pool().install(|| receiver(&plan, &[Step::Draw(n)], channel)),
-            )
-        };
-        let (one, three) = (run(1), run(3));
-        assert!(one == three);
     }
 }

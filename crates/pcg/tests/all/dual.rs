@@ -1,15 +1,18 @@
-//! Correlated OT and vector-OLE from dual LPN in every ring, over memory and TCP.
+//! Correlated OT and vector-OLE from dual LPN in every ring.
 
-use volery_channel::{Channel, SessionId, run_two_parties, run_two_parties_tcp};
+use volery_channel::{Stats, run_two_parties};
 use volery_field::{Fp61, Gf128, Z64};
 use volery_ot::{CotReceiver, CotSender};
 use volery_pcg::{
     Kind, Noise, Plan, PlanError, PlanOptions, Protocol, Security, Trees, cot,
     vole::{self, VoleRing},
 };
-use volery_primitives::{Block, bits, prg::Prg};
+use volery_primitives::{Block, bits};
 
-const SESSION: SessionId = SessionId::from_bytes([9; 32]);
+use crate::common::{
+    SESSION, Step, assert_cots, assert_voles, cot_receiver, cot_sender, rng, vole_receiver,
+    vole_sender,
+};
 
 fn plan(kind: Kind, security: Security, total: Option<u64>) -> Plan {
     let options = PlanOptions {
@@ -19,54 +22,6 @@ fn plan(kind: Kind, security: Security, total: Option<u64>) -> Plan {
         ..PlanOptions::default()
     };
     Plan::new(kind, &options).unwrap()
-}
-
-type Cots = ((Block, Vec<Block>), (Vec<u8>, Vec<Block>));
-
-fn cot_sender(
-    plan: &Plan,
-    delta: Option<Block>,
-    draws: &[usize],
-    channel: &mut Channel,
-) -> (Block, Vec<Block>) {
-    let mut sender =
-        cot::Sender::setup(plan, delta, SESSION, Prg::new(Block::from(1)), channel).unwrap();
-    let mut v = vec![Block::ZERO; draws.iter().sum()];
-    let mut rest = &mut v[..];
-    for n in draws {
-        let now;
-        (now, rest) = rest.split_at_mut(*n);
-        sender.extend(now, channel).unwrap();
-    }
-    (sender.delta(), v)
-}
-
-fn cot_receiver(plan: &Plan, draws: &[usize], channel: &mut Channel) -> (Vec<u8>, Vec<Block>) {
-    let mut receiver =
-        cot::Receiver::setup(plan, SESSION, Prg::new(Block::from(2)), channel).unwrap();
-    let (mut choices, mut w) = (Vec::new(), Vec::new());
-    for n in draws {
-        let (mut u, mut now) = (vec![0; bits::bytes_for(*n)], vec![Block::ZERO; *n]);
-        receiver.extend(&mut u, &mut now, channel).unwrap();
-        choices.extend(bits::unpack(&u, *n));
-        w.extend(now);
-    }
-    (choices.iter().map(|u| u8::from(*u)).collect(), w)
-}
-
-fn assert_cots(((delta, v), (u, w)): Cots) {
-    assert_eq!(v.len(), w.len());
-    for i in 0..v.len() {
-        let u_delta = if u[i] == 1 { delta } else { Block::ZERO };
-        assert!(w[i] == v[i] ^ u_delta, "correlated OT {i}");
-    }
-    let ones = u.iter().filter(|u| **u == 1).count();
-    let (n, six) = (v.len() as f64, 3.0 * (v.len() as f64).sqrt());
-    assert!((ones as f64 - n / 2.0).abs() <= six, "{ones} ones of {n}");
-    let mut sorted = v;
-    sorted.sort_unstable_by_key(|v| u128::from(*v));
-    sorted.dedup();
-    assert_eq!(sorted.len() as f64, n, "all different");
 }
 
 #[test]
@@ -79,60 +34,48 @@ fn correlated_ots() {
         ] {
             let total = draws.iter().sum::<usize>() as u64;
             let plan = plan(Kind::Cot, security, Some(total));
-            assert_cots(run_two_parties(
-                |channel| cot_sender(&plan, delta, draws, channel),
-                |channel| cot_receiver(&plan, draws, channel),
-            ));
+            let steps: Vec<_> = draws.iter().map(|n| Step::Draw(*n)).collect();
+            let cots = run_two_parties(
+                |channel| cot_sender(&plan, delta, &steps, channel),
+                |channel| cot_receiver(&plan, &steps, channel),
+            );
+            assert_cots(&cots);
+            let mut sorted = cots.0.1;
+            sorted.sort_unstable_by_key(|v| u128::from(*v));
+            sorted.dedup();
+            assert_eq!(sorted.len() as u64, total, "all different");
         }
     }
-}
-
-#[test]
-fn correlated_ots_over_tcp() {
-    let plan = plan(Kind::Cot, Security::Malicious, Some(10_000));
-    assert_cots(run_two_parties_tcp(
-        |channel| cot_sender(&plan, None, &[10_000], channel),
-        |channel| cot_receiver(&plan, &[10_000], channel),
-    ));
 }
 
 fn voles<R: VoleRing>(security: Security, draws: &[usize]) {
     let total = draws.iter().sum::<usize>();
     let plan = plan(Kind::Vole(R::FIELD), security, Some(total as u64));
-    let ((u, v), (x, w)) = run_two_parties(
+    let voles = run_two_parties(
+        |channel| vole_sender::<R>(&plan, draws, channel),
+        |channel| vole_receiver::<R>(&plan, draws, channel),
+    );
+    assert_voles(&voles);
+    let zeros = voles.0.0.iter().filter(|u| **u == R::ZERO).count();
+    assert_eq!(zeros, 0, "no u is zero, but for a probability of 2^-40");
+}
+
+/// The first instance can be prepared, with all of its messages.
+#[test]
+fn a_prepared_instance() {
+    let plan = plan(Kind::Vole(Fp61::FIELD), Security::Malicious, Some(1000));
+    let (sent, received) = run_two_parties(
         |channel| {
-            let mut sender =
-                vole::Sender::<R>::setup(&plan, SESSION, Prg::new(Block::from(1)), channel)
-                    .unwrap();
-            let (mut u, mut v) = (vec![R::ZERO; total], vec![R::ZERO; total]);
-            let mut first = 0;
-            for n in draws {
-                let (u, v) = (&mut u[first..first + n], &mut v[first..first + n]);
-                sender.extend(u, v, channel).unwrap();
-                first += n;
-            }
-            (u, v)
+            let mut sender = vole::Sender::<Fp61>::setup(&plan, SESSION, rng(1), channel).unwrap();
+            sender.prepare(channel).unwrap()
         },
         |channel| {
-            let rng = Prg::new(Block::from(2));
             let mut receiver =
-                vole::Receiver::<R>::setup(&plan, None, SESSION, rng, channel).unwrap();
-            let mut w = vec![R::ZERO; total];
-            let mut rest = &mut w[..];
-            assert!(receiver.prepare(channel).unwrap() >= draws[0]);
-            for n in draws {
-                let now;
-                (now, rest) = rest.split_at_mut(*n);
-                receiver.extend(now, channel).unwrap();
-            }
-            (receiver.x(), w)
+                vole::Receiver::<Fp61>::setup(&plan, None, SESSION, rng(2), channel).unwrap();
+            receiver.prepare(channel).unwrap()
         },
     );
-    for i in 0..total {
-        assert!(w[i] == u[i] * x + v[i], "vector-OLE {i} over {}", R::NAME);
-    }
-    let zeros = u.iter().filter(|u| **u == R::ZERO).count();
-    assert_eq!(zeros, 0, "no u is zero, but for a probability of 2^-40");
+    assert!(sent == received && sent >= 1000);
 }
 
 #[test]
@@ -206,9 +149,9 @@ fn traffic_is_what_the_plan_says() {
         let sent = match kind {
             Kind::Cot => {
                 let (_, stats) = run_two_parties(
-                    |channel| drop(cot_sender(&plan, None, &[n], channel)),
+                    |channel| drop(cot_sender(&plan, None, &[Step::Draw(n)], channel)),
                     |channel| {
-                        cot_receiver(&plan, &[n], channel);
+                        cot_receiver(&plan, &[Step::Draw(n)], channel);
                         channel.stats()
                     },
                 );
@@ -227,20 +170,11 @@ fn traffic_is_what_the_plan_says() {
     }
 }
 
-fn vole_stats<R: VoleRing>(plan: &Plan, n: usize) -> volery_channel::Stats {
+fn vole_stats<R: VoleRing>(plan: &Plan, n: usize) -> Stats {
     let (_, stats) = run_two_parties(
+        |channel| drop(vole_sender::<R>(plan, &[n], channel)),
         |channel| {
-            let rng = Prg::new(Block::from(1));
-            let mut sender = vole::Sender::<R>::setup(plan, SESSION, rng, channel).unwrap();
-            sender
-                .extend(&mut vec![R::ZERO; n], &mut vec![R::ZERO; n], channel)
-                .unwrap();
-        },
-        |channel| {
-            let rng = Prg::new(Block::from(2));
-            let mut receiver =
-                vole::Receiver::<R>::setup(plan, None, SESSION, rng, channel).unwrap();
-            receiver.extend(&mut vec![R::ZERO; n], channel).unwrap();
+            vole_receiver::<R>(plan, &[n], channel);
             channel.stats()
         },
     );
@@ -280,9 +214,9 @@ fn less_than_a_tenth_of_a_bit() {
     const SETUP: u64 = 14_000;
     let small = plan(Kind::Cot, Security::Malicious, Some(1000));
     let (_, stats) = run_two_parties(
-        |channel| drop(cot_sender(&small, None, &[1000], channel)),
+        |channel| drop(cot_sender(&small, None, &[Step::Draw(1000)], channel)),
         |channel| {
-            cot_receiver(&small, &[1000], channel);
+            cot_receiver(&small, &[Step::Draw(1000)], channel);
             channel.stats()
         },
     );
@@ -301,8 +235,7 @@ fn a_second_instance() {
     let plan = plan(Kind::Cot, Security::SemiHonest, Some(total as u64));
     let ((delta, v), (u, w)) = run_two_parties(
         |channel| {
-            let rng = Prg::new(Block::from(1));
-            let mut sender = cot::Sender::setup(&plan, None, SESSION, rng, channel).unwrap();
+            let mut sender = cot::Sender::setup(&plan, None, SESSION, rng(1), channel).unwrap();
             let mut v = vec![Block::ZERO; 1 << 20];
             let mut left = total;
             while left > 0 {
@@ -313,8 +246,7 @@ fn a_second_instance() {
             (sender.delta(), v)
         },
         |channel| {
-            let rng = Prg::new(Block::from(2));
-            let mut receiver = cot::Receiver::setup(&plan, SESSION, rng, channel).unwrap();
+            let mut receiver = cot::Receiver::setup(&plan, SESSION, rng(2), channel).unwrap();
             let (mut u, mut w) = (Vec::new(), vec![Block::ZERO; 1 << 20]);
             let mut left = total;
             while left > 0 {

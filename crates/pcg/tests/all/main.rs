@@ -2,6 +2,7 @@
 //! protocols anew for every ring.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod common;
 mod cost;
 mod cot;
 mod dual;

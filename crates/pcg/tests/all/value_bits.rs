@@ -1,15 +1,14 @@
 //! Vector-OLE over gf128 whose `u` have fewer bits: from packed bases and from dual LPN.
 
-use volery_channel::{Channel, Role, SessionId, Stats, run_two_channels, run_two_parties};
-use volery_field::{Fp61, Gf128, Ring, Z64};
+use volery_channel::{Channel, Role, Stats, run_two_channels, run_two_parties};
+use volery_field::{Fp61, Gf128, Z64};
 use volery_ot::softspoken::SmallField;
 use volery_pcg::{
     Base, Error, Kind, Plan, PlanError, PlanOptions, Protocol, Security,
     vole::{Receiver, Sender, VoleRing, shared_setup},
 };
-use volery_primitives::{Block, prg::Prg};
 
-const SESSION: SessionId = SessionId::from_bytes([9; 32]);
+use crate::common::{SESSION, assert_voles, rng, vole_receiver, vole_sender};
 
 const DIRECT: Protocol = Protocol::Direct(Base::Packed(SmallField::Bits2));
 const PROTOCOLS: [Protocol; 2] = [DIRECT, Protocol::LowCommunication];
@@ -32,37 +31,17 @@ fn plan(protocol: Protocol, value_bits: Option<u32>, total: usize) -> Plan {
     .unwrap()
 }
 
-fn rng(seed: u128) -> Prg {
-    Prg::new(Block::from(seed))
-}
-
 /// Checks `w = u*x + v` for `n` correlations drawn in two pieces, and returns `u` and the counters
 /// of the sender's channel.
 fn run(plan: &Plan, n: usize) -> (Vec<u128>, Stats) {
-    let pieces = [n / 3, n - n / 3];
-    let ((u, v, stats), (x, w)) = run_two_parties(
-        |channel| {
-            let mut sender = Sender::<Gf128>::setup(plan, SESSION, rng(1), channel).unwrap();
-            let (mut u, mut v) = (vec![Gf128::ZERO; n], vec![Gf128::ZERO; n]);
-            let (u_0, u_1) = u.split_at_mut(pieces[0]);
-            let (v_0, v_1) = v.split_at_mut(pieces[0]);
-            sender.extend(u_0, v_0, channel).unwrap();
-            sender.extend(u_1, v_1, channel).unwrap();
-            (u, v, channel.stats())
-        },
-        |channel| {
-            let mut receiver =
-                Receiver::<Gf128>::setup(plan, None, SESSION, rng(2), channel).unwrap();
-            let mut w = vec![Gf128::ZERO; n];
-            let (w_0, w_1) = w.split_at_mut(pieces[0]);
-            receiver.extend(w_0, channel).unwrap();
-            receiver.extend(w_1, channel).unwrap();
-            (receiver.x(), w)
-        },
+    let draws = [n / 3, n - n / 3];
+    let ((sent, stats), received) = run_two_parties(
+        |channel| (vole_sender(plan, &draws, channel), channel.stats()),
+        |channel| vole_receiver(plan, &draws, channel),
     );
-    for i in 0..n {
-        assert!(w[i] == u[i] * x + v[i], "{i} of {n}, {}", plan.describe());
-    }
+    let voles = (sent, received);
+    assert_voles(&voles);
+    let ((u, v), (_, w)) = voles;
     let wide = |values: &[Gf128]| values.iter().any(|v| u128::from(v.value()) >> 127 == 1);
     assert!(
         n < 1000 || (wide(&v) && wide(&w)),
