@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -87,6 +87,18 @@ fn native(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> Target {
         address,
         secured: None,
     }
+}
+
+/// A native party that reads to the end of each connection, after a while, and tells what came.
+fn reader(after: Duration) -> (Target, mpsc::Receiver<Vec<u8>>) {
+    let (told, end) = mpsc::channel();
+    let target = native(move |mut stream| {
+        thread::sleep(after);
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        told.send(bytes).unwrap();
+    });
+    (target, end)
 }
 
 /// Gives back everything, until the end of the stream.
@@ -238,12 +250,7 @@ fn what_breaks_the_rules_ends_the_connection() {
     ];
     // All at the same time: each waits for a moment at its end.
     let check = |bytes: &[u8], expected| {
-        let (told, end) = std::sync::mpsc::channel();
-        let target = native(move |mut stream| {
-            let mut bytes = Vec::new();
-            stream.read_to_end(&mut bytes).unwrap();
-            told.send(bytes).unwrap();
-        });
+        let (target, end) = reader(Duration::ZERO);
         let events = with(open(), LIMITS, target, |address| {
             let mut browser = own(address, None);
             send(&mut browser, b"before");
@@ -280,14 +287,8 @@ fn the_ends_of_both_sides_reach_each_other() {
         assert_eq!(u16::from(frame.unwrap().code), code::END);
     });
     // The page ends: everything that it sent arrives, then the end.
-    let (told, end) = std::sync::mpsc::channel();
-    let target = native(move |mut stream| {
-        // Slower than the page.
-        thread::sleep(SHORT);
-        let mut bytes = Vec::new();
-        stream.read_to_end(&mut bytes).unwrap();
-        told.send(bytes).unwrap();
-    });
+    // Slower than the page.
+    let (target, end) = reader(SHORT);
     with(open(), LIMITS, target, |address| {
         let mut browser = own(address, None);
         for piece in bytes.chunks(1 << 20) {
@@ -297,12 +298,7 @@ fn the_ends_of_both_sides_reach_each_other() {
         assert!(end.recv_timeout(LONG).unwrap() == bytes);
     });
     // The browser is gone without a word: the party finds the end, and the bridge says so.
-    let (told, end) = std::sync::mpsc::channel();
-    let target = native(move |mut stream| {
-        let mut bytes = Vec::new();
-        stream.read_to_end(&mut bytes).unwrap();
-        told.send(bytes).unwrap();
-    });
+    let (target, end) = reader(Duration::ZERO);
     let events = with(open(), LIMITS, target, |address| {
         let mut browser = own(address, None);
         send(&mut browser, b"abc");
@@ -320,12 +316,7 @@ fn the_ends_of_both_sides_reach_each_other() {
     };
     assert!(events.iter().any(is_gone), "{events:?}");
     // A page that is left closes with another code, which is not the end of the stream.
-    let (told, end) = std::sync::mpsc::channel();
-    let target = native(move |mut stream| {
-        let mut bytes = Vec::new();
-        stream.read_to_end(&mut bytes).unwrap();
-        told.send(bytes).unwrap();
-    });
+    let (target, end) = reader(Duration::ZERO);
     let events = with(open(), LIMITS, target, |address| {
         let mut browser = own(address, None);
         send(&mut browser, b"abc");
@@ -853,7 +844,7 @@ fn a_slow_reader_does_not_grow_memory() {
     let count = sent.load(Ordering::SeqCst);
     assert!((1 << 16..MOST).contains(&count), "{count}");
     // The other way round.
-    let (hold, held) = std::sync::mpsc::channel::<()>();
+    let (hold, held) = mpsc::channel::<()>();
     let held = Mutex::new(held);
     let target = native(move |stream| {
         let _ = held.lock().unwrap().recv();
@@ -961,7 +952,7 @@ fn a_writer_does_not_wait_for_itself() {
             timeout: SHORT * 2,
             grace: SHORT,
         };
-        let (told, end) = std::sync::mpsc::channel();
+        let (told, end) = mpsc::channel();
         let stop = Cancel::default();
         let (address, serving) = service_for(limits, &stop, move |client| {
             let mut channel = client.channel;

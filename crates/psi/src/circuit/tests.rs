@@ -41,6 +41,19 @@ impl Data {
     }
 }
 
+/// A party after its setup.
+fn sender(data: &Data, settings: Settings, channel: &mut Channel) -> Sender {
+    let own = (SESSION, rng(Role::Sender));
+    let columns = data.columns();
+    Sender::setup(&data.items, &columns, settings, own, &mut (), channel).unwrap()
+}
+
+fn receiver(data: &Data, settings: Settings, channel: &mut Channel) -> Receiver {
+    let own = (SESSION, rng(Role::Receiver));
+    let columns = data.columns();
+    Receiver::setup(&data.items, &columns, settings, own, &mut (), channel).unwrap()
+}
+
 /// All slices of a party in a row.
 #[derive(Default)]
 struct Shares {
@@ -90,6 +103,15 @@ struct Case {
 }
 
 impl Case {
+    /// Slices of the usual size, and nothing to compare with.
+    const fn of(settings: Settings) -> Self {
+        Self {
+            settings,
+            scale: Scale::RUN,
+            least: 0,
+        }
+    }
+
     fn parameters(&self, sizes: [u64; 2]) -> Parameters {
         Parameters::with_scale(self.scale, self.settings, sizes)
     }
@@ -354,10 +376,7 @@ fn traffic_of_selections_and_products() {
     let bytes = |bit: u8| {
         let ((), received) = volery_channel::run_two_parties(
             |channel| {
-                let own = (SESSION, rng(Role::Sender));
-                let columns = y.columns();
-                let mut sender =
-                    Sender::setup(&y.items, &columns, settings, own, &mut (), channel).unwrap();
+                let mut sender = sender(&y, settings, channel);
                 let shares = vec![7; sender.parameters().bins];
                 let _ = sender.select(&shares[..1], channel).unwrap();
                 let _ = sender.multiply(&shares[..1], channel).unwrap();
@@ -365,10 +384,7 @@ fn traffic_of_selections_and_products() {
                 let _ = sender.multiply(&shares[..SLOTS], channel).unwrap();
             },
             |channel| {
-                let own = (SESSION, rng(Role::Receiver));
-                let columns = x.columns();
-                let mut receiver =
-                    Receiver::setup(&x.items, &columns, settings, own, &mut (), channel).unwrap();
+                let mut receiver = receiver(&x, settings, channel);
                 let _ = receiver.select(&[bit], &[9], channel).unwrap();
                 let _ = receiver.multiply(&[3], channel).unwrap();
                 let mut seen = Vec::new();
@@ -411,10 +427,7 @@ fn selections_beyond_the_settings() {
     let (settings, y, x) = data([5, 5], 2, [1, 0], Form::Fast);
     let _ = run_two_unchecked(
         |channel| {
-            let own = (SESSION, rng(Role::Sender));
-            let columns = y.columns();
-            let mut sender =
-                Sender::setup(&y.items, &columns, settings, own, &mut (), channel).unwrap();
+            let mut sender = sender(&y, settings, channel);
             let _ = sender.select(&[1], channel);
         },
         |channel| {
@@ -449,10 +462,7 @@ fn terms_of_step_7() {
 fn bytes_before_hints(settings: Settings, [y, x]: [&Data; 2]) -> u64 {
     let (sent, ()) = volery_channel::run_two_parties(
         |channel| {
-            let own = (SESSION, rng(Role::Sender));
-            let columns = y.columns();
-            let mut sender =
-                Sender::setup(&y.items, &columns, settings, own, &mut (), channel).unwrap();
+            let mut sender = sender(&y, settings, channel);
             let parameters = sender.parameters.clone();
             let count = parameters.bins * (parameters.value_bits / 2) as usize;
             let side = sender.state.as_mut().unwrap().side.as_mut().unwrap();
@@ -465,10 +475,7 @@ fn bytes_before_hints(settings: Settings, [y, x]: [&Data; 2]) -> u64 {
             channel.stats().bytes_sent
         },
         |channel| {
-            let own = (SESSION, rng(Role::Receiver));
-            let columns = x.columns();
-            let mut receiver =
-                Receiver::setup(&x.items, &columns, settings, own, &mut (), channel).unwrap();
+            let mut receiver = receiver(&x, settings, channel);
             let parameters = receiver.parameters.clone();
             let count = parameters.bins * (parameters.value_bits / 2) as usize;
             let side = receiver.state.as_mut().unwrap().side.as_mut().unwrap();
@@ -489,9 +496,8 @@ fn bytes_before_hints(settings: Settings, [y, x]: [&Data; 2]) -> u64 {
 fn hints_that_are_something_else() {
     let (settings, y, x) = data([70, 80], 60, [1, 1], Form::Fast);
     let case = Case {
-        settings,
-        scale: Scale::RUN,
         least: 1,
+        ..Case::of(settings)
     };
     let first = bytes_before_hints(settings, [&y, &x]);
     let parameters = Parameters::new(settings, 70, 80);
@@ -571,9 +577,8 @@ fn a_million_items() {
     let (mut settings, y, x) = data([1_000_000, 999_983], 500_001, [1, 2], Form::Fast);
     settings.selections = 1;
     let case = Case {
-        settings,
-        scale: Scale::RUN,
         least: 500_001,
+        ..Case::of(settings)
     };
     let (sent, received, _) = run(case, [&y, &x]);
     assert_join(&sent, &received, [&y, &x], case);
@@ -583,11 +588,7 @@ fn a_million_items() {
 #[test]
 fn shares_of_one_party_are_not_the_result() {
     let (settings, y, x) = data([200, 200], 200, [1, 1], Form::Fast);
-    let case = Case {
-        settings,
-        scale: Scale::RUN,
-        least: 0,
-    };
+    let case = Case::of(settings);
     let (sent, received, _) = run(case, [&y, &x]);
     for shares in [&sent, &received] {
         let ones = shares.bits.iter().filter(|bit| **bit).count();
@@ -608,11 +609,7 @@ fn a_run_costs_what_the_parameters_say() {
         ([1, 1], Form::Low),
     ] {
         let (settings, y, x) = data([10_000, 12_000], 3000, columns, form);
-        let case = Case {
-            settings,
-            scale: Scale::RUN,
-            least: 0,
-        };
+        let case = Case::of(settings);
         let (_, _, stats) = run(case, [&y, &x]);
         let bytes = stats.bytes_sent + stats.bytes_received;
         let predicted = Parameters::new(settings, 10_000, 12_000).bytes();
@@ -694,10 +691,7 @@ fn a_failed_call_is_the_last() {
     let (settings, y, x) = data([20, 20], 10, [1, 1], Form::Fast);
     let (sender, receiver) = run_two_unchecked(
         |channel| {
-            let own = (SESSION, rng(Role::Sender));
-            let columns = y.columns();
-            let mut sender =
-                Sender::setup(&y.items, &columns, settings, own, &mut (), channel).unwrap();
+            let mut sender = sender(&y, settings, channel);
             sender.next(channel).unwrap();
             // Something else than the end. The receiver sends its own before it looks.
             channel.send(&[0; 16]).unwrap();
@@ -705,10 +699,7 @@ fn a_failed_call_is_the_last() {
             sender
         },
         |channel| {
-            let own = (SESSION, rng(Role::Receiver));
-            let columns = x.columns();
-            let mut receiver =
-                Receiver::setup(&x.items, &columns, settings, own, &mut (), channel).unwrap();
+            let mut receiver = receiver(&x, settings, channel);
             receiver.next(channel).unwrap();
             let end = receiver.next(channel).err().unwrap();
             assert!(end.to_string().contains("more or less data"), "{end}");

@@ -44,6 +44,11 @@ fn receive(
     Ok(session)
 }
 
+/// The end of a party of this role in a run.
+fn end(role: Role, session: &ReceiverSession) -> [u8; 16] {
+    session.agreement.end(role, &session.parameters.words())
+}
+
 /// Ends that are not the receiver's.
 #[test]
 fn an_end_that_is_not_the_receivers() {
@@ -51,20 +56,14 @@ fn an_end_that_is_not_the_receivers() {
         for deviation in 0..4 {
             let sent = sender_against(ONE, |receiver, channel| {
                 let session = receive(receiver, ONE, &set, channel)?;
-                let mut end = session
-                    .agreement
-                    .end(Role::Receiver, &session.parameters.words());
+                let mut last = end(Role::Receiver, &session);
                 match deviation {
-                    0 => end[0] ^= 1,
-                    1 => end[15] ^= 0x80,
-                    2 => end = [0; 16],
-                    _ => {
-                        end = session
-                            .agreement
-                            .end(Role::Sender, &session.parameters.words())
-                    }
+                    0 => last[0] ^= 1,
+                    1 => last[15] ^= 0x80,
+                    2 => last = [0; 16],
+                    _ => last = end(Role::Sender, &session),
                 }
-                channel.send(&end)?;
+                channel.send(&last)?;
                 Ok(())
             });
             assert_caught(sent, WRONG_END);
@@ -78,11 +77,7 @@ fn an_end_that_is_not_the_receivers() {
         // The malicious party is otherwise honest.
         let sent = sender_against(ONE, |receiver, channel| {
             let session = receive(receiver, ONE, &set, channel)?;
-            channel.send(
-                &session
-                    .agreement
-                    .end(Role::Receiver, &session.parameters.words()),
-            )?;
+            channel.send(&end(Role::Receiver, &session))?;
             Ok(())
         });
         assert!(sent.is_ok());
@@ -94,11 +89,7 @@ fn name_places(bytes: &'static [u8]) -> Result<Sent> {
     sender_against(BOTH, |receiver, channel| {
         let session = receive(receiver, BOTH, &theirs(), channel)?;
         channel.send(bytes)?;
-        channel.send(
-            &session
-                .agreement
-                .end(Role::Receiver, &session.parameters.words()),
-        )?;
+        channel.send(&end(Role::Receiver, &session))?;
         Ok(())
     })
 }
@@ -135,11 +126,7 @@ fn places_that_are_not_common() {
         let sent = sender_against(settings, |receiver, channel| {
             let session = receive(receiver, settings, &theirs(), channel)?;
             channel.send(&[0b1010_1010, 0b1_0101])?;
-            channel.send(
-                &session
-                    .agreement
-                    .end(Role::Receiver, &session.parameters.words()),
-            )?;
+            channel.send(&end(Role::Receiver, &session))?;
             Ok(())
         });
         let common = sent.unwrap().common.unwrap();

@@ -33,26 +33,25 @@ pub(super) fn send(
     Ok(session)
 }
 
+/// The end of a party of this role in a run.
+fn end(role: Role, session: &SenderSession) -> [u8; 16] {
+    session.agreement.end(role, &session.parameters.words())
+}
+
 #[test]
 fn an_end_that_is_not_the_senders() {
     for settings in [ONE, BOTH, PAPER] {
         for deviation in 0..4 {
             let received = receiver_against(settings, |sender, channel| {
                 let session = send(sender, settings, |_, _| (), channel)?;
-                let mut end = session
-                    .agreement
-                    .end(Role::Sender, &session.parameters.words());
+                let mut last = end(Role::Sender, &session);
                 match deviation {
-                    0 => end[0] ^= 1,
-                    1 => end[15] ^= 0x80,
-                    2 => end = [0; 16],
-                    _ => {
-                        end = session
-                            .agreement
-                            .end(Role::Receiver, &session.parameters.words())
-                    }
+                    0 => last[0] ^= 1,
+                    1 => last[15] ^= 0x80,
+                    2 => last = [0; 16],
+                    _ => last = end(Role::Receiver, &session),
                 }
-                channel.send(&end)?;
+                channel.send(&last)?;
                 Ok(())
             });
             assert_caught(received, WRONG_END);
@@ -75,11 +74,7 @@ fn outputs_that_are_too_many_or_too_few() {
                 message.resize(message.len() + parameters.tag, 5);
             };
             let session = send(sender, settings, more, channel)?;
-            channel.send(
-                &session
-                    .agreement
-                    .end(Role::Sender, &session.parameters.words()),
-            )?;
+            channel.send(&end(Role::Sender, &session))?;
             Ok(())
         });
         assert_caught(received, WRONG_END);
@@ -88,11 +83,7 @@ fn outputs_that_are_too_many_or_too_few() {
                 message.truncate(message.len() - parameters.tag);
             };
             let session = send(sender, settings, less, channel)?;
-            channel.send(
-                &session
-                    .agreement
-                    .end(Role::Sender, &session.parameters.words())[..4],
-            )?;
+            channel.send(&end(Role::Sender, &session)[..4])?;
             Ok(())
         });
         assert_disconnected(received);
@@ -161,11 +152,7 @@ fn outputs_that_are_noise() {
                 Prg::new(Block::new(9)).fill_bytes(message);
             };
             let session = send(sender, settings, noise, channel)?;
-            channel.send(
-                &session
-                    .agreement
-                    .end(Role::Sender, &session.parameters.words()),
-            )?;
+            channel.send(&end(Role::Sender, &session))?;
             if settings.both {
                 let mut places = [0; 2];
                 channel.recv(&mut places)?;
@@ -201,11 +188,7 @@ fn answer(sender: Sender, longest: u64, length: u16, channel: &mut Channel) -> R
         }
         Ok(())
     })?;
-    channel.send(
-        &session
-            .agreement
-            .end(Role::Sender, &session.parameters.words()),
-    )?;
+    channel.send(&end(Role::Sender, &session))?;
     channel.recv(&mut [0; 16])?;
     Ok(())
 }

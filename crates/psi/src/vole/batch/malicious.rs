@@ -5,8 +5,6 @@
 use std::sync::Mutex;
 use std::thread;
 
-use volery_channel::run_two_channels;
-
 use super::*;
 use crate::fixtures::{assert_caught, assert_disconnected, meet, rng};
 use crate::lookup::MAX_VALUE;
@@ -955,45 +953,5 @@ fn the_malicious_form_is_so_in_all_parts() {
             volery_pcg::Security::Malicious
         );
         assert_eq!((parameters.value_bits, parameters.tag_bits), (128, 128));
-    }
-}
-
-/// A bit that changes in the vector OLE, whoever sends it, ends the run for both, or is of no use:
-/// without rounds of LPN the trees' OT extension has none.
-#[test]
-fn an_inconsistent_vector_ole() {
-    use volery_channel::{memory, tamper::Tampered};
-    let minute = Some(Duration::from_secs(60));
-    let run = |party: usize, at: u64| {
-        let (left, right) = memory::pair();
-        let change = |side, transport| match side == party {
-            true => Channel::with_timeout(Tampered::flip(transport, at, 1 << (at % 8)), minute),
-            false => Channel::with_timeout(transport, minute),
-        };
-        let ((sent, stats), (received, _)) = run_two_channels(
-            change(0, left),
-            change(1, right),
-            |channel| sender().intersect(&ours(), MALICIOUS, &mut (), channel),
-            |channel| receiver().intersect(&theirs(), MALICIOUS, &mut (), channel),
-        );
-        assert_eq!(sent.is_ok(), received.is_ok(), "party {party}, byte {at}");
-        let right = received.map(|received| assert_eq!(received.common, COMMON));
-        (right.is_ok(), [stats.bytes_sent, stats.bytes_received])
-    };
-    let (ok, bytes) = run(0, u64::MAX);
-    assert!(ok);
-    let parameters = Parameters::new(Form::Malicious, false, N as u64, M as u64);
-    // What comes after it: shares, tags and end; opening, offset, hash, encoding, end.
-    let after = [
-        96 + parameters.tag_bytes() + 16,
-        80 + parameters.encoding_bytes() + 16,
-    ];
-    for party in 0..2 {
-        let last = bytes[party] - after[party];
-        let (mut refused, mut of) = (0, 0);
-        for at in (96..last).step_by(1 + last as usize / 40).chain([last - 1]) {
-            (refused, of) = (refused + usize::from(!run(party, at).0), of + 1);
-        }
-        assert!(2 * refused > of, "party {party}: {refused} of {of} refused");
     }
 }
