@@ -176,7 +176,7 @@ impl<R: VoleRing> Sender<R> {
         rng: Prg,
         channel: &mut Channel,
     ) -> Result<Self> {
-        shared.guarded(|shared, session, failure| {
+        shared.extensions.set_up(|shared, session, failure| {
             let part = |name| sub::<R>(session, plan, name);
             shared_setup::agree(part("plan"), channel)?; // step 0
             let cot = shared.trees.fork(part("ot"))?; // step 1
@@ -313,7 +313,7 @@ impl<R: VoleRing> Receiver<R> {
         channel: &mut Channel,
     ) -> Result<Self> {
         let x = x.unwrap_or_else(|| R::random(&mut rng));
-        shared.guarded(|shared, session, failure| {
+        shared.extensions.set_up(|shared, session, failure| {
             let part = |name| sub::<R>(session, plan, name);
             shared_setup::agree(part("plan"), channel)?; // step 0
             let cot = shared.trees.fork(part("ot"))?; // step 1

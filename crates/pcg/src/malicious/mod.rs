@@ -47,7 +47,7 @@ use volery_primitives::{Block, pages::Buffer, prg::Prg};
 use crate::ggm::TreePrgs;
 use crate::{Kind, Link, Noise, Plan, PlanOptions, Security, Trees};
 use key_holder::MaliciousKeyHolder;
-use stage::Stage;
+use stage::{Key, KeyEnd, Stage};
 
 pub(crate) const SESSION: SessionId = SessionId::from_bytes([0x77; 32]);
 
@@ -207,43 +207,21 @@ pub(crate) fn run_malicious<K: Stage>(
     pieces: &[usize],
     malicious: &MaliciousKeyHolder<'_, K::Ring>,
 ) -> Ends<K> {
-    let (key, value) = match setup {
-        Setup::Dealt(seed) => {
-            let (key, value) = K::deal(plan, seed);
-            (Some(key), Some(value))
-        }
-        Setup::Real => (None, None),
-    };
     let (left, right) = memory::pair();
-    let (((x, w, key), _), ((line, value), _)) = run_two_channels(
-        channel(left),
-        channel(right),
-        |channel| {
-            let total = pieces.iter().sum();
-            let mut x = None;
-            let w = key
-                .map_or_else(|| K::set_up(plan, channel), Ok)
-                .and_then(|key| {
-                    x = Some(key.x);
-                    key.run(plan, total, malicious, channel)
-                });
-            match w {
-                Ok(w) => (x, w, Ok(())),
-                Err(error) => (x, Vec::new(), Err(error)),
-            }
-        },
-        |channel| match value {
-            Some(value) => value.run(plan, pieces, channel),
-            None => K::real_value_holder(plan, pieces, channel),
-        },
-    );
-    Ends {
-        x,
-        w,
-        key,
-        line,
-        value,
-    }
+    against(setup, plan, pieces, (left, right), |key, channel| {
+        let total = pieces.iter().sum();
+        let mut x = None;
+        let w = key
+            .map_or_else(|| K::set_up(plan, channel), Ok)
+            .and_then(|key| {
+                x = Some(key.x);
+                key.run(plan, total, malicious, channel)
+            });
+        match w {
+            Ok(w) => (x, w, Ok(())),
+            Err(error) => (x, Vec::new(), Err(error)),
+        }
+    })
 }
 
 /// Honest parties, on transports that may deviate.
@@ -253,6 +231,21 @@ pub(crate) fn honest<K: Stage>(
     pieces: &[usize],
     key_end: impl Transport + 'static,
     value_end: impl Transport + 'static,
+) -> Ends<K> {
+    let ends = (key_end, value_end);
+    against(setup, plan, pieces, ends, |key, channel| match key {
+        Some(key) => key.honest(plan, pieces, channel),
+        None => K::real_key_holder(plan, pieces, channel),
+    })
+}
+
+/// A key holder, which has its base if a dealer gives it, against the honest value holder.
+fn against<K: Stage>(
+    setup: Setup,
+    plan: &Plan,
+    pieces: &[usize],
+    (key_end, value_end): (impl Transport + 'static, impl Transport + 'static),
+    key_holder: impl FnOnce(Option<Key<K>>, &mut Channel) -> KeyEnd<K> + Send,
 ) -> Ends<K> {
     let (key, value) = match setup {
         Setup::Dealt(seed) => {
@@ -264,10 +257,7 @@ pub(crate) fn honest<K: Stage>(
     let (((x, w, key), _), ((line, value), _)) = run_two_channels(
         channel(key_end),
         channel(value_end),
-        |channel| match key {
-            Some(key) => key.honest(plan, pieces, channel),
-            None => K::real_key_holder(plan, pieces, channel),
-        },
+        |channel| key_holder(key, channel),
         |channel| match value {
             Some(value) => value.run(plan, pieces, channel),
             None => K::real_value_holder(plan, pieces, channel),

@@ -35,7 +35,7 @@ pub(crate) struct Value<K: Correlation> {
 }
 
 /// `x`, the outputs of the draws that did not fail, and the final result.
-type KeyEnd<K> = (
+pub(crate) type KeyEnd<K> = (
     Option<<K as Correlation>::Ring>,
     Vec<<K as Correlation>::Ring>,
     Result<()>,

@@ -45,9 +45,7 @@ use crate::stream::Failure;
 
 /// The endpoint of the holder of the `u` and `v`.
 pub struct Sender {
-    /// `None` after a failed call.
-    extensions: Option<SenderExtensions>,
-    numbers: Numbers,
+    pub(super) extensions: Guarded<SenderExtensions>,
 }
 
 /// The share of the holder of the `u` and `v` in both extensions.
@@ -58,9 +56,7 @@ pub(super) struct SenderExtensions {
 
 /// The endpoint of the holder of the `x`.
 pub struct Receiver {
-    /// `None` after a failed call.
-    extensions: Option<ReceiverExtensions>,
-    numbers: Numbers,
+    pub(super) extensions: Guarded<ReceiverExtensions>,
 }
 
 /// The share of the holder of the `x` in both extensions.
@@ -81,27 +77,13 @@ impl Sender {
             softspoken::Receiver::setup(OT_FIELD, part("trees"), rng.fork("trees"), channel)?; // step 1
         let bits =
             softspoken::Sender::setup(None, OT_FIELD, part("bits"), rng.fork("bits"), channel)?; // step 2
+        let extensions = SenderExtensions {
+            trees,
+            bits: convert::Sender::new(bits, part("bits hash")),
+        };
         Ok(Self {
-            extensions: Some(SenderExtensions {
-                trees,
-                bits: convert::Sender::new(bits, part("bits hash")),
-            }),
-            numbers: Numbers::new(session),
+            extensions: Guarded::new(session, extensions),
         })
-    }
-
-    /// Runs the setup of the next vector-OLE.
-    pub(super) fn guarded<T>(
-        &mut self,
-        setup: impl FnOnce(&mut SenderExtensions, SessionId, Failure) -> Result<T>,
-    ) -> Result<T> {
-        let (session, failure) = self.numbers.next();
-        let mut extensions = self.extensions.take().ok_or(Error::Broken)?;
-        let output = failure
-            .clone()
-            .guarded(|| setup(&mut extensions, session, failure))?;
-        self.extensions = Some(extensions);
-        Ok(output)
     }
 }
 
@@ -115,57 +97,58 @@ impl Receiver {
         let trees =
             softspoken::Sender::setup(None, OT_FIELD, part("trees"), rng.fork("trees"), channel)?; // step 1
         let bits = softspoken::Receiver::setup(OT_FIELD, part("bits"), rng.fork("bits"), channel)?; // step 2
+        let extensions = ReceiverExtensions {
+            trees,
+            bits: convert::Receiver::new(bits, part("bits hash")),
+        };
         Ok(Self {
-            extensions: Some(ReceiverExtensions {
-                trees,
-                bits: convert::Receiver::new(bits, part("bits hash")),
-            }),
-            numbers: Numbers::new(session),
+            extensions: Guarded::new(session, extensions),
         })
-    }
-
-    /// Runs the setup of the next vector-OLE.
-    pub(super) fn guarded<T>(
-        &mut self,
-        setup: impl FnOnce(&mut ReceiverExtensions, SessionId, Failure) -> Result<T>,
-    ) -> Result<T> {
-        let (session, failure) = self.numbers.next();
-        let mut extensions = self.extensions.take().ok_or(Error::Broken)?;
-        let output = failure
-            .clone()
-            .guarded(|| setup(&mut extensions, session, failure))?;
-        self.extensions = Some(extensions);
-        Ok(output)
     }
 }
 
-/// The sessions of a shared setup's vector-OLEs.
-struct Numbers {
+/// A party's extensions, for one vector-OLE after the other, each with a session of its own.
+pub(super) struct Guarded<E> {
     session: SessionId,
     next: u64,
     failure: Failure,
+    /// `None` after a failed call.
+    extensions: Option<E>,
 }
 
-impl Numbers {
-    fn new(session: SessionId) -> Self {
+impl<E> Guarded<E> {
+    fn new(session: SessionId, extensions: E) -> Self {
         Self {
             session,
             next: 0,
             failure: Failure::default(),
+            extensions: Some(extensions),
         }
     }
 
-    fn next(&mut self) -> (SessionId, Failure) {
+    /// Runs the setup of the next vector-OLE.
+    pub(super) fn set_up<T>(
+        &mut self,
+        setup: impl FnOnce(&mut E, SessionId, Failure) -> Result<T>,
+    ) -> Result<T> {
+        let session = self.next_session();
+        let mut extensions = self.extensions.take().ok_or(Error::Broken)?;
+        let failure = self.failure.clone();
+        let output = self
+            .failure
+            .guarded(|| setup(&mut extensions, session, failure))?;
+        self.extensions = Some(extensions);
+        Ok(output)
+    }
+
+    fn next_session(&mut self) -> SessionId {
         let mut oracle = RandomOracle::new("volery vole kit: one vector-OLE");
         // mutant(kit-session): drop
         oracle.absorb(self.session.as_bytes());
         // mutant(kit-number): drop
         oracle.absorb_u64(self.next);
         self.next += 1;
-        (
-            SessionId::from_bytes(oracle.finish32()),
-            self.failure.clone(),
-        )
+        SessionId::from_bytes(oracle.finish32())
     }
 }
 

@@ -267,8 +267,8 @@ fn sessions_depend_on_number_and_part() {
     let other = SessionId::from_bytes([6; 32]);
     let mut all = vec![SESSION, other];
     for session in [SESSION, other] {
-        let mut numbers = Numbers::new(session);
-        all.extend([(); 3].map(|()| numbers.next().0));
+        let mut guarded = Guarded::new(session, ());
+        all.extend([(); 3].map(|()| guarded.next_session()));
         all.extend(["trees", "bits"].map(|part| sub(session, part)));
     }
     assert!((0..all.len()).all(|i| !all[..i].contains(&all[i])));
