@@ -1,5 +1,5 @@
-//! Writes initial inputs of the fuzz targets for messages into `fuzz/corpus`: edits of each kind, of
-//! each protocol. Those of the targets for files are files, and need no program.
+//! Writes initial inputs of the fuzz targets for messages into `fuzz/corpus`: edits of each kind,
+//! of each protocol. Those of the targets for files are files, and need no program.
 //!
 //! `cargo run -p volery-testing --example fuzz_seeds [FOLDER]`; then `fuzz/shrink` keeps those that
 //! reach new code.

@@ -53,8 +53,8 @@ struct Step {
 }
 
 impl Step {
-    /// A step that must be constant time: draws of secrets, given whether to draw the fixed one, and
-    /// the work on one of them.
+    /// A step that must be constant time: draws of secrets, given whether to draw the fixed one,
+    /// and the work on one of them.
     fn constant<I: Send + 'static>(
         name: impl Into<String>,
         samples: usize,

@@ -462,7 +462,7 @@ fn terms_of_step_7() {
 fn bytes_before_hints(settings: Settings, [y, x]: [&Data; 2]) -> u64 {
     let (sent, ()) = volery_channel::run_two_parties(
         |channel| {
-            let mut sender = sender(&y, settings, channel);
+            let mut sender = sender(y, settings, channel);
             let parameters = sender.parameters.clone();
             let count = parameters.bins * (parameters.value_bits / 2) as usize;
             let side = sender.state.as_mut().unwrap().side.as_mut().unwrap();
@@ -475,7 +475,7 @@ fn bytes_before_hints(settings: Settings, [y, x]: [&Data; 2]) -> u64 {
             channel.stats().bytes_sent
         },
         |channel| {
-            let mut receiver = receiver(&x, settings, channel);
+            let mut receiver = receiver(x, settings, channel);
             let parameters = receiver.parameters.clone();
             let count = parameters.bins * (parameters.value_bits / 2) as usize;
             let side = receiver.state.as_mut().unwrap().side.as_mut().unwrap();
