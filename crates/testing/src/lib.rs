@@ -29,7 +29,7 @@
 //! * [`Attack`]: one attack; [`attacks`]: all attacks on a list of protocols, with bounds on time
 //!   and memory;
 //! * [`benign`](benign()): benign deviations, with the reason why each is harmless;
-//! * [`matches`]: matches of two sets by the protocols for them;
+//! * [`mod@matches`]: matches of two sets by the protocols for them;
 //! * [`honest`]: honest parties agree, and repeat exactly;
 //! * [`transcript`]: hashes of the bytes sent, for a table;
 //! * [`worlds`]: a peer, honest or not, that cannot tell two inputs of a whole run apart;
