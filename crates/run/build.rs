@@ -17,10 +17,7 @@ fn main() {
     let commit = given.or_else(|| {
         // A repository of somebody else, in which this package was unpacked, says nothing.
         let top = git(&["rev-parse", "--show-toplevel"])?;
-        Path::new(&top)
-            .join("crates/run/build.rs")
-            .exists()
-            .then_some(())?;
+        Path::new(&top).join("crates/run/build.rs").exists().then_some(())?;
         // The log of HEAD is written at every commit and checkout.
         for name in ["HEAD", "logs/HEAD"] {
             let path = git(&["rev-parse", "--git-path", name])?;

@@ -54,10 +54,7 @@ pub fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return exit::usage_error(&error),
     };
-    if matches!(
-        arguments.action,
-        Action::Run(_) | Action::Grid(_) | Action::Paper(_)
-    ) {
+    if matches!(arguments.action, Action::Run(_) | Action::Grid(_) | Action::Paper(_)) {
         memory::keep();
     }
     output::end_on_signal();
@@ -81,10 +78,7 @@ fn print_list() -> std::io::Result<()> {
     for bench in &BENCHES {
         writeln!(out, "  {:16} {}", bench.name, bench.about)?;
     }
-    writeln!(
-        out,
-        "volery-bench paper; dvole, ferret and kkrt stand for all of a paper:"
-    )?;
+    writeln!(out, "volery-bench paper; dvole, ferret and kkrt stand for all of a paper:")?;
     for experiment in &papers::ALL {
         writeln!(out, "  {:16} {}", experiment.name, experiment.about())?;
     }

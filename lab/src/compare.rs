@@ -141,52 +141,32 @@ pub(crate) fn compare(a: &Results, b: &Results, unit: Unit) -> Comparison {
 
 /// Measurements that were not skipped.
 fn measured(results: &Results) -> impl Iterator<Item = &Measurement> {
-    results
-        .measurements
-        .iter()
-        .filter(|measurement| !measurement.samples.is_empty())
+    results.measurements.iter().filter(|measurement| !measurement.samples.is_empty())
 }
 
 fn left_out(first: &Measurement, second: &Measurement) -> Option<LeftOut> {
-    Some(LeftOut {
-        key: first.key.clone(),
-        a: first.seconds()?.median,
-        b: second.skipped_seconds?,
-    })
+    Some(LeftOut { key: first.key.clone(), a: first.seconds()?.median, b: second.skipped_seconds? })
 }
 
 /// The phases of a measurement, as its first sample has them.
 fn phases(measurement: &Measurement) -> &[Phase] {
-    measurement
-        .samples
-        .first()
-        .map_or(&[], |sample| &sample.phases)
+    measurement.samples.first().map_or(&[], |sample| &sample.phases)
 }
 
 /// The names of the phases that only one of the two has.
 fn phases_of_one(first: &Measurement, second: &Measurement) -> Vec<String> {
     let lacks = |one: &Measurement, name: &str| !phases(one).iter().any(|phase| phase.name == name);
-    let of_first = phases(first)
-        .iter()
-        .filter(|phase| lacks(second, &phase.name));
-    let of_second = phases(second)
-        .iter()
-        .filter(|phase| lacks(first, &phase.name));
-    of_first
-        .chain(of_second)
-        .map(|phase| phase.name.clone())
-        .collect()
+    let of_first = phases(first).iter().filter(|phase| lacks(second, &phase.name));
+    let of_second = phases(second).iter().filter(|phase| lacks(first, &phase.name));
+    of_first.chain(of_second).map(|phase| phase.name.clone()).collect()
 }
 
 /// The phases that both have and that count, and all together if there are several and both have
 /// the same output counts.
 fn rows(files: [(&Results, &Measurement); 2], unit: Unit) -> Vec<Row> {
     let [first, second] = files.map(|(_, measurement)| phases(measurement));
-    let counts = |name: &str| {
-        files
-            .iter()
-            .any(|(_, measurement)| share(measurement, name) >= LEAST)
-    };
+    let counts =
+        |name: &str| files.iter().any(|(_, measurement)| share(measurement, name) >= LEAST);
     let both = |phase: &&Phase| {
         let same_count = |other: &Phase| {
             other.name == phase.name && (other.outputs == 0) == (phase.outputs == 0)
@@ -194,9 +174,7 @@ fn rows(files: [(&Results, &Measurement); 2], unit: Unit) -> Vec<Row> {
         second.iter().any(same_count) && counts(&phase.name)
     };
     let of = |phase: &Phase| {
-        row(files, unit, &phase.name, |sample| {
-            sample.phase(&phase.name).map(seconds_each)
-        })
+        row(files, unit, &phase.name, |sample| sample.phase(&phase.name).map(seconds_each))
     };
     let mut rows: Vec<_> = first.iter().filter(both).filter_map(of).collect();
     let made = |phases: &[Phase]| phases.iter().map(|phase| phase.outputs).max();
@@ -269,11 +247,7 @@ fn traffic(first: &Measurement, second: &Measurement) -> Option<Traffic> {
         spread.map_or(0.0, |spread| spread.median)
     });
     // Counts: equal ones differ only by rounding.
-    ((a - b).abs() > 1e-9 * a.max(b)).then(|| Traffic {
-        key: first.key.clone(),
-        a,
-        b,
-    })
+    ((a - b).abs() > 1e-9 * a.max(b)).then(|| Traffic { key: first.key.clone(), a, b })
 }
 
 impl Comparison {
@@ -287,9 +261,7 @@ impl Comparison {
 
     /// Measurements that send more by more than the fraction `threshold`.
     pub(crate) fn sends_more(&self, threshold: f64) -> impl Iterator<Item = &Traffic> {
-        self.traffic
-            .iter()
-            .filter(move |traffic| traffic.b > traffic.a * (1.0 + threshold))
+        self.traffic.iter().filter(move |traffic| traffic.b > traffic.a * (1.0 + threshold))
     }
 }
 

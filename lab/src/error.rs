@@ -62,9 +62,6 @@ impl Error {
 
     /// A file or a folder could not be read or written.
     pub(crate) fn file(path: &Path, error: std::io::Error) -> Self {
-        Self::File {
-            path: path.to_owned(),
-            error,
-        }
+        Self::File { path: path.to_owned(), error }
     }
 }

@@ -37,9 +37,8 @@ impl FromStr for Link {
             "tls" => return Ok(Self::Tls),
             _ => {}
         }
-        let link: volery_pcg::Link = text
-            .parse()
-            .map_err(|error| format!("the link is 'loopback' or 'tls', or {error}"))?;
+        let link: volery_pcg::Link =
+            text.parse().map_err(|error| format!("the link is 'loopback' or 'tls', or {error}"))?;
         Ok(Self::Shaped {
             rate: link.bits_per_second.round() as u64,
             round_trip: Duration::from_secs_f64(link.round_trip),
@@ -135,10 +134,7 @@ fn secured([left, right]: [Stream; 2], timeout: Duration) -> Result<[Channel; 2]
         (initiating.join(), right)
     });
     let left = left.unwrap_or_else(|panic| resume_unwind(panic))?;
-    Ok([
-        Channel::with_timeout(left, Some(timeout)),
-        Channel::with_timeout(right?, Some(timeout)),
-    ])
+    Ok([Channel::with_timeout(left, Some(timeout)), Channel::with_timeout(right?, Some(timeout))])
 }
 
 #[cfg(test)]
@@ -150,20 +146,12 @@ mod tests {
         for link in [Link::Loopback, Link::Tls] {
             assert_eq!(link.to_string().parse(), Ok(link));
         }
-        let shaped = Link::Shaped {
-            rate: 100_000_000,
-            round_trip: Duration::from_millis(20),
-        };
+        let shaped = Link::Shaped { rate: 100_000_000, round_trip: Duration::from_millis(20) };
         assert_eq!("100Mbit,20ms".parse(), Ok(shaped.clone()));
         assert_eq!("0.1Gbit,0.02s".parse(), Ok(shaped.clone()));
         assert_eq!("100000kbit,20000us".parse(), Ok(shaped.clone()));
         assert_eq!(shaped.to_string(), "100Mbit,20ms");
-        let odd = [
-            "16.4Mbit,9.7ms",
-            "2010Mbit,0.2ms",
-            "129.2Mbit,96ms",
-            "0.001Mbit,0ms",
-        ];
+        let odd = ["16.4Mbit,9.7ms", "2010Mbit,0.2ms", "129.2Mbit,96ms", "0.001Mbit,0ms"];
         for text in odd {
             let link: Link = text.parse().expect("a link");
             assert_eq!(link.to_string(), text);

@@ -203,9 +203,7 @@ pub(crate) fn random_read(table_bytes: usize) -> f64 {
 fn copies() -> f64 {
     let from = vec![1_u8; 64 << 20];
     let mut to = vec![0_u8; 64 << 20];
-    fastest(from.len(), || {
-        black_box(&mut to).copy_from_slice(black_box(&from))
-    })
+    fastest(from.len(), || black_box(&mut to).copy_from_slice(black_box(&from)))
 }
 
 fn ot_hashes() -> f64 {
@@ -228,10 +226,7 @@ mod tests {
 
     #[test]
     fn one_core_is_said() {
-        let with = |cores| Machine {
-            cores,
-            ..Machine::example()
-        };
+        let with = |cores| Machine { cores, ..Machine::example() };
         let one = with(1).remarks(1);
         assert!(one.len() == 1 && one[0].contains("one core"), "{one:?}");
         assert!(with(2).remarks(1).is_empty());

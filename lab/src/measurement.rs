@@ -24,17 +24,9 @@ pub(crate) struct Key {
 
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            protocol,
-            n,
-            link,
-            threads,
-        } = self;
+        let Self { protocol, n, link, threads } = self;
         let plural = if *threads == 1 { "" } else { "s" };
-        write!(
-            f,
-            "{protocol}, n = {n}, {link}, {threads} thread{plural} a party"
-        )
+        write!(f, "{protocol}, n = {n}, {link}, {threads} thread{plural} a party")
     }
 }
 
@@ -90,10 +82,7 @@ impl Sample {
             });
             (seconds, bytes, messages) = (so_far, bytes_so_far, messages_so_far);
         }
-        Self {
-            phases,
-            ..Self::default()
-        }
+        Self { phases, ..Self::default() }
     }
 
     /// A phase by its name.
@@ -177,22 +166,12 @@ impl Spread {
         } else {
             f64::midpoint(values[half - 1], values[half])
         };
-        Some(Self {
-            median,
-            least,
-            most,
-            count,
-        })
+        Some(Self { median, least, most, count })
     }
 
     /// A single value that is known without measuring.
     pub(crate) const fn exactly(value: f64) -> Self {
-        Self {
-            median: value,
-            least: value,
-            most: value,
-            count: 1,
-        }
+        Self { median: value, least: value, most: value, count: 1 }
     }
 }
 
@@ -208,18 +187,12 @@ pub(crate) struct Term {
 impl Term {
     /// The quantity itself was measured.
     pub(crate) const fn measured(value: f64) -> Self {
-        Self {
-            whole: value,
-            less: 0.0,
-        }
+        Self { whole: value, less: 0.0 }
     }
 
     /// In another unit.
     pub(crate) fn times(self, factor: f64) -> Self {
-        Self {
-            whole: self.whole * factor,
-            less: self.less * factor,
-        }
+        Self { whole: self.whole * factor, less: self.less * factor }
     }
 }
 
@@ -251,11 +224,7 @@ impl Difference {
         let bound = runs_differ.max(whole.most - less.least).min(whole.most);
         let count = difference.count;
         Some(Self::Below {
-            bound: if count > 1 && bound > 0.0 {
-                bound
-            } else {
-                whole.most
-            },
+            bound: if count > 1 && bound > 0.0 { bound } else { whole.most },
             count,
         })
     }
@@ -274,11 +243,7 @@ mod tests {
             name,
             outputs: 0,
             elapsed: Duration::from_millis(milliseconds),
-            traffic: Stats {
-                bytes_sent: bytes,
-                messages_sent: 1,
-                ..Stats::default()
-            },
+            traffic: Stats { bytes_sent: bytes, messages_sent: 1, ..Stats::default() },
         }
     }
 
@@ -299,11 +264,9 @@ mod tests {
     #[test]
     fn medians() {
         assert!(Spread::of(Vec::new()).is_none());
-        for (values, median, count) in [
-            (vec![2.0], 2.0, 1),
-            (vec![4.0, 1.0], 2.5, 2),
-            (vec![9.0, 1.0, 3.0], 3.0, 3),
-        ] {
+        for (values, median, count) in
+            [(vec![2.0], 2.0, 1), (vec![4.0, 1.0], 2.5, 2), (vec![9.0, 1.0, 3.0], 3.0, 3)]
+        {
             let spread = Spread::of(values).expect("the list of values is not empty");
             assert!((spread.median - median).abs() < 1e-12);
             assert_eq!(spread.count, count);

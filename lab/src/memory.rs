@@ -26,8 +26,7 @@ const FRESH: u64 = 16 << 20;
 
 /// Whether this process was started with [`KEPT`].
 pub(crate) fn is_kept() -> bool {
-    KEPT.iter()
-        .all(|(name, value)| env::var_os(name).is_some_and(|have| have == *value))
+    KEPT.iter().all(|(name, value)| env::var_os(name).is_some_and(|have| have == *value))
 }
 
 /// Restarts this program with [`KEPT`], in the same process, unless it was started so or

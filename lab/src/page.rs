@@ -60,20 +60,12 @@ pub(crate) struct Column {
 impl Column {
     /// Words.
     pub(crate) fn words(heading: &str) -> Self {
-        Self {
-            heading: heading.to_owned(),
-            unit: String::new(),
-            numbers: false,
-        }
+        Self { heading: heading.to_owned(), unit: String::new(), numbers: false }
     }
 
     /// Numbers in a unit.
     pub(crate) fn numbers(heading: &str, unit: &str) -> Self {
-        Self {
-            heading: heading.to_owned(),
-            unit: unit.to_owned(),
-            numbers: true,
-        }
+        Self { heading: heading.to_owned(), unit: unit.to_owned(), numbers: true }
     }
 }
 
@@ -163,11 +155,9 @@ impl Value {
     pub(crate) fn plotted(&self) -> Option<Spread> {
         match *self {
             Self::Measured { spread, .. } => Some(spread),
-            Self::Below { bound, count } => Some(Spread {
-                least: 0.0,
-                count,
-                ..Spread::exactly(bound)
-            }),
+            Self::Below { bound, count } => {
+                Some(Spread { least: 0.0, count, ..Spread::exactly(bound) })
+            }
             _ => None,
         }
     }
@@ -242,13 +232,8 @@ pub(crate) struct Series {
 impl Series {
     /// A published line, of values as printed.
     pub(crate) fn published(name: &str, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
-        let points = points
-            .into_iter()
-            .map(|(x, y)| (x, Some(Spread::exactly(y))));
-        Self {
-            published: true,
-            ..Self::measured(name, points)
-        }
+        let points = points.into_iter().map(|(x, y)| (x, Some(Spread::exactly(y))));
+        Self { published: true, ..Self::measured(name, points) }
     }
 
     /// A line of ours; it has no point where nothing was measured.

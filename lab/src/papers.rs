@@ -112,10 +112,7 @@ pub(crate) fn named(names: &[String]) -> std::result::Result<Vec<&'static Experi
 /// The measurements of several experiments, each once, from the smallest to the largest.
 pub(crate) fn cells(experiments: &[&Experiment], scope: &Scope) -> Result<Vec<Cell>> {
     let mut all: Vec<Cell> = Vec::new();
-    for table in experiments
-        .iter()
-        .flat_map(|experiment| &experiment.published.tables)
-    {
+    for table in experiments.iter().flat_map(|experiment| &experiment.published.tables) {
         let lines = lines(table, scope);
         for key in lines.iter().flat_map(|line| line.measured(scope)) {
             if all.iter().any(|have| have.key == key) {
@@ -146,9 +143,7 @@ pub(crate) fn cell(key: &Key, scope: &Scope) -> Result<Cell> {
 /// The predicted seconds above which a cell of a table is left out.
 fn longest(table: &published::Table, scope: &Scope) -> f64 {
     let place = usize::from(scope.size == Size::Quick);
-    table
-        .longest
-        .map_or(f64::INFINITY, |longest| longest[place])
+    table.longest.map_or(f64::INFINITY, |longest| longest[place])
 }
 
 /// A row at a column.
@@ -167,12 +162,7 @@ fn lines<'a>(table: &'a published::Table, scope: &Scope) -> Vec<Line<'a>> {
         for (place, column) in table.columns.iter().enumerate() {
             if quick.is_none_or(|quick| quick.contains(column)) {
                 let published = row.values.get(place).copied().flatten();
-                lines.push(Line {
-                    table,
-                    row,
-                    column,
-                    published,
-                });
+                lines.push(Line { table, row, column, published });
             }
         }
     }
@@ -210,21 +200,13 @@ impl Line<'_> {
             return Vec::new();
         };
         let fixed = table.link.as_deref().unwrap_or("loopback");
-        let mut key = Key {
-            protocol,
-            n: table.n,
-            link: link(fixed),
-            threads: scope.threads,
-        };
+        let mut key = Key { protocol, n: table.n, link: link(fixed), threads: scope.threads };
         match table.pivot.as_deref() {
             Some("link") => key.link = link(self.column),
             Some("threads") => key.threads = self.column.parse().expect("a number of threads"),
             Some(_) => key.n = outputs(self.column),
             None => {
-                let of = |text: &String| Key {
-                    link: link(text),
-                    ..key.clone()
-                };
+                let of = |text: &String| Key { link: link(text), ..key.clone() };
                 return table.links.iter().map(of).collect();
             }
         }
@@ -277,19 +259,13 @@ impl Line<'_> {
                 terms.extend(term(&quantity, sample, parts));
             }
         }
-        let skipped = found
-            .iter()
-            .find_map(|measurement| measurement.skipped_seconds);
+        let skipped = found.iter().find_map(|measurement| measurement.skipped_seconds);
         Ok(match (Difference::of(&terms), skipped) {
             (None, Some(seconds)) => Value::Skipped { seconds },
             (None, None) if found.is_empty() && self.measured(scope).contains(key) => {
                 let seconds = cell(key, scope)?.forecast.on(&key.link);
                 let left_out = seconds > longest(self.table, scope);
-                if left_out {
-                    Value::Skipped { seconds }
-                } else {
-                    Value::None
-                }
+                if left_out { Value::Skipped { seconds } } else { Value::None }
             }
             (told, _) => {
                 let mut value = Value::told(told, published);
@@ -358,39 +334,18 @@ fn compared(quantity: &str, key: &Key, published: Option<f64>, results: &Results
         let ratio = spread(over, quantity)?.median / spread(under, quantity)?.median;
         Some(Value::computed(ratio, published))
     };
-    let gilboa = |n| Key {
-        protocol: format!("gilboa-{ring}"),
-        n,
-        ..key.clone()
-    };
+    let gilboa = |n| Key { protocol: format!("gilboa-{ring}"), n, ..key.clone() };
     let value = match quantity {
-        "speed-up" => ratio(
-            &Key {
-                threads: 1,
-                ..key.clone()
-            },
-            key,
-            "seconds",
-        ),
+        "speed-up" => ratio(&Key { threads: 1, ..key.clone() }, key, "seconds"),
         "gilboa-time" => ratio(&gilboa(key.n), key, "seconds"),
         "gilboa-bytes" => ratio(&gilboa(key.n), key, "bytes"),
         "crossing" | "crossing-bytes" => {
-            let of = if quantity == "crossing" {
-                "seconds"
-            } else {
-                "bytes"
-            };
+            let of = if quantity == "crossing" { "seconds" } else { "bytes" };
             let mut points: Vec<_> = results
                 .measurements
                 .iter()
                 .map(|one| &one.key)
-                .filter(|have| {
-                    **have
-                        == Key {
-                            n: have.n,
-                            ..key.clone()
-                        }
-                })
+                .filter(|have| **have == Key { n: have.n, ..key.clone() })
                 .filter_map(|have| {
                     let other = spread(&gilboa(have.n), of)?.median;
                     Some((have.n as f64, other / spread(have, of)?.median))
@@ -401,10 +356,7 @@ fn compared(quantity: &str, key: &Key, published: Option<f64>, results: &Results
             crossing(&points, published.filter(|_| of == "seconds"))
         }
         "extra" => {
-            let less = Key {
-                protocol: key.protocol.replace("uniform", "regular"),
-                ..key.clone()
-            };
+            let less = Key { protocol: key.protocol.replace("uniform", "regular"), ..key.clone() };
             extra(results.find(key)?, results.find(&less)?, published)
         }
         _ => return None,
@@ -435,26 +387,14 @@ fn crossing(leads: &[(f64, f64)], published: Option<f64>) -> Option<Value> {
 fn extra(more: &Measurement, less: &Measurement, published: Option<f64>) -> Option<Value> {
     let each = |sample: &Sample| Some(term("nanoseconds", sample, Parts::of(sample, None))?.whole);
     let pairs = more.samples.iter().zip(&less.samples);
-    let spread = Spread::of(
-        pairs
-            .filter_map(|(a, b)| Some(each(a)? - each(b)?))
-            .collect(),
-    )?;
-    Some(Value::measured(
-        Some(spread),
-        published.filter(|_| spread.least > 0.0),
-    ))
+    let spread = Spread::of(pairs.filter_map(|(a, b)| Some(each(a)? - each(b)?)).collect())?;
+    Some(Value::measured(Some(spread), published.filter(|_| spread.least > 0.0)))
 }
 
 impl Experiment {
     /// One line.
     pub(crate) fn about(&self) -> String {
-        let Published {
-            what,
-            short,
-            caption,
-            ..
-        } = &*self.published;
+        let Published { what, short, caption, .. } = &*self.published;
         format!("{what} of {short}: {caption}")
     }
 
@@ -558,11 +498,7 @@ impl<'a> Filled<'a> {
             }
         }
         let beside = filled.iter().any(|(line, _)| line.published.is_some());
-        Ok(Self {
-            spec,
-            lines: filled,
-            beside,
-        })
+        Ok(Self { spec, lines: filled, beside })
     }
 
     fn ratio(&self, values: &[Value], (_, over, under): &(String, usize, usize)) -> Option<f64> {
@@ -571,30 +507,17 @@ impl<'a> Filled<'a> {
 
     fn table(&self) -> Table {
         let spec = self.spec;
-        let mut columns: Vec<_> = spec
-            .labels
-            .iter()
-            .map(|label| Column::words(label))
-            .collect();
+        let mut columns: Vec<_> = spec.labels.iter().map(|label| Column::words(label)).collect();
         match spec.pivot.as_deref() {
             Some("link") => columns.push(Column::words("link")),
             Some(pivot) => columns.push(Column::numbers(pivot, "")),
             None => {}
         }
         let headings = spec.sides.iter().map(|side| side.heading.as_str());
-        for heading in self
-            .beside
-            .then_some("published")
-            .into_iter()
-            .chain(headings)
-        {
+        for heading in self.beside.then_some("published").into_iter().chain(headings) {
             columns.push(Column::numbers(heading, &spec.unit));
         }
-        columns.extend(
-            spec.ratios
-                .iter()
-                .map(|(heading, ..)| Column::numbers(heading, "")),
-        );
+        columns.extend(spec.ratios.iter().map(|(heading, ..)| Column::numbers(heading, "")));
         let row = |(line, values): &(Line<'_>, Vec<Value>)| {
             let mut row: Vec<_> = line.row.labels.iter().map(Value::text).collect();
             if spec.pivot.is_some() {
@@ -626,13 +549,7 @@ impl<'a> Filled<'a> {
     fn findings(&self) -> Vec<String> {
         let mut sentences = Vec::new();
         let mut tell = |heading: &str, values: Vec<f64>, of: &str| {
-            if let Some(Spread {
-                median,
-                least,
-                most,
-                count,
-            }) = Spread::of(values)
-            {
+            if let Some(Spread { median, least, most, count }) = Spread::of(values) {
                 let [median, least, most] = [median, least, most].map(short);
                 let caption = &self.spec.caption;
                 let lines = if count == 1 { "line" } else { "lines" };
@@ -642,17 +559,11 @@ impl<'a> Filled<'a> {
             }
         };
         for (place, side) in self.spec.sides.iter().enumerate() {
-            let ratios = self
-                .lines
-                .iter()
-                .filter_map(|(_, values)| values[place].ratio());
+            let ratios = self.lines.iter().filter_map(|(_, values)| values[place].ratio());
             tell(&side.heading, ratios.collect(), " of the published value");
         }
         for ratio in &self.spec.ratios {
-            let ratios = self
-                .lines
-                .iter()
-                .filter_map(|(_, values)| self.ratio(values, ratio));
+            let ratios = self.lines.iter().filter_map(|(_, values)| self.ratio(values, ratio));
             tell(&ratio.0, ratios.collect(), "");
         }
         sentences
@@ -680,22 +591,14 @@ impl<'a> Filled<'a> {
                 scale,
             };
             let pivot = self.spec.pivot.as_deref().unwrap_or_default();
-            let label = if pivot == "link" {
-                "bandwidth, Mbit/s"
-            } else {
-                pivot
-            };
+            let label = if pivot == "link" { "bandwidth, Mbit/s" } else { pivot };
             let rows = self.spec.rows.iter();
             let of_facet = rows.filter(|row| {
                 !self.spec.facet || row.labels.first().is_some_and(|label| label == facet)
             });
             let series: Vec<_> = of_facet.flat_map(|row| self.series(row)).collect();
             (!series.is_empty()).then(|| Plot {
-                title: [&self.spec.caption, *facet]
-                    .map(str::to_owned)
-                    .join(" ")
-                    .trim()
-                    .to_owned(),
+                title: [&self.spec.caption, *facet].map(str::to_owned).join(" ").trim().to_owned(),
                 x: axis(label, "", scale),
                 y: axis("", &self.spec.unit, Scale::Log),
                 series,
@@ -713,11 +616,7 @@ impl<'a> Filled<'a> {
             },
             _ => outputs(column) as f64,
         };
-        let of_row = || {
-            self.lines
-                .iter()
-                .filter(|(line, _)| std::ptr::eq(line.row, row))
-        };
+        let of_row = || self.lines.iter().filter(|(line, _)| std::ptr::eq(line.row, row));
         let skipped = usize::from(self.spec.facet);
         let labels = row.labels.iter().skip(skipped).map(String::as_str);
         let name = |last: &str| labels.clone().chain([last]).collect::<Vec<_>>().join(", ");
@@ -737,9 +636,7 @@ impl<'a> Filled<'a> {
 /// Randomness from the system, for one party of a run.
 fn fresh_prg() -> Result<Prg> {
     Prg::from_os().map_err(|error| {
-        failed(format_args!(
-            "the operating system returned no random numbers: {error}"
-        ))
+        failed(format_args!("the operating system returned no random numbers: {error}"))
     })
 }
 

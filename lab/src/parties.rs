@@ -15,10 +15,7 @@ const AT_ONCE: Duration = Duration::from_secs(5);
 /// Whether a failure is only that the peer disconnected; the peer's own error then says more.
 fn is_network(error: &Error) -> bool {
     use volery_channel::Error as Channel;
-    matches!(
-        error,
-        Error::Channel(Channel::Disconnected | Channel::TimedOut(_) | Channel::Io(_))
-    )
+    matches!(error, Error::Channel(Channel::Disconnected | Channel::TimedOut(_) | Channel::Io(_)))
 }
 
 /// Runs two parties in two threads with the link between them; each gets a channel that gives up
@@ -107,11 +104,7 @@ impl Watch {
     /// Waits for the other party and starts.
     pub(crate) fn start(channel: &mut Channel) -> volery_channel::Result<Self> {
         meet(channel)?;
-        Ok(Self {
-            start: Instant::now(),
-            before: channel.stats(),
-            marks: Vec::new(),
-        })
+        Ok(Self { start: Instant::now(), before: channel.stats(), marks: Vec::new() })
     }
 
     /// Ends a phase in which this party made this many outputs. Both parties mark the same phases

@@ -84,21 +84,13 @@ impl BenchmarkSession {
     /// How it differs from another session, as sentences.
     pub(crate) fn changes_from(&self, before: &Self) -> Vec<String> {
         let fields = |session: &Self| {
-            let Machine {
-                processor,
-                cores,
-                cpu,
-                ..
-            } = &session.machine;
+            let Machine { processor, cores, cpu, .. } = &session.machine;
             let processor = processor.as_deref().unwrap_or("an unnamed processor");
             [
                 ("on another processor", processor.to_owned()),
                 ("on another number of cores", cores.to_string()),
                 ("with another set of instructions", cpu.clone()),
-                (
-                    "by another build of this program",
-                    session.program.trim().to_owned(),
-                ),
+                ("by another build of this program", session.program.trim().to_owned()),
             ]
         };
         let pairs = fields(before).into_iter().zip(fields(self));
@@ -157,16 +149,9 @@ impl Results {
             schema: u32,
         }
         let bytes = std::fs::read(path).map_err(|error| Error::file(path, error))?;
-        let no = |why: String| Error::NotResults {
-            path: path.to_owned(),
-            why,
-        };
+        let no = |why: String| Error::NotResults { path: path.to_owned(), why };
         let head: Head = serde_json::from_slice(&bytes).map_err(|error| {
-            let whole = if error.is_eof() {
-                "it ends too early: "
-            } else {
-                ""
-            };
+            let whole = if error.is_eof() { "it ends too early: " } else { "" };
             no(format!("{whole}{error}"))
         })?;
         if head.format != FORMAT {
@@ -188,10 +173,7 @@ impl Results {
     fn check(&self) -> std::result::Result<(), String> {
         for sitting in &self.sittings {
             let calibrations = sitting.machine.calibrations();
-            if !calibrations
-                .iter()
-                .all(|time| *time > 0.0 && time.is_finite())
-            {
+            if !calibrations.iter().all(|time| *time > 0.0 && time.is_finite()) {
                 return Err("a calibration value is not a valid time".to_owned());
             }
         }
@@ -231,17 +213,12 @@ impl Results {
 
     /// A measurement by its key.
     pub(crate) fn find(&self, key: &Key) -> Option<&Measurement> {
-        self.measurements
-            .iter()
-            .find(|measurement| measurement.key == *key)
+        self.measurements.iter().find(|measurement| measurement.key == *key)
     }
 
     /// The measurement with the same key; this one if there is none.
     pub(crate) fn entry(&mut self, new: Measurement) -> &mut Measurement {
-        let place = self
-            .measurements
-            .iter()
-            .position(|measurement| measurement.key == new.key);
+        let place = self.measurements.iter().position(|measurement| measurement.key == new.key);
         let place = place.unwrap_or_else(|| {
             self.measurements.push(new);
             self.measurements.len() - 1
@@ -266,19 +243,11 @@ fn write_lines(value: &Value, level: usize, text: &mut String) {
     };
     match value {
         Value::Array(parts) if level < LEVELS && !parts.is_empty() => {
-            list(
-                '[',
-                ']',
-                &mut parts.iter().map(|part| (String::new(), part)),
-            );
+            list('[', ']', &mut parts.iter().map(|part| (String::new(), part)));
         }
         Value::Object(parts) if level < 2 && !parts.is_empty() => {
             let named = |(name, part)| (format!("{}:", Value::from(name)), part);
-            list(
-                '{',
-                '}',
-                &mut parts.iter().map(|(n, p)| named((n.as_str(), p))),
-            );
+            list('{', '}', &mut parts.iter().map(|(n, p)| named((n.as_str(), p))));
         }
         whole => *text += &whole.to_string(),
     }
@@ -356,17 +325,11 @@ mod tests {
         let path = place.path().join("results.json");
         let results = some();
         results.save(&path).expect("the saved file can be read");
-        assert_eq!(
-            Results::load(&path).expect("a saved file can be loaded"),
-            results
-        );
+        assert_eq!(Results::load(&path).expect("a saved file can be loaded"), results);
         // Replaces the existing file.
         let other = Results::new("something else");
         other.save(&path).expect("the saved file can be read");
-        assert_eq!(
-            Results::load(&path).expect("a saved file can be loaded"),
-            other
-        );
+        assert_eq!(Results::load(&path).expect("a saved file can be loaded"), other);
         assert_eq!(
             std::fs::read_dir(place.path())
                 .expect("the system provides a temporary folder")
@@ -406,13 +369,8 @@ mod tests {
             ("[]", ""),
         ] {
             std::fs::write(&path, text).expect("the saved file can be read");
-            let error = Results::load(&path)
-                .expect_err("the file is invalid")
-                .to_string();
-            assert!(
-                error.contains(fragment) && error.contains("results.json"),
-                "{error}"
-            );
+            let error = Results::load(&path).expect_err("the file is invalid").to_string();
+            assert!(error.contains(fragment) && error.contains("results.json"), "{error}");
         }
         let missing =
             Results::load(&place.path().join("none")).expect_err("the file does not exist");
@@ -428,10 +386,7 @@ mod tests {
             object.keys().cloned().collect::<Vec<_>>().join(" ")
         };
         assert_eq!(SCHEMA, 1);
-        assert_eq!(
-            names(&json),
-            "asked format measurements more schema sittings"
-        );
+        assert_eq!(names(&json), "asked format measurements more schema sittings");
         assert_eq!(
             names(&json["sittings"][0]),
             "began load load_after machine program remarks seconds"
@@ -442,16 +397,10 @@ mod tests {
              nanoseconds_random_read nanoseconds_random_read_9_mib processor system"
         );
         let measurement = &json["measurements"][0];
-        assert_eq!(
-            names(measurement),
-            "key plan samples security_bits skipped_seconds"
-        );
+        assert_eq!(names(measurement), "key plan samples security_bits skipped_seconds");
         assert_eq!(names(&measurement["key"]), "link n protocol threads");
         let sample = &measurement["samples"][0];
         assert_eq!(names(sample), "peak_bytes phases sitting wall_seconds");
-        assert_eq!(
-            names(&sample["phases"][0]),
-            "bytes messages name outputs seconds"
-        );
+        assert_eq!(names(&sample["phases"][0]), "bytes messages name outputs seconds");
     }
 }

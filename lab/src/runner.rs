@@ -110,11 +110,7 @@ pub(crate) struct Left {
 
 /// Predicts the measurements still to be made.
 pub(crate) fn foretell(cells: &[Cell], results: &Results, settings: Settings) -> Left {
-    let mut left = Left {
-        runs: 0,
-        seconds: 0.0,
-        skipped: 0,
-    };
+    let mut left = Left { runs: 0, seconds: 0.0, skipped: 0 };
     for cell in cells {
         let done = results.find(&cell.key).map_or(0, |have| have.samples.len());
         let each = cell.predicted(cells, results);
@@ -171,10 +167,7 @@ fn measure_up_to(
         observer.begin(cell, [done + 1, settings.runs]);
         let sample = measure(cell, results)?;
         observer.done(cell, &sample);
-        let sitting = results
-            .sittings
-            .last_mut()
-            .expect("run() requires a session");
+        let sitting = results.sittings.last_mut().expect("run() requires a session");
         sitting.seconds += sample.wall_seconds;
         sitting.load_after = machine::load();
         let entry = results.entry(cell.unmeasured());
@@ -203,25 +196,16 @@ fn once(cell: &Cell) -> Result<(Sample, bool)> {
         let begin = Instant::now();
         ((cell.run)(), begin.elapsed().as_secs_f64())
     });
-    let sample = sample.map_err(|error| Error::Run {
-        key: Box::new(cell.key.clone()),
-        error: Box::new(error),
-    })?;
-    let sample = Sample {
-        wall_seconds,
-        peak_bytes: memory.peak,
-        ..sample
-    };
+    let sample = sample
+        .map_err(|error| Error::Run { key: Box::new(cell.key.clone()), error: Box::new(error) })?;
+    let sample = Sample { wall_seconds, peak_bytes: memory.peak, ..sample };
     Ok((sample, memory.fresh))
 }
 
 /// Medians over runs with different parameters are meaningless.
 fn same_parameters(cells: &[Cell], results: &Results) -> Result<()> {
     for cell in cells {
-        let Some(have) = results
-            .find(&cell.key)
-            .filter(|have| !have.samples.is_empty())
-        else {
+        let Some(have) = results.find(&cell.key).filter(|have| !have.samples.is_empty()) else {
             continue;
         };
         if (&have.plan, have.security_bits) != (&cell.plan, cell.security_bits) {
@@ -246,10 +230,7 @@ mod tests {
     use crate::measurement::Phase;
     use crate::results::BenchmarkSession;
 
-    const SETTINGS: Settings = Settings {
-        runs: 3,
-        limit: 10.0,
-    };
+    const SETTINGS: Settings = Settings { runs: 3, limit: 10.0 };
 
     /// The events, one word each.
     #[derive(Default)]
@@ -272,10 +253,7 @@ mod tests {
         }
 
         fn skipped(&mut self, cell: &Cell, seconds: f64) {
-            self.words.push(format!(
-                "skipped {}{} {seconds:.0}",
-                cell.key.protocol, cell.key.n
-            ));
+            self.words.push(format!("skipped {}{} {seconds:.0}", cell.key.protocol, cell.key.n));
         }
 
         fn keep(&mut self, results: &Results) -> Result<()> {
@@ -286,23 +264,13 @@ mod tests {
     }
 
     fn forecast(n: u64) -> Forecast {
-        Forecast {
-            seconds: 1.0,
-            bytes: 0.0,
-            round_trips: 0.0,
-            work: n as f64,
-        }
+        Forecast { seconds: 1.0, bytes: 0.0, round_trips: 0.0, work: n as f64 }
     }
 
     /// A cell that reports a tenth of a second for each of its `n` outputs.
     fn cell(protocol: &str, n: u64) -> Cell {
         Cell {
-            key: Key {
-                protocol: protocol.to_owned(),
-                n,
-                link: Link::Loopback,
-                threads: 1,
-            },
+            key: Key { protocol: protocol.to_owned(), n, link: Link::Loopback, threads: 1 },
             plan: None,
             security_bits: None,
             forecast: forecast(n),
@@ -331,10 +299,7 @@ mod tests {
     fn first_runs_of_all_come_first_and_a_second_call_goes_on() {
         let cells = [cell("a", 1), cell("b", 1)];
         let (mut results, mut log) = (results(), Log::default());
-        let once = Settings {
-            runs: 1,
-            ..SETTINGS
-        };
+        let once = Settings { runs: 1, ..SETTINGS };
         run(&cells, &mut results, once, &mut log).expect("all runs succeed");
         assert_eq!(log.words, ["a1 1/1", "b1 1/1"]);
         assert_eq!(foretell(&cells, &results, SETTINGS).runs, 4);
@@ -345,10 +310,7 @@ mod tests {
         assert_eq!(log.kept, 6);
         let sittings = |key| {
             let samples = &results.find(key).expect("the cell was measured").samples;
-            samples
-                .iter()
-                .map(|sample| sample.sitting)
-                .collect::<Vec<_>>()
+            samples.iter().map(|sample| sample.sitting).collect::<Vec<_>>()
         };
         assert_eq!(sittings(&cells[0].key), [0, 1, 1]);
         let left = foretell(&cells, &results, SETTINGS);
@@ -357,23 +319,13 @@ mod tests {
 
     #[test]
     fn what_takes_too_long_is_predicted_from_the_smaller_ones() {
-        let cells = [
-            cell("a", 1),
-            cell("a", 90),
-            cell("a", 1000),
-            cell("b", 1000),
-        ];
+        let cells = [cell("a", 1), cell("a", 90), cell("a", 1000), cell("b", 1000)];
         let (mut results, mut log) = (results(), Log::default());
         // Before anything is measured: the forecasts.
         assert!((foretell(&cells, &results, SETTINGS).seconds - 12.0).abs() < 1e-9);
         run(&cells, &mut results, SETTINGS, &mut log).expect("all runs succeed");
-        assert_eq!(
-            log.words[..4],
-            ["a1 1/3", "a90 1/3", "skipped a1000 100", "b1000 1/3"]
-        );
-        let skipped = results
-            .find(&cells[2].key)
-            .expect("skipped cells are listed");
+        assert_eq!(log.words[..4], ["a1 1/3", "a90 1/3", "skipped a1000 100", "b1000 1/3"]);
+        let skipped = results.find(&cells[2].key).expect("skipped cells are listed");
         assert!(skipped.samples.is_empty() && skipped.skipped_seconds.is_some());
         let left = foretell(&cells, &results, SETTINGS);
         assert_eq!((left.runs, left.skipped), (0, 1));
@@ -391,28 +343,17 @@ mod tests {
             }
         }
         // A higher limit measures the skipped cell.
-        let patient = Settings {
-            limit: 200.0,
-            ..SETTINGS
-        };
+        let patient = Settings { limit: 200.0, ..SETTINGS };
         assert!((foretell(&cells, &results, patient).seconds - 300.0).abs() < 1e-6);
         run(&cells, &mut results, patient, &mut log).expect("all runs succeed");
-        let measured = results
-            .find(&cells[2].key)
-            .expect("skipped cells are listed");
-        assert_eq!(
-            (measured.samples.len(), measured.skipped_seconds),
-            (3, None)
-        );
+        let measured = results.find(&cells[2].key).expect("skipped cells are listed");
+        assert_eq!((measured.samples.len(), measured.skipped_seconds), (3, None));
     }
 
     #[test]
     fn other_parameters_are_not_mixed() {
         let (mut results, mut log) = (results(), Log::default());
-        let once = Settings {
-            runs: 1,
-            ..SETTINGS
-        };
+        let once = Settings { runs: 1, ..SETTINGS };
         run(&[cell("a", 1)], &mut results, once, &mut log).expect("all runs succeed");
         let mut other = cell("a", 1);
         other.plan = Some("b12".to_owned());
@@ -436,10 +377,7 @@ mod tests {
         let cells = [cell("a", 1), bad];
         let failure =
             run(&cells, &mut results, SETTINGS, &mut log).expect_err("the second cell fails");
-        assert_eq!(
-            failure.to_string(),
-            "bad, n = 1, loopback, 1 thread a party: on purpose"
-        );
+        assert_eq!(failure.to_string(), "bad, n = 1, loopback, 1 thread a party: on purpose");
         let left = foretell(&cells, &results, SETTINGS);
         assert_eq!((left.runs, log.kept), (3, 3));
     }
@@ -452,18 +390,12 @@ mod tests {
         if !memory::is_kept() {
             let program = std::env::current_exe().expect("this test");
             let again = std::process::Command::new(program)
-                .args([
-                    "runner::tests::a_run_that_fetches_memory_does_not_count",
-                    "--exact",
-                ])
+                .args(["runner::tests::a_run_that_fetches_memory_does_not_count", "--exact"])
                 .envs(memory::KEPT)
                 .output()
                 .expect("it runs again");
             let said = String::from_utf8_lossy(&again.stdout);
-            assert!(
-                again.status.success() && said.contains("1 passed"),
-                "{said}"
-            );
+            assert!(again.status.success() && said.contains("1 passed"), "{said}");
             return;
         }
         let runs = Arc::new(AtomicUsize::new(0));
@@ -483,15 +415,7 @@ mod tests {
         run(&cells, &mut results, SETTINGS, &mut Log::default()).expect("all runs succeed");
         let samples = |cell: usize| &results.find(&cells[cell].key).expect("it was run").samples;
         let numbers = |cell| samples(cell).iter().map(|sample| sample.phases[0].outputs);
-        assert!(
-            numbers(0).eq([1, 3, 5]) && numbers(1).eq([2, 4, 6]),
-            "{results:?}"
-        );
-        assert!(
-            samples(0)
-                .iter()
-                .all(|sample| sample.peak_bytes > Some(500 << 20)),
-            "{results:?}"
-        );
+        assert!(numbers(0).eq([1, 3, 5]) && numbers(1).eq([2, 4, 6]), "{results:?}");
+        assert!(samples(0).iter().all(|sample| sample.peak_bytes > Some(500 << 20)), "{results:?}");
     }
 }

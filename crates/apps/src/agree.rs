@@ -30,11 +30,7 @@ pub(crate) fn same(numbers: &[(&'static str, u64)], channel: &mut Channel) -> Re
     swap(&ours, &mut theirs, channel)?;
     // mutant(apps-agree): `ours != theirs` => `false`
     // mutant(apps-agree-first): `zip(theirs)` => `$0.take(if $ON { 1 } else { usize::MAX })`
-    match numbers
-        .iter()
-        .zip(theirs)
-        .find(|((_, ours), theirs)| ours != theirs)
-    {
+    match numbers.iter().zip(theirs).find(|((_, ours), theirs)| ours != theirs) {
         None => Ok(()),
         Some(((field, ours), theirs)) => Err(Error::Mismatch {
             field: (*field).to_owned(),
@@ -90,29 +86,21 @@ mod tests {
     /// The name of the first differing number, as both parties report it.
     fn differ(left: (Compare, Security), right: (Compare, Security)) -> Option<String> {
         let party = |(compare, security): (Compare, Security), channel: &mut Channel| {
-            compare(Some(security), &[("one", 1)], channel)
-                .err()
-                .map(|error| match error {
-                    Error::Mismatch { field, .. } => field,
-                    other => panic!("{other}"),
-                })
+            compare(Some(security), &[("one", 1)], channel).err().map(|error| match error {
+                Error::Mismatch { field, .. } => field,
+                other => panic!("{other}"),
+            })
         };
-        let (a, b) = run_two_parties(
-            |channel| party(left, channel),
-            |channel| party(right, channel),
-        );
+        let (a, b) =
+            run_two_parties(|channel| party(left, channel), |channel| party(right, channel));
         assert_eq!(a, b);
         a
     }
 
     #[test]
     fn ring_and_security_are_compared_apart() {
-        let rings: [Compare; 4] = [
-            same_over::<F2>,
-            same_over::<Fp61>,
-            same_over::<Z64>,
-            same_over::<Gf128>,
-        ];
+        let rings: [Compare; 4] =
+            [same_over::<F2>, same_over::<Fp61>, same_over::<Z64>, same_over::<Gf128>];
         let [weak, strong] = [Security::SemiHonest, Security::Malicious];
         for (i, left) in rings.into_iter().enumerate() {
             for (j, right) in rings.into_iter().enumerate() {
@@ -120,10 +108,7 @@ mod tests {
                 assert_eq!(field.as_deref(), (i != j).then_some("bits of the ring"));
             }
             let field = differ((left, weak), (left, strong));
-            assert_eq!(
-                field.as_deref(),
-                Some("security (0: semi-honest, 1: malicious)")
-            );
+            assert_eq!(field.as_deref(), Some("security (0: semi-honest, 1: malicious)"));
         }
     }
 

@@ -193,9 +193,7 @@ impl<R: Ring> Partner<R> {
     /// If `n` is 0 or above 2^30.
     #[must_use]
     pub fn new(n: usize) -> Self {
-        Self {
-            memory: Memory::zeros(Shape::new(n)),
-        }
+        Self { memory: Memory::zeros(Shape::new(n)) }
     }
 
     /// An array with the shared values of which `values` are P1's shares. The holder gives its own
@@ -324,10 +322,7 @@ impl<R: Ring> Holder<R> {
     #[must_use]
     pub fn zeros(n: usize, rng: Prg) -> Self {
         let shape = Shape::new(n);
-        Self {
-            memory: Memory::zeros(shape),
-            map: Map::empty(shape, rng),
-        }
+        Self { memory: Memory::zeros(shape), map: Map::empty(shape, rng) }
     }
 
     /// An array with values that the holder knows. The partner calls [`Partner::new`], and no
@@ -419,11 +414,7 @@ impl<R: Ring> Holder<R> {
         self.bring(index, Operation::Open, ot, channel)?;
         let mut share = [R::ZERO];
         // mutant(array-canonical): ignore
-        wire::recv(
-            &mut share,
-            "the share of an entry is not in canonical form",
-            channel,
-        )?; // step 6
+        wire::recv(&mut share, "the share of an entry is not in canonical form", channel)?; // step 6
         let value = share[0] + self.memory.shares[0];
         self.memory.shares[0] += change(value) - value;
         self.memory.finish();

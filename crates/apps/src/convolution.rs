@@ -100,23 +100,12 @@ impl Shape {
                 kernel: (kernel_height, kernel_width),
             });
         }
-        let shape = Self {
-            inputs,
-            height,
-            width,
-            outputs,
-            kernel_height,
-            kernel_width,
-            padding,
-        };
+        let shape = Self { inputs, height, width, outputs, kernel_height, kernel_width, padding };
         let image = [inputs, height, width];
         let kernels = [inputs, outputs, kernel_height, kernel_width];
         let countable = |sizes: &[usize]| {
             let product = |all: Option<u64>, size: &usize| all?.checked_mul(*size as u64);
-            sizes
-                .iter()
-                .fold(Some(1), product)
-                .is_some_and(|all| all <= LARGEST)
+            sizes.iter().fold(Some(1), product).is_some_and(|all| all <= LARGEST)
         };
         if !countable(&image) || !countable(&kernels) {
             return Err(Error::TooLarge {
@@ -133,10 +122,9 @@ impl Shape {
     pub fn output_size(&self) -> (usize, usize) {
         match self.padding {
             Padding::Same => (self.height, self.width),
-            Padding::Valid => (
-                self.height - self.kernel_height + 1,
-                self.width - self.kernel_width + 1,
-            ),
+            Padding::Valid => {
+                (self.height - self.kernel_height + 1, self.width - self.kernel_width + 1)
+            }
         }
     }
 
@@ -165,10 +153,7 @@ impl Shape {
                 ("output channels of the kernels", self.outputs as u64),
                 ("height of a kernel", self.kernel_height as u64),
                 ("width of a kernel", self.kernel_width as u64),
-                (
-                    "padding (0: valid, 1: same)",
-                    u64::from(self.padding == Padding::Same),
-                ),
+                ("padding (0: valid, 1: same)", u64::from(self.padding == Padding::Same)),
             ],
             channel,
         )?)
@@ -177,11 +162,7 @@ impl Shape {
     fn check(&self, what: &'static str, given: usize, sizes: &[usize]) -> Result<()> {
         let wanted = sizes.iter().product();
         if given != wanted {
-            return Err(Error::Entries {
-                what,
-                given,
-                wanted,
-            });
+            return Err(Error::Entries { what, given, wanted });
         }
         Ok(())
     }
@@ -192,12 +173,7 @@ impl Shape {
     }
 
     fn check_kernels(&self, given: usize) -> Result<()> {
-        let sizes = [
-            self.outputs,
-            self.inputs,
-            self.kernel_height,
-            self.kernel_width,
-        ];
+        let sizes = [self.outputs, self.inputs, self.kernel_height, self.kernel_width];
         self.check("the kernels", given, &sizes)
     }
 
@@ -226,9 +202,7 @@ impl Shape {
             // The part of the line whose pixels lie inside the image.
             let from = left.saturating_sub(x + j).min(line.len());
             let column = x + from + j;
-            let count = (self.width + left)
-                .saturating_sub(column)
-                .min(line.len() - from);
+            let count = (self.width + left).saturating_sub(column).min(line.len() - from);
             if count > 0 {
                 let pixels = &image[row * self.width + column - left..][..count];
                 line[from..][..count].copy_from_slice(pixels);

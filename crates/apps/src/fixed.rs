@@ -67,19 +67,9 @@ impl Format {
                 return Err(Error::Bound { what, bound });
             }
         }
-        let format = Self {
-            terms,
-            fraction,
-            left,
-            right,
-        };
+        let format = Self { terms, fraction, left, right };
         if format.largest().is_none() {
-            return Err(Error::Overflow {
-                terms,
-                left,
-                right,
-                fraction,
-            });
+            return Err(Error::Overflow { terms, left, right, fraction });
         }
         Ok(format)
     }
@@ -111,14 +101,8 @@ impl Format {
             &[
                 ("terms of a sum", self.terms as u64),
                 ("fraction bits", u64::from(self.fraction)),
-                (
-                    "bound of the left factor (as the bits of a double)",
-                    self.left.to_bits(),
-                ),
-                (
-                    "bound of the right factor (as the bits of a double)",
-                    self.right.to_bits(),
-                ),
+                ("bound of the left factor (as the bits of a double)", self.left.to_bits()),
+                ("bound of the right factor (as the bits of a double)", self.right.to_bits()),
             ],
             channel,
         )?)
@@ -152,11 +136,7 @@ impl Format {
                 return Err(Error::NotFinite { what, position });
             }
             if value.abs() > bound {
-                return Err(Error::Beyond {
-                    what,
-                    position,
-                    bound,
-                });
+                return Err(Error::Beyond { what, position, bound });
             }
             // Exact except for the rounding: the factor is a power of two.
             let integer = (value * self.scale()).round() as i64;
@@ -282,10 +262,7 @@ mod tests {
             assert!(Format::new(1, fraction, 1e-30, 1e-30).is_err());
         }
         for bound in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert!(matches!(
-                Format::new(1, 8, bound, 1.0),
-                Err(Error::Bound { .. })
-            ));
+            assert!(matches!(Format::new(1, 8, bound, 1.0), Err(Error::Bound { .. })));
         }
         assert!(Format::new(1, 8, f64::MAX, 1.0).is_err());
         assert!(Format::new(usize::MAX, 8, 1e5, 1e5).is_err());
@@ -295,10 +272,7 @@ mod tests {
     fn invalid_numbers_are_named() {
         let format = Format::new(3, 8, 1.0, 2.0).unwrap();
         let error = |entries: &[f64]| format.encode(Side::Left, 1, 3, entries).unwrap_err();
-        assert!(matches!(
-            error(&[0.0, f64::NAN, 0.0]),
-            Error::NotFinite { position: 1, .. }
-        ));
+        assert!(matches!(error(&[0.0, f64::NAN, 0.0]), Error::NotFinite { position: 1, .. }));
         assert!(matches!(
             error(&[0.0, 0.0, f64::NEG_INFINITY]),
             Error::NotFinite { position: 2, .. }
@@ -323,13 +297,9 @@ mod tests {
     fn factors_for_other_sums_are_refused() {
         let format = Format::new(3, 8, 1.0, 2.0).unwrap();
         let (left, right) = (Side::Left, Side::Right);
-        for (side, rows, columns, inner) in [
-            (left, 3, 2, 2),
-            (left, 3, 4, 4),
-            (right, 2, 3, 2),
-            (right, 4, 3, 4),
-            (right, 0, 3, 0),
-        ] {
+        for (side, rows, columns, inner) in
+            [(left, 3, 2, 2), (left, 3, 4, 4), (right, 2, 3, 2), (right, 4, 3, 4), (right, 0, 3, 0)]
+        {
             let error = format.encode(side, rows, columns, &vec![0.0; rows * columns]);
             assert!(
                 matches!(error, Err(Error::Terms { given, terms: 3, .. }) if given == inner),

@@ -148,12 +148,7 @@ impl<R: VoleRing> Sender<R> {
                 }
             }
         }
-        Ok(Self {
-            shape,
-            output,
-            u,
-            share,
-        })
+        Ok(Self { shape, output, u, share })
     }
 
     /// Steps 1 to 4: this party's share, or the result, or nothing, depending on the output.
@@ -225,12 +220,7 @@ impl<R: VoleRing> Receiver<R> {
                 x.push(stream.x());
             }
         }
-        Ok(Self {
-            shape,
-            output,
-            x,
-            share,
-        })
+        Ok(Self { shape, output, x, share })
     }
 
     /// Steps 1 to 4: this party's share, or the result, or nothing, depending on the output.

@@ -128,11 +128,7 @@ pub struct Expected {
 #[must_use]
 pub fn expected(n: usize, t: usize) -> Expected {
     if n == 0 || t == 0 {
-        return Expected {
-            bins: 0,
-            switches: 0,
-            levels: 0,
-        };
+        return Expected { bins: 0, switches: 0, levels: 0 };
     }
     let bins = cuckoo::bins_for(t, ETA);
     let average = (cuckoo::FUNCTIONS * n).div_ceil(bins) + 1;
@@ -293,10 +289,7 @@ fn assert_distinct(points: &[Option<usize>]) {
         sorted.push(*point);
     }
     sorted.sort_unstable();
-    assert!(
-        sorted.windows(2).all(|pair| pair[0] != pair[1]),
-        "distinct points"
-    );
+    assert!(sorted.windows(2).all(|pair| pair[0] != pair[1]), "distinct points");
 }
 
 /// The values, and zeros up to the number of bins.
@@ -315,10 +308,7 @@ fn source(bins: &[Option<usize>], places: &[usize], wires: usize) -> Zeroizing<V
         free[places[*number]] = false;
     }
     let mut rest = (0..wires).filter(|wire| free[*wire]);
-    let mut next = || {
-        rest.next()
-            .expect("a permutation has as many inputs as outputs")
-    };
+    let mut next = || rest.next().expect("a permutation has as many inputs as outputs");
     Zeroizing::new(
         (0..wires)
             .map(|bin| match bins.get(bin) {

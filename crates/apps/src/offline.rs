@@ -100,12 +100,7 @@ impl Sender {
     ) -> Result<vole::Sender<R>> {
         let plan = self.plans.of::<R>(n)?;
         let rng = self.rng.fork("vector-OLE");
-        Ok(vole::Sender::setup_with(
-            &mut self.shared,
-            plan,
-            rng,
-            channel,
-        )?)
+        Ok(vole::Sender::setup_with(&mut self.shared, plan, rng, channel)?)
     }
 
     /// `m` vector-OLEs of length `n`.
@@ -167,13 +162,7 @@ impl Receiver {
     ) -> Result<vole::Receiver<R>> {
         let plan = self.plans.of::<R>(n)?;
         let rng = self.rng.fork("vector-OLE");
-        Ok(vole::Receiver::setup_with(
-            &mut self.shared,
-            plan,
-            x,
-            rng,
-            channel,
-        )?)
+        Ok(vole::Receiver::setup_with(&mut self.shared, plan, x, rng, channel)?)
     }
 
     /// One vector-OLE of length `n` for each `x`, which is given or random.
@@ -196,10 +185,7 @@ impl Receiver {
             } else {
                 x.unwrap_or_else(|| R::random(&mut self.rng))
             };
-            all.push(Key {
-                x: Zeroizing::new(x),
-                w,
-            });
+            all.push(Key { x: Zeroizing::new(x), w });
         }
         Ok(all)
     }
@@ -214,10 +200,7 @@ struct Plans {
 
 impl Plans {
     fn new(security: Security) -> Self {
-        Self {
-            security,
-            last: None,
-        }
+        Self { security, last: None }
     }
 
     fn of<R: VoleRing>(&mut self, n: usize) -> Result<&Plan> {
@@ -286,9 +269,7 @@ mod tests {
             Security::default(),
             |source, channel| {
                 assert_eq!(source.security(), Security::Malicious);
-                assert!(refused(
-                    source.batch::<Z64>(1, 5, channel).map(|_| ()).unwrap_err()
-                ));
+                assert!(refused(source.batch::<Z64>(1, 5, channel).map(|_| ()).unwrap_err()));
                 source.batch::<Fp61>(1, 5, channel).unwrap();
             },
             |source, channel| {

@@ -178,10 +178,7 @@ impl<R: VoleRing> Sender<R> {
             ));
         }
         if coefficients.len() > self.degree + 1 {
-            return Err(Error::Degree {
-                given: coefficients.len(),
-                degree: self.degree,
-            });
+            return Err(Error::Degree { given: coefficients.len(), degree: self.degree });
         }
         let mut deltas = vec![R::ZERO; self.lines.len()];
         if self.degree > 0 {
@@ -267,10 +264,7 @@ impl<R: VoleRing> Receiver<R> {
 /// At the first number that is not below the modulus.
 pub fn coefficients(numbers: &[u64]) -> Result<Vec<Fp61>> {
     let element = |(position, value): (usize, &u64)| {
-        Fp61::new(*value).ok_or(Error::NotReduced {
-            position,
-            modulus: Fp61::MODULUS,
-        })
+        Fp61::new(*value).ok_or(Error::NotReduced { position, modulus: Fp61::MODULUS })
     };
     numbers.iter().enumerate().map(element).collect()
 }
@@ -303,10 +297,7 @@ fn agree<R: VoleRing>(
     }
     // mutant(ope-degree): `degree` => `0`
     // mutant(ope-points): `points` => `0`
-    let numbers = [
-        ("degree of the polynomial", degree),
-        ("number of points", points),
-    ];
+    let numbers = [("degree of the polynomial", degree), ("number of points", points)];
     Ok(agree::same_over::<R>(Some(security), &numbers, channel)?)
 }
 

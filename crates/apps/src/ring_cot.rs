@@ -149,10 +149,7 @@ impl<'a, R: Ring, C: CotReceiver> Receiver<'a, R, C> {
         ot: &'a mut convert::Receiver<C>,
         channel: &'a mut Channel,
     ) -> Self {
-        assert!(
-            bits::bytes_for(count) <= bits.len(),
-            "fewer bits than products"
-        );
+        assert!(bits::bytes_for(count) <= bits.len(), "fewer bits than products");
         Self {
             ot,
             channel,
@@ -174,10 +171,7 @@ impl<'a, R: Ring, C: CotReceiver> Receiver<'a, R, C> {
     /// If the channel or the source of OTs fails, or P1 sent a value that is not an element of the
     /// ring; [`Error::Broken`] if a call failed before.
     pub fn multiply(&mut self, d: R) -> Result<R> {
-        assert!(
-            self.done < self.count,
-            "more products requested than bits given"
-        );
+        assert!(self.done < self.count, "more products requested than bits given");
         let place = self.done % BATCH;
         if place == 0 {
             self.next_batch()?;
@@ -233,9 +227,7 @@ mod tests {
         let mut bits = vec![0; bits::bytes_for(count)];
         rng.fill_bytes(&mut bits);
         let mut fresh = [vec![R::ZERO; count], vec![R::ZERO; count]];
-        fresh
-            .iter_mut()
-            .for_each(|fresh| R::random_slice(&mut rng, fresh));
+        fresh.iter_mut().for_each(|fresh| R::random_slice(&mut rng, fresh));
         let (left, right, _) = over_ots(
             |ot, channel| {
                 let mut products = Sender::new(count, ot, channel);

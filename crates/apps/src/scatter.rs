@@ -94,21 +94,14 @@ impl Public {
     /// If there are more entries or pairs than [`LARGEST`].
     #[must_use]
     pub fn way<R: Ring>(&self) -> Way {
-        assert!(
-            self.length.max(self.count) <= LARGEST,
-            "more entries or pairs than LARGEST"
-        );
+        assert!(self.length.max(self.count) <= LARGEST, "more entries or pairs than LARGEST");
         let product = 8 * R::BYTES as u64 + 1;
         let trees = mpfss::expected(self.length, self.count);
         let trees = trees.switches as u64 * product
             + trees.levels as u64 * 129
             + trees.bins as u64 * (8 * R::BYTES as u64 + 128);
         let network = switching::switches(self.length.max(self.count)) as u64 * product;
-        if network <= trees {
-            Way::Network
-        } else {
-            Way::Trees
-        }
+        if network <= trees { Way::Network } else { Way::Trees }
     }
 
     /// Compares the parameters with the peer's.
@@ -140,9 +133,7 @@ fn check_length(length: usize, count: usize) -> Result<()> {
         });
     }
     if length == 0 && count > 0 {
-        return Err(Error::Empty(
-            "there are indices, but the vector has no entries",
-        ));
+        return Err(Error::Empty("there are indices, but the vector has no entries"));
     }
     Ok(())
 }
@@ -297,10 +288,6 @@ impl Public {
 
     /// The MPFSS of step 3.
     fn trees(&self) -> mpfss::Public {
-        mpfss::Public {
-            n: self.length,
-            t: self.count,
-            overflow: self.overflow,
-        }
+        mpfss::Public { n: self.length, t: self.count, overflow: self.overflow }
     }
 }

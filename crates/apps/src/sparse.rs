@@ -127,12 +127,7 @@ impl<R: Ring> Matrix<R> {
     /// bits, or there are more than declared.
     pub fn new(shape: Shape, entries: &[(usize, usize, R)]) -> Result<Self> {
         shape.check()?;
-        let Shape {
-            rows,
-            columns,
-            bits,
-            ..
-        } = shape;
+        let Shape { rows, columns, bits, .. } = shape;
         for (entry, &(row, column, value)) in entries.iter().enumerate() {
             if row >= rows {
                 return Err(Error::Row { entry, rows });
@@ -145,17 +140,12 @@ impl<R: Ring> Matrix<R> {
             }
         }
         if entries.len() > shape.entries {
-            return Err(Error::TooMany {
-                declared: shape.entries,
-            });
+            return Err(Error::TooMany { declared: shape.entries });
         }
         let mut padded = Vec::with_capacity(shape.entries);
         padded.extend_from_slice(entries);
         padded.resize(shape.entries, (0, 0, R::ZERO));
-        Ok(Self {
-            shape,
-            entries: padded,
-        })
+        Ok(Self { shape, entries: padded })
     }
 
     /// The public parameters of the matrix.
@@ -171,12 +161,7 @@ impl Shape {
     /// # Errors
     /// If it has no rows or no columns, or more of anything than [`scatter::LARGEST`].
     pub fn check(&self) -> Result<()> {
-        let Self {
-            rows,
-            columns,
-            entries,
-            ..
-        } = *self;
+        let Self { rows, columns, entries, .. } = *self;
         if rows == 0 || columns == 0 {
             return Err(Error::Empty("a matrix without rows or columns"));
         }
@@ -241,11 +226,8 @@ impl Shape {
     /// Steps 1 and 3.
     fn steps(&self, factor: Factor) -> (gather::Public, scatter::Public) {
         let (input, output) = self.lengths(factor);
-        let gather = gather::Public {
-            length: input,
-            count: self.entries,
-            order: gather::Order::Runs,
-        };
+        let gather =
+            gather::Public { length: input, count: self.entries, order: gather::Order::Runs };
         let scatter = scatter::Public {
             length: output,
             count: self.entries,

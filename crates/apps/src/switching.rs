@@ -197,11 +197,7 @@ fn route(source: &[u32], memory: &mut [u32], settings: &mut [u8], first: usize) 
             let input = source[output] as usize;
             lower[output / 2] = (input / 2) as u32;
             if output / 2 < outputs {
-                bits::set(
-                    settings,
-                    first_output + output / 2,
-                    output.is_multiple_of(2),
-                );
+                bits::set(settings, first_output + output / 2, output.is_multiple_of(2));
             }
             if input / 2 >= inputs {
                 break;
@@ -244,11 +240,7 @@ mod tests {
         let mut next = 0;
         pass(&mut values, &mut |a, b| {
             next += 1;
-            Ok(if bits::bit(&settings, next - 1) {
-                (b, a)
-            } else {
-                (a, b)
-            })
+            Ok(if bits::bit(&settings, next - 1) { (b, a) } else { (a, b) })
         })
         .unwrap();
         assert_eq!(next, switches(source.len()), "switches of {}", source.len());
@@ -307,19 +299,14 @@ mod tests {
         let source = shuffled(n, n as u128);
         let mut rng = Prg::new(Block::from(9));
         let mut shares = [vec![R::ZERO; n], vec![R::ZERO; n]];
-        shares
-            .iter_mut()
-            .for_each(|shares| R::random_slice(&mut rng, shares));
+        shares.iter_mut().for_each(|shares| R::random_slice(&mut rng, shares));
         let (mut left, mut right) = (shares[0].clone(), shares[1].clone());
         let (_, _, received) = over_ots(
             |ot, channel| send(&mut left, ot, channel).unwrap(),
             |ot, channel| receive(&source, &mut right, ot, channel).unwrap(),
         );
         for (j, &i) in source.iter().enumerate() {
-            assert!(
-                left[j] + right[j] == shares[0][i] + shares[1][i],
-                "wire {j}"
-            );
+            assert!(left[j] + right[j] == shares[0][i] + shares[1][i], "wire {j}");
             // Shares that have passed a switch are re-masked.
             assert!(n < 2 || left[j] != shares[0][i], "wire {j}");
         }

@@ -19,10 +19,7 @@ type OtReceiver = convert::Receiver<ideal::Receiver>;
 pub(crate) fn ots() -> (OtSender, OtReceiver) {
     let session = SessionId::from_bytes([1; 32]);
     let (sender, receiver) = ideal::pair(Block::from(5), Block::from(6));
-    (
-        convert::Sender::new(sender, session),
-        convert::Receiver::new(receiver, session),
-    )
+    (convert::Sender::new(sender, session), convert::Receiver::new(receiver, session))
 }
 
 /// Runs both parties over the dealer's OTs: returns their results and the traffic of the right
@@ -72,10 +69,7 @@ pub(crate) fn difference(
         Err(Error::Channel(ChannelError::Mismatch { field, .. })) => field,
         other => panic!("{other:?}"),
     };
-    let (a, b) = run_two_parties(
-        |channel| name(left(channel)),
-        |channel| name(right(channel)),
-    );
+    let (a, b) = run_two_parties(|channel| name(left(channel)), |channel| name(right(channel)));
     assert_eq!(a, b);
     a
 }

@@ -155,10 +155,7 @@ impl<T: Transport + 'static> Alive<T> {
         let now = Instant::now();
         let shared = Arc::new(Shared {
             inner,
-            writer: Mutex::new(Writer {
-                scratch: Vec::new(),
-                last: now,
-            }),
+            writer: Mutex::new(Writer { scratch: Vec::new(), last: now }),
             reader: Mutex::new(Reader {
                 buffer: vec![0; BUFFER],
                 unread: 0..0,
@@ -175,11 +172,7 @@ impl<T: Transport + 'static> Alive<T> {
             // Usually the same on both sides.
             peer_timeout: AtomicU32::new(ours),
         });
-        let mut alive = Self {
-            shared,
-            stop: None,
-            heart: None,
-        };
+        let mut alive = Self { shared, stop: None, heart: None };
         if HAS_THREADS {
             let (stop, stopped) = mpsc::channel();
             let shared = Arc::clone(&alive.shared);

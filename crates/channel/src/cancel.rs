@@ -100,10 +100,7 @@ impl Cancel {
                 ends.others.push(Weak::clone(&to));
             }
         }
-        PassedOn {
-            from: self.clone(),
-            to,
-        }
+        PassedOn { from: self.clone(), to }
     }
 
     /// Fails once it was cancelled.

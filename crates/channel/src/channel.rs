@@ -70,8 +70,7 @@ impl Sub for Stats {
     /// If `earlier` is not earlier.
     fn sub(self, earlier: Self) -> Self {
         let since = |now: u64, before: u64| {
-            now.checked_sub(before)
-                .expect("the subtracted counts are the earlier ones")
+            now.checked_sub(before).expect("the subtracted counts are the earlier ones")
         };
         Self {
             bytes_sent: since(self.bytes_sent, earlier.bytes_sent),
@@ -100,10 +99,7 @@ struct Transcript {
 
 impl Transcript {
     fn hashes(&self) -> TranscriptHashes {
-        TranscriptHashes {
-            sent: self.sent.finish32(),
-            received: self.received.finish32(),
-        }
+        TranscriptHashes { sent: self.sent.finish32(), received: self.received.finish32() }
     }
 }
 
@@ -129,11 +125,7 @@ impl Channel {
             description: String::new(),
             timeout,
             outgoing: Vec::with_capacity(BUFFER),
-            incoming: Incoming {
-                buffer: vec![0; BUFFER],
-                unread: 0..0,
-                watched: None,
-            },
+            incoming: Incoming { buffer: vec![0; BUFFER], unread: 0..0, watched: None },
             stats: Stats::default(),
             direction: None,
             broken: false,
@@ -210,10 +202,7 @@ impl Channel {
         self.turn(Direction::Sending);
         self.stats.bytes_sent += bytes.len() as u64;
         // mutant(channel-bound-sent): `bytes` => `&[]`
-        for transcript in [&mut self.transcript, &mut self.bound]
-            .into_iter()
-            .flatten()
-        {
+        for transcript in [&mut self.transcript, &mut self.bound].into_iter().flatten() {
             transcript.sent.update(bytes);
         }
         if self.outgoing.len() + bytes.len() > BUFFER {
@@ -259,17 +248,12 @@ impl Channel {
     /// Fills `bytes` with the next bytes from the peer, even if sending has failed: a peer that has
     /// closed may have sent the reason.
     pub(crate) fn recv_only(&mut self, bytes: &mut [u8], deadline: Option<Instant>) -> Result<()> {
-        let result = self
-            .incoming
-            .fill(bytes, &*self.transport, self.timeout, deadline);
+        let result = self.incoming.fill(bytes, &*self.transport, self.timeout, deadline);
         result.map_err(|error| self.fail(error))?;
         if !bytes.is_empty() {
             self.turn(Direction::Receiving);
             self.stats.bytes_received += bytes.len() as u64;
-            for transcript in [&mut self.transcript, &mut self.bound]
-                .into_iter()
-                .flatten()
-            {
+            for transcript in [&mut self.transcript, &mut self.bound].into_iter().flatten() {
                 // mutant(channel-bound-received): `bytes` => `&[]`
                 transcript.received.update(bytes);
             }
@@ -285,9 +269,7 @@ impl Channel {
         if cfg!(target_endian = "little") {
             return self.send(bytemuck::cast_slice(blocks));
         }
-        blocks
-            .iter()
-            .try_for_each(|block| self.send(&block.to_bytes()))
+        blocks.iter().try_for_each(|block| self.send(&block.to_bytes()))
     }
 
     /// Receives `blocks.len()` blocks, 16 bytes each, little endian.
@@ -391,20 +373,14 @@ impl Channel {
 
     fn check(&self) -> Result<()> {
         // mutant(channel-broken): false
-        if self.broken {
-            Err(Error::Broken)
-        } else {
-            Ok(())
-        }
+        if self.broken { Err(Error::Broken) } else { Ok(()) }
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.transport
-            .write(bytes, self.timeout.map(positive))
-            .map_err(|error| {
-                self.broken = true;
-                Error::from_io(error, "sending: the peer does not read", self.timeout)
-            })
+        self.transport.write(bytes, self.timeout.map(positive)).map_err(|error| {
+            self.broken = true;
+            Error::from_io(error, "sending: the peer does not read", self.timeout)
+        })
     }
 
     /// Counts a new message if `direction` has changed.

@@ -136,35 +136,16 @@ mod tests {
     #[test]
     fn kinds_are_sorted() {
         let sort = |kind: io::ErrorKind| Error::from(io::Error::from(kind));
-        assert!(matches!(
-            sort(io::ErrorKind::BrokenPipe),
-            Error::Disconnected
-        ));
-        assert!(matches!(
-            sort(io::ErrorKind::UnexpectedEof),
-            Error::Disconnected
-        ));
-        assert!(matches!(
-            sort(io::ErrorKind::ConnectionReset),
-            Error::Disconnected
-        ));
-        assert!(matches!(
-            sort(io::ErrorKind::WouldBlock),
-            Error::TimedOut(_)
-        ));
-        assert!(matches!(
-            sort(io::ErrorKind::PermissionDenied),
-            Error::Io(_)
-        ));
+        assert!(matches!(sort(io::ErrorKind::BrokenPipe), Error::Disconnected));
+        assert!(matches!(sort(io::ErrorKind::UnexpectedEof), Error::Disconnected));
+        assert!(matches!(sort(io::ErrorKind::ConnectionReset), Error::Disconnected));
+        assert!(matches!(sort(io::ErrorKind::WouldBlock), Error::TimedOut(_)));
+        assert!(matches!(sort(io::ErrorKind::PermissionDenied), Error::Io(_)));
     }
 
     #[test]
     fn mismatch_names_both_values() {
-        let error = Error::Mismatch {
-            field: "n".into(),
-            ours: "10".into(),
-            theirs: "20".into(),
-        };
+        let error = Error::Mismatch { field: "n".into(), ours: "10".into(), theirs: "20".into() };
         let text = error.to_string();
         assert!(
             text.contains("disagree on n")

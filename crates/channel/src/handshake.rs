@@ -122,10 +122,7 @@ fn exchange(
 ) -> Result<SessionId> {
     let deadline = deadline_after(channel.timeout());
     let ours = encode(hello, &nonce)?;
-    let said = channel
-        .send(&ours)
-        .and_then(|()| send(channel))
-        .and_then(|()| channel.flush());
+    let said = channel.send(&ours).and_then(|()| send(channel)).and_then(|()| channel.flush());
     let gone = match said {
         Ok(()) => false,
         Err(Error::Disconnected) => true,
@@ -179,10 +176,7 @@ fn recv_hello(channel: &mut Channel, ours: &Hello, deadline: Option<Instant>) ->
     //     role: "other", ..ours.clone() }, &[0; 32])?[HEADER..]) } else { None }).`
     let body = decode(&theirs[HEADER..]).ok_or(MALFORMED)?;
     compare(ours, &body)?;
-    Ok(PeerHello {
-        role: body.role,
-        bytes: theirs,
-    })
+    Ok(PeerHello { role: body.role, bytes: theirs })
 }
 
 const HEADER: usize = MAGIC.len() + 4;
@@ -210,20 +204,14 @@ fn encode(hello: &Hello, nonce: &[u8; 32]) -> Result<Vec<u8>> {
     for text in [RELEASE, hello.protocol, hello.role] {
         put(text, &mut body).ok_or_else(too_long)?;
     }
-    body.extend(
-        u16::try_from(hello.fields.len())
-            .map_err(|_| too_long())?
-            .to_le_bytes(),
-    );
+    body.extend(u16::try_from(hello.fields.len()).map_err(|_| too_long())?.to_le_bytes());
     for (name, value) in &hello.fields {
         put(name, &mut body).ok_or_else(too_long)?;
         put(value, &mut body).ok_or_else(too_long)?;
     }
     body.extend(nonce);
-    let length = u16::try_from(body.len())
-        .ok()
-        .filter(|_| body.len() <= BODY_BOUND)
-        .ok_or_else(too_long)?;
+    let length =
+        u16::try_from(body.len()).ok().filter(|_| body.len() <= BODY_BOUND).ok_or_else(too_long)?;
     let mut bytes = MAGIC.to_vec();
     bytes.extend(VERSION.to_le_bytes());
     bytes.extend(length.to_le_bytes());
@@ -245,20 +233,12 @@ fn check_header(header: &[u8]) -> Result<usize> {
     let version = take_u16(&mut rest).ok_or(MALFORMED)?;
     // mutant(hello-version): false
     if version != VERSION {
-        return Err(mismatch(
-            "handshake version",
-            &VERSION.to_string(),
-            &version.to_string(),
-        ));
+        return Err(mismatch("handshake version", &VERSION.to_string(), &version.to_string()));
     }
     // no mutant: as many bytes are read as a header has
     let length = usize::from(take_u16(&mut rest).ok_or(MALFORMED)?);
     // mutant(hello-length): false
-    if length > BODY_BOUND {
-        Err(MALFORMED)
-    } else {
-        Ok(length)
-    }
+    if length > BODY_BOUND { Err(MALFORMED) } else { Ok(length) }
 }
 
 /// Decodes any bytes; `None` if they are not exactly one body.
@@ -267,19 +247,13 @@ fn decode(mut bytes: &[u8]) -> Option<Body> {
     let (release, protocol, role) = (take_text(rest)?, take_text(rest)?, take_text(rest)?);
     let count = take_u16(rest)?;
     // Each field takes bytes, so the bound on the body also bounds this.
-    let fields = (0..count)
-        .map(|_| Some((take_text(rest)?, take_text(rest)?)))
-        .collect::<Option<_>>()?;
+    let fields =
+        (0..count).map(|_| Some((take_text(rest)?, take_text(rest)?))).collect::<Option<_>>()?;
     // mutant(hello-nonce): `take(rest, 32)?;` => `if $ON { take(rest, rest.len().min(32)); } else {
     //     $0 }`
     take(rest, 32)?;
     // mutant(hello-rest): `rest.is_empty()` => `true`
-    rest.is_empty().then_some(Body {
-        release,
-        protocol,
-        role,
-        fields,
-    })
+    rest.is_empty().then_some(Body { release, protocol, role, fields })
 }
 
 fn take<'a>(rest: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
@@ -301,11 +275,7 @@ fn take_text(rest: &mut &[u8]) -> Option<String> {
 fn compare(ours: &Hello, theirs: &Body) -> Result<()> {
     let same = |field: &str, ours: &str, theirs: &str| {
         // mutant(hello-same): true
-        if ours == theirs {
-            Ok(())
-        } else {
-            Err(mismatch(field, ours, theirs))
-        }
+        if ours == theirs { Ok(()) } else { Err(mismatch(field, ours, theirs)) }
     };
     // mutant(hello-release): drop
     same("volery version", RELEASE, &theirs.release)?;
@@ -334,11 +304,7 @@ fn compare(ours: &Hello, theirs: &Body) -> Result<()> {
 
 fn mismatch(field: &str, ours: &str, theirs: &str) -> Error {
     // Long values often share a prefix.
-    let alike = ours
-        .chars()
-        .zip(theirs.chars())
-        .take_while(|(a, b)| a == b)
-        .count();
+    let alike = ours.chars().zip(theirs.chars()).take_while(|(a, b)| a == b).count();
     let start = if alike < SHOWN { 0 } else { alike - SHOWN / 2 };
     Error::Mismatch {
         field: shown(field, 0),
@@ -351,11 +317,7 @@ fn mismatch(field: &str, ours: &str, theirs: &str) -> Error {
 /// characters.
 fn shown(text: &str, start: usize) -> String {
     let mut rest = text.chars().skip(start);
-    let part: String = rest
-        .by_ref()
-        .take(SHOWN)
-        .flat_map(char::escape_debug)
-        .collect();
+    let part: String = rest.by_ref().take(SHOWN).flat_map(char::escape_debug).collect();
     let before = if start > 0 { "…" } else { "" };
     let after = if rest.next().is_some() { "…" } else { "" };
     format!("{before}{part}{after}")
@@ -377,11 +339,7 @@ mod tests {
         Hello {
             protocol: "vole",
             role: "sender",
-            fields: vec![
-                ("ring", "fp61".into()),
-                ("empty", String::new()),
-                ("note", "é".into()),
-            ],
+            fields: vec![("ring", "fp61".into()), ("empty", String::new()), ("note", "é".into())],
         }
     }
 
@@ -392,10 +350,7 @@ mod tests {
         assert_eq!(decoded.release, RELEASE);
         assert_eq!(decoded.protocol, "vole");
         assert_eq!(decoded.role, "sender");
-        assert_eq!(
-            decoded.fields,
-            fields.map(|(name, value)| (name.into(), value.into()))
-        );
+        assert_eq!(decoded.fields, fields.map(|(name, value)| (name.into(), value.into())));
     }
 
     #[test]
@@ -412,13 +367,7 @@ mod tests {
     #[test]
     fn the_longest_hello_fits_and_a_longer_one_is_an_error() {
         let with = |length: usize| {
-            encode(
-                &Hello {
-                    fields: vec![("f", "x".repeat(length))],
-                    ..example()
-                },
-                &[0; 32],
-            )
+            encode(&Hello { fields: vec![("f", "x".repeat(length))], ..example() }, &[0; 32])
         };
         let room = BODY_BOUND - (with(0).unwrap().len() - HEADER);
         let longest = with(room).unwrap();
@@ -446,10 +395,7 @@ mod tests {
 
     #[test]
     fn another_release_is_refused() {
-        let ours = Hello {
-            role: "receiver",
-            ..example()
-        };
+        let ours = Hello { role: "receiver", ..example() };
         let mut theirs = decode(&body(&example())).unwrap();
         assert!(compare(&ours, &theirs).is_ok());
         theirs.release.push('1');
@@ -471,14 +417,8 @@ mod tests {
     #[test]
     fn a_late_difference_is_shown() {
         let alike = "é".repeat(200);
-        let error = mismatch(
-            "set",
-            &format!("{alike}1{alike}"),
-            &format!("{alike}2{alike}"),
-        );
-        let Error::Mismatch { ours, theirs, .. } = error else {
-            panic!("no mismatch")
-        };
+        let error = mismatch("set", &format!("{alike}1{alike}"), &format!("{alike}2{alike}"));
+        let Error::Mismatch { ours, theirs, .. } = error else { panic!("no mismatch") };
         assert_eq!(ours.replace('1', "2"), theirs);
         assert_ne!(ours, theirs);
     }

@@ -55,10 +55,7 @@ const PIECES: usize = 4;
 
 /// Minimum number of bytes whose arrival times are significant, and the minimum time, as a busy
 /// machine may wake a thread that much later.
-const SIGNIFICANT: Interval = Interval {
-    time: Duration::from_micros(100),
-    bytes: 256,
-};
+const SIGNIFICANT: Interval = Interval { time: Duration::from_micros(100), bytes: 256 };
 
 /// Shorter arrival times are rounded up to this.
 const SHORTEST: Duration = Duration::from_micros(10);
@@ -80,10 +77,7 @@ pub struct Link {
 impl Default for Link {
     /// A local network: 1 Gbit/s, 0.5 ms.
     fn default() -> Self {
-        Self {
-            bits_per_second: 1e9,
-            round_trip: 5e-4,
-        }
+        Self { bits_per_second: 1e9, round_trip: 5e-4 }
     }
 }
 
@@ -118,9 +112,8 @@ impl FromStr for Link {
 
 /// Parses a number with one of the units.
 fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {
-    let (number, scale) = units
-        .iter()
-        .find_map(|&(unit, scale)| Some((text.strip_suffix(unit)?, scale)))?;
+    let (number, scale) =
+        units.iter().find_map(|&(unit, scale)| Some((text.strip_suffix(unit)?, scale)))?;
     number.parse().ok().map(|number: f64| number * scale)
 }
 
@@ -199,13 +192,7 @@ impl Measurement {
 
     /// All that follows on [`begin`](Self::begin).
     fn finish(self, channel: &mut Channel) -> Result<Link> {
-        let Self {
-            side,
-            work,
-            deadline,
-            known,
-            probe,
-        } = self;
+        let Self { side, work, deadline, known, probe } = self;
         let mut theirs = [0; 4];
         channel.recv_until(&mut theirs, deadline)?;
         channel.recv_until(&mut vec![0; probe], deadline)?;
@@ -223,16 +210,9 @@ impl Measurement {
         let train = work >= Duration::from_millis(2) && round_trip <= work / 4;
         let estimate = match side {
             Side::Measures => {
-                let told = if train {
-                    recv_train(probed, channel, deadline)?
-                } else {
-                    probed
-                };
+                let told = if train { recv_train(probed, channel, deadline)? } else { probed };
                 let assumed = if is_far { ASSUMED_FAR } else { ASSUMED };
-                let estimate = Estimate {
-                    bits_per_second: told.unwrap_or(assumed),
-                    round_trip,
-                };
+                let estimate = Estimate { bits_per_second: told.unwrap_or(assumed), round_trip };
                 channel.send(&estimate.to_bytes())?;
                 channel.flush()?;
                 estimate
@@ -259,10 +239,7 @@ const OUT_OF_BOUNDS: Error =
 
 impl Link {
     /// A link within one machine.
-    pub const LOOPBACK: Self = Self {
-        bits_per_second: 2e10,
-        round_trip: 1e-4,
-    };
+    pub const LOOPBACK: Self = Self { bits_per_second: 2e10, round_trip: 1e-4 };
 }
 
 /// The measuring side's message in step 3.
@@ -298,10 +275,7 @@ impl Estimate {
         let round_trip = Duration::from_micros(round_trip.into());
         // mutant(link-rate): `(SLOWEST..=FASTEST).contains(&bits_per_second)` => `true`
         let is_in_range = (SLOWEST..=FASTEST).contains(&bits_per_second) && round_trip <= LONGEST;
-        is_in_range.then_some(Self {
-            bits_per_second,
-            round_trip,
-        })
+        is_in_range.then_some(Self { bits_per_second, round_trip })
     }
 }
 
@@ -385,9 +359,7 @@ fn of_probe(arrivals: Arrivals, is_far: bool) -> Option<u64> {
 /// Bits per second, from enough bytes to measure even a fast link, unless they came at once.
 fn of_train(arrivals: Arrivals) -> Option<u64> {
     let told = [arrivals.without_longest(), arrivals.all()];
-    let told = told
-        .into_iter()
-        .find(|some| some.bytes >= SIGNIFICANT.bytes);
+    let told = told.into_iter().find(|some| some.bytes >= SIGNIFICANT.bytes);
     told.map(rate)
 }
 
@@ -409,10 +381,7 @@ mod tests {
 
     #[test]
     fn links_as_text() {
-        let expected = Link {
-            bits_per_second: 1e8,
-            round_trip: 0.02,
-        };
+        let expected = Link { bits_per_second: 1e8, round_trip: 0.02 };
         for text in ["100Mbit,20ms", "0.1Gbit,0.02s", "100000kbit,20000us"] {
             let link: Link = text.parse().expect("a link");
             assert!((link.bits_per_second / expected.bits_per_second - 1.0).abs() < 1e-12);
@@ -454,10 +423,7 @@ mod tests {
         assert_eq!(near(1000, &[1, 300, 1, 1]), None);
         assert_eq!(near(3000, &[300]), None);
         assert_eq!(near(100, &[500, 500]), None);
-        assert_eq!(
-            of_train(seen(8000, &[8, 300, 8, 8, 8])),
-            Some(8_000_000_000)
-        );
+        assert_eq!(of_train(seen(8000, &[8, 300, 8, 8, 8])), Some(8_000_000_000));
     }
 
     #[test]
@@ -477,17 +443,8 @@ mod tests {
         assert_eq!(of_train(seen(100, &[100, 100])), None);
         assert_eq!(of_train(seen(8_000, &[])), None);
         assert_eq!(at_once(8_000), 6_400_000_000);
-        assert_eq!(
-            rate(Interval {
-                time: LONGEST,
-                bytes: 1
-            }),
-            SLOWEST
-        );
-        let all = Interval {
-            time: Duration::ZERO,
-            bytes: 1 << 30,
-        };
+        assert_eq!(rate(Interval { time: LONGEST, bytes: 1 }), SLOWEST);
+        let all = Interval { time: Duration::ZERO, bytes: 1 << 30 };
         assert_eq!(rate(all), FASTEST);
     }
 }

@@ -25,10 +25,7 @@ pub struct Memory {
 #[must_use]
 pub fn pair() -> (Memory, Memory) {
     let (there, back) = (Arc::new(Pipe::new()), Arc::new(Pipe::new()));
-    (
-        Memory::new(Arc::clone(&there), Arc::clone(&back)),
-        Memory::new(back, there),
-    )
+    (Memory::new(Arc::clone(&there), Arc::clone(&back)), Memory::new(back, there))
 }
 
 impl Memory {
@@ -36,13 +33,7 @@ impl Memory {
         Self {
             outgoing,
             incoming,
-            current: Mutex::new((
-                Chunk {
-                    bytes: Vec::new(),
-                    due: Instant::now(),
-                },
-                0,
-            )),
+            current: Mutex::new((Chunk { bytes: Vec::new(), due: Instant::now() }, 0)),
         }
     }
 }

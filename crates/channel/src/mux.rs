@@ -132,10 +132,7 @@ impl Substream {
 /// ```
 pub fn split<const N: usize>(channel: Channel, session: SessionId) -> Result<[Substream; N]> {
     let substreams = split_into(channel, session, N)?;
-    Ok(substreams
-        .try_into()
-        .ok()
-        .expect("split_into returns N substreams"))
+    Ok(substreams.try_into().ok().expect("split_into returns N substreams"))
 }
 
 /// As [`split`], with the number of substreams given at run time.
@@ -159,11 +156,7 @@ pub fn split_into(
     let (transport, unread) = channel.into_transport();
     let shared = Arc::new(Shared::new(transport, timeout, &unread, count));
     let substream = |number: usize| {
-        let end = End {
-            shared: Arc::clone(&shared),
-            number,
-            patience: Mutex::new(timeout),
-        };
+        let end = End { shared: Arc::clone(&shared), number, patience: Mutex::new(timeout) };
         Substream {
             number,
             session: session_of(session, number),
@@ -184,16 +177,11 @@ fn greet(channel: &mut Channel, count: usize) -> Result<()> {
     let (greeting, number) = theirs.split_at(GREETING.len());
     // mutant(mux-greeting): false
     if greeting != GREETING {
-        return Err(Error::PeerMisbehaved(
-            "it did not split the connection into substreams",
-        ));
+        return Err(Error::PeerMisbehaved("it did not split the connection into substreams"));
     }
     // mutant(mux-count): false
     if theirs != ours {
-        let theirs = number
-            .iter()
-            .rev()
-            .fold(0, |sum, &byte| sum << 8 | u32::from(byte));
+        let theirs = number.iter().rev().fold(0, |sum, &byte| sum << 8 | u32::from(byte));
         return Err(Error::Mismatch {
             field: "lanes".into(),
             ours: count.to_string(),
@@ -231,15 +219,13 @@ impl Transport for End {
         let mut rest = bytes;
         while !rest.is_empty() {
             let wanted = rest.len().min(PIECE);
-            let now = self
-                .shared
-                .wait(self.number, Waits::ToWrite, timeout, |substream| {
-                    if substream.has_ended() {
-                        // no mutant: the peer has ended the substream
-                        return Some(Err(io::ErrorKind::BrokenPipe.into()));
-                    }
-                    substream.take_window(wanted).map(Ok)
-                })?;
+            let now = self.shared.wait(self.number, Waits::ToWrite, timeout, |substream| {
+                if substream.has_ended() {
+                    // no mutant: the peer has ended the substream
+                    return Some(Err(io::ErrorKind::BrokenPipe.into()));
+                }
+                substream.take_window(wanted).map(Ok)
+            })?;
             let data;
             (data, rest) = rest.split_at(now);
             self.shared.send(Frame::Data(self.number, data), timeout)?;
@@ -251,9 +237,7 @@ impl Transport for End {
         self.note(timeout);
         let (count, read) = self
             .shared
-            .wait(self.number, Waits::ToRead, timeout, |substream| {
-                substream.take(bytes).map(Ok)
-            })?;
+            .wait(self.number, Waits::ToRead, timeout, |substream| substream.take(bytes).map(Ok))?;
         if read > 0 {
             // The peer may have sent its last bytes and closed. A later read finds the end.
             let _ = self.shared.send(Frame::Window(self.number, read), timeout);

@@ -126,10 +126,7 @@ fn run<A: Send, B: Send>(
             *of_right = Some(party(right, RIGHT, first_panic));
         });
         let a = a.expect("the operating system can start a thread").join();
-        (
-            a,
-            b.expect("the operating system can start a thread").join(),
-        )
+        (a, b.expect("the operating system can start a thread").join())
     });
     match ended {
         // The second panic is usually a consequence of the first.
@@ -155,11 +152,7 @@ fn party<T>(
     // Declared after the channel, so dropped before it, and before the other party can notice.
     let _recorder = PanicRecorder { who, first_panic };
     let value = body(&mut channel);
-    Outcome {
-        value,
-        stats: channel.stats(),
-        unflushed: channel.unflushed(),
-    }
+    Outcome { value, stats: channel.stats(), unflushed: channel.unflushed() }
 }
 
 /// Records which party panicked first.

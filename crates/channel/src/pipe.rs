@@ -51,12 +51,7 @@ impl Pipe {
     }
 
     pub(crate) fn with_bound(bound: usize) -> Self {
-        Self {
-            state: Mutex::default(),
-            changed: Condvar::new(),
-            bound,
-            began: Instant::now(),
-        }
+        Self { state: Mutex::default(), changed: Condvar::new(), bound, began: Instant::now() }
     }
 
     /// The most bytes that it holds before a push waits.
@@ -77,21 +72,14 @@ impl Pipe {
         deadline: Option<Instant>,
     ) -> (MutexGuard<'a, State>, bool) {
         let Some(deadline) = deadline else {
-            return (
-                self.changed
-                    .wait(state)
-                    .unwrap_or_else(PoisonError::into_inner),
-                false,
-            );
+            return (self.changed.wait(state).unwrap_or_else(PoisonError::into_inner), false);
         };
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return (state, true);
         }
-        let (state, _) = self
-            .changed
-            .wait_timeout(state, left)
-            .unwrap_or_else(PoisonError::into_inner);
+        let (state, _) =
+            self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner);
         (state, false)
     }
 
@@ -99,13 +87,7 @@ impl Pipe {
     /// released.
     pub(crate) fn push(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
         bytes.chunks(CHUNK).try_for_each(|piece| {
-            self.push_chunk(
-                Chunk {
-                    bytes: piece.to_vec(),
-                    due: self.began,
-                },
-                timeout,
-            )
+            self.push_chunk(Chunk { bytes: piece.to_vec(), due: self.began }, timeout)
         })
     }
 
@@ -301,15 +283,9 @@ mod tests {
         let pipe = Pipe::with_bound(10);
         pipe.push(&[1; 6], SHORT).unwrap();
         pipe.push(&[2; 4], SHORT).unwrap();
-        assert_eq!(
-            pipe.push(&[3], SHORT).unwrap_err().kind(),
-            io::ErrorKind::TimedOut
-        );
+        assert_eq!(pipe.push(&[3], SHORT).unwrap_err().kind(), io::ErrorKind::TimedOut);
         assert_eq!(pipe.take(SHORT).unwrap().unwrap().bytes, [1; 6]);
-        assert!(
-            pipe.push(&[3], SHORT).is_err(),
-            "taken bytes count until they are released"
-        );
+        assert!(pipe.push(&[3], SHORT).is_err(), "taken bytes count until they are released");
         pipe.release(6);
         pipe.push(&[3], SHORT).unwrap();
         assert_eq!(pipe.take(SHORT).unwrap().unwrap().bytes, [2; 4]);
@@ -353,10 +329,7 @@ mod tests {
         pipe.push(&[1], None).unwrap();
         pipe.fail(io::ErrorKind::BrokenPipe);
         assert!(pipe.take(None).unwrap().is_none());
-        assert_eq!(
-            pipe.push(&[1], None).unwrap_err().kind(),
-            io::ErrorKind::BrokenPipe
-        );
+        assert_eq!(pipe.push(&[1], None).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
         assert!(!pipe.wait_until(Instant::now() + Duration::from_secs(60)));
     }
 }

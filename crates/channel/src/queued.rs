@@ -116,13 +116,11 @@ pub fn queued<T: Transport + 'static>(inner: T) -> Queued {
     let inner: Arc<dyn Transport> = Arc::new(inner);
     let queue = Arc::new(Pipe::new());
     let timeout = Arc::new(Mutex::new(None));
-    let writer = thread::Builder::new()
-        .name("volery queued writer".into())
-        .spawn({
-            let (inner, queue, timeout) =
-                (Arc::clone(&inner), Arc::clone(&queue), Arc::clone(&timeout));
-            move || deliver(&*inner, &queue, &timeout)
-        });
+    let writer = thread::Builder::new().name("volery queued writer".into()).spawn({
+        let (inner, queue, timeout) =
+            (Arc::clone(&inner), Arc::clone(&queue), Arc::clone(&timeout));
+        move || deliver(&*inner, &queue, &timeout)
+    });
     Queued {
         inner,
         queue,
@@ -172,8 +170,7 @@ impl Transport for Queued {
     }
 
     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
-        self.queue
-            .read_patiently(|| self.inner.read(bytes, timeout))
+        self.queue.read_patiently(|| self.inner.read(bytes, timeout))
     }
 
     fn round_trip(&self) -> Option<Duration> {

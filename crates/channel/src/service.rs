@@ -161,13 +161,7 @@ impl Service {
             },
             shake: &|stream| entrance.shake(stream, timeout, limit),
             serve: &|(channel, shown), address, closed: &Cancel, breaker| {
-                serve(Client {
-                    channel,
-                    shown,
-                    address,
-                    closed: closed.clone(),
-                    breaker,
-                });
+                serve(Client { channel, shown, address, closed: closed.clone(), breaker });
             },
             who: &|_| None,
             full: &drop,
@@ -391,9 +385,7 @@ impl<T> Running<'_, T> {
         let most = self.accepting.bounds.connections;
         // mutant(service-places): `served < most` => `true`
         let more = |served| (served < most).then_some(served + 1);
-        let taken = self
-            .served
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, more);
+        let taken = self.served.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more);
         if let (Some(who), Ok(_)) = (who, taken) {
             of_one.insert(who, count + 1);
         }
@@ -441,11 +433,7 @@ mod tests {
         let leaving = AtomicUsize::new(0);
         let [gone, stop] = [(); 2].map(|()| Cancel::default());
         let accepting = Accepting {
-            bounds: Bounds {
-                connections: 1,
-                patience: LONG,
-                grace: Duration::ZERO,
-            },
+            bounds: Bounds { connections: 1, patience: LONG, grace: Duration::ZERO },
             shake: &|stream| Ok(Some(stream)),
             serve: &|_stream, _, _, _| {
                 told.send(()).unwrap();

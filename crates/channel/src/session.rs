@@ -67,12 +67,7 @@ impl<C: BorrowMut<Channel>> Session<C> {
     /// session.
     #[must_use]
     pub const fn new(channel: C, id: SessionId, rng: Prg) -> Self {
-        Self {
-            channel,
-            id,
-            rng,
-            begun: 0,
-        }
+        Self { channel, id, rng, begun: 0 }
     }
 
     /// Performs another handshake on the same channel, for another protocol: the session gets a new
@@ -141,11 +136,7 @@ mod tests {
     use crate::{Error, Role, run_two_parties};
 
     fn hello(role: Role, n: u32) -> Hello {
-        Hello {
-            protocol: "test",
-            role: role.name(),
-            fields: vec![("n", n.to_string())],
-        }
+        Hello { protocol: "test", role: role.name(), fields: vec![("n", n.to_string())] }
     }
 
     #[test]

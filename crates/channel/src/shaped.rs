@@ -19,12 +19,7 @@ use crate::{Queued, Transport, queued};
 /// If `rate` is zero, or the operating system cannot start a thread.
 pub fn shaped<T: Transport + 'static>(inner: T, rate: u64, round_trip: Duration) -> Shaped {
     assert!(rate > 0, "the rate of a link is above zero");
-    Shaped {
-        queued: queued(inner),
-        free: Mutex::new(Instant::now()),
-        rate,
-        delay: round_trip / 2,
-    }
+    Shaped { queued: queued(inner), free: Mutex::new(Instant::now()), rate, delay: round_trip / 2 }
 }
 
 /// A transport with limited rate and latency, made by [`shaped`].
@@ -49,9 +44,7 @@ impl Shaped {
     /// Bytes per piece: about a tenth of a millisecond of traffic, so that the peer receives a
     /// stream and can measure its rate.
     fn piece(&self) -> usize {
-        usize::try_from(self.rate / 8 / 10_000)
-            .unwrap_or(CHUNK)
-            .clamp(1 << 10, CHUNK)
+        usize::try_from(self.rate / 8 / 10_000).unwrap_or(CHUNK).clamp(1 << 10, CHUNK)
     }
 }
 
@@ -61,10 +54,7 @@ impl Transport for Shaped {
         *free = (*free).max(Instant::now());
         for piece in bytes.chunks(self.piece()) {
             *free += self.busy(piece.len());
-            let chunk = Chunk {
-                bytes: piece.to_vec(),
-                due: *free + self.delay,
-            };
+            let chunk = Chunk { bytes: piece.to_vec(), due: *free + self.delay };
             self.queued.push(chunk, timeout)?;
         }
         Ok(())

@@ -54,20 +54,14 @@ impl<T: Transport> Tampered<T> {
     pub fn new(inner: T, change: impl FnMut(u64, &mut [u8]) + Send + 'static) -> Self {
         Self {
             inner,
-            outgoing: Mutex::new(Outgoing {
-                change: Box::new(change),
-                offset: 0,
-                end: None,
-            }),
+            outgoing: Mutex::new(Outgoing { change: Box::new(change), offset: 0, end: None }),
         }
     }
 
     /// Flips the bits of `mask` in the outgoing byte number `at`, counted from 0.
     pub fn flip(inner: T, at: u64, mask: u8) -> Self {
         Self::new(inner, move |offset, bytes| {
-            let place = at
-                .checked_sub(offset)
-                .and_then(|place| usize::try_from(place).ok());
+            let place = at.checked_sub(offset).and_then(|place| usize::try_from(place).ok());
             if let Some(byte) = place.and_then(|place| bytes.get_mut(place)) {
                 *byte ^= mask;
             }
@@ -84,10 +78,7 @@ impl<T: Transport> Tampered<T> {
     /// The same, and cut after `end` bytes as in [`truncated`](Self::truncated).
     #[must_use]
     pub fn and_truncated(self, end: u64) -> Self {
-        self.outgoing
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .end = Some(end);
+        self.outgoing.lock().unwrap_or_else(PoisonError::into_inner).end = Some(end);
         self
     }
 }

@@ -57,12 +57,7 @@ pub struct Patience {
 /// The same for both, and nothing that cancels.
 impl From<Duration> for Patience {
     fn from(both: Duration) -> Self {
-        Self {
-            wait: both,
-            timeout: both,
-            cancel: Cancel::default(),
-            queue: crate::QUEUE_BOUND,
-        }
+        Self { wait: both, timeout: both, cancel: Cancel::default(), queue: crate::QUEUE_BOUND }
     }
 }
 
@@ -243,13 +238,11 @@ impl Listener {
             connections += 1;
             let number = connections;
             let (done, shake, breaker) = (done.clone(), shake.clone(), stream.breaker());
-            let spawned = thread::Builder::new()
-                .name("volery handshake".into())
-                .spawn(move || {
-                    let result = shake(stream, left.min(HANDSHAKE_TIMEOUT));
-                    // Once the peer has been found, nothing receives this.
-                    let _ = done.send((number, address, result));
-                });
+            let spawned = thread::Builder::new().name("volery handshake".into()).spawn(move || {
+                let result = shake(stream, left.min(HANDSHAKE_TIMEOUT));
+                // Once the peer has been found, nothing receives this.
+                let _ = done.send((number, address, result));
+            });
             // Without a thread the connection is dropped; the next one may get a thread.
             if spawned.is_ok() {
                 waiting.push_back((number, breaker));
@@ -277,9 +270,9 @@ impl Listener {
     pub(crate) fn poll(&self, patience: &Patience) -> Result<Option<(Stream, SocketAddr)>> {
         match self.0.accept() {
             // A connection that cannot be set up has already been closed by the peer.
-            Ok((stream, from)) => Ok(Stream::new(Arc::new(stream.into()), patience)
-                .ok()
-                .map(|stream| (stream, from))),
+            Ok((stream, from)) => {
+                Ok(Stream::new(Arc::new(stream.into()), patience).ok().map(|stream| (stream, from)))
+            }
             Err(error) if is_passing(&error) => Ok(None),
             Err(error) => Err(Error::Io(error)),
         }
@@ -287,9 +280,7 @@ impl Listener {
 
     /// The address for error messages.
     fn address(&self) -> String {
-        self.0
-            .local_addr()
-            .map_or_else(|_| "the address".to_owned(), |at| at.to_string())
+        self.0.local_addr().map_or_else(|_| "the address".to_owned(), |at| at.to_string())
     }
 }
 
@@ -307,9 +298,7 @@ pub(crate) fn is_passing(error: &io::Error) -> bool {
             | Kind::HostUnreachable
             | Kind::NetworkUnreachable
             | Kind::NetworkDown
-    ) || error
-        .raw_os_error()
-        .is_some_and(|code| system::OF_THE_CONNECTION.contains(&code))
+    ) || error.raw_os_error().is_some_and(|code| system::OF_THE_CONNECTION.contains(&code))
 }
 
 /// The addresses that `address` resolves to: at least one.

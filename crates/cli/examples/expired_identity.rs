@@ -16,19 +16,13 @@ use volery_channel::tls::Identity;
 const DAY: Duration = Duration::from_secs(86_400);
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = std::env::args()
-        .nth(1)
-        .ok_or("usage: expired_identity DIR")?;
+    let folder = std::env::args().nth(1).ok_or("usage: expired_identity DIR")?;
     let folder = PathBuf::from(folder);
     let now = SystemTime::now();
     let identity = Identity::generate("late", now - 3 * DAY..now - DAY)?;
     fs::create_dir(&folder)?;
     let path = folder.join("identity.pem");
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(identity.to_pem().as_bytes())?;
     Ok(())
 }

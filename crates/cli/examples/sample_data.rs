@@ -90,21 +90,10 @@ const CITIES: [(&str, &str); 12] = [
     ("EC1A 1BB", "London"),
 ];
 
-const NOTES: [&str; 6] = [
-    "",
-    "",
-    "",
-    "prefers post",
-    "birthday, not name day",
-    "asked for the \"gold\" card",
-];
+const NOTES: [&str; 6] =
+    ["", "", "", "prefers post", "birthday, not name day", "asked for the \"gold\" card"];
 
-const DOMAINS: [&str; 4] = [
-    "example.org",
-    "example.com",
-    "mail.example.org",
-    "shop.example.com",
-];
+const DOMAINS: [&str; 4] = ["example.org", "example.com", "mail.example.org", "shop.example.com"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = env::args().collect();
@@ -131,18 +120,7 @@ fn files() -> [(&'static str, String); 2] {
         let phone = format!("07700 900{:03}", random.below(1000));
         let date = date(&mut random);
         let (postcode, city) = CITIES[person.city];
-        row(
-            &mut text,
-            &[
-                &id,
-                &person.name,
-                &person.email,
-                &phone,
-                postcode,
-                city,
-                &date,
-            ],
-        );
+        row(&mut text, &[&id, &person.name, &person.email, &phone, postcode, city, &date]);
     }
     let customers = text;
 
@@ -159,11 +137,7 @@ fn files() -> [(&'static str, String); 2] {
         list.push((email, (person.city + moved) % CITIES.len()));
     }
     let rest = members - list.len();
-    list.extend(
-        others[..rest]
-            .iter()
-            .map(|person| (person.email.clone(), person.city)),
-    );
+    list.extend(others[..rest].iter().map(|person| (person.email.clone(), person.city)));
     random.shuffle(&mut list);
 
     let mut text = "email,postcode,joined,points,tier,note\n".to_owned();
@@ -203,10 +177,7 @@ fn people(random: &mut Random, count: usize) -> Vec<Person> {
         let email = email.to_lowercase().replace(' ', ".");
         let name = match random.below(8) {
             0 => format!("{last}, {first}"),
-            1 => format!(
-                "{first} \"{}\" {last}",
-                &first.chars().take(2).collect::<String>()
-            ),
+            1 => format!("{first} \"{}\" {last}", &first.chars().take(2).collect::<String>()),
             _ => format!("{first} {last}"),
         };
         let city = random.below(CITIES.len() as u64) as usize;
@@ -311,9 +282,7 @@ mod tests {
         assert_eq!((ours.len(), distinct.len()), ROWS, "no address twice");
         let common = theirs.iter().filter(|email| ours.contains(*email)).count();
         assert_eq!(common, COMMON);
-        let any_case = theirs
-            .iter()
-            .filter(|email| ours.contains(&email.to_lowercase()));
+        let any_case = theirs.iter().filter(|email| ours.contains(&email.to_lowercase()));
         assert_eq!(any_case.count(), COMMON + OTHER_CASE);
     }
 }

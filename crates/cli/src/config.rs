@@ -65,9 +65,8 @@ impl Configured {
         let named = |added: &&Added| {
             let option = format!("--{}", added.option);
             let ends = |rest: &str| !rest.starts_with(|c: char| c == '-' || c.is_alphanumeric());
-            let of_option = message
-                .match_indices(&option)
-                .any(|(at, _)| ends(&message[at + option.len()..]));
+            let of_option =
+                message.match_indices(&option).any(|(at, _)| ends(&message[at + option.len()..]));
             let of_value = added.values.iter().filter_map(|value| value.to_str());
             of_option
                 || of_value.into_iter().any(|value| {
@@ -75,12 +74,7 @@ impl Configured {
                     !value.is_empty() && rest.is_some_and(|rest| rest.starts_with(':'))
                 })
         };
-        let origins: Vec<_> = self
-            .added
-            .iter()
-            .filter(named)
-            .map(|added| &*added.origin)
-            .collect();
+        let origins: Vec<_> = self.added.iter().filter(named).map(|added| &*added.origin).collect();
         (!origins.is_empty()).then(|| origins.join(", "))
     }
 }
@@ -95,21 +89,15 @@ pub(crate) fn configure(
     variable: &dyn Fn(&str) -> Option<OsString>,
 ) -> Result<Configured, Failure> {
     let mut path = vec![program];
-    while let Some(next) = words
-        .get(path.len())
-        .and_then(|word| path[path.len() - 1].find_subcommand(word))
+    while let Some(next) =
+        words.get(path.len()).and_then(|word| path[path.len() - 1].find_subcommand(word))
     {
         path.push(next);
     }
     let depth = path.len();
     let command = path[depth - 1];
-    let mut configured = Configured {
-        words,
-        added: Vec::new(),
-    };
-    let has_file = command
-        .get_arguments()
-        .any(|option| option.get_id() == FILE);
+    let mut configured = Configured { words, added: Vec::new() };
+    let has_file = command.get_arguments().any(|option| option.get_id() == FILE);
     // The first pass only asks which options there are: the second reports all errors.
     let first = command.clone().ignore_errors(true).no_binary_name(true);
     let Ok(matches) =
@@ -137,10 +125,7 @@ pub(crate) fn configure(
         for added in level {
             let option = option_named(command, &added.option);
             let option = option.expect("a level has options of the command only");
-            if !higher
-                .iter()
-                .any(|higher| replaces(command, higher, option))
-            {
+            if !higher.iter().any(|higher| replaces(command, higher, option)) {
                 configured.added.push(added);
             }
             given.push(option);
@@ -173,9 +158,7 @@ fn configurable(option: &Arg) -> bool {
 }
 
 fn option_named<'a>(command: &'a Command, name: &str) -> Option<&'a Arg> {
-    command
-        .get_arguments()
-        .find(|option| option.get_long() == Some(name))
+    command.get_arguments().find(|option| option.get_long() == Some(name))
 }
 
 fn is_flag(option: &Arg) -> bool {
@@ -204,10 +187,7 @@ fn from_environment(
     variable: &dyn Fn(&str) -> Option<OsString>,
 ) -> Result<Vec<Added>, Failure> {
     let mut all = Vec::new();
-    for option in command
-        .get_arguments()
-        .filter(|option| configurable(option))
-    {
+    for option in command.get_arguments().filter(|option| configurable(option)) {
         let name = option.get_long().unwrap_or_default();
         let origin = variable_name(name);
         let Some(value) = variable(&origin).filter(|value| !value.is_empty()) else {
@@ -226,20 +206,14 @@ fn from_environment(
                     Failure::usage(&origin, "neither a small number nor true nor false")
                 })?,
             ArgAction::Append => match value.to_str() {
-                Some(text) => text
-                    .lines()
-                    .filter(|line| !line.is_empty())
-                    .map(OsString::from)
-                    .collect(),
+                Some(text) => {
+                    text.lines().filter(|line| !line.is_empty()).map(OsString::from).collect()
+                }
                 None => vec![value],
             },
             _ => vec![value],
         };
-        all.push(Added {
-            option: name.to_owned(),
-            values,
-            origin,
-        });
+        all.push(Added { option: name.to_owned(), values, origin });
     }
     Ok(all)
 }
@@ -298,15 +272,12 @@ impl Source<'_> {
     ) -> Result<(), Failure> {
         let target = path.map(|path| path.last().map_or(command, |last| *last));
         // Tables last: they are more special than what stands above them.
-        let (tables, values): (Vec<_>, Vec<_>) = table
-            .iter()
-            .partition(|(_, value)| value.get_ref().is_table());
+        let (tables, values): (Vec<_>, Vec<_>) =
+            table.iter().partition(|(_, value)| value.get_ref().is_table());
         for (key, value) in values.into_iter().chain(tables) {
             let (name, at) = (key.get_ref().as_ref(), key.span().start);
             if let DeValue::Table(inner) = value.get_ref() {
-                let below = command
-                    .find_subcommand(name)
-                    .filter(|found| !found.is_hide_set());
+                let below = command.find_subcommand(name).filter(|found| !found.is_hide_set());
                 let below = below.ok_or_else(|| {
                     self.refuse(at, format_args!("[{name}]: there is no such subcommand"))
                         .with_hint("'volery --help' lists the subcommands")
@@ -325,10 +296,8 @@ impl Source<'_> {
             };
             // A value that one subcommand takes is right, though another may take none like it.
             let mut values = options.iter().map(|option| words(option, value));
-            if let Some(Err(what)) = values
-                .by_ref()
-                .find(Result::is_ok)
-                .or_else(|| Some(words(first, value)))
+            if let Some(Err(what)) =
+                values.by_ref().find(Result::is_ok).or_else(|| Some(words(first, value)))
             {
                 return Err(self.refuse(value.span().start, format_args!("{name}: {what}")));
             }
@@ -337,11 +306,7 @@ impl Source<'_> {
                     self.refuse(value.span().start, format_args!("{name}: {what}"))
                 })?;
                 all.retain(|added| added.option != name);
-                all.push(Added {
-                    option: name.to_owned(),
-                    values,
-                    origin: self.origin(at),
-                });
+                all.push(Added { option: name.to_owned(), values, origin: self.origin(at) });
             }
         }
         Ok(())
@@ -349,10 +314,8 @@ impl Source<'_> {
 
     fn unknown(&self, at: usize, name: &str, command: &Command) -> Failure {
         if PRIVATE.contains(&name) {
-            return self.refuse(
-                at,
-                format_args!("{name}: a private value has no place in this file"),
-            );
+            return self
+                .refuse(at, format_args!("{name}: a private value has no place in this file"));
         }
         let of = match command.get_name() {
             "volery" => String::new(),
@@ -366,10 +329,7 @@ impl Source<'_> {
 /// The options of this name of a command and of the subcommands below it.
 fn options_below<'a>(command: &'a Command, name: &str, all: &mut Vec<&'a Arg>) {
     all.extend(option_named(command, name).filter(|option| configurable(option)));
-    for below in command
-        .get_subcommands()
-        .filter(|below| !below.is_hide_set())
-    {
+    for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
         options_below(below, name, all);
     }
 }
@@ -382,9 +342,7 @@ fn words(option: &Arg, value: &Spanned<DeValue<'_>>) -> Result<Vec<OsString>, St
         (ArgAction::SetTrue, _) => Err("the value has to be true or false".to_owned()),
         (ArgAction::Count, DeValue::Integer(times)) => {
             let times = u8::from_str_radix(times.as_str(), times.radix());
-            times
-                .map(flags)
-                .map_err(|_| "the number is not from 0 to 255".to_owned())
+            times.map(flags).map_err(|_| "the number is not from 0 to 255".to_owned())
         }
         (ArgAction::Count, _) => Err("the value has to be a number, true or false".to_owned()),
         (ArgAction::Append, DeValue::Array(entries)) => {

@@ -21,10 +21,7 @@ pub(crate) fn print(failure: &Failure) {
 /// help and version go to standard output with status 0. `hint` stands where the parser has none.
 pub(crate) fn tell_usage(error: &clap::Error, hint: &str) -> u8 {
     use clap::error::ErrorKind;
-    if matches!(
-        error.kind(),
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
-    ) {
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         let _ = error.print();
         return 0;
     }

@@ -96,10 +96,8 @@ impl<S, W> Flat<S, W> {
 
 /// The argument of an option.
 fn argument<S: OptionSet>(field: &'static Field<S>) -> Arg {
-    let argument = Arg::new(field.name)
-        .long(field.long())
-        .help(field.help())
-        .help_heading(field.heading);
+    let argument =
+        Arg::new(field.name).long(field.long()).help(field.help()).help_heading(field.heading);
     let argument = match field.arity {
         Arity::Switch => return argument.action(ArgAction::SetTrue),
         Arity::Once => argument.action(ArgAction::Set),

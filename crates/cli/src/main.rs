@@ -4,8 +4,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    ExitCode::from(volery_cli::command::main(
-        Vec::new(),
-        std::env::args_os().skip(1),
-    ))
+    ExitCode::from(volery_cli::command::main(Vec::new(), std::env::args_os().skip(1)))
 }

@@ -47,8 +47,5 @@ pub(crate) fn end_on_second_signal(cancel: Cancel) {
 }
 
 fn nothing_left() -> Failure {
-    Failure::new(
-        Status::Other,
-        "interrupted by a signal; all unfinished output was removed",
-    )
+    Failure::new(Status::Other, "interrupted by a signal; all unfinished output was removed")
 }

@@ -55,11 +55,7 @@ impl ClusterTable {
     /// The digest of the table and of the settings, in hexadecimal.
     pub(crate) fn digest(&self, task: &Task) -> String {
         // The digest of the table has the policy's effect.
-        let mut oracle = own(
-            self.digest.as_bytes(),
-            &task.hello(&self.keys),
-            Duplicates::Keep,
-        );
+        let mut oracle = own(self.digest.as_bytes(), &task.hello(&self.keys), Duplicates::Keep);
         if let Some((line, _)) = &self.payload {
             // mutant(digest-columns): drop
             oracle.absorb(line.as_bytes());
@@ -134,10 +130,7 @@ pub fn agree(
     let proposal = Proposal {
         role: task.role(),
         hello: hello(task.hello(&facts.keys), &terms, shards),
-        own: LocalManifest {
-            rows: facts.rows,
-            dedup: false,
-        },
+        own: LocalManifest { rows: facts.rows, dedup: false },
         lookup: task.is_lookup(),
         payload: facts.payload.clone(),
         least: shards.unwrap_or_else(|| terms.shards(announced(largest))),
@@ -184,9 +177,7 @@ fn meet(
     // The handshake has compared the texts.
     // mutant(match-asked): false
     if shards.is_some_and(|shards| met.their_least != shards) {
-        return Err(misbehaved(
-            "it asks for another number of shards than --shards",
-        ));
+        return Err(misbehaved("it asks for another number of shards than --shards"));
     }
     if !met.resumed {
         // Before the key is tossed. They are never opened between the sides: they are a record for
@@ -207,9 +198,7 @@ fn settled(agreement: Agreement, terms: WorkerSettings, shards: Option<u32>) -> 
     // Each shard is filled up, and a malicious receiver can test keys with what fills it up: many
     // shards of a small set would make room for many.
     let keys = agreement.sizes().iter().flatten().copied().max();
-    let most = terms
-        .shards(keys.unwrap_or(0))
-        .saturating_mul(ROWS_OF_A_KEY);
+    let most = terms.shards(keys.unwrap_or(0)).saturating_mul(ROWS_OF_A_KEY);
     // mutant(match-shards): false
     if shards.is_none() && agreement.buckets() > most {
         return Err(misbehaved(

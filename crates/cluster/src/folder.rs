@@ -137,9 +137,7 @@ pub(crate) fn matched(work: &Folder, (rule, bucket): Part) -> Result<Option<Vec<
     };
     match bytes.as_chunks() {
         (rows, []) => Ok(Some(rows.iter().copied().map(u64::from_le_bytes).collect())),
-        _ => Err(Error::work(&work.file(&name))(
-            io::ErrorKind::UnexpectedEof.into(),
-        )),
+        _ => Err(Error::work(&work.file(&name))(io::ErrorKind::UnexpectedEof.into())),
     }
 }
 

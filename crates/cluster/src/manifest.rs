@@ -73,11 +73,7 @@ impl Secrets {
         let mut opening = [0; 32];
         let mut rng = Prg::from_os().map_err(ChannelError::from)?;
         rng.fill_bytes(&mut opening);
-        Ok(Self {
-            digest,
-            opening,
-            noise,
-        })
+        Ok(Self { digest, opening, noise })
     }
 
     /// Reads secrets that [`to_json`](Self::to_json) wrote.
@@ -91,9 +87,7 @@ impl Secrets {
     /// The secrets as text, for this side's driver only.
     #[must_use]
     pub fn to_json(&self) -> Zeroizing<String> {
-        serde_json::to_string(self)
-            .expect("numbers and text serialise")
-            .into()
+        serde_json::to_string(self).expect("numbers and text serialise").into()
     }
 
     /// The commitment to a table with this number of rows.
@@ -210,9 +204,7 @@ impl WorkerSettings {
         let security = [Security::Malicious, Security::SemiHonest].into_iter();
         let verb = verb.clone().find(|verb| verb.name() == self.verb)?;
         let name = ProtocolChoice::all().find(|name| name.name() == self.protocol)?;
-        let security = security
-            .clone()
-            .find(|security| security.to_string() == self.security)?;
+        let security = security.clone().find(|security| security.to_string() == self.security)?;
         let settings = Settings::new(verb, role, name, Some(security), self.both, None).ok()?;
         let protocol = settings.protocol()?;
         protocol.is_for_workers().then_some(settings)
@@ -222,10 +214,7 @@ impl WorkerSettings {
 impl Manifest {
     /// An agreement on a run with these terms.
     pub(crate) fn new(agreement: Agreement, terms: WorkerSettings) -> Self {
-        Self {
-            agreement,
-            workers: Some(terms),
-        }
+        Self { agreement, workers: Some(terms) }
     }
 
     /// Reads one that [`to_json`](Self::to_json) wrote.
@@ -383,14 +372,8 @@ mod tests {
 
     #[test]
     fn the_name_depends_on_all_that_is_shared_and_on_nothing_else() {
-        let settings = Settings::new(
-            Operation::Lookup,
-            Role::Sender,
-            ProtocolChoice::Vole,
-            None,
-            false,
-            None,
-        );
+        let settings =
+            Settings::new(Operation::Lookup, Role::Sender, ProtocolChoice::Vole, None, false, None);
         let settings = settings.unwrap();
         let terms =
             || WorkerSettings::new(&settings, "text", "r", 2, ["a".to_owned(), "b".to_owned()]);

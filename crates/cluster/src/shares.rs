@@ -35,10 +35,7 @@ pub(crate) fn work(
     channel.send(ours.as_flattened())?;
     let mut theirs = vec![[0; SESSION]; ours.len()];
     channel.recv(theirs.as_flattened_mut())?;
-    let mut worked = WorkerStats {
-        shards: shards.len() as u64,
-        ..WorkerStats::default()
-    };
+    let mut worked = WorkerStats { shards: shards.len() as u64, ..WorkerStats::default() };
     progress.begin("matching shards", worked.shards);
     for (number, &part) in shards.iter().enumerate() {
         // mutant(totals-attempts): `ours[number] == theirs[number]` => `true`

@@ -62,13 +62,7 @@ impl Items {
         let reader = Reader::new(&table, &reading)?;
         let (description, payload) = (reader.key_description(), reader.payload_schema());
         let payload = payload.map(PayloadSchema::line);
-        Ok(Self {
-            reading,
-            description,
-            payload,
-            counts: None,
-            totals: None,
-        })
+        Ok(Self { reading, description, payload, counts: None, totals: None })
     }
 
     /// For tables with this schema in a run for totals; `reading` has one rule.
@@ -83,20 +77,14 @@ impl Items {
         reading: Reading,
         settings: &totals::Settings,
     ) -> Result<Self> {
-        assert!(
-            reading.rules.len() == 1 && reading.values.is_empty(),
-            "totals are by one key"
-        );
+        assert!(reading.rules.len() == 1 && reading.values.is_empty(), "totals are by one key");
         let columns = [&settings.column, &settings.group_by];
         let texts = columns.into_iter().flatten().cloned().collect();
         let items = Self::new(schema, Reading { texts, ..reading })?;
         if items.description.len() > LONGEST_KEYS {
             return Err(Error::LongKeys);
         }
-        Ok(Self {
-            totals: Some(settings.clone()),
-            ..items
-        })
+        Ok(Self { totals: Some(settings.clone()), ..items })
     }
 
     /// Types and normalisers of the keys, for people and for the comparison with the peer's.
@@ -365,11 +353,7 @@ pub fn found(bytes: &[u8], payload: Option<&str>) -> Result<RecordBatch> {
     for (item, _) in &all {
         items.append_value(item).expect("an item has 16 bytes");
     }
-    let mut fields = vec![Arc::new(Field::new(
-        "item",
-        DataType::FixedSizeBinary(ITEM),
-        false,
-    ))];
+    let mut fields = vec![Arc::new(Field::new("item", DataType::FixedSizeBinary(ITEM), false))];
     let mut arrays: Vec<ArrayRef> = vec![Arc::new(items.finish())];
     if let Some(line) = payload {
         let other = |_| misbehaved("a value is not of the columns that it announced");

@@ -169,12 +169,7 @@ impl<'a> Objects<'a> {
             let place = done.entry(shard).or_insert(found);
             *place = found.max(*place);
         }
-        Ok(Self {
-            store,
-            rule,
-            attempt,
-            done,
-        })
+        Ok(Self { store, rule, attempt, done })
     }
 
     fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
@@ -225,10 +220,7 @@ impl Journal for Objects<'_> {
 
     fn put_shares(&self, (rule, shard): Part, session: SessionId, shares: &[u8]) -> Result<()> {
         let (attempt, session) = (self.attempt, hex(session.as_bytes()));
-        self.put(
-            &format!("found/{rule}-{shard:05}.a{attempt}.{session}"),
-            shares,
-        )
+        self.put(&format!("found/{rule}-{shard:05}.a{attempt}.{session}"), shares)
     }
 }
 

@@ -111,12 +111,7 @@ impl Driver {
             work.clear()?;
             work.put_secrets(&secrets.to_json())?;
         }
-        Ok(Self {
-            side,
-            work,
-            secrets,
-            earlier,
-        })
+        Ok(Self { side, work, secrets, earlier })
     }
 
     /// The side.
@@ -220,14 +215,7 @@ impl Driver {
             Keep::Told => put_note(&self.work, TOLD),
         };
         let found = (self.work.path(), &all[..]);
-        open_shards(
-            self.side.settings(),
-            (manifest, &self.secrets),
-            found,
-            channel,
-            keep,
-            progress,
-        )
+        open_shards(self.side.settings(), (manifest, &self.secrets), found, channel, keep, progress)
     }
 
     /// The outcome of a run whose workers did this. `traffic` is that of the opening.
@@ -240,12 +228,7 @@ impl Driver {
         worked: &ClusterStats,
         (totals, traffic, start): (Vec<Total>, Stats, Instant),
     ) -> Result<Outcome> {
-        outcome(
-            self.side.settings(),
-            manifest,
-            worked,
-            (totals, traffic, start),
-        )
+        outcome(self.side.settings(), manifest, worked, (totals, traffic, start))
     }
 
     /// Removes what the run left, when its result is written; a mark says that it is complete.
@@ -265,10 +248,7 @@ impl Driver {
 }
 
 fn missing(path: &Path) -> Error {
-    Error::OtherRun {
-        path: path.to_owned(),
-        what: "the result of a part is missing",
-    }
+    Error::OtherRun { path: path.to_owned(), what: "the result of a part is missing" }
 }
 
 /// Opens the totals with the other side's driver, when all workers have finished. The secrets are
@@ -304,9 +284,8 @@ pub fn open_shards(
     let mut shares = Shares::zero(settings);
     let mut sessions = RandomOracle::new("volery matching: sessions of all shards");
     for found in found {
-        let (session, words) = found
-            .split_first_chunk::<SESSION>()
-            .ok_or_else(|| missing(place))?;
+        let (session, words) =
+            found.split_first_chunk::<SESSION>().ok_or_else(|| missing(place))?;
         sessions.absorb(session);
         if !shares.add(words) {
             return Err(Error::work(place)(io::ErrorKind::UnexpectedEof.into()));

@@ -109,14 +109,7 @@ impl<'a> Worker<'a> {
             Place::Folder(path) => ResultStorage::Folder(shared(path, manifest)?),
             Place::Store(store) => ResultStorage::Store(store),
         };
-        Ok(Self {
-            manifest,
-            task,
-            rule,
-            worker,
-            attempt,
-            kept,
-        })
+        Ok(Self { manifest, task, rule, worker, attempt, kept })
     }
 
     fn shards(&self) -> Vec<Part> {
@@ -258,20 +251,14 @@ impl<'a> Worker<'a> {
         let earlier = self.earlier_rows()?;
         progress.begin("matching shards", shards.len() as u64);
         let mut finished = 0;
-        let mut worked = WorkerStats {
-            shards: shards.len() as u64,
-            ..WorkerStats::default()
-        };
+        let mut worked = WorkerStats { shards: shards.len() as u64, ..WorkerStats::default() };
         for (&part, done) in shards.iter().zip(done) {
             if done {
                 worked.resumed += 1;
             } else {
                 journal.begin(part, parts.session_of(part))?;
                 let keys = self.load(part)?;
-                let watch = &mut Inner {
-                    progress: &mut *progress,
-                    shown: false,
-                };
+                let watch = &mut Inner { progress: &mut *progress, shown: false };
                 let (mut found, mut rows) = (Vec::new(), Vec::new());
                 parts.run(
                     (part, rng.fork("part")),
@@ -370,8 +357,7 @@ impl<'a> Worker<'a> {
                     Task::Rows(_) => items(&batches, with_payload),
                     Task::Totals(settings) => valued_items(&batches, settings),
                 };
-                rows.ok_or(io::ErrorKind::InvalidData.into())
-                    .map_err(Error::work(name.as_ref()))?
+                rows.ok_or(io::ErrorKind::InvalidData.into()).map_err(Error::work(name.as_ref()))?
             }
         };
         // An error was found when the keys were divided.

@@ -82,9 +82,7 @@ extern "C" fn volery_cot_sender_extend(
             let left = sender.left.after(n)?;
             let mut v = v.slice(n, "v")?;
             sender.left = left;
-            as_elements(&mut v, |v| {
-                sender.ot.source()?.extend(v, &mut sender.session)
-            })?;
+            as_elements(&mut v, |v| sender.ot.source()?.extend(v, &mut sender.session))?;
             sender.session.flush()?;
             v.keep();
             Ok(())

@@ -31,9 +31,8 @@ fn sources() -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let paths = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path());
     let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
-    let mut sources: Vec<_> = paths
-        .map(|path| (name(&path), fs::read_to_string(&path).unwrap()))
-        .collect();
+    let mut sources: Vec<_> =
+        paths.map(|path| (name(&path), fs::read_to_string(&path).unwrap())).collect();
     sources.retain(|(name, _)| name != "header.rs");
     sources
 }
@@ -64,14 +63,8 @@ fn every_function_is_in_the_header_and_every_one_there_exists() {
 fn the_c_test_calls_every_function() {
     let test = include_str!("../tests/interface.c");
     let declarations = declarations();
-    for name in declarations
-        .split('(')
-        .filter_map(|text| words(text).last())
-    {
-        assert!(
-            !name.starts_with("volery_") || test.contains(&format!("{name}(")),
-            "{name}"
-        );
+    for name in declarations.split('(').filter_map(|text| words(text).last()) {
+        assert!(!name.starts_with("volery_") || test.contains(&format!("{name}(")), "{name}");
     }
 }
 
@@ -85,13 +78,7 @@ fn constant(name: &str) -> i32 {
 
 #[test]
 fn the_statuses_have_the_numbers_of_the_header() {
-    let numbers = [
-        Status::Other,
-        Status::Usage,
-        Status::Peer,
-        Status::Network,
-        Status::Settings,
-    ];
+    let numbers = [Status::Other, Status::Usage, Status::Peer, Status::Network, Status::Settings];
     let names = ["OTHER", "USAGE", "PEER", "NETWORK", "SETTINGS"];
     assert_eq!(constant("VOLERY_OK"), 0);
     for (name, status) in names.into_iter().zip(numbers) {

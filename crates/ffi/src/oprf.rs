@@ -27,8 +27,7 @@ fn settings(options: &In<Raw>) -> Result<Settings> {
 /// Copies outputs to the caller.
 fn copy(outputs: &[Block], out: &mut Out<Bytes16>) -> Result {
     let mut out = out.slice(outputs.len(), "outputs")?;
-    out.as_flattened_mut()
-        .copy_from_slice(Block::as_bytes(outputs));
+    out.as_flattened_mut().copy_from_slice(Block::as_bytes(outputs));
     out.keep();
     Ok(())
 }

@@ -59,11 +59,7 @@ impl Options {
             let message = "options: round_trip is not from 0 to 60 seconds";
             return Err(Failure::usage(message));
         }
-        Ok(Self {
-            total: Some(raw.total).filter(|total| *total > 0),
-            security,
-            link,
-        })
+        Ok(Self { total: Some(raw.total).filter(|total| *total > 0), security, link })
     }
 
     pub(crate) fn plan(&self, kind: Kind) -> Result<Plan> {

@@ -300,9 +300,7 @@ unsafe impl Sync for Connected {}
 fn outcome(name: &str, code: c_int) -> io::Result<()> {
     match code {
         0 => Ok(()),
-        _ => Err(io::Error::other(format!(
-            "the callback {name} returned {code}"
-        ))),
+        _ => Err(io::Error::other(format!("the callback {name} returned {code}"))),
     }
 }
 
@@ -312,9 +310,7 @@ impl Transport for Connected {
             return outcome("send", -1);
         };
         // SAFETY: the caller promises a function that takes these arguments.
-        outcome("send", unsafe {
-            send(self.0.context, bytes.as_ptr(), bytes.len())
-        })
+        outcome("send", unsafe { send(self.0.context, bytes.as_ptr(), bytes.len()) })
     }
 
     fn read(&self, bytes: &mut [u8], _timeout: Option<Duration>) -> io::Result<usize> {
@@ -322,9 +318,7 @@ impl Transport for Connected {
             return outcome("receive", -1).map(|()| 0);
         };
         // SAFETY: as above; the memory is initialised.
-        outcome("receive", unsafe {
-            receive(self.0.context, bytes.as_mut_ptr(), bytes.len())
-        })?;
+        outcome("receive", unsafe { receive(self.0.context, bytes.as_mut_ptr(), bytes.len()) })?;
         Ok(bytes.len())
     }
 

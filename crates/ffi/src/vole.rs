@@ -40,9 +40,7 @@ impl<R: VoleRing + Pod> Words for Over<vole::Sender<R>> {
     }
 
     fn extend(&mut self, [u, v]: [&mut [u64]; 2]) -> volery::channel::Result<()> {
-        as_elements(u, |u| {
-            as_elements(v, |v| self.stream.extend(u, v, &mut self.session))
-        })?;
+        as_elements(u, |u| as_elements(v, |v| self.stream.extend(u, v, &mut self.session)))?;
         self.session.flush()
     }
 
@@ -75,13 +73,10 @@ enum RingName {
 
 impl RingName {
     fn new(number: i32) -> Result<Self> {
-        let found = [Self::Fp61, Self::Gf128, Self::Z64]
-            .into_iter()
-            .find(|ring| *ring as i32 == number);
+        let found =
+            [Self::Fp61, Self::Gf128, Self::Z64].into_iter().find(|ring| *ring as i32 == number);
         found.ok_or_else(|| {
-            Failure::usage(format!(
-                "ring is {number}: use VOLERY_FP61, VOLERY_GF128 or VOLERY_Z64"
-            ))
+            Failure::usage(format!("ring is {number}: use VOLERY_FP61, VOLERY_GF128 or VOLERY_Z64"))
         })
     }
 
@@ -100,10 +95,7 @@ impl Stream {
         let mut session = begin(transport, &plan.hello(Role::Sender))?;
         let stream = vole::Sender::<R>::start(&plan, &mut session)?;
         session.flush()?;
-        Ok(Self {
-            left: Left(options.total),
-            inner: Box::new(Over { session, stream }),
-        })
+        Ok(Self { left: Left(options.total), inner: Box::new(Over { session, stream }) })
     }
 
     fn receiver<R: VoleRing + Pod>(
@@ -115,10 +107,7 @@ impl Stream {
         let mut session = begin(transport, &plan.hello(Role::Receiver))?;
         let stream = vole::Receiver::<R>::start(&plan, x, &mut session)?;
         session.flush()?;
-        Ok(Self {
-            left: Left(options.total),
-            inner: Box::new(Over { session, stream }),
-        })
+        Ok(Self { left: Left(options.total), inner: Box::new(Over { session, stream }) })
     }
 }
 

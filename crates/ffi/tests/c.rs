@@ -12,18 +12,11 @@ use std::process::{Command, Output, Stdio};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
-const SANITIZED: [&str; 2] = [
-    "-fsanitize=address,undefined",
-    "-fno-sanitize-recover=undefined",
-];
+const SANITIZED: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"];
 
 /// The output of a command; fails with all of it unless the command succeeds.
 fn run(command: &mut Command) -> String {
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = command.output().unwrap();
+    let Output { status, stdout, stderr } = command.output().unwrap();
     let [out, err] = [stdout, stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
     assert!(status.success(), "{command:?}\n{status}\n{out}{err}");
     out
@@ -32,11 +25,8 @@ fn run(command: &mut Command) -> String {
 /// The command of a compiler: of the variable, or the usual one. `None` if there is no such.
 fn compiler(variable: &str, usual: &str) -> Option<String> {
     let name = env::var(variable).unwrap_or_else(|_| usual.to_owned());
-    let found = Command::new(&name)
-        .arg("--version")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
+    let found =
+        Command::new(&name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     found.is_ok_and(|status| status.success()).then_some(name)
 }
 
@@ -57,12 +47,7 @@ fn sanitizes(compiler: &str, folder: &Path) -> bool {
     let source = folder.join("empty.c");
     std::fs::write(&source, "int main(void) { return 0; }\n").unwrap();
     let program = folder.join("empty");
-    let built = Command::new(compiler)
-        .args(SANITIZED)
-        .arg("-o")
-        .arg(&program)
-        .arg(source)
-        .output();
+    let built = Command::new(compiler).args(SANITIZED).arg("-o").arg(&program).arg(source).output();
     let runs = || Command::new(program).status().is_ok_and(|s| s.success());
     built.is_ok_and(|output| output.status.success()) && runs()
 }
@@ -81,15 +66,7 @@ fn the_interface_from_c() {
     let program = folder.path().join("interface");
     let mut command = Command::new(&cc);
     command
-        .args([
-            "-std=c99",
-            "-pedantic",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            "-g",
-            "-O1",
-        ])
+        .args(["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-g", "-O1"])
         .arg("-I")
         .arg(folder.path().join("include"))
         .arg("-o")
@@ -114,14 +91,7 @@ fn the_header_from_cpp() {
     let Some(cpp) = compiler("CXX", "c++") else {
         return eprintln!("no C++ compiler: left out");
     };
-    let flags = [
-        "-std=c++17",
-        "-pedantic",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-fsyntax-only",
-    ];
+    let flags = ["-std=c++17", "-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"];
     run(Command::new(cpp)
         .args(flags)
         .args(["-x", "c++"])
@@ -143,15 +113,7 @@ fn the_millionaires_of_the_example() {
     let program = folder.path().join("gmw");
     let mut build = Command::new(&cpp);
     build
-        .args([
-            "-std=c++17",
-            "-O2",
-            "-pedantic",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            "-o",
-        ])
+        .args(["-std=c++17", "-O2", "-pedantic", "-Wall", "-Wextra", "-Werror", "-o"])
         .arg(&program)
         .arg(Path::new(ROOT).join("examples/gmw/gmw.cpp"))
         .args(found.split_whitespace());
@@ -166,9 +128,7 @@ fn the_millionaires_of_the_example() {
     });
     let others: Vec<u32> = others.collect();
     let expected = own.iter().zip(&others);
-    let expected: String = expected
-        .map(|(a, b)| if a > b { '1' } else { '0' })
-        .collect();
+    let expected: String = expected.map(|(a, b)| if a > b { '1' } else { '0' }).collect();
 
     // Free once more when the statement ends.
     let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());

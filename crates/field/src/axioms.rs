@@ -221,11 +221,7 @@ pub(crate) fn slices<R: Ring>() {
             inner_product += a * b;
         }
         assert_eq!(R::sum(&a), sum, "sum at {n}");
-        assert_eq!(
-            R::inner_product(&a, &b),
-            inner_product,
-            "inner product at {n}"
-        );
+        assert_eq!(R::inner_product(&a, &b), inner_product, "inner product at {n}");
 
         let mut out = b.clone();
         R::add_products([&a, &b, &a], [&b, &b, &a], &mut out);
@@ -258,19 +254,12 @@ pub(crate) fn lazy<R: Ring>() {
         }
         assert_eq!(R::pair_finish(pair), [R::sum(&a), -R::sum(&a)], "{n}");
         // All of them as separate sums.
-        let lazy: Vec<_> = a
-            .iter()
-            .map(|&x| R::lazy_add(R::Lazy::default(), x))
-            .collect();
+        let lazy: Vec<_> = a.iter().map(|&x| R::lazy_add(R::Lazy::default(), x)).collect();
         let mut out = vec![R::ZERO; n];
         R::finish_slice(&lazy, &others, &mut out);
-        assert!(
-            (0..n).all(|i| out[i] == a[i] + others[i]),
-            "finish_slice at {n}"
-        );
-        let pairs: Vec<_> = (0..n)
-            .map(|i| R::pair_add(R::LazyPair::default(), [a[i], others[i]]))
-            .collect();
+        assert!((0..n).all(|i| out[i] == a[i] + others[i]), "finish_slice at {n}");
+        let pairs: Vec<_> =
+            (0..n).map(|i| R::pair_add(R::LazyPair::default(), [a[i], others[i]])).collect();
         let mut second = vec![R::ZERO; n];
         R::pair_finish_slice(&pairs, &a, &mut out, &mut second);
         assert!(
@@ -321,11 +310,7 @@ pub(crate) fn random<R: Ring>() {
     let half =
         |count: usize| (2.0 * count as f64 - a.len() as f64).abs() <= 6.0 * (a.len() as f64).sqrt();
     let zeros = a.iter().filter(|&&x| x == R::ZERO).count();
-    let expected = if R::BITS == 1 {
-        half(zeros)
-    } else {
-        zeros == 0
-    };
+    let expected = if R::BITS == 1 { half(zeros) } else { zeros == 0 };
     assert!(expected, "{zeros} zeros");
     assert!(a.iter().all(|&x| is_canonical(x)));
 
@@ -363,11 +348,7 @@ pub(crate) fn encoding<R: Ring>() {
         // Each element is little endian: bit i of the value is bit i of the bytes.
         for (position, x) in a.iter().enumerate() {
             for i in 0..R::BITS {
-                let at = if R::BITS == 1 {
-                    position
-                } else {
-                    8 * R::BYTES * position + i as usize
-                };
+                let at = if R::BITS == 1 { position } else { 8 * R::BYTES * position + i as usize };
                 let bit = bytes[at / 8] >> (at % 8) & 1;
                 assert_eq!(bit, x.bit(i).unwrap_u8(), "bit {i} of element {position}");
             }
@@ -390,10 +371,7 @@ pub(crate) fn lengths<R: Ring>() {
             let mut out = x;
             assert!(panics(move || R::add_products([a], [b], &mut out)));
         }
-        assert!(panics(|| R::from_blocks(
-            &[Block::ONE; 9],
-            &mut acc.clone()
-        )));
+        assert!(panics(|| R::from_blocks(&[Block::ONE; 9], &mut acc.clone())));
         let words = vec![1; 9 * R::WORDS];
         assert!(panics(|| R::from_words_slice(&words, &mut acc.clone())));
     }
@@ -413,10 +391,7 @@ pub(crate) fn hygiene<R: Ring>() {
         // The output is the same for every value.
         prop_assert_eq!(format!("{a:?}"), format!("{:?}", R::ONE));
     });
-    assert_eq!(
-        format!("{:?}", R::ONE).to_lowercase(),
-        format!("{}(..)", R::NAME)
-    );
+    assert_eq!(format!("{:?}", R::ONE).to_lowercase(), format!("{}(..)", R::NAME));
     assert_ne!(R::ZERO.to_string(), R::ONE.to_string());
 }
 
@@ -434,11 +409,7 @@ pub(crate) fn extension<R: ExtensionOf<B>, B: Ring>() {
         let s = elements::<R>(8, 2)[1];
         let mut out = acc.clone();
         R::axpy_base(&mut out, s, &x);
-        let expected: Vec<R> = acc
-            .iter()
-            .zip(&x)
-            .map(|(&acc, &x)| acc + s * R::embed(x))
-            .collect();
+        let expected: Vec<R> = acc.iter().zip(&x).map(|(&acc, &x)| acc + s * R::embed(x)).collect();
         assert!(out == expected, "axpy_base at {n}");
         let longer = vec![B::ONE; n + 1];
         assert!(panics(|| R::axpy_base(&mut acc.clone(), s, &longer)));

@@ -42,9 +42,7 @@ macro_rules! element_boilerplate {
 
         impl subtle::ConditionallySelectable for $ring {
             fn conditional_select(a: &Self, b: &Self, choice: subtle::Choice) -> Self {
-                Self(subtle::ConditionallySelectable::conditional_select(
-                    &a.0, &b.0, choice,
-                ))
+                Self(subtle::ConditionallySelectable::conditional_select(&a.0, &b.0, choice))
             }
         }
     };

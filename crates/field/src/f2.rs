@@ -180,11 +180,9 @@ impl Ring for F2 {
     }
 
     fn write(xs: &[Self], out: &mut Vec<u8>) {
-        out.extend(xs.chunks(8).map(|xs| {
-            xs.iter()
-                .enumerate()
-                .fold(0, |byte, (i, x)| byte | (x.0 << i))
-        }));
+        out.extend(
+            xs.chunks(8).map(|xs| xs.iter().enumerate().fold(0, |byte, (i, x)| byte | (x.0 << i))),
+        );
     }
 
     fn read(bytes: &[u8], out: &mut [Self]) -> Result<(), NotCanonical> {
@@ -196,11 +194,7 @@ impl Ring for F2 {
             _ => 0,
         };
         // mutant(f2-canonical): `padding == 0` => `true`
-        if padding == 0 {
-            Ok(())
-        } else {
-            Err(NotCanonical { ring: Self::NAME })
-        }
+        if padding == 0 { Ok(()) } else { Err(NotCanonical { ring: Self::NAME }) }
     }
 }
 

@@ -242,11 +242,7 @@ impl Ring for Fp61 {
             difference |= value ^ out.0;
         }
         // mutant(fp61-canonical): `difference == 0` => `true`
-        if difference == 0 {
-            Ok(())
-        } else {
-            Err(NotCanonical { ring: Self::NAME })
-        }
+        if difference == 0 { Ok(()) } else { Err(NotCanonical { ring: Self::NAME }) }
     }
 
     fn sum(x: &[Self]) -> Self {
@@ -260,9 +256,7 @@ impl Ring for Fp61 {
             }
             lanes = lanes.map(fold);
         }
-        let sum = lanes
-            .iter()
-            .fold(Self::ZERO, |sum, &lane| sum + Self::lazy_finish(lane));
+        let sum = lanes.iter().fold(Self::ZERO, |sum, &lane| sum + Self::lazy_finish(lane));
         tail.iter().fold(sum, |sum, &x| sum + x)
     }
 
@@ -314,11 +308,7 @@ mod tests {
                 assert_eq!(u128::from((-x).0), (p - a) % p, "-{a}");
                 for z in edges {
                     let sum = (a * b + u128::from(z)) % p;
-                    assert_eq!(
-                        u128::from(x.multiply_add(y, Fp61(z)).0),
-                        sum,
-                        "{a} * {b} + {z}"
-                    );
+                    assert_eq!(u128::from(x.multiply_add(y, Fp61(z)).0), sum, "{a} * {b} + {z}");
                 }
             }
         }

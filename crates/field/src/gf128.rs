@@ -198,10 +198,7 @@ impl Ring for Gf128 {
 
     fn inner_product(a: &[Self], b: &[Self]) -> Self {
         assert_same_length(a.len(), b.len());
-        Self(clmul::gf128_inner_product(
-            bytemuck::cast_slice(a),
-            bytemuck::cast_slice(b),
-        ))
+        Self(clmul::gf128_inner_product(bytemuck::cast_slice(a), bytemuck::cast_slice(b)))
     }
 }
 
@@ -236,10 +233,7 @@ mod tests {
     #[test]
     fn the_modulus_is_the_documented_one() {
         let top = Gf128::power_of_two(127);
-        assert_eq!(
-            (top * Gf128::power_of_two(1)).to_string(),
-            format!("{:032x}", 0x87)
-        );
+        assert_eq!((top * Gf128::power_of_two(1)).to_string(), format!("{:032x}", 0x87));
     }
 
     /// Shift and add, one coefficient at a time.

@@ -364,9 +364,7 @@ pub trait Ring:
     /// If the lengths differ.
     fn inner_product(a: &[Self], b: &[Self]) -> Self {
         assert_same_length(a.len(), b.len());
-        a.iter()
-            .zip(b)
-            .fold(Self::ZERO, |sum, (&a, &b)| sum + a * b)
+        a.iter().zip(b).fold(Self::ZERO, |sum, (&a, &b)| sum + a * b)
     }
 }
 

@@ -143,12 +143,7 @@ impl Ring for Z64 {
             }
         }
         let mut sides = [Self::ZERO; 2];
-        for (i, x) in lanes
-            .into_iter()
-            .map(Self)
-            .chain(tail.iter().copied())
-            .enumerate()
-        {
+        for (i, x) in lanes.into_iter().map(Self).chain(tail.iter().copied()).enumerate() {
             sides[i % 2] += x;
         }
         sides

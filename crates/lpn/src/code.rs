@@ -130,14 +130,8 @@ impl LocalCode {
     #[must_use]
     pub fn new(seed: Block, k: usize) -> Self {
         assert!((1..=1 << 32).contains(&(k as u64)), "1 to 2^32 rows");
-        assert!(
-            !k.is_power_of_two() || k <= 1 << PLACE_BITS,
-            "a power of two has at most 21 bits"
-        );
-        Self {
-            aes: Aes128::new(seed),
-            k,
-        }
+        assert!(!k.is_power_of_two() || k <= 1 << PLACE_BITS, "a power of two has at most 21 bits");
+        Self { aes: Aes128::new(seed), k }
     }
 
     /// For each column `first + i` with `i < count`, calls `output(i, sum)` with the sum of the ten
@@ -225,8 +219,7 @@ impl LocalCode {
     /// `c_j` for the columns `j` from `number * GROUP` on.
     fn factors<R: Ring>(&self, number: usize, out: &mut [R; GROUP]) {
         let mut blocks = [Block::ZERO; GROUP];
-        self.aes
-            .ctr(FACTORS + (number * GROUP) as u128, &mut blocks);
+        self.aes.ctr(FACTORS + (number * GROUP) as u128, &mut blocks);
         // mutant(code-of-ones): `(&blocks, out);` => `$0 if $ON { out.fill(R::ONE); }`
         R::from_blocks(&blocks, out);
     }
@@ -268,10 +261,7 @@ impl<E: Entry> Group<E> {
     /// If `k` is 0, or the table has more than 2^32 bytes.
     #[must_use]
     pub fn new(k: usize) -> Self {
-        Self {
-            columns: Columns::new(k),
-            blocks: Aligned([Block::ZERO; GROUP * WEIGHT / 4]),
-        }
+        Self { columns: Columns::new(k), blocks: Aligned([Block::ZERO; GROUP * WEIGHT / 4]) }
     }
 
     /// The columns from `number * GROUP` on.
@@ -280,10 +270,7 @@ impl<E: Entry> Group<E> {
     /// If the number of rows is not that of the code.
     #[inline]
     pub fn fill(&mut self, code: &LocalCode, number: usize) {
-        let Self {
-            columns,
-            blocks: Aligned(blocks),
-        } = self;
+        let Self { columns, blocks: Aligned(blocks) } = self;
         assert_eq!(code.k, columns.rows(), "columns of one code");
         if code.k.is_power_of_two() {
             let blocks = &mut blocks[..Columns::<E, WEIGHT, GROUP>::CUT];
@@ -365,10 +352,7 @@ pub(crate) mod tests {
         let mut table = vec![R::ZERO; k];
         R::random_slice(&mut random, &mut table);
         // The largest values: a late reduction overflows.
-        table
-            .iter_mut()
-            .step_by(2)
-            .for_each(|entry| *entry = R::ZERO - R::ONE);
+        table.iter_mut().step_by(2).for_each(|entry| *entry = R::ZERO - R::ONE);
         let expected: Vec<R> = (0..count)
             .map(|i| {
                 let column = column(seed, k, first + i);
@@ -429,10 +413,7 @@ pub(crate) mod tests {
                 out[i..i + sums.len()].copy_from_slice(sums);
             }
         });
-        assert!(
-            out == [expected(&u), expected(&v)],
-            "k = {k}, {count} from {first}"
-        );
+        assert!(out == [expected(&u), expected(&v)], "k = {k}, {count} from {first}");
     }
 
     /// Samples over GF(2^128) of a random secret with regular noise, of this code or of the code
@@ -451,9 +432,8 @@ pub(crate) mod tests {
             code.encode(&secret, 0, n, |i, sum| out[i] = Gf128::lazy_finish(sum));
         }
         let block = n / t;
-        let places: Vec<_> = (0..t)
-            .map(|i| i * block + random.below(block as u64) as usize)
-            .collect();
+        let places: Vec<_> =
+            (0..t).map(|i| i * block + random.below(block as u64) as usize).collect();
         for &place in &places {
             out[place] += Gf128::random_noise(&mut random);
         }
@@ -482,9 +462,7 @@ pub(crate) mod tests {
                 let Some((other, other_sample)) = &rows[pivot] else {
                     break Some(pivot);
                 };
-                bits.iter_mut()
-                    .zip(other)
-                    .for_each(|(bits, other)| *bits ^= other);
+                bits.iter_mut().zip(other).for_each(|(bits, other)| *bits ^= other);
                 sample ^= other_sample;
             };
             if let Some(pivot) = pivot {
@@ -499,10 +477,7 @@ pub(crate) mod tests {
                 sample ^= *condition;
             }
         }
-        conditions
-            .iter()
-            .filter(|condition| **condition == 0)
-            .count()
+        conditions.iter().filter(|condition| **condition == 0).count()
     }
 
     /// The attack that entries other than one prevent, on samples of `k + 200` places: with ones,
@@ -535,15 +510,9 @@ pub(crate) mod tests {
     #[test]
     fn columns_are_the_definition() {
         for k in [1, 2, 1000, 1024, 4096, 7391] {
-            for (first, count) in [
-                (0, 0),
-                (0, 1),
-                (47, 1),
-                (47, 2),
-                (48, 48),
-                (5, 200),
-                (1 << 33, 50),
-            ] {
+            for (first, count) in
+                [(0, 0), (0, 1), (47, 1), (47, 2), (48, 48), (5, 200), (1 << 33, 50)]
+            {
                 check::<Fp61>(k, first, count);
                 check::<Z64>(k, first, count);
                 check::<Gf128>(k, first, count);
@@ -554,9 +523,8 @@ pub(crate) mod tests {
     #[test]
     fn rows_are_hit_evenly() {
         for k in [64usize, 100] {
-            let table: Vec<_> = (0..k)
-                .map(|j| Gf128::from_block(Block::from(1 << j.min(127))))
-                .collect();
+            let table: Vec<_> =
+                (0..k).map(|j| Gf128::from_block(Block::from(1 << j.min(127)))).collect();
             let mut hits = vec![0u32; k];
             let columns = 20_000;
             LocalCode::new(Block::from(5), k).encode(&table, 0, columns, |i, _| {
@@ -565,16 +533,10 @@ pub(crate) mod tests {
                 }
             });
             let mean = (columns * WEIGHT) as f64 / k as f64;
-            let chi: f64 = hits
-                .iter()
-                .map(|h| (f64::from(*h) - mean).powi(2) / mean)
-                .sum();
+            let chi: f64 = hits.iter().map(|h| (f64::from(*h) - mean).powi(2) / mean).sum();
             // Mean k - 1, standard deviation sqrt(2k): six standard deviations in each direction.
             let (expected, spread) = (k as f64 - 1.0, 6.0 * (2.0 * k as f64).sqrt());
-            assert!(
-                (chi - expected).abs() < spread,
-                "chi-square {chi} for k = {k}"
-            );
+            assert!((chi - expected).abs() < spread, "chi-square {chi} for k = {k}");
         }
     }
 }

@@ -24,10 +24,7 @@ impl ParseSettingError {
     /// The error for `given`, which is not in `known`, a list of names.
     #[must_use]
     pub fn new(given: &str, known: &'static str) -> Self {
-        Self {
-            given: given.to_owned(),
-            known,
-        }
+        Self { given: given.to_owned(), known }
     }
 }
 

@@ -318,10 +318,7 @@ mod tests {
             assert_eq!(set.weakest().bits, least, "{}", set.name);
         }
         let level = set_named("b12").and_then(|set| set.level(Field::Fp61));
-        let expected = Level {
-            bits: 141.2,
-            attack: "domain reduction",
-        };
+        let expected = Level { bits: 141.2, attack: "domain reduction" };
         assert_eq!(level, Some(expected));
     }
 
@@ -359,10 +356,7 @@ mod tests {
         ] {
             let set = set_named(name).expect("all of these are names of sets");
             assert!(set.paper && set.weakest().bits < 104.0);
-            let random = Instance {
-                local: false,
-                ..set.instance(Field::F2)
-            };
+            let random = Instance { local: false, ..set.instance(Field::F2) };
             let least = security_bits(&random);
             assert!((least.bits - bits).abs() < 0.1, "{name}: {least:?}");
             assert_eq!(least.attack, attack, "{name}");
@@ -376,12 +370,7 @@ mod tests {
         for set in sets().iter().filter(|set| set.holds_over(Field::Z64Odd)) {
             assert!(!set.holds_over(Field::Z64Uniform));
             let least = security_bits(&set.instance(Field::Z64Uniform));
-            assert!(
-                least.bits < f64::from(set.claim),
-                "{}: {:.1} bits",
-                set.name,
-                least.bits
-            );
+            assert!(least.bits < f64::from(set.claim), "{}: {:.1} bits", set.name, least.bits);
         }
     }
 
@@ -394,10 +383,7 @@ mod tests {
             assert!(!set.holds_over(Field::Gf128Binary));
             let least = security_bits(&set.instance(Field::Gf128Binary));
             let (name, stated) = (set.name, set.with_binary_code().expect("a level"));
-            assert!(
-                least.bits < f64::from(set.claim) && least.bits < 60.0,
-                "{name}: {least:?}"
-            );
+            assert!(least.bits < f64::from(set.claim) && least.bits < 60.0, "{name}: {least:?}");
             assert!(
                 (stated.bits - least.bits).abs() <= 0.05 && stated.attack == least.attack,
                 "{name}: {least:?}, stated {stated:?}"
@@ -422,15 +408,8 @@ mod tests {
             // Smaller trees need more slack for variance.
             let least = 1.0 - 4.2 / f64::from(1 << levels).sqrt();
             assert!(fill >= least.max(0.6), "{}: {fill:.3}", set.name);
-            let lighter = LpnSet {
-                t: set.t - set.t / 100 - 1,
-                ..set.clone()
-            };
-            assert!(
-                !resists(&lighter.instance(Field::F2), 129.0),
-                "{}",
-                set.name
-            );
+            let lighter = LpnSet { t: set.t - set.t / 100 - 1, ..set.clone() };
+            assert!(!resists(&lighter.instance(Field::F2), 129.0), "{}", set.name);
         }
     }
 

@@ -74,11 +74,7 @@ impl Proposal {
         let resumed = self.earlier.is_some() && theirs == id;
         // mutant(match-progress): false
         if !resumed && (self.begun || their_begun == [1]) {
-            let ours = if self.begun {
-                "the progress of a run"
-            } else {
-                "none"
-            };
+            let ours = if self.begun { "the progress of a run" } else { "none" };
             return Err(ChannelError::Mismatch {
                 field: PROGRESS.to_owned(),
                 ours: ours.to_owned(),
@@ -90,12 +86,7 @@ impl Proposal {
             true => earlier,
             false => least.max(their_least).max(1),
         };
-        Ok(HandshakeResult {
-            session,
-            resumed,
-            buckets,
-            their_least,
-        })
+        Ok(HandshakeResult { session, resumed, buckets, their_least })
     }
 
     /// Step 2: the key of the buckets.

@@ -29,12 +29,7 @@ pub struct Agreement {
     payload: Option<(String, usize)>,
     /// Whether the parts are those of several processes. Read only: such a run has a record of its
     /// own, of which this is a part.
-    #[serde(
-        rename = "workers",
-        skip_serializing,
-        default,
-        deserialize_with = "some"
-    )]
+    #[serde(rename = "workers", skip_serializing, default, deserialize_with = "some")]
     pub(crate) is_divided: bool,
 }
 
@@ -88,15 +83,7 @@ impl Agreement {
         sizes: Vec<[u64; 2]>,
         payload: Option<(String, usize)>,
     ) -> Self {
-        Self {
-            version: VERSION,
-            own,
-            key,
-            buckets,
-            sizes,
-            payload,
-            is_divided: false,
-        }
+        Self { version: VERSION, own, key, buckets, sizes, payload, is_divided: false }
     }
 
     /// Whether there is a bucket and a rule: an agreement that was read from a file may lack them.
@@ -114,10 +101,7 @@ impl Agreement {
     /// that divides both sides' keys: for this side only.
     #[must_use]
     pub fn to_json(&self, workers: &impl Serialize) -> String {
-        let record = Record {
-            agreement: self,
-            workers,
-        };
+        let record = Record { agreement: self, workers };
         serde_json::to_string_pretty(&record).expect("numbers and text serialise")
     }
 
@@ -125,14 +109,8 @@ impl Agreement {
     /// both sides.
     #[must_use]
     pub fn id(&self, workers: &impl Serialize) -> [u8; 32] {
-        let shared = Self {
-            own: LocalManifest::default(),
-            ..self.clone()
-        };
-        let record = Record {
-            agreement: &shared,
-            workers,
-        };
+        let shared = Self { own: LocalManifest::default(), ..self.clone() };
+        let record = Record { agreement: &shared, workers };
         RandomOracle::new("volery matching: run")
             .absorb(&serde_json::to_vec(&record).expect("numbers and text serialise"))
             .finish32()
@@ -235,20 +213,14 @@ mod tests {
             let most = TRIALS as f64 * f64::exp2(-bits);
             let least = most / 3.0;
             assert!(seen <= most + 5.0 * most.sqrt(), "2^-{bits}: {seen}");
-            assert!(
-                seen >= least - 5.0 * least.sqrt() && least > 20.0,
-                "2^-{bits}: {seen}"
-            );
+            assert!(seen >= least - 5.0 * least.sqrt() && least > 20.0, "2^-{bits}: {seen}");
         }
     }
 
     /// The name is a hash of this text, whose order is that of the wire.
     #[test]
     fn the_name_of_an_agreement_has_one_text() {
-        let own = LocalManifest {
-            rows: 5,
-            dedup: true,
-        };
+        let own = LocalManifest { rows: 5, dedup: true };
         let payload = Some(("a:text".to_owned(), 10));
         let agreement = Agreement::new(own, ([1; 32], 8), vec![[100, 200]], payload);
         let key = ["1"; 32].join(",");

@@ -77,11 +77,7 @@ impl Folder {
     /// The folder, with a lock that is held as long.
     #[must_use]
     pub fn at(path: &Path, lock: Option<File>) -> Self {
-        Self {
-            path: path.to_owned(),
-            _removed: None,
-            _locked: lock,
-        }
+        Self { path: path.to_owned(), _removed: None, _locked: lock }
     }
 
     /// A folder within `parent` that is removed at the end, however the run ends.
@@ -89,11 +85,7 @@ impl Folder {
         let mut builder = tempfile::Builder::new();
         let made = builder.prefix(".volery-").tempdir_in(parent);
         let folder = made.map_err(Error::work(parent))?;
-        Ok(Self {
-            path: folder.path().to_owned(),
-            _removed: Some(folder),
-            _locked: None,
-        })
+        Ok(Self { path: folder.path().to_owned(), _removed: Some(folder), _locked: None })
     }
 
     /// Whether the folder stays.
@@ -120,10 +112,7 @@ impl Folder {
     pub fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
         // Another process may write the same file.
         let number = RandomState::new().build_hasher().finish();
-        let (path, new) = (
-            self.file(name),
-            self.file(&format!("{name}.{number:016x}.new")),
-        );
+        let (path, new) = (self.file(name), self.file(&format!("{name}.{number:016x}.new")));
         let write = || -> io::Result<()> {
             let mut file = create(&new)?;
             file.write_all(bytes)?;
@@ -177,10 +166,8 @@ impl Folder {
         let Some(bytes) = self.get(name)?.map(Zeroizing::new) else {
             return Ok(None);
         };
-        let read = read(&bytes).map_err(|what| Error::OtherRun {
-            path: self.path.clone(),
-            what,
-        })?;
+        let read =
+            read(&bytes).map_err(|what| Error::OtherRun { path: self.path.clone(), what })?;
         Ok(Some(read))
     }
 
@@ -310,11 +297,7 @@ impl Folder {
     pub fn spool(&self, rule: usize, with_payload: bool) -> Result<Spool> {
         let path = self.file(&format!("items-{rule}"));
         let file = create(&path).map_err(Error::work(&path))?;
-        Ok(Spool {
-            file: BufWriter::with_capacity(PIECE, file),
-            path,
-            with_payload,
-        })
+        Ok(Spool { file: BufWriter::with_capacity(PIECE, file), path, with_payload })
     }
 
     /// Divides the items of a rule into buckets, and removes the file with all of them.
@@ -403,8 +386,7 @@ impl Folder {
             let file = File::open(&path)?;
             let mut rows = Rows::new(with_payload);
             if !with_payload {
-                rows.entries
-                    .reserve_exact((file.metadata()?.len() / 24) as usize);
+                rows.entries.reserve_exact((file.metadata()?.len() / 24) as usize);
             }
             let mut reader = BufReader::with_capacity(PIECE, file);
             read_rows(&mut reader, usize::MAX, &mut rows)?;
@@ -434,10 +416,7 @@ impl Journal for Folder {
             };
             return write().map_err(Error::work(&path));
         }
-        Err(Error::TooManyAttempts {
-            path: self.path.clone(),
-            part: bucket as usize + 1,
-        })
+        Err(Error::TooManyAttempts { path: self.path.clone(), part: bucket as usize + 1 })
     }
 
     fn has_found(&self, (rule, bucket): Part) -> bool {
@@ -487,13 +466,8 @@ pub(crate) fn is_complete(path: &Path) -> bool {
 #[must_use]
 pub fn is_ours(name: &str) -> bool {
     let is_random = |text: &str| text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit());
-    let new = name
-        .strip_suffix(".new")
-        .and_then(|name| name.rsplit_once('.'));
-    let name = new.map_or(
-        name,
-        |(own, random)| if is_random(random) { own } else { name },
-    );
+    let new = name.strip_suffix(".new").and_then(|name| name.rsplit_once('.'));
+    let name = new.map_or(name, |(own, random)| if is_random(random) { own } else { name });
     let numbers = |text: &str, count| {
         let all: Vec<_> = text.split('-').collect();
         let digits =
@@ -570,10 +544,7 @@ fn read_rows(reader: &mut impl Read, most: usize, rows: &mut Rows) -> io::Result
         let (item, row) = head.split_first_chunk::<16>().expect("24 bytes");
         let row = u64::from_le_bytes(*row.first_chunk().expect("8 bytes"));
         match &mut rows.payload {
-            None => rows.entries.push(Entry {
-                item: *item,
-                place: row,
-            }),
+            None => rows.entries.push(Entry { item: *item, place: row }),
             Some(payload) => {
                 let mut length = [0; 2];
                 reader.read_exact(&mut length)?;
@@ -581,10 +552,7 @@ fn read_rows(reader: &mut impl Read, most: usize, rows: &mut Rows) -> io::Result
                 read_payload(reader, length, payload)?;
                 payload.rows.push(row);
                 payload.ends.push(payload.bytes.len());
-                rows.entries.push(Entry {
-                    item: *item,
-                    place: payload.rows.len() as u64 - 1,
-                });
+                rows.entries.push(Entry { item: *item, place: payload.rows.len() as u64 - 1 });
                 bytes += 2 + length as u64;
             }
         }

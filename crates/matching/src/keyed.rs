@@ -78,9 +78,5 @@ pub(crate) fn read_keyed(
 /// An error of the rows of one key, the first of which is `row`.
 pub(crate) fn unfit(table: &Table, row: u64, why: KeyError) -> Error {
     let (path, row) = table.place(row);
-    Error::KeyOfRows {
-        path: path.to_owned(),
-        row,
-        why,
-    }
+    Error::KeyOfRows { path: path.to_owned(), row, why }
 }

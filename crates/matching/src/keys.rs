@@ -74,10 +74,7 @@ impl Rows {
     /// No rows.
     #[must_use]
     pub fn new(with_payload: bool) -> Self {
-        Self {
-            entries: Vec::new(),
-            payload: with_payload.then(Payload::default),
-        }
+        Self { entries: Vec::new(), payload: with_payload.then(Payload::default) }
     }
 
     /// Adds a row.
@@ -127,10 +124,7 @@ impl Keys {
     /// # Panics
     /// If there are `2^32` rows.
     pub fn new(mut rows: Rows, rule: usize, policy: Duplicates) -> Result<Self> {
-        assert!(
-            rows.entries.len() < u32::MAX as usize,
-            "rows are counted in 32 bits"
-        );
+        assert!(rows.entries.len() < u32::MAX as usize, "rows are counted in 32 bits");
         // Rows of one item stay in their order.
         rows.entries
             .par_sort_unstable_by_key(|entry| (u128::from_be_bytes(entry.item), entry.place));
@@ -154,11 +148,7 @@ impl Keys {
         }
         let duplicates = (all - starts.len()) as u64;
         starts.push(rows.entries.len() as u32);
-        Ok(Self {
-            rows,
-            starts,
-            duplicates,
-        })
+        Ok(Self { rows, starts, duplicates })
     }
 
     /// Number of distinct items.
@@ -210,25 +200,21 @@ pub fn buckets(key: &[u8; 32], entries: &[Entry], buckets: u32) -> Vec<u32> {
     /// Entries hashed by one thread at a time.
     const TASK: usize = 1 << 10;
     let mut out = vec![0; entries.len()];
-    out.par_chunks_mut(TASK)
-        .zip(entries.par_chunks(TASK))
-        .for_each(|(out, entries)| {
-            let items: Vec<&[u8]> = entries.iter().map(|entry| &entry.item[..]).collect();
-            let mut hashes = vec![Block::ZERO; items.len()];
-            keyed_hashes(key, &items, &mut hashes);
-            for (out, hash) in out.iter_mut().zip(hashes) {
-                let uniform = u128::from(hash) >> 64;
-                *out = ((uniform * u128::from(buckets)) >> 64) as u32;
-            }
-        });
+    out.par_chunks_mut(TASK).zip(entries.par_chunks(TASK)).for_each(|(out, entries)| {
+        let items: Vec<&[u8]> = entries.iter().map(|entry| &entry.item[..]).collect();
+        let mut hashes = vec![Block::ZERO; items.len()];
+        keyed_hashes(key, &items, &mut hashes);
+        for (out, hash) in out.iter_mut().zip(hashes) {
+            let uniform = u128::from(hash) >> 64;
+            *out = ((uniform * u128::from(buckets)) >> 64) as u32;
+        }
+    });
     out
 }
 
 /// Divides rows into buckets.
 pub(crate) fn divide(rows: &Rows, key: &[u8; 32], count: u32) -> Vec<Rows> {
-    let mut divided: Vec<_> = (0..count)
-        .map(|_| Rows::new(rows.payload.is_some()))
-        .collect();
+    let mut divided: Vec<_> = (0..count).map(|_| Rows::new(rows.payload.is_some())).collect();
     for (entry, bucket) in rows.entries.iter().zip(buckets(key, &rows.entries, count)) {
         let payload = rows.payload.as_ref();
         let payload = payload.map_or(&[][..], |all| all.get(entry.place as usize));
@@ -262,11 +248,7 @@ impl<'a> Set<'a> {
         let missing = missing.ok_or(Error::Overflow { capacity: size })?;
         let mut random = vec![Item::default(); missing as usize];
         rng.fill_bytes(bytemuck::cast_slice_mut(&mut random));
-        Ok(Self {
-            keys,
-            taken,
-            random,
-        })
+        Ok(Self { keys, taken, random })
     }
 
     /// The item of the keys at this place of the set, unless it is random.
@@ -302,10 +284,7 @@ pub const FRAME: usize = 2;
 impl<'a> Values<'a> {
     /// `longest`: bytes of the longest payload of the table.
     pub(crate) fn new(set: &'a Set<'a>, longest: usize) -> Self {
-        let sizes = set
-            .taken
-            .iter()
-            .map(|&item| FRAME + set.keys.payload(item as usize).len());
+        let sizes = set.taken.iter().map(|&item| FRAME + set.keys.payload(item as usize).len());
         // In full at once: a buffer that grows leaves copies behind.
         let mut framed = Vec::with_capacity(FRAME + longest + sizes.sum::<usize>());
         let mut ranges = Vec::with_capacity(set.taken.len());
@@ -323,11 +302,7 @@ impl<'a> Values<'a> {
             // A random item has it.
             framed.resize(FRAME + longest, 0);
         }
-        Self {
-            set,
-            framed,
-            ranges,
-        }
+        Self { set, framed, ranges }
     }
 }
 
@@ -422,10 +397,7 @@ mod tests {
                 };
                 // That of the first row.
                 let row = keys.rows_of(item).next().unwrap();
-                assert_eq!(
-                    unframe(values.item(place)),
-                    Some(&vec![row as u8; row as usize][..])
-                );
+                assert_eq!(unframe(values.item(place)), Some(&vec![row as u8; row as usize][..]));
             }
         }
     }

@@ -52,9 +52,7 @@ impl RowSet {
     /// No rows, of so many.
     #[must_use]
     pub fn new(rows: u64) -> Self {
-        Self {
-            words: vec![0; rows.div_ceil(64) as usize],
-        }
+        Self { words: vec![0; rows.div_ceil(64) as usize] }
     }
 
     /// Whether the row is in the set.
@@ -170,13 +168,7 @@ impl Collected {
 
     /// Calls `each` with the matches of ranges that follow each other, in the order of the rows.
     pub(crate) fn cursor(&self) -> Cursor<'_> {
-        Cursor {
-            all: self,
-            range: 0,
-            bytes: Vec::new(),
-            matches: Vec::new(),
-            next: 0,
-        }
+        Cursor { all: self, range: 0, bytes: Vec::new(), matches: Vec::new(), next: 0 }
     }
 }
 
@@ -251,12 +243,7 @@ impl Cursor<'_> {
                 break;
             };
             let start = at + 1 + 10;
-            self.matches.push(Match {
-                row,
-                rule,
-                start,
-                length: payload.len() as u16,
-            });
+            self.matches.push(Match { row, rule, start, length: payload.len() as u16 });
             at = start + payload.len();
         }
         self.matches.sort_unstable();

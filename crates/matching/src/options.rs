@@ -219,11 +219,7 @@ impl Operation {
 
 /// A keyword that names no option, or a value that is none of its option.
 fn wrong(option: &'static str, what: impl Into<String>, hint: &'static str) -> SettingsError {
-    SettingsError {
-        option,
-        what: what.into(),
-        hint: hint.into(),
-    }
+    SettingsError { option, what: what.into(), hint: hint.into() }
 }
 
 impl Options {
@@ -361,11 +357,7 @@ impl Options {
         }
         if self.refresh && self.filter.is_none() {
             let what = "only with --filter FILE, the file to replace";
-            return Err(wrong(
-                "--refresh",
-                what,
-                "add --filter, or remove --refresh",
-            ));
+            return Err(wrong("--refresh", what, "add --filter, or remove --refresh"));
         }
         match operation {
             Operation::Psi => self.check_result(),
@@ -412,14 +404,9 @@ impl Options {
             ("--group-by", self.group_by.is_some()),
             ("--groups", self.groups.is_some()),
         ];
-        let of_numbers = [
-            ("--bound", self.bound.is_some()),
-            ("--decimals", self.decimals.is_some()),
-        ];
-        let of_rows = [
-            ("--both", self.both),
-            ("--link", self.link.is_some() && !self.dry_run),
-        ];
+        let of_numbers =
+            [("--bound", self.bound.is_some()), ("--decimals", self.decimals.is_some())];
+        let of_rows = [("--both", self.both), ("--link", self.link.is_some() && !self.dry_run)];
         let given = |all: &[(&'static str, bool)]| all.iter().find(|(_, given)| *given).copied();
         if self.result == ResultKind::Rows {
             if let Some((option, _)) = given(&of_totals).or_else(|| given(&of_numbers)) {
@@ -450,11 +437,7 @@ impl Options {
         }
         if self.rule_column.is_some() {
             let what = format!("a {} has no rows", self.kind());
-            return Err(wrong(
-                "--rule-column",
-                what,
-                "remove it, or use --result rows",
-            ));
+            return Err(wrong("--rule-column", what, "remove it, or use --result rows"));
         }
         Ok(())
     }
@@ -473,11 +456,8 @@ impl Options {
 /// # Errors
 /// The names, if it is none of them.
 pub fn duplicates(value: &OsStr) -> Result<Duplicates, String> {
-    let all = [
-        ("keep", Duplicates::Keep),
-        ("error", Duplicates::Error),
-        ("dedup", Duplicates::Dedup),
-    ];
+    let all =
+        [("keep", Duplicates::Keep), ("error", Duplicates::Error), ("dedup", Duplicates::Dedup)];
     parse::choice(value, &all)
 }
 
@@ -532,9 +512,7 @@ pub fn delimiter(value: &OsStr) -> Result<u8, String> {
 pub fn link(value: &OsStr) -> Result<Link, String> {
     match parse::utf8(value)? {
         "loopback" | "tls" => Ok(Link::LOOPBACK),
-        text => text
-            .parse()
-            .map_err(|error: ParseLinkError| error.to_string()),
+        text => text.parse().map_err(|error: ParseLinkError| error.to_string()),
     }
 }
 
@@ -543,9 +521,7 @@ pub fn link(value: &OsStr) -> Result<Link, String> {
 /// # Errors
 /// The names, if it is none of them.
 pub fn protocol(value: &OsStr) -> Result<ProtocolChoice, String> {
-    let all: Vec<_> = ProtocolChoice::all()
-        .map(|name| (name.name(), name))
-        .collect();
+    let all: Vec<_> = ProtocolChoice::all().map(|name| (name.name(), name)).collect();
     parse::choice(value, &all)
 }
 
@@ -631,17 +607,10 @@ mod tests {
     fn every_option_belongs_to_an_operation_and_has_a_sentence() {
         for field in Options::FIELDS {
             assert!(Operation::Psi.has(field.name) || Operation::Lookup.has(field.name));
-            assert!(
-                !field.help().is_empty() && !field.help().ends_with('.'),
-                "{}",
-                field.name
-            );
+            assert!(!field.help().is_empty() && !field.help().ends_with('.'), "{}", field.name);
         }
         for name in NOT_OF_LOOKUP.into_iter().chain(OF_LOOKUP) {
-            assert!(
-                Options::FIELDS.iter().any(|field| field.name == name),
-                "{name}"
-            );
+            assert!(Options::FIELDS.iter().any(|field| field.name == name), "{name}");
         }
     }
 

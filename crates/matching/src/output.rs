@@ -58,12 +58,8 @@ impl Columns {
     /// # Errors
     /// The first name that does not.
     pub fn check(&self, table: &Table) -> Result<(), String> {
-        let mut names: Vec<&str> = table
-            .schema()
-            .fields()
-            .iter()
-            .map(|field| field.name().as_str())
-            .collect();
+        let mut names: Vec<&str> =
+            table.schema().fields().iter().map(|field| field.name().as_str()).collect();
         for name in self.names.iter().chain(&self.rule) {
             if names.contains(&name.as_str()) {
                 return Err(format!("there would be two columns named '{name}'"));
@@ -132,11 +128,7 @@ impl Matches {
         progress: &mut dyn Progress,
     ) -> Result<Written, WriteError> {
         let schema = self.schema(table, columns)?;
-        let output = Output {
-            format,
-            packing,
-            like: Some(table),
-        };
+        let output = Output { format, packing, like: Some(table) };
         let mut sink = Sink::new(out, output, &schema).map_err(WriteError::Output)?;
         let written =
             self.each_batch(table, columns, &schema, progress, |rows| sink.write(rows))?;
@@ -214,10 +206,8 @@ impl Matches {
                     }));
                 }
                 if let Some(payload) = &self.payload {
-                    let values = ranges
-                        .iter()
-                        .cloned()
-                        .map(|range| range.map(|range| &bytes[range]));
+                    let values =
+                        ranges.iter().cloned().map(|range| range.map(|range| &bytes[range]));
                     let decoded = payload.decode(values);
                     appended.extend(decoded.map_err(|_| {
                         misbehaved("a value is not of the columns that it announced")

@@ -20,10 +20,7 @@ impl Parameters {
     /// Parameters for an output.
     #[must_use]
     pub fn new(of_protocol: Box<dyn matching::Parameters>, output: Output) -> Self {
-        Self {
-            of_protocol: of_protocol.into(),
-            output,
-        }
+        Self { of_protocol: of_protocol.into(), output }
     }
 
     /// The numbers of items of sender and receiver, in the roles of the protocol.

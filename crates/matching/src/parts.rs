@@ -129,9 +129,7 @@ impl Parts<'_> {
             && sender_items > 0
             && said != self.longest + FRAME
         {
-            return Err(misbehaved(
-                "its values have another length than it announced",
-            ));
+            return Err(misbehaved("its values have another length than it announced"));
         }
         let common = executed.common.unwrap_or_default();
         watch.touched(common.len() as u64);

@@ -58,18 +58,12 @@ impl ProtocolChoice {
             "kkrt",
             "OT extension, semi-honest: about 102 bytes per item (vole: 27), no LPN assumption",
         ),
-        (
-            "kkrt-paper",
-            "The same with the parameters of its paper, for reproduction",
-        ),
+        ("kkrt-paper", "The same with the parameters of its paper, for reproduction"),
         (
             "dh",
             "Diffie-Hellman: fastest for a few hundred keys; at most 16384 keys a side, except for --result count; not with --both",
         ),
-        (
-            "circuit",
-            "Circuit-PSI, for every --result but rows: semi-honest",
-        ),
+        ("circuit", "Circuit-PSI, for every --result but rows: semi-honest"),
         (
             "circuit-low",
             "The same with the least communication, on dual LPN with a published code; used only when it is named",
@@ -149,10 +143,7 @@ impl ProtocolChoice {
         if self != Self::Auto {
             return (self, None);
         }
-        let task = Task {
-            with_workers: true,
-            ..task
-        };
+        let task = Task { with_workers: true, ..task };
         let (protocol, _) = decide(None, &task, || Err("two candidates for workers"))
             .expect("workers have one protocol for each output");
         let name = protocol.name();

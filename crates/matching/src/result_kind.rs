@@ -51,17 +51,18 @@ impl ResultKind {
             },
             ("shares", _) => Ok(Self::Shares(columns.collect())),
             ("rows" | "count", _) => Err(format!("{name} has no column")),
-            ("sum" | "mean", _) => Err(format!(
-                "{name} has one column; a name with a comma stands in double quotes"
-            )),
-            ("sum-product", _) => Err(
-                "sum-product has two columns, that of the sender and that of the receiver: \
+            ("sum" | "mean", _) => {
+                Err(format!("{name} has one column; a name with a comma stands in double quotes"))
+            }
+            ("sum-product", _) => {
+                Err("sum-product has two columns, that of the sender and that of the receiver: \
                  sum-product=PRICE,QUANTITY"
-                    .to_owned(),
-            ),
-            _ => Err(
-                "choose rows, count, sum=COL, mean=COL, sum-product=COL,COL or shares".to_owned(),
-            ),
+                    .to_owned())
+            }
+            _ => {
+                Err("choose rows, count, sum=COL, mean=COL, sum-product=COL,COL or shares"
+                    .to_owned())
+            }
         }
     }
 }

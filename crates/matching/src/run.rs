@@ -149,10 +149,7 @@ impl PreparedTable {
                         work.begin(part, parts.session_of(part))?;
                     }
                     let keys = self.load(part)?;
-                    let watch = &mut Inner {
-                        progress: &mut *progress,
-                        shown: !several,
-                    };
+                    let watch = &mut Inner { progress: &mut *progress, shown: !several };
                     let mut found = Vec::new();
                     let ran = parts.run(
                         (part, rng.fork("part")),
@@ -192,10 +189,7 @@ impl PreparedTable {
             parts.conclude(|| work.complete(), channel)?;
         }
         let attempts = self.work.as_ref().map_or(Ok(1), Folder::most_attempts)?;
-        let matches = self
-            .settings
-            .gets_rows()
-            .then_some(Matches { collected, payload });
+        let matches = self.settings.gets_rows().then_some(Matches { collected, payload });
         let traffic = channel.stats();
         let online = setups.into_iter().fold(traffic - setup_traffic, Sub::sub);
         Ok(Outcome {
@@ -225,13 +219,7 @@ impl PreparedTable {
         channel: &mut Channel,
     ) -> Result<(Protocol, Option<Choice>)> {
         let settings = &self.settings;
-        let largest = |side: usize| {
-            capacities
-                .iter()
-                .map(|sizes| sizes[side])
-                .max()
-                .unwrap_or(0)
-        };
+        let largest = |side: usize| capacities.iter().map(|sizes| sizes[side]).max().unwrap_or(0);
         let task = settings.task([largest(0), largest(1)]);
         let how = (settings.link, settings.role, EACH);
         settings.name.decide(&task, how, channel)

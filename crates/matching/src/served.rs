@@ -132,10 +132,7 @@ impl PreparedTable {
         };
         let (setup, setup_traffic) = (start.elapsed(), channel.stats());
         let keys = self.load((0, 0))?;
-        let watch = &mut Inner {
-            progress,
-            shown: true,
-        };
+        let watch = &mut Inner { progress, shown: true };
         let client = Client::new(&filter, rng);
         let queried = client.query(&All(&keys), watch, channel);
         let queried = queried.map_err(Error::from)?;
@@ -153,19 +150,12 @@ impl PreparedTable {
             label: *filter.label(),
             fetched,
             items,
-            left: if items == 0 {
-                welcome.left
-            } else {
-                queried.left
-            },
+            left: if items == 0 { welcome.left } else { queried.left },
             setup,
             online: start.elapsed() - setup,
             setup_traffic,
             traffic: channel.stats(),
-            matches: Matches {
-                collected,
-                payload: None,
-            },
+            matches: Matches { collected, payload: None },
             finish: Finish(None),
         })
     }
@@ -229,9 +219,5 @@ pub fn read(
         progress.done(batch.done_bytes);
     }
     table.check_unchanged()?;
-    Ok(TableSummary {
-        digest: digest.finish32(),
-        keys,
-        counts: reader.counts().clone(),
-    })
+    Ok(TableSummary { digest: digest.finish32(), keys, counts: reader.counts().clone() })
 }

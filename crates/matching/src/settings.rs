@@ -101,10 +101,7 @@ impl Settings {
         check_link(name, link)?;
         // Whether a protocol of this name has a security, if the sender learns the result or not.
         let has = |security, both| {
-            let output = Output::Items {
-                both,
-                search: verb == Operation::Lookup,
-            };
+            let output = Output::Items { both, search: verb == Operation::Lookup };
             matches!(name, ProtocolChoice::Auto | ProtocolChoice::Served)
                 || name.protocol(security, &output).is_some()
         };
@@ -157,23 +154,13 @@ impl Settings {
             None if malicious && !both => Security::Malicious,
             None => Security::SemiHonest,
         };
-        Ok(Self {
-            verb,
-            role,
-            name,
-            security,
-            both,
-            link,
-        })
+        Ok(Self { verb, role, name, security, both, link })
     }
 
     /// The results.
     #[must_use]
     pub const fn output(&self) -> Output {
-        Output::Items {
-            both: self.both,
-            search: matches!(self.verb, Operation::Lookup),
-        }
+        Output::Items { both: self.both, search: matches!(self.verb, Operation::Lookup) }
     }
 
     /// The task of a protocol for sets of sender and receiver of these sizes.
@@ -201,9 +188,7 @@ impl Settings {
     /// The errors of [`new`](Self::new): the protocol is the same on every link.
     pub fn for_workers(self) -> Result<(Self, Option<String>), SettingsError> {
         let (name, why) = self.name.for_workers(self.task([0, 0]));
-        let Self {
-            verb, role, both, ..
-        } = self;
+        let Self { verb, role, both, .. } = self;
         let settings = Self::new(verb, role, name, Some(self.security), both, self.link)?;
         Ok((settings, why))
     }
@@ -235,10 +220,6 @@ impl Settings {
             fields.push(("--link", link));
         }
         fields.push((KEYS, keys.to_owned()));
-        Hello {
-            protocol: self.verb.name(),
-            role: self.role.name(),
-            fields,
-        }
+        Hello { protocol: self.verb.name(), role: self.role.name(), fields }
     }
 }

@@ -125,18 +125,12 @@ fn read_identity(text: &[u8]) -> Result<String, &'static str> {
         digest: String,
     }
     let read = serde_json::from_slice::<Secrets>(text);
-    read.map(|secrets| secrets.digest)
-        .map_err(|_| "it does not hold the secrets of a driver")
+    read.map(|secrets| secrets.digest).map_err(|_| "it does not hold the secrets of a driver")
 }
 
 /// Names the file of two rows with the same key by the first rule.
 pub(crate) fn in_file(table: &Table, error: Error) -> Error {
-    let Error::DuplicateKey {
-        rule: 1,
-        first,
-        second,
-    } = error
-    else {
+    let Error::DuplicateKey { rule: 1, first, second } = error else {
         return error;
     };
     let (first_file, first) = table.place(first - 1);
@@ -174,9 +168,7 @@ impl PreparedTable {
             }
             (false, Some(_)) => {
                 let folder = local.folder.clone();
-                Some(Folder::temporary(
-                    &folder.unwrap_or_else(std::env::temp_dir),
-                )?)
+                Some(Folder::temporary(&folder.unwrap_or_else(std::env::temp_dir))?)
             }
             (false, None) => None,
         };
@@ -344,10 +336,7 @@ impl PreparedTable {
         };
         // With --both the peer may lack results of its own.
         let alone = self.settings.gets_rows() && !self.settings.both;
-        alone
-            && self
-                .parts(earlier.buckets())
-                .all(|part| work.has_found(part))
+        alone && self.parts(earlier.buckets()).all(|part| work.has_found(part))
     }
 
     /// The matches of a run of which an earlier attempt has all results.
@@ -392,9 +381,7 @@ impl PreparedTable {
         match (self.settings.role, agreement.payload()) {
             (Role::Receiver, Some((line, _))) => {
                 let schema = PayloadSchema::parse(line);
-                Ok(Some(schema.map_err(|_| {
-                    misbehaved("its list of columns is malformed")
-                })?))
+                Ok(Some(schema.map_err(|_| misbehaved("its list of columns is malformed"))?))
             }
             _ => Ok(None),
         }
@@ -429,9 +416,7 @@ impl PreparedTable {
         collected: &mut Collected,
     ) -> Result<()> {
         match &self.work {
-            None => in_memory
-                .iter()
-                .try_for_each(|found| collected.take(rule, found)),
+            None => in_memory.iter().try_for_each(|found| collected.take(rule, found)),
             Some(work) => (0..buckets).try_for_each(|bucket| {
                 let found = work.found((rule, bucket))?;
                 let found = found.ok_or_else(|| Error::OtherRun {
@@ -478,10 +463,7 @@ impl PreparedTable {
 
     pub(crate) fn other_run(&self, what: &'static str) -> Error {
         let path = self.work.as_ref().map(|work| work.path().to_owned());
-        Error::OtherRun {
-            path: path.unwrap_or_default(),
-            what,
-        }
+        Error::OtherRun { path: path.unwrap_or_default(), what }
     }
 
     /// The folder, if this side keeps its progress.
@@ -525,10 +507,7 @@ impl PreparedTable {
         Ok(Proposal {
             role: self.settings.role,
             hello: self.settings.hello(&self.key_description),
-            own: LocalManifest {
-                rows: self.rows,
-                dedup: self.policy == Duplicates::Dedup,
-            },
+            own: LocalManifest { rows: self.rows, dedup: self.policy == Duplicates::Dedup },
             lookup: self.settings.verb == Operation::Lookup,
             payload: payload.map(|payload| (payload.line(), self.longest)),
             least: self.min_buckets(),
@@ -561,9 +540,7 @@ impl PreparedTable {
     /// # Panics
     /// If the side keeps no folder.
     pub fn keep(&mut self, agreement: &Agreement, record: &str, secrets: &str) -> Result<()> {
-        let work = self
-            .kept()
-            .expect("a run of several processes has a folder");
+        let work = self.kept().expect("a run of several processes has a folder");
         work.put_record(record, secrets)?;
         let mut earlier = agreement.clone();
         earlier.is_divided = true;
@@ -607,9 +584,7 @@ impl PreparedTable {
                             .collect::<Result<_>>()?;
                     }
                 }
-                let sizes = all
-                    .iter()
-                    .map(|keys| keys.iter().map(|keys| keys.len() as u64));
+                let sizes = all.iter().map(|keys| keys.iter().map(|keys| keys.len() as u64));
                 Ok(sizes.map(Iterator::sum).collect())
             }
             (KeyStorage::Disk, Some(work)) => {

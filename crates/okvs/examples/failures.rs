@@ -171,12 +171,7 @@ impl Row for Wide {
         if zeros > 0 {
             let high = |word: u64| word << (64 - zeros);
             let [a, b, c, d] = self.0;
-            self.0 = [
-                a >> zeros | high(b),
-                b >> zeros | high(c),
-                c >> zeros | high(d),
-                d >> zeros,
-            ];
+            self.0 = [a >> zeros | high(b), b >> zeros | high(c), c >> zeros | high(d), d >> zeros];
         }
         total + zeros as usize
     }
@@ -232,9 +227,7 @@ pub(crate) fn failures(shape: &Shape, matrices: u64, seed: u64) -> u64 {
 pub(crate) fn count<R: Row>(shape: &Shape, matrices: u64, seed: u64) -> u64 {
     let cell = [shape.items, shape.columns, shape.width]
         .iter()
-        .fold(mix(seed), |hash, &part| {
-            mix(hash.wrapping_add(GOLDEN) ^ part as u64)
-        });
+        .fold(mix(seed), |hash, &part| mix(hash.wrapping_add(GOLDEN) ^ part as u64));
     let starts = shape.columns - shape.width + 1;
     let ring = shape.width.next_power_of_two();
     let block = (1 << 22) / shape.items as u64 + 1;
@@ -256,11 +249,7 @@ pub(crate) fn count<R: Row>(shape: &Shape, matrices: u64, seed: u64) -> u64 {
 
 fn line(percent: usize, shape: &Shape, matrices: u64, seed: u64) {
     let failed = failures(shape, matrices, seed);
-    let Shape {
-        items,
-        columns,
-        width,
-    } = shape;
+    let Shape { items, columns, width } = shape;
     println!("{percent},{items},{columns},{width},{matrices},{failed}");
 }
 
@@ -273,12 +262,7 @@ fn main() {
         let from = numbers.first().map_or(0, |&from| from as usize);
         let to = numbers.get(1).map_or(PLAN.len(), |&to| to as usize);
         for (percent, log_items, width, matrices) in PLAN[from..to].iter().copied() {
-            line(
-                percent,
-                &Shape::of(percent, width, 1 << log_items),
-                matrices,
-                SEED,
-            );
+            line(percent, &Shape::of(percent, width, 1 << log_items), matrices, SEED);
         }
         return;
     }

@@ -111,28 +111,17 @@ impl Band {
     /// As [`new`](Self::new), or if the processor cannot run the kernels.
     #[must_use]
     pub fn with_cpu(shape: Shape, seed: Block, cpu: Cpu) -> Self {
-        assert!(
-            matches!(shape.width, 256 | 512),
-            "a row has 256 or 512 bits"
-        );
+        assert!(matches!(shape.width, 256 | 512), "a row has 256 or 512 bits");
         assert!(
             shape.columns >= shape.width.max(shape.items),
             "a column for each item and for each bit of a row"
         );
-        assert!(
-            u32::try_from(shape.columns).is_ok(),
-            "fewer than 2^32 columns"
-        );
+        assert!(u32::try_from(shape.columns).is_ok(), "fewer than 2^32 columns");
         let mut keys = vec![Block::ZERO; 1 + shape.width / 128];
         Aes128::with_cpu(seed, cpu).ctr(0, &mut keys);
         let ciphers = keys.iter().map(|&key| Aes128::with_cpu(key, cpu)).collect();
         keys.zeroize();
-        Self {
-            shape,
-            cpu,
-            ciphers,
-            spare: Mutex::default(),
-        }
+        Self { shape, cpu, ciphers, spare: Mutex::default() }
     }
 
     /// The size of the matrices.
@@ -358,9 +347,7 @@ impl Band {
 
 impl fmt::Debug for Band {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Band")
-            .field("shape", &self.shape)
-            .finish_non_exhaustive()
+        f.debug_struct("Band").field("shape", &self.shape).finish_non_exhaustive()
     }
 }
 
@@ -477,19 +464,10 @@ mod tests {
     /// Computed with OpenSSL.
     #[test]
     fn known_rows() {
-        let shape = Shape {
-            items: 1 << 20,
-            columns: 1_153_434,
-            width: 256,
-        };
+        let shape = Shape { items: 1 << 20, columns: 1_153_434, width: 256 };
         let rows = Band::new(shape, Block::new(1)).rows(&[2, 3, 5].map(Block::new));
         let pairs = [(1, 103_590), (2, 213_004), (0, 993_925)];
-        assert!(
-            rows.pairs
-                .iter()
-                .map(|&pair| (number(pair), start(pair)))
-                .eq(pairs)
-        );
+        assert!(rows.pairs.iter().map(|&pair| (number(pair), start(pair))).eq(pairs));
         let first = [
             0xd775_c807_6614_8ec7,
             0x5dc5_2258_4918_5a7c,
@@ -503,17 +481,7 @@ mod tests {
     fn pairs_are_sorted_for_any_range() {
         let mut drawn = vec![0_u64; 3000];
         Prg::new(Block::ONE).fill_bytes(bytemuck::cast_slice_mut(&mut drawn));
-        for range in [
-            1,
-            2,
-            3,
-            2048,
-            2049,
-            1 << 20,
-            1 << 22,
-            (1 << 22) + 1,
-            1 << 32,
-        ] {
+        for range in [1, 2, 3, 2048, 2049, 1 << 20, 1 << 22, (1 << 22) + 1, 1 << 32] {
             let pairs = drawn.iter().zip(0..);
             let mut pairs: Vec<_> = pairs.map(|(word, i)| (word % range) << 32 | i).collect();
             let mut expected = pairs.clone();

@@ -51,10 +51,7 @@ impl Bins {
     /// If there are 2^32 items or more.
     #[must_use]
     pub fn partition(&self, digests: &[Block]) -> (Buffer<u32>, Vec<usize>) {
-        assert!(
-            u32::try_from(digests.len()).is_ok(),
-            "fewer than 2^32 items"
-        );
+        assert!(u32::try_from(digests.len()).is_ok(), "fewer than 2^32 items");
         // The number of items of each chunk in each bin.
         let counts: Vec<Vec<usize>> = digests
             .par_chunks(CHUNK)
@@ -117,12 +114,7 @@ mod tests {
     #[test]
     fn the_high_half_of_a_digest_is_scaled() {
         let bins = Bins::new(10, 1);
-        for (high, bin) in [
-            (0, 0),
-            (u64::MAX / 2, 4),
-            (u64::MAX / 2 + 1, 5),
-            (u64::MAX, 9),
-        ] {
+        for (high, bin) in [(0, 0), (u64::MAX / 2, 4), (u64::MAX / 2 + 1, 5), (u64::MAX, 9)] {
             assert_eq!(bins.bin(Block::from_words(u64::MAX, high)), bin);
             assert_eq!(bins.bin(Block::from_words(0, high)), bin);
         }

@@ -56,9 +56,7 @@ impl Preset {
 
     /// The fastest preset that [`holds`](Self::holds), if there is one.
     pub fn choose(items: usize, bins: usize, statistical_bits: f64) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|preset| preset.holds(items, bins, statistical_bits))
+        Self::ALL.into_iter().find(|preset| preset.holds(items, bins, statistical_bits))
     }
 }
 
@@ -90,11 +88,7 @@ impl Shape {
     pub fn of(percent: usize, width: usize, items: usize) -> Self {
         let load = (items as u128 * percent as u128).div_ceil(100) + width as u128;
         let columns = usize::try_from(load).expect("columns of a band matrix are a usize");
-        Self {
-            items,
-            columns,
-            width,
-        }
+        Self { items, columns, width }
     }
 
     /// The number of columns where a row can start.
@@ -114,12 +108,7 @@ impl Shape {
     pub fn failure_bits(&self) -> f64 {
         assert!(self.width > 0, "a band of width 0");
         let load = self.items as f64 / self.starts() as f64;
-        assert!(
-            load < 1.0,
-            "{} items for {} starts",
-            self.items,
-            self.starts()
-        );
+        assert!(load < 1.0, "{} items for {} starts", self.items, self.starts());
         let arrivals = poisson(load);
         let queue = stationary(&arrivals, 2 * self.width);
         let late = unserved(self.width);
@@ -160,9 +149,7 @@ fn stationary(arrivals: &[f64; ARRIVALS], levels: usize) -> Vec<f64> {
     let mut queue = vec![1.0];
     for level in 0..levels {
         let from = (level + 3).saturating_sub(ARRIVALS);
-        let up: f64 = (from..=level)
-            .map(|q| queue[q] * at_least[level - q + 2])
-            .sum();
+        let up: f64 = (from..=level).map(|q| queue[q] * at_least[level - q + 2]).sum();
         queue.push(up / (arrivals[0] * (1.0 - half_to(level + 1))));
     }
     let total: f64 = queue.iter().sum();

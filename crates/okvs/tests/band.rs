@@ -17,8 +17,7 @@ fn check<V: Value + PartialEq>(preset: Preset, items: usize, cpu: Cpu) {
     let rows = band.rows(&drawn(1, items));
     let values: Vec<V> = drawn(2, items);
     let (mut columns, mut out) = (drawn(4, band.shape().columns), drawn(5, items));
-    band.encode(&rows, &values, &mut columns)
-        .expect("the rows are independent");
+    band.encode(&rows, &values, &mut columns).expect("the rows are independent");
     band.decode(&rows, &columns, &mut out);
     assert!(out == values, "{preset:?}, {items} items, {cpu}");
     // Another party decodes its own keys, here some of these in another order and some others.
@@ -67,15 +66,13 @@ fn free_columns_are_zero_or_uniform() {
     // With values that are zero, all columns are zero if the free ones are.
     let values = vec![0_u64; ITEMS];
     let mut columns: Vec<u64> = drawn(2, band.shape().columns);
-    band.encode(&rows, &values, &mut columns)
-        .expect("the rows are independent");
+    band.encode(&rows, &values, &mut columns).expect("the rows are independent");
     assert!(columns.iter().all(|column| *column == 0));
     // Free columns are those of the generator's stream, which no other column meets by chance.
     let values: Vec<u64> = drawn(3, ITEMS);
     let (stream, mut out) = (drawn::<u64>(4, columns.len()), vec![0; ITEMS]);
     let mut rng = Prg::new(Block::new(4));
-    band.encode_random(&rows, &values, &mut columns, &mut rng)
-        .expect("the rows are independent");
+    band.encode_random(&rows, &values, &mut columns, &mut rng).expect("the rows are independent");
     band.decode(&rows, &columns, &mut out);
     assert_eq!(out, values);
     let free = columns.iter().zip(&stream).filter(|(a, b)| a == b).count();
@@ -111,10 +108,7 @@ fn dense(mut rows: Vec<(Vec<u8>, u64)>, columns: usize) -> Option<Vec<u64>> {
         let (pivot, value) = rows[done].clone();
         for (row, (entries, sum)) in rows.iter_mut().enumerate() {
             if row != done && entries[column] == 1 {
-                entries
-                    .iter_mut()
-                    .zip(&pivot)
-                    .for_each(|(entry, other)| *entry ^= other);
+                entries.iter_mut().zip(&pivot).for_each(|(entry, other)| *entry ^= other);
                 *sum ^= value;
             }
         }
@@ -177,9 +171,5 @@ fn too_many_items_are_refused() {
 fn rows_of_another_shape_are_refused() {
     let [small, large] =
         [10, 20].map(|items| Band::new(Shape::new(Preset::Band10, items), Block::ZERO));
-    small.decode(
-        &large.rows(&[]),
-        &vec![0_u8; small.shape().columns],
-        &mut [],
-    );
+    small.decode(&large.rows(&[]), &vec![0_u8; small.shape().columns], &mut []);
 }

@@ -25,25 +25,14 @@ fn cells() -> Vec<Cell> {
     let lines = include_str!("../data/failures.csv").lines().skip(2);
     lines
         .map(|line| {
-            let fields: Vec<usize> = line
-                .split(',')
-                .map(|field| field.parse().expect("a number"))
-                .collect();
+            let fields: Vec<usize> =
+                line.split(',').map(|field| field.parse().expect("a number")).collect();
             let [percent, items, columns, width, matrices, failures] = fields[..] else {
                 panic!("{line}");
             };
-            let shape = Shape {
-                items,
-                columns,
-                width,
-            };
+            let shape = Shape { items, columns, width };
             let (matrices, failures) = (matrices as f64, failures as f64);
-            Cell {
-                percent,
-                shape,
-                matrices,
-                failures,
-            }
+            Cell { percent, shape, matrices, failures }
         })
         .collect()
 }
@@ -53,10 +42,7 @@ fn the_file_is_what_the_program_counts() {
     let cells = cells();
     let mut seen = 0;
     for cell in &cells {
-        assert_eq!(
-            cell.shape,
-            Shape::of(cell.percent, cell.shape.width, cell.shape.items)
-        );
+        assert_eq!(cell.shape, Shape::of(cell.percent, cell.shape.width, cell.shape.items));
         if cell.matrices * cell.shape.items as f64 <= 1.1e7 {
             let count = failures::failures(&cell.shape, cell.matrices as u64, failures::SEED);
             assert_eq!(count as f64, cell.failures, "{:?}", cell.shape);
@@ -81,19 +67,10 @@ fn no_cell_fails_more_often_than_the_bound() {
     for cell in cells() {
         let expected = cell.bound() * cell.matrices;
         let most = expected + 4.0 * expected.sqrt() + 4.0;
-        assert!(
-            cell.failures < most,
-            "{:?}: {} of {expected}",
-            cell.shape,
-            cell.failures
-        );
+        assert!(cell.failures < most, "{:?}: {} of {expected}", cell.shape, cell.failures);
         // It is within 3.5 bits where the matrix is long beside the queue's memory.
         if cell.shape.items >= 1 << 16 {
-            assert!(
-                cell.failures * 11.0 > expected,
-                "{:?}: of {expected}",
-                cell.shape
-            );
+            assert!(cell.failures * 11.0 > expected, "{:?}: of {expected}", cell.shape);
         }
     }
 }
@@ -149,24 +126,14 @@ fn the_counts_extrapolate_to_more_than_the_bound() {
         let cross = 2.0 * covariance[0][1] * width;
         let variance = covariance[0][0] * width * width + cross + covariance[1][1];
         let found = line[0] * width + line[1] - 28.0;
-        assert!(
-            (line[0] - slope).abs() < 6e-4,
-            "{preset:?}: slope {}",
-            line[0]
-        );
+        assert!((line[0] - slope).abs() < 6e-4, "{preset:?}: slope {}", line[0]);
         assert!((covariance[0][0].sqrt() - error).abs() < 6e-5, "{preset:?}");
         assert!((found - bits).abs() < 0.06, "{preset:?}: {found}");
-        assert!(
-            (found - 2.576 * variance.sqrt() - low).abs() < 0.06,
-            "{preset:?}: {variance}"
-        );
+        assert!((found - 2.576 * variance.sqrt() - low).abs() < 0.06, "{preset:?}: {variance}");
         assert!(preset.failure_bits(1 << 28) < bits);
         // Matrices of 2^16 rows are short yet for the queue of Band5: its slope is steep.
         let off = (line[0] - asymptotic_slope(preset)) / error;
-        assert!(
-            (-1.0..3.1).contains(&off),
-            "{preset:?}: {off} standard errors"
-        );
+        assert!((-1.0..3.1).contains(&off), "{preset:?}: {off} standard errors");
     }
 }
 
@@ -175,10 +142,7 @@ fn the_bound_grows_with_the_width_as_the_queue_says() {
     for preset in Preset::ALL {
         let bits = |width| Shape::of(preset.percent(), width, 1 << 28).failure_bits();
         let slope = (bits(preset.width() + 64) - bits(preset.width())) / 64.0;
-        assert!(
-            (slope - asymptotic_slope(preset)).abs() < 1e-4,
-            "{preset:?}: {slope}"
-        );
+        assert!((slope - asymptotic_slope(preset)).abs() < 1e-4, "{preset:?}: {slope}");
     }
 }
 
@@ -191,10 +155,7 @@ fn presets_hold_to_two_to_the_28() {
         }
         for bins in (4..=10).map(|log| 1 << log) {
             let capacity = bin_capacity(1 << 28, bins, 44.0);
-            assert!(
-                preset.holds(capacity, bins as usize, 44.0),
-                "{preset:?}, {bins} bins"
-            );
+            assert!(preset.holds(capacity, bins as usize, 44.0), "{preset:?}, {bins} bins");
         }
     }
     for items in 0..=22 {
@@ -244,12 +205,7 @@ fn tail(items: usize, bins: f64, capacity: usize) -> f64 {
 
 #[test]
 fn a_capacity_is_the_smallest_that_holds() {
-    for (items, bins, bits) in [
-        (100, 2, 10.0),
-        (300, 7, 20.0),
-        (1000, 64, 40.0),
-        (40, 40, 30.0),
-    ] {
+    for (items, bins, bits) in [(100, 2, 10.0), (300, 7, 20.0), (1000, 64, 40.0), (40, 40, 30.0)] {
         let capacity = bin_capacity(items, bins, bits);
         let exceeded = |capacity| bins as f64 * tail(items as usize, bins as f64, capacity);
         assert!(exceeded(capacity) <= (-bits).exp2());

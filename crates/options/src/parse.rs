@@ -40,9 +40,7 @@ pub fn path(value: &OsStr) -> Result<PathBuf, String> {
 /// # Errors
 /// The error of its type.
 pub fn text<T: FromStr<Err: Display>>(value: &OsStr) -> Result<T, String> {
-    utf8(value)?
-        .parse()
-        .map_err(|error: T::Err| error.to_string())
+    utf8(value)?.parse().map_err(|error: T::Err| error.to_string())
 }
 
 /// Whether a switch is on.

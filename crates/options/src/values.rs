@@ -20,10 +20,7 @@ pub fn count(text: &str) -> Result<u64, String> {
         _ => match text.split_once(['e', 'E']) {
             Some((number, exponent)) => {
                 let exponent = digits(exponent).ok_or_else(wrong)?;
-                (
-                    number,
-                    u32::try_from(exponent).map_err(|_| too_large(text))?,
-                )
+                (number, u32::try_from(exponent).map_err(|_| too_large(text))?)
             }
             None => (text, 0),
         },
@@ -133,9 +130,7 @@ fn scaled(number: &str, unit: Result<u64, String>) -> Result<u64, Fault> {
 fn digits(text: &str) -> Option<u64> {
     let is_form = text.starts_with(|c: char| c.is_ascii_digit())
         && text.ends_with(|c: char| c.is_ascii_digit())
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_digit() || byte == b'_');
+        && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_');
     // More digits than fit are no number that anyone means.
     is_form.then(|| text.replace('_', "").parse().unwrap_or(u64::MAX))
 }

@@ -226,10 +226,8 @@ fn blind_chunk(
     let mut encoded = Zeroizing::new(vec![[0; ENCODED]; pairs.len()]);
     bound.encode_doubles(&mut encoded);
 
-    for (i, (pair, (free, bound))) in pairs
-        .iter_mut()
-        .zip(free.iter().zip(encoded.iter()))
-        .enumerate()
+    for (i, (pair, (free, bound))) in
+        pairs.iter_mut().zip(free.iter().zip(encoded.iter())).enumerate()
     {
         *pair = [*bound, *free];
         let [left, right] = pair;
@@ -248,16 +246,14 @@ fn share(
     pairs: &[Pair],
     shared: &mut [Pair],
 ) -> Result<()> {
-    shared
-        .par_chunks_mut(CHUNK)
-        .zip(pairs.par_chunks(CHUNK))
-        .enumerate()
-        .try_for_each(|(chunk, (shared, pairs))| {
+    shared.par_chunks_mut(CHUNK).zip(pairs.par_chunks(CHUNK)).enumerate().try_for_each(
+        |(chunk, (shared, pairs))| {
             let mut points = unblind(session, first + chunk * CHUNK, pairs)?;
             points.multiply(half);
             points.encode_doubles(shared.as_flattened_mut());
             Ok(())
-        })
+        },
+    )
 }
 
 /// Step 3 of the sender, from all `s*P_j`.
@@ -357,12 +353,10 @@ fn decode(encodings: &[[u8; ENCODED]]) -> Result<Points> {
         // mutant(base-identity): `!points.any_identity()` => `true`
         Some(points) if !points.any_identity() => Ok(points),
         Some(_) => Err(Error::PeerMisbehaved("a base OT element is the identity")),
-        None if encodings.iter().all(is_canonical) => Err(Error::PeerMisbehaved(
-            "a base OT element is not in the group",
-        )),
-        None => Err(Error::PeerMisbehaved(
-            "a base OT element is not in canonical form",
-        )),
+        None if encodings.iter().all(is_canonical) => {
+            Err(Error::PeerMisbehaved("a base OT element is not in the group"))
+        }
+        None => Err(Error::PeerMisbehaved("a base OT element is not in canonical form")),
     }
 }
 
@@ -402,13 +396,7 @@ mod tests {
         let (mut channel, mut peer) = Channel::memory_pair();
         peer.send(bytemuck::cast_slice(pairs)).unwrap();
         peer.flush().unwrap();
-        send(
-            pairs.len(),
-            SESSION,
-            &mut Prg::new(Block::ONE),
-            &mut channel,
-        )
-        .map(|_| ())
+        send(pairs.len(), SESSION, &mut Prg::new(Block::ONE), &mut channel).map(|_| ())
     }
 
     /// An honest receiver's messages.

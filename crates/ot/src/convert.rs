@@ -66,10 +66,7 @@ pub struct Sender<C> {
 impl<C: CotSender> Sender<C> {
     /// OTs from the source `cot`, with hashes keyed by `session`.
     pub fn new(cot: C, session: SessionId) -> Self {
-        Self {
-            cot: Poisonable::new(cot),
-            hash: RunningHash::new(session),
-        }
+        Self { cot: Poisonable::new(cot), hash: RunningHash::new(session) }
     }
 
     /// The global difference of the source.
@@ -106,8 +103,7 @@ impl<C: CotSender> Sender<C> {
     /// # Errors
     /// Those of the source.
     pub fn correlated(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
-        self.cot
-            .call(|cot| v.chunks_mut(BATCH).try_for_each(|v| cot.extend(v, channel)))
+        self.cot.call(|cot| v.chunks_mut(BATCH).try_for_each(|v| cot.extend(v, channel)))
     }
 
     /// Correlated OT whose choice bits the receiver picks: fills `v` so that the receiver's
@@ -215,10 +211,7 @@ pub struct Receiver<C> {
 impl<C: CotReceiver> Receiver<C> {
     /// OTs from the source `cot`, with hashes keyed by `session`.
     pub fn new(cot: C, session: SessionId) -> Self {
-        Self {
-            cot,
-            hash: RunningHash::new(session),
-        }
+        Self { cot, hash: RunningHash::new(session) }
     }
 
     /// The source, for operations specific to its type.
@@ -377,9 +370,7 @@ fn recv_difference(n: usize, channel: &mut Channel) -> Result<Vec<u8>> {
     clear_from(&mut used, n);
     // mutant(convert-unused-bits): false
     if used != difference {
-        return Err(Error::PeerMisbehaved(
-            "unused bits of the corrected choices are not zero",
-        ));
+        return Err(Error::PeerMisbehaved("unused bits of the corrected choices are not zero"));
     }
     Ok(difference)
 }
@@ -485,12 +476,7 @@ mod tests {
             hash.pairs(Block::from(6), &[Block::ONE; 8], &mut pairs);
             hash.next = 0;
             hash.in_place(&mut single);
-            assert!(
-                pairs
-                    .iter()
-                    .zip(single)
-                    .all(|(pair, alone)| pair[0] == alone)
-            );
+            assert!(pairs.iter().zip(single).all(|(pair, alone)| pair[0] == alone));
             pairs.concat()
         };
         let all = [hashes(1), hashes(2)].concat();

@@ -19,16 +19,7 @@ use crate::{CotReceiver, CotSender, Result};
 /// The dealer's two ends, for the difference `delta` and the randomness `seed`.
 #[must_use]
 pub fn pair(delta: Block, seed: Block) -> (Sender, Receiver) {
-    (
-        Sender {
-            delta,
-            dealer: Prg::new(seed),
-        },
-        Receiver {
-            delta,
-            dealer: Prg::new(seed),
-        },
-    )
+    (Sender { delta, dealer: Prg::new(seed) }, Receiver { delta, dealer: Prg::new(seed) })
 }
 
 /// The end that holds `delta`.
@@ -57,11 +48,7 @@ impl CotSender for Sender {
 
 impl CotReceiver for Receiver {
     fn extend(&mut self, u: &mut [u8], w: &mut [Block], _channel: &mut Channel) -> Result<()> {
-        assert_eq!(
-            u.len(),
-            bytes_for(w.len()),
-            "one packed bit per correlation"
-        );
+        assert_eq!(u.len(), bytes_for(w.len()), "one packed bit per correlation");
         deal(&mut self.dealer, u, w);
         correct(self.delta, w, u);
         Ok(())

@@ -110,10 +110,7 @@ impl CotSender for Sender {
     }
 
     fn extend(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
-        self.0.call(|live| {
-            v.chunks_mut(at_a_time())
-                .try_for_each(|v| live.batches(v, channel))
-        })
+        self.0.call(|live| v.chunks_mut(at_a_time()).try_for_each(|v| live.batches(v, channel)))
     }
 }
 
@@ -140,10 +137,7 @@ impl Receiver {
     pub fn setup(session: SessionId, mut rng: Prg, channel: &mut Channel) -> Result<Self> {
         let keys = base::send(128, session, &mut rng, channel)?;
         Ok(Self(Poisonable::new(LiveReceiver {
-            keys: keys
-                .iter()
-                .map(|&[zero, one]| [one, zero].map(Aes128::new))
-                .collect(),
+            keys: keys.iter().map(|&[zero, one]| [one, zero].map(Aes128::new)).collect(),
             starts: starts(session),
             choices: rng,
             progress: Progress::default(),
@@ -170,14 +164,13 @@ impl LiveReceiver {
         });
         let batches = &*batches;
         let columns = || {
-            u.par_chunks_mut(BATCH / 8)
-                .zip(w.par_chunks_mut(BATCH))
-                .zip(batches)
-                .for_each(|((u, w), batch)| {
+            u.par_chunks_mut(BATCH / 8).zip(w.par_chunks_mut(BATCH)).zip(batches).for_each(
+                |((u, w), batch)| {
                     u.copy_from_slice(&cast_slice(&batch.choices)[..u.len()]);
                     clear_from(u, w.len());
                     batch.write_columns(w); // step 4
-                });
+                },
+            );
         };
         meanwhile(columns, || {
             batches.iter().try_for_each(|batch| {
@@ -190,11 +183,7 @@ impl LiveReceiver {
 
 impl CotReceiver for Receiver {
     fn extend(&mut self, u: &mut [u8], w: &mut [Block], channel: &mut Channel) -> Result<()> {
-        assert_eq!(
-            u.len(),
-            bytes_for(w.len()),
-            "one packed bit per correlation"
-        );
+        assert_eq!(u.len(), bytes_for(w.len()), "one packed bit per correlation");
         self.0.call(|live| {
             u.chunks_mut(at_a_time() / 8)
                 .zip(w.chunks_mut(at_a_time()))

@@ -19,20 +19,14 @@ pub(crate) struct Poisonable<T> {
 
 impl<T> Poisonable<T> {
     pub(crate) fn new(inner: T) -> Self {
-        Self {
-            inner: Some(Box::new(inner)),
-            failed: Arc::default(),
-        }
+        Self { inner: Some(Box::new(inner)), failed: Arc::default() }
     }
 
     /// An object that fails together with this one: a failed call on either ends both. The failed
     /// one drops its state at once, the other at its next call, if it is not dropped before; until
     /// then it returns nothing.
     pub(crate) fn sibling<S>(&self, inner: S) -> Poisonable<S> {
-        Poisonable {
-            inner: Some(Box::new(inner)),
-            failed: Arc::clone(&self.failed),
-        }
+        Poisonable { inner: Some(Box::new(inner)), failed: Arc::clone(&self.failed) }
     }
 
     /// Runs `call` on the state. After an error or a panic, every later call is refused.

@@ -112,10 +112,7 @@ pub(crate) fn key_holder<R: Ring>(
     channel: &mut Channel,
 ) -> Result<()> {
     let TranscriptHashes { sent, received } = channel.bound();
-    let messages = Messages {
-        of_key_holder: sent,
-        of_value_holder: received,
-    };
+    let messages = Messages { of_key_holder: sent, of_value_holder: received };
     let nonce = channel.recv_block()?; // step 2
     let mut x_prime = vec![R::ZERO; mask.len()];
     // mutant(check-canonical-coefficient): ignore
@@ -135,11 +132,7 @@ pub(crate) fn key_holder<R: Ring>(
     channel.send(&commitment(context, messages, &salt, &v))?; // step 4
     let mut w = vec![R::ZERO; v.len()];
     // mutant(check-canonical-value): ignore
-    wire::recv(
-        &mut w,
-        "the value of the check is not in canonical form",
-        channel,
-    )?;
+    wire::recv(&mut w, "the value of the check is not in canonical form", channel)?;
     // mutant(check-key): `(v[..].ct_eq(&w[..]))` => `(if $ON[check-key-first] {
     //     v[..1].ct_eq(&w[..1]) } else if $ON[check-key-last] { v[v.len() - 1..].ct_eq(&w[v.len() -
     //     1..]) } else { v[..].ct_eq(&w[..]) }) && !$ON`
@@ -171,10 +164,7 @@ pub(crate) fn value_holder<B: Ring, R: ExtensionOf<B>>(
     channel: &mut Channel,
 ) -> Result<()> {
     let TranscriptHashes { sent, received } = channel.bound();
-    let messages = Messages {
-        of_key_holder: received,
-        of_value_holder: sent,
-    };
+    let messages = Messages { of_key_holder: received, of_value_holder: sent };
     // mutant(check-nonce-constant): `rng.block()` => `Block::ZERO`
     let nonce = rng.block(); // step 1
     let coefficients = Coefficients::<R>::derive(context, messages, nonce, batch);
@@ -185,9 +175,7 @@ pub(crate) fn value_holder<B: Ring, R: ExtensionOf<B>>(
             };
             let places = alphas.iter().zip(values).enumerate();
             // mutant(check-mask): `mask[repetition].0` => `R::ZERO`
-            places
-                .map(chi)
-                .fold(mask[repetition].0, |sum, term| sum + term)
+            places.map(chi).fold(mask[repetition].0, |sum, term| sum + term)
         })
         .collect();
     channel.send_block(nonce)?; // step 2
@@ -205,11 +193,7 @@ pub(crate) fn value_holder<B: Ring, R: ExtensionOf<B>>(
     channel.recv(&mut salt)?; // step 5
     let mut v = vec![R::ZERO; w.len()];
     // mutant(check-canonical-opening): ignore
-    wire::recv(
-        &mut v,
-        "the opened value of the check is not in canonical form",
-        channel,
-    )?;
+    wire::recv(&mut v, "the opened value of the check is not in canonical form", channel)?;
     // mutant(check-commitment): `commitment(context, messages, &salt, &v) != committed ||
     //     !bool::from(v[..].ct_eq(&w[..]))` => `(commitment(context, messages, &salt, &v) !=
     //     committed && !$ON) || !bool::from(if $ON[check-value-first] { v[..1].ct_eq(&w[..1]) }
@@ -270,10 +254,7 @@ impl<R: Ring> Coefficients<R> {
             R::random_slice(&mut prg, &mut out);
             out
         };
-        let mut factors = || Factors {
-            trees: random(batch.trees()),
-            places: random(largest),
-        };
+        let mut factors = || Factors { trees: random(batch.trees()), places: random(largest) };
         Self((0..repetitions::<R>()).map(|_| factors()).collect())
     }
 
@@ -326,10 +307,7 @@ mod tests {
     }
 
     fn messages(of_key_holder: u8, of_value_holder: u8) -> Messages {
-        Messages {
-            of_key_holder: [of_key_holder; 32],
-            of_value_holder: [of_value_holder; 32],
-        }
+        Messages { of_key_holder: [of_key_holder; 32], of_value_holder: [of_value_holder; 32] }
     }
 
     /// A context and messages, and variants with one change each.
@@ -418,10 +396,8 @@ mod tests {
                 let mut rng = Prg::new(Block::from(of_value_holder));
                 let leaves = &leaves[..];
                 let context = context(1, 1);
-                value_holder(
-                    context, &batch, &alphas, &y, leaves, &mask, &mut rng, channel,
-                )
-                .unwrap();
+                value_holder(context, &batch, &alphas, &y, leaves, &mask, &mut rng, channel)
+                    .unwrap();
             },
         );
         let size = Fp61::encoded_len(2);

@@ -461,10 +461,7 @@ pub(crate) struct Apart<'a, R> {
 
 impl<R: Ring> OutputMut for Apart<'_, R> {
     fn none() -> Self {
-        Self {
-            u: &mut [],
-            v: &mut [],
-        }
+        Self { u: &mut [], v: &mut [] }
     }
 
     fn count(&self) -> usize {

@@ -79,15 +79,8 @@ use crate::{
 /// A plan always exists: correlated OT is available with either security, and of any length.
 #[must_use]
 pub fn plan(total: Option<u64>, link: Link, security: Security) -> Plan {
-    let plan = Plan::new(
-        Kind::Cot,
-        &PlanOptions {
-            total,
-            security,
-            link,
-            ..PlanOptions::default()
-        },
-    );
+    let plan =
+        Plan::new(Kind::Cot, &PlanOptions { total, security, link, ..PlanOptions::default() });
     plan.expect("correlated OT has a plan for either security")
 }
 
@@ -193,12 +186,7 @@ impl Sender {
                 seed,
                 channel,
             )?),
-            Base::Iknp => Box::new(iknp::Sender::setup(
-                Some(*inner),
-                base_session,
-                seed,
-                channel,
-            )?),
+            Base::Iknp => Box::new(iknp::Sender::setup(Some(*inner), base_session, seed, channel)?),
             Base::Gilboa | Base::Packed(_) => unreachable!("bases of vector-OLE"),
         };
         let source = if direct {
@@ -216,10 +204,7 @@ impl Sender {
             Source::Rounds(stream::key_holder::<Cot>(plan, session, rng, x, ot, v))
         };
         let delta = Gf128::new(*delta);
-        Ok(Self {
-            carrier,
-            stream: Stream::new(source, delta, plan.total(), Failure::default()),
-        })
+        Ok(Self { carrier, stream: Stream::new(source, delta, plan.total(), Failure::default()) })
     }
 
     /// Exchanges all messages of the next round now, unless a round is already prepared. Both
@@ -287,9 +272,7 @@ impl Receiver {
         channel.recv(&mut carrier)?;
         // mutant(cot-carrier): false
         if carrier[0] >= 128 {
-            return Err(Error::PeerMisbehaved(
-                "the position of the carrier bit is not below 128",
-            ));
+            return Err(Error::PeerMisbehaved("the position of the carrier bit is not below 128"));
         }
         let carrier = Carrier(carrier[0]);
         let part = |name| sub(session, plan, carrier, name);
@@ -319,10 +302,7 @@ impl Receiver {
             let rounds = stream::value_holder::<Cot, _>(plan, session, rng, ot, w);
             Source::Rounds(rounds)
         };
-        Ok(Self {
-            carrier,
-            stream: Stream::new(source, (), plan.total(), Failure::default()),
-        })
+        Ok(Self { carrier, stream: Stream::new(source, (), plan.total(), Failure::default()) })
     }
 
     /// As [`Sender::prepare`].
@@ -341,11 +321,7 @@ impl CotReceiver for Receiver {
     /// # Panics
     /// If `u.len()` is not `w.len().div_ceil(8)`, or more is drawn than the plan was made for.
     fn extend(&mut self, u: &mut [u8], w: &mut [Block], channel: &mut Channel) -> Result<()> {
-        assert_eq!(
-            u.len(),
-            bits::bytes_for(w.len()),
-            "one packed bit for each OT"
-        );
+        assert_eq!(u.len(), bits::bytes_for(w.len()), "one packed bit for each OT");
         let v = bytemuck::cast_slice_mut(w);
         self.stream.extend(Packed { u, v }, channel)?;
         self.carrier.exchange_all(w);
@@ -393,10 +369,7 @@ mod tests {
     #[test]
     fn sessions_depend_on_carrier_and_part() {
         let plan = plan(Some(100), Link::default(), Security::Malicious);
-        let sessions = [
-            SessionId::from_bytes([1; 32]),
-            SessionId::from_bytes([2; 32]),
-        ];
+        let sessions = [SessionId::from_bytes([1; 32]), SessionId::from_bytes([2; 32])];
         let all = [
             sub(sessions[0], &plan, Carrier(0), "base"),
             sub(sessions[1], &plan, Carrier(0), "base"),

@@ -47,10 +47,7 @@ impl CotBuffer {
 impl Sender {
     /// An empty buffer.
     pub(crate) fn new(delta: Block) -> Self {
-        Self {
-            delta: Zeroizing::new(delta),
-            buffer: CotBuffer::default(),
-        }
+        Self { delta: Zeroizing::new(delta), buffer: CotBuffer::default() }
     }
 
     /// Replaces the remaining correlations.

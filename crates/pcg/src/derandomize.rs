@@ -52,11 +52,7 @@ pub fn receive<B: Ring, R: ExtensionOf<B>>(x: R, w: &mut [R], channel: &mut Chan
     receive_input::<B, R>(x, w, channel)?;
     let mut e = vec![R::ZERO; w.len()];
     // mutant(chosen-canonical-v): ignore
-    wire::recv(
-        &mut e,
-        "the correction of v is not in canonical form",
-        channel,
-    )?;
+    wire::recv(&mut e, "the correction of v is not in canonical form", channel)?;
     R::add_slice(w, &e);
     Ok(())
 }
@@ -85,11 +81,7 @@ pub fn receive_input<B: Ring, R: ExtensionOf<B>>(
 ) -> Result<()> {
     let mut d = vec![B::ZERO; w.len()];
     // mutant(chosen-canonical-u): ignore
-    wire::recv(
-        &mut d,
-        "the correction of u is not in canonical form",
-        channel,
-    )?; // step 2
+    wire::recv(&mut d, "the correction of u is not in canonical form", channel)?; // step 2
     R::axpy_base(w, x, &d); // step 3
     Ok(())
 }

@@ -68,14 +68,8 @@ impl Shape {
     /// If `leaves` is 0 or above 2^40.
     #[must_use]
     pub fn new(leaves: usize) -> Self {
-        assert!(
-            (1..=1 << 40).contains(&(leaves as u64)),
-            "a tree has 1 to 2^40 leaves"
-        );
-        Self {
-            leaves,
-            depth: leaves.next_power_of_two().ilog2().max(1),
-        }
+        assert!((1..=1 << 40).contains(&(leaves as u64)), "a tree has 1 to 2^40 leaves");
+        Self { leaves, depth: leaves.next_power_of_two().ilog2().max(1) }
     }
 
     /// Number of leaves, `n`.
@@ -275,15 +269,8 @@ pub fn expand_punctured<R: Ring>(
     leaves: &mut [R],
     scratch: &mut Scratch,
 ) -> (R, Copath<R>) {
-    assert_eq!(
-        sums.inner.len() + 1,
-        shape.depth as usize,
-        "a sum for each level"
-    );
-    let mut copath = Copath {
-        inner: vec![Block::ZERO; sums.inner.len()],
-        leaf: R::ZERO,
-    };
+    assert_eq!(sums.inner.len() + 1, shape.depth as usize, "a sum for each level");
+    let mut copath = Copath { inner: vec![Block::ZERO; sums.inner.len()], leaf: R::ZERO };
     let seeds = |level: usize, known: Block, there| {
         let seed = sums.inner[level] ^ known;
         copath.inner[level] = Block::conditional_select(&Block::ZERO, &seed, there);
@@ -310,11 +297,7 @@ pub fn expand_copath<R: Ring>(
     leaves: &mut [R],
     scratch: &mut Scratch,
 ) {
-    assert_eq!(
-        copath.inner.len() + 1,
-        shape.depth as usize,
-        "a seed for each level"
-    );
+    assert_eq!(copath.inner.len() + 1, shape.depth as usize, "a seed for each level");
     let seeds = |level: usize, _, there| {
         Block::conditional_select(&Block::ZERO, &copath.inner[level], there)
     };
@@ -353,9 +336,7 @@ fn walk<R: Ring>(
         let children = &mut scratch.next[..width];
         let sums = prg.level(level, Block::ZERO, &scratch.nodes[..parents], children);
         let path = alpha >> (shape.depth - level);
-        open_level(children, path, sums, |known, there| {
-            seed(level as usize - 1, known, there)
-        });
+        open_level(children, path, sums, |known, there| seed(level as usize - 1, known, there));
         std::mem::swap(&mut scratch.nodes, &mut scratch.next);
     }
     let parents = shape.width(shape.depth - 1);
@@ -404,10 +385,7 @@ fn open_leaf<R: Ring>(
 fn sibling(node: usize, width: usize) -> (usize, Choice) {
     let (node, sibling) = (node as u64, node as u64 ^ 1);
     let there = sibling.ct_ne(&(width as u64));
-    (
-        u64::conditional_select(&node, &sibling, there) as usize,
-        there,
-    )
+    (u64::conditional_select(&node, &sibling, there) as usize, there)
 }
 
 #[cfg(test)]

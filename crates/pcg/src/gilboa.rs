@@ -78,9 +78,7 @@ impl Sender {
     /// Step 0 with existing random OTs, one for each bit of an element: both messages of each.
     #[must_use]
     pub fn from_ots(keys: &[[Block; 2]]) -> Self {
-        Self {
-            seeds: keys.iter().map(|keys| keys.map(Prg::new)).collect(),
-        }
+        Self { seeds: keys.iter().map(|keys| keys.map(Prg::new)).collect() }
     }
 
     /// Steps 1 to 3: `v` for which the receiver gets `w = u*x + v`.
@@ -93,11 +91,7 @@ impl Sender {
     /// If the channel fails.
     pub fn multiply<R: Ring>(&mut self, u: &[R], v: &mut [R], channel: &mut Channel) -> Result<()> {
         assert_eq!(u.len(), v.len(), "u and v have one length");
-        assert_eq!(
-            self.seeds.len(),
-            R::BITS as usize,
-            "one OT for each bit of x"
-        );
+        assert_eq!(self.seeds.len(), R::BITS as usize, "one OT for each bit of x");
         for (u, v) in u.chunks(CHUNK).zip(v.chunks_mut(CHUNK)) {
             v.fill(R::ZERO);
             let (mut left, mut right) = (Buffer::zeroed(u.len()), Buffer::zeroed(u.len()));
@@ -162,10 +156,7 @@ impl<R: Ring> Receiver<R> {
     #[must_use]
     pub fn from_ots(x: R, keys: &[Block]) -> Self {
         assert_eq!(keys.len(), R::BITS as usize, "one OT for each bit of x");
-        Self {
-            x,
-            seeds: keys.iter().copied().map(Prg::new).collect(),
-        }
+        Self { x, seeds: keys.iter().copied().map(Prg::new).collect() }
     }
 
     /// Steps 2 to 4: `w = u*x + v`.
@@ -179,11 +170,7 @@ impl<R: Ring> Receiver<R> {
             let (mut q, mut tau) = (Buffer::zeroed(w.len()), Buffer::zeroed(w.len()));
             for (i, seed) in (0..).zip(&mut self.seeds) {
                 // mutant(gilboa-canonical-correction): ignore
-                wire::recv(
-                    &mut tau,
-                    "a product's correction is not in canonical form",
-                    channel,
-                )?;
+                wire::recv(&mut tau, "a product's correction is not in canonical form", channel)?;
                 R::random_slice(seed, &mut q);
                 add_if(&mut q, &tau, self.x.bit(i)); // step 3
                 R::axpy(w, R::power_of_two(i), &q); // step 4
@@ -298,11 +285,7 @@ mod tests {
                     .collect();
                 let n: usize = sizes.iter().sum();
                 let cost = n as u64 * u64::from(R::BITS) * R::BYTES as u64;
-                assert_eq!(
-                    channel.stats().bytes_sent - before,
-                    cost,
-                    "the cost of the doc"
-                );
+                assert_eq!(channel.stats().bytes_sent - before, cost, "the cost of the doc");
                 lines
             },
             |channel| {
@@ -368,9 +351,7 @@ mod tests {
                     let mut receiver = Receiver::from_ots(Fp61::ONE, &vec![Block::ZERO; bits]);
                     for _ in 0..2 {
                         let mut w = [Fp61::ZERO; 3];
-                        receiver
-                            .multiply_checked(&mut w, &mut rng, channel)
-                            .unwrap();
+                        receiver.multiply_checked(&mut w, &mut rng, channel).unwrap();
                     }
                 },
             );
@@ -380,10 +361,8 @@ mod tests {
         let all = [challenges(1), challenges(2)].concat();
         assert!((0..4).all(|i| !all[..i].contains(&all[i])), "{all:?}");
         // Each repetition has separate coefficients, and so has each seed.
-        let coefficients: Vec<Fp61> = all
-            .iter()
-            .flat_map(|seed| challenge(*seed, 2, 3).concat())
-            .collect();
+        let coefficients: Vec<Fp61> =
+            all.iter().flat_map(|seed| challenge(*seed, 2, 3).concat()).collect();
         assert_eq!(coefficients.len(), 4 * 2 * 3);
         assert!((0..24).all(|i| !coefficients[..i].contains(&coefficients[i])));
     }
@@ -422,9 +401,7 @@ mod tests {
                     let mut sender = Sender::from_ots(&keys);
                     let (u, mut v) = ([Fp61::ONE; 3], [Fp61::ZERO; 3]);
                     let mut rng = Prg::new(Block::from(seed));
-                    sender
-                        .multiply_checked(&u, &mut v, &mut rng, channel)
-                        .unwrap();
+                    sender.multiply_checked(&u, &mut v, &mut rng, channel).unwrap();
                 },
                 |channel| {
                     let keys: Vec<_> = keys.iter().map(|keys| Block::from(keys[0])).collect();

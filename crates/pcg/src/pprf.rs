@@ -103,12 +103,7 @@ impl<R: Ring> Key<R> {
     #[must_use]
     pub fn new(prg: TreePrg, root: Block, n: usize) -> Self {
         assert_prf(prg.growth(), prg.clears_leaves());
-        Self {
-            prg,
-            root,
-            shape: Shape::new(n),
-            ring: PhantomData,
-        }
+        Self { prg, root, shape: Shape::new(n), ring: PhantomData }
     }
 
     /// P1: a random key over the domain `0..n`. P2 gets the key punctured at its point by
@@ -152,14 +147,7 @@ impl<R: Ring> Key<R> {
     /// # Panics
     /// If `out.len()` is not the size of the domain.
     pub fn expand(&self, out: &mut [R]) {
-        ggm::expand(
-            &self.prg,
-            self.shape,
-            self.root,
-            Block::ZERO,
-            out,
-            &mut Scratch::default(),
-        );
+        ggm::expand(&self.prg, self.shape, self.root, Block::ZERO, out, &mut Scratch::default());
     }
 
     /// The key punctured at `alpha`.
@@ -182,10 +170,7 @@ impl<R: Ring> Key<R> {
             prg: self.prg.clone(),
             shape: self.shape,
             alpha,
-            copath: Copath {
-                inner,
-                leaf: self.prg.leaf_pair(seed)[1 - (alpha & 1)],
-            },
+            copath: Copath { inner, leaf: self.prg.leaf_pair(seed)[1 - (alpha & 1)] },
         }
     }
 }
@@ -233,12 +218,7 @@ impl<R: Ring> PuncturedKey<R> {
     /// The key with the seeds beside the path to `alpha` that [`ggm::expand_punctured`] returned.
     pub(crate) fn from_copath(prg: TreePrg, alpha: usize, copath: Copath<R>, n: usize) -> Self {
         assert_prf(prg.growth(), prg.clears_leaves());
-        Self {
-            prg,
-            shape: Shape::new(n),
-            alpha,
-            copath,
-        }
+        Self { prg, shape: Shape::new(n), alpha, copath }
     }
 
     /// The point at which the key does not evaluate.
@@ -332,9 +312,7 @@ mod tests {
         let side = |level| 1 - shape.path_bit(alpha, level);
         let opened = PuncturedSums {
             alpha,
-            inner: (1..shape.depth())
-                .map(|l| sums.inner[l as usize - 1][side(l)])
-                .collect(),
+            inner: (1..shape.depth()).map(|l| sums.inner[l as usize - 1][side(l)]).collect(),
             leaf: sums.leaf[side(shape.depth())],
         };
         let from_sums = PuncturedKey::from_sums(prg, &opened, n);

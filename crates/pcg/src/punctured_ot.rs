@@ -67,11 +67,9 @@ impl<R: Ring> Trees<R> {
         rng.fill_blocks(&mut roots);
         let mut messages = Zeroizing::new(vec![[Block::ZERO; 2]; batch.levels()]);
         let mut totals = Zeroizing::new(vec![R::ZERO; batch.trees()]);
-        batch
-            .split(leaves, &mut messages)
-            .into_par_iter()
-            .zip(&mut totals[..])
-            .for_each_init(Scratch::default, |scratch, (part, total)| {
+        batch.split(leaves, &mut messages).into_par_iter().zip(&mut totals[..]).for_each_init(
+            Scratch::default,
+            |scratch, (part, total)| {
                 let sums = ggm::expand(
                     &prgs.tree(part.tree),
                     part.shape,
@@ -84,12 +82,9 @@ impl<R: Ring> Trees<R> {
                 levels.copy_from_slice(&sums.inner);
                 *last = sums.leaf.map(wire::pack);
                 *total = sums.leaf[0] + sums.leaf[1];
-            });
-        Self {
-            roots,
-            totals,
-            messages,
-        }
+            },
+        );
+        Self { roots, totals, messages }
     }
 
     /// P1, step 4: sends the sums of each level.
@@ -216,13 +211,7 @@ mod tests {
 
     #[test]
     fn p2_gets_all_leaves_but_alpha() {
-        for sizes in [
-            &[][..],
-            &[1],
-            &[2],
-            &[16; 5],
-            &[1, 2, 3, 5, 64, 65, 1000, 7],
-        ] {
+        for sizes in [&[][..], &[1], &[2], &[16; 5], &[1, 2, 3, 5, 64, 65, 1000, 7]] {
             check::<Fp61>(sizes);
             check::<Z64>(sizes);
             check::<Gf128>(sizes);

@@ -343,16 +343,13 @@ impl<R: Ring> Sender<R> {
         leaves: &mut [R],
     ) {
         let mut none = vec![(); batch.levels_of_run(&trees).len()];
-        batch
-            .split_run(trees, leaves, &mut none)
-            .into_par_iter()
-            .for_each_init(
-                || self.scratches.take(),
-                |scratch, mut part| {
-                    let root = self.roots[part.tree];
-                    grow(prgs, &mut part, (root, *self.delta), scratch);
-                },
-            );
+        batch.split_run(trees, leaves, &mut none).into_par_iter().for_each_init(
+            || self.scratches.take(),
+            |scratch, mut part| {
+                let root = self.roots[part.tree];
+                grow(prgs, &mut part, (root, *self.delta), scratch);
+            },
+        );
     }
 }
 
@@ -576,11 +573,7 @@ impl<R: Ring> Receiver<R> {
             channel.recv_blocks(&mut right)?;
             let mut psi = vec![R::ZERO; run.len()];
             // mutant(single-canonical): ignore
-            wire::recv(
-                &mut psi,
-                "the masked sum of a tree is not in canonical form",
-                channel,
-            )?;
+            wire::recv(&mut psi, "the masked sum of a tree is not in canonical form", channel)?;
             let first = batch.levels_of_run(&run).start;
             for (tree, (right, psi)) in run.zip(right.into_iter().zip(psi)) {
                 // On the last level a pad replaces the row, and the choice selects the message.
@@ -611,33 +604,23 @@ impl<R: Ring> Receiver<R> {
         assert!(trees.end <= self.next, "trees that have been received");
         let hashed = prgs.growth() == Growth::PseudoCorrelated;
         let mut none = vec![(); batch.levels_of_run(&trees).len()];
-        batch
-            .split_run(trees, leaves, &mut none)
-            .into_par_iter()
-            .for_each_init(
-                || self.scratches.take(),
-                |scratch, part| {
-                    let alpha = self.alphas[part.tree];
-                    let levels = &self.rows[batch.levels_of(part.tree)];
-                    let (last, inner) = levels.split_last().expect("a tree has a level");
-                    let sums = PuncturedSums {
-                        alpha,
-                        inner: inner.to_vec(),
-                        leaf: wire::unpack(*last),
-                    };
-                    let prg = prgs.tree(part.tree);
-                    let (others, _) =
-                        ggm::expand_punctured(&prg, part.shape, &sums, part.leaves, scratch);
-                    part.leaves[alpha] = if hashed {
-                        self.beta[part.tree] - others
-                    } else {
-                        others
-                    };
-                    if prgs.clears_leaves() {
-                        carry(&mut part.leaves[alpha]);
-                    }
-                },
-            );
+        batch.split_run(trees, leaves, &mut none).into_par_iter().for_each_init(
+            || self.scratches.take(),
+            |scratch, part| {
+                let alpha = self.alphas[part.tree];
+                let levels = &self.rows[batch.levels_of(part.tree)];
+                let (last, inner) = levels.split_last().expect("a tree has a level");
+                let sums =
+                    PuncturedSums { alpha, inner: inner.to_vec(), leaf: wire::unpack(*last) };
+                let prg = prgs.tree(part.tree);
+                let (others, _) =
+                    ggm::expand_punctured(&prg, part.shape, &sums, part.leaves, scratch);
+                part.leaves[alpha] = if hashed { self.beta[part.tree] - others } else { others };
+                if prgs.clears_leaves() {
+                    carry(&mut part.leaves[alpha]);
+                }
+            },
+        );
     }
 }
 
@@ -655,9 +638,9 @@ fn last_rows(batch: &TreeBatch, rows: &[Block]) -> Zeroizing<Vec<Block>> {
 /// Step 2 where P2 has no alpha: the path goes right where the choice bit is zero.
 fn alphas(batch: &TreeBatch, choices: &[u8]) -> Vec<usize> {
     let alpha = |tree| {
-        batch.levels_of(tree).fold(0, |alpha, level| {
-            2 * alpha + usize::from(!bits::bit(choices, level))
-        })
+        batch
+            .levels_of(tree)
+            .fold(0, |alpha, level| 2 * alpha + usize::from(!bits::bit(choices, level)))
     };
     (0..batch.trees()).map(alpha).collect()
 }

@@ -48,11 +48,7 @@ pub fn send<R: Ring, C: CotSender>(
 
 /// P1, step 3: `R_beta` of each tree.
 fn send_values<R: Ring>(totals: &[R], beta: &[R], channel: &mut Channel) -> Result<()> {
-    let masked: Vec<_> = totals
-        .iter()
-        .zip(beta)
-        .map(|(total, beta)| *total - *beta)
-        .collect();
+    let masked: Vec<_> = totals.iter().zip(beta).map(|(total, beta)| *total - *beta).collect();
     wire::send(&masked, channel)?;
     channel.flush()
 }
@@ -90,14 +86,10 @@ fn receive_values<R: Ring>(
     channel: &mut Channel,
 ) -> Result<Zeroizing<Vec<R>>> {
     let mut values = Zeroizing::new(vec![R::ZERO; totals.len()]);
-    // mutant(spfss-canonical): `wire::recv( &mut values, "the masked sum of a tree is not in
-    //     canonical form", channel, )?;` => `let got = wire::recv(&mut values[..], "the masked sum
+    // mutant(spfss-canonical): `wire::recv(&mut values, "the masked sum of a tree is not in
+    //     canonical form", channel)?;` => `let got = wire::recv(&mut values[..], "the masked sum
     //     of a tree is not in canonical form", channel); if !$ON { got?; }`
-    wire::recv(
-        &mut values,
-        "the masked sum of a tree is not in canonical form",
-        channel,
-    )?; // step 3
+    wire::recv(&mut values, "the masked sum of a tree is not in canonical form", channel)?; // step 3
     for ((value, total), beta) in values.iter_mut().zip(totals).zip(beta) {
         *value = *value - *beta - *total; // step 4
     }
@@ -142,9 +134,7 @@ impl<R: Ring> SenderKey<R> {
         let mut leaves = Zeroizing::new(vec![R::ZERO; n]);
         let trees = punctured_ot::Trees::grow(&batch, prgs, rng, &mut leaves);
         send(&trees, &[beta], ot, channel)?;
-        Ok(Self {
-            key: pprf::Key::new(prgs.tree(0), trees.roots[0], n),
-        })
+        Ok(Self { key: pprf::Key::new(prgs.tree(0), trees.roots[0], n) })
     }
 
     /// P1's share at `point`.
@@ -248,15 +238,8 @@ mod tests {
         key2.expand(&mut v2);
         for point in 0..n {
             assert!(v1[point] == key1.evaluate(point) && v2[point] == key2.evaluate(point));
-            let expected = if point == alpha {
-                beta[0] + beta[1]
-            } else {
-                R::ZERO
-            };
-            assert!(
-                v1[point] + v2[point] == expected,
-                "point {point} of {n}, alpha {alpha}"
-            );
+            let expected = if point == alpha { beta[0] + beta[1] } else { R::ZERO };
+            assert!(v1[point] + v2[point] == expected, "point {point} of {n}, alpha {alpha}");
         }
     }
 

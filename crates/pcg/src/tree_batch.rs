@@ -114,12 +114,7 @@ impl TreeBatch {
             leaves = rest;
             let (sums, rest) = levels.split_at_mut(self.levels_of(tree).len());
             levels = rest;
-            parts.push(Part {
-                tree,
-                shape: self.shape(tree),
-                leaves: head,
-                levels: sums,
-            });
+            parts.push(Part { tree, shape: self.shape(tree), leaves: head, levels: sums });
         }
         parts
     }
@@ -171,10 +166,7 @@ mod tests {
     #[test]
     fn parts_cover_everything_once() {
         let batch = TreeBatch::new([5, 1, 8, 3]);
-        assert_eq!(
-            (batch.trees(), batch.leaves(), batch.levels()),
-            (4, 17, 3 + 1 + 3 + 2)
-        );
+        assert_eq!((batch.trees(), batch.leaves(), batch.levels()), (4, 17, 3 + 1 + 3 + 2));
         let (mut leaves, mut levels) = (vec![0; 17], vec![0; 9]);
         for part in batch.split(&mut leaves, &mut levels) {
             assert_eq!(part.shape, batch.shape(part.tree));

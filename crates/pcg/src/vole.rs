@@ -104,12 +104,7 @@ pub fn plan<R: VoleRing>(
 ) -> std::result::Result<Plan, PlanError> {
     Plan::new(
         Kind::Vole(R::FIELD),
-        &PlanOptions {
-            total,
-            security,
-            link,
-            ..PlanOptions::default()
-        },
+        &PlanOptions { total, security, link, ..PlanOptions::default() },
     )
 }
 
@@ -213,9 +208,7 @@ impl<R: VoleRing> Sender<R> {
             let rounds = stream::value_holder::<Vole<R>, _>(plan, session, seed, ot, pairs);
             Source::Rounds(rounds)
         };
-        Ok(Self {
-            stream: Stream::new(source, (), plan.total(), failure),
-        })
+        Ok(Self { stream: Stream::new(source, (), plan.total(), failure) })
     }
 
     /// Step 4: the next `u.len()` correlations; both parties make the same calls with the same
@@ -283,16 +276,7 @@ impl<R: VoleRing> Receiver<R> {
         let cot = softspoken::Sender::setup(None, OT_FIELD, part("ot"), seed, channel)?; // step 1
         let seed = rng.fork("base");
         let base = base::key::<R>(plan, x, part("base"), seed, channel)?; // step 2
-        Self::from_parts(
-            plan,
-            x,
-            session,
-            cot,
-            base,
-            rng,
-            Failure::default(),
-            channel,
-        )
+        Self::from_parts(plan, x, session, cot, base, rng, Failure::default(), channel)
     }
 
     /// Steps 1 to 3 with the OTs of a shared setup, for the given `x` or a random one: as
@@ -323,10 +307,7 @@ impl<R: VoleRing> Receiver<R> {
     }
 
     /// Step 3, and the state for step 4.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the results of either kind of setup"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "the results of either kind of setup")]
     fn from_parts(
         plan: &Plan,
         x: R,
@@ -350,9 +331,7 @@ impl<R: VoleRing> Receiver<R> {
             let rounds = stream::key_holder::<Vole<R>>(plan, session, seed, x, ot, w);
             Source::Rounds(rounds)
         };
-        Ok(Self {
-            stream: Stream::new(source, x, plan.total(), failure),
-        })
+        Ok(Self { stream: Stream::new(source, x, plan.total(), failure) })
     }
 
     /// The receiver's `x`.

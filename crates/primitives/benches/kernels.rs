@@ -55,14 +55,7 @@ fn kernels(criterion: &mut Criterion) {
         // Per child.
         group.bench_function(format!("split/{cpu}"), |b| {
             let parents = &x[..BLOCKS / 2];
-            b.iter(|| {
-                split(
-                    &keys[0],
-                    black_box(parents),
-                    black_box(&mut out),
-                    Block::ALL_ONES,
-                )
-            });
+            b.iter(|| split(&keys[0], black_box(parents), black_box(&mut out), Block::ALL_ONES));
         });
         // Per parent.
         group.bench_function(format!("hash_words/{cpu}"), |b| {
@@ -121,10 +114,7 @@ fn curve(criterion: &mut Criterion) {
     let mut prg = Prg::new(Block::ONE);
     let mut strings = vec![[0; 64]; ELEMENTS];
     prg.fill_bytes(strings.as_flattened_mut());
-    let scalars: Vec<_> = strings
-        .iter()
-        .map(Scalar::from_bytes_mod_order_wide)
-        .collect();
+    let scalars: Vec<_> = strings.iter().map(Scalar::from_bytes_mod_order_wide).collect();
     let coordinates: Vec<_> = scalars.iter().map(|scalar| scalar.to_bytes()).collect();
     let mut group = criterion.benchmark_group("elements of Ristretto255");
     group

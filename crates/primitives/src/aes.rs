@@ -284,11 +284,7 @@ pub fn leaf_pairs(key: &Aes128, parents: &[Block], out: &mut [u64]) {
 ///
 /// If there are not two children for each parent.
 pub fn split(key: &Aes128, parents: &[Block], children: &mut [Block], mask: Block) -> [Block; 2] {
-    assert_eq!(
-        2 * parents.len(),
-        children.len(),
-        "a parent has two children"
-    );
+    assert_eq!(2 * parents.len(), children.len(), "a parent has two children");
     dispatch!(&key.0, split(keys, parents, children, mask))
 }
 

@@ -213,15 +213,12 @@ mod tests {
 
     fn check_sums<V: Value + PartialEq, const WORDS: usize>(starts: &[u32], columns: usize) {
         let prg = &mut Prg::new(Block::new(1));
-        let patterns: Vec<[u64; WORDS]> = starts
-            .iter()
-            .map(|_| std::array::from_fn(|_| prg.next_u64()))
-            .collect();
+        let patterns: Vec<[u64; WORDS]> =
+            starts.iter().map(|_| std::array::from_fn(|_| prg.next_u64())).collect();
         let columns: Vec<V> = drawn(prg, columns);
         let rows = starts.iter().zip(&patterns);
-        let expected: Vec<V> = rows
-            .map(|(&start, pattern)| plain(start as usize, pattern, &columns))
-            .collect();
+        let expected: Vec<V> =
+            rows.map(|(&start, pattern)| plain(start as usize, pattern, &columns)).collect();
         for cpu in Cpu::available() {
             let mut out = drawn(prg, starts.len());
             sums_on(cpu, starts, &patterns, &columns, &mut out);
@@ -237,11 +234,7 @@ mod tests {
     ) {
         let prg = &mut Prg::new(Block::new(2));
         let mut pivots = vec![[0; WORDS]; columns];
-        for (column, pivot) in pivots
-            .iter_mut()
-            .enumerate()
-            .filter(|(column, _)| has(*column))
-        {
+        for (column, pivot) in pivots.iter_mut().enumerate().filter(|(column, _)| has(*column)) {
             *pivot = std::array::from_fn(|_| prg.next_u64());
             // A row of the last columns has no bits behind them.
             for place in (columns..column + 64 * WORDS).map(|other| other % (64 * WORDS)) {

@@ -44,12 +44,7 @@ pub fn set(bytes: &mut [u8], index: usize, value: bool) {
 #[must_use]
 pub fn pack(bits: &[bool]) -> Vec<u8> {
     bits.chunks(8)
-        .map(|eight| {
-            eight
-                .iter()
-                .enumerate()
-                .fold(0, |byte, (i, &bit)| byte | u8::from(bit) << i)
-        })
+        .map(|eight| eight.iter().enumerate().fold(0, |byte, (i, &bit)| byte | u8::from(bit) << i))
         .collect()
 }
 
@@ -190,10 +185,7 @@ mod tests {
 
     #[test]
     fn the_low_bit_comes_first() {
-        assert_eq!(
-            pack(&[true, false, false, false, false, false, false, false, true]),
-            [1, 1]
-        );
+        assert_eq!(pack(&[true, false, false, false, false, false, false, false, true]), [1, 1]);
         assert_eq!(last_byte_mask(3), 0b111);
         assert_eq!(last_byte_mask(16), 0xff);
     }

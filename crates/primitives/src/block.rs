@@ -232,10 +232,7 @@ mod tests {
         assert_eq!(block.to_bytes(), bytes);
         assert_eq!(Block::as_bytes(&[block]), bytes);
         assert_eq!(block, Block::from_words(block.low(), block.high()));
-        assert_eq!(
-            block.low(),
-            u64::from_le_bytes(std::array::from_fn(|i| bytes[i]))
-        );
+        assert_eq!(block.low(), u64::from_le_bytes(std::array::from_fn(|i| bytes[i])));
         for i in 0..128 {
             assert_eq!(block.bit(i), bytes[i / 8] >> (i % 8) & 1 == 1);
         }

@@ -89,14 +89,7 @@ pub fn gf128_mul_on(cpu: Cpu, a: Block, b: Block) -> Block {
 pub fn gf128_axpy_on(cpu: Cpu, acc: &mut [Block], s: Block, x: &[Block]) {
     cpu.assert_available();
     assert_eq!(acc.len(), x.len(), "vectors of different lengths");
-    dispatch!(
-        cpu,
-        axpy(
-            bytemuck::cast_slice_mut(acc),
-            s.into(),
-            bytemuck::cast_slice(x)
-        )
-    );
+    dispatch!(cpu, axpy(bytemuck::cast_slice_mut(acc), s.into(), bytemuck::cast_slice(x)));
 }
 
 /// [`gf128_inner_product`] with the kernels of one level.
@@ -135,10 +128,7 @@ pub fn gf128_combine_on<const N: usize>(
     out: &mut [Block],
 ) {
     cpu.assert_available();
-    assert!(
-        columns.iter().all(|column| column.len() == out.len()),
-        "columns of different lengths"
-    );
+    assert!(columns.iter().all(|column| column.len() == out.len()), "columns of different lengths");
     let columns = columns.map(bytemuck::cast_slice);
     let weights = weights.map(u128::from);
     let out = bytemuck::cast_slice_mut(out);

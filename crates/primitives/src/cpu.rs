@@ -197,10 +197,7 @@ impl Cpu {
     /// Panics if the processor lacks the kernels: running them would be undefined behaviour.
     #[inline]
     pub(crate) fn assert_available(self) {
-        assert!(
-            self.is_available(),
-            "this processor cannot run the kernels of level {self}"
-        );
+        assert!(self.is_available(), "this processor cannot run the kernels of level {self}");
     }
 }
 
@@ -307,10 +304,7 @@ mod tests {
         assert!(levels.contains(&Cpu::best()));
         assert!(levels.iter().all(|level| level.is_available()));
         let unknown = UnknownLevel(vec![Cpu::PORTABLE, Cpu::AES_NI]).to_string();
-        assert_eq!(
-            unknown,
-            "VOLERY_CPU: this processor has the levels portable, aes-ni"
-        );
+        assert_eq!(unknown, "VOLERY_CPU: this processor has the levels portable, aes-ni");
     }
 
     #[test]

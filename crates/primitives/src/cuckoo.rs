@@ -51,10 +51,7 @@ impl Hasher {
             (FUNCTIONS as u64..=1 << 32).contains(&bins),
             "a cuckoo table has between 3 and 2^32 bins"
         );
-        Self {
-            aes: Aes128::new(key),
-            bins,
-        }
+        Self { aes: Aes128::new(key), bins }
     }
 
     /// Number of bins.

@@ -145,12 +145,7 @@ impl Element {
             carry >>= LIMB;
         }
         let [l0, l1, l2, l3, l4] = limbs;
-        let words = [
-            l0 | l1 << 51,
-            l1 >> 13 | l2 << 38,
-            l2 >> 26 | l3 << 25,
-            l3 >> 39 | l4 << 12,
-        ];
+        let words = [l0 | l1 << 51, l1 >> 13 | l2 << 38, l2 >> 26 | l3 << 25, l3 >> 39 | l4 << 12];
         let mut bytes = [0; 32];
         for (bytes, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
             *bytes = word.to_le_bytes();
@@ -281,9 +276,7 @@ impl Mul for Element {
 
 impl ConditionallySelectable for Element {
     fn conditional_select(a: &Self, b: &Self, choice: Choice) -> Self {
-        Self(std::array::from_fn(|i| {
-            u64::conditional_select(&a.0[i], &b.0[i], choice)
-        }))
+        Self(std::array::from_fn(|i| u64::conditional_select(&a.0[i], &b.0[i], choice)))
     }
 }
 
@@ -424,15 +417,8 @@ pub fn multiply_on(
     points: &[[u8; BYTES]],
 ) -> Zeroizing<Vec<[u8; BYTES]>> {
     cpu.assert_available();
-    let n = if scalars.len() == 1 {
-        points.len()
-    } else {
-        scalars.len()
-    };
-    assert!(
-        points.len() == n || points.len() == 1,
-        "lists of different lengths"
-    );
+    let n = if scalars.len() == 1 { points.len() } else { scalars.len() };
+    assert!(points.len() == n || points.len() == 1, "lists of different lengths");
     let (scalar, point) = (
         |i: usize| &scalars[i.min(scalars.len() - 1)],
         |i: usize| &points[i.min(points.len() - 1)],
@@ -452,9 +438,7 @@ pub fn multiply_on(
         _ => {
             for (i, product) in products.iter_mut().enumerate() {
                 let scalar = scalar(i);
-                let bits = (0..256)
-                    .rev()
-                    .map(|bit| scalar[bit / 8] >> (bit % 8) & 1 == 1);
+                let bits = (0..256).rev().map(|bit| scalar[bit / 8] >> (bit % 8) & 1 == 1);
                 *product = MontgomeryPoint(*point(i)).mul_bits_be(bits).0;
             }
         }
@@ -511,12 +495,7 @@ mod tests {
     fn one_form_for_each_number() {
         let mut p = [0xff; 32];
         (p[0], p[31]) = (0xed, 0x7f);
-        for (low, expected) in [
-            (0xec, None),
-            (0xed, Some(0)),
-            (0xee, Some(1)),
-            (0xff, Some(18)),
-        ] {
+        for (low, expected) in [(0xec, None), (0xed, Some(0)), (0xee, Some(1)), (0xff, Some(18))] {
             p[0] = low;
             let (element, mut small) = (Element::from_bytes(&p), p);
             if let Some(number) = expected {
@@ -546,10 +525,7 @@ mod tests {
                 assert_eq!(a + b, b + a);
                 assert_eq!((a - b) + b, a);
                 assert_eq!(a * b, b * a);
-                assert_eq!(
-                    (a + b).square() - (a - b).square(),
-                    Element::small(4) * a * b
-                );
+                assert_eq!((a + b).square() - (a - b).square(), Element::small(4) * a * b);
             }
         }
         let mut inverses = all[1..].to_vec();

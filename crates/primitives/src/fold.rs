@@ -22,10 +22,7 @@ pub(crate) enum Finish<'a> {
     /// Writes it here.
     Sum(&'a mut [Block]),
     /// Adds it, plus the correction, to each row whose mask is all ones.
-    Correct {
-        masks: &'a [Block],
-        correction: &'a [Block],
-    },
+    Correct { masks: &'a [Block], correction: &'a [Block] },
 }
 
 impl Finish<'_> {
@@ -140,14 +137,7 @@ fn fold_streams(
         for row in rows.chunks_exact_mut(stride) {
             row[start..][..blocks].fill(Block::ZERO);
         }
-        let all = add_up(
-            leaves,
-            counter,
-            &mut rows[start..],
-            stride,
-            &mut scratch,
-            blocks,
-        );
+        let all = add_up(leaves, counter, &mut rows[start..], stride, &mut scratch, blocks);
         match &mut finish {
             Finish::Sum(sum) => sum[start..][..blocks].copy_from_slice(all),
             Finish::Correct { masks, correction } => {

@@ -66,11 +66,7 @@ impl<E: Copy, const WEIGHT: usize, const COLUMNS: usize> Columns<E, WEIGHT, COLU
             bytes.is_some_and(|bytes| bytes as u64 <= 1 << 32),
             "a table has at most 2^32 bytes"
         );
-        Self {
-            distances: [[0; WEIGHT]; COLUMNS],
-            rows,
-            entry: PhantomData,
-        }
+        Self { distances: [[0; WEIGHT]; COLUMNS], rows, entry: PhantomData }
     }
 
     /// Number of entries of the tables that the indices are for.
@@ -147,10 +143,7 @@ impl<E: Copy, const WEIGHT: usize, const COLUMNS: usize> Columns<E, WEIGHT, COLU
     #[must_use]
     pub fn of<'a>(&'a self, table: &'a [E]) -> Reader<'a, E, WEIGHT> {
         assert_eq!(table.len(), self.rows, "one entry for each row");
-        Reader {
-            table,
-            distances: &self.distances,
-        }
+        Reader { table, distances: &self.distances }
     }
 }
 

@@ -89,11 +89,7 @@ impl Drop for Message {
 
 impl Message {
     const fn empty() -> Self {
-        Self {
-            words: [[0; LANES]; WORDS],
-            bytes: [0; LANES],
-            used: 0,
-        }
+        Self { words: [[0; LANES]; WORDS], bytes: [0; LANES], used: 0 }
     }
 
     /// Takes up to [`LANES`] strings; one that is too long is left out.
@@ -167,10 +163,7 @@ pub fn keyed_hashes_on(cpu: Cpu, key: &[u8; 32], strings: &[&[u8]], out: &mut [B
 /// The hash of a string of any length.
 fn long(key: &[u8; 32], string: &[u8]) -> Block {
     let hash = blake3::keyed_hash(key, string);
-    let (block, _) = hash
-        .as_bytes()
-        .split_first_chunk()
-        .expect("a hash has 32 bytes");
+    let (block, _) = hash.as_bytes().split_first_chunk().expect("a hash has 32 bytes");
     Block::from_bytes(*block)
 }
 

@@ -85,11 +85,7 @@ pub fn inner_product(a: &[u64], b: &[u64]) -> u64 {
 /// If the lengths differ or the processor cannot run the kernels.
 pub fn reduce_sides_on(cpu: Cpu, words: &[u64], out: &mut [u64]) -> [u64; 2] {
     cpu.assert_available();
-    assert_eq!(
-        words.len(),
-        out.len(),
-        "words and residues differ in number"
-    );
+    assert_eq!(words.len(), out.len(), "words and residues differ in number");
     match cpu {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it AVX-512F.
@@ -187,18 +183,11 @@ mod tests {
                     let mut out = vec![1; n];
                     let sums = reduce_sides_on(cpu, &words, &mut out);
                     let residue = |word: &u64| word % MODULUS;
-                    assert!(
-                        out.iter().copied().eq(words.iter().map(residue)),
-                        "{cpu}, {n}"
-                    );
+                    assert!(out.iter().copied().eq(words.iter().map(residue)), "{cpu}, {n}");
                     for (side, sum) in sums.into_iter().enumerate() {
                         let side = words.iter().skip(side).step_by(2);
                         let expected: u128 = side.map(|word| u128::from(residue(word))).sum();
-                        assert_eq!(
-                            u128::from(sum),
-                            expected % u128::from(MODULUS),
-                            "{cpu}, {n}"
-                        );
+                        assert_eq!(u128::from(sum), expected % u128::from(MODULUS), "{cpu}, {n}");
                     }
                 }
             }
@@ -216,26 +205,16 @@ mod tests {
                 let mut out = vec![1; n];
                 add_reduce_on(cpu, sums, x, &mut out);
                 let finished = |sums: &[u64]| -> Vec<u64> {
-                    sums.iter()
-                        .zip(x)
-                        .map(|(sum, x)| (sum + x) % MODULUS)
-                        .collect()
+                    sums.iter().zip(x).map(|(sum, x)| (sum + x) % MODULUS).collect()
                 };
                 assert!(out == finished(sums), "{cpu}, {n}");
-                let pairs: Vec<_> = other
-                    .iter()
-                    .copied()
-                    .zip(sums.iter().copied())
-                    .map(<[u64; 2]>::from)
-                    .collect();
+                let pairs: Vec<_> =
+                    other.iter().copied().zip(sums.iter().copied()).map(<[u64; 2]>::from).collect();
                 let mut u = vec![1; n];
                 out.fill(1);
                 add_reduce_pairs_on(cpu, &pairs, x, &mut u, &mut out);
                 assert!(out == finished(sums), "{cpu}, {n}");
-                assert!(
-                    u.iter().zip(&other).all(|(u, sum)| *u == sum % MODULUS),
-                    "{cpu}, {n}"
-                );
+                assert!(u.iter().zip(&other).all(|(u, sum)| *u == sum % MODULUS), "{cpu}, {n}");
             }
         }
     }
@@ -255,14 +234,11 @@ mod tests {
                     [vec![MODULUS - 1; n], vec![MODULUS - 1; n]],
                     [vec![MODULUS; n], vec![MODULUS; n]],
                 ] {
-                    let expected = a.iter().zip(&b).fold(0, |sum, (a, b)| {
-                        (sum + u128::from(*a) * u128::from(*b) % p) % p
-                    });
-                    assert_eq!(
-                        u128::from(inner_product_on(cpu, &a, &b)),
-                        expected,
-                        "{cpu}, {n}"
-                    );
+                    let expected = a
+                        .iter()
+                        .zip(&b)
+                        .fold(0, |sum, (a, b)| (sum + u128::from(*a) * u128::from(*b) % p) % p);
+                    assert_eq!(u128::from(inner_product_on(cpu, &a, &b)), expected, "{cpu}, {n}");
                 }
             }
         }
@@ -271,17 +247,7 @@ mod tests {
     #[test]
     fn wide_values_are_reduced() {
         let p = u128::from(MODULUS);
-        for value in [
-            0,
-            1,
-            p - 1,
-            p,
-            p * p - 1,
-            p * p,
-            (1 << 122) - 1,
-            1 << 122,
-            u128::MAX,
-        ] {
+        for value in [0, 1, p - 1, p, p * p - 1, p * p, (1 << 122) - 1, 1 << 122, u128::MAX] {
             assert_eq!(u128::from(reduce_wide(value)), value % p);
         }
     }

@@ -51,11 +51,7 @@ impl<T: Copy + Zeroable> Buffer<T> {
     pub fn zeroed(len: usize) -> Self {
         let layout = Self::layout(len);
         if layout.size() == 0 {
-            return Self {
-                start: NonNull::dangling(),
-                len,
-                front: 0,
-            };
+            return Self { start: NonNull::dangling(), len, front: 0 };
         }
         let large = Self::is_large(len);
         // SAFETY: the layout has a size above zero.
@@ -65,9 +61,7 @@ impl<T: Copy + Zeroable> Buffer<T> {
                 false => alloc::alloc(layout),
             }
         };
-        let Some(block) = NonNull::new(block) else {
-            alloc::handle_alloc_error(layout)
-        };
+        let Some(block) = NonNull::new(block) else { alloc::handle_alloc_error(layout) };
         let front = match large {
             true => block.addr().get().wrapping_neg() % HUGE,
             false => 0,
@@ -81,11 +75,7 @@ impl<T: Copy + Zeroable> Buffer<T> {
             // SAFETY: `start` is the start of `bytes` bytes of our own.
             unsafe { start.write_bytes(0, bytes) };
         }
-        Self {
-            start: start.cast(),
-            len,
-            front,
-        }
+        Self { start: start.cast(), len, front }
     }
 
     /// A buffer of `len` elements: this one with its contents if it has that length, otherwise a
@@ -211,11 +201,7 @@ mod tests {
             *block = Block::from(i);
         }
         assert!(
-            buffer
-                .iter()
-                .step_by(STEP)
-                .zip(0u128..)
-                .all(|(block, i)| *block == Block::from(i))
+            buffer.iter().step_by(STEP).zip(0u128..).all(|(block, i)| *block == Block::from(i))
         );
         assert!(len == 0 || buffer.as_ptr().addr().is_multiple_of(LINE));
         if len * 16 >= HUGE {
@@ -225,15 +211,7 @@ mod tests {
 
     #[test]
     fn buffers_are_zero_aligned_and_writable() {
-        for len in [
-            0,
-            1,
-            1000,
-            (HUGE / 16) - 1,
-            HUGE / 16,
-            (HUGE / 16) + 1,
-            HUGE / 4,
-        ] {
+        for len in [0, 1, 1000, (HUGE / 16) - 1, HUGE / 16, (HUGE / 16) + 1, HUGE / 4] {
             check(len);
         }
         assert!(Buffer::<u64>::default().is_empty());

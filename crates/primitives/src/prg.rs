@@ -281,11 +281,7 @@ mod tests {
 
     #[test]
     fn os_seeds_and_starts_differ() {
-        let draw = || {
-            Prg::from_os()
-                .map(|mut prg| (prg.counter, prg.block()))
-                .ok()
-        };
+        let draw = || Prg::from_os().map(|mut prg| (prg.counter, prg.block())).ok();
         let (Some(first), Some(second)) = (draw(), draw()) else {
             panic!("the operating system provides randomness");
         };

@@ -91,10 +91,7 @@ impl Points {
                 unsafe { x4::from_uniform(strings) },
             )),
             _ => Form::Portable(Zeroizing::new(
-                strings
-                    .iter()
-                    .map(RistrettoPoint::from_uniform_bytes)
-                    .collect(),
+                strings.iter().map(RistrettoPoint::from_uniform_bytes).collect(),
             )),
         };
         let len = strings.len();
@@ -127,9 +124,8 @@ impl Points {
                 unsafe { x4::decode(encodings) }?,
             )),
             _ => {
-                let points = encodings
-                    .iter()
-                    .map(|&encoding| CompressedRistretto(encoding).decompress());
+                let points =
+                    encodings.iter().map(|&encoding| CompressedRistretto(encoding).decompress());
                 Form::Portable(Zeroizing::new(points.collect::<Option<_>>()?))
             }
         };
@@ -153,17 +149,10 @@ impl Points {
         cpu.assert_available();
         if cpu.has(Cpu::AES_NI) {
             let generator = Self::decode_on(cpu, &[RISTRETTO_BASEPOINT_COMPRESSED.to_bytes()]);
-            return generator
-                .expect("the generator's encoding is valid")
-                .multiples(scalars);
+            return generator.expect("the generator's encoding is valid").multiples(scalars);
         }
-        let points = scalars
-            .iter()
-            .map(|scalar| scalar * RISTRETTO_BASEPOINT_TABLE);
-        Self {
-            form: Form::Portable(Zeroizing::new(points.collect())),
-            len: scalars.len(),
-        }
+        let points = scalars.iter().map(|scalar| scalar * RISTRETTO_BASEPOINT_TABLE);
+        Self { form: Form::Portable(Zeroizing::new(points.collect())), len: scalars.len() }
     }
 
     /// The one element of this list times each of the scalars.

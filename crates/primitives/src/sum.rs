@@ -160,10 +160,7 @@ mod tests {
         assert_eq!(sums.words(), [(1 << 61) + 1, (1 << 61) - 2]);
         assert_eq!(sums.folded::<61>().words(), [2, (1 << 61) - 2]);
         assert_eq!(
-            WordSums::default()
-                .plus([u64::MAX, 0])
-                .folded::<61>()
-                .words(),
+            WordSums::default().plus([u64::MAX, 0]).folded::<61>().words(),
             [(1 << 61) + 6, 0]
         );
     }

@@ -42,10 +42,7 @@ thread_local! {
 }
 
 fn with_list<T>(work: impl FnOnce() -> T) -> T {
-    while LOCKED
-        .compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed)
-        .is_err()
-    {
+    while LOCKED.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
         spin_loop();
     }
     let out = work();
@@ -84,11 +81,7 @@ unsafe impl GlobalAlloc for Watching {
             // SAFETY: `header` lies in front of the block, in memory of our own and aligned; the
             // list holds headers of blocks that are in use, and this thread holds its lock.
             unsafe {
-                header.write(Header {
-                    previous: ptr::null_mut(),
-                    next,
-                    size: layout.size(),
-                });
+                header.write(Header { previous: ptr::null_mut(), next, size: layout.size() });
                 if !next.is_null() {
                     (*next).previous = header;
                 }

@@ -66,11 +66,7 @@ mod tests {
     fn nothing_is_left_where_a_value_was() {
         for array in [None, Some([7; 5])] {
             let drops = Cell::new(0);
-            let counted = Counted {
-                drops: &drops,
-                array,
-                byte: 3,
-            };
+            let counted = Counted { drops: &drops, array, byte: 3 };
             let mut boxed = Box::new(MaybeUninit::new(Wiped::new(counted)));
             // SAFETY: the value is there until it is dropped, once.
             let wiped = unsafe { boxed.assume_init_mut() };

@@ -1,10 +1,6 @@
 //! The OPRF, set intersection and keyword search, both parties on this machine over memory.
 //! `cargo bench -p volery-psi`.
-#![allow(
-    clippy::unwrap_used,
-    missing_docs,
-    reason = "a failed unwrap is a failed benchmark"
-)]
+#![allow(clippy::unwrap_used, missing_docs, reason = "a failed unwrap is a failed benchmark")]
 
 use std::hint::black_box;
 
@@ -56,9 +52,7 @@ fn rows(criterion: &mut Criterion) {
         bencher.iter_batched(
             Channel::memory_pair,
             |(mut near, far)| {
-                receiver
-                    .extend(&code, &inputs, &mut outputs, &mut near)
-                    .unwrap();
+                receiver.extend(&code, &inputs, &mut outputs, &mut near).unwrap();
                 (near, far)
             },
             BatchSize::PerIteration,
@@ -92,9 +86,7 @@ fn rows(criterion: &mut Criterion) {
     });
     // Spread over the table, as bins are.
     let mut rng = rng(4);
-    let places: Vec<_> = (0..INSTANCES)
-        .map(|_| rng.below(INSTANCES as u64) as u32)
-        .collect();
+    let places: Vec<_> = (0..INSTANCES).map(|_| rng.below(INSTANCES as u64) as u32).collect();
     group.bench_function("sender, an output", |bencher| {
         bencher.iter(|| {
             keys.evaluate_shifted(&code, &places, &inputs, &mut outputs);
@@ -113,10 +105,7 @@ fn intersect(criterion: &mut Criterion) {
         let (ours, theirs) = (items(0, n), items(n / 2, n + n / 2));
         group.throughput(Throughput::Elements(n as u64));
         for variant in Variant::ALL {
-            let settings = Settings {
-                variant,
-                both: false,
-            };
+            let settings = Settings { variant, both: false };
             group.bench_function(format!("{variant}, 2^{log}"), |bencher| {
                 bencher.iter_batched(
                     set_up,
@@ -124,9 +113,7 @@ fn intersect(criterion: &mut Criterion) {
                         run_two_parties(
                             |channel| sender.intersect(&ours, settings, &mut (), channel).unwrap(),
                             |channel| {
-                                receiver
-                                    .intersect(&theirs, settings, &mut (), channel)
-                                    .unwrap()
+                                receiver.intersect(&theirs, settings, &mut (), channel).unwrap()
                             },
                         )
                     },
@@ -153,15 +140,9 @@ fn lookup(criterion: &mut Criterion) {
             |(sender, receiver)| {
                 run_two_parties(
                     |channel| {
-                        sender
-                            .answer(&keywords, &values, settings, &mut (), channel)
-                            .unwrap()
+                        sender.answer(&keywords, &values, settings, &mut (), channel).unwrap()
                     },
-                    |channel| {
-                        receiver
-                            .search(&wanted, settings, &mut (), channel)
-                            .unwrap()
-                    },
+                    |channel| receiver.search(&wanted, settings, &mut (), channel).unwrap(),
                 )
             },
             BatchSize::PerIteration,

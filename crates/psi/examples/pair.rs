@@ -55,10 +55,7 @@ type Run = (Vec<(&'static str, Duration)>, Stats);
 fn timed(barrier: &Barrier, party: impl FnOnce(Prg, &mut Clock) -> Result<Stats>) -> Result<Run> {
     let rng = Prg::from_os().map_err(ChannelError::Io)?;
     barrier.wait();
-    let mut clock = Clock {
-        start: Instant::now(),
-        phases: Vec::new(),
-    };
+    let mut clock = Clock { start: Instant::now(), phases: Vec::new() };
     clock.mark("setup");
     let stats = party(rng, &mut clock)?;
     clock.mark("end");
@@ -69,18 +66,12 @@ fn timed(barrier: &Barrier, party: impl FnOnce(Prg, &mut Clock) -> Result<Stats>
 fn output(name: &str) -> Output {
     match name {
         "count" | "circuit" => Output::Totals(Totals {
-            settings: circuit::Settings {
-                weights: 1,
-                ..circuit::Settings::default()
-            },
+            settings: circuit::Settings { weights: 1, ..circuit::Settings::default() },
             comparisons: 0,
             in_bins: Role::Receiver,
             counts: Some(Role::Receiver),
         }),
-        _ => Output::Items {
-            both: false,
-            search: false,
-        },
+        _ => Output::Items { both: false, search: false },
     }
 }
 
@@ -88,17 +79,12 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let log = arguments.next().unwrap_or_else(|| "20".to_owned());
     let (sender_log, receiver_log) = log.split_once(':').unwrap_or((&log, &log));
-    let (n, m) = (
-        1_u128 << sender_log.parse::<u32>()?,
-        1_u128 << receiver_log.parse::<u32>()?,
-    );
+    let (n, m) = (1_u128 << sender_log.parse::<u32>()?, 1_u128 << receiver_log.parse::<u32>()?);
     let runs: usize = arguments.next().map_or(Ok(5), |runs| runs.parse())?;
     let threads: usize = arguments.next().map_or(Ok(1), |count| count.parse())?;
     let items = |from: u128, count: u128| -> Vec<[u8; 16]> {
         let spread = |i: u128| i.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
-        (from..from + count)
-            .map(|i| spread(i).to_le_bytes())
-            .collect()
+        (from..from + count).map(|i| spread(i).to_le_bytes()).collect()
     };
     let (ours, theirs) = (items(0, n), items(n / 2, m));
     let expected = m.min(n - n / 2) as usize;
@@ -125,15 +111,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         let barrier = Barrier::new(2);
         let party = |role, items, channel: &mut Channel| {
             timed(&barrier, |rng, clock| {
-                let party = Party {
-                    role,
-                    session,
-                    rng,
-                    parts: 1,
-                    items,
-                    values: None,
-                    output,
-                };
+                let party = Party { role, session, rng, parts: 1, items, values: None, output };
                 let outcome = protocol.run(party, clock, channel)?;
                 if role == Role::Receiver {
                     let common = outcome.common.unwrap_or_default();
@@ -166,11 +144,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
             println!("{protocol}, {party}");
             for pair in phases.windows(2) {
                 let [from, to] = [pair[0].1, pair[1].1].map(milliseconds);
-                println!(
-                    "    {from:8.1} to {to:8.1} ms, {:7.1}: {}",
-                    to - from,
-                    pair[0].0
-                );
+                println!("    {from:8.1} to {to:8.1} ms, {:7.1}: {}", to - from, pair[0].0);
             }
         }
         println!(

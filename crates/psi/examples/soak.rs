@@ -24,9 +24,7 @@ use volery_psi::{Items, Variant};
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let number = |place: usize, default: u64| {
-        arguments
-            .get(place)
-            .map_or(Ok(default), |text| text.parse::<u64>())
+        arguments.get(place).map_or(Ok(default), |text| text.parse::<u64>())
     };
     let time = Duration::from_secs(number(0, 60)?);
     let most = number(1, 1 << 17)?;
@@ -82,12 +80,7 @@ struct Total {
 
 impl Total {
     fn report(&self, elapsed: Duration) {
-        let Self {
-            of,
-            lookups,
-            items,
-            common,
-        } = self;
+        let Self { of, lookups, items, common } = self;
         let (seconds, runs) = (elapsed.as_secs(), of.iter().map(|[runs, _]| runs));
         let runs: u64 = runs.sum();
         let each = ALL.iter().zip(of).filter(|(_, [runs, _])| *runs > 0);
@@ -177,9 +170,7 @@ impl Run {
 
     /// Runs it; an error names the seed.
     fn check(&self, total: &mut Total) -> Result<(), Box<dyn Error>> {
-        let exact = self
-            .exact(total)
-            .map_err(|error| format!("seed {}: {error}", self.seed))?;
+        let exact = self.exact(total).map_err(|error| format!("seed {}: {error}", self.seed))?;
         if !exact {
             return Err(format!("seed {}: the result is wrong", self.seed).into());
         }
@@ -202,10 +193,7 @@ impl Run {
                 parts: 1,
                 items,
                 values,
-                output: Output::Items {
-                    both: self.both,
-                    search: self.lookup,
-                },
+                output: Output::Items { both: self.both, search: self.lookup },
             };
             ALL[self.kind].1.run(party, &mut (), channel)
         };

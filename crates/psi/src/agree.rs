@@ -71,10 +71,7 @@ impl Agreement {
     ) -> Result<Self> {
         let items = items as u64;
         if items > MAX_ITEMS {
-            return Err(Error::TooMany {
-                items,
-                most: MAX_ITEMS,
-            });
+            return Err(Error::TooMany { items, most: MAX_ITEMS });
         }
         let mut ours = Zeroizing::new([0; OPENING]);
         ours[..8].copy_from_slice(&items.to_le_bytes());
@@ -200,9 +197,7 @@ pub(crate) fn commitment(session: SessionId, role: Role, opening: &[u8; OPENING]
 
 /// The first eight bytes.
 fn word(bytes: &[u8]) -> u64 {
-    let bytes = bytes
-        .first_chunk()
-        .expect("a message has more than 8 bytes");
+    let bytes = bytes.first_chunk().expect("a message has more than 8 bytes");
     u64::from_le_bytes(*bytes)
 }
 
@@ -214,9 +209,7 @@ impl Agreement {
             sender_items,
             receiver_items,
             note: 0,
-            seed: RandomOracle::new("volery psi: seed of a test")
-                .absorb_u64(number)
-                .finish32(),
+            seed: RandomOracle::new("volery psi: seed of a test").absorb_u64(number).finish32(),
         }
     }
 }
@@ -278,12 +271,7 @@ mod tests {
                 reach(Role::Sender, sender, terms, &mut left).unwrap().seed
             })
         };
-        let seeds = [
-            seed(5, 9, TERMS),
-            seed(6, 9, TERMS),
-            seed(5, 8, TERMS),
-            seed(5, 9, [6; 16]),
-        ];
+        let seeds = [seed(5, 9, TERMS), seed(6, 9, TERMS), seed(5, 8, TERMS), seed(5, 9, [6; 16])];
         assert!((0..4).all(|i| (0..i).all(|j| seeds[i] != seeds[j])));
         assert_eq!(seeds[0], seed(5, 9, TERMS));
     }

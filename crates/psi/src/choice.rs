@@ -68,20 +68,14 @@ impl Candidate {
     #[must_use]
     pub fn new(protocol: Protocol, task: &Task, link: Link) -> Self {
         let cost = protocol.cost(task);
-        Self {
-            protocol,
-            seconds: cost.seconds(link),
-            bytes: cost.bytes,
-        }
+        Self { protocol, seconds: cost.seconds(link), bytes: cost.bytes }
     }
 }
 
 /// The protocols that are compared for a task, whatever its sizes: each name once, in the form with
 /// the security asked for.
 fn compared(task: &Task) -> impl Iterator<Item = Protocol> {
-    let Task {
-        security, output, ..
-    } = *task;
+    let Task { security, output, .. } = *task;
     PROTOCOLS
         .into_iter()
         .filter(move |one| one.is_candidate() && named(one.name(), security, &output) == Some(*one))
@@ -95,9 +89,7 @@ fn compared(task: &Task) -> impl Iterator<Item = Protocol> {
 #[must_use]
 pub fn candidates(task: &Task, link: Link) -> Vec<Candidate> {
     let all = compared(task).filter(|protocol| protocol.fulfils(task));
-    let mut candidates: Vec<_> = all
-        .map(|protocol| Candidate::new(protocol, task, link))
-        .collect();
+    let mut candidates: Vec<_> = all.map(|protocol| Candidate::new(protocol, task, link)).collect();
     candidates.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
     candidates
 }
@@ -120,11 +112,7 @@ impl Choice {
     /// See [`candidates`].
     #[must_use]
     pub fn new(task: Task, link: Link) -> Self {
-        Self {
-            candidates: candidates(&task, link),
-            task,
-            link,
-        }
+        Self { candidates: candidates(&task, link), task, link }
     }
 
     /// The fastest.
@@ -137,17 +125,8 @@ impl Choice {
     /// fastest and of the next two.
     #[must_use]
     pub fn why(&self) -> String {
-        let Task {
-            sender_items,
-            receiver_items,
-            security,
-            output,
-            ..
-        } = self.task;
-        let Link {
-            bits_per_second,
-            round_trip,
-        } = self.link;
+        let Task { sender_items, receiver_items, security, output, .. } = self.task;
+        let Link { bits_per_second, round_trip } = self.link;
         let what = match output {
             Output::Items { .. } => "",
             Output::Totals(_) => "a count of ",
@@ -230,10 +209,7 @@ mod tests {
     /// The number of common items for this party, and for nobody else.
     fn count(counts: Option<Role>) -> Output {
         Output::Totals(Totals {
-            settings: circuit::Settings {
-                weights: 1,
-                ..circuit::Settings::default()
-            },
+            settings: circuit::Settings { weights: 1, ..circuit::Settings::default() },
             comparisons: 0,
             in_bins: Role::Receiver,
             counts,
@@ -241,13 +217,7 @@ mod tests {
     }
 
     fn task(sender_items: u64, receiver_items: u64, security: Security, output: Output) -> Task {
-        Task {
-            sender_items,
-            receiver_items,
-            security,
-            output,
-            with_workers: false,
-        }
+        Task { sender_items, receiver_items, security, output, with_workers: false }
     }
 
     fn link(megabits: f64) -> Link {
@@ -264,22 +234,13 @@ mod tests {
             let n = 1 << log;
             [(n, n), (n, n / 1000), (n / 1000, n)]
         });
-        let outputs = [
-            ROWS,
-            items(false, true),
-            items(true, false),
-            count(Some(Role::Sender)),
-            count(None),
-        ];
+        let outputs =
+            [ROWS, items(false, true), items(true, false), count(Some(Role::Sender)), count(None)];
         sizes.flat_map(move |(sender, receiver)| {
             [1e1, 1e2, 1e3, 1e4].into_iter().flat_map(move |megabits| {
-                [Security::SemiHonest, Security::Malicious]
-                    .into_iter()
-                    .flat_map(move |security| {
-                        outputs.map(|output| {
-                            (task(sender, receiver, security, output), link(megabits))
-                        })
-                    })
+                [Security::SemiHonest, Security::Malicious].into_iter().flat_map(move |security| {
+                    outputs.map(|output| (task(sender, receiver, security, output), link(megabits)))
+                })
             })
         })
     }
@@ -297,9 +258,8 @@ mod tests {
                 assert!(one.protocol.gives(&task.output));
                 assert!(!["vole-low", "kkrt-paper", "circuit-low"].contains(&one.protocol.name()));
                 assert!(one.seconds > 8.0 * one.bytes as f64 / link.bits_per_second);
-                let same = candidates
-                    .iter()
-                    .filter(|other| other.protocol.name() == one.protocol.name());
+                let same =
+                    candidates.iter().filter(|other| other.protocol.name() == one.protocol.name());
                 assert_eq!(same.count(), 1);
             }
         }
@@ -310,10 +270,7 @@ mod tests {
     #[test]
     fn the_model_is_monotonic() {
         for (task, link) in all() {
-            let faster = Link {
-                bits_per_second: 2.0 * link.bits_per_second,
-                ..link
-            };
+            let faster = Link { bits_per_second: 2.0 * link.bits_per_second, ..link };
             let larger = Task {
                 sender_items: 2 * task.sender_items,
                 receiver_items: 2 * task.receiver_items,
@@ -376,10 +333,7 @@ mod tests {
             first
         };
         let crossings = [1e1, 1e2, 1e3, 1e4].map(crossing);
-        assert!(
-            crossings.is_sorted_by(|slow, fast| slow >= fast),
-            "{crossings:?}"
-        );
+        assert!(crossings.is_sorted_by(|slow, fast| slow >= fast), "{crossings:?}");
         assert!((8..=15).contains(&crossings[0]) && (8..=15).contains(&crossings[3]));
     }
 
@@ -435,10 +389,7 @@ mod tests {
             };
             assert_eq!(best(6), &Count as Protocol, "{megabits}");
             let first = (0..=24).find(|&log| best(log) == CIRCUIT);
-            assert!(
-                megabits < 100.0 || first.is_some_and(|log| log <= 20),
-                "{megabits}"
-            );
+            assert!(megabits < 100.0 || first.is_some_and(|log| log <= 20), "{megabits}");
         }
     }
 
@@ -446,10 +397,7 @@ mod tests {
     #[test]
     fn a_link_is_asked_for_where_there_is_a_choice() {
         let semi_honest = |output| task(64, 64, Security::SemiHonest, output);
-        let with_workers = |task| Task {
-            with_workers: true,
-            ..task
-        };
+        let with_workers = |task| Task { with_workers: true, ..task };
         for (task, compares, expected) in [
             (semi_honest(ROWS), true, &Dh as Protocol),
             (semi_honest(items(true, false)), true, KKRT),
@@ -457,16 +405,8 @@ mod tests {
             (semi_honest(count(Some(Role::Sender))), true, &Count),
             (semi_honest(count(None)), false, CIRCUIT),
             (with_workers(semi_honest(ROWS)), false, FAST),
-            (
-                with_workers(task(64, 64, Security::Malicious, items(false, true))),
-                false,
-                MALICIOUS,
-            ),
-            (
-                with_workers(semi_honest(count(Some(Role::Sender)))),
-                false,
-                CIRCUIT,
-            ),
+            (with_workers(task(64, 64, Security::Malicious, items(false, true))), false, MALICIOUS),
+            (with_workers(semi_honest(count(Some(Role::Sender)))), false, CIRCUIT),
         ] {
             let mut asked = false;
             let decided = decide(None, &task, || {
@@ -500,15 +440,9 @@ mod tests {
         }
         assert_eq!(named("vole", Security::SemiHonest, &ROWS), Some(FAST));
         assert_eq!(named("vole", Security::Malicious, &ROWS), Some(MALICIOUS));
-        assert_eq!(
-            named("dh", Security::SemiHonest, &ROWS),
-            Some(&Dh as Protocol)
-        );
+        assert_eq!(named("dh", Security::SemiHonest, &ROWS), Some(&Dh as Protocol));
         assert_eq!(named("kkrt", Security::Malicious, &ROWS), None);
-        assert_eq!(
-            named("vole", Security::Malicious, &items(true, false)),
-            None
-        );
+        assert_eq!(named("vole", Security::Malicious, &items(true, false)), None);
         assert_eq!(named("ecdh", Security::SemiHonest, &ROWS), None);
     }
 
@@ -561,10 +495,9 @@ mod tests {
                 match protocol.name() {
                     "kkrt" | "kkrt-paper" | "dh" => assert_eq!(predicted, bytes, "{output:?}"),
                     // Too high for small sets.
-                    _ => assert!(
-                        predicted >= bytes,
-                        "{protocol}, {output:?}: {predicted}, {bytes}"
-                    ),
+                    _ => {
+                        assert!(predicted >= bytes, "{protocol}, {output:?}: {predicted}, {bytes}")
+                    }
                 }
             }
         }

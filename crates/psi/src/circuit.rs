@@ -126,14 +126,7 @@ pub struct Settings {
 impl Default for Settings {
     /// The fast form, without values.
     fn default() -> Self {
-        Self {
-            form: Form::Fast,
-            payload: 0,
-            weights: 0,
-            products: 0,
-            selections: 0,
-            parts: 1,
-        }
+        Self { form: Form::Fast, payload: 0, weights: 0, products: 0, selections: 0, parts: 1 }
     }
 }
 
@@ -167,14 +160,7 @@ impl Settings {
         let mut oracle = RandomOracle::new("volery circuit psi: terms");
         // mutant(circuit-terms-form): drop
         oracle.absorb(self.form.name().as_bytes());
-        let Self {
-            payload,
-            weights,
-            products,
-            selections,
-            parts,
-            ..
-        } = self;
+        let Self { payload, weights, products, selections, parts, .. } = self;
         for number in [payload, weights, products, selections] {
             // mutant(circuit-terms-columns): `number as u64` => `0`
             oracle.absorb_u64(number as u64);
@@ -337,10 +323,7 @@ fn begin(
 ) -> Result<(Agreement, Buffer<Block>)> {
     settings.assert_semi_honest();
     if items.len() as u64 > MAX_ITEMS {
-        return Err(Error::TooMany {
-            items: items.len() as u64,
-            most: MAX_ITEMS,
-        });
+        return Err(Error::TooMany { items: items.len() as u64, most: MAX_ITEMS });
     }
     watch.begin(Phase::Agree, 0);
     let said = (items.len(), 0);
@@ -350,9 +333,7 @@ fn begin(
         return Err(misbehaved("it announced a set larger than the maximum"));
     }
     watch.begin(Phase::Hash, items.len() as u64);
-    let digests = digests(&agreement.salt(), items, &mut |done| {
-        watch.done(done as u64)
-    });
+    let digests = digests(&agreement.salt(), items, &mut |done| watch.done(done as u64));
     check_duplicates(&digests, |place| place)?;
     Ok((agreement, digests))
 }
@@ -404,9 +385,7 @@ impl<S> Run<S> {
         channel.recv(&mut end)?;
         // mutant(circuit-end): false
         if end != self.agreement.end(role.other(), &words) {
-            return Err(misbehaved(
-                "it sent more or less data than the set sizes require",
-            ));
+            return Err(misbehaved("it sent more or less data than the set sizes require"));
         }
         self.done += 1;
         Ok(())
@@ -432,10 +411,7 @@ impl<S> Run<S> {
 
     /// Counts a comparison.
     fn compare(&mut self) {
-        assert!(
-            self.compared < COMPARISONS,
-            "more than COMPARISONS comparisons"
-        );
+        assert!(self.compared < COMPARISONS, "more than COMPARISONS comparisons");
         self.compared += 1;
     }
 }
@@ -466,16 +442,9 @@ fn open(role: Role, shares: &[u64], to: To, channel: &mut Channel) -> Result<Opt
     }
     let mut theirs = vec![0; 8 * shares.len()];
     channel.recv(&mut theirs)?;
-    let theirs = theirs
-        .as_chunks()
-        .0
-        .iter()
-        .map(|bytes| u64::from_le_bytes(*bytes));
+    let theirs = theirs.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
     let sums = shares.iter().zip(theirs);
-    Ok(Some(
-        sums.map(|(ours, theirs)| ours.wrapping_add(theirs))
-            .collect(),
-    ))
+    Ok(Some(sums.map(|(ours, theirs)| ours.wrapping_add(theirs)).collect()))
 }
 
 /// Step 6: the bits of each block that are ANDed with each other, then of the results, up to one
@@ -577,21 +546,11 @@ impl Sender {
         let mut run = Run::new(&parameters, agreement, rng);
         if !parameters.trivial() {
             watch.begin(Phase::Place, 0);
-            let BinInputs {
-                inputs,
-                numbers,
-                starts,
-                places,
-            } = BinInputs::new(&run.agreement, &parameters, &digests)?;
+            let BinInputs { inputs, numbers, starts, places } =
+                BinInputs::new(&run.agreement, &parameters, &digests)?;
             drop(digests);
-            let outputs = vole::evaluate(
-                oprf,
-                &run.agreement,
-                &parameters.oprf,
-                inputs,
-                watch,
-                channel,
-            )?;
+            let outputs =
+                vole::evaluate(oprf, &run.agreement, &parameters.oprf, inputs, watch, channel)?;
             watch.begin(Phase::Correlate, 0);
             let plan = parameters.gate_plan().plan;
             let gates = gmw::Receiver::setup(&plan, gates.0, gates.1, channel)?;
@@ -599,15 +558,7 @@ impl Sender {
                 None => None,
                 Some(plan) => Some(gmw::Sender::setup(&plan.plan, masks.0, masks.1, channel)?),
             };
-            run.side = Some(SenderSide {
-                gates,
-                masks,
-                outputs,
-                numbers,
-                starts,
-                places,
-                payload,
-            });
+            run.side = Some(SenderSide { gates, masks, outputs, numbers, starts, places, payload });
         }
         let state = Some(Box::new(run));
         Ok(Self { parameters, state })
@@ -746,12 +697,7 @@ impl BinInputs {
             *at = input(digests[item], function);
         }
         spread(agreement, &mut inputs);
-        Ok(Self {
-            inputs,
-            numbers,
-            starts,
-            places,
-        })
+        Ok(Self { inputs, numbers, starts, places })
     }
 }
 
@@ -821,23 +767,14 @@ fn sort_by_slice(
 
 impl Run<SenderSide> {
     fn slice(&mut self, parameters: &Parameters, channel: &mut Channel) -> Result<Slice> {
-        let Self {
-            side,
-            hints,
-            rng,
-            done,
-            ..
-        } = self;
+        let Self { side, hints, rng, done, .. } = self;
         let side = side.as_mut().expect("there are slices");
         let bins = parameters.slice_bins(*done);
         let bits = parameters.value_bits;
         // Step 4: the first level of the comparison has random bits of this party.
         let half = bits / 2;
         let count = bins.len() * half as usize;
-        let mut drawn = [
-            side.gates.draw(count, channel)?,
-            side.gates.draw(count, channel)?,
-        ];
+        let mut drawn = [side.gates.draw(count, channel)?, side.gates.draw(count, channel)?];
         let [mut r, mut upper] = [(); 2].map(|()| Buffer::zeroed(bins.len()));
         for (drawn, out) in drawn.iter_mut().zip([&mut r, &mut upper]) {
             drawn.choices.extend([0; 16]);
@@ -908,9 +845,8 @@ impl Run<SenderSide> {
             column.copy_from_slice(&shares[8 * bytes * number..][..bins.len()]);
             column
         };
-        let mut columns: Vec<Buffer<u64>> = (0..payload + parameters.settings.weights)
-            .map(column)
-            .collect();
+        let mut columns: Vec<Buffer<u64>> =
+            (0..payload + parameters.settings.weights).map(column).collect();
         let weights = columns.split_off(payload);
         for (number, (column, pairs)) in columns.iter_mut().zip(&pairs).enumerate() {
             let choices = &choices[bytes * number..][..bytes];
@@ -919,12 +855,7 @@ impl Run<SenderSide> {
                 *share = share.wrapping_add(own);
             }
         }
-        Ok(Slice {
-            bins,
-            bits: bit,
-            payload: columns,
-            weights,
-        })
+        Ok(Slice { bins, bits: bit, payload: columns, weights })
     }
 }
 
@@ -988,14 +919,8 @@ impl Receiver {
             watch.begin(Phase::Place, 0);
             let (placed, inputs, starts) = place(&run.agreement, &parameters, &digests)?;
             drop(digests);
-            let outputs = vole::evaluate(
-                oprf,
-                &run.agreement,
-                &parameters.oprf,
-                inputs,
-                watch,
-                channel,
-            )?;
+            let outputs =
+                vole::evaluate(oprf, &run.agreement, &parameters.oprf, inputs, watch, channel)?;
             watch.begin(Phase::Correlate, 0);
             let plan = parameters.gate_plan().plan;
             let gates = gmw::Sender::setup(&plan, gates.0, gates.1, channel)?;
@@ -1003,21 +928,11 @@ impl Receiver {
                 None => None,
                 Some(plan) => Some(gmw::Receiver::setup(&plan.plan, masks.0, masks.1, channel)?),
             };
-            run.side = Some(ReceiverSide {
-                gates,
-                masks,
-                outputs,
-                starts,
-                weights,
-            });
+            run.side = Some(ReceiverSide { gates, masks, outputs, starts, weights });
             table = Some(placed);
         }
         let state = Some(Box::new(run));
-        Ok(Self {
-            parameters,
-            table,
-            state,
-        })
+        Ok(Self { parameters, table, state })
     }
 
     /// The sizes and the parameters derived from them.
@@ -1071,10 +986,8 @@ impl Receiver {
             let most = 64 * MULTIPLIED.min(factors.len());
             let [mut values, mut shares] = [(); 2].map(|()| Buffer::zeroed(most));
             for (factors, out) in factors.chunks(MULTIPLIED).zip(out.chunks_mut(MULTIPLIED)) {
-                let (values, shares) = (
-                    &mut values[..64 * factors.len()],
-                    &mut shares[..64 * factors.len()],
-                );
+                let (values, shares) =
+                    (&mut values[..64 * factors.len()], &mut shares[..64 * factors.len()]);
                 for (values, factor) in values.chunks_exact_mut(64).zip(factors) {
                     for (place, value) in values.iter_mut().enumerate() {
                         *value = factor << place;
@@ -1152,9 +1065,7 @@ impl Receiver {
         to: To,
         channel: &mut Channel,
     ) -> Result<Option<Vec<u64>>> {
-        call(&mut self.state, |_| {
-            open(Role::Receiver, shares, to, channel)
-        })
+        call(&mut self.state, |_| open(Role::Receiver, shares, to, channel))
     }
 }
 
@@ -1165,22 +1076,13 @@ impl Run<ReceiverSide> {
         table: &Table,
         channel: &mut Channel,
     ) -> Result<Slice> {
-        let Self {
-            side,
-            hints,
-            rng,
-            done,
-            ..
-        } = self;
+        let Self { side, hints, rng, done, .. } = self;
         let side = side.as_mut().expect("there are slices");
         let bins = parameters.slice_bins(*done);
         let bits = parameters.value_bits;
         // Step 4.
         let count = bins.len() * (bits / 2) as usize;
-        let pads = [
-            side.gates.draw(count, channel)?,
-            side.gates.draw(count, channel)?,
-        ];
+        let pads = [side.gates.draw(count, channel)?, side.gates.draw(count, channel)?];
         let bytes = bits::bytes_for(bins.len());
         let mut chosen = Vec::new();
         if let Some(masks) = &mut side.masks {
@@ -1233,9 +1135,8 @@ impl Run<ReceiverSide> {
         // Step 7: a column has as many places as whole bytes have bits.
         let all = values.len() + side.weights.len();
         let mut factors = Buffer::<u64>::zeroed(8 * bytes * all);
-        for ((c, h), (value, factor)) in chosen
-            .iter()
-            .zip(values.iter().zip(factors.chunks_mut(8 * bytes)))
+        for ((c, h), (value, factor)) in
+            chosen.iter().zip(values.iter().zip(factors.chunks_mut(8 * bytes)))
         {
             let mut message = bit.clone();
             bits::xor_into(&mut message, c);
@@ -1278,12 +1179,7 @@ impl Run<ReceiverSide> {
             }
             weights.push(column);
         }
-        Ok(Slice {
-            bins,
-            bits: bit,
-            payload,
-            weights,
-        })
+        Ok(Slice { bins, bits: bit, payload, weights })
     }
 }
 

@@ -54,9 +54,7 @@ pub(crate) fn width_for(bits: f64) -> usize {
 pub(crate) fn closeness(width: usize) -> f64 {
     // The sum of C(width, i), from its last and largest term downwards.
     let last = DISTANCE - 1;
-    let largest: f64 = (1..=last)
-        .map(|i| ((width - last + i) as f64 / i as f64).log2())
-        .sum();
+    let largest: f64 = (1..=last).map(|i| ((width - last + i) as f64 / i as f64).log2()).sum();
     let (mut term, mut sum) = (1.0, 1.0);
     for i in (1..=last).rev() {
         term *= i as f64 / (width - i + 1) as f64;
@@ -167,13 +165,9 @@ mod tests {
 
     #[test]
     fn table_2() {
-        for (log, stash, k) in [
-            (8, 12, 424),
-            (12, 6, 432),
-            (16, 4, 440),
-            (20, 3, 448),
-            (24, 2, 448),
-        ] {
+        for (log, stash, k) in
+            [(8, 12, 424), (12, 6, 432), (16, 4, 440), (20, 3, 448), (24, 2, 448)]
+        {
             assert_eq!(width((3 + stash) << log), k, "2^{log}");
         }
     }
@@ -244,11 +238,8 @@ mod tests {
                     assert!(off < 10.0, "{width}: {i} and {j}");
                 }
             }
-            let all = (0..BLOCKS).map(|block| {
-                words[block]
-                    .iter()
-                    .fold(Block::ZERO, |all, &word| all | word)
-            });
+            let all = (0..BLOCKS)
+                .map(|block| words[block].iter().fold(Block::ZERO, |all, &word| all | word));
             let places: u32 = all.map(|all| u128::from(all).count_ones()).sum();
             assert_eq!(places as usize, width, "every place is used, no other");
         }

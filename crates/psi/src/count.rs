@@ -92,11 +92,7 @@ type Encoded = [u8; ENCODED];
 /// This party's hello for the handshake of a run. There are no settings to compare.
 #[must_use]
 pub fn hello(role: Role) -> Hello {
-    Hello {
-        protocol: "count",
-        role: role.name(),
-        fields: vec![("variant", "dh".to_owned())],
-    }
+    Hello { protocol: "count", role: role.name(), fields: vec![("variant", "dh".to_owned())] }
 }
 
 /// Bytes that the sender and the receiver send.
@@ -139,11 +135,7 @@ impl Parameters {
     /// With tags of which two are equal with probability `2^-bits` at most.
     fn with_bits(bits: u32, sender_items: u64, receiver_items: u64) -> Self {
         let log = |items: u64| items.max(1).next_power_of_two().ilog2();
-        Self {
-            sender_items,
-            receiver_items,
-            tag: bits + log(sender_items) + log(receiver_items),
-        }
+        Self { sender_items, receiver_items, tag: bits + log(sender_items) + log(receiver_items) }
     }
 
     /// The failures that honest parties may meet, each cause once for the whole run.
@@ -189,9 +181,7 @@ pub struct Counted {
 }
 
 fn terms() -> Terms {
-    let terms = RandomOracle::new("volery psi: terms")
-        .absorb(b"count")
-        .finish32();
+    let terms = RandomOracle::new("volery psi: terms").absorb(b"count").finish32();
     *terms.first_chunk().expect("32 bytes")
 }
 
@@ -234,22 +224,17 @@ impl Run {
     /// `H1` of these items, times twice the scalar.
     fn points(&self, digests: &[Block], half: &Scalar, out: &mut [Encoded]) {
         let key = self.agreement.derive("count", 1);
-        out.par_chunks_mut(TASK)
-            .zip(digests.par_chunks(TASK))
-            .for_each(|(out, digests)| {
-                let mut strings = Zeroizing::new(vec![[0; 64]; digests.len()]);
-                let mut oracle = RandomOracle::new("volery psi count: point");
-                oracle.absorb(&key);
-                for (string, digest) in strings.iter_mut().zip(digests) {
-                    oracle
-                        .clone()
-                        .absorb(&digest.to_bytes())
-                        .finish_into(string);
-                }
-                let mut points = Points::from_uniform(&strings);
-                points.multiply(half);
-                points.encode_doubles(out);
-            });
+        out.par_chunks_mut(TASK).zip(digests.par_chunks(TASK)).for_each(|(out, digests)| {
+            let mut strings = Zeroizing::new(vec![[0; 64]; digests.len()]);
+            let mut oracle = RandomOracle::new("volery psi count: point");
+            oracle.absorb(&key);
+            for (string, digest) in strings.iter_mut().zip(digests) {
+                oracle.clone().absorb(&digest.to_bytes()).finish_into(string);
+            }
+            let mut points = Points::from_uniform(&strings);
+            points.multiply(half);
+            points.encode_doubles(out);
+        });
     }
 
     /// `H2` of these elements.
@@ -292,9 +277,7 @@ fn multiply(points: &mut [Encoded], half: &Scalar) -> Result<()> {
         // mutant(psi-count-group): `Some(mut points) = decoded` => `other = || $ON.then(||
         //     Points::from_uniform(&vec![[1; 64]; encodings.len()])); let $0.or_else(other)`
         let Some(mut points) = decoded else {
-            return Err(misbehaved(
-                "it sent what is not an element of the group, or the identity",
-            ));
+            return Err(misbehaved("it sent what is not an element of the group, or the identity"));
         };
         points.multiply(half);
         points.encode_doubles(encodings);
@@ -431,10 +414,7 @@ impl Receiver {
         let mut run = Run::begin(party, items, watch, channel)?; // step 0
         let parameters = run.parameters;
         if run.trivial() {
-            return Ok(Counted {
-                parameters,
-                common: 0,
-            });
+            return Ok(Counted { parameters, common: 0 });
         }
         let secret = scalar(&mut self.rng); // step 1
         watch.begin(Phase::Rows, parameters.receiver_items);
@@ -470,9 +450,7 @@ impl Receiver {
         channel.recv(&mut end)?;
         // mutant(psi-count-end): false
         if end != run.end() {
-            return Err(misbehaved(
-                "it has seen or sent other messages than this party",
-            ));
+            return Err(misbehaved("it has seen or sent other messages than this party"));
         }
         // mutant(psi-count-distinct): false
         if !outputs.is_sorted_by(|one, next| u128::from(*one) < u128::from(*next)) {
@@ -483,10 +461,7 @@ impl Receiver {
 
     /// The number of these outputs, which ascend, with a tag among those of the sender.
     fn common(&self, run: &mut Run, outputs: &[Block], channel: &mut Channel) -> Result<u64> {
-        let mut ours = outputs
-            .iter()
-            .map(|&output| run.parameters.truncate(output))
-            .peekable();
+        let mut ours = outputs.iter().map(|&output| run.parameters.truncate(output)).peekable();
         let mut reader = run.parameters.tags().receive(false);
         let mut tags = Vec::new();
         let mut common = 0;

@@ -62,12 +62,7 @@ impl Count {
         events: impl Fn(u64) -> u64 + Send + Sync,
     ) -> Self {
         let runs = trials(runs);
-        Self {
-            trials: runs * each,
-            seen: (0..runs).into_par_iter().map(events).sum(),
-            bits,
-            slack,
-        }
+        Self { trials: runs * each, seen: (0..runs).into_par_iter().map(events).sum(), bits, slack }
     }
 
     /// Like [`of`](Self::of), one run after the other: for parties that wait for each other, which
@@ -79,12 +74,7 @@ impl Count {
         events: impl Fn(u64) -> u64,
     ) -> Self {
         let runs = trials(runs);
-        Self {
-            trials: runs * each,
-            seen: (0..runs).map(events).sum(),
-            bits,
-            slack,
-        }
+        Self { trials: runs * each, seen: (0..runs).map(events).sum(), bits, slack }
     }
 
     /// Events, where a trial has one at most.
@@ -98,17 +88,9 @@ impl Count {
 
     /// Whether the count is possible with a probability from 2^-`slack` times the predicted one up
     /// to that one.
-    #[expect(
-        clippy::print_stdout,
-        reason = "a count that passes is of interest, too"
-    )]
+    #[expect(clippy::print_stdout, reason = "a count that passes is of interest, too")]
     fn check(&self, row: &str) {
-        let Self {
-            trials,
-            seen,
-            bits,
-            slack,
-        } = *self;
+        let Self { trials, seen, bits, slack } = *self;
         let (n, share) = (trials as f64, seen as f64 / trials as f64);
         let [most, least] = [bits, bits + slack].map(|bits| (-bits).exp2());
         println!(
@@ -204,9 +186,7 @@ fn digest_bits(low: u32) -> Count {
     Count::whether(40_000, [bits, 0.1], |trial| {
         let agreement = Agreement::numbered(trial, [ITEMS, 0]);
         let digests = digests(&agreement.salt(), &numbered(0..ITEMS), &mut |_| ());
-        let parts = digests
-            .iter()
-            .map(|digest| u128::from(*digest) >> low & 0xf_ffff);
+        let parts = digests.iter().map(|digest| u128::from(*digest) >> low & 0xf_ffff);
         parts.collect::<BTreeSet<_>>().len() < ITEMS as usize
     })
 }
@@ -215,11 +195,7 @@ fn digest_bits(low: u32) -> Count {
 /// never are. That [`Band::encode`] fails just where they are is tested beside it.
 fn band(of: usize, cut: Shape, runs: u64) -> Count {
     let width = cut.width;
-    let shape = Shape {
-        columns: cut.columns - width + of,
-        width: of,
-        ..cut
-    };
+    let shape = Shape { columns: cut.columns - width + of, width: of, ..cut };
     Count::whether(runs, [cut.failure_bits(), 3.5], |trial| {
         let sizes = [0, shape.items as u64];
         let salt = Agreement::numbered(trial, sizes).salt();
@@ -269,10 +245,7 @@ fn names() -> BTreeSet<(&'static str, &'static str)> {
             let parameters = vole::Parameters::new(form, false, items, items);
             add("vole", parameters.failures());
             if form != Form::Malicious {
-                let settings = circuit::Settings {
-                    form,
-                    ..circuit::Settings::default()
-                };
+                let settings = circuit::Settings { form, ..circuit::Settings::default() };
                 let parameters = circuit::Parameters::new(settings, items, items);
                 add("circuit", parameters.failures());
             }
@@ -282,10 +255,7 @@ fn names() -> BTreeSet<(&'static str, &'static str)> {
             add("kkrt", parameters.failures());
         }
         let [sender_items, receiver_items] = [items; 2];
-        let parameters = dh::Parameters {
-            sender_items,
-            receiver_items,
-        };
+        let parameters = dh::Parameters { sender_items, receiver_items };
         add("dh", parameters.failures());
         add("count", count::Parameters::new(items, items).failures());
     }
@@ -302,12 +272,7 @@ fn every_probability_has_a_row() {
 /// A probability that is twice the predicted one, or a tenth of the least, does not pass.
 #[test]
 fn a_count_that_is_off_does_not_pass() {
-    let count = |seen| Count {
-        trials: 12_800,
-        seen,
-        bits: 7.0,
-        slack: 1.0,
-    };
+    let count = |seen| Count { trials: 12_800, seen, bits: 7.0, slack: 1.0 };
     for good in [100, 50, 130] {
         count(good).check("good");
     }

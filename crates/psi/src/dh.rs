@@ -120,11 +120,7 @@ const TAG: usize = 16;
 /// to run, such as `intersection`. There are no settings to compare.
 #[must_use]
 pub fn hello(protocol: &'static str, role: Role) -> Hello {
-    Hello {
-        protocol,
-        role: role.name(),
-        fields: vec![("variant", "dh".to_owned())],
-    }
+    Hello { protocol, role: role.name(), fields: vec![("variant", "dh".to_owned())] }
 }
 
 /// Bytes that the sender and the receiver send; `value` is the length of the longest value in a
@@ -176,10 +172,7 @@ impl Parameters {
         const DIGEST: u64 = ELEMENT + 32;
         /// Of an item of the receiver: its secret, and the representative of the public key.
         const KEY: u64 = 32 + ELEMENT;
-        let Self {
-            sender_items,
-            receiver_items,
-        } = *self;
+        let Self { sender_items, receiver_items } = *self;
         if sender_items == 0 || receiver_items == 0 {
             return 0;
         }
@@ -222,9 +215,7 @@ impl Protocol {
             Self::Intersection => "dh intersection",
             Self::Search => "dh search",
         };
-        let terms = RandomOracle::new("volery psi: terms")
-            .absorb(name.as_bytes())
-            .finish32();
+        let terms = RandomOracle::new("volery psi: terms").absorb(name.as_bytes()).finish32();
         *terms.first_chunk().expect("32 bytes")
     }
 }
@@ -256,36 +247,25 @@ impl Run {
         channel: &mut Channel,
     ) -> Result<Self> {
         if items.len() as u64 > MAX_ITEMS {
-            return Err(Error::TooMany {
-                items: items.len() as u64,
-                most: MAX_ITEMS,
-            });
+            return Err(Error::TooMany { items: items.len() as u64, most: MAX_ITEMS });
         }
         watch.begin(Phase::Agree, 0);
         let said = (items.len(), note);
         let agreement = Agreement::reach(role, session, rng, protocol.terms(), said, channel)?;
         // mutant(psi-dh-sizes): false
         if agreement.sender_items.max(agreement.receiver_items) > MAX_ITEMS {
-            return Err(misbehaved(
-                "it announced a set larger than the maximum of this protocol",
-            ));
+            return Err(misbehaved("it announced a set larger than the maximum of this protocol"));
         }
         watch.begin(Phase::Hash, items.len() as u64);
         let mut oracle = RandomOracle::new("volery psi dh: item");
         oracle.absorb(&agreement.salt());
         let digest = |item| {
             let mut hash = Zeroizing::new([0; 64]);
-            oracle
-                .clone()
-                .absorb(items.item(item))
-                .finish_into(&mut hash[..]);
+            oracle.clone().absorb(items.item(item)).finish_into(&mut hash[..]);
             let ([point, name], _) = hash.as_chunks() else {
                 unreachable!("64 bytes are two chunks of 32")
             };
-            Digest {
-                point: Element::from_bytes(point),
-                name: *name,
-            }
+            Digest { point: Element::from_bytes(point), name: *name }
         };
         let digests = (0..items.len()).into_par_iter().map(digest).collect();
         let digests: Zeroizing<Vec<Digest>> = Zeroizing::new(digests);
@@ -330,21 +310,19 @@ impl Run {
         //     let values = evaluate(leading, polynomial, &self.points())`
         let values = evaluate(Element::ONE, polynomial, &self.points());
         let mut keys = Zeroizing::new(vec![[[0; 32]; 2]; values.len()]);
-        keys.par_chunks_mut(TASK)
-            .zip(values.par_chunks(TASK))
-            .for_each(|(keys, values)| {
-                for ([message, _], value) in keys.iter_mut().zip(values) {
-                    *message = permutation.forward(&value.to_bytes());
-                }
-                let messages = keys.iter().map(|[message, _]| Element::from_bytes(message));
-                let points = map(&Zeroizing::new(messages.collect::<Vec<_>>()));
-                let points = points.iter().map(|point| point.to_bytes());
-                let points = Zeroizing::new(points.collect::<Vec<_>>());
-                let multiples = multiply(&[*secret], &points);
-                for ([_, key], &multiple) in keys.iter_mut().zip(multiples.iter()) {
-                    *key = multiple;
-                }
-            });
+        keys.par_chunks_mut(TASK).zip(values.par_chunks(TASK)).for_each(|(keys, values)| {
+            for ([message, _], value) in keys.iter_mut().zip(values) {
+                *message = permutation.forward(&value.to_bytes());
+            }
+            let messages = keys.iter().map(|[message, _]| Element::from_bytes(message));
+            let points = map(&Zeroizing::new(messages.collect::<Vec<_>>()));
+            let points = points.iter().map(|point| point.to_bytes());
+            let points = Zeroizing::new(points.collect::<Vec<_>>());
+            let multiples = multiply(&[*secret], &points);
+            for ([_, key], &multiple) in keys.iter_mut().zip(multiples.iter()) {
+                *key = multiple;
+            }
+        });
         keys
     }
 
@@ -414,10 +392,7 @@ impl Sender {
         channel: &mut Channel,
     ) -> Result<Sent> {
         let values: Option<(&[&[u8]], usize)> = None;
-        Ok(Sent {
-            parameters: self.run(items, values, watch, channel)?,
-            common: None,
-        })
+        Ok(Sent { parameters: self.run(items, values, watch, channel)?, common: None })
     }
 
     /// Lets the receiver learn the values of its keywords that are among these. The call fixes
@@ -497,11 +472,7 @@ impl Sender {
         // The order indexes this party's own memory.
         let mut sorted: Vec<_> = hashes.chunks_exact(TAG + size).collect();
         sorted.sort_unstable();
-        let tags: Vec<_> = sorted
-            .iter()
-            .flat_map(|hash| &hash[..TAG])
-            .copied()
-            .collect();
+        let tags: Vec<_> = sorted.iter().flat_map(|hash| &hash[..TAG]).copied().collect();
         let ciphertexts = sorted.iter().flat_map(|hash| &hash[TAG..]);
         let ciphertexts: Vec<_> = ciphertexts.copied().collect();
         let messages = [&public, received.as_flattened(), &tags, &ciphertexts];
@@ -557,10 +528,7 @@ impl Receiver {
         channel: &mut Channel,
     ) -> Result<Received> {
         let matched = self.run(items, Protocol::Intersection, watch, channel)?;
-        Ok(Received {
-            parameters: matched.parameters,
-            common: matched.common,
-        })
+        Ok(Received { parameters: matched.parameters, common: matched.common })
     }
 
     /// Learns the values of its keywords that the sender has. The call fixes the keywords, which
@@ -644,9 +612,7 @@ impl Receiver {
         let coefficients = coefficients.as_flattened();
         // mutant(psi-dh-end): false
         if end != run.end([&public, coefficients, tags.as_flattened(), &ciphertexts]) {
-            return Err(misbehaved(
-                "it has seen or sent other messages than this party",
-            ));
+            return Err(misbehaved("it has seen or sent other messages than this party"));
         }
         // mutant(psi-dh-order): false
         if !tags.is_sorted_by(|one, next| one < next) {
@@ -668,12 +634,7 @@ impl Receiver {
         }
         watch.touched(values.len() as u64);
         watch.done(run.agreement.receiver_items);
-        Ok(MatchResult {
-            parameters: run.parameters(),
-            longest,
-            common,
-            values,
-        })
+        Ok(MatchResult { parameters: run.parameters(), longest, common, values })
     }
 }
 
@@ -691,24 +652,19 @@ fn check_public(public: &[u8; 32]) -> Result<()> {
 /// The message and the key of each item of the receiver.
 fn shared_keys(public: &[u8; 32], own: &[Key]) -> Keys {
     let mut keys = Zeroizing::new(vec![[[0; 32]; 2]; own.len()]);
-    keys.par_chunks_mut(TASK)
-        .zip(own.par_chunks(TASK))
-        .for_each(|(keys, own)| {
-            let secrets = Zeroizing::new(own.iter().map(|key| key.secret).collect::<Vec<_>>());
-            let multiples = multiply(&secrets, &[*public]);
-            for ((out, key), &multiple) in keys.iter_mut().zip(own).zip(multiples.iter()) {
-                *out = [key.representative.to_bytes(), multiple];
-            }
-        });
+    keys.par_chunks_mut(TASK).zip(own.par_chunks(TASK)).for_each(|(keys, own)| {
+        let secrets = Zeroizing::new(own.iter().map(|key| key.secret).collect::<Vec<_>>());
+        let multiples = multiply(&secrets, &[*public]);
+        for ((out, key), &multiple) in keys.iter_mut().zip(own).zip(multiples.iter()) {
+            *out = [key.representative.to_bytes(), multiple];
+        }
+    });
     keys
 }
 
 /// The value, as in [`crate::lookup`].
 fn decrypt(ciphertext: &[u8], stream: &[u8]) -> Vec<u8> {
-    let plain = ciphertext
-        .iter()
-        .zip(stream)
-        .map(|(byte, stream)| byte ^ stream);
+    let plain = ciphertext.iter().zip(stream).map(|(byte, stream)| byte ^ stream);
     let plain = Zeroizing::new(plain.collect::<Vec<_>>());
     cut(&plain).to_vec()
 }

@@ -63,9 +63,7 @@ struct Parts {
 impl Parts {
     fn new(items: usize) -> Self {
         let parts = (items / PART).next_power_of_two();
-        Self {
-            log: parts.ilog2().min(MOST_PARTS),
-        }
+        Self { log: parts.ilog2().min(MOST_PARTS) }
     }
 
     /// The part of a block, and the bits that distinguish it within the part.

@@ -37,11 +37,7 @@ pub(crate) struct Scale {
 
 impl Scale {
     /// The scale of every run.
-    pub(crate) const RUN: Self = Self {
-        bin: 1 << 19,
-        slice: 1 << 18,
-        rarer: 0,
-    };
+    pub(crate) const RUN: Self = Self { bin: 1 << 19, slice: 1 << 18, rarer: 0 };
 
     /// Bits by which each failure is rarer in each of `parts` executions, whole.
     pub(crate) fn margin(self, parts: u64) -> i32 {

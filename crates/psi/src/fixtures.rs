@@ -27,9 +27,7 @@ pub(crate) fn rng(role: Role) -> Prg {
 /// The numbers of the items of `ours` that are in `theirs`.
 pub(crate) fn common<T: Eq + Hash>(ours: &[T], theirs: &[T]) -> Vec<usize> {
     let theirs: HashSet<_> = theirs.iter().collect();
-    (0..ours.len())
-        .filter(|&i| theirs.contains(&ours[i]))
-        .collect()
+    (0..ours.len()).filter(|&i| theirs.contains(&ours[i])).collect()
 }
 
 /// Runs two parties in memory, of which one may leave early. A party that receives nothing for a
@@ -83,10 +81,7 @@ pub(crate) fn tamper<A: Send, B: Send>(
     receive: impl Fn(&mut Channel) -> B + Sync,
     check: impl Fn(Role, u64, bool, B),
 ) {
-    for (role, bytes) in [
-        (Role::Sender, sender_bytes),
-        (Role::Receiver, receiver_bytes),
-    ] {
+    for (role, bytes) in [(Role::Sender, sender_bytes), (Role::Receiver, receiver_bytes)] {
         for (at, cut) in (0..bytes).flat_map(|at| [(at, false), (at, true)]) {
             let (near, far) = memory::pair();
             let timeout = Some(timeout);
@@ -124,13 +119,7 @@ pub(crate) fn assert_no_duplicates<A: Send, B: Send>(
             10 => (sent, received),
             _ => (received, sent),
         };
-        assert!(matches!(
-            own,
-            Err(Error::Duplicate {
-                first: 3,
-                second: 9
-            })
-        ));
+        assert!(matches!(own, Err(Error::Duplicate { first: 3, second: 9 })));
         assert!(other.is_err());
     }
 }

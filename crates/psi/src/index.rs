@@ -57,10 +57,7 @@ impl Index {
     #[inline]
     fn bit(&self, tag: u64) -> (usize, u32) {
         let spread = spread(tag);
-        (
-            scaled(spread >> 24, self.filter.len()),
-            (spread >> 18) as u32 & 63,
-        )
+        (scaled(spread >> 24, self.filter.len()), (spread >> 18) as u32 & 63)
     }
 
     /// The slot of a tag and the item number `number`, less one.

@@ -87,10 +87,7 @@ impl<T: AsRef<[u8]> + Sync> Items for Vec<T> {
 #[must_use]
 pub fn digest(salt: &[u8; 32], item: &[u8]) -> Block {
     let hash = blake3::keyed_hash(salt, item);
-    let (block, _) = hash
-        .as_bytes()
-        .split_first_chunk()
-        .expect("a hash has 32 bytes");
+    let (block, _) = hash.as_bytes().split_first_chunk().expect("a hash has 32 bytes");
     Block::new(u128::from_le_bytes(*block) & !INDEX_BITS)
 }
 
@@ -109,23 +106,21 @@ pub(crate) fn hash(
     first: usize,
     out: &mut [Block],
 ) {
-    out.par_chunks_mut(TASK)
-        .enumerate()
-        .for_each(|(task, out)| {
-            let mut strings = [&[][..]; LANES];
-            let firsts = (first + task * TASK..).step_by(LANES);
-            for (first, out) in firsts.zip(out.chunks_mut(LANES)) {
-                let strings = &mut strings[..out.len()];
-                for (i, string) in strings.iter_mut().enumerate() {
-                    *string = items.item(first + i);
-                }
-                keyed_hashes(salt, strings, out);
-                for block in out {
-                    // mutant(psi-digest-bits): `!INDEX_BITS` => `!0xff`
-                    *block &= Block::new(!INDEX_BITS);
-                }
+    out.par_chunks_mut(TASK).enumerate().for_each(|(task, out)| {
+        let mut strings = [&[][..]; LANES];
+        let firsts = (first + task * TASK..).step_by(LANES);
+        for (first, out) in firsts.zip(out.chunks_mut(LANES)) {
+            let strings = &mut strings[..out.len()];
+            for (i, string) in strings.iter_mut().enumerate() {
+                *string = items.item(first + i);
             }
-        });
+            keyed_hashes(salt, strings, out);
+            for block in out {
+                // mutant(psi-digest-bits): `!INDEX_BITS` => `!0xff`
+                *block &= Block::new(!INDEX_BITS);
+            }
+        }
+    });
 }
 
 /// The blocks of all items, in their order.
@@ -186,13 +181,7 @@ mod tests {
         let mut items: Vec<_> = (0..4000).map(|i| i.to_string()).collect();
         items.push("77".to_owned());
         let refused = check(&items).unwrap_err();
-        assert!(matches!(
-            refused,
-            Error::Duplicate {
-                first: 77,
-                second: 4000
-            }
-        ));
+        assert!(matches!(refused, Error::Duplicate { first: 77, second: 4000 }));
         assert_eq!(
             refused.to_string(),
             "items 77 and 4000 (counted from 0) are equal: remove one, the items of a set must be distinct"

@@ -51,11 +51,7 @@ impl Matching for Kkrt {
         let (sender, receiver) = (task.sender_items, task.receiver_items);
         let mut bytes = SETUP + parameters.row_bytes() + parameters.tag_bytes();
         if let Output::Items { both, search } = task.output {
-            bytes += if search {
-                value_bytes(&parameters, 0)
-            } else {
-                0
-            };
+            bytes += if search { value_bytes(&parameters, 0) } else { 0 };
             bytes += if both { sender.div_ceil(8) } else { 0 };
         }
         // Nanoseconds for an item of the sender.
@@ -83,13 +79,7 @@ impl Matching for Kkrt {
         let (call, both) = party.call();
         let variant = self.0;
         let settings = Settings { variant, both };
-        let Party {
-            session,
-            rng,
-            parts,
-            items,
-            ..
-        } = party;
+        let Party { session, rng, parts, items, .. } = party;
         let before = channel.stats();
         let setup;
         let outcome: Outcome = match party.role {
@@ -97,9 +87,9 @@ impl Matching for Kkrt {
                 let sender = Sender::setup(session, rng, channel)?.one_of(parts);
                 setup = channel.stats() - before;
                 match call {
-                    Call::Answer(values) => sender
-                        .answer(items, values, settings, watch, channel)?
-                        .into(),
+                    Call::Answer(values) => {
+                        sender.answer(items, values, settings, watch, channel)?.into()
+                    }
                     _ => sender.intersect(items, settings, watch, channel)?.into(),
                 }
             }

@@ -109,24 +109,18 @@ impl Sender {
             }
             let size = LENGTH + longest;
             ciphertexts.resize(keys.len() * size, 0);
-            ciphertexts
-                .par_chunks_exact_mut(size)
-                .zip(&keys[..])
-                .enumerate()
-                .for_each(|(i, (out, &key))| {
+            ciphertexts.par_chunks_exact_mut(size).zip(&keys[..]).enumerate().for_each(
+                |(i, (out, &key))| {
                     let place = first + i;
                     encrypt(key, base, place, values.item(sender_set.item(place)), out);
-                });
+                },
+            );
             channel.send(&ciphertexts)?;
             channel.flush()?;
             Ok(())
         })?;
         let found = session.end(settings, watch, channel)?;
-        Ok(Answered {
-            parameters,
-            longest,
-            found,
-        })
+        Ok(Answered { parameters, longest, found })
     }
 }
 
@@ -224,11 +218,7 @@ pub(crate) fn longest(values: &(impl Items + ?Sized)) -> Result<usize> {
     for item in 0..values.len() {
         let bytes = values.item(item).len();
         if bytes > MAX_VALUE {
-            return Err(Error::LongValue {
-                item,
-                bytes,
-                most: MAX_VALUE,
-            });
+            return Err(Error::LongValue { item, bytes, most: MAX_VALUE });
         }
         longest = longest.max(bytes);
     }
@@ -337,10 +327,7 @@ mod tests {
             let mut first = Aes128::new(key).encrypt(counter).to_bytes();
             first[0] ^= length as u8;
             first[1] ^= (length >> 8) as u8;
-            first[2..]
-                .iter_mut()
-                .take(length)
-                .for_each(|byte| *byte ^= 7);
+            first[2..].iter_mut().take(length).for_each(|byte| *byte ^= 7);
             assert_eq!(out[..16], first);
             let mut elsewhere = out.clone();
             assert_eq!(decrypt(key, base, 5, &mut out), value);

@@ -77,10 +77,7 @@ impl Rational {
         while b != 0 {
             (a, b) = (b, a % b);
         }
-        Some(Self {
-            numerator: numerator / a,
-            denominator: denominator / a,
-        })
+        Some(Self { numerator: numerator / a, denominator: denominator / a })
     }
 
     /// Half of it; `None` if that needs more digits.
@@ -205,11 +202,7 @@ impl Mechanism {
     }
 
     fn checked(law: Law, numerator: u128, denominator: u64) -> Result<Self, Error> {
-        let mechanism = Self {
-            law,
-            numerator,
-            denominator,
-        };
+        let mechanism = Self { law, numerator, denominator };
         // mutant(noise-scale): false
         if mechanism.scale() > MOST {
             return Err(Error::Scale);
@@ -241,11 +234,7 @@ impl Mechanism {
             let distance = scaled.abs_diff(self.numerator);
             // mutant(noise-gaussian): `distance < 1 << 63` => `true`
             if distance < 1 << 63
-                && bernoulli_exp(
-                    distance * distance,
-                    2 * self.numerator * self.numerator,
-                    rng,
-                )
+                && bernoulli_exp(distance * distance, 2 * self.numerator * self.numerator, rng)
             {
                 return y;
             }
@@ -279,9 +268,7 @@ impl fmt::Display for Mechanism {
 
 /// A uniform number below `bound`, which is above zero.
 fn below(bound: u128, rng: &mut Prg) -> u128 {
-    let mask = u128::MAX
-        .checked_shr((bound - 1).leading_zeros())
-        .unwrap_or(0);
+    let mask = u128::MAX.checked_shr((bound - 1).leading_zeros()).unwrap_or(0);
     loop {
         let number = u128::from(rng.block()) & mask;
         if number < bound {

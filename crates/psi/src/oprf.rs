@@ -197,11 +197,7 @@ impl Sender {
             }
             rows.push(chunk);
         }
-        let keys = Keys {
-            rows,
-            first,
-            instances,
-        };
+        let keys = Keys { rows, first, instances };
         self.0 = Some(live);
         Ok(keys)
     }
@@ -415,14 +411,7 @@ fn mask_rows(
         let bits = code.bits(block);
         let range = 128 * block..128 * block + bits;
         rows(zero, range.clone(), first, &mut scratch.columns, n, t);
-        rows(
-            one,
-            range,
-            first,
-            &mut scratch.columns,
-            n,
-            &mut scratch.other,
-        );
+        rows(one, range, first, &mut scratch.columns, n, &mut scratch.other);
         let words = &mut scratch.words[..n];
         code.encode(block, inputs, words);
         let (u, others) = rest.split_at_mut(n * bits / 8);

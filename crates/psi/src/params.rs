@@ -73,12 +73,8 @@ impl FromStr for Variant {
 /// items need a larger stash.
 ///
 /// Pinkas, Schneider, Segev, Zohner, *Phasing*, USENIX Security 2015, from experiments.
-const STASH: [(u64, usize); 4] = [
-    ((1 << 12) - 1, 12),
-    ((1 << 16) - 1, 6),
-    ((1 << 20) - 1, 4),
-    ((1 << 24) - 1, 3),
-];
+const STASH: [(u64, usize); 4] =
+    [((1 << 12) - 1, 12), ((1 << 16) - 1, 6), ((1 << 20) - 1, 4), ((1 << 24) - 1, 3)];
 
 /// `s` from 2^24 items on.
 const SMALLEST_STASH: usize = 2;
@@ -230,21 +226,14 @@ impl Parameters {
     /// common that is not.
     #[must_use]
     pub fn false_positive(&self) -> f64 {
-        -equal_bits(
-            8 * self.tag as u32,
-            [self.sender_items, self.receiver_items],
-        )
+        -equal_bits(8 * self.tag as u32, [self.sender_items, self.receiver_items])
     }
 
     /// The failures that honest parties may meet, each cause once for the whole run.
     #[must_use]
     pub fn failures(&self) -> Vec<Failure> {
         vec![
-            Failure {
-                what: "a false match",
-                bits: -self.false_positive(),
-                false_positive: true,
-            },
+            Failure { what: "a false match", bits: -self.false_positive(), false_positive: true },
             Failure {
                 what: "the items do not fit into a cuckoo table",
                 bits: self.statistical.into(),
@@ -297,13 +286,7 @@ impl Parameters {
 impl fmt::Display for Parameters {
     /// Describes the parameters, for reports.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            bins,
-            stash,
-            width,
-            tag,
-            ..
-        } = self;
+        let Self { bins, stash, width, tag, .. } = self;
         write!(
             f,
             "3 hash functions, {bins} bins, stash {stash}, code of {width} bits, outputs of {} bits",
@@ -368,9 +351,6 @@ mod tests {
         for variant in Variant::ALL {
             assert_eq!(variant.name().parse(), Ok(variant));
         }
-        assert_eq!(
-            "ecdh".parse::<Variant>(),
-            Err("the protocols are kkrt, kkrt-paper".to_owned())
-        );
+        assert_eq!("ecdh".parse::<Variant>(), Err("the protocols are kkrt, kkrt-paper".to_owned()));
     }
 }

@@ -40,9 +40,7 @@ pub(crate) fn at_a_time(steps: usize) -> usize {
 /// if there are enough parts, and all owners have about the same number of parts.
 pub(crate) fn owners_of(parts: usize) -> Vec<u8> {
     let owners = rayon::current_num_threads().min(MOST).min(parts);
-    (0..parts)
-        .map(|part| (part * owners / parts) as u8)
-        .collect()
+    (0..parts).map(|part| (part * owners / parts) as u8).collect()
 }
 
 /// Distributes the numbers below `count` to their owners, in ascending order: `owner_of` returns
@@ -59,14 +57,11 @@ pub(crate) fn part<O: Send>(
     let mut whose = Zeroizing::new(vec![NOBODY; GROUP.min(count)]);
     for first in (0..count).step_by(GROUP) {
         let whose = &mut whose[..GROUP.min(count - first)];
-        whose
-            .par_chunks_mut(TASK)
-            .enumerate()
-            .for_each(|(task, whose)| {
-                for (owner, number) in whose.iter_mut().zip(first + task * TASK..) {
-                    *owner = owner_of(number);
-                }
-            });
+        whose.par_chunks_mut(TASK).enumerate().for_each(|(task, whose)| {
+            for (owner, number) in whose.iter_mut().zip(first + task * TASK..) {
+                *owner = owner_of(number);
+            }
+        });
         let whose = &*whose;
         owners.par_iter_mut().enumerate().for_each(|(me, owner)| {
             let mut mine = Zeroizing::new([0; RUN]);
@@ -103,11 +98,7 @@ mod tests {
                 for n in [0, 1, 5, RUN, TASK + 1, 2 * GROUP + 9] {
                     let owner = |i: usize| {
                         let part = (i.wrapping_mul(0x9e37_79b9) >> 7) % 100;
-                        if i.is_multiple_of(7) {
-                            NOBODY
-                        } else {
-                            table[part]
-                        }
+                        if i.is_multiple_of(7) { NOBODY } else { table[part] }
                     };
                     let mut owners = vec![Vec::new(); threads.min(MOST)];
                     part(n, owner, &mut owners, |mine, numbers| {

@@ -59,16 +59,10 @@ impl Placement {
                 Err(Full { unplaced, table }) => (table, unplaced),
             };
             if stash.len() <= parameters.stash {
-                return Ok(Self {
-                    table,
-                    stash,
-                    attempt,
-                });
+                return Ok(Self { table, stash, attempt });
             }
         }
-        Err(Error::Unplaced {
-            attempts: ATTEMPTS.into(),
-        })
+        Err(Error::Unplaced { attempts: ATTEMPTS.into() })
     }
 
     /// The item at an instance of the OPRF, and the set of outputs in which to look for it.
@@ -86,26 +80,24 @@ impl Placement {
     /// stash, zero in an empty place. (The sender never asks a bin for an input whose hash index is
     /// 0.)
     pub(crate) fn inputs(&self, digests: &[Block], first: usize, out: &mut [Block]) {
-        out.par_chunks_mut(TASK)
-            .enumerate()
-            .for_each(|(task, out)| {
-                let first = first + task * TASK;
-                // All item numbers are looked up before the digests are read: those reads do not
-                // wait for each other, nor for a branch. Each item with its set, as a block that is
-                // wiped at once.
-                let mut found = Zeroizing::new([Block::from_words(0, NOTHING as u64); TASK]);
-                for (found, instance) in found[..out.len()].iter_mut().zip(first..) {
-                    if let Some((item, set)) = self.item(instance) {
-                        *found = Block::from_words(item as u64, set as u64);
-                    }
-                    prefetch(digests, found.low() as usize);
+        out.par_chunks_mut(TASK).enumerate().for_each(|(task, out)| {
+            let first = first + task * TASK;
+            // All item numbers are looked up before the digests are read: those reads do not
+            // wait for each other, nor for a branch. Each item with its set, as a block that is
+            // wiped at once.
+            let mut found = Zeroizing::new([Block::from_words(0, NOTHING as u64); TASK]);
+            for (found, instance) in found[..out.len()].iter_mut().zip(first..) {
+                if let Some((item, set)) = self.item(instance) {
+                    *found = Block::from_words(item as u64, set as u64);
                 }
-                for (out, found) in out.iter_mut().zip(found.iter()) {
-                    let (item, set) = (found.low() as usize, found.high() as usize);
-                    let input = input(digests[item], set);
-                    *out = input & Block::select_mask(set != NOTHING);
-                }
-            });
+                prefetch(digests, found.low() as usize);
+            }
+            for (out, found) in out.iter_mut().zip(found.iter()) {
+                let (item, set) = (found.low() as usize, found.high() as usize);
+                let input = input(digests[item], set);
+                *out = input & Block::select_mask(set != NOTHING);
+            }
+        });
     }
 }
 
@@ -165,11 +157,7 @@ impl Tag {
 impl ItemTags {
     /// Starts with the blocks of the items.
     pub(crate) fn new(digests: Buffer<Block>, parameters: &Parameters) -> Self {
-        Self {
-            items: digests,
-            tag_bytes: parameters.tag,
-            tags: Buffer::default(),
-        }
+        Self { items: digests, tag_bytes: parameters.tag, tags: Buffer::default() }
     }
 
     /// The inputs of the OPRF for instances whose outputs were not yet processed.
@@ -204,20 +192,16 @@ impl ItemTags {
         }
         let tags = &mut self.tags[..outputs.len()];
         let tag_bytes = self.tag_bytes;
-        tags.par_chunks_mut(TASK)
-            .zip(outputs.par_chunks(TASK))
-            .enumerate()
-            .for_each(|(task, (tags, outputs))| {
+        tags.par_chunks_mut(TASK).zip(outputs.par_chunks(TASK)).enumerate().for_each(
+            |(task, (tags, outputs))| {
                 let instances = first + task * TASK..;
                 for ((place, &output), instance) in tags.iter_mut().zip(outputs).zip(instances) {
                     let (item, set) = placement.item(instance).unwrap_or((0, NOTHING));
                     let is = u64::from(set != NOTHING);
-                    *place = (
-                        Tag::new(cut(output, tag_bytes), set).0,
-                        item as u64 | is << 63,
-                    );
+                    *place = (Tag::new(cut(output, tag_bytes), set).0, item as u64 | is << 63);
                 }
-            });
+            },
+        );
         // The items in runs of a power of two; each owner has some of the runs.
         let shift = (self.items.len() / 256).max(1).next_power_of_two().ilog2();
         let table = owners_of(self.items.len().div_ceil(1 << shift).max(1));
@@ -235,21 +219,16 @@ impl ItemTags {
             0 => partition::NOBODY,
             _ => table[item(i) >> shift],
         };
-        part(
-            outputs.len(),
-            owner_of,
-            &mut owners,
-            |(begin, items), numbers| {
-                for numbers in numbers.chunks(LANES) {
-                    for &i in numbers {
-                        prefetch(items, item(i) - *begin);
-                    }
-                    for &i in numbers {
-                        items[item(i) - *begin] = tags[i].0;
-                    }
+        part(outputs.len(), owner_of, &mut owners, |(begin, items), numbers| {
+            for numbers in numbers.chunks(LANES) {
+                for &i in numbers {
+                    prefetch(items, item(i) - *begin);
                 }
-            },
-        );
+                for &i in numbers {
+                    items[item(i) - *begin] = tags[i].0;
+                }
+            }
+        });
     }
 
     /// The table, once all instances were processed.
@@ -282,26 +261,17 @@ impl ItemTags {
             owners.push((first, indices, waiting));
         }
         let owner_of = |item: usize| table[Tag(items[item]).part()];
-        part(
-            n,
-            owner_of,
-            &mut owners,
-            |(first, indices, waiting), mine| {
-                for &item in mine {
-                    let tag = Tag(items[item]);
-                    waiting[tag.part() - *first].push((tag.low(), item as u32));
-                }
-                for (index, waiting) in indices.iter_mut().zip(waiting) {
-                    index.insert_all(waiting);
-                    waiting.clear();
-                }
-            },
-        );
-        ReceiverTable {
-            items: self.items,
-            parts,
-            tag_bytes: self.tag_bytes,
-        }
+        part(n, owner_of, &mut owners, |(first, indices, waiting), mine| {
+            for &item in mine {
+                let tag = Tag(items[item]);
+                waiting[tag.part() - *first].push((tag.low(), item as u32));
+            }
+            for (index, waiting) in indices.iter_mut().zip(waiting) {
+                index.insert_all(waiting);
+                waiting.clear();
+            }
+        });
+        ReceiverTable { items: self.items, parts, tag_bytes: self.tag_bytes }
     }
 }
 

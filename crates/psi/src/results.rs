@@ -56,19 +56,13 @@ impl<P> fmt::Debug for Found<P> {
 
 impl<P: Parameters + 'static> From<Sent<P>> for Outcome {
     fn from(sent: Sent<P>) -> Self {
-        Self {
-            common: sent.common,
-            ..Self::with(sent.parameters)
-        }
+        Self { common: sent.common, ..Self::with(sent.parameters) }
     }
 }
 
 impl<P: Parameters + 'static> From<Received<P>> for Outcome {
     fn from(received: Received<P>) -> Self {
-        Self {
-            common: Some(received.common),
-            ..Self::with(received.parameters)
-        }
+        Self { common: Some(received.common), ..Self::with(received.parameters) }
     }
 }
 

@@ -121,12 +121,7 @@ struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     fn new(channel: &'a mut Channel) -> Self {
-        Self {
-            channel,
-            bytes: Vec::with_capacity(PIECE + 8),
-            word: 0,
-            filled: 0,
-        }
+        Self { channel, bytes: Vec::with_capacity(PIECE + 8), word: 0, filled: 0 }
     }
 
     /// The lowest `bits` bits, at most 64.
@@ -136,8 +131,7 @@ impl<'a> Writer<'a> {
         self.word |= value << self.filled;
         self.filled += bits;
         if self.filled >= 64 {
-            self.bytes
-                .extend_from_slice(&(self.word as u64).to_le_bytes());
+            self.bytes.extend_from_slice(&(self.word as u64).to_le_bytes());
             self.word >>= 64;
             self.filled -= 64;
             if self.bytes.len() >= PIECE {
@@ -158,8 +152,7 @@ impl<'a> Writer<'a> {
 
     fn finish(mut self) -> Result<()> {
         let rest = (self.word as u64).to_le_bytes();
-        self.bytes
-            .extend_from_slice(&rest[..self.filled.div_ceil(8) as usize]);
+        self.bytes.extend_from_slice(&rest[..self.filled.div_ceil(8) as usize]);
         self.channel.send(&self.bytes)?;
         Ok(())
     }
@@ -362,9 +355,8 @@ mod tests {
         for bits in [20, 41, 63, 64, 65, 80, 81, 127, 128] {
             for count in [0, 1, 2, 3, 1000, 1448, 1449, 70_000] {
                 let format = Rice::new(count, bits);
-                let mut tags: Vec<_> = (0..count)
-                    .map(|_| u128::from(rng.block()) >> (128 - bits))
-                    .collect();
+                let mut tags: Vec<_> =
+                    (0..count).map(|_| u128::from(rng.block()) >> (128 - bits)).collect();
                 tags.sort_unstable();
                 let bytes = coded(format, &tags);
                 assert_eq!(decoded(format, &bytes).unwrap(), tags, "{bits} {count}");
@@ -382,13 +374,7 @@ mod tests {
     fn the_ends_of_the_range() {
         for bits in [8, 64, 100, 128] {
             let last = u128::MAX >> (128 - bits);
-            for tags in [
-                vec![0, 0, 0],
-                vec![last; 3],
-                vec![0, last],
-                vec![0],
-                vec![last],
-            ] {
+            for tags in [vec![0, 0, 0], vec![last; 3], vec![0, last], vec![0], vec![last]] {
                 let format = Rice::new(tags.len() as u64, bits);
                 assert_eq!(decoded(format, &coded(format, &tags)).unwrap(), tags);
             }

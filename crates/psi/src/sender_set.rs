@@ -94,39 +94,34 @@ impl SenderSet {
             stash.resize(digests.len(), Block::ZERO);
             oprf.sender.shift(&oprf.code, &inputs, &mut stash)?;
         }
-        sets.par_iter_mut()
-            .enumerate()
-            .try_for_each(|(set, outputs)| {
-                outputs.inputs.resize(digests.len(), Block::ZERO);
-                outputs.values.resize(digests.len(), Block::ZERO);
-                let tasks = outputs
-                    .inputs
-                    .par_chunks_mut(TASK)
-                    .zip(outputs.values.par_chunks_mut(TASK));
-                let given = digests.par_chunks(TASK).zip(bins.par_chunks(TASK));
-                tasks.zip(given).enumerate().try_for_each(
-                    |(task, ((inputs, values), (digests, bins)))| {
-                        let n = digests.len();
-                        let place = (parameters.bins + set.saturating_sub(FUNCTIONS)) as u32;
-                        let mut instances = Zeroizing::new([place; TASK]);
-                        for (instance, bins) in instances.iter_mut().zip(bins) {
-                            *instance = bins.get(set).copied().unwrap_or(*instance);
-                        }
-                        for (input_of, &digest) in inputs.iter_mut().zip(digests) {
-                            *input_of = input(digest, set);
-                        }
-                        match stash.get(task * TASK..).filter(|_| set >= FUNCTIONS) {
-                            Some(stash) => values.copy_from_slice(&stash[..n]),
-                            None => oprf.sender.shift(&oprf.code, inputs, values)?,
-                        }
-                        oprf.keys
-                            .evaluate_shifted(&oprf.code, &instances[..n], inputs, values);
-                        Result::Ok(())
-                    },
-                )?;
-                finish(outputs);
-                Ok(())
-            })
+        sets.par_iter_mut().enumerate().try_for_each(|(set, outputs)| {
+            outputs.inputs.resize(digests.len(), Block::ZERO);
+            outputs.values.resize(digests.len(), Block::ZERO);
+            let tasks =
+                outputs.inputs.par_chunks_mut(TASK).zip(outputs.values.par_chunks_mut(TASK));
+            let given = digests.par_chunks(TASK).zip(bins.par_chunks(TASK));
+            tasks.zip(given).enumerate().try_for_each(
+                |(task, ((inputs, values), (digests, bins)))| {
+                    let n = digests.len();
+                    let place = (parameters.bins + set.saturating_sub(FUNCTIONS)) as u32;
+                    let mut instances = Zeroizing::new([place; TASK]);
+                    for (instance, bins) in instances.iter_mut().zip(bins) {
+                        *instance = bins.get(set).copied().unwrap_or(*instance);
+                    }
+                    for (input_of, &digest) in inputs.iter_mut().zip(digests) {
+                        *input_of = input(digest, set);
+                    }
+                    match stash.get(task * TASK..).filter(|_| set >= FUNCTIONS) {
+                        Some(stash) => values.copy_from_slice(&stash[..n]),
+                        None => oprf.sender.shift(&oprf.code, inputs, values)?,
+                    }
+                    oprf.keys.evaluate_shifted(&oprf.code, &instances[..n], inputs, values);
+                    Result::Ok(())
+                },
+            )?;
+            finish(outputs);
+            Ok(())
+        })
     }
 
     /// The bins of the items at some places.

@@ -114,10 +114,7 @@ pub fn hello(role: Role) -> Hello {
 #[must_use]
 pub const fn bytes(items: u64) -> (u64, u64) {
     let requests = items.div_ceil(MAX_BATCH as u64);
-    (
-        (VERDICT + PROOF) as u64 * requests + 32 * items,
-        REQUEST as u64 * (requests + 1) + 32 * items,
-    )
+    ((VERDICT + PROOF) as u64 * requests + 32 * items, REQUEST as u64 * (requests + 1) + 32 * items)
 }
 
 /// Bytes of the filter of so many items, for so many queries.
@@ -140,10 +137,7 @@ impl Key {
     }
 
     fn new(secret: Zeroizing<Scalar>) -> Self {
-        Self {
-            public: voprf::public(&secret),
-            secret,
-        }
+        Self { public: voprf::public(&secret), secret }
     }
 
     /// The key with these bytes, those of [`to_bytes`](Self::to_bytes); `None` if there is none.
@@ -233,9 +227,7 @@ impl Budget {
 impl Allow for Budget {
     fn take(&self, items: u64) -> std::result::Result<Option<u64>, Refusal> {
         let update = |left: u64| left.checked_sub(items);
-        let taken = self
-            .0
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, update);
+        let taken = self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, update);
         match taken {
             Ok(before) => Ok(Some(before - items)),
             // no mutant: a mutant switches `take` off
@@ -263,10 +255,7 @@ pub fn prepare(
     assert!((1..=MAX_QUERIES).contains(&queries), "a number of queries");
     let count = items.len() as u64;
     if count > MAX_ITEMS {
-        return Err(Error::TooMany {
-            items: count,
-            most: MAX_ITEMS,
-        });
+        return Err(Error::TooMany { items: count, most: MAX_ITEMS });
     }
     check_lengths(items)?;
     watch.begin(Phase::Hash, count);
@@ -286,12 +275,8 @@ fn evaluate(key: &Key, items: &(impl Items + ?Sized), first: usize, numbers: &mu
     let tasks = numbers.par_chunks_mut(TASK).enumerate();
     tasks.for_each(|(task, numbers)| {
         let first = first + task * TASK;
-        let inputs: Vec<_> = (first..first + numbers.len())
-            .map(|i| items.item(i))
-            .collect();
-        voprf::evaluate(&key.secret, &inputs, |i, output| {
-            numbers[i] = number(&output)
-        });
+        let inputs: Vec<_> = (first..first + numbers.len()).map(|i| items.item(i)).collect();
+        voprf::evaluate(&key.secret, &inputs, |i, output| numbers[i] = number(&output));
     });
 }
 
@@ -309,10 +294,7 @@ pub fn crowded(key: &Key, item: &(impl Items + ?Sized), tags: u64) -> Vec<u8> {
 fn check_lengths(items: &(impl Items + ?Sized)) -> Result<()> {
     let long = (0..items.len()).find(|&item| items.item(item).len() > MAX_INPUT);
     match long {
-        Some(item) => Err(Error::LongItem {
-            item,
-            bytes: items.item(item).len(),
-        }),
+        Some(item) => Err(Error::LongItem { item, bytes: items.item(item).len() }),
         None => Ok(()),
     }
 }
@@ -340,10 +322,7 @@ impl Server {
             // no mutant: this party's own key and filter
             return Err(Error::Filter("it is for another key"));
         }
-        Ok(Self {
-            key,
-            version: *filter.version(),
-        })
+        Ok(Self { key, version: *filter.version() })
     }
 
     /// Answers the requests of one client until it says that they are all; the number of items. A

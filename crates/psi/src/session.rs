@@ -73,10 +73,7 @@ impl Settings {
         Hello {
             protocol,
             role: role.name(),
-            fields: vec![
-                ("variant", self.variant.to_string()),
-                ("both", self.both.to_string()),
-            ],
+            fields: vec![("variant", self.variant.to_string()), ("both", self.both.to_string())],
         }
     }
 
@@ -160,12 +157,7 @@ impl Sender {
     /// If the channel fails, or a check finds that the peer deviated from the protocol.
     pub fn setup(session: SessionId, mut rng: Prg, channel: &mut Channel) -> Result<Self> {
         let oprf = oprf::Sender::setup(session, rng.fork("setup"), channel)?;
-        Ok(Self {
-            oprf,
-            session,
-            rng,
-            parts: 1,
-        })
+        Ok(Self { oprf, session, rng, parts: 1 })
     }
 
     /// Makes this one of `parts` executions of a larger run, in all of which together anything
@@ -203,19 +195,13 @@ impl Sender {
         }
         watch.begin(Phase::Rows, instances as u64);
         let mut done = |steps: usize| watch.done(steps as u64);
-        let keys = self
-            .oprf
-            .extend_watched(&code, instances, &mut done, channel)?; // step 3
+        let keys = self.oprf.extend_watched(&code, instances, &mut done, channel)?; // step 3
         Ok(SenderSession {
             hasher: Hasher::new(agreement.cuckoo(attempt[0]), parameters.bins),
             parameters,
             sender_set,
             rng: self.rng,
-            oprf: Oprf {
-                sender: self.oprf,
-                code,
-                keys,
-            },
+            oprf: Oprf { sender: self.oprf, code, keys },
             agreement,
         })
     }
@@ -253,9 +239,7 @@ fn each<T: Send>(
     work: impl Fn(usize, &mut T) -> volery_ot::Result<()> + Sync,
 ) -> Result<()> {
     let mut pieces: Vec<_> = firsts.zip(pieces).collect();
-    Ok(pieces
-        .par_iter_mut()
-        .try_for_each(|(first, piece)| work(*first, piece))?)
+    Ok(pieces.par_iter_mut().try_for_each(|(first, piece)| work(*first, piece))?)
 }
 
 impl SenderSession {
@@ -337,9 +321,7 @@ impl SenderSession {
             }
             // mutant(psi-too-many): false
             if common.len() as u64 > self.parameters.receiver_items {
-                return Err(misbehaved(
-                    "it reported more common items than it has items",
-                ));
+                return Err(misbehaved("it reported more common items than it has items"));
             }
             common.sort_unstable();
         }
@@ -347,9 +329,7 @@ impl SenderSession {
         channel.recv(&mut end)?;
         // mutant(psi-end-receiver): false
         if end != self.agreement.end(Role::Receiver, &self.parameters.words()) {
-            return Err(misbehaved(
-                "it sent more or less data than the set sizes require",
-            ));
+            return Err(misbehaved("it sent more or less data than the set sizes require"));
         }
         Ok(settings.both.then_some(common))
     }
@@ -402,12 +382,7 @@ impl Receiver {
     /// If the channel fails, or a check finds that the peer deviated from the protocol.
     pub fn setup(session: SessionId, mut rng: Prg, channel: &mut Channel) -> Result<Self> {
         let oprf = oprf::Receiver::setup(session, rng.fork("setup"), channel)?;
-        Ok(Self {
-            oprf,
-            session,
-            rng,
-            parts: 1,
-        })
+        Ok(Self { oprf, session, rng, parts: 1 })
     }
 
     /// Makes this one of `parts` executions of a larger run, in all of which together anything
@@ -483,8 +458,7 @@ impl Receiver {
             }
             watch.done((first + n) as u64);
         };
-        self.oprf
-            .extend_streamed(&code, instances, ask, take, channel)?; // step 3
+        self.oprf.extend_streamed(&code, instances, ask, take, channel)?; // step 3
         Ok(ReceiverSession {
             note: agreement.note,
             parameters,
@@ -509,9 +483,7 @@ impl ReceiverSession {
         channel.recv(&mut end)?;
         // mutant(psi-end-sender): false
         if end != self.agreement.end(Role::Sender, &self.parameters.words()) {
-            return Err(misbehaved(
-                "it sent more or less data than the set sizes require",
-            ));
+            return Err(misbehaved("it sent more or less data than the set sizes require"));
         }
         if let Some(places) = &self.places {
             let items = self.parameters.sender_items;
@@ -524,9 +496,7 @@ impl ReceiverSession {
         channel.send(&self.agreement.end(Role::Receiver, &self.parameters.words()))?;
         channel.flush()?;
         let items = 0..self.parameters.receiver_items as usize;
-        Ok(items
-            .filter(|&item| bits::bit(&self.common, item))
-            .collect())
+        Ok(items.filter(|&item| bits::bit(&self.common, item)).collect())
     }
 }
 

@@ -210,12 +210,7 @@ mod tests {
         }
         assert_eq!(counts.len(), 6);
         // A thousand each, within seven standard deviations.
-        assert!(
-            counts
-                .values()
-                .all(|&count: &i32| (count - 1000).abs() < 200),
-            "{counts:?}"
-        );
+        assert!(counts.values().all(|&count: &i32| (count - 1000).abs() < 200), "{counts:?}");
     }
 
     /// The place of an item is independent of its number and of its neighbour's place: in eighths

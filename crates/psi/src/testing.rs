@@ -47,9 +47,7 @@ pub fn repeat_tag(message: &mut [u8], value: usize, at: usize) {
         return;
     }
     tags[at + 1] = tags[at];
-    format
-        .send(tags.into_iter(), &mut far)
-        .expect("as many tags");
+    format.send(tags.into_iter(), &mut far).expect("as many tags");
     far.flush().expect("in memory");
     near.recv(coding).expect("in memory");
 }

@@ -240,14 +240,7 @@ struct Evaluation {
 
 impl Party {
     fn new(role: Role, session: SessionId, rng: Prg) -> Self {
-        Self {
-            role,
-            session,
-            rng,
-            parts: 1,
-            scale: Scale::RUN,
-            deadline: None,
-        }
+        Self { role, session, rng, parts: 1, scale: Scale::RUN, deadline: None }
     }
 
     /// Steps 0 and 1. The receiver gets the number `note`.
@@ -276,12 +269,7 @@ impl Party {
             [agreement.sender_items, agreement.receiver_items],
         );
         let set = BinnedSet::new(&agreement.salt(), items, &parameters, watch)?;
-        Ok(AgreedParty {
-            party: self,
-            parameters,
-            agreement,
-            set,
-        })
+        Ok(AgreedParty { party: self, parameters, agreement, set })
     }
 }
 
@@ -294,12 +282,7 @@ impl AgreedParty {
         channel: &mut Channel,
     ) -> Result<Evaluation> {
         let evaluates = (self.party.role == Role::Sender) != self.parameters.exchanged;
-        let Self {
-            party,
-            parameters,
-            agreement,
-            mut set,
-        } = self;
+        let Self { party, parameters, agreement, mut set } = self;
         let role = party.role;
         let places = if second { set.blocks.len() } else { 0 };
         let mut kept = Buffer::zeroed(places);
@@ -327,13 +310,7 @@ impl AgreedParty {
                 watch.done(done as u64);
             }
         }
-        Ok(Evaluation {
-            role,
-            parameters,
-            agreement,
-            set,
-            second: kept,
-        })
+        Ok(Evaluation { role, parameters, agreement, set, second: kept })
     }
 }
 
@@ -372,9 +349,7 @@ impl Party {
 /// The bins of each batch.
 fn batches(parameters: &Parameters) -> impl Iterator<Item = std::ops::Range<usize>> {
     let bins = parameters.bins;
-    (0..bins)
-        .step_by(BATCH)
-        .map(move |first| first..bins.min(first + BATCH))
+    (0..bins).step_by(BATCH).map(move |first| first..bins.min(first + BATCH))
 }
 
 #[cfg(test)]

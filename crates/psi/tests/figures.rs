@@ -34,11 +34,7 @@ fn check(what: &str, sizes: [[u64; 2]; 2], run: impl Fn(u64, u64) -> (f64, u64))
     let [(less, below), (more, above)] = sizes.map(|[n, m]| run(n, m));
     let (counted, predicted) = (more - less, (above - below) as f64);
     let ratio = counted / predicted;
-    assert!(
-        (0.5..1.15).contains(&ratio),
-        "{what}, {:?}: {ratio}",
-        sizes[1]
-    );
+    assert!((0.5..1.15).contains(&ratio), "{what}, {:?}: {ratio}", sizes[1]);
 }
 
 fn items(count: u64) -> Vec<[u8; 8]> {
@@ -56,10 +52,7 @@ fn growth(small: u64, large: u64) -> [[[u64; 2]; 2]; 3] {
 
 #[test]
 fn memory_is_as_predicted() {
-    let output = Output::Items {
-        both: false,
-        search: false,
-    };
+    let output = Output::Items { both: false, search: false };
     let small = growth(1 << 8, 1 << 11);
     let large = growth(1 << 17, 1 << 19);
     let all: [(Protocol, _); 5] = [

@@ -23,9 +23,7 @@ pub(crate) fn read(array: &Bound<'_, PyAny>) -> PyResult<Array> {
         let numbers = Numbers::Reals(reals.as_array().iter().copied().collect());
         return Ok(Array { shape, numbers });
     }
-    Err(PyTypeError::new_err(
-        "an array of uint64 or float64 is needed",
-    ))
+    Err(PyTypeError::new_err("an array of uint64 or float64 is needed"))
 }
 
 /// The array of these numbers.
@@ -35,9 +33,7 @@ pub(crate) fn read(array: &Bound<'_, PyAny>) -> PyResult<Array> {
 pub(crate) fn write<'py>(py: Python<'py>, array: Array) -> PyResult<Bound<'py, PyAny>> {
     Ok(match array.numbers {
         Numbers::Words(words) => shaped(py, words, &array.shape)?,
-        Numbers::Reals(reals) => PyArray1::from_vec(py, reals)
-            .reshape(array.shape)?
-            .into_any(),
+        Numbers::Reals(reals) => PyArray1::from_vec(py, reals).reshape(array.shape)?.into_any(),
     })
 }
 

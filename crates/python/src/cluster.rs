@@ -18,10 +18,7 @@ use crate::runs::raised;
 use crate::table::{Source, Table};
 
 fn of(rows: RecordBatch) -> Table {
-    Table {
-        schema: rows.schema(),
-        batches: vec![rows],
-    }
+    Table { schema: rows.schema(), batches: vec![rows] }
 }
 
 /// The items of the rows of a table that comes in pieces.
@@ -107,9 +104,7 @@ impl Slices {
     /// Adds rows.
     fn add(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
         let wrong = || PyValueError::new_err("a column 'digest' of 32 bytes, ascending, is needed");
-        let batches = Source::of(Some(data))?
-            .ok_or_else(wrong)?
-            .into_batches(py)?;
+        let batches = Source::of(Some(data))?.ok_or_else(wrong)?.into_batches(py)?;
         let added = py.detach(|| {
             let mut slices = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             // One that is wrong leaves none.
@@ -198,9 +193,7 @@ pub(crate) fn agree(
         let earlier = (earlier.as_deref(), begun);
         let keep = &mut |manifest: &str| parts.keep(manifest);
         let manifest = embed::cluster::agree(&named, (&facts, &secret), earlier, keep, run)?;
-        Ok(Box::new(|py| {
-            Ok(manifest.into_pyobject(py)?.into_any().unbind())
-        }))
+        Ok(Box::new(|py| Ok(manifest.into_pyobject(py)?.into_any().unbind())))
     })?;
     job.finish(py, watch)
 }
@@ -219,18 +212,12 @@ pub(crate) fn open_totals(
     no_group: Option<u64>,
     watch: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
-    let opening = embed::cluster::Opening {
-        found,
-        opened,
-        no_group,
-    };
+    let opening = embed::cluster::Opening { found, opened, no_group };
     let job = Job::begin(Cancel::default(), move |run, parts| {
         let keep = &mut |totals: &str| parts.keep(totals);
         let agreed = (&agreed.0[..], &agreed.1[..]);
         let report = embed::cluster::open(&named, agreed, opening, keep, run)?;
-        Ok(Box::new(|py| {
-            Ok(report.into_pyobject(py)?.into_any().unbind())
-        }))
+        Ok(Box::new(|py| Ok(report.into_pyobject(py)?.into_any().unbind())))
     })?;
     job.finish(py, watch)
 }

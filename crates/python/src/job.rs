@@ -103,9 +103,7 @@ impl Events for Tell {
     fn phase(&self, name: &str, steps: u64) {
         let done = Steps::default();
         *self.done.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&done);
-        let _ = self
-            .messages
-            .send(Message::Phase(name.to_owned(), steps, done));
+        let _ = self.messages.send(Message::Phase(name.to_owned(), steps, done));
     }
 
     fn done(&self, steps: u64) {
@@ -127,21 +125,13 @@ impl Job {
         let (permits, wait) = sync_channel(2);
         // The run is one part ahead of the caller.
         let _ = permits.send(());
-        let tell = Tell {
-            messages: sender.clone(),
-            done: Mutex::default(),
-        };
+        let tell = Tell { messages: sender.clone(), done: Mutex::default() };
         let run = Run::new(Arc::new(tell), cancel.clone());
-        let parts = Parts {
-            messages: sender.clone(),
-            permits: wait,
-        };
-        thread::Builder::new()
-            .name("volery".into())
-            .spawn(move || {
-                let result = work(&run, parts);
-                let _ = sender.send(Message::Finished(result));
-            })?;
+        let parts = Parts { messages: sender.clone(), permits: wait };
+        thread::Builder::new().name("volery".into()).spawn(move || {
+            let result = work(&run, parts);
+            let _ = sender.send(Message::Finished(result));
+        })?;
         Ok(Self {
             messages,
             permits,

@@ -99,20 +99,14 @@ struct Lent {
 impl Lent {
     fn of(py: Python<'_>, connection: Option<&Bound<'_, Connection>>) -> PyResult<(Self, Cancel)> {
         let Some(connection) = connection else {
-            let none = Self {
-                state: None,
-                connection: None,
-            };
+            let none = Self { state: None, connection: None };
             return Ok((none, Cancel::default()));
         };
         let Connection { state, cancel } = connection.get();
         let mut place = lock(state);
         let message = match std::mem::replace(&mut *place, State::Busy) {
             State::Open(connection) => {
-                let lent = Self {
-                    state: Some(Arc::clone(state)),
-                    connection: Some(connection),
-                };
+                let lent = Self { state: Some(Arc::clone(state)), connection: Some(connection) };
                 return Ok((lent, cancel.clone()));
             }
             State::Busy => "session: another call uses it; a session makes one call at a time",
@@ -256,9 +250,7 @@ fn text(
 ) -> PyResult<Py<PyAny>> {
     let job = Job::begin(Cancel::default(), move |run, _| {
         let text = work(run)?;
-        Ok(Box::new(|py| {
-            Ok(text.into_pyobject(py)?.into_any().unbind())
-        }))
+        Ok(Box::new(|py| Ok(text.into_pyobject(py)?.into_any().unbind())))
     })?;
     job.finish(py, watch)
 }
@@ -326,11 +318,7 @@ impl Stream {
         watch: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyDict>>> {
         // Out of its place meanwhile, so that a second thread does not wait for a lock.
-        let taken = self
-            .job
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let taken = self.job.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut job) = taken else {
             return Ok(None);
         };
@@ -356,12 +344,7 @@ impl Stream {
 
     /// Ends the stream before its end; the peer then fails.
     fn close(&self) {
-        drop(
-            self.job
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take(),
-        );
+        drop(self.job.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 }
 
@@ -381,9 +364,7 @@ pub(crate) fn stream(
         "vole" => (StreamVerb::Vole, ["x", "u"]),
         _ => return Err(PyRuntimeError::new_err("the verb is cot or vole")),
     };
-    let is_sender = named
-        .iter()
-        .any(|(name, value)| name == "role" && value == "sender");
+    let is_sender = named.iter().any(|(name, value)| name == "role" && value == "sender");
     let column = if is_sender { "v" } else { "w" };
     let (lent, cancel) = Lent::of(py, connection)?;
     let job = Job::begin(cancel, move |run, parts: Parts| {
@@ -391,9 +372,7 @@ pub(crate) fn stream(
             let put = &mut |part| parts.put(part);
             embed::stream(verb, &named, delta, chunk, connection, run, put)
         })?;
-        Ok(Box::new(|py| {
-            Ok(report.into_pyobject(py)?.into_any().unbind())
-        }))
+        Ok(Box::new(|py| Ok(report.into_pyobject(py)?.into_any().unbind())))
     })?;
     Ok(Stream {
         job: Mutex::new(Some(job)),

@@ -55,9 +55,7 @@ impl Table {
     /// Names and types of the columns.
     fn columns(&self) -> Vec<(String, String)> {
         let fields = self.schema.fields().iter();
-        fields
-            .map(|field| (field.name().clone(), field.data_type().to_string()))
-            .collect()
+        fields.map(|field| (field.name().clone(), field.data_type().to_string())).collect()
     }
 }
 

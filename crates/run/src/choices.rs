@@ -113,11 +113,7 @@ impl Choices {
             (Parameters::Ferret, Kind::Cot) => {
                 self.no_set()?;
                 let noise = self.noise.unwrap_or_default();
-                Ok(Plan::ferret(
-                    Some(n),
-                    noise,
-                    self.security.unwrap_or_default(),
-                ))
+                Ok(Plan::ferret(Some(n), noise, self.security.unwrap_or_default()))
             }
             (Parameters::Paper80, Kind::Cot) | (Parameters::Ferret, Kind::Vole(_)) => {
                 let [made, other] = match kind {
@@ -142,11 +138,7 @@ impl Choices {
     /// # Errors
     /// As [`plan`](Self::plan).
     pub fn candidates(&self, kind: Kind, n: u64, link: Link) -> Result<Vec<Candidate>, Failure> {
-        let set = self
-            .set
-            .as_deref()
-            .map(|name| usable(name, kind, self.noise))
-            .transpose()?;
+        let set = self.set.as_deref().map(|name| usable(name, kind, self.noise)).transpose()?;
         let none_better = matches!(kind, Kind::Vole(Field::Z64Odd | Field::Z64Uniform));
         let options = PlanOptions {
             total: Some(n),
@@ -178,10 +170,7 @@ impl Choices {
             let what = "the paper80 sets require uniform noise";
             return Err(Failure::usage("--noise", what));
         }
-        if self
-            .security
-            .is_some_and(|security| security != Security::SemiHonest)
-        {
+        if self.security.is_some_and(|security| security != Security::SemiHonest) {
             let what = "the protocol of the 2019 paper is secure against semi-honest parties only";
             return Err(Failure::usage("--security", what).with_hint(
                 "--parameters default is secure against malicious parties over fp61 and gf128",
@@ -221,25 +210,18 @@ fn usable(name: &str, kind: Kind, noise: Option<Noise>) -> Result<&'static LpnSe
     let refuse = |why: String| Failure::usage("--set", why).with_hint(choice());
     let set = set_named(name).ok_or_else(|| refuse(format!("unknown LPN set '{name}'")))?;
     if set.claim < 128 {
-        let why = format!(
-            "{name} has {} bits and is only for its paper's protocol",
-            set.claim
-        );
+        let why = format!("{name} has {} bits and is only for its paper's protocol", set.claim);
         return Err(refuse(why));
     }
     if !set.holds_over(kind.field()) {
-        let why = format!(
-            "{name} is made for {}, not for {}",
-            fields(set),
-            field_name(kind.field())
-        );
+        let why =
+            format!("{name} is made for {}, not for {}", fields(set), field_name(kind.field()));
         return Err(refuse(why));
     }
     match noise {
-        Some(noise) if noise != set.noise => Err(refuse(format!(
-            "{name} is made for {} noise, not for {noise}",
-            set.noise
-        ))),
+        Some(noise) if noise != set.noise => {
+            Err(refuse(format!("{name} is made for {} noise, not for {noise}", set.noise)))
+        }
         _ => Ok(set),
     }
 }
@@ -263,14 +245,9 @@ pub fn field_name(field: Field) -> &'static str {
 
 /// The security of a run in a few words.
 pub fn security_words(plan: &Plan) -> String {
-    let statistical = plan
-        .statistical_bits()
-        .map_or(String::new(), |bits| format!(" ({bits} statistical)"));
-    format!(
-        "{}, {} bits{statistical}",
-        plan.security(),
-        plan.claimed_bits()
-    )
+    let statistical =
+        plan.statistical_bits().map_or(String::new(), |bits| format!(" ({bits} statistical)"));
+    format!("{}, {} bits{statistical}", plan.security(), plan.claimed_bits())
 }
 
 #[cfg(test)]
@@ -285,10 +262,7 @@ mod tests {
     const Z64: Kind = Kind::Vole(Field::Z64Odd);
 
     /// A link on which low-communication is the fastest protocol.
-    const SLOW: Link = Link {
-        bits_per_second: 1e3,
-        round_trip: 1.0,
-    };
+    const SLOW: Link = Link { bits_per_second: 1e3, round_trip: 1.0 };
 
     /// The options as on a command line.
     fn choices(line: &str) -> Choices {
@@ -312,10 +286,7 @@ mod tests {
             (Kind::Vole(Field::Gf128), Security::Malicious),
             (Z64, Security::SemiHonest),
         ] {
-            assert_eq!(
-                plan(kind, &Choices::default()).unwrap().security(),
-                expected
-            );
+            assert_eq!(plan(kind, &Choices::default()).unwrap().security(), expected);
         }
     }
 
@@ -335,11 +306,7 @@ mod tests {
     fn dual_lpn_by_name() {
         for kind in [Kind::Cot, FP61, Z64, Kind::Vole(Field::Gf128)] {
             let named = plan(kind, &choices("--protocol low-communication")).unwrap();
-            assert!(
-                named.describe().contains("+dual-ec1"),
-                "{}",
-                named.describe()
-            );
+            assert!(named.describe().contains("+dual-ec1"), "{}", named.describe());
             let auto = Choices::default().plan(kind, 10_000_000, SLOW).unwrap();
             assert!(!auto.describe().contains("dual"), "{}", auto.describe());
         }
@@ -351,10 +318,7 @@ mod tests {
             let plan = Choices::default().plan(Kind::Cot, 100_000, link);
             plan.unwrap().describe()
         };
-        assert_ne!(
-            describe(Link::LOOPBACK),
-            describe("1Mbit,100ms".parse().unwrap())
-        );
+        assert_ne!(describe(Link::LOOPBACK), describe("1Mbit,100ms".parse().unwrap()));
     }
 
     #[test]

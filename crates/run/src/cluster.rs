@@ -325,9 +325,7 @@ pub(crate) fn disagreement(field: &str) -> Option<&'static str> {
 
 impl Meeting<'_> {
     fn ticket(&self) -> Ticket {
-        let WorkerSettings {
-            run, organisations, ..
-        } = self.terms;
+        let WorkerSettings { run, organisations, .. } = self.terms;
         let mut oracle = RandomOracle::new("volery cluster: run");
         oracle.absorb(run.as_bytes());
         for organisation in organisations {
@@ -373,22 +371,13 @@ impl Meeting<'_> {
             Role::Receiver => (receiver, sender),
         };
         if certificate.organisation().to_string() != *own {
-            return Err(Failure::usage(
-                "--ticket",
-                "it is of another identity than the run",
-            ));
+            return Err(Failure::usage("--ticket", "it is of another identity than the run"));
         }
         let fingerprint: Fingerprint = peer.parse().map_err(|error| {
-            Failure::usage(
-                "--manifest",
-                format_args!("the peer's fingerprint: {error}"),
-            )
+            Failure::usage("--manifest", format_args!("the peer's fingerprint: {error}"))
         })?;
         let ticket = self.ticket();
-        let peer = Peer {
-            fingerprint,
-            name: Some(ticket.name()),
-        };
+        let peer = Peer { fingerprint, name: Some(ticket.name()) };
         let patience = Patience {
             wait,
             timeout,

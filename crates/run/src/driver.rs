@@ -36,11 +36,7 @@ impl<E: Party> Step<E> {
     /// An empty step with capacity for every step of a run of `n`.
     pub fn with_capacity(n: u64) -> Self {
         let count = next_step(n);
-        Self {
-            count: 0,
-            u: buffer(E::units(count)),
-            column: buffer(count),
-        }
+        Self { count: 0, u: buffer(E::units(count)), column: buffer(count) }
     }
 
     fn resize(&mut self, count: usize) {
@@ -52,11 +48,7 @@ impl<E: Party> Step<E> {
 
 impl<E: Party> Clone for Step<E> {
     fn clone(&self) -> Self {
-        Self {
-            count: self.count,
-            u: self.u.clone(),
-            column: self.column.clone(),
-        }
+        Self { count: self.count, u: self.u.clone(), column: self.column.clone() }
     }
 }
 
@@ -149,10 +141,7 @@ pub fn run_into<E: Party>(
 ) -> Result<(Outcome, Agreed), Failure> {
     let start = Instant::now();
     let (session, agreed) = order.settle::<E>(channel)?;
-    listener.phase(&format!(
-        "the peer agrees, session {}",
-        hex(session.as_bytes())
-    ));
+    listener.phase(&format!("the peer agrees, session {}", hex(session.as_bytes())));
     if let Some(choice) = &agreed.choice {
         listener.phase(&choice.why());
     }
@@ -165,11 +154,7 @@ pub fn run_into<E: Party>(
     let mut left = order.n;
     while left > 0 {
         let now = next_step(left);
-        take(
-            *key,
-            now,
-            &mut |u, column| Ok(end.draw(u, column, channel)?),
-        )?;
+        take(*key, now, &mut |u, column| Ok(end.draw(u, column, channel)?))?;
         left -= now as u64;
         listener.done(now);
     }
@@ -247,10 +232,7 @@ pub fn loopback(timeout: Duration) -> Result<[Channel; 2], Failure> {
     let address = listener.local_addr()?;
     // The system completes a loopback connection before it is accepted, at once or not at all.
     let left = tcp::Stream::connect(address, timeout).map_err(no_port)?;
-    Ok(
-        [left, listener.accept(timeout)?]
-            .map(|stream| Channel::with_timeout(stream, Some(timeout))),
-    )
+    Ok([left, listener.accept(timeout)?].map(|stream| Channel::with_timeout(stream, Some(timeout))))
 }
 
 /// Threads for each of two parties that share this machine.
@@ -275,11 +257,7 @@ impl Phase {
             setup_traffic.bytes_sent,
             setup_traffic.bytes_received
         ));
-        Self {
-            setup,
-            start: Instant::now(),
-            setup_traffic,
-        }
+        Self { setup, start: Instant::now(), setup_traffic }
     }
 
     fn over(self, session: SessionId, channel: &Channel, listener: &mut impl Listener) -> Outcome {
@@ -312,10 +290,7 @@ pub fn conclude(outcome: Outcome, channel: &mut Channel) -> Result<Outcome, Fail
     channel.recv(&mut byte)?;
     // mutant(cli-over): `byte == [DONE]` => `true`
     if byte == [DONE] {
-        return Ok(Outcome {
-            traffic: channel.stats(),
-            ..outcome
-        });
+        return Ok(Outcome { traffic: channel.stats(), ..outcome });
     }
     Err(Failure::new(
         Status::Peer,

@@ -104,24 +104,15 @@ pub fn pair(timeout: Duration, cancels: [Cancel; 2]) -> Result<[Connection; 2], 
     check_level()?;
     let listener = tcp::Listener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let address = listener.local_addr()?;
-    let [left, right] = cancels.clone().map(|cancel| Patience {
-        cancel,
-        ..timeout.into()
-    });
+    let [left, right] = cancels.clone().map(|cancel| Patience { cancel, ..timeout.into() });
     let (left, right) = thread::scope(|scope| {
         let connecting = scope.spawn(|| tcp::connect(address, left));
         let right = listener.accept_channel(right, |_| ());
         let left = connecting.join();
-        (
-            left.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            right,
-        )
+        (left.unwrap_or_else(|panic| std::panic::resume_unwind(panic)), right)
     });
     let [of_left, of_right] = cancels;
-    Ok([
-        Connection::new(left?, None, of_left),
-        Connection::new(right?, None, of_right),
-    ])
+    Ok([Connection::new(left?, None, of_left), Connection::new(right?, None, of_right)])
 }
 
 /// The options that the call `verb` takes by name: `psi`, `lookup`, `cot`, `vole`, `ope`, `matvec`,
@@ -135,14 +126,7 @@ pub fn options(verb: &str) -> Option<Vec<Description>> {
     let peer = EndpointOptions::describe;
     let common = || [RunOptions::describe(), ReportOptions::describe()].concat();
     let stream = |own: Vec<Description>| {
-        [
-            own,
-            StreamOptions::describe(),
-            Choices::describe(),
-            peer(),
-            common(),
-        ]
-        .concat()
+        [own, StreamOptions::describe(), Choices::describe(), peer(), common()].concat()
     };
     let numbers =
         |own: Vec<Description>| [own, NumbersOptions::describe(), peer(), common()].concat();
@@ -178,12 +162,7 @@ pub fn matching(
     run: &Run,
 ) -> Result<Matched, Failure> {
     let arguments = MatchingArguments::by_name(verb, named, table.is_some())?;
-    let inputs = MatchInputs {
-        table,
-        connection,
-        rows,
-        workers: None,
-    };
+    let inputs = MatchInputs { table, connection, rows, workers: None };
     run.with(verb.name(), Some(arguments.role), |reporter| {
         matching::run(&arguments, inputs, reporter)
     })
@@ -270,10 +249,7 @@ impl Array {
                 (Numbers::Reals(reals), count)
             }
         };
-        Self {
-            shape: vec![count],
-            numbers,
-        }
+        Self { shape: vec![count], numbers }
     }
 }
 
@@ -327,9 +303,7 @@ pub fn lint(
         return Err(Failure::usage("FILE", "required"));
     }
     let arguments = lint::Arguments::by_name(files, named)?;
-    run.with("lint", None, |reporter| {
-        lint::run(&arguments, table, reporter)
-    })
+    run.with("lint", None, |reporter| lint::run(&arguments, table, reporter))
 }
 
 /// `keygen`: returns the fingerprint.

@@ -96,11 +96,7 @@ pub struct Connection {
 
 impl Connection {
     pub(crate) fn new(channel: Channel, prints: Option<[String; 2]>, cancel: Cancel) -> Self {
-        Self {
-            channel: Some(channel),
-            prints,
-            cancel,
-        }
+        Self { channel: Some(channel), prints, cancel }
     }
 }
 
@@ -175,10 +171,7 @@ impl EndpointOptions {
                 ("--peer", self.peer.is_some()),
             ];
             if let Some((option, _)) = named.into_iter().find(|(_, given)| *given) {
-                return Err(Failure::usage(
-                    option,
-                    "cannot be combined with an open connection",
-                ));
+                return Err(Failure::usage(option, "cannot be combined with an open connection"));
             }
             note_prints(connection.prints.as_ref(), reporter);
             return Ok(Endpoint::Open(connection));
@@ -188,11 +181,7 @@ impl EndpointOptions {
         if secured.is_none() {
             place.check_loopback()?;
         }
-        Ok(Endpoint::Address {
-            place,
-            wait: self.wait,
-            secured,
-        })
+        Ok(Endpoint::Address { place, wait: self.wait, secured })
     }
 
     /// The identity and the peer's fingerprint, if they are given.
@@ -382,11 +371,7 @@ impl<'a> Endpoint<'a> {
     pub(crate) fn open(self, timeout: Duration, reporter: &Reporter) -> Result<Met<'a>, Failure> {
         let (place, wait, secured) = match self {
             Self::Open(connection) => return connection.lend(reporter),
-            Self::Address {
-                place,
-                wait,
-                secured,
-            } => (place, wait, secured),
+            Self::Address { place, wait, secured } => (place, wait, secured),
         };
         if let Some((identity, _)) = &secured {
             note_expiry(identity, reporter);
@@ -399,9 +384,7 @@ impl<'a> Endpoint<'a> {
         };
         let channel = match &place {
             Address::Connect(address) => {
-                reporter.tell(format_args!(
-                    "trying to connect to {address} for at most {wait:?}"
-                ));
+                reporter.tell(format_args!("trying to connect to {address} for at most {wait:?}"));
                 reporter.begin("connecting");
                 let connected = match &secured {
                     None => tcp::connect(&**address, patience),
@@ -441,11 +424,7 @@ impl<'a> Endpoint<'a> {
             "" => reporter.explain("connected"),
             protection => reporter.explain(format_args!("connected, {protection}")),
         }
-        Ok(Met {
-            channel,
-            prints: prints(secured.as_ref()),
-            back: None,
-        })
+        Ok(Met { channel, prints: prints(secured.as_ref()), back: None })
     }
 }
 
@@ -454,9 +433,7 @@ pub fn note_expiry(identity: &Identity, reporter: &Reporter) {
     let left = identity.validity().end.duration_since(SystemTime::now());
     if left.is_ok_and(|left| left < EXPIRY_NOTICE) {
         let last = identity.last_day();
-        reporter.say(format_args!(
-            "note: the identity of --identity expires on {last}"
-        ));
+        reporter.say(format_args!("note: the identity of --identity expires on {last}"));
     }
 }
 
@@ -473,11 +450,7 @@ impl Connection {
         channel.restart_stats();
         reporter.known().revealed.push(LEARNED.to_owned());
         let passed_on = reporter.cancel().pass_on(&self.cancel);
-        Ok(Met {
-            channel,
-            prints: self.prints.clone(),
-            back: Some((self, passed_on)),
-        })
+        Ok(Met { channel, prints: self.prints.clone(), back: Some((self, passed_on)) })
     }
 }
 
@@ -488,9 +461,7 @@ fn report_refusal(refusal: &Refusal, left: &mut usize, reporter: &Reporter) {
     }
     *left -= 1;
     let Refusal { address, error, .. } = refusal;
-    reporter.caution(format_args!(
-        "a connection from {address} was refused: {error}"
-    ));
+    reporter.caution(format_args!("a connection from {address} was refused: {error}"));
     if *left == 0 {
         reporter.caution("further refused connections are not reported");
     }
@@ -522,16 +493,8 @@ mod tests {
         for (listen, connect, fragment) in [
             (None, None, "one of them is required"),
             (Some("a:1"), Some("b:1"), "only one"),
-            (
-                Some("localhost"),
-                None,
-                "--listen: 'localhost' is not HOST:PORT",
-            ),
-            (
-                None,
-                Some("localhost:99999"),
-                "--connect: 'localhost:99999' is not HOST:PORT",
-            ),
+            (Some("localhost"), None, "--listen: 'localhost' is not HOST:PORT"),
+            (None, Some("localhost:99999"), "--connect: 'localhost:99999' is not HOST:PORT"),
         ] {
             let refused = endpoint(listen, connect).unwrap_err();
             assert_eq!(refused.status(), Status::Usage);

@@ -42,11 +42,7 @@ impl Failure {
     /// A failure with a status and a message; the message says what failed and where, without a
     /// final full stop.
     pub fn new(status: Status, message: impl fmt::Display) -> Self {
-        Self {
-            status,
-            message: one_line(&message.to_string()),
-            hint: None,
-        }
+        Self { status, message: one_line(&message.to_string()), hint: None }
     }
 
     /// A usage error: `option` is the wrong flag or argument, as the user types it.

@@ -37,9 +37,7 @@ impl<R: Ring> Array<R> {
     /// # Errors
     /// Those of the file.
     pub(crate) fn write(&mut self, elements: &[R]) -> Result<(), Failure> {
-        self.writer
-            .write(elements)
-            .map_err(|error| Failure::file(&self.path, error))
+        self.writer.write(elements).map_err(|error| Failure::file(&self.path, error))
     }
 
     /// Waits until the whole array is on the disk.
@@ -47,9 +45,7 @@ impl<R: Ring> Array<R> {
     /// # Errors
     /// Those of the file.
     pub(crate) fn finish(self) -> Result<(), Failure> {
-        self.writer
-            .finish()
-            .map_err(|error| Failure::file(&self.path, error))
+        self.writer.finish().map_err(|error| Failure::file(&self.path, error))
     }
 }
 
@@ -66,10 +62,7 @@ impl<E: Party> Columns<E> {
     /// If a file cannot be created.
     pub(crate) fn create(folder: &Folder, n: u64) -> Result<Self, Failure> {
         let values = E::VALUES.map(|letter| Array::create(folder, letter, n));
-        Ok(Self {
-            values: values.transpose()?,
-            column: Array::create(folder, E::COLUMN, n)?,
-        })
+        Ok(Self { values: values.transpose()?, column: Array::create(folder, E::COLUMN, n)? })
     }
 
     /// Total bytes of the arrays.
@@ -133,9 +126,7 @@ pub(crate) fn write_beside<E: Party, T>(
             empty.recv().map_err(|_| stopped())
         });
         drop(full);
-        let columns = writer
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let columns = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         match (result, columns) {
             (Ok(result), Ok(columns)) => Ok((result, columns)),
             (_, Err(failure)) | (Err(failure), Ok(_)) => Err(failure),

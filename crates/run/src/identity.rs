@@ -42,10 +42,7 @@ pub(crate) fn store(identity: &Identity, folder: Folder) -> Result<(), Failure> 
 pub fn load(folder: &Path, group: bool) -> Result<Identity, Failure> {
     let path = folder.join(IDENTITY);
     let unusable = |why: &dyn std::fmt::Display| {
-        Failure::new(
-            Status::Other,
-            format_args!("--identity: {}: {why}", path.display()),
-        )
+        Failure::new(Status::Other, format_args!("--identity: {}: {why}", path.display()))
     };
     let pem = read_private(&path, group).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => unusable(&"there is no identity")
@@ -123,11 +120,7 @@ mod tests {
         let loaded = load(&place.path().join("id"), false).unwrap();
         assert_eq!(loaded.fingerprint(), identity.fingerprint());
         let mode = |path: &str| {
-            fs::metadata(place.path().join(path))
-                .unwrap()
-                .permissions()
-                .mode()
-                & 0o777
+            fs::metadata(place.path().join(path)).unwrap().permissions().mode() & 0o777
         };
         assert_eq!(mode("id"), 0o700);
         assert_eq!(mode("id/identity.pem"), 0o600);
@@ -141,19 +134,13 @@ mod tests {
         assert!(refused(place.path()).contains("hint: 'volery keygen"));
         stored(place.path(), SystemTime::now() - DAY);
         let late = refused(place.path());
-        assert!(
-            late.contains("error: --identity:") && late.contains("it expired on"),
-            "{late}"
-        );
+        assert!(late.contains("error: --identity:") && late.contains("it expired on"), "{late}");
         assert!(late.contains("hint: make a new identity"), "{late}");
 
         let path = place.path().join("id/identity.pem");
         for mode in [0o640, 0o604, 0o660] {
             fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-            assert!(
-                refused(place.path()).contains("hint: chmod 600"),
-                "{mode:o}"
-            );
+            assert!(refused(place.path()).contains("hint: chmod 600"), "{mode:o}");
         }
         // Its group may read it where that is asked for; others never, and nobody may write it.
         for (mode, accepted) in [
@@ -166,10 +153,7 @@ mod tests {
         ] {
             fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
             let result = load(&place.path().join("id"), true);
-            let exposed = result
-                .unwrap_err()
-                .to_string()
-                .contains("other users can read");
+            let exposed = result.unwrap_err().to_string().contains("other users can read");
             assert_eq!(exposed, !accepted, "{mode:o}");
         }
         fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();

@@ -76,17 +76,12 @@ pub fn run(arguments: &Arguments, reporter: &Reporter) -> Result<String, Failure
     // Valid from yesterday: the other party's clock may be slow.
     Identity::check_name(&arguments.options.name)
         .map_err(|error| Failure::usage("--name", error))?;
-    let start = now
-        .checked_sub(DAY)
-        .unwrap_or(SystemTime::UNIX_EPOCH)
-        .max(SystemTime::UNIX_EPOCH);
-    let identity = Identity::generate(
-        &arguments.options.name,
-        start..now + DAY * arguments.options.days,
-    )
-    .map_err(|error| {
-        Failure::new(Status::Other, error).with_hint("check the clock of this machine")
-    })?;
+    let start = now.checked_sub(DAY).unwrap_or(SystemTime::UNIX_EPOCH).max(SystemTime::UNIX_EPOCH);
+    let identity =
+        Identity::generate(&arguments.options.name, start..now + DAY * arguments.options.days)
+            .map_err(|error| {
+                Failure::new(Status::Other, error).with_hint("check the clock of this machine")
+            })?;
     let folder = Folder::prepare("--out", &arguments.options.out, false)
         // An identity is never replaced.
         .map_err(|failure| match failure.hint() {
@@ -102,9 +97,7 @@ pub fn run(arguments: &Arguments, reporter: &Reporter) -> Result<String, Failure
     let mut report = Report::new("keygen", reporter);
     let value = fingerprint.clone().into();
     report.result.insert("fingerprint".to_owned(), value);
-    report
-        .result
-        .insert("last_day".to_owned(), last.clone().into());
+    report.result.insert("last_day".to_owned(), last.clone().into());
     report_place.write(&report)?;
     reporter.say(format_args!(
         "wrote an identity valid until {last} to {}; give its fingerprint (on standard output) to the other party",

@@ -49,18 +49,12 @@ impl Arguments {
     /// # Errors
     /// The option at fault, or one that is missing.
     pub(crate) fn by_name(files: Vec<PathBuf>, named: &Named) -> Result<Self, Failure> {
-        let mut all = Self {
-            files,
-            ..Self::default()
-        };
+        let mut all = Self { files, ..Self::default() };
         let (keys, others): (Vec<_>, Vec<_>) =
             named.iter().cloned().partition(|(name, _)| has(name));
         fill(&keys, &mut [&mut all.keys], &["key"])?;
-        let mut sets: [&mut dyn SetByName; 3] = [
-            &mut all.options,
-            &mut all.common.run,
-            &mut all.common.report,
-        ];
+        let mut sets: [&mut dyn SetByName; 3] =
+            [&mut all.options, &mut all.common.run, &mut all.common.report];
         fill(&others, &mut sets, &[])?;
         Ok(all)
     }
@@ -82,15 +76,11 @@ pub fn run(
     }
     let place = common.prepare_report(reporter)?;
     let rules = arguments.keys.rules()?;
-    let inputs = Inputs {
-        paths: arguments.files.clone(),
-        ..arguments.keys.inputs()
-    };
+    let inputs = Inputs { paths: arguments.files.clone(), ..arguments.keys.inputs() };
     let table = table.map_or_else(|| Table::open(&inputs), Ok)?;
     let bar = reporter.phase("reading the file", table.bytes());
-    let lint = common
-        .pool()?
-        .install(|| Lint::of(&table, &rules, &mut |done| bar.set_position(done)))?;
+    let lint =
+        common.pool()?.install(|| Lint::of(&table, &rules, &mut |done| bar.set_position(done)))?;
     bar.finish_and_clear();
     for notice in table.notices() {
         reporter.announce(notice);
@@ -130,11 +120,7 @@ pub fn normalisers() -> String {
 fn text(lint: &Lint, table: &Table) -> String {
     let mut text = format!("rows: {}\n", lint.rows);
     for (i, rule) in lint.rules.iter().enumerate() {
-        let names: Vec<_> = rule
-            .columns
-            .iter()
-            .map(|column| column.name.as_str())
-            .collect();
+        let names: Vec<_> = rule.columns.iter().map(|column| column.name.as_str()).collect();
         let option = if i == 0 { "--key" } else { "--or" };
         // Writing into memory does not fail.
         let _ = writeln!(text, "\n{option} {}: {}", names.join(","), rule.description);
@@ -164,11 +150,7 @@ fn text(lint: &Lint, table: &Table) -> String {
         let _ = writeln!(text, "  changed:         {}", counts.changed);
         for column in &rule.columns {
             for (normaliser, changed) in &column.changed {
-                let _ = writeln!(
-                    text,
-                    "    column {:?} by {normaliser}: {changed}",
-                    column.name
-                );
+                let _ = writeln!(text, "    column {:?} by {normaliser}: {changed}", column.name);
             }
         }
     }

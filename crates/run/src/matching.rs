@@ -72,9 +72,7 @@ pub fn run(
         job.prepare_output()?;
     }
     let page = arguments.html.as_deref();
-    let page = page
-        .map(|path| SingleFile::prepare("--html", path))
-        .transpose()?;
+    let page = page.map(|path| SingleFile::prepare("--html", path)).transpose()?;
     let report_place = common.prepare_report(reporter)?;
     let pool = common.pool()?;
 
@@ -105,12 +103,8 @@ pub fn run(
         return Ok(Matched::of(report_place.write(&report)?));
     }
     let mut report = job.report(&table, &revealed, reporter);
-    let mut running = RunState {
-        pool: &pool,
-        revealed: &revealed,
-        report: &mut report,
-        told: &mut told,
-    };
+    let mut running =
+        RunState { pool: &pool, revealed: &revealed, report: &mut report, told: &mut told };
     match (endpoint, workers) {
         (Some(endpoint), _) => job.meet(endpoint, &mut running)?,
         (None, Some(workers)) => {
@@ -131,8 +125,5 @@ pub fn run(
     }
     let text = report_place.write(&report)?;
     job.end(&report, reporter)?;
-    Ok(Matched {
-        report: text,
-        ..matched
-    })
+    Ok(Matched { report: text, ..matched })
 }

@@ -167,20 +167,14 @@ impl Arguments {
 
     /// The name of the input in messages.
     fn source(&self) -> &Path {
-        self.options
-            .input
-            .as_deref()
-            .unwrap_or_else(|| "--input".as_ref())
+        self.options.input.as_deref().unwrap_or_else(|| "--input".as_ref())
     }
 
     /// Rows and columns of this party's input.
     fn shape(&self, table: &Table) -> Result<(usize, usize), Failure> {
         let wrong = |what: &str| {
             let shape = table.shape();
-            Err(Failure::file(
-                self.source(),
-                format_args!("its shape is {shape:?}, not {what}"),
-            ))
+            Err(Failure::file(self.source(), format_args!("its shape is {shape:?}, not {what}")))
         };
         let shape = match (self.meeting.options.role, table.shape()) {
             (Role::Sender, &[rows, columns]) => (rows, columns),
@@ -213,10 +207,7 @@ impl Arguments {
     }
 
     fn place(&self, is_program: bool) -> Result<Option<OutputFile>, Failure> {
-        match (
-            &self.options.out,
-            self.options.result.is_for(self.meeting.options.role),
-        ) {
+        match (&self.options.out, self.options.result.is_for(self.meeting.options.role)) {
             (Some(path), true) => {
                 OutputFile::prepare(path, self.options.input.as_deref(), self.options.force)
                     .map(Some)
@@ -302,13 +293,7 @@ pub fn run(
     let numbers = arguments.numbers(&table)?;
     let own = arguments.shape(&table)?;
     let elements = |error| not_an_array(arguments.source(), error);
-    let mine = Mine {
-        arguments,
-        numbers,
-        own,
-        connection: given.connection,
-        reporter,
-    };
+    let mine = Mine { arguments, numbers, own, connection: given.connection, reporter };
     match numbers {
         Numbers::Fp61 => {
             let entries = table.elements::<Fp61>().map_err(elements)?;
@@ -353,13 +338,7 @@ impl Mine<'_> {
         entries: &[R],
         decode: impl FnOnce(Shape, &Matrix<R>) -> Result<Values, Failure>,
     ) -> Result<(String, Option<Values>), Failure> {
-        let Self {
-            arguments,
-            numbers,
-            own,
-            connection,
-            reporter,
-        } = self;
+        let Self { arguments, numbers, own, connection, reporter } = self;
         let meeting = &arguments.meeting;
         let endpoint = meeting.endpoint(connection, reporter)?;
         let place = arguments.place(reporter.is_program())?;
@@ -374,13 +353,8 @@ impl Mine<'_> {
         let pool = meeting.common.pool()?;
 
         let security = meeting.security(numbers == Numbers::Fp61);
-        let mut run = meeting.begin(
-            "matvec",
-            endpoint,
-            security,
-            arguments.fields(numbers),
-            reporter,
-        )?;
+        let mut run =
+            meeting.begin("matvec", endpoint, security, arguments.fields(numbers), reporter)?;
         let matrix = Matrix::from_rows(own.0, own.1, entries)?;
         let side = match meeting.options.role {
             Role::Sender => Side::Left,
@@ -388,12 +362,7 @@ impl Mine<'_> {
         };
         let shape = Shape::agree_vector(side, own, &mut run.channel).map_err(peer_shape_error)?;
         if meeting.options.role == Role::Receiver {
-            accept(
-                shape.rows() as u64,
-                "--max-rows",
-                "rows",
-                arguments.options.max_rows,
-            )?;
+            accept(shape.rows() as u64, "--max-rows", "rows", arguments.options.max_rows)?;
         }
         let result =
             pool.install(|| multiply(side, shape, arguments.options.result, &matrix, &mut run))?;
@@ -408,10 +377,7 @@ impl Mine<'_> {
         said.insert("columns".to_owned(), columns.into());
         said.insert("result".to_owned(), arguments.options.result.name().into());
         if numbers == Numbers::Real {
-            said.insert(
-                "error_bound".to_owned(),
-                arguments.fixed(columns)?.error().into(),
-            );
+            said.insert("error_bound".to_owned(), arguments.fixed(columns)?.error().into());
         }
         let length = match shape.vectors() {
             Side::Left => rows,
@@ -432,10 +398,9 @@ impl Mine<'_> {
 /// The error for mismatched shapes; this side's own shape was checked before.
 fn peer_shape_error(error: Error) -> Failure {
     match error {
-        Error::Empty(_) | Error::TooLarge { .. } | Error::NotVector { .. } => Failure::new(
-            Status::Peer,
-            format_args!("the peer's input does not fit: {error}"),
-        ),
+        Error::Empty(_) | Error::TooLarge { .. } | Error::NotVector { .. } => {
+            Failure::new(Status::Peer, format_args!("the peer's input does not fit: {error}"))
+        }
         error => error.into(),
     }
 }

@@ -64,11 +64,7 @@ impl Request {
     pub fn new(choices: &Choices, kind: Kind, n: u64, link: Option<Link>) -> Result<Self, Failure> {
         let plan = choices.plan(kind, n, link.unwrap_or_default())?;
         let plans = if link.is_none() && choices.depend_on_the_link() {
-            Plans::ByLink {
-                choices: choices.clone(),
-                kind,
-                sample: plan,
-            }
+            Plans::ByLink { choices: choices.clone(), kind, sample: plan }
         } else {
             Plans::Known(plan)
         };
@@ -119,10 +115,7 @@ impl Request {
         let hello = self.hello::<E>();
         let Plans::ByLink { choices, kind, .. } = &self.plans else {
             let session = handshake(channel, &hello, nonce)?;
-            let agreed = Agreed {
-                plan: self.sample().clone(),
-                choice: None,
-            };
+            let agreed = Agreed { plan: self.sample().clone(), choice: None };
             return Ok((session, agreed));
         };
         let side = match E::KEY {
@@ -132,13 +125,8 @@ impl Request {
         let work = Duration::from_nanos(self.n.saturating_mul(EACH));
         let (session, link) = handshake_and_estimate(channel, &hello, nonce, side, work)?;
         let candidates = choices.candidates(*kind, self.n, link)?;
-        let best = candidates
-            .first()
-            .expect("candidates() returns at least one plan");
-        let agreed = Agreed {
-            plan: best.plan.clone(),
-            choice: Some(Choice { link, candidates }),
-        };
+        let best = candidates.first().expect("candidates() returns at least one plan");
+        let agreed = Agreed { plan: best.plan.clone(), choice: Some(Choice { link, candidates }) };
         Ok((session, agreed))
     }
 }
@@ -177,10 +165,7 @@ pub(crate) fn why<N: std::fmt::Display>(
     link: Link,
     candidates: impl Iterator<Item = (N, f64)>,
 ) -> String {
-    let Link {
-        bits_per_second,
-        round_trip,
-    } = link;
+    let Link { bits_per_second, round_trip } = link;
     let mut all = candidates.map(|(name, seconds)| format!("{name} {seconds:.3} s"));
     let first = all.next().unwrap_or_default();
     let next: Vec<_> = all.take(2).collect();

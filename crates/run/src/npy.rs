@@ -125,12 +125,7 @@ impl<R: Ring> Writer<R> {
     pub fn new(mut file: File, n: u64) -> io::Result<Self> {
         let form = Form::of::<R>();
         header::write(&mut file, form.number(), &form.shape(n))?;
-        Ok(Self {
-            file,
-            left: n,
-            encoded: Vec::new(),
-            ring: PhantomData,
-        })
+        Ok(Self { file, left: n, encoded: Vec::new(), ring: PhantomData })
     }
 
     /// Writes the next elements.
@@ -220,12 +215,7 @@ impl<S: Read> Reader<S> {
         let array = header::read(&mut stream)?;
         let header = form_of(&array)?;
         array.check_length(length)?;
-        Ok(Self {
-            left: header.n,
-            stream,
-            header,
-            encoded: Vec::new(),
-        })
+        Ok(Self { left: header.n, stream, header, encoded: Vec::new() })
     }
 
     /// The checked header.
@@ -242,10 +232,7 @@ impl<S: Read> Reader<S> {
     /// If fewer are left, or the elements of `R` do not have the file's form.
     pub fn read<R: Ring>(&mut self, elements: &mut [R]) -> io::Result<()> {
         let form = Form::of::<R>();
-        assert_eq!(
-            form, self.header.form,
-            "the ring must match the file's form"
-        );
+        assert_eq!(form, self.header.form, "the ring must match the file's form");
         let count = elements.len() as u64;
         assert!(count <= self.left, "more elements requested than are left");
         self.encoded.resize(elements.len() * form.bytes(), 0);
@@ -260,11 +247,9 @@ impl<S: Read> Reader<S> {
                 .unwrap_or_default() as u64;
             return Err(invalid(match form {
                 Form::Bit => format!("element {} is neither 0 nor 1", first + at),
-                Form::Word | Form::Pair => format!(
-                    "element {} is not a canonical value of {}",
-                    first + at,
-                    R::NAME
-                ),
+                Form::Word | Form::Pair => {
+                    format!("element {} is not a canonical value of {}", first + at, R::NAME)
+                }
             }));
         }
         self.left -= count;
@@ -297,10 +282,7 @@ fn form_of(array: &header::Array) -> io::Result<Header> {
             )));
         }
     };
-    Ok(Header {
-        n: array.shape[0],
-        form,
-    })
+    Ok(Header { n: array.shape[0], form })
 }
 
 fn invalid(what: impl ToString) -> io::Error {

@@ -103,13 +103,8 @@ impl PeerArguments {
     /// The option at fault, or one that is missing.
     pub(crate) fn by_name(named: &Named, own: &mut dyn SetByName) -> Result<Self, Failure> {
         let mut all = Self::default();
-        let mut sets: [&mut dyn SetByName; 5] = [
-            own,
-            &mut all.options,
-            &mut all.endpoint,
-            &mut all.common.run,
-            &mut all.common.report,
-        ];
+        let mut sets: [&mut dyn SetByName; 5] =
+            [own, &mut all.options, &mut all.endpoint, &mut all.common.run, &mut all.common.report];
         fill(named, &mut sets, &["role"])?;
         Ok(all)
     }
@@ -154,11 +149,7 @@ impl PeerArguments {
         let mut nonce = [0; 32];
         fresh_prg()?.fill_bytes(&mut nonce);
         fields.push(("--security", security.to_string()));
-        let hello = Hello {
-            protocol: verb,
-            role: self.options.role.name(),
-            fields,
-        };
+        let hello = Hello { protocol: verb, role: self.options.role.name(), fields };
         let session = handshake(&mut channel, &hello, nonce)?;
         Ok(Run {
             verb,
@@ -266,9 +257,7 @@ pub(crate) fn accept(size: u64, option: &str, what: &str, most: u64) -> Result<u
                 "the peer has {size} {what}, more than the limit of {most} set by {option}"
             ),
         )
-        .with_hint(format_args!(
-            "use {option} {size} if this machine has the memory for it"
-        ))
+        .with_hint(format_args!("use {option} {size} if this machine has the memory for it"))
     };
     // mutant(cli-size): false
     if size > most {
@@ -318,11 +307,7 @@ impl OutputFile {
             .with_hint("choose another file; the input is never overwritten"));
         }
         check_free(path, force)?;
-        Ok(Self {
-            path: path.to_owned(),
-            file: SingleFile::prepare("--out", path)?,
-            force,
-        })
+        Ok(Self { path: path.to_owned(), file: SingleFile::prepare("--out", path)?, force })
     }
 
     /// Writes the result.

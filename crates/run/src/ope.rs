@@ -161,11 +161,7 @@ pub fn run(
     paths::check_report(
         "--report",
         meeting.common.report(),
-        arguments
-            .options
-            .input
-            .as_deref()
-            .or(arguments.options.points.as_deref()),
+        arguments.options.input.as_deref().or(arguments.options.points.as_deref()),
         arguments.options.out.as_deref(),
     )?;
     let report_place = meeting.common.prepare_report(reporter)?;
@@ -188,11 +184,7 @@ pub fn run(
             (degree, points, None)
         }
         Part::Receiver(points, place) => {
-            let limit = (
-                "--max-degree",
-                "as the degree",
-                arguments.options.max_degree,
-            );
+            let limit = ("--max-degree", "as the degree", arguments.options.max_degree);
             let degree = run.exchange_sizes(points.len() as u64, limit)?;
             let values = pool.install(|| receive(&points, degree, &mut run))?;
             let values = bytemuck::cast_slice::<Fp61, u64>(&values).to_vec();
@@ -252,27 +244,21 @@ fn receive(
 fn write(values: &Values, place: Option<OutputFile>, reporter: &Reporter) -> Result<(), Failure> {
     match (place, values) {
         (Some(place), _) => place.write(values),
-        (None, Values::Words(words)) if reporter.is_program() => words
-            .iter()
-            .try_for_each(|word| reporter.output(&format!("{word}\n"))),
+        (None, Values::Words(words)) if reporter.is_program() => {
+            words.iter().try_for_each(|word| reporter.output(&format!("{word}\n")))
+        }
         (None, _) => Ok(()),
     }
 }
 
 /// The elements in a file: the named column of a .csv, or an array in an .npy.
 fn numbers(path: &Path, column: &str) -> Result<Zeroizing<Vec<Fp61>>, Failure> {
-    let is = |wanted: &str| {
-        path.extension()
-            .is_some_and(|extension| extension == wanted)
-    };
+    let is = |wanted: &str| path.extension().is_some_and(|extension| extension == wanted);
     if is("npy") {
         return elements(&table(path)?, path);
     }
     if !is("csv") {
-        return Err(Failure::file(
-            path,
-            "the file name ends in neither .csv nor .npy",
-        ));
+        return Err(Failure::file(path, "the file name ends in neither .csv nor .npy"));
     }
     from_csv(path, column).map_err(|what| {
         Failure::file(path, what).with_hint(format_args!(
@@ -304,9 +290,8 @@ fn from_csv(path: &Path, column: &str) -> Result<Zeroizing<Vec<Fp61>>, String> {
     let mut line = reader.position().line();
     loop {
         let row = numbers.len() + 1;
-        let more = reader
-            .read_byte_record(&mut record)
-            .map_err(|error| format!("row {row}: {error}"))?;
+        let more =
+            reader.read_byte_record(&mut record).map_err(|error| format!("row {row}: {error}"))?;
         if !more {
             return Ok(numbers);
         }

@@ -153,10 +153,7 @@ impl Folder {
         if is_mount_point(&target) {
             return Err(Failure::usage(
                 option,
-                format_args!(
-                    "{} is a mount point and cannot be replaced",
-                    target.display()
-                ),
+                format_args!("{} is a mount point and cannot be replaced", target.display()),
             )
             .with_hint("choose a new folder inside it"));
         }
@@ -167,11 +164,7 @@ impl Folder {
                 format_args!("cannot write beside {}: {error}", target.display()),
             )
         })?;
-        Ok(Self {
-            temporary,
-            target,
-            force,
-        })
+        Ok(Self { temporary, target, force })
     }
 
     /// Refuses, before any work, a run whose files do not fit on the disk.
@@ -309,25 +302,15 @@ impl SingleFile {
         }
         let made = Unfinished::new(&target, create_private);
         let (temporary, file) = made.map_err(|error| {
-            Failure::usage(
-                option,
-                format_args!("cannot write {}: {error}", target.display()),
-            )
+            Failure::usage(option, format_args!("cannot write {}: {error}", target.display()))
         })?;
-        Ok(Self {
-            temporary,
-            file,
-            target,
-        })
+        Ok(Self { temporary, file, target })
     }
 
     /// Writes the contents and renames the file to its final name.
     pub fn commit(self, contents: &[u8]) -> Result<(), Failure> {
         let target = self.target.clone();
-        self.write(|file| {
-            file.write_all(contents)
-                .map_err(|error| Failure::file(&target, error))
-        })
+        self.write(|file| file.write_all(contents).map_err(|error| Failure::file(&target, error)))
     }
 
     /// Lets `write` write the contents, then renames the file to its final name if that succeeded.
@@ -473,10 +456,7 @@ mod tests {
         ] {
             let refused = Folder::prepare("--out", &target, false).err().unwrap();
             assert_eq!(refused.status(), Status::Usage, "{}", target.display());
-            assert!(
-                refused.to_string().starts_with("error: --out: "),
-                "{refused}"
-            );
+            assert!(refused.to_string().starts_with("error: --out: "), "{refused}");
         }
         let refused = SingleFile::prepare("--report", place.path()).err().unwrap();
         assert!(refused.to_string().contains("--report"), "{refused}");
@@ -556,10 +536,7 @@ mod tests {
         fs::create_dir(place.path().join("disk")).unwrap();
         plant(&place.path().join("disk"), &place.path().join("link"));
         let target = place.path().join("link/out");
-        Folder::prepare("--out", &target, false)
-            .unwrap()
-            .commit()
-            .unwrap();
+        Folder::prepare("--out", &target, false).unwrap().commit().unwrap();
         assert_eq!(names(&place.path().join("disk")), ["out"]);
     }
 
@@ -577,10 +554,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let target = place.path().join("report.json");
         fs::write(&target, b"old").unwrap();
-        SingleFile::prepare("--report", &target)
-            .unwrap()
-            .commit(b"new")
-            .unwrap();
+        SingleFile::prepare("--report", &target).unwrap().commit(b"new").unwrap();
         assert_eq!(fs::read(&target).unwrap(), b"new");
         assert_eq!(names(place.path()), ["report.json"]);
     }

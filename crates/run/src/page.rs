@@ -31,32 +31,19 @@ pub fn render(report: &Value) -> String {
             void("meta", &[("charset", "utf-8")]),
             void(
                 "meta",
-                &[
-                    ("name", "viewport"),
-                    ("content", "width=device-width, initial-scale=1"),
-                ],
+                &[("name", "viewport"), ("content", "width=device-width, initial-scale=1")],
             ),
             // A browser then refuses whatever a defect of this module might let in.
             void(
                 "meta",
                 &[
                     ("http-equiv", "Content-Security-Policy"),
-                    (
-                        "content",
-                        "default-src 'none'; style-src 'unsafe-inline'; img-src data:",
-                    ),
+                    ("content", "default-src 'none'; style-src 'unsafe-inline'; img-src data:"),
                 ],
             ),
-            void(
-                "meta",
-                &[("name", "color-scheme"), ("content", "light dark")],
-            ),
+            void("meta", &[("name", "color-scheme"), ("content", "light dark")]),
             void("link", &[("rel", "icon"), ("href", "data:,")]),
-            element(
-                "title",
-                &[],
-                format!("{headline} – volery {}", page.protocol),
-            ),
+            element("title", &[], format!("{headline} – volery {}", page.protocol)),
             Markup::style(include_str!("page/style.css")),
         ],
     );
@@ -79,11 +66,7 @@ pub fn render(report: &Value) -> String {
         &[],
         [
             element("header", &[], page.header(&headline)),
-            element(
-                "main",
-                &[],
-                sections.into_iter().flatten().collect::<Markup>(),
-            ),
+            element("main", &[], sections.into_iter().flatten().collect::<Markup>()),
             element("footer", &[], element("p", &[], page.origin())),
         ],
     );
@@ -149,11 +132,7 @@ fn section(name: &str, heading: &str, content: impl Into<Markup>) -> Markup {
 fn pairs(class: &str, entries: impl IntoIterator<Item = (&'static str, Option<Markup>)>) -> Markup {
     let entries = entries.into_iter().filter_map(|(name, value)| {
         let pair = [element("dt", &[], name), element("dd", &[], value?)];
-        Some(if class == "facts" {
-            element("div", &[], pair)
-        } else {
-            pair.into()
-        })
+        Some(if class == "facts" { element("div", &[], pair) } else { pair.into() })
     });
     element("dl", &[("class", class)], entries.collect::<Markup>())
 }
@@ -174,18 +153,12 @@ impl Page<'_> {
 
     /// This side's rows and those that matched.
     fn matched_rows(&self) -> Option<(u64, u64)> {
-        Some((
-            whole(&self.result["matched"])?,
-            whole(&self.result["rows"])?,
-        ))
+        Some((whole(&self.result["matched"])?, whole(&self.result["rows"])?))
     }
 
     /// This side's distinct keys, and the peer's.
     fn sizes_of_sets(&self) -> Option<(u64, u64)> {
-        Some((
-            whole(&self.result["items"])?,
-            whole(&self.result["peer_items"])?,
-        ))
+        Some((whole(&self.result["items"])?, whole(&self.result["peer_items"])?))
     }
 
     /// The result in one sentence.
@@ -225,10 +198,9 @@ impl Page<'_> {
             },
             ("cot", Some(n)) => format!("{} were made", things(n, "correlated oblivious transfer")),
             ("vole", Some(n)) => format!("{} were made", things(n, "vector OLE correlation")),
-            ("ope", Some(n)) => format!(
-                "A private polynomial was evaluated at {}",
-                things(n, "point")
-            ),
+            ("ope", Some(n)) => {
+                format!("A private polynomial was evaluated at {}", things(n, "point"))
+            }
             ("matvec", _) => "A private matrix was multiplied by a private vector".to_owned(),
             (name, _) => format!("The run of {name} is done"),
         }
@@ -316,21 +288,14 @@ impl Page<'_> {
             "Compare this message with the one on the peer’s side: the side that stopped first knows the cause.",
         );
         let content = [
-            paragraph(element(
-                "strong",
-                &[],
-                message.unwrap_or("The cause is not in the report."),
-            )),
+            paragraph(element("strong", &[], message.unwrap_or("The cause is not in the report."))),
             meaning.map(paragraph).unwrap_or_default(),
             paragraph([element("b", &[], "What to do: "), hint.into()]),
         ];
         Some(element(
             "section",
             &[("class", "failed"), ("aria-labelledby", "h-failure")],
-            [
-                element("h2", &[("id", "h-failure")], "What went wrong"),
-                content.into(),
-            ],
+            [element("h2", &[("id", "h-failure")], "What went wrong"), content.into()],
         ))
     }
 
@@ -346,14 +311,11 @@ impl Page<'_> {
         } else {
             [const { None }; 3]
         };
-        let time = self.report["seconds"]["total"]
-            .as_f64()
-            .map(|time| seconds(time).into());
+        let time = self.report["seconds"]["total"].as_f64().map(|time| seconds(time).into());
         let sent = whole(&self.report["bytes_sent"]);
         let received = whole(&self.report["bytes_received"]);
-        let data = sent
-            .zip(received)
-            .map(|(sent, received)| bytes(sent.saturating_add(received)).into());
+        let data =
+            sent.zip(received).map(|(sent, received)| bytes(sent.saturating_add(received)).into());
         let entries = [
             ("Rows matched", matched),
             ("Keys of this side", own),
@@ -363,10 +325,7 @@ impl Page<'_> {
             ("Data exchanged", data),
             ("Security", text(&self.report["security"]).map(Markup::from)),
         ];
-        entries
-            .iter()
-            .any(|(_, value)| value.is_some())
-            .then(|| pairs("facts", entries))
+        entries.iter().any(|(_, value)| value.is_some()).then(|| pairs("facts", entries))
     }
 
     /// The sizes of both sets, and the rows of this side.
@@ -374,16 +333,11 @@ impl Page<'_> {
         let (own, peer) = self.sizes_of_sets().filter(|_| self.matching())?;
         let common = whole(&self.result["common"]);
         let counts = |names: &[&str]| {
-            names
-                .iter()
-                .find_map(|name| self.result.pointer(name).and_then(whole))
+            names.iter().find_map(|name| self.result.pointer(name).and_then(whole))
         };
         let rows = [
             ("Rows read", counts(&["/rows"])),
-            (
-                "Rows with an empty key",
-                counts(&["/empty", "/rows_left_out/empty_key"]),
-            ),
+            ("Rows with an empty key", counts(&["/empty", "/rows_left_out/empty_key"])),
             (
                 "Rows whose key an earlier row has",
                 counts(&["/duplicates", "/rows_left_out/duplicate_key"]),
@@ -392,10 +346,7 @@ impl Page<'_> {
             ("Rows matched", counts(&["/matched"])),
         ];
         let rows = rows.into_iter().filter_map(|(name, rows)| {
-            let cells = [
-                element("th", &[("scope", "row")], name),
-                number(count(rows?)),
-            ];
+            let cells = [element("th", &[("scope", "row")], name), number(count(rows?))];
             Some(element("tr", &[], cells))
         });
         let table = element(
@@ -406,11 +357,7 @@ impl Page<'_> {
                 element("tbody", &[], rows.collect::<Markup>()),
             ],
         );
-        Some(section(
-            "sets",
-            "The two sets",
-            [sets(own, peer, common), table],
-        ))
+        Some(section("sets", "The two sets", [sets(own, peer, common), table]))
     }
 
     /// The part of each rule in the result.
@@ -424,9 +371,8 @@ impl Page<'_> {
                 let matched = whole(&rule["matched_rows"])?;
                 let rank = whole(&rule["rule"]).unwrap_or(index as u64 + 1);
                 let columns = text(&rule["columns"]).unwrap_or("key");
-                let keys = whole(&rule["keys"]).map_or(String::new(), |keys| {
-                    format!(" ({})", things(keys, "distinct key"))
-                });
+                let keys = whole(&rule["keys"])
+                    .map_or(String::new(), |keys| format!(" ({})", things(keys, "distinct key")));
                 Some(Bar::new(
                     format!("{rank}. {columns}{keys}"),
                     [things(matched, "row"), share(matched as f64, rows as f64)],
@@ -451,10 +397,7 @@ impl Page<'_> {
     /// The information that each side got.
     fn revealed(&self) -> Option<Markup> {
         let lines = [&self.result["revealed"], &self.result["reveals"]];
-        let lines = lines
-            .into_iter()
-            .map(list)
-            .find(|lines| !lines.is_empty())?;
+        let lines = lines.into_iter().map(list).find(|lines| !lines.is_empty())?;
         let items = lines.iter().filter_map(text).map(|line| {
             let mut letters = line.chars();
             let first = letters.next().into_iter().flat_map(char::to_uppercase);
@@ -467,11 +410,7 @@ impl Page<'_> {
         } else {
             "The program prints the same lines before a run."
         };
-        Some(section(
-            "revealed",
-            "What each side learned",
-            [items, note(before)],
-        ))
+        Some(section("revealed", "What each side learned", [items, note(before)]))
     }
 
     /// The adversary, the bounds, and the probability of a wrong result.
@@ -490,25 +429,16 @@ impl Page<'_> {
         let against = if self.matching() {
             against.to_owned()
         } else {
-            against.replace(
-                "the list above and the bounds here",
-                "its part of the result",
-            )
+            against.replace("the list above and the bounds here", "its part of the result")
         };
         let result = self.result;
         let chance = |log2: f64| -> Markup {
-            [
-                format!("at most {} (", one_in(log2)).into(),
-                power(log2),
-                ")".into(),
-            ]
-            .into()
+            [format!("at most {} (", one_in(log2)).into(), power(log2), ")".into()].into()
         };
         let failure = result["failure_log2"].as_f64().map(chance);
         let wrong = result["false_positive_log2"].as_f64().map(chance);
-        let most = [("2^80 hashes", "80"), ("2^128 hashes", "128")]
-            .into_iter()
-            .filter_map(|(name, exponent)| {
+        let most = [("2^80 hashes", "80"), ("2^128 hashes", "128")].into_iter().filter_map(
+            |(name, exponent)| {
                 let most = result["most_items"][name].as_f64()?;
                 let line = [
                     format!("{most:.1} times the keys that it states, with 2").into(),
@@ -516,7 +446,8 @@ impl Page<'_> {
                     " evaluations of a hash function".into(),
                 ];
                 Some(element("div", &[], line))
-            });
+            },
+        );
         let most: Vec<_> = most.collect();
         let bits =
             whole(&result["security_bits"]).map(|bits| format!("{bits} bits computational").into());
@@ -525,10 +456,7 @@ impl Page<'_> {
             "pairs",
             [
                 ("Adversary", Some(against.into())),
-                (
-                    "Rests on",
-                    text(&self.report["assumption"]).map(Markup::from),
-                ),
+                ("Rests on", text(&self.report["assumption"]).map(Markup::from)),
                 ("Level", bits),
                 (
                     "Statistical security",
@@ -555,13 +483,12 @@ impl Page<'_> {
             })
             .collect();
         let table = (!causes.is_empty()).then(|| {
-            let head = ["Cause", "Bound", "Power of two"]
-                .into_iter()
-                .enumerate()
-                .map(|(index, heading)| {
+            let head = ["Cause", "Bound", "Power of two"].into_iter().enumerate().map(
+                |(index, heading)| {
                     let class = if index == 0 { "" } else { "number" };
                     element("th", &[("scope", "col"), ("class", class)], heading)
-                });
+                },
+            );
             element(
                 "table",
                 &[("class", "stack")],
@@ -576,11 +503,7 @@ impl Page<'_> {
                 ],
             )
         });
-        Some(section(
-            "security",
-            "Security",
-            [facts, table.unwrap_or_default()],
-        ))
+        Some(section("security", "Security", [facts, table.unwrap_or_default()]))
     }
 
     /// The names and seconds of the phases, in their order.
@@ -613,9 +536,7 @@ impl Page<'_> {
         };
         let online = ("online", "the part with inputs");
         let names = NAMES.into_iter().chain([online]);
-        names
-            .filter_map(|(field, name)| Some((name, fields[field].as_f64()?)))
-            .collect()
+        names.filter_map(|(field, name)| Some((name, fields[field].as_f64()?))).collect()
     }
 
     fn time(&self) -> Option<Markup> {
@@ -630,11 +551,7 @@ impl Page<'_> {
             .map(|&(name, spent)| {
                 let from = start;
                 start += spent.max(0.0);
-                Bar::new(
-                    name.to_owned(),
-                    [seconds(spent), share(spent, all)],
-                    [from, start],
-                )
+                Bar::new(name.to_owned(), [seconds(spent), share(spent, all)], [from, start])
             })
             .collect();
         let caption = format!(
@@ -644,16 +561,9 @@ impl Page<'_> {
         let chart = bars(&caption, ["Phase", "Time", "Share"], &rows, all);
         let total = self.report["seconds"]["total"].as_f64();
         let total = total.map(|total| {
-            note(format!(
-                "From the connection to the finished output: {}.",
-                seconds(total)
-            ))
+            note(format!("From the connection to the finished output: {}.", seconds(total)))
         });
-        Some(section(
-            "time",
-            "Time by phase",
-            [chart, total.unwrap_or_default()],
-        ))
+        Some(section("time", "Time by phase", [chart, total.unwrap_or_default()]))
     }
 
     fn traffic(&self) -> Option<Markup> {
@@ -667,11 +577,7 @@ impl Page<'_> {
                 [0.0, part as f64],
             )
         };
-        let ways = [
-            ("Sent by this side", sent),
-            ("Received from the peer", received),
-        ]
-        .map(bar);
+        let ways = [("Sent by this side", sent), ("Received from the peer", received)].map(bar);
         let ways = bars(
             &format!("By direction, of {} ({})", things(all, "byte"), bytes(all)),
             ["Direction", "Bytes", "Share"],
@@ -736,30 +642,16 @@ impl Page<'_> {
         });
         let connection = &self.result["connection"];
         let fingerprint = |names: &[&str]| {
-            let all = [
-                connection,
-                &self.report["connection"],
-                &self.report["fingerprints"],
-                self.report,
-            ];
-            let mut found = all
-                .iter()
-                .flat_map(|place| names.iter().filter_map(|name| text(&place[*name])));
+            let all =
+                [connection, &self.report["connection"], &self.report["fingerprints"], self.report];
+            let mut found =
+                all.iter().flat_map(|place| names.iter().filter_map(|name| text(&place[*name])));
             found.next().map(code)
         };
         let entries = [
-            (
-                "Connection",
-                text(&connection["protection"]).map(Markup::from),
-            ),
-            (
-                "Fingerprint of this side",
-                fingerprint(&["own", "own_fingerprint", "fingerprint"]),
-            ),
-            (
-                "Fingerprint of the peer",
-                fingerprint(&["peer", "peer_fingerprint"]),
-            ),
+            ("Connection", text(&connection["protection"]).map(Markup::from)),
+            ("Fingerprint of this side", fingerprint(&["own", "own_fingerprint", "fingerprint"])),
+            ("Fingerprint of the peer", fingerprint(&["peer", "peer_fingerprint"])),
         ];
         if table.is_none() && entries.iter().all(|(_, value)| value.is_none()) {
             return None;
@@ -772,14 +664,11 @@ impl Page<'_> {
     fn run(&self) -> Option<Markup> {
         let result = self.result;
         let buckets = whole(&result["buckets"]["count"]).map(|buckets| {
-            let capacity = whole(&result["buckets"]["capacity"]).map_or(String::new(), |keys| {
-                format!(" of at most {}", things(keys, "key"))
-            });
+            let capacity = whole(&result["buckets"]["capacity"])
+                .map_or(String::new(), |keys| format!(" of at most {}", things(keys, "key")));
             let attempts = whole(&result["buckets"]["attempts"])
                 .filter(|attempts| *attempts > 1)
-                .map_or(String::new(), |attempts| {
-                    format!(", after {attempts} attempts")
-                });
+                .map_or(String::new(), |attempts| format!(", after {attempts} attempts"));
             format!("{}{capacity}{attempts}", things(buckets, "bucket"))
         });
         let memory = whole(&self.report["peak_rss_bytes"]).map(bytes);
@@ -806,10 +695,8 @@ impl Page<'_> {
         let mut rows = Vec::new();
         flatten("", self.report, &mut rows);
         let rows = rows.into_iter().map(|(name, value)| {
-            let cells = [
-                element("th", &[("scope", "row")], code(&name)),
-                element("td", &[], value),
-            ];
+            let cells =
+                [element("th", &[("scope", "row")], code(&name)), element("td", &[], value)];
             element("tr", &[], cells)
         });
         let table = element(
@@ -819,11 +706,7 @@ impl Page<'_> {
         );
         let summary = element("summary", &[], "All fields of the report");
         let details = element("details", &[], [summary, table]);
-        Some(element(
-            "section",
-            &[("aria-label", "All fields of the report")],
-            details,
-        ))
+        Some(element("section", &[("aria-label", "All fields of the report")], details))
     }
 
     /// The program that made the report.

@@ -311,10 +311,7 @@ mod tests {
                 values.iter().map(|value| value.value()).collect::<Vec<_>>()
             })
         };
-        assert_eq!(
-            open(&[0b1000_0101, 0b10], 10),
-            [1, 0, 1, 0, 0, 0, 0, 1, 0, 1]
-        );
+        assert_eq!(open(&[0b1000_0101, 0b10], 10), [1, 0, 1, 0, 0, 0, 0, 1, 0, 1]);
         assert!(open(&[], 0).is_empty());
     }
 }

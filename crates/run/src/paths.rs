@@ -10,10 +10,8 @@ pub fn check_free(path: &Path, force: bool) -> Result<(), Failure> {
     if force || path.symlink_metadata().is_err() {
         return Ok(());
     }
-    Err(
-        Failure::usage("--out", format_args!("{} exists", path.display()))
-            .with_hint("choose another file, or use --force to replace it"),
-    )
+    Err(Failure::usage("--out", format_args!("{} exists", path.display()))
+        .with_hint("choose another file, or use --force to replace it"))
 }
 
 /// Refuses a path of a report that is the input or the output file.
@@ -31,10 +29,8 @@ pub fn check_report(
     };
     for (other, what) in [(input, "the input file"), (out, "the output file")] {
         if other.is_some_and(|other| same(report, other)) {
-            return Err(
-                Failure::usage(option, format_args!("{} is {what}", report.display()))
-                    .with_hint("name another file for it"),
-            );
+            return Err(Failure::usage(option, format_args!("{} is {what}", report.display()))
+                .with_hint("name another file for it"));
         }
     }
     Ok(())

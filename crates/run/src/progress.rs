@@ -14,10 +14,7 @@ pub struct PhaseProgress<'a> {
 impl<'a> PhaseProgress<'a> {
     /// Shows the phases by `reporter`.
     pub fn new(reporter: &'a Reporter) -> Self {
-        Self {
-            reporter,
-            bar: None,
-        }
+        Self { reporter, bar: None }
     }
 
     /// Ends the last phase.

@@ -109,9 +109,7 @@ impl Report {
     pub fn up_to_now(mut self, reporter: &Reporter) -> Self {
         let known = reporter.known();
         let phases = known.phases().into_iter();
-        self.phases = phases
-            .map(|(name, seconds)| PhaseSeconds { name, seconds })
-            .collect();
+        self.phases = phases.map(|(name, seconds)| PhaseSeconds { name, seconds }).collect();
         self.identity.clone_from(&known.identity);
         self.peer.clone_from(&known.peer);
         self.revealed.clone_from(&known.revealed);
@@ -205,9 +203,6 @@ mod tests {
         report.n = Some(1 << 40);
         report.seconds.total = Some(0.25);
         report.result.insert("session".into(), "00ff".into());
-        assert_eq!(
-            serde_json::from_str::<Report>(&report.to_json()).unwrap(),
-            report
-        );
+        assert_eq!(serde_json::from_str::<Report>(&report.to_json()).unwrap(), report);
     }
 }

@@ -363,12 +363,7 @@ impl Reporter {
             To::Program(program) => {
                 let phase = self.known().phase();
                 let phase = phase.as_deref();
-                program.line(Line {
-                    kind,
-                    text,
-                    phase,
-                    numbers,
-                });
+                program.line(Line { kind, text, phase, numbers });
             }
         }
     }
@@ -480,11 +475,7 @@ impl Reporter {
             }
             Display::Lines | Display::Hidden => None,
         };
-        Bar {
-            progress,
-            drawing,
-            reporter: self.clone(),
-        }
+        Bar { progress, drawing, reporter: self.clone() }
     }
 
     /// Prints a line every ten seconds until the phase is over.
@@ -618,18 +609,12 @@ mod tests {
         let (text, numbers) = line(250, 1000).expect("there are steps");
         assert_eq!(text, "items: 250 of 1000 (25 %), 25/s, 30 s left");
         assert_eq!(numbers["seconds_left"], 30.0);
-        assert_eq!(
-            line(0, 10).expect("there are steps").0,
-            "items: 0 of 10 (0 %), 0.00/s"
-        );
+        assert_eq!(line(0, 10).expect("there are steps").0, "items: 0 of 10 (0 %), 0.00/s");
         assert!(line(0, 0).is_none());
     }
 
     #[test]
     fn one_is_singular() {
-        assert_eq!(
-            [many(0, "row"), many(1, "row"), many(2, "row")],
-            ["0 rows", "1 row", "2 rows"]
-        );
+        assert_eq!([many(0, "row"), many(1, "row"), many(2, "row")], ["0 rows", "1 row", "2 rows"]);
     }
 }

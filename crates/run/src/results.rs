@@ -36,10 +36,7 @@ pub struct Shares {
 
 impl Matched {
     pub(crate) fn of(report: String) -> Self {
-        Self {
-            report,
-            ..Self::default()
-        }
+        Self { report, ..Self::default() }
     }
 }
 

@@ -22,10 +22,7 @@ impl RingName {
     pub(crate) const ALLOWED: &[AllowedValue] = &[
         ("fp61", "The integers modulo 2^61 - 1"),
         ("z64", "The integers modulo 2^64"),
-        (
-            "gf128",
-            "Binary polynomials modulo X^128 + X^7 + X^2 + X + 1",
-        ),
+        ("gf128", "Binary polynomials modulo X^128 + X^7 + X^2 + X + 1"),
     ];
 
     /// The ring of this name.

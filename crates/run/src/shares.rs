@@ -67,11 +67,7 @@ impl Place {
                 return refuse(what, "name a folder, or a file that ends in .parquet");
             }
             Err(_) => {
-                return Ok(Self::Folder(Folder::prepare(
-                    "--out",
-                    path,
-                    arguments.force,
-                )?));
+                return Ok(Self::Folder(Folder::prepare("--out", path, arguments.force)?));
             }
         }
         if arguments.input.iter().any(|input| same(path, input)) {
@@ -160,9 +156,7 @@ fn into_folder(
         columns.push(Array::create(&folder, &column.array, new)?);
     }
     let mut rows = match description.role.as_str() {
-        "receiver" => Some(Array::create(&folder, "row", |file| {
-            SignedWriter::new(file, n)
-        })?),
+        "receiver" => Some(Array::create(&folder, "row", |file| SignedWriter::new(file, n))?),
         _ => None,
     };
     let outcome = going.each(|piece| {
@@ -222,11 +216,7 @@ fn into_parquet(
     going: ShareRun<'_, '_>,
 ) -> Result<Outcome, Failure> {
     let schema = schema(description);
-    let output = Output {
-        format: Format::Parquet,
-        packing: Packing::None,
-        like: None,
-    };
+    let output = Output { format: Format::Parquet, packing: Packing::None, like: None };
     let refused = |problem| {
         let why = format_args!("{}: {problem}", path.display());
         Failure::new(Status::Other, why)
@@ -250,15 +240,10 @@ fn into_memory(
 ) -> Result<(Outcome, Shares), Failure> {
     // In full at once: an array that grows leaves copies behind.
     let places = description.places as usize;
-    let names = description
-        .columns
-        .iter()
-        .map(|column| column.array.clone());
+    let names = description.columns.iter().map(|column| column.array.clone());
     let mut shares = Shares {
         matches: Vec::with_capacity(places),
-        columns: names
-            .map(|name| (name, Vec::with_capacity(places)))
-            .collect(),
+        columns: names.map(|name| (name, Vec::with_capacity(places))).collect(),
         rows: None,
         description: description.to_json(),
     };
@@ -368,12 +353,8 @@ impl Job for SharesOf<'_> {
         let running = run.pool.install(|| side.start(&mut channel, run.told))?;
         let layout: Layout = *running.layout();
         let description = Description::new(&self.settings, &layout);
-        let going = ShareRun {
-            running,
-            channel: &mut channel,
-            pool: run.pool,
-            told: &mut *run.told,
-        };
+        let going =
+            ShareRun { running, channel: &mut channel, pool: run.pool, told: &mut *run.told };
         let outcome = match std::mem::replace(&mut self.place, Place::Caller) {
             Place::Folder(folder) => into_folder(folder, &description, going)?,
             Place::Parquet(file, path, force) => {
@@ -401,10 +382,7 @@ impl Job for SharesOf<'_> {
         _: &mut Report,
         _: &mut PhaseProgress<'_>,
     ) -> Result<Matched, Failure> {
-        Ok(Matched {
-            shares: self.shares.take(),
-            ..Matched::default()
-        })
+        Ok(Matched { shares: self.shares.take(), ..Matched::default() })
     }
 
     fn end(&mut self, report: &Report, reporter: &Reporter) -> Result<(), Failure> {

@@ -90,10 +90,7 @@ impl StreamArguments {
         if self.options.link.is_some() && self.choices.parameters != Parameters::Default {
             return Err(Failure::usage(
                 "--link",
-                format_args!(
-                    "--parameters {} are the same on every link",
-                    self.choices.parameters
-                ),
+                format_args!("--parameters {} are the same on every link", self.choices.parameters),
             ));
         }
         Request::new(&self.choices, K::KIND, self.options.n, self.options.link)
@@ -162,11 +159,7 @@ fn run_party<E: Party>(
     let mut channel = endpoint.open(common.timeout, reporter)?;
     let start = Instant::now();
     reporter.begin("setup");
-    let mut listener = StreamProgress {
-        reporter,
-        n,
-        progress: None,
-    };
+    let mut listener = StreamProgress { reporter, n, progress: None };
     let (outcome, agreed) = match (&folder, destination) {
         (_, Destination::Caller { chunk, put }) => {
             let run = |put: &mut memory::Put<'_>| {
@@ -212,9 +205,8 @@ fn make<E: Party>(
     channel: &mut Channel,
     listener: &mut StreamProgress<'_>,
 ) -> Result<(Outcome, Agreed), Failure> {
-    let mut key_array = E::KEY
-        .map(|letter| Array::<E::Ring>::create(folder, letter, 1))
-        .transpose()?;
+    let mut key_array =
+        E::KEY.map(|letter| Array::<E::Ring>::create(folder, letter, 1)).transpose()?;
     let columns = Columns::<E>::create(folder, order.n)?;
     let ((outcome, agreed), columns) = write_beside(order.n, columns, |put| {
         driver::run::<E>(order, key, channel, listener, |key, step| {
@@ -281,27 +273,12 @@ fn report<E: Party>(
         (letter.to_owned(), entry.into())
     });
     let mut result = serde_json::Map::from_iter([
-        (
-            "session".to_owned(),
-            crate::randomness::hex(outcome.session.as_bytes()).into(),
-        ),
+        ("session".to_owned(), crate::randomness::hex(outcome.session.as_bytes()).into()),
         ("security_bits".to_owned(), plan.claimed_bits().into()),
-        (
-            "statistical_bits".to_owned(),
-            plan.statistical_bits().into(),
-        ),
-        (
-            "setup_bytes_sent".to_owned(),
-            outcome.setup_traffic.bytes_sent.into(),
-        ),
-        (
-            "setup_bytes_received".to_owned(),
-            outcome.setup_traffic.bytes_received.into(),
-        ),
-        (
-            "arrays".to_owned(),
-            serde_json::Value::Object(arrays.collect()),
-        ),
+        ("statistical_bits".to_owned(), plan.statistical_bits().into()),
+        ("setup_bytes_sent".to_owned(), outcome.setup_traffic.bytes_sent.into()),
+        ("setup_bytes_received".to_owned(), outcome.setup_traffic.bytes_received.into()),
+        ("arrays".to_owned(), serde_json::Value::Object(arrays.collect())),
     ]);
     result.insert("protocol".to_owned(), plan.name().into());
     if let Some(choice) = &agreed.choice {

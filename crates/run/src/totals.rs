@@ -136,12 +136,7 @@ impl OutputFile {
     }
 
     fn write(self, settings: &Settings, outcome: &Outcome) -> Result<(), Failure> {
-        let Self {
-            file,
-            path,
-            format,
-            force,
-        } = self;
+        let Self { file, path, format, force } = self;
         file.write(|file| {
             let written = outcome.write(settings, file, format);
             written.map_err(|problem| files::failure(&path, &problem))?;
@@ -181,14 +176,7 @@ impl<'a> TotalsOf<'a> {
         if has_workers {
             settings = of_workers(settings.for_workers()?, reporter);
         }
-        Ok(Self {
-            arguments,
-            settings,
-            output: None,
-            side: None,
-            outcome: None,
-            driver: None,
-        })
+        Ok(Self { arguments, settings, output: None, side: None, outcome: None, driver: None })
     }
 
     fn side(&self) -> &PreparedTable {

@@ -52,16 +52,9 @@ impl Arguments {
         [sender, receiver]: [PathBuf; 2],
         named: &Named,
     ) -> Result<Self, Failure> {
-        let mut all = Self {
-            sender,
-            receiver,
-            ..Self::default()
-        };
-        let mut sets: [&mut dyn SetByName; 3] = [
-            &mut all.options,
-            &mut all.common.run,
-            &mut all.common.report,
-        ];
+        let mut all = Self { sender, receiver, ..Self::default() };
+        let mut sets: [&mut dyn SetByName; 3] =
+            [&mut all.options, &mut all.common.run, &mut all.common.report];
         fill(named, &mut sets, &[])?;
         Ok(all)
     }
@@ -234,11 +227,7 @@ impl Folders<'_> {
                 self.sender.claims(|r| r.ring.clone()),
                 self.receiver.claims(|r| r.ring.clone()),
             ),
-            (
-                "session",
-                self.sender.claims(session),
-                self.receiver.claims(session),
-            ),
+            ("session", self.sender.claims(session), self.receiver.claims(session)),
         ] {
             if let (Some(left), Some(right)) = (left, right)
                 && left != right
@@ -271,9 +260,8 @@ impl Folders<'_> {
     /// that only COT has.
     fn hold_cot(&self) -> bool {
         let folders = [&self.sender, &self.receiver];
-        let claim = folders
-            .iter()
-            .find_map(|folder| folder.claims(|report| Some(report.protocol.clone())));
+        let claim =
+            folders.iter().find_map(|folder| folder.claims(|report| Some(report.protocol.clone())));
         let delta = |folder: &&Folder<'_>| folder.path.join(file_name("delta")).exists();
         claim.map_or_else(|| folders.iter().any(delta), |claim| claim == "cot")
     }
@@ -286,10 +274,7 @@ impl Folders<'_> {
             .or(self.receiver.claims(|r| r.ring.clone()))
             .map(|name| {
                 RingName::of(name.as_ref()).map_err(|_| {
-                    Failure::file(
-                        &self.sender.path.join("report.json"),
-                        "names an unknown ring",
-                    )
+                    Failure::file(&self.sender.path.join("report.json"), "names an unknown ring")
                 })
             })
             .transpose()?;
@@ -331,9 +316,7 @@ impl Array {
     }
 
     fn read<R: Ring>(&mut self, out: &mut [R]) -> Result<(), Failure> {
-        self.reader
-            .read(out)
-            .map_err(|error| Failure::file(&self.path, error))
+        self.reader.read(out).map_err(|error| Failure::file(&self.path, error))
     }
 }
 
@@ -353,11 +336,7 @@ impl Arrays {
             Some(_) => [sender, receiver],
             None => [receiver, sender],
         };
-        let whole = Self {
-            key,
-            values,
-            columns: [of_key_holder, other],
-        };
+        let whole = Self { key, values, columns: [of_key_holder, other] };
         let header = whole.values.reader.header();
         if header.form != Form::of::<K::Base>() {
             return Err(Failure::file(
@@ -366,11 +345,9 @@ impl Arrays {
             ));
         }
         let (n, form) = (header.n, Form::of::<K::Ring>());
-        for (array, form, n) in [
-            (&whole.columns[0], form, n),
-            (&whole.columns[1], form, n),
-            (&whole.key, form, 1),
-        ] {
+        for (array, form, n) in
+            [(&whole.columns[0], form, n), (&whole.columns[1], form, n), (&whole.key, form, 1)]
+        {
             let (expected, header) = (Header { n, form }, array.reader.header());
             if *header != expected {
                 return Err(Failure::file(
@@ -394,19 +371,14 @@ impl Arrays {
         let mut key = Zeroizing::new([R::ZERO]);
         self.key.read(&mut key[..])?;
         if B::BITS == 1 && key[0] == R::ZERO {
-            return Err(Failure::file(
-                &self.key.path,
-                "delta is zero, which hides nothing",
-            ));
+            return Err(Failure::file(&self.key.path, "delta is zero, which hides nothing"));
         }
         let size = usize::try_from(n).unwrap_or(CHUNK).min(CHUNK);
         let mut u = Zeroizing::new(vec![B::ZERO; size]);
         let [mut ours, mut other] = [(); 2].map(|()| Zeroizing::new(vec![R::ZERO; size]));
         let mut findings = Findings::default();
         while findings.checked < n {
-            let now = usize::try_from(n - findings.checked)
-                .unwrap_or(CHUNK)
-                .min(CHUNK);
+            let now = usize::try_from(n - findings.checked).unwrap_or(CHUNK).min(CHUNK);
             self.values.read(&mut u[..now])?;
             self.columns[0].read(&mut ours[..now])?;
             self.columns[1].read(&mut other[..now])?;

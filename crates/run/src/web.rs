@@ -91,11 +91,7 @@ impl WebOptions {
 
     /// Says where browsers come in, at this address.
     pub fn announce(&self, address: std::net::SocketAddr, reporter: &Reporter) {
-        let s = if self.web_certificate.is_some() {
-            "s"
-        } else {
-            ""
-        };
+        let s = if self.web_certificate.is_some() { "s" } else { "" };
         reporter.announce(format_args!("browsers connect to ws{s}://{address}"));
         if self.web_files.is_some() {
             reporter.announce(format_args!("the page is at http{s}://{address}/"));

@@ -131,9 +131,7 @@ impl Connection {
     fn count(usage: &Arc<Usage>, of: fn(&Usage) -> &AtomicU64, most: u64) -> Option<Self> {
         // mutant(serve-own-connections): `number < most` => `true`
         let more = |number| (number < most).then_some(number + 1);
-        of(usage)
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, more)
-            .ok()?;
+        of(usage).fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).ok()?;
         Some(Self(Arc::clone(usage), of))
     }
 }
@@ -156,11 +154,7 @@ impl Client {
 
     /// Counts a connection, unless there are too many.
     pub(crate) fn connect(&self) -> Option<Connection> {
-        Connection::count(
-            &self.usage,
-            |usage| &usage.connections,
-            self.bounds.connections,
-        )
+        Connection::count(&self.usage, |usage| &usage.connections, self.bounds.connections)
     }
 
     /// Counts a connection that has no place, unless others wait to be told so.
@@ -174,10 +168,7 @@ impl Client {
 
     fn left_after(&self, [all, today]: [u64; 2]) -> Left {
         let left = |bound: Option<u64>, spent| bound.map(|bound| bound.saturating_sub(spent));
-        Left {
-            in_all: left(self.bounds.keys, all),
-            today: left(self.bounds.a_day, today),
-        }
+        Left { in_all: left(self.bounds.keys, all), today: left(self.bounds.a_day, today) }
     }
 }
 
@@ -288,17 +279,9 @@ impl Clients {
             let usage = Arc::new(Usage {
                 connections: AtomicU64::new(0),
                 refused: AtomicU64::new(0),
-                bucket: Mutex::new(Bucket {
-                    level: 0.0,
-                    then: Instant::now(),
-                }),
+                bucket: Mutex::new(Bucket { level: 0.0, then: Instant::now() }),
             });
-            clients.push(Arc::new(Client {
-                name,
-                shown,
-                bounds,
-                usage,
-            }));
+            clients.push(Arc::new(Client { name, shown, bounds, usage }));
         }
         Ok(Self(clients))
     }
@@ -354,13 +337,7 @@ impl<'a> Allowed<'a> {
         spent: &'a Spent,
         closed: &'a Cancel,
     ) -> Self {
-        Self {
-            clients,
-            client,
-            spent,
-            closed,
-            taken: Mutex::new(Instant::now()),
-        }
+        Self { clients, client, spent, closed, taken: Mutex::new(Instant::now()) }
     }
 
     /// The time since the last request was let through.
@@ -396,10 +373,7 @@ impl Allow for Allowed<'_> {
     fn take(&self, items: u64) -> Result<Option<u64>, Refusal> {
         // The file may have been read again, also while the client was held back: one that was
         // removed gets no more.
-        let none = Refusal::Budget {
-            left: 0,
-            wait: None,
-        };
+        let none = Refusal::Budget { left: 0, wait: None };
         // mutant(serve-removed): `(self.client.shown).` => `$0or($ON.then(||
         //     Arc::clone(self.client))).`
         let find = || (self.clients)().find(self.client.shown).ok_or(none);
@@ -466,19 +440,10 @@ mod tests {
             (entry(&[named, "token = 'x'", "keys = 5"]), "client 'a'"),
             (entry(&["name = 'a b'", &print, "keys = 5"]), "a name has"),
             (entry(&["name = ''", &print, "keys = 5"]), "a name has"),
-            (
-                entry(&[named, "fingerprint = 'x'", "keys = 5"]),
-                "client 'a'",
-            ),
-            (
-                entry(&[named, &format!("fingerprint = '{OWN}'"), "keys = 5"]),
-                "own --identity",
-            ),
+            (entry(&[named, "fingerprint = 'x'", "keys = 5"]), "client 'a'"),
+            (entry(&[named, &format!("fingerprint = '{OWN}'"), "keys = 5"]), "own --identity"),
             (format!("{good}{good}"), "twice"),
-            (
-                entry(&[named, &print, "keys = 5", "keys_per_second = 0"]),
-                "at least 1",
-            ),
+            (entry(&[named, &print, "keys = 5", "keys_per_second = 0"]), "at least 1"),
             (entry(&[named, &print, "key = 5"]), "unknown field"),
             (entry(&[named, &print, "keys = -5"]), "integer"),
         ] {
@@ -511,10 +476,7 @@ mod tests {
     #[test]
     fn a_rate_holds_over_any_time() {
         let start = Instant::now();
-        let mut bucket = Bucket {
-            level: 0.0,
-            then: start,
-        };
+        let mut bucket = Bucket { level: 0.0, then: start };
         // However large requests are, a second is let through once it is paid for.
         assert_eq!(bucket.take(1000, 100, start), Ok(()));
         let wait = bucket.take(1, 100, start).unwrap_err();
@@ -527,10 +489,7 @@ mod tests {
             }
         }
         let seconds = now.duration_since(start).as_secs_f64();
-        assert!(
-            asked as f64 <= 100.0 * seconds + 170.0,
-            "{asked} in {seconds} s"
-        );
+        assert!(asked as f64 <= 100.0 * seconds + 170.0, "{asked} in {seconds} s");
         assert!(asked as f64 >= 95.0 * seconds, "{asked} in {seconds} s");
     }
 
@@ -547,10 +506,7 @@ mod tests {
         let allowed = Allowed::new(&listed, &client, &spent, &closed);
         assert_eq!(allowed.take(2), Ok(Some(3)));
         *now.lock().unwrap() = Arc::new(Clients(Vec::new()));
-        let none = Refusal::Budget {
-            left: 0,
-            wait: None,
-        };
+        let none = Refusal::Budget { left: 0, wait: None };
         assert_eq!(allowed.take(2), Err(none));
         *now.lock().unwrap() = clients;
         assert_eq!(allowed.take(3), Ok(Some(0)));

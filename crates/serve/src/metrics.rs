@@ -14,9 +14,7 @@ use volery_psi::served::{Label, Later};
 use crate::clients::Left;
 
 /// Upper bounds of the buckets of the histograms, in seconds.
-const BUCKETS: [f64; 11] = [
-    0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 60.0, 600.0,
-];
+const BUCKETS: [f64; 11] = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 60.0, 600.0];
 
 /// How long a reader of the page may take.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -134,11 +132,7 @@ impl Histogram {
         let (sum, count) = (get(&self.nanoseconds) as f64 / 1e9, get(&self.count));
         for (bound, bucket) in BUCKETS.iter().zip(buckets) {
             let bound = format!("{bound}");
-            page.line(
-                &format!("{name}_bucket"),
-                &[("le", &bound)],
-                bucket.min(count),
-            );
+            page.line(&format!("{name}_bucket"), &[("le", &bound)], bucket.min(count));
         }
         page.line(&format!("{name}_bucket"), &[("le", "+Inf")], count);
         page.line(&format!("{name}_sum"), &[], sum);
@@ -232,26 +226,10 @@ impl Metrics {
     ) -> String {
         let mut page = Page(String::new());
         let now = [
-            (
-                "volery_connections",
-                "Clients connected now.",
-                connections as f64,
-            ),
-            (
-                "volery_filter_keys",
-                "Different keys of the table.",
-                label.items() as f64,
-            ),
-            (
-                "volery_filter_bytes",
-                "Bytes of the filter.",
-                label.bytes() as f64,
-            ),
-            (
-                "volery_start_time_seconds",
-                "Start of the service, since 1970.",
-                self.start,
-            ),
+            ("volery_connections", "Clients connected now.", connections as f64),
+            ("volery_filter_keys", "Different keys of the table.", label.items() as f64),
+            ("volery_filter_bytes", "Bytes of the filter.", label.bytes() as f64),
+            ("volery_start_time_seconds", "Start of the service, since 1970.", self.start),
         ];
         for (name, help, value) in now {
             page.head(name, "gauge", help);
@@ -262,18 +240,10 @@ impl Metrics {
             page.head(name, "gauge", "Memory of the process.");
             page.line(name, &[], bytes);
         }
-        page.head(
-            "volery_filter_info",
-            "gauge",
-            "Key and version of the filter.",
-        );
+        page.head("volery_filter_info", "gauge", "Key and version of the filter.");
         let labels = [("public_key", key), ("version", version)];
         page.line("volery_filter_info", &labels, 1);
-        page.head(
-            "volery_budget_left_keys",
-            "gauge",
-            "Keys that a client may still ask for.",
-        );
+        page.head("volery_budget_left_keys", "gauge", "Keys that a client may still ask for.");
         for (name, left) in budgets {
             for (period, left) in [("all", left.in_all), ("day", left.today)] {
                 if let Some(left) = left {
@@ -288,48 +258,26 @@ impl Metrics {
                 "Clients that have shown who they are.",
                 &self.connections,
             ),
-            (
-                "volery_fetches_total",
-                "Filters that were fetched.",
-                &self.fetches,
-            ),
-            (
-                "volery_requests_total",
-                "Requests answered.",
-                &self.requests,
-            ),
+            ("volery_fetches_total", "Filters that were fetched.", &self.fetches),
+            ("volery_requests_total", "Requests answered.", &self.requests),
             ("volery_keys_total", "Keys answered.", &self.keys),
-            (
-                "volery_sent_bytes_total",
-                "Bytes sent, without TLS.",
-                &self.sent,
-            ),
-            (
-                "volery_received_bytes_total",
-                "Bytes received, without TLS.",
-                &self.received,
-            ),
+            ("volery_sent_bytes_total", "Bytes sent, without TLS.", &self.sent),
+            ("volery_received_bytes_total", "Bytes received, without TLS.", &self.received),
         ];
         for (name, help, value) in totals {
             page.head(name, "counter", help);
             page.line(name, &[], get(value));
         }
         let name = "volery_refusals_total";
-        page.head(
-            name,
-            "counter",
-            "Clients not served to their end, by reason.",
-        );
+        page.head(name, "counter", "Clients not served to their end, by reason.");
         for reason in Reason::ALL {
             let count = get(&self.refusals[reason as usize]);
             page.line(name, &[("reason", reason.name())], count);
         }
         let help = "From the payment of a request to its answer.";
-        self.request_seconds
-            .write(&mut page, "volery_request_seconds", help);
+        self.request_seconds.write(&mut page, "volery_request_seconds", help);
         let help = "From a client's identity to its end.";
-        self.connection_seconds
-            .write(&mut page, "volery_connection_seconds", help);
+        self.connection_seconds.write(&mut page, "volery_connection_seconds", help);
         page.0
     }
 }
@@ -344,10 +292,8 @@ impl Page {
 
     fn line(&mut self, name: &str, labels: &[(&str, &str)], value: impl fmt::Display) {
         self.0 += name;
-        let labels: Vec<_> = labels
-            .iter()
-            .map(|(name, value)| format!("{name}=\"{value}\""))
-            .collect();
+        let labels: Vec<_> =
+            labels.iter().map(|(name, value)| format!("{name}=\"{value}\"")).collect();
         if !labels.is_empty() {
             let _ = write!(self.0, "{{{}}}", labels.join(","));
         }

@@ -185,11 +185,8 @@ pub fn run(
     }
     let own = identity.as_ref().map(Identity::fingerprint);
     reporter.known().identity = own.map(|print| print.to_string());
-    let clients = Clients::read(
-        arguments.options.clients.as_deref(),
-        own,
-        arguments.web.is_public(),
-    )?;
+    let clients =
+        Clients::read(arguments.options.clients.as_deref(), own, arguments.web.is_public())?;
     let metrics_place = metrics_place(arguments)?;
     let report_place = arguments.common.prepare_report(reporter)?;
     // The pool of the whole process: threads of clients share it.
@@ -245,26 +242,17 @@ pub fn run(
         told: Mutex::new((Instant::now(), 0)),
     };
     let services = [
-        place
-            .map(|place| service.bind(&place, identity))
-            .transpose()?,
+        place.map(|place| service.bind(&place, identity)).transpose()?,
         web_place.map(|place| service.bind_web(place)).transpose()?,
     ];
-    service.listen(
-        services.into_iter().flatten().collect(),
-        metrics_place,
-        reload,
-    )?;
+    service.listen(services.into_iter().flatten().collect(), metrics_place, reload)?;
     let counts = service.metrics.counts();
     for (name, count) in &counts {
         report.result.insert((*name).to_owned(), (*count).into());
     }
     report.peak_rss_bytes = peak_memory();
     report_place.write(&report)?;
-    let counts: Vec<_> = counts
-        .iter()
-        .map(|(name, count)| format!("{name}: {count}"))
-        .collect();
+    let counts: Vec<_> = counts.iter().map(|(name, count)| format!("{name}: {count}")).collect();
     reporter.say(format_args!("ended by a signal; {}", counts.join(", ")));
     Ok(())
 }
@@ -281,9 +269,7 @@ fn metrics_place(arguments: &Arguments) -> Result<Option<std::net::TcpListener>,
         .to_socket_addrs()
         .map_err(|error| Failure::usage("--metrics", format_args!("'{address}': {error}")))?
         .collect();
-    let outside = all
-        .iter()
-        .find(|one| !one.ip().to_canonical().is_loopback());
+    let outside = all.iter().find(|one| !one.ip().to_canonical().is_loopback());
     if let (Some(outside), false) = (outside, arguments.options.public_metrics) {
         let what = format_args!("{} is not on the loopback interface", outside.ip());
         return Err(Failure::usage("--metrics", what)
@@ -339,10 +325,7 @@ fn settle(
     let mut told = PhaseProgress::new(reporter);
     let check = |about: &About, keys: &str, digest: &str| {
         let what = if about.keys != keys {
-            format!(
-                "the keys are '{keys}', and those in the store '{}'",
-                about.keys
-            )
+            format!("the keys are '{keys}', and those in the store '{}'", about.keys)
         } else if about.digest != digest {
             "the table is not the one in the store".to_owned()
         } else {
@@ -363,13 +346,8 @@ fn settle(
         let key = Key::random(&mut rng);
         let mut preparing = Preparing::new(&key, || new.scratch());
         let start = Instant::now();
-        let table_read = read(
-            &table,
-            &reading,
-            Some(&mut preparing),
-            &|| cancel.is_cancelled(),
-            &mut told,
-        )?;
+        let table_read =
+            read(&table, &reading, Some(&mut preparing), &|| cancel.is_cancelled(), &mut told)?;
         let digest = hex(&table_read.digest);
         if let (Some(about), true) = (&known, arguments.options.rotate) {
             check(about, &table_read.keys, &digest)?;
@@ -444,8 +422,7 @@ impl Running<'_> {
         let service = Service::bind(place.address(), identity.map(|one| (one, known)));
         let service = service.map_err(|error| place.unusable(error))?;
         let address = service.local_addr()?;
-        self.reporter
-            .announce(format_args!("listening on {address}"));
+        self.reporter.announce(format_args!("listening on {address}"));
         Ok(service)
     }
 
@@ -513,9 +490,7 @@ impl Running<'_> {
                 .collect();
             let results = threads.into_iter().map(|thread| {
                 // One that panics ends the process with it, as any other thread of it.
-                thread
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             });
             let result = results.collect::<Result<Vec<()>, _>>();
             ended.store(true, Ordering::SeqCst);
@@ -526,17 +501,14 @@ impl Running<'_> {
 
     /// Reads the clients again, and takes over what was prepared meanwhile.
     fn reload(&self) {
-        let (file, is_public) = (
-            self.arguments.options.clients.as_deref(),
-            self.arguments.web.is_public(),
-        );
+        let (file, is_public) =
+            (self.arguments.options.clients.as_deref(), self.arguments.web.is_public());
         match Clients::read(file, self.own, is_public) {
             Ok(clients) => {
                 let clients = clients.following(&held(&self.clients));
                 let number = many(clients.len() as u64, "client");
                 put(&self.clients, clients);
-                self.reporter
-                    .tell(format_args!("reloaded --clients: {number}"));
+                self.reporter.tell(format_args!("reloaded --clients: {number}"));
             }
             Err(failure) => self.reporter.warn(format_args!(
                 "could not reload --clients, keeping the old list: {}",
@@ -570,14 +542,11 @@ impl Running<'_> {
     fn page(&self) -> String {
         let generation = held(&self.generation);
         let clients = held(&self.clients);
-        let budgets: Vec<_> = clients
-            .iter()
-            .map(|client| (client.name.clone(), client.left(&self.spent)))
-            .collect();
+        let budgets: Vec<_> =
+            clients.iter().map(|client| (client.name.clone(), client.left(&self.spent))).collect();
         let served = self.served.load(Ordering::SeqCst);
         let (key, version) = (generation.key_name(), generation.version());
-        self.metrics
-            .page(served, (&generation.label, &key, &version), &budgets)
+        self.metrics.page(served, (&generation.label, &key, &version), &budgets)
     }
 
     /// A client that was refused before it has shown who it is.
@@ -662,14 +631,9 @@ impl Running<'_> {
         let most = self.arguments.options.max_connections as usize;
         // mutant(serve-places): `served < most` => `true`
         let more = |served| (served < most).then_some(served + 1);
-        let taken = self
-            .served
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, more);
+        let taken = self.served.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more);
         taken.map_err(|_| Later::Full)?;
-        Ok(Place {
-            served: Some(&self.served),
-            _own: own,
-        })
+        Ok(Place { served: Some(&self.served), _own: own })
     }
 
     /// Tells a client that has no place to come again, if it says soon what it wants; with a place
@@ -692,10 +656,7 @@ impl Running<'_> {
             turn_away(&refusal, channel)
         };
         let error = told().err().unwrap_or_else(|| refusal.into());
-        let place = Place {
-            served: None,
-            _own: own,
-        };
+        let place = Place { served: None, _own: own };
         (Err(error), Some(place))
     }
 
@@ -710,15 +671,9 @@ impl Running<'_> {
         let left = found.left(&self.spent).least();
         if greet(&generation.label, left, channel)? {
             self.metrics.fetch();
-            generation
-                .label
-                .send_file(&mut generation.filter(), channel)?;
+            generation.label.send_file(&mut generation.filter(), channel)?;
         }
-        let mut observed = Observed {
-            metrics: &self.metrics,
-            allowed: &allowed,
-            items: 0,
-        };
+        let mut observed = Observed { metrics: &self.metrics, allowed: &allowed, items: 0 };
         let server = &generation.server;
         server.answer(&mut rng, &allowed, &mut observed, channel)
     }

@@ -116,13 +116,7 @@ impl Spent {
             Err(error) => return Err(failed(error)),
         };
         let (file, lines) = write(path, &sums).map_err(failed)?;
-        let book = Book {
-            sums,
-            file: Arc::new(file),
-            appended: 0,
-            lines,
-            broken: false,
-        };
+        let book = Book { sums, file: Arc::new(file), appended: 0, lines, broken: false };
         Ok(Self {
             path: path.to_owned(),
             book: Mutex::new(book),
@@ -190,8 +184,7 @@ impl Spent {
             let spent = sum.on(today);
             (book.appended, spent)
         };
-        self.sync(number)
-            .map_err(|error| self.unavailable(&error))?;
+        self.sync(number).map_err(|error| self.unavailable(&error))?;
         Ok(spent)
     }
 
@@ -270,11 +263,7 @@ fn write(path: &Path, sums: &BTreeMap<String, Sum>) -> io::Result<(File, u64)> {
         _ => {}
     }
     let mut options = OpenOptions::new();
-    let mut file = options
-        .append(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&new)?;
+    let mut file = options.append(true).create_new(true).mode(0o600).open(&new)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     fs::rename(&new, path)?;

@@ -94,10 +94,7 @@ impl Generation {
 
     /// The file of the filter, read from its begin.
     pub(crate) fn filter(&self) -> impl IoRead {
-        From {
-            file: &self.file,
-            place: 0,
-        }
+        From { file: &self.file, place: 0 }
     }
 }
 
@@ -160,9 +157,7 @@ impl Store {
             return Err(refused(&"other users can change it")
                 .with_hint(format_args!("chmod 700 {}", path.display())));
         }
-        Ok(Self {
-            path: path.to_owned(),
-        })
+        Ok(Self { path: path.to_owned() })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -253,13 +248,7 @@ impl Store {
         let folder = self.path.join(name);
         let path = folder.join(FILTER);
         let file = File::open(&path).map_err(|error| damaged(&path, error))?;
-        let label = Label::of_file(
-            &mut From {
-                file: &file,
-                place: 0,
-            },
-            u64::MAX,
-        );
+        let label = Label::of_file(&mut From { file: &file, place: 0 }, u64::MAX);
         let label = label.map_err(|error| damaged(&path, error))?;
         let path = folder.join(KEY);
         let text = read_private(&path, false).map_err(|error| damaged(&path, error))?;
@@ -267,18 +256,9 @@ impl Store {
         let server = Server::new(key, &label);
         let server = server.map_err(|_| damaged(&path, "it is not the key of the filter"))?;
         if name != name_of(&label) {
-            return Err(damaged(
-                &folder,
-                "it holds another filter than its name says",
-            ));
+            return Err(damaged(&folder, "it holds another filter than its name says"));
         }
-        Ok(Generation {
-            name: name.to_owned(),
-            label,
-            about,
-            server,
-            file,
-        })
+        Ok(Generation { name: name.to_owned(), label, about, server, file })
     }
 
     /// A folder to prepare in. The process has the lock, so that all others are left over.

@@ -24,10 +24,7 @@ const INTERVAL: &str = "interval";
 
 /// Whether this is a column of a text file: binary, and text if it is UTF-8.
 pub fn is_field(column: &Field) -> bool {
-    column
-        .metadata()
-        .get(NOTE)
-        .is_some_and(|note| note == FIELD)
+    column.metadata().get(NOTE).is_some_and(|note| note == FIELD)
 }
 
 /// A column of a text file.
@@ -98,11 +95,7 @@ pub(crate) fn plain_type(data_type: &DataType) -> &DataType {
 /// The name of the type of a column in messages.
 pub(crate) fn type_name(column: &Field) -> &'static str {
     use DataType as D;
-    if column
-        .metadata()
-        .get(NOTE)
-        .is_some_and(|note| note == INTERVAL)
-    {
+    if column.metadata().get(NOTE).is_some_and(|note| note == INTERVAL) {
         return "interval";
     }
     match plain_type(column.data_type()) {
@@ -169,10 +162,7 @@ pub(crate) fn check_text(column: &Field) -> Result<(), Problem> {
 }
 
 pub(crate) fn no_text(column: &str, found: &str) -> Problem {
-    Problem::NoText {
-        column: column.to_owned(),
-        found: found.to_owned(),
-    }
+    Problem::NoText { column: column.to_owned(), found: found.to_owned() }
 }
 
 /// Row `row` of a column that passed [`check_text`] and has no dictionary; none if it is null.
@@ -298,9 +288,7 @@ pub(crate) fn append_text(cell: Cell<'_>, out: &mut Vec<u8>) -> Result<(), NoFor
 
 /// Appends bytes in hexadecimal.
 pub(crate) fn append_hex(bytes: &[u8], out: &mut Vec<u8>) {
-    bytes
-        .iter()
-        .for_each(|b| write(out, format_args!("{b:02x}")));
+    bytes.iter().for_each(|b| write(out, format_args!("{b:02x}")));
 }
 
 fn write(out: &mut Vec<u8>, value: impl Display) {
@@ -346,10 +334,7 @@ fn append_interval(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), NoForm> {
     };
     let [months, days, millis] = [[a, b, c, d], [e, f, g, h], [i, j, k, l]].map(u32::from_le_bytes);
     let (seconds, millis) = (millis / 1000, millis % 1000);
-    write(
-        out,
-        format_args!("P{months}M{days}DT{seconds}.{millis:03}S"),
-    );
+    write(out, format_args!("P{months}M{days}DT{seconds}.{millis:03}S"));
     Ok(())
 }
 
@@ -404,14 +389,8 @@ mod tests {
     #[test]
     fn times_are_iso_8601() {
         let moment = |nanos, zoned| text(Cell::Moment { nanos, zoned });
-        assert_eq!(
-            moment(-1_000_000, true).as_deref(),
-            Some("1969-12-31T23:59:59.999Z")
-        );
-        assert_eq!(
-            moment(60_000_000_000, false).as_deref(),
-            Some("1970-01-01T00:01:00")
-        );
+        assert_eq!(moment(-1_000_000, true).as_deref(), Some("1969-12-31T23:59:59.999Z"));
+        assert_eq!(moment(60_000_000_000, false).as_deref(), Some("1970-01-01T00:01:00"));
         assert_eq!(moment(i64::MAX as i128 * 1_000_000_000, false), None);
         let time = |nanos| text(Cell::Time(nanos));
         assert_eq!(time(1).as_deref(), Some("00:00:00.000000001"));
@@ -422,10 +401,7 @@ mod tests {
         assert_eq!(text(Cell::Date(i32::MAX.into())), None);
         assert_eq!(text(Cell::Date(i64::MAX)), None);
         let interval = [1, 0, 0, 0, 2, 0, 0, 0, 0xe8, 3, 0, 0];
-        assert_eq!(
-            text(Cell::Interval(&interval)).as_deref(),
-            Some("P1M2DT1.000S")
-        );
+        assert_eq!(text(Cell::Interval(&interval)).as_deref(), Some("P1M2DT1.000S"));
         assert_eq!(text(Cell::Interval(&interval[1..])), None);
     }
 }

@@ -74,11 +74,7 @@ impl Table {
         };
         let fields = schema.fields().iter().zip(root.get_fields()).map(field);
         let fields = fields.map(|field| micros(field, &read_as)).collect();
-        Ok(Self {
-            metadata: Arc::new(metadata),
-            read_as,
-            fields,
-        })
+        Ok(Self { metadata: Arc::new(metadata), read_as, fields })
     }
 
     /// The columns.
@@ -281,8 +277,7 @@ impl Batches {
             (self.begun, self.found) = (self.done, 0);
             let after = self.begun;
             guarded(Format::Parquet, after, || {
-                self.open(select.then_some(&mut *wanted))
-                    .map_err(|e| wrong(after, e))
+                self.open(select.then_some(&mut *wanted)).map_err(|e| wrong(after, e))
             })?;
         }
     }
@@ -312,10 +307,7 @@ impl Batches {
         };
         self.expected = selection.as_ref().map_or(count, RowSelection::row_count);
         if self.expected > 0 {
-            let group = Group {
-                pages: self.pages.clone(),
-                index: self.group,
-            };
+            let group = Group { pages: self.pages.clone(), index: self.group };
             let columns = self.table.metadata.row_group(self.group).columns();
             let bytes = self.leaves.iter().filter_map(|&leaf| columns.get(leaf));
             let bytes = bytes.map(|column| column.uncompressed_size().max(0) as u64);

@@ -58,10 +58,7 @@ impl Rows {
     /// Reads the header of `file`.
     pub(crate) fn open(file: impl Read + Send + 'static, text: Text) -> Result<Self, Problem> {
         let done = Arc::new(AtomicU64::new(0));
-        let counted = Counted {
-            file,
-            done: Arc::clone(&done),
-        };
+        let counted = Counted { file, done: Arc::clone(&done) };
         let unpacked: Box<dyn Read + Send> = match text.packing {
             Packing::None => Box::new(counted),
             Packing::Gzip => Box::new(flate2::read::MultiGzDecoder::new(counted)),
@@ -74,11 +71,7 @@ impl Rows {
             }
         };
         let (source, marked) = encoding::decode(unpacked, text.encoding)?;
-        let scan = Scan::new(
-            source,
-            text.delimiter,
-            text.encoding.map_or("", Encoding::name),
-        );
+        let scan = Scan::new(source, text.delimiter, text.encoding.map_or("", Encoding::name));
         let reader = csv::ReaderBuilder::new()
             .delimiter(text.delimiter)
             .has_headers(false)
@@ -138,11 +131,7 @@ impl Rows {
                 && let Some(column) = not_utf8(&record)
             {
                 let row = self.row;
-                return Err(Problem::NotUtf8 {
-                    row,
-                    column,
-                    format,
-                });
+                return Err(Problem::NotUtf8 { row, column, format });
             }
             if !wanted(self.row - 1) {
                 continue;
@@ -188,13 +177,9 @@ impl Rows {
             return found;
         }
         match error.into_kind() {
-            ErrorKind::UnequalLengths {
-                expected_len, len, ..
-            } => Problem::Ragged {
-                row: self.row + 1,
-                found: len,
-                expected: expected_len,
-            },
+            ErrorKind::UnequalLengths { expected_len, len, .. } => {
+                Problem::Ragged { row: self.row + 1, found: len, expected: expected_len }
+            }
             ErrorKind::Io(error) => Problem::Read(error),
             // The other kinds belong to parts of the library that are not used here.
             _ => Problem::Read(io::ErrorKind::InvalidData.into()),

@@ -54,10 +54,7 @@ pub(crate) fn decode(
     declared: Option<Encoding>,
 ) -> Result<(Box<dyn Read + Send>, bool), Problem> {
     let mut start = Vec::with_capacity(4);
-    file.by_ref()
-        .take(4)
-        .read_to_end(&mut start)
-        .map_err(Problem::Read)?;
+    file.by_ref().take(4).read_to_end(&mut start).map_err(Problem::Read)?;
     check_mark(&start, declared)?;
     let file: Box<dyn Read + Send> = Box::new(Cursor::new(start).chain(file));
     let text = match declared {
@@ -69,9 +66,7 @@ pub(crate) fn decode(
 
 /// Whether `error` came from a decoder that met bytes that are invalid in its encoding.
 pub(crate) fn is_malformed(error: &io::Error) -> bool {
-    error
-        .get_ref()
-        .is_some_and(|inner| inner.is::<MalformedText>())
+    error.get_ref().is_some_and(|inner| inner.is::<MalformedText>())
 }
 
 /// Byte-order marks, their encodings, and whether these can be read. UTF-32 comes first: the mark
@@ -98,10 +93,9 @@ fn check_mark(start: &[u8], declared: Option<Encoding>) -> Result<(), Problem> {
     };
     match declared {
         Some(encoding) if encoding.name().eq_ignore_ascii_case(label) => Ok(()),
-        Some(encoding) if readable => Err(Problem::MarkDisagrees {
-            declared: encoding.name(),
-            found: label,
-        }),
+        Some(encoding) if readable => {
+            Err(Problem::MarkDisagrees { declared: encoding.name(), found: label })
+        }
         None if label == "utf-8" => Ok(()),
         _ => Err(Problem::WideMark { label, readable }),
     }
@@ -223,16 +217,7 @@ mod tests {
 
     #[test]
     fn every_length_around_the_buffer_is_transcoded_whole() {
-        for n in [
-            0,
-            1,
-            2,
-            1 << 15,
-            (1 << 16) - 1,
-            1 << 16,
-            (1 << 16) + 1,
-            200_003,
-        ] {
+        for n in [0, 1, 2, 1 << 15, (1 << 16) - 1, 1 << 16, (1 << 16) + 1, 200_003] {
             let text: String = "aé漢🦀".chars().cycle().take(n).collect();
             let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
             let (back, marked) = decoded(&wide, Some("utf-16le")).unwrap();
@@ -242,26 +227,11 @@ mod tests {
 
     #[test]
     fn marks_are_removed_or_refused() {
-        assert_eq!(
-            decoded(b"\xef\xbb\xbfa", None).unwrap(),
-            (b"a".to_vec(), true)
-        );
-        assert_eq!(
-            decoded(b"\xef\xbb\xbf\xef\xbb\xbf", None).unwrap(),
-            (vec![], true)
-        );
-        assert_eq!(
-            decoded(b"\xef\xbba", None).unwrap(),
-            (b"\xef\xbba".to_vec(), false)
-        );
-        assert_eq!(
-            decoded(b"\xff\xfea\0", Some("utf-16le")).unwrap(),
-            (b"a".to_vec(), true)
-        );
-        assert_eq!(
-            decoded(b"\xef\xbb\xbfa", Some("utf-8")).unwrap(),
-            (b"a".to_vec(), true)
-        );
+        assert_eq!(decoded(b"\xef\xbb\xbfa", None).unwrap(), (b"a".to_vec(), true));
+        assert_eq!(decoded(b"\xef\xbb\xbf\xef\xbb\xbf", None).unwrap(), (vec![], true));
+        assert_eq!(decoded(b"\xef\xbba", None).unwrap(), (b"\xef\xbba".to_vec(), false));
+        assert_eq!(decoded(b"\xff\xfea\0", Some("utf-16le")).unwrap(), (b"a".to_vec(), true));
+        assert_eq!(decoded(b"\xef\xbb\xbfa", Some("utf-8")).unwrap(), (b"a".to_vec(), true));
         let wide = |bytes: &[u8]| match decoded(bytes, None) {
             Err(Problem::WideMark { label, readable }) => (label, readable),
             other => panic!("{other:?}"),
@@ -276,10 +246,7 @@ mod tests {
             (b"\xff\xfea\0", "utf-8"),
         ] {
             let result = decoded(bytes, Some(label));
-            assert!(
-                matches!(result, Err(Problem::MarkDisagrees { .. })),
-                "{result:?}"
-            );
+            assert!(matches!(result, Err(Problem::MarkDisagrees { .. })), "{result:?}");
         }
     }
 

@@ -21,10 +21,7 @@ pub struct Error {
 impl Error {
     /// The error for a problem with `file`.
     pub fn new(file: &Path, problem: Problem) -> Self {
-        Self {
-            file: file.to_owned(),
-            problem: Box::new(problem),
-        }
+        Self { file: file.to_owned(), problem: Box::new(problem) }
     }
 
     /// The file.
@@ -158,11 +155,7 @@ pub enum Problem {
     Empty,
 
     /// A requested column is not in the file.
-    #[error(
-        "there is no column {}; the columns are {}",
-        quoted(name),
-        listed(columns)
-    )]
+    #[error("there is no column {}; the columns are {}", quoted(name), listed(columns))]
     MissingColumn {
         /// The requested column.
         name: String,
@@ -371,10 +364,7 @@ pub enum Problem {
     },
 
     /// A column has no text form.
-    #[error(
-        "column {} is of type {found}, which has no form as text",
-        quoted(column)
-    )]
+    #[error("column {} is of type {found}, which has no form as text", quoted(column))]
     NoText {
         /// The column.
         column: String,
@@ -411,10 +401,7 @@ pub enum Problem {
     },
 
     /// A column has an unsupported compression.
-    #[error(
-        "column {} is compressed with {codec}, which is not supported",
-        quoted(column)
-    )]
+    #[error("column {} is compressed with {codec}, which is not supported", quoted(column))]
     Compression {
         /// The column.
         column: String,
@@ -491,11 +478,7 @@ pub(crate) fn damaged(
     source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
 ) -> Problem {
     let source = source.into();
-    Problem::Damaged {
-        format,
-        after,
-        source,
-    }
+    Problem::Damaged { format, after, source }
 }
 
 impl Problem {
@@ -554,10 +537,7 @@ impl Problem {
             Self::AfterQuote { .. } => fixed(
                 "a field with quotes in it is quoted as a whole, and its quotes are written twice",
             ),
-            Self::WideMark {
-                label,
-                readable: true,
-            } => Some(format!("--encoding {label}")),
+            Self::WideMark { label, readable: true } => Some(format!("--encoding {label}")),
             Self::WideMark { .. } => fixed("convert it to UTF-8"),
             Self::MarkDisagrees { found, .. } => Some(format!("--encoding {found}")),
             Self::Malformed { .. } => {
@@ -625,18 +605,11 @@ fn missing_hint(name: &str, columns: &[String]) -> Option<String> {
     if let [only] = columns
         && let Some(found) = only.chars().find(|c| [',', ';', '\t', '|'].contains(c))
     {
-        return Some(format!(
-            "is the delimiter {found:?}? name it with --delimiter"
-        ));
+        return Some(format!("is the delimiter {found:?}? name it with --delimiter"));
     }
-    let close = columns
-        .iter()
-        .find(|column| column.trim().eq_ignore_ascii_case(name.trim()));
+    let close = columns.iter().find(|column| column.trim().eq_ignore_ascii_case(name.trim()));
     if let Some(close) = close {
-        return Some(format!(
-            "case and spaces count: did you mean {}?",
-            quoted(close)
-        ));
+        return Some(format!("case and spaces count: did you mean {}?", quoted(close)));
     }
     name.contains(':').then(|| RULE.to_owned())
 }
@@ -684,12 +657,8 @@ pub(crate) fn quoted(name: &str) -> String {
 }
 
 fn listed(columns: &[String]) -> String {
-    let mut text = columns
-        .iter()
-        .take(SHOWN.1)
-        .map(|name| quoted(name))
-        .collect::<Vec<_>>()
-        .join(", ");
+    let mut text =
+        columns.iter().take(SHOWN.1).map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
     if columns.len() > SHOWN.1 {
         text += &format!(" and {} more", columns.len() - SHOWN.1);
     }

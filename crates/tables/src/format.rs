@@ -41,9 +41,7 @@ impl Format {
         let packing = Packing::of(path);
         let format = match packing {
             Packing::None => Self::by_extension(path),
-            _ => path
-                .file_stem()
-                .and_then(|stem| Self::by_extension(stem.as_ref())),
+            _ => path.file_stem().and_then(|stem| Self::by_extension(stem.as_ref())),
         };
         let format = format.ok_or_else(unknown)?;
         match packing == Packing::None || format.is_text() {

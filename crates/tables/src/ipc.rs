@@ -56,11 +56,7 @@ impl Batches {
         let reader = guarded(Format::Arrow, 0, || {
             StreamReader::try_new(messages, columns.map(<[usize]>::to_vec)).map_err(|e| wrong(0, e))
         })?;
-        Ok(Self {
-            reader,
-            done,
-            rows: 0,
-        })
+        Ok(Self { reader, done, rows: 0 })
     }
 
     /// The columns.
@@ -196,9 +192,7 @@ impl Read for Messages {
         }
         let n = match &self.ready[self.at..] {
             [] => {
-                let most = buffer
-                    .len()
-                    .min(usize::try_from(self.body).unwrap_or(usize::MAX));
+                let most = buffer.len().min(usize::try_from(self.body).unwrap_or(usize::MAX));
                 let n = self.file.read(&mut buffer[..most])?;
                 // At the end of the file there is no more.
                 self.body = if n == 0 { 0 } else { self.body - n as u64 };

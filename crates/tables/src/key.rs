@@ -160,13 +160,7 @@ pub(crate) fn append(cell: Cell<'_>, wanted: KeyType, out: &mut Vec<u8>) -> Resu
             out.extend_from_slice(&parse_timestamp(bytes)?.to_le_bytes());
         }
         (KeyType::Timestamp, Cell::Moment { nanos, zoned: true })
-        | (
-            KeyType::Datetime,
-            Cell::Moment {
-                nanos,
-                zoned: false,
-            },
-        ) => {
+        | (KeyType::Datetime, Cell::Moment { nanos, zoned: false }) => {
             out.extend_from_slice(&nanos.to_le_bytes());
         }
         (KeyType::Datetime, Cell::Bytes(bytes)) => {
@@ -249,19 +243,13 @@ fn parse_datetime(field: &[u8]) -> Result<i128, Unreadable> {
         return Err(Unreadable);
     }
     // The parser of the other type is the stricter one.
-    nanos(
-        DateTime::parse_from_rfc3339(&format!("{text}Z"))
-            .map_err(|_| Unreadable)?
-            .naive_utc(),
-    )
+    nanos(DateTime::parse_from_rfc3339(&format!("{text}Z")).map_err(|_| Unreadable)?.naive_utc())
 }
 
 /// Nanoseconds since 1970-01-01; a leap second is none.
 fn nanos(moment: NaiveDateTime) -> Result<i128, Unreadable> {
-    let (seconds, nanos) = (
-        moment.and_utc().timestamp(),
-        moment.and_utc().timestamp_subsec_nanos(),
-    );
+    let (seconds, nanos) =
+        (moment.and_utc().timestamp(), moment.and_utc().timestamp_subsec_nanos());
     match nanos < 1_000_000_000 {
         true => Ok(i128::from(seconds) * 1_000_000_000 + i128::from(nanos)),
         false => Err(Unreadable),
@@ -286,17 +274,10 @@ fn parse_date(field: &[u8]) -> Result<i64, Unreadable> {
     };
     let number = |digits: &[u8]| {
         digits.iter().try_fold(0, |number: u32, digit| {
-            digit
-                .is_ascii_digit()
-                .then(|| 10 * number + u32::from(digit - b'0'))
-                .ok_or(Unreadable)
+            digit.is_ascii_digit().then(|| 10 * number + u32::from(digit - b'0')).ok_or(Unreadable)
         })
     };
-    let (year, month, day) = (
-        number(&[y0, y1, y2, y3])?,
-        number(&[m0, m1])?,
-        number(&[d0, d1])?,
-    );
+    let (year, month, day) = (number(&[y0, y1, y2, y3])?, number(&[m0, m1])?, number(&[d0, d1])?);
     let date = NaiveDate::from_ymd_opt(year as i32, month, day).ok_or(Unreadable)?;
     Ok(i64::from(date.num_days_from_ce() - EPOCH))
 }
@@ -324,23 +305,11 @@ mod tests {
 
     #[test]
     fn a_key_is_tag_length_and_content() {
-        assert_eq!(
-            one("ab", KeyType::Text).unwrap(),
-            b"\x01\x02\0\0\0\0\0\0\0ab"
-        );
-        assert_eq!(
-            one("-007", KeyType::Integer).unwrap(),
-            b"\x03\x02\0\0\0\0\0\0\0-7"
-        );
-        assert_eq!(
-            one("True", KeyType::Boolean).unwrap(),
-            b"\x04\x01\0\0\0\0\0\0\0\x01"
-        );
+        assert_eq!(one("ab", KeyType::Text).unwrap(), b"\x01\x02\0\0\0\0\0\0\0ab");
+        assert_eq!(one("-007", KeyType::Integer).unwrap(), b"\x03\x02\0\0\0\0\0\0\0-7");
+        assert_eq!(one("True", KeyType::Boolean).unwrap(), b"\x04\x01\0\0\0\0\0\0\0\x01");
         let day = one("1969-12-31", KeyType::Date).unwrap();
-        assert_eq!(
-            day,
-            b"\x05\x08\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff"
-        );
+        assert_eq!(day, b"\x05\x08\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff");
     }
 
     #[test]
@@ -358,10 +327,7 @@ mod tests {
     #[test]
     fn integers_have_one_form() {
         for (a, b) in [("7", "+007"), ("-0", "000"), ("-12", "-0012")] {
-            assert_eq!(
-                one(a, KeyType::Integer).unwrap(),
-                one(b, KeyType::Integer).unwrap()
-            );
+            assert_eq!(one(a, KeyType::Integer).unwrap(), one(b, KeyType::Integer).unwrap());
         }
         let wide = "170141183460469231731687303715884105727";
         let parsed = key(&[(Cell::Integer(i128::MAX), KeyType::Integer)]);
@@ -382,31 +348,17 @@ mod tests {
         ] {
             assert_eq!(parse_date(field.as_bytes()), Ok(days), "{field}");
         }
-        for field in [
-            "",
-            "1900-02-29",
-            "2024-1-1",
-            "2024-13-01",
-            "20240101",
-            "2024-01-01 ",
-            "+024-01-01",
-        ] {
+        for field in
+            ["", "1900-02-29", "2024-1-1", "2024-13-01", "20240101", "2024-01-01 ", "+024-01-01"]
+        {
             assert_eq!(parse_date(field.as_bytes()), Err(Unreadable), "{field}");
         }
     }
 
     #[test]
     fn decimals_have_one_form() {
-        for (a, b) in [
-            ("1.50", "+01.5"),
-            ("-0.00", "0"),
-            ("12.0", "12"),
-            ("-0.10", "-00.1"),
-        ] {
-            assert_eq!(
-                one(a, KeyType::Decimal).unwrap(),
-                one(b, KeyType::Decimal).unwrap()
-            );
+        for (a, b) in [("1.50", "+01.5"), ("-0.00", "0"), ("12.0", "12"), ("-0.10", "-00.1")] {
+            assert_eq!(one(a, KeyType::Decimal).unwrap(), one(b, KeyType::Decimal).unwrap());
         }
         let decimal = |value, scale| Cell::Decimal(i256::from_i128(value), scale);
         let read = |value, scale, kind| key(&[(decimal(value, scale), kind)]);
@@ -418,11 +370,7 @@ mod tests {
             (12, -2, "1200"),
             (i128::MIN, 0, "-170141183460469231731687303715884105728"),
         ] {
-            assert_eq!(
-                read(value, scale, KeyType::Decimal),
-                one(text, KeyType::Decimal),
-                "{text}"
-            );
+            assert_eq!(read(value, scale, KeyType::Decimal), one(text, KeyType::Decimal), "{text}");
             let whole = read(value, scale, KeyType::Integer);
             assert_eq!(whole, one(text, KeyType::Integer), "{text}");
         }
@@ -475,18 +423,9 @@ mod tests {
             one("2021-03-04T05:06:07Z", KeyType::Timestamp).unwrap()[9..],
             one("2021-03-04T05:06:08", KeyType::Datetime).unwrap()[9..]
         );
-        for text in [
-            "",
-            "2021-03-04",
-            "2021-02-30T00:00:00",
-            "2016-12-31T23:59:60",
-            "é",
-        ] {
+        for text in ["", "2021-03-04", "2021-02-30T00:00:00", "2016-12-31T23:59:60", "é"] {
             assert_eq!(one(text, KeyType::Datetime), Err(Unreadable), "{text}");
         }
-        assert_eq!(
-            key(&[(moment(0, true), KeyType::Datetime)]),
-            Err(Unreadable)
-        );
+        assert_eq!(key(&[(moment(0, true), KeyType::Datetime)]), Err(Unreadable));
     }
 }

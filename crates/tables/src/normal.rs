@@ -100,13 +100,7 @@ type OfText = fn(&str, &mut String);
 
 /// The normalisers from text to text that accept every text and take no argument.
 const TEXT: [(Listed, OfText); 9] = [
-    (
-        Listed {
-            name: "trim",
-            description: "white space at both ends is removed",
-        },
-        text::trim,
-    ),
+    (Listed { name: "trim", description: "white space at both ends is removed" }, text::trim),
     (
         Listed {
             name: "collapse",
@@ -143,17 +137,11 @@ const TEXT: [(Listed, OfText); 9] = [
         text::nfkc,
     ),
     (
-        Listed {
-            name: "digits",
-            description: "only the decimal digits, of any script, as 0 to 9",
-        },
+        Listed { name: "digits", description: "only the decimal digits, of any script, as 0 to 9" },
         text::digits,
     ),
     (
-        Listed {
-            name: "alnum",
-            description: "only letters, with their marks, and digits",
-        },
+        Listed { name: "alnum", description: "only letters, with their marks, and digits" },
         text::alnum,
     ),
     (
@@ -186,9 +174,7 @@ impl Normaliser {
             ("email", None, _) => Function::Email,
             (_, None, Some(index)) => Function::Text(index),
             ("email", Some(_), _) | (_, Some(_), Some(_)) => {
-                return Err(Unknown(format!(
-                    "'{name}' takes no argument: write '{name}'"
-                )));
+                return Err(Unknown(format!("'{name}' takes no argument: write '{name}'")));
             }
             ("e164", Some(region), _) => Function::Phone(Phone::parse(region).map_err(Unknown)?),
             ("e164", None, _) => {
@@ -275,10 +261,7 @@ pub struct Unknown(String);
 impl Unknown {
     fn name(name: &str) -> Self {
         let names: Vec<_> = Normaliser::all().map(|listed| listed.name).collect();
-        Self(format!(
-            "there is no normaliser '{name}'; there are: {}",
-            names.join(", ")
-        ))
+        Self(format!("there is no normaliser '{name}'; there are: {}", names.join(", ")))
     }
 }
 

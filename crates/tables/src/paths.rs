@@ -34,10 +34,7 @@ pub(crate) fn expand(paths: &[PathBuf]) -> Result<Vec<Found>, Error> {
         let no_match = || Error::new(path, Problem::NoMatch);
         let before = found.len();
         let matches = glob::glob(&path.to_string_lossy()).map_err(|_| no_match())?;
-        let base: PathBuf = path
-            .components()
-            .take_while(|part| !is_special(part))
-            .collect();
+        let base: PathBuf = path.components().take_while(|part| !is_special(part)).collect();
         for entry in matches {
             let file = entry.map_err(|e| Error::new(path, Problem::Open(e.into())))?;
             add(&base, &file, &mut found)?;
@@ -75,9 +72,7 @@ fn add(base: &Path, path: &Path, found: &mut Vec<Found>) -> Result<(), Error> {
     if files.is_empty() {
         return Err(Error::new(path, Problem::EmptyFolder));
     }
-    files
-        .into_iter()
-        .try_for_each(|file| add(base, &file, found))
+    files.into_iter().try_for_each(|file| add(base, &file, found))
 }
 
 /// The Parquet files of a folder in the order of their names; hidden ones, and those that begin
@@ -85,9 +80,7 @@ fn add(base: &Path, path: &Path, found: &mut Vec<Found>) -> Result<(), Error> {
 fn walk(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Error> {
     let failed = |error| Error::new(folder, Problem::Open(error));
     let entries = fs::read_dir(folder).map_err(failed)?;
-    let entries: Result<Vec<_>, _> = entries
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect();
+    let entries: Result<Vec<_>, _> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
     let mut entries = entries.map_err(failed)?;
     entries.sort();
     for path in entries {
@@ -96,9 +89,7 @@ fn walk(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Err
             continue;
         }
         if path.is_dir() {
-            let deeper = depth
-                .checked_sub(1)
-                .ok_or_else(|| Error::new(&path, Problem::TooDeep))?;
+            let deeper = depth.checked_sub(1).ok_or_else(|| Error::new(&path, Problem::TooDeep))?;
             walk(&path, deeper, files)?;
         } else if name.to_ascii_lowercase().ends_with(".parquet") {
             files.push(path);
@@ -151,10 +142,7 @@ mod tests {
             [pair("year", Some("2024")), pair("x y", Some("/z"))]
         );
         assert_eq!(of("k=__HIVE_DEFAULT_PARTITION__"), [pair("k", None)]);
-        assert_eq!(
-            of("k=a=b/v=%zz%"),
-            [pair("k", Some("a=b")), pair("v", Some("%zz%"))]
-        );
+        assert_eq!(of("k=a=b/v=%zz%"), [pair("k", Some("a=b")), pair("v", Some("%zz%"))]);
         assert_eq!(of(""), []);
     }
 }

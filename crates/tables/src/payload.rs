@@ -61,15 +61,8 @@ pub(crate) enum Refused {
 impl Refused {
     pub(crate) fn problem(self, row: u64, name: impl Fn(usize) -> String) -> Problem {
         match self {
-            Self::Value(value, reason) => Problem::Value {
-                row,
-                column: name(value),
-                reason,
-            },
-            Self::TooLong => Problem::ValueTooLong {
-                row,
-                limit: LONGEST_PAYLOAD as u64,
-            },
+            Self::Value(value, reason) => Problem::Value { row, column: name(value), reason },
+            Self::TooLong => Problem::ValueTooLong { row, limit: LONGEST_PAYLOAD as u64 },
         }
     }
 }
@@ -141,9 +134,7 @@ impl PayloadSchema {
     /// The columns, all nullable.
     pub fn fields(&self) -> Fields {
         let columns = self.columns.iter();
-        columns
-            .map(|(name, kind)| Field::new(name, kind.data_type(), true))
-            .collect()
+        columns.map(|(name, kind)| Field::new(name, kind.data_type(), true)).collect()
     }
 
     /// Appends a row to `out`; after an error, the appended bytes are invalid.
@@ -157,8 +148,7 @@ impl PayloadSchema {
         for (i, (cell, (_, kind))) in cells.zip(&self.columns).enumerate() {
             if let Some(cell) = cell {
                 out[start + i / 8] |= 1 << (i % 8);
-                kind.encode(cell, out)
-                    .map_err(|reason| Refused::Value(i, reason))?;
+                kind.encode(cell, out).map_err(|reason| Refused::Value(i, reason))?;
             }
         }
         match out.len() - start <= LONGEST_PAYLOAD {
@@ -177,11 +167,8 @@ impl PayloadSchema {
         &self,
         rows: impl IntoIterator<Item = Option<&'b [u8]>>,
     ) -> Result<Vec<ArrayRef>, DamagedPayload> {
-        let mut columns: Vec<Builder> = self
-            .columns
-            .iter()
-            .map(|(_, kind)| kind.builder())
-            .collect();
+        let mut columns: Vec<Builder> =
+            self.columns.iter().map(|(_, kind)| kind.builder()).collect();
         for row in rows {
             let Some(mut bytes) = row else {
                 columns.iter_mut().for_each(Builder::null);
@@ -206,9 +193,7 @@ impl PayloadSchema {
             }
         }
         let columns = columns.into_iter().zip(&self.columns);
-        columns
-            .map(|(column, (_, kind))| column.finish(kind))
-            .collect()
+        columns.map(|(column, (_, kind))| column.finish(kind)).collect()
     }
 }
 
@@ -518,9 +503,8 @@ fn numbers<T: ArrowPrimitiveType>(
 }
 
 fn take<'b>(bytes: &mut &'b [u8], count: usize) -> Result<&'b [u8], DamagedPayload> {
-    let (taken, rest) = bytes
-        .split_at_checked(count)
-        .ok_or(DamagedPayload("a row is cut short"))?;
+    let (taken, rest) =
+        bytes.split_at_checked(count).ok_or(DamagedPayload("a row is cut short"))?;
     *bytes = rest;
     Ok(taken)
 }
@@ -543,10 +527,7 @@ fn write_bytes(bytes: &[u8], out: &mut Vec<u8>) {
 
 fn read_bytes<'b>(bytes: &mut &'b [u8]) -> Result<&'b [u8], DamagedPayload> {
     let length = crate::varint::varint(bytes).and_then(|length| usize::try_from(length).ok());
-    take(
-        bytes,
-        length.ok_or(DamagedPayload("a length cannot be read"))?,
-    )
+    take(bytes, length.ok_or(DamagedPayload("a length cannot be read"))?)
 }
 
 /// Appends a text in double quotes, on one line.

@@ -148,10 +148,7 @@ impl<'a> Reader<'a> {
                 1 => reading.empty_keys,
                 _ => EmptyKeys::Skip,
             },
-            counts: Counts {
-                rows: 0,
-                rules: vec![RuleCounts::default(); rules.len()],
-            },
+            counts: Counts { rows: 0, rules: vec![RuleCounts::default(); rules.len()] },
             rules,
             values,
             texts,
@@ -208,9 +205,7 @@ impl<'a> Reader<'a> {
         for found in found {
             let found = found.map_err(|(row, refused)| {
                 let name = |key: usize| columns[key].0.name().clone();
-                self.table.error_at(batch.row_number(row), |row| {
-                    refused.problem(row, keys, name)
-                })
+                self.table.error_at(batch.row_number(row), |row| refused.problem(row, keys, name))
             })?;
             counts.keys += found.keys;
             counts.empty += found.empty;
@@ -272,18 +267,14 @@ impl<'a> Reader<'a> {
             return Ok(());
         };
         // One row of each: a dictionary is not unpacked for every row.
-        let columns = self
-            .values
-            .iter()
-            .map(|&value| column(batch, value, Some(row)));
+        let columns = self.values.iter().map(|&value| column(batch, value, Some(row)));
         let columns: Vec<(FieldRef, ArrayRef)> = columns
             .collect::<Result<_, _>>()
             .map_err(|problem| self.table.error(batch, problem))?;
         let cells = columns.iter().map(|(field, array)| cell(field, array, 0));
         payload.encode(cells, out).map_err(|refused| {
             let name = |value: usize| columns[value].0.name().clone();
-            self.table
-                .error_at(batch.row_number(row), |row| refused.problem(row, name))
+            self.table.error_at(batch.row_number(row), |row| refused.problem(row, name))
         })
     }
 
@@ -363,15 +354,10 @@ enum Refused {
 impl Refused {
     fn problem(self, row: u64, keys: &[KeyColumn], name: impl Fn(usize) -> String) -> Problem {
         match self {
-            Self::Empty(key) => Problem::EmptyKey {
-                row,
-                column: name(key),
-            },
-            Self::Unreadable(key) => Problem::Unreadable {
-                row,
-                column: name(key),
-                wanted: keys[key].kind,
-            },
+            Self::Empty(key) => Problem::EmptyKey { row, column: name(key) },
+            Self::Unreadable(key) => {
+                Problem::Unreadable { row, column: name(key), wanted: keys[key].kind }
+            }
             Self::NotNormal(key, normaliser) => Problem::NotNormal {
                 row,
                 column: name(key),

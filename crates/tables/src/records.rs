@@ -171,17 +171,11 @@ impl Records {
     /// If there is no such item.
     pub fn payload(&self, rule: usize, item: u32) -> &[u8] {
         let found = &self.rules[rule];
-        assert!(
-            (item as usize) < found.items.len(),
-            "there is no item {item}"
-        );
+        assert!((item as usize) < found.items.len(), "there is no item {item}");
         if self.payload_schema.is_none() {
             return &[];
         }
-        let place = found
-            .payload
-            .as_ref()
-            .map_or(item, |places| places[item as usize]);
+        let place = found.payload.as_ref().map_or(item, |places| places[item as usize]);
         self.payload.get(place as usize)
     }
 }
@@ -252,18 +246,12 @@ impl Found {
 
 /// An item is a hash already.
 fn hash(item: &Item) -> u64 {
-    u64::from_le_bytes([
-        item[0], item[1], item[2], item[3], item[4], item[5], item[6], item[7],
-    ])
+    u64::from_le_bytes([item[0], item[1], item[2], item[3], item[4], item[5], item[6], item[7]])
 }
 
 fn duplicate(table: &Table, first: u64, second: u64) -> Error {
     let (file, first) = table.place(first);
     let (other, _) = table.place(second);
     let first_file = (file != other).then(|| file.to_owned());
-    table.error_at(second, |second| Problem::DuplicateKey {
-        first,
-        first_file,
-        second,
-    })
+    table.error_at(second, |second| Problem::DuplicateKey { first, first_file, second })
 }

@@ -70,9 +70,7 @@ impl Rule {
         for argument in &self.arguments {
             let key = argument.bind(schema)?;
             if keys.iter().any(|earlier| earlier.column == key.column) {
-                return Err(Problem::KeyTwice {
-                    name: schema.field(key.column).name().clone(),
-                });
+                return Err(Problem::KeyTwice { name: schema.field(key.column).name().clone() });
             }
             keys.push(key);
         }
@@ -81,10 +79,7 @@ impl Rule {
 }
 
 fn wrong(rule: &str, reason: impl Into<String>) -> Problem {
-    Problem::Rule {
-        rule: rule.to_owned(),
-        reason: reason.into(),
-    }
+    Problem::Rule { rule: rule.to_owned(), reason: reason.into() }
 }
 
 /// An argument behind its quote, and what follows its comma.
@@ -111,17 +106,9 @@ fn parse_quoted(text: &str) -> Result<(Argument, Option<&str>), String> {
     };
     let spec = match spec {
         "" => Spec::default(),
-        spec => Spec::parse(
-            spec.strip_prefix(':')
-                .ok_or("text follows a closing quote")?,
-        )?,
+        spec => Spec::parse(spec.strip_prefix(':').ok_or("text follows a closing quote")?)?,
     };
-    let argument = Argument {
-        whole: None,
-        name,
-        spec,
-        wrong: None,
-    };
+    let argument = Argument { whole: None, name, spec, wrong: None };
     Ok((argument, rest))
 }
 
@@ -139,12 +126,7 @@ fn parse_plain(text: &str) -> (Argument, Option<&str>) {
         Ok(spec) => (spec, None),
         Err(reason) => (Spec::default(), Some(reason)),
     };
-    let argument = Argument {
-        whole: Some(whole.to_owned()),
-        name: name.to_owned(),
-        spec,
-        wrong,
-    };
+    let argument = Argument { whole: Some(whole.to_owned()), name: name.to_owned(), spec, wrong };
     (argument, rest)
 }
 
@@ -163,10 +145,7 @@ impl Spec {
                 return Err("only text has normalisers".to_owned());
             }
             if spec.gives() != KeyType::Text {
-                return Err(format!(
-                    "{part} needs a text, and follows a {}",
-                    spec.gives()
-                ));
+                return Err(format!("{part} needs a text, and follows a {}", spec.gives()));
             }
             let normaliser = Normaliser::parse(part).map_err(|unknown| unknown.to_string())?;
             spec.normalisers.push(normaliser);
@@ -185,10 +164,7 @@ impl Spec {
 
 impl Argument {
     fn bind(&self, schema: &Schema) -> Result<KeyColumn, Problem> {
-        let whole = self
-            .whole
-            .as_deref()
-            .and_then(|whole| schema.index_of(whole).ok());
+        let whole = self.whole.as_deref().and_then(|whole| schema.index_of(whole).ok());
         let (column, spec) = match (whole, &self.wrong, &self.whole) {
             (Some(column), ..) => (column, Spec::default()),
             (None, None, _) => (find(schema, &self.name)?, self.spec.clone()),
@@ -198,11 +174,8 @@ impl Argument {
             },
         };
         let field = schema.field(column);
-        let mut key = KeyColumn {
-            column,
-            kind: KeyType::Text,
-            normalisers: spec.normalisers.clone(),
-        };
+        let mut key =
+            KeyColumn { column, kind: KeyType::Text, normalisers: spec.normalisers.clone() };
         key.kind = match spec.normalisers.is_empty() {
             true => check(field, spec.wanted)?,
             false => {
@@ -220,11 +193,9 @@ fn check(field: &Field, wanted: Option<KeyType>) -> Result<KeyType, Problem> {
     match (key_type(field), wanted) {
         (Some(found), None) => Ok(found),
         (Some(found), Some(wanted)) if found.reads_as(wanted) => Ok(wanted),
-        (Some(found), Some(wanted)) => Err(Problem::Conversion {
-            column: field.name().clone(),
-            found,
-            wanted,
-        }),
+        (Some(found), Some(wanted)) => {
+            Err(Problem::Conversion { column: field.name().clone(), found, wanted })
+        }
         (None, Some(KeyType::Integer)) if is_float => Ok(KeyType::Integer),
         (None, _) => Err(Problem::UnsupportedKey {
             column: field.name().clone(),
@@ -241,11 +212,7 @@ pub(crate) fn find(schema: &Schema, name: &str) -> Result<usize, Problem> {
 fn missing(schema: &Schema, name: &str) -> Problem {
     Problem::MissingColumn {
         name: name.to_owned(),
-        columns: schema
-            .fields()
-            .iter()
-            .map(|field| field.name().clone())
-            .collect(),
+        columns: schema.fields().iter().map(|field| field.name().clone()).collect(),
     }
 }
 
@@ -309,11 +276,7 @@ mod tests {
             ("n,f:integer", vec![7, 8], "integer,integer"),
             ("n:trim", vec![7], "text+trim/v1"),
         ] {
-            assert_eq!(
-                bound(rule).unwrap(),
-                (columns, description.to_owned()),
-                "{rule}"
-            );
+            assert_eq!(bound(rule).unwrap(), (columns, description.to_owned()), "{rule}");
         }
     }
 
@@ -326,30 +289,12 @@ mod tests {
             (",id", r#"key ",id": a name is empty"#),
             ("\"id", r#"key "\"id": a quote does not close"#),
             ("\"id\"x", r#"key "\"id\"x": text follows a closing quote"#),
-            (
-                "day,\"day\":date",
-                r#"column "day" is named twice in the key"#,
-            ),
-            (
-                "f",
-                r#"column "f" is of type double, which cannot be a key"#,
-            ),
-            (
-                "f:text",
-                r#"column "f" is of type double, which cannot be a key"#,
-            ),
-            (
-                "n:date",
-                r#"column "n" is integer and cannot be read as date"#,
-            ),
-            (
-                "id:trim+integer",
-                r#"key "id:trim+integer": the type integer is not first"#,
-            ),
-            (
-                "id:integer+trim",
-                r#"key "id:integer+trim": only text has normalisers"#,
-            ),
+            ("day,\"day\":date", r#"column "day" is named twice in the key"#),
+            ("f", r#"column "f" is of type double, which cannot be a key"#),
+            ("f:text", r#"column "f" is of type double, which cannot be a key"#),
+            ("n:date", r#"column "n" is integer and cannot be read as date"#),
+            ("id:trim+integer", r#"key "id:trim+integer": the type integer is not first"#),
+            ("id:integer+trim", r#"key "id:integer+trim": only text has normalisers"#),
         ] {
             assert_eq!(said(rule), message, "{rule}");
         }

@@ -58,9 +58,7 @@ impl<W: Write + Send> Sink<W> {
         let written = Arc::new(Schema::new(written.collect::<Vec<Field>>()));
         let writer = match format {
             Format::Csv | Format::Tsv => {
-                fields
-                    .iter()
-                    .try_for_each(|field| cell::check_text(field))?;
+                fields.iter().try_for_each(|field| cell::check_text(field))?;
                 Writer::Text(Box::new(begin_text(out, output, schema)?))
             }
             _ if output.packing != Packing::None => return Err(Problem::PackedTable),
@@ -70,12 +68,7 @@ impl<W: Write + Send> Sink<W> {
             }
             Format::Arrow => Writer::Arrow(Box::new(ipc::Writer::new(out, &written)?)),
         };
-        Ok(Self {
-            writer,
-            schema: Arc::clone(schema),
-            format,
-            written,
-        })
+        Ok(Self { writer, schema: Arc::clone(schema), format, written })
     }
 
     /// Appends rows.
@@ -133,9 +126,7 @@ impl<W: Write + Send> Sink<W> {
 #[must_use]
 pub fn text_schema(schema: &SchemaRef) -> SchemaRef {
     let fields = schema.fields().iter();
-    let fields: Vec<Field> = fields
-        .map(|field| written(field, Format::Parquet))
-        .collect();
+    let fields: Vec<Field> = fields.map(|field| written(field, Format::Parquet)).collect();
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
@@ -153,11 +144,7 @@ fn with_text(
     written: &SchemaRef,
     format: Format,
 ) -> Result<RecordBatch, Problem> {
-    let columns = rows
-        .columns()
-        .iter()
-        .zip(rows.schema_ref().fields())
-        .enumerate();
+    let columns = rows.columns().iter().zip(rows.schema_ref().fields()).enumerate();
     let columns = columns.map(|(i, (column, field))| {
         if is_field(field) {
             return strings(column, i, format);
@@ -191,14 +178,9 @@ fn strings(array: &ArrayRef, column: usize, format: Format) -> Result<ArrayRef, 
         return Ok(Arc::new(strings));
     }
     // The bytes together may be valid although a border between fields splits a character.
-    let wrong = fields
-        .iter()
-        .position(|field| field.is_some_and(|f| std::str::from_utf8(f).is_err()));
-    Err(Problem::NotUtf8 {
-        row: wrong.unwrap_or(0) as u64 + 1,
-        column: column + 1,
-        format,
-    })
+    let wrong =
+        fields.iter().position(|field| field.is_some_and(|f| std::str::from_utf8(f).is_err()));
+    Err(Problem::NotUtf8 { row: wrong.unwrap_or(0) as u64 + 1, column: column + 1, format })
 }
 
 /// The text of each field of a column, as it is written to a text file; `None` is null.
@@ -244,16 +226,10 @@ fn begin_text<W: Write>(
     schema: &Schema,
 ) -> Result<csv::Writer<Packed<W>>, Problem> {
     let same = output.like.filter(|table| table.format() == output.format);
-    let delimiter = same
-        .and_then(Table::delimiter)
-        .unwrap_or(output.format.delimiter());
+    let delimiter = same.and_then(Table::delimiter).unwrap_or(output.format.delimiter());
     let mut builder = csv::WriterBuilder::new();
     builder.delimiter(delimiter).buffer_capacity(1 << 16);
-    let header: ByteRecord = schema
-        .fields()
-        .iter()
-        .map(|field| field.name().as_bytes())
-        .collect();
+    let header: ByteRecord = schema.fields().iter().map(|field| field.name().as_bytes()).collect();
     // Behind a quote a byte-order mark is a part of the name, as it was in the file.
     let style = match header.get(0) {
         Some(name) if is_marked(name) => QuoteStyle::Always,
@@ -261,12 +237,8 @@ fn begin_text<W: Write>(
     };
     let out = Packed::new(out, output.packing).map_err(Problem::Output)?;
     let mut writer = builder.quote_style(style).from_writer(out);
-    writer
-        .write_byte_record(&header)
-        .map_err(|error| Problem::Output(error.into()))?;
-    let out = writer
-        .into_inner()
-        .map_err(|error| Problem::Output(error.into_error()))?;
+    writer.write_byte_record(&header).map_err(|error| Problem::Output(error.into()))?;
+    let out = writer.into_inner().map_err(|error| Problem::Output(error.into_error()))?;
     Ok(builder.quote_style(QuoteStyle::Necessary).from_writer(out))
 }
 
@@ -277,9 +249,7 @@ fn write_text<W: Write>(
 ) -> Result<(), Problem> {
     let columns = rows.columns().iter().zip(rows.schema_ref().fields());
     let columns = columns.map(|(array, field)| Ok((field, plain(array)?, is_binary(field))));
-    let columns: Vec<_> = columns
-        .collect::<Result<_, ArrowError>>()
-        .map_err(refused)?;
+    let columns: Vec<_> = columns.collect::<Result<_, ArrowError>>().map_err(refused)?;
     let (mut record, mut text) = (ByteRecord::new(), Vec::new());
     for row in 0..rows.num_rows() {
         record.clear();
@@ -288,9 +258,7 @@ fn write_text<W: Write>(
             append_cell((field, array, *is_binary), row, &mut text)?;
             record.push_field(&text);
         }
-        writer
-            .write_byte_record(&record)
-            .map_err(|error| Problem::Output(error.into()))?;
+        writer.write_byte_record(&record).map_err(|error| Problem::Output(error.into()))?;
     }
     Ok(())
 }

@@ -93,10 +93,7 @@ mod tests {
         let mut list: ByteStrings = ["a", "", "bc"].into_iter().collect();
         list.open().extend_from_slice(b"d");
         list.commit();
-        assert_eq!(
-            list.iter().collect::<Vec<_>>(),
-            [&b"a"[..], b"", b"bc", b"d"]
-        );
+        assert_eq!(list.iter().collect::<Vec<_>>(), [&b"a"[..], b"", b"bc", b"d"]);
         assert!(list.len() == 4 && !list.is_empty() && ByteStrings::default().is_empty());
     }
 }

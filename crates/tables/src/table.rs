@@ -213,10 +213,7 @@ impl Table {
         if let Some(batch) = batches.iter().position(other) {
             return Err(failed(Problem::OtherBatch { batch: batch + 1 }));
         }
-        let bytes = batches
-            .iter()
-            .map(RecordBatch::get_array_memory_size)
-            .sum::<usize>() as u64;
+        let bytes = batches.iter().map(RecordBatch::get_array_memory_size).sum::<usize>() as u64;
         // A run takes memory for the keys of a batch.
         let batches = batches.iter().flat_map(|batch| {
             let rows = batch.num_rows();
@@ -279,10 +276,7 @@ impl Table {
                 "a byte-order mark was removed from the front of {marked} of the files"
             )),
         }
-        let blank = self
-            .parts
-            .iter()
-            .map(|part| part.blank_lines.load(Ordering::Relaxed));
+        let blank = self.parts.iter().map(|part| part.blank_lines.load(Ordering::Relaxed));
         let lines: u64 = blank.sum();
         if lines > 0 {
             let plural = if lines == 1 { "" } else { "s" };
@@ -322,10 +316,7 @@ impl Table {
     /// If one differs.
     pub fn check_unchanged(&self) -> Result<(), Error> {
         let mut parts = self.parts.iter();
-        parts.try_for_each(|part| {
-            part.check()
-                .map_err(|problem| Error::new(&part.path, problem))
-        })
+        parts.try_for_each(|part| part.check().map_err(|problem| Error::new(&part.path, problem)))
     }
 
     /// The file of `row`, and the number of the row in that file, counted from 1, as error messages
@@ -345,20 +336,9 @@ impl Table {
     /// which says where in the table they are.
     pub fn error(&self, batch: &Batch, problem: Problem) -> Error {
         match problem {
-            Problem::NotUtf8 {
-                row: row @ 1..,
-                column,
-                format,
-            } => {
+            Problem::NotUtf8 { row: row @ 1.., column, format } => {
                 let (path, row) = self.place(batch.row_number(row as usize - 1));
-                Error::new(
-                    path,
-                    Problem::NotUtf8 {
-                        row,
-                        column,
-                        format,
-                    },
-                )
+                Error::new(path, Problem::NotUtf8 { row, column, format })
             }
             problem => Error::new(self.place(batch.first_row).0, problem),
         }
@@ -444,9 +424,7 @@ fn schema(parts: &[Part]) -> SchemaRef {
             fields.push(field.as_ref().clone().with_nullable(nullable));
         }
         for (i, (name, _)) in first.partitions.iter().enumerate() {
-            let mut values = parts
-                .iter()
-                .filter_map(|part| part.partitions[i].1.as_ref());
+            let mut values = parts.iter().filter_map(|part| part.partitions[i].1.as_ref());
             let kind = match values.all(|value| value.parse::<i64>().is_ok()) {
                 true => DataType::Int64,
                 false => DataType::Utf8,
@@ -697,10 +675,7 @@ impl<'a> Scan<'a> {
     /// # Errors
     /// If a file violates a rule of [the crate's documentation](crate#rules), or has changed. The
     /// scan must not be used after an error.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "the error comes first, for `?`"
-    )]
+    #[expect(clippy::should_implement_trait, reason = "the error comes first, for `?`")]
     pub fn next(&mut self) -> Result<Option<Batch>, Error> {
         let table = self.table;
         while let Some(part) = table.parts.get(self.part) {
@@ -747,8 +722,7 @@ impl<'a> Scan<'a> {
                 PartReader::Text(rows) => {
                     let (read, arrays) = rows.next(&chosen, ask)?;
                     if read == 0 {
-                        part.blank_lines
-                            .store(rows.blank_lines(), Ordering::Relaxed);
+                        part.blank_lines.store(rows.blank_lines(), Ordering::Relaxed);
                         return Ok(None);
                     }
                     done = Some(rows.done());
@@ -841,9 +815,7 @@ fn filtered(
     if !filter {
         return Ok(batch.columns().to_vec());
     }
-    let mask: BooleanArray = (0..batch.num_rows())
-        .map(|i| Some(wanted(i as u64)))
-        .collect();
+    let mask: BooleanArray = (0..batch.num_rows()).map(|i| Some(wanted(i as u64))).collect();
     let batch = filter_record_batch(&batch, &mask).map_err(unexpected)?;
     Ok(batch.columns().to_vec())
 }
@@ -851,15 +823,12 @@ fn filtered(
 /// A column of one value.
 fn constant(value: Option<&str>, kind: &DataType, count: usize) -> ArrayRef {
     match (value, kind) {
-        (Some(value), DataType::Utf8) => Arc::new(StringArray::from_iter_values(
-            std::iter::repeat_n(value, count),
-        )),
-        (Some(value), _) => Arc::new(Int64Array::from(vec![
-            value
-                .parse::<i64>()
-                .unwrap_or_default();
-            count
-        ])),
+        (Some(value), DataType::Utf8) => {
+            Arc::new(StringArray::from_iter_values(std::iter::repeat_n(value, count)))
+        }
+        (Some(value), _) => {
+            Arc::new(Int64Array::from(vec![value.parse::<i64>().unwrap_or_default(); count]))
+        }
         (None, kind) => new_null_array(kind, count),
     }
 }

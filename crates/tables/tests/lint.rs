@@ -14,18 +14,12 @@ fn open(folder: &tempfile::TempDir, files: &[(&str, &str)]) -> Table {
             path
         })
         .collect();
-    let inputs = Inputs {
-        paths,
-        ..Inputs::default()
-    };
+    let inputs = Inputs { paths, ..Inputs::default() };
     Table::open(&inputs).unwrap()
 }
 
 fn lint(table: &Table, rules: &[&str]) -> Lint {
-    let rules: Vec<_> = rules
-        .iter()
-        .map(|rule| Rule::parse(rule).unwrap())
-        .collect();
+    let rules: Vec<_> = rules.iter().map(|rule| Rule::parse(rule).unwrap()).collect();
     Lint::of(table, &rules, &mut |_| {}).unwrap()
 }
 
@@ -40,14 +34,8 @@ fn every_row_is_counted_once_by_each_rule() {
                   ,+493023125000,,\n\
                   \" \",0000,28.04.1906,3\n";
     let table = open(&folder, &[("people.csv", people)]);
-    let found = lint(
-        &table,
-        &[
-            "email:trim+email",
-            "phone:e164=DE,born:date=%d.%m.%Y",
-            "id:integer",
-        ],
-    );
+    let found =
+        lint(&table, &["email:trim+email", "phone:e164=DE,born:date=%d.%m.%Y", "id:integer"]);
     assert_eq!(found.rows, 6);
     for rule in &found.rules {
         let counts = &rule.counts;
@@ -56,54 +44,25 @@ fn every_row_is_counted_once_by_each_rule() {
 
     let email = &found.rules[0];
     assert_eq!(email.description, "text+trim/v1+email/v1");
-    assert_eq!(
-        (
-            email.counts.keys,
-            email.counts.empty,
-            email.counts.malformed
-        ),
-        (3, 2, 1)
-    );
-    let distinct = (
-        email.distinct,
-        email.repeated,
-        email.repeated_rows,
-        email.most_rows,
-    );
+    assert_eq!((email.counts.keys, email.counts.empty, email.counts.malformed), (3, 2, 1));
+    let distinct = (email.distinct, email.repeated, email.repeated_rows, email.most_rows);
     assert_eq!(distinct, (2, 1, 2, 2));
     assert_eq!(email.counts.changed, 1);
-    let [column] = &email.columns[..] else {
-        panic!("{email:?}")
-    };
-    assert_eq!(
-        (column.name.as_str(), column.kind),
-        ("email", KeyType::Text)
-    );
-    assert_eq!(
-        column.changed,
-        [("trim/v1".to_owned(), 1), ("email/v1".to_owned(), 1)]
-    );
+    let [column] = &email.columns[..] else { panic!("{email:?}") };
+    assert_eq!((column.name.as_str(), column.kind), ("email", KeyType::Text));
+    assert_eq!(column.changed, [("trim/v1".to_owned(), 1), ("email/v1".to_owned(), 1)]);
     let refusal = |row, column: &str, by: Option<&str>| Refusal {
         row,
         column: column.to_owned(),
         by: by.map(str::to_owned),
     };
-    assert_eq!(
-        email.first_empty,
-        [refusal(4, "email", None), refusal(5, "email", None)]
-    );
-    assert_eq!(
-        email.first_malformed,
-        [refusal(3, "email", Some("email/v1"))]
-    );
+    assert_eq!(email.first_empty, [refusal(4, "email", None), refusal(5, "email", None)]);
+    assert_eq!(email.first_malformed, [refusal(3, "email", Some("email/v1"))]);
 
     let both = &found.rules[1];
     assert_eq!(both.columns[1].kind, KeyType::Date);
     assert_eq!((both.distinct, both.repeated_rows), (1, 2));
-    assert_eq!(
-        both.first_empty,
-        [refusal(2, "phone", None), refusal(4, "born", None)]
-    );
+    assert_eq!(both.first_empty, [refusal(2, "phone", None), refusal(4, "born", None)]);
     let malformed = [3, 5].map(|row| refusal(row, "phone", Some("e164=DE/v1")));
     assert_eq!(both.first_malformed, malformed);
 
@@ -116,43 +75,21 @@ fn every_row_is_counted_once_by_each_rule() {
 fn rows_are_those_of_their_files_and_only_the_first_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let of = |rows: usize, field: &str| format!("k,v\n{}", format!("{field},1\n").repeat(rows));
-    let files = [
-        ("a.csv", of(3_000, "a")),
-        ("b.csv", of(2_500, "")),
-        ("c.csv", of(1, "b")),
-    ];
-    let files: Vec<_> = files
-        .iter()
-        .map(|(name, content)| (*name, content.as_str()))
-        .collect();
+    let files = [("a.csv", of(3_000, "a")), ("b.csv", of(2_500, "")), ("c.csv", of(1, "b"))];
+    let files: Vec<_> = files.iter().map(|(name, content)| (*name, content.as_str())).collect();
     let table = open(&folder, &files);
     let found = lint(&table, &["k:email", "k"]);
     assert_eq!(found.rows, 5_501);
-    let [email, text] = &found.rules[..] else {
-        panic!("{found:?}")
-    };
-    let first = |refusals: &[Refusal]| {
-        refusals
-            .iter()
-            .map(|refusal| refusal.row)
-            .collect::<Vec<_>>()
-    };
+    let [email, text] = &found.rules[..] else { panic!("{found:?}") };
+    let first =
+        |refusals: &[Refusal]| refusals.iter().map(|refusal| refusal.row).collect::<Vec<_>>();
     assert_eq!((email.counts.malformed, email.counts.empty), (3_001, 2_500));
     assert_eq!(first(&email.first_malformed), [0, 1, 2, 3, 4]);
-    assert_eq!(
-        first(&email.first_empty),
-        [3_000, 3_001, 3_002, 3_003, 3_004]
-    );
+    assert_eq!(first(&email.first_empty), [3_000, 3_001, 3_002, 3_003, 3_004]);
     let (file, row) = table.place(3_004);
-    assert_eq!(
-        (file.file_name().unwrap().to_str(), row),
-        (Some("b.csv"), 5)
-    );
+    assert_eq!((file.file_name().unwrap().to_str(), row), (Some("b.csv"), 5));
     assert_eq!((email.distinct, email.most_rows), (0, 0));
-    assert_eq!(
-        (text.distinct, text.repeated, text.repeated_rows),
-        (2, 1, 3_000)
-    );
+    assert_eq!((text.distinct, text.repeated, text.repeated_rows), (2, 1, 3_000));
 }
 
 #[test]
@@ -161,10 +98,7 @@ fn a_table_without_rows_has_no_findings() {
     let table = open(&folder, &[("none.csv", "k\n")]);
     let found = lint(&table, &["k:lower"]);
     assert_eq!(found.rows, 0);
-    assert_eq!(
-        (found.rules[0].counts.keys, found.rules[0].distinct),
-        (0, 0)
-    );
+    assert_eq!((found.rules[0].counts.keys, found.rules[0].distinct), (0, 0));
 }
 
 #[test]

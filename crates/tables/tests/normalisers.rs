@@ -57,10 +57,7 @@ fn some_of_each() -> Vec<Normaliser> {
     let arguments = ["e164=DE", "e164=US", "date=%Y-%m-%d", "date=%d %B %Y %H%%"];
     let plain = Normaliser::all().map(|listed| listed.name);
     let plain = plain.filter(|name| !name.contains('='));
-    plain
-        .chain(arguments)
-        .map(|name| Normaliser::parse(name).unwrap())
-        .collect()
+    plain.chain(arguments).map(|name| Normaliser::parse(name).unwrap()).collect()
 }
 
 #[test]
@@ -81,9 +78,7 @@ fn every_vector_of_the_definition_is_met() {
             };
             if (outcome, out.as_str()) != expected {
                 let (name, input) = (normaliser.name(), &vector.input);
-                wrong.push(format!(
-                    "{name} of {input:?}: {outcome:?} {out:?}, not {expected:?}"
-                ));
+                wrong.push(format!("{name} of {input:?}: {outcome:?} {out:?}, not {expected:?}"));
             }
         }
     }
@@ -94,26 +89,17 @@ fn every_vector_of_the_definition_is_met() {
 fn the_list_is_that_of_the_definition() {
     let definition = definition();
     assert_eq!(definition.unicode, UNICODE);
-    assert_eq!(
-        definition.numbering_plans,
-        format!("libphonenumber {NUMBERING_PLANS}")
-    );
+    assert_eq!(definition.numbering_plans, format!("libphonenumber {NUMBERING_PLANS}"));
     let defined: Vec<_> = definition
         .normalisers
         .iter()
         .map(|defined| (defined.name.as_str(), defined.description.as_str()))
         .collect();
-    let listed: Vec<_> = Normaliser::all()
-        .map(|one| (one.name, one.description))
-        .collect();
+    let listed: Vec<_> = Normaliser::all().map(|one| (one.name, one.description)).collect();
     assert_eq!(defined, listed);
     for defined in &definition.normalisers {
         let kind = defined.with(defined.vectors[0].argument.as_deref()).gives();
-        let gives = if kind == KeyKind::Date {
-            "date"
-        } else {
-            "text"
-        };
+        let gives = if kind == KeyKind::Date { "date" } else { "text" };
         assert_eq!(defined.gives, gives);
     }
 }
@@ -131,9 +117,7 @@ fn the_data_behind_version_1_have_not_changed() {
             to.update(format!("{text}\n{outcome:?}\n{out}\n").as_bytes());
         }
     };
-    let names = [
-        "lower", "nfc", "nfkc", "digits", "alnum", "name", "visible", "trim",
-    ];
+    let names = ["lower", "nfc", "nfkc", "digits", "alnum", "name", "visible", "trim"];
     let normalisers = names.map(|name| Normaliser::parse(name).unwrap());
     let email = Normaliser::parse("email").unwrap();
     for c in '\0'..=char::MAX {
@@ -152,13 +136,7 @@ fn the_data_behind_version_1_have_not_changed() {
     assert_eq!(regions.len(), 245);
     for region in &regions {
         for prefix in ["", "0", "00", "8", "1", "15", "011", "0055", "810"] {
-            for number in [
-                "2345678",
-                "21345678",
-                "612345678",
-                "2015550123",
-                "91123456789",
-            ] {
+            for number in ["2345678", "21345678", "612345678", "2015550123", "91123456789"] {
                 digest(&mut numbers, region, &format!("{prefix}{number}"));
             }
         }
@@ -171,10 +149,7 @@ fn the_data_behind_version_1_have_not_changed() {
     let short = |hasher: blake3::Hasher| hasher.finalize().to_hex()[..32].to_owned();
     assert_eq!(
         [short(characters), short(numbers)],
-        [
-            "8d10fceb65adfbfa4f5304b9c8406825",
-            "e9a6fe22b3e578de3f5fc685eea68a2a"
-        ],
+        ["8d10fceb65adfbfa4f5304b9c8406825", "e9a6fe22b3e578de3f5fc685eea68a2a"],
         "the data of a library have changed, but version 1 must not: keep the library's version, \
          or add a version 2 of what changed"
     );
@@ -211,10 +186,7 @@ fn names_have_their_argument_and_version() {
 #[test]
 fn a_mistake_is_named_with_what_there_is() {
     for (spec, parts) in [
-        (
-            "",
-            &["no normaliser ''", "email", "e164=REGION", "date=FORMAT"][..],
-        ),
+        ("", &["no normaliser ''", "email", "e164=REGION", "date=FORMAT"][..]),
         ("mail", &["no normaliser 'mail'", "email"]),
         ("Email", &["no normaliser 'Email'"]),
         ("email/v2", &["no version 2 of 'email'", "'email/v1'"]),
@@ -237,10 +209,7 @@ fn a_mistake_is_named_with_what_there_is() {
         ("date=%d.%m.%Y%", &["ends in '%'"]),
     ] {
         let text = Normaliser::parse(spec).unwrap_err().to_string();
-        assert!(
-            parts.iter().all(|part| text.contains(part)),
-            "{spec}: {text}"
-        );
+        assert!(parts.iter().all(|part| text.contains(part)), "{spec}: {text}");
     }
 }
 
@@ -273,12 +242,7 @@ fn check(normaliser: &Normaliser, text: &str) {
             // A date is in its format no longer.
             if normaliser.gives() == KeyKind::Text {
                 let again = normaliser.apply(&once, &mut twice);
-                assert_eq!(
-                    (again, &twice),
-                    (Outcome::Same, &once),
-                    "{}",
-                    normaliser.name()
-                );
+                assert_eq!((again, &twice), (Outcome::Same, &once), "{}", normaliser.name());
             }
         }
     }
@@ -290,15 +254,8 @@ fn normal_forms_of_all_characters_are_stable() {
     // Above are ideographs without decomposition or case, and no characters at all.
     let of_interest = ('\0'..='\u{33ff}').chain('\u{a000}'..='\u{abff}');
     let of_interest = of_interest.chain('\u{d7a0}'..='\u{1ffff}');
-    for c in of_interest
-        .chain('\u{2f800}'..='\u{2fa1f}')
-        .chain('\u{e0000}'..='\u{e01ff}')
-    {
-        for text in [
-            String::from(c),
-            format!("{c}\u{345}\u{301}a{c}"),
-            format!("b{c}b@x{c}.org"),
-        ] {
+    for c in of_interest.chain('\u{2f800}'..='\u{2fa1f}').chain('\u{e0000}'..='\u{e01ff}') {
+        for text in [String::from(c), format!("{c}\u{345}\u{301}a{c}"), format!("b{c}b@x{c}.org")] {
             for normaliser in &normalisers {
                 check(normaliser, &text);
             }

@@ -15,11 +15,8 @@ type Seeds = Vec<(String, Vec<u8>)>;
 fn main() -> std::io::Result<()> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
     let folder = std::env::args_os().nth(1).map_or(beside, PathBuf::from);
-    for (target, seeds) in [
-        ("handshake", handshake()),
-        ("wire", wire()),
-        ("identity", identity()),
-    ] {
+    for (target, seeds) in [("handshake", handshake()), ("wire", wire()), ("identity", identity())]
+    {
         let folder = folder.join(target);
         fs::create_dir_all(&folder)?;
         for (name, bytes) in seeds {
@@ -49,14 +46,8 @@ const EDITS: [(&str, &[u8]); 10] = [
 ];
 
 fn handshake() -> Seeds {
-    let mut seeds: Seeds = EDITS
-        .iter()
-        .map(|(name, edit)| named(*name, &[&[255], edit]))
-        .collect();
-    seeds.push(named(
-        "http",
-        &[&[0, 1, 0, 0], b"HTTP/1.1 400 Bad Request\r\n"],
-    ));
+    let mut seeds: Seeds = EDITS.iter().map(|(name, edit)| named(*name, &[&[255], edit])).collect();
+    seeds.push(named("http", &[&[0, 1, 0, 0], b"HTTP/1.1 400 Bad Request\r\n"]));
     seeds.push(named("byte by byte", &[&[0, 0]]));
     seeds
 }
@@ -68,10 +59,7 @@ fn identity() -> Seeds {
         named("fingerprint in words", &[&[0], "p3XK o0iL lu--".as_bytes()]),
         named(
             "no identity",
-            &[
-                &[1],
-                b"-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n",
-            ],
+            &[&[1], b"-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n"],
         ),
         named("honest", &[&[5, 0, 0]]),
         named("one bit", &[&[5, 1, 200, 0, 1, 0]]),

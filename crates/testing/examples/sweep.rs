@@ -41,10 +41,7 @@ fn attacks(protocol: &Protocol, places: usize) -> Vec<Attack> {
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let name = arguments.next().unwrap_or_default();
-    let places = arguments
-        .next()
-        .and_then(|places| places.parse().ok())
-        .unwrap_or(1000);
+    let places = arguments.next().and_then(|places| places.parse().ok()).unwrap_or(1000);
     let mut findings = 0;
     let mut total = 0;
     for protocol in registry() {
@@ -71,10 +68,8 @@ fn main() -> ExitCode {
             }
         });
         let (ends, found) = (ends.into_inner(), found.into_inner());
-        let (ends, found) = (
-            ends.expect("the lock is not poisoned"),
-            found.expect("the lock is not poisoned"),
-        );
+        let (ends, found) =
+            (ends.expect("the lock is not poisoned"), found.expect("the lock is not poisoned"));
         println!(
             "{} ({:?}): {} flips, {ends:?}, {} findings",
             protocol.name,

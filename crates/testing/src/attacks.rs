@@ -95,13 +95,7 @@ impl Summary {
     /// All stages.
     #[must_use]
     pub fn stages(&self) -> [&Verdicts; 5] {
-        [
-            &self.changed,
-            &self.longer,
-            &self.missing,
-            &self.late,
-            &self.too_late,
-        ]
+        [&self.changed, &self.longer, &self.missing, &self.late, &self.too_late]
     }
 }
 
@@ -120,13 +114,7 @@ pub fn withstand(protocols: Vec<Protocol>, heap: Heap) -> Summary {
     let longer = longer_messages(&targets, heap);
     let missing = missing_messages(&targets, heap);
     let (late, too_late) = delayed_messages(&targets, heap);
-    Summary {
-        changed,
-        longer,
-        missing,
-        late,
-        too_late,
-    }
+    Summary { changed, longer, missing, late, too_late }
 }
 
 /// Runs a function and returns its peak memory in bytes.
@@ -141,21 +129,13 @@ fn targets(protocols: Vec<Protocol>, heap: Heap) -> Arc<Vec<Target>> {
     let target = |protocol: Protocol| {
         let lengths = messages(&protocol).map(|(lengths, stats)| {
             let count = lengths.len() as u64;
-            assert_eq!(
-                count, stats.messages_sent,
-                "the lengths agree with the statistics"
-            );
+            assert_eq!(count, stats.messages_sent, "the lengths agree with the statistics");
             lengths
         });
         // A second run, after one-time initialisation.
         let start = Instant::now();
         let (_, memory) = peak(heap, || messages(&protocol));
-        Target {
-            protocol,
-            messages: lengths,
-            time: start.elapsed(),
-            memory,
-        }
+        Target { protocol, messages: lengths, time: start.elapsed(), memory }
     };
     Arc::new(protocols.into_iter().map(target).collect())
 }
@@ -187,10 +167,7 @@ fn cases(targets: &[Target], kinds: fn(usize) -> Vec<FaultKind>, every_message: 
                     cases.push(Case { protocol, attack });
                 }
             }
-            assert!(
-                met.0.len() == lengths.len() || !every_message,
-                "the sample misses a message"
-            );
+            assert!(met.0.len() == lengths.len() || !every_message, "the sample misses a message");
             assert!(
                 met.1.len() == of_each || lengths.is_empty(),
                 "the sample misses a kind of fault"
@@ -229,11 +206,7 @@ fn run(
                     let protocol = &targets[case.protocol].protocol;
                     case.attack.run_timed(protocol, timeout)
                 };
-                let (ended, memory) = if workers == 1 {
-                    peak(heap, attack)
-                } else {
-                    (attack(), 0)
-                };
+                let (ended, memory) = if workers == 1 { peak(heap, attack) } else { (attack(), 0) };
                 if done.send((case, ended, memory)).is_err() {
                     return;
                 }
@@ -271,10 +244,7 @@ fn run(
 
 fn assert_benign(protocol: &Protocol, case: Case, verdict: &Verdict) {
     let Case { attack, .. } = case;
-    assert!(
-        benign(protocol, attack, verdict).is_some(),
-        "{protocol:?}, {attack:?}: {verdict:?}"
-    );
+    assert!(benign(protocol, attack, verdict).is_some(), "{protocol:?}, {attack:?}: {verdict:?}");
 }
 
 /// The changes that lengthen a message by much, or the others.
@@ -287,28 +257,14 @@ fn of(length: usize, longer: bool) -> Vec<FaultKind> {
 /// One at a time, so that the memory of each is measured alone.
 fn longer_messages(targets: &Arc<Vec<Target>>, heap: Heap) -> Verdicts {
     let cases = cases(targets, |length| of(length, true), false);
-    run(
-        heap,
-        targets,
-        cases,
-        1,
-        Duration::from_secs(10),
-        assert_benign,
-    )
+    run(heap, targets, cases, 1, Duration::from_secs(10), assert_benign)
 }
 
 fn changed_messages(targets: &Arc<Vec<Target>>, heap: Heap) -> Verdicts {
     let cases = cases(targets, |length| of(length, false), true);
     // Few at a time: they compute, and a party that waits for a processor must not be mistaken for
     // a silent one.
-    run(
-        heap,
-        targets,
-        cases,
-        4,
-        Duration::from_secs(10),
-        assert_benign,
-    )
+    run(heap, targets, cases, 4, Duration::from_secs(10), assert_benign)
 }
 
 fn missing_messages(targets: &Arc<Vec<Target>>, heap: Heap) -> Verdicts {
@@ -337,33 +293,16 @@ fn delayed_messages(targets: &Arc<Vec<Target>>, heap: Heap) -> (Verdicts, Verdic
     };
     let cases = last(FaultKind::Delay(IN_TIME));
     let timeout = Duration::from_secs(60);
-    let late = run(
-        heap,
-        targets,
-        cases,
-        4,
-        timeout,
-        |protocol, case, verdict| {
-            assert!(
-                matches!(verdict, Verdict::Right),
-                "{protocol:?}, {case:?}: {verdict:?}"
-            );
-        },
-    );
+    let late = run(heap, targets, cases, 4, timeout, |protocol, case, verdict| {
+        assert!(matches!(verdict, Verdict::Right), "{protocol:?}, {case:?}: {verdict:?}");
+    });
     let cases = last(FaultKind::Delay(TOO_LATE));
     let timeout = TOO_LATE / 3;
-    let too_late = run(
-        heap,
-        targets,
-        cases,
-        24,
-        timeout,
-        |protocol, case, verdict| {
-            assert!(
-                matches!(verdict, Verdict::Refused(Error::TimedOut(_))),
-                "{protocol:?}, {case:?}: {verdict:?}"
-            );
-        },
-    );
+    let too_late = run(heap, targets, cases, 24, timeout, |protocol, case, verdict| {
+        assert!(
+            matches!(verdict, Verdict::Refused(Error::TimedOut(_))),
+            "{protocol:?}, {case:?}: {verdict:?}"
+        );
+    });
     (late, too_late)
 }

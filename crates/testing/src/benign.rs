@@ -24,11 +24,8 @@ struct Row {
 
 const ANY: fn(Fault) -> bool = |_| true;
 
-const VOLE_PSI: &[&str] = &[
-    "vole intersection, malicious",
-    "vole search, malicious",
-    "vole oprf, malicious",
-];
+const VOLE_PSI: &[&str] =
+    &["vole intersection, malicious", "vole search, malicious", "vole oprf, malicious"];
 
 /// All benign deviations.
 ///
@@ -136,10 +133,7 @@ const TABLE: &[Row] = &[
         protocols: VOLE_PSI,
         corrupted: Side::Left,
         faults: |fault| {
-            matches!(
-                (fault.message, fault.kind),
-                (4, FaultKind::Flip { at: ..32, .. })
-            )
+            matches!((fault.message, fault.kind), (4, FaultKind::Flip { at: ..32, .. }))
         },
         outcome: Outcome::Wrong,
         why: "an evaluator that has other hash functions than it told, by r_Y of step 3c, evaluates another function",
@@ -148,10 +142,7 @@ const TABLE: &[Row] = &[
         protocols: VOLE_PSI,
         corrupted: Side::Left,
         faults: |fault| {
-            matches!(
-                (fault.message, fault.kind),
-                (5, FaultKind::Flip { at: 32.., .. })
-            )
+            matches!((fault.message, fault.kind), (5, FaultKind::Flip { at: 32.., .. }))
         },
         outcome: Outcome::Wrong,
         why: "a changed tag or value, after s_Y of step 5a, is another item or value of the sender",
@@ -178,8 +169,7 @@ pub fn benign(protocol: &Protocol, attack: Attack, verdict: &Verdict) -> Option<
         .iter()
         .filter(|row| row.corrupted == attack.corrupted && row.outcome == outcome)
         .filter(|row| (row.faults)(attack.fault));
-    rows.find(|row| row.protocols.contains(&protocol.name.as_str()))
-        .map(|row| row.why)
+    rows.find(|row| row.protocols.contains(&protocol.name.as_str())).map(|row| row.why)
 }
 
 #[cfg(test)]
@@ -191,10 +181,7 @@ mod tests {
         let registry = crate::registry();
         for name in TABLE.iter().flat_map(|row| row.protocols) {
             let protocol = registry.iter().find(|protocol| protocol.name == *name);
-            assert!(
-                protocol.is_some_and(|protocol| protocol.model == Model::Malicious),
-                "{name}"
-            );
+            assert!(protocol.is_some_and(|protocol| protocol.model == Model::Malicious), "{name}");
         }
     }
 }

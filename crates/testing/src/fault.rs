@@ -126,10 +126,7 @@ impl<T: Transport> FaultyTransport<T> {
 
     /// The transport `inner` of an honest party, and a view of the lengths of its messages.
     pub fn watched(inner: T) -> (Self, Lengths) {
-        let nothing = Fault {
-            message: u64::MAX,
-            kind: FaultKind::Drop,
-        };
+        let nothing = Fault { message: u64::MAX, kind: FaultKind::Drop };
         let this = Self::new(inner, nothing);
         let lengths = Arc::clone(&this.lengths);
         (this, lengths)
@@ -219,9 +216,7 @@ impl<T: Transport> Transport for FaultyTransport<T> {
             outgoing.sending = true;
             lengths.push(0);
         }
-        *lengths
-            .last_mut()
-            .expect("a message length was pushed before") += bytes.len();
+        *lengths.last_mut().expect("a message length was pushed before") += bytes.len();
         drop(lengths);
         if outgoing.message == self.fault.message {
             outgoing.held.extend_from_slice(bytes);

@@ -14,11 +14,7 @@ use crate::{Protocol, Side};
 pub fn assert_agreement(protocols: &[Protocol]) {
     let mut names = HashSet::new();
     for protocol in protocols {
-        assert!(
-            names.insert(&protocol.name),
-            "the registry has {} twice",
-            protocol.name
-        );
+        assert!(names.insert(&protocol.name), "the registry has {} twice", protocol.name);
         let finish = |side| {
             move |channel: &mut volery_channel::Channel| {
                 protocol.run(side, channel).expect("honest parties finish")

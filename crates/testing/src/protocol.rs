@@ -75,8 +75,7 @@ impl Protocol {
             parties: [party(left), party(right)],
             relation: Box::new(move |Output(left), Output(right)| {
                 let (left, right) = (left.downcast_ref(), right.downcast_ref());
-                left.zip(right)
-                    .is_some_and(|(left, right)| relation(left, right))
+                left.zip(right).is_some_and(|(left, right)| relation(left, right))
             }),
         }
     }

@@ -31,11 +31,7 @@ fn hello() -> Protocol {
     let party = |role: &'static str, nonce: u8| {
         move |channel: &mut volery_channel::Channel| {
             let fields = vec![("ring", "fp61".to_owned()), ("count", "1000".to_owned())];
-            let hello = Hello {
-                protocol: "vole",
-                role,
-                fields,
-            };
+            let hello = Hello { protocol: "vole", role, fields };
             handshake(channel, &hello, [nonce; 32])
         }
     };

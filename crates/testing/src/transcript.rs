@@ -13,14 +13,8 @@ use crate::{Protocol, Side};
 pub fn recorded(channel: &mut Channel, party: impl FnOnce(&mut Channel)) -> String {
     channel.record_transcript();
     party(channel);
-    let sent = channel
-        .transcript()
-        .expect("the transcript is recorded")
-        .sent;
-    sent[..16]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    let sent = channel.transcript().expect("the transcript is recorded").sent;
+    sent[..16].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The hashes of the bytes sent by each of two parties.
@@ -28,10 +22,8 @@ pub fn hashes(
     left: impl FnOnce(&mut Channel) + Send,
     right: impl FnOnce(&mut Channel) + Send,
 ) -> [String; 2] {
-    let (left, right) = run_two_parties(
-        |channel| recorded(channel, left),
-        |channel| recorded(channel, right),
-    );
+    let (left, right) =
+        run_two_parties(|channel| recorded(channel, left), |channel| recorded(channel, right));
     [left, right]
 }
 
@@ -56,16 +48,8 @@ pub fn of(protocol: &Protocol) -> [String; 2] {
 /// If they differ. The message contains the current table.
 pub fn assert_unchanged(table: &str, rows: impl IntoIterator<Item = (String, [String; 2])>) {
     let rows = rows.into_iter();
-    let now: String = rows
-        .map(|(name, [left, right])| format!("{left} {right} {name}\n"))
-        .collect();
-    let differ = table
-        .lines()
-        .zip(now.lines())
-        .filter(|(old, new)| old != new);
-    assert!(
-        now == table,
-        "{} rows differ; the current table:\n{now}",
-        differ.count()
-    );
+    let now: String =
+        rows.map(|(name, [left, right])| format!("{left} {right} {name}\n")).collect();
+    let differ = table.lines().zip(now.lines()).filter(|(old, new)| old != new);
+    assert!(now == table, "{} rows differ; the current table:\n{now}", differ.count());
 }

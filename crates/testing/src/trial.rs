@@ -89,9 +89,7 @@ impl Attack {
                     };
                     let failed = corrupted.map(Verdict::PeerFailed);
                     let refused = honest.map(Verdict::Refused);
-                    refused
-                        .or(failed)
-                        .expect("a refused attack has an error of one party")
+                    refused.or(failed).expect("a refused attack has an error of one party")
                 }
             }
         });
@@ -131,11 +129,7 @@ pub fn messages(protocol: &Protocol) -> [(Vec<usize>, Stats); 2] {
 /// The flips are at the start, in the middle and at the end.
 #[must_use]
 pub fn changes(length: usize) -> Vec<FaultKind> {
-    let flips = [
-        (0, 0x01),
-        (length / 2, 0x10),
-        (length.saturating_sub(1), 0x80),
-    ];
+    let flips = [(0, 0x01), (length / 2, 0x10), (length.saturating_sub(1), 0x80)];
     let mut kinds: Vec<_> = flips.map(|(at, mask)| FaultKind::Flip { at, mask }).into();
     kinds.extend([
         FaultKind::Repeat,

@@ -166,19 +166,13 @@ struct End {
 
 fn line() -> (End, End) {
     let line = Arc::new(Line::default());
-    let end = |side| End {
-        line: Arc::clone(&line),
-        side,
-    };
+    let end = |side| End { line: Arc::clone(&line), side };
     (end(0), end(1))
 }
 
 impl End {
     fn lock(&self) -> MutexGuard<'_, LineState> {
-        self.line
-            .state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.line.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -211,11 +205,7 @@ impl Transport for End {
                 self.line.changed.notify_all();
                 continue;
             }
-            state = self
-                .line
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            state = self.line.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
@@ -375,11 +365,7 @@ pub enum Act {
 
 impl std::fmt::Debug for Deviation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "message {} of connection {}: ",
-            self.message, self.connection
-        )?;
+        write!(f, "message {} of connection {}: ", self.message, self.connection)?;
         match &self.act {
             Act::Fault(kind) => write!(f, "{kind:?}"),
             Act::Edit(name, _) => f.write_str(name),
@@ -459,16 +445,9 @@ impl Scenario {
         let pairs = (0..self.connections).map(|_| line());
         let (ours, theirs): (VecDeque<_>, VecDeque<_>) = pairs.unzip();
         let work = Work::default();
-        let mut honest = Network {
-            ends: ours,
-            wrap: Wrap::Honest(work.clone()),
-            number: 0,
-        };
-        let mut peer = Network {
-            ends: theirs,
-            wrap: Wrap::Peer(deviation.cloned(), Vec::new()),
-            number: 0,
-        };
+        let mut honest = Network { ends: ours, wrap: Wrap::Honest(work.clone()), number: 0 };
+        let mut peer =
+            Network { ends: theirs, wrap: Wrap::Peer(deviation.cloned(), Vec::new()), number: 0 };
         let lengths = thread::scope(|scope| {
             // The party that ends first drops the connections that it has not used.
             scope.spawn(move || alone(2 * coins, move || (self.honest)(world, &mut honest)));
@@ -498,11 +477,7 @@ impl Scenario {
     pub fn deviations(&self) -> Vec<Deviation> {
         let (_, lengths) = self.view(0, None, 0);
         let changed = |edit: &EditOf| lengths.iter().flatten().any(|length| (edit.of)(*length));
-        assert!(
-            self.edits.iter().all(changed),
-            "{}: an edit of nothing",
-            self.name
-        );
+        assert!(self.edits.iter().all(changed), "{}: an edit of nothing", self.name);
         let mut all = Vec::new();
         for (connection, lengths) in lengths.iter().enumerate() {
             for (message, &length) in (0..).zip(lengths) {
@@ -510,11 +485,7 @@ impl Scenario {
                 let faults = faults.map(Act::Fault);
                 let edits = self.edits.iter().filter(|edit| (edit.of)(length));
                 let edits = edits.map(|of| Act::Edit(of.name.clone(), Arc::clone(&of.edit)));
-                all.extend(faults.chain(edits).map(|act| Deviation {
-                    connection,
-                    message,
-                    act,
-                }));
+                all.extend(faults.chain(edits).map(|act| Deviation { connection, message, act }));
             }
         }
         all
@@ -535,9 +506,7 @@ impl Scenario {
                 }
             }
         }
-        counts
-            .iter()
-            .any(|(_, count)| count.abs() >= COINS as i32 / 2)
+        counts.iter().any(|(_, count)| count.abs() >= COINS as i32 / 2)
     }
 
     /// The differences between the first world and each other one.

@@ -64,10 +64,7 @@ impl Resources {
             if back {
                 return;
             }
-            assert!(
-                start.elapsed() < Duration::from_secs(20),
-                "{when}: {now:?}, before {self:?}"
-            );
+            assert!(start.elapsed() < Duration::from_secs(20), "{when}: {now:?}, before {self:?}");
             thread::sleep(Duration::from_millis(20));
         }
     }
@@ -113,12 +110,7 @@ fn session(number: usize, identities: &[Identity; 2], hello: &Protocol, protocol
 }
 
 fn sessions(registry: &[Protocol], identities: &[Identity; 2], count: usize, at_a_time: usize) {
-    let named = |name: &str| {
-        registry
-            .iter()
-            .find(|protocol| protocol.name == name)
-            .unwrap()
-    };
+    let named = |name: &str| registry.iter().find(|protocol| protocol.name == name).unwrap();
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {
         for _ in 0..at_a_time {

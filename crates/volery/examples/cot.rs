@@ -31,10 +31,7 @@ fn main() -> Outcome {
     // their usual values: malicious security, regular noise.
     let wishes = PlanOptions {
         total: Some(n as u64),
-        link: Link {
-            bits_per_second: 1e9,
-            round_trip: 1e-3,
-        },
+        link: Link { bits_per_second: 1e9, round_trip: 1e-3 },
         ..PlanOptions::default()
     };
     let plan = Plan::new(Kind::Cot, &wishes)?;
@@ -56,11 +53,7 @@ fn sender(address: &str, n: usize, plan: &Plan) -> Outcome {
     session.flush()?;
 
     if let Some(v) = v.first() {
-        show(&format!(
-            "delta = {}, v[0] = {}",
-            hex(sender.delta()),
-            hex(*v)
-        ));
+        show(&format!("delta = {}, v[0] = {}", hex(sender.delta()), hex(*v)));
     }
     Ok(())
 }

@@ -37,9 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn sender(channel: &mut Channel, words: &[String]) -> Result<(), Box<dyn Error>> {
-    let pairs = words
-        .iter()
-        .map(|word| word.split_once('=').unwrap_or((word, "")));
+    let pairs = words.iter().map(|word| word.split_once('=').unwrap_or((word, "")));
     let (words, values): (Vec<&str>, Vec<&str>) = pairs.unzip();
 
     // The setup needs no words: it can run before they are known.
@@ -49,10 +47,7 @@ fn sender(channel: &mut Channel, words: &[String]) -> Result<(), Box<dyn Error>>
     // `()` ignores the progress. The words must be different: equal ones are an error.
     let sent = sender.intersect(&words, settings, &mut (), &mut session)?;
     session.flush()?;
-    show(&format!(
-        "the receiver has {} words",
-        sent.parameters.receiver_items
-    ));
+    show(&format!("the receiver has {} words", sent.parameters.receiver_items));
 
     // A sender serves one call; the next call begins with its own session.
     session.next(&settings.hello("look-up", Role::Sender))?;
@@ -67,10 +62,7 @@ fn receiver(channel: &mut Channel, words: &[String]) -> Result<Vec<String>, Box<
     let mut session = Session::begin(channel, &settings.hello("intersection", Role::Receiver))?;
     let receiver = Receiver::start(&mut session)?;
     let received = receiver.intersect(words, settings, &mut (), &mut session)?;
-    let common = received
-        .common
-        .iter()
-        .map(|&item| format!("{}: both have it", words[item]));
+    let common = received.common.iter().map(|&item| format!("{}: both have it", words[item]));
     let mut lines: Vec<String> = common.collect();
 
     session.next(&settings.hello("look-up", Role::Receiver))?;
@@ -78,11 +70,7 @@ fn receiver(channel: &mut Channel, words: &[String]) -> Result<Vec<String>, Box<
     let found = receiver.search(words, settings, &mut (), &mut session)?;
     session.flush()?;
     for (&item, value) in found.items.iter().zip(&found.values) {
-        lines.push(format!(
-            "{} = {}",
-            words[item],
-            String::from_utf8_lossy(value)
-        ));
+        lines.push(format!("{} = {}", words[item], String::from_utf8_lossy(value)));
     }
     Ok(lines)
 }
@@ -108,12 +96,8 @@ mod tests {
             |channel| receiver(channel, &words("banana cherry date")).map_err(|e| e.to_string()),
         );
         sent.unwrap();
-        let expected = [
-            "banana: both have it",
-            "cherry: both have it",
-            "banana = yellow",
-            "cherry = red",
-        ];
+        let expected =
+            ["banana: both have it", "cherry: both have it", "banana = yellow", "cherry = red"];
         assert_eq!(received.unwrap(), expected);
     }
 }

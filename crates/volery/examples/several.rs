@@ -30,9 +30,7 @@ fn main() -> Outcome<()> {
     let address = listener.local_addr()?.to_string();
     let connecting = thread::spawn(move || receiver(&address, &bob, alice_print));
     let sender = sender(&listener, &alice, bob_print);
-    let common = connecting
-        .join()
-        .expect("the receiver thread does not panic")?;
+    let common = connecting.join().expect("the receiver thread does not panic")?;
     sender?;
     show(&format!("common items: {}", common.join(", ")));
     Ok(())

@@ -54,13 +54,9 @@ impl Shares {
     fn read(folder: &Path) -> Outcome<Self> {
         let description = fs::read(folder.join("shares.json"))?;
         let description: serde_json::Value = serde_json::from_slice(&description)?;
-        let places = description["places"]
-            .as_u64()
-            .ok_or("shares.json has no places")?;
+        let places = description["places"].as_u64().ok_or("shares.json has no places")?;
         let column = |name: &str| -> Outcome<(Vec<u64>, i32, u64)> {
-            let columns = description["columns"]
-                .as_array()
-                .ok_or("shares.json has no columns")?;
+            let columns = description["columns"].as_array().ok_or("shares.json has no columns")?;
             let found = columns.iter().find(|column| column["array"] == name);
             let column = found.ok_or(format!("each side shares a column: there is no {name}"))?;
             let number = |key: &str| column[key].as_u64().ok_or(format!("{name} has no {key}"));
@@ -78,10 +74,7 @@ impl Shares {
         }
         let matches = array(&folder.join("match.npy"), places)?;
         Ok(Self {
-            session: description["session"]
-                .as_str()
-                .ok_or("no session")?
-                .to_owned(),
+            session: description["session"].as_str().ok_or("no session")?.to_owned(),
             matches: matches.iter().map(|bit| u64::from(bit & 1)).collect(),
             x,
             y,
@@ -114,10 +107,7 @@ impl Shares {
 /// The data of an `.npy` file of `bytes` bytes, behind its header.
 fn array(path: &Path, bytes: u64) -> Outcome<Vec<u8>> {
     let mut file = fs::read(path)?;
-    let [low, high] = file
-        .get(8..10)
-        .ok_or("too short for an .npy file")?
-        .try_into()?;
+    let [low, high] = file.get(8..10).ok_or("too short for an .npy file")?.try_into()?;
     let header = 10 + usize::from(u16::from_le_bytes([low, high]));
     if file.len() as u64 != header as u64 + bytes {
         return Err(format!("{} has another size than shares.json says", path.display()).into());
@@ -138,17 +128,9 @@ struct Line {
 fn line(n: u64, [x, y, xx, xy]: [i64; 4], decimals: [i32; 2]) -> Line {
     let [n_, x_, y_, xx, xy] = [n as i64, x, y, xx, xy].map(i128::from);
     let units = decimals.map(|decimals| 10_f64.powi(-decimals));
-    let means = [
-        x as f64 / n as f64 * units[0],
-        y as f64 / n as f64 * units[1],
-    ];
+    let means = [x as f64 / n as f64 * units[0], y as f64 / n as f64 * units[1]];
     let slope = (n_ * xy - x_ * y_) as f64 / (n_ * xx - x_ * x_) as f64 * units[1] / units[0];
-    Line {
-        n,
-        means,
-        intercept: means[1] - slope * means[0],
-        slope,
-    }
+    Line { n, means, intercept: means[1] - slope * means[0], slope }
 }
 
 /// The handshake: both sides must have shares of the same run.
@@ -168,10 +150,7 @@ fn begin<'a>(
     let options = PlanOptions {
         total: Some(shares.products() as u64),
         security: Security::SemiHonest,
-        link: Link {
-            bits_per_second: 1e9,
-            round_trip: 1e-3,
-        },
+        link: Link { bits_per_second: 1e9, round_trip: 1e-3 },
         ..PlanOptions::default()
     };
     let plan = Plan::new(Kind::Cot, &options)?;
@@ -206,9 +185,7 @@ fn finish(
     // The XOR of two bits is their sum without twice their product.
     let [n] = open([n.wrapping_sub(bits.wrapping_mul(2))], channel)?;
     if n < MINIMUM {
-        return Err(
-            format!("{n} common keys, fewer than {MINIMUM}: nothing else is opened").into(),
-        );
+        return Err(format!("{n} common keys, fewer than {MINIMUM}: nothing else is opened").into());
     }
     let xx = xx.wrapping_add(x_x.wrapping_mul(2));
     let xy = xy.wrapping_add(y_x).wrapping_add(x_y);
@@ -252,12 +229,7 @@ fn receiver(shares: &Shares, channel: &mut Channel) -> Outcome<Line> {
     let mut products = ring_cot::Receiver::<Z64, _>::new(&choices, count, &mut ot, channel);
     let mut sums = [0_u64; 4];
     let places = shares.x.len();
-    for (which, count) in [
-        (1, 64 * places),
-        (2, 64 * places),
-        (3, 64 * places),
-        (0, places),
-    ] {
+    for (which, count) in [(1, 64 * places), (2, 64 * places), (3, 64 * places), (0, places)] {
         for _ in 0..count {
             // The whole factor is the sender's.
             let product = products.multiply(Z64::new(0))?;
@@ -295,7 +267,7 @@ fn main() -> Outcome<()> {
         ["both", left, right] => both([left.as_ref(), right.as_ref()])?,
         _ => {
             return Err(
-                "usage: shares sender|receiver HOST:PORT DIR, or shares both DIR DIR".into(),
+                "usage: shares sender|receiver HOST:PORT DIR, or shares both DIR DIR".into()
             );
         }
     };
@@ -305,12 +277,7 @@ fn main() -> Outcome<()> {
 
 #[expect(clippy::print_stdout, reason = "an example prints its result")]
 fn show(line: &Line) {
-    let Line {
-        n,
-        means: [x, y],
-        intercept,
-        slope,
-    } = line;
+    let Line { n, means: [x, y], intercept, slope } = line;
     println!("{n} common keys, mean of x {x:.6}, mean of y {y:.6}");
     println!("y = {intercept:.6} + {slope:.6} x");
 }
@@ -353,26 +320,14 @@ mod tests {
             writeln!(text, "{key},{sign}{whole}.{part:0width$}").unwrap();
         }
         fs::write(path, text).unwrap();
-        Table::open(&Inputs {
-            paths: vec![path.to_owned()],
-            ..Inputs::default()
-        })
-        .unwrap()
+        Table::open(&Inputs { paths: vec![path.to_owned()], ..Inputs::default() }).unwrap()
     }
 
     /// An array with a header of NumPy's.
     fn npy(bytes: &[u8]) -> Vec<u8> {
-        let header = format!(
-            "{:<117}\n",
-            "{'descr': '|u1', 'fortran_order': False, 'shape': (1,), }"
-        );
-        [
-            b"\x93NUMPY\x01\x00",
-            &118_u16.to_le_bytes()[..],
-            header.as_bytes(),
-            bytes,
-        ]
-        .concat()
+        let header =
+            format!("{:<117}\n", "{'descr': '|u1', 'fortran_order': False, 'shape': (1,), }");
+        [b"\x93NUMPY\x01\x00", &118_u16.to_le_bytes()[..], header.as_bytes(), bytes].concat()
     }
 
     /// Writes the shares of a side, as the program does.
@@ -384,10 +339,7 @@ mod tests {
             ..Options::default()
         };
         let settings = Settings::new(vec!["value".to_owned()], role, options).unwrap();
-        let reading = Reading {
-            rules: vec![Rule::parse("key").unwrap()],
-            ..Reading::default()
-        };
+        let reading = Reading { rules: vec![Rule::parse("key").unwrap()], ..Reading::default() };
         let side = PreparedTable::read(table, &reading, &settings, &mut ()).unwrap();
         let mut running = side.start(channel, &mut ()).unwrap();
         let layout = *running.layout();
@@ -417,24 +369,15 @@ mod tests {
 
     /// Least squares on plain numbers.
     fn plain(keys: std::ops::Range<u64>) -> Line {
-        let points: Vec<[f64; 2]> = keys
-            .map(|key| [values(key)[0] as f64 / 10.0, values(key)[1] as f64 / 100.0])
-            .collect();
+        let points: Vec<[f64; 2]> =
+            keys.map(|key| [values(key)[0] as f64 / 10.0, values(key)[1] as f64 / 100.0]).collect();
         let n = points.len() as f64;
         let means = [0, 1].map(|which| points.iter().map(|point| point[which]).sum::<f64>() / n);
         let part = |a: usize, b: usize| -> f64 {
-            points
-                .iter()
-                .map(|p| (p[a] - means[a]) * (p[b] - means[b]))
-                .sum()
+            points.iter().map(|p| (p[a] - means[a]) * (p[b] - means[b])).sum()
         };
         let slope = part(0, 1) / part(0, 0);
-        Line {
-            n: points.len() as u64,
-            means,
-            intercept: means[1] - slope * means[0],
-            slope,
-        }
+        Line { n: points.len() as u64, means, intercept: means[1] - slope * means[0], slope }
     }
 
     fn shared(name: &str, sizes: [std::ops::Range<u64>; 2], row_order: bool) -> Outcome<Line> {
@@ -464,19 +407,14 @@ mod tests {
                 (found.slope, expected.slope),
                 (found.intercept, expected.intercept),
             ] {
-                assert!(
-                    (found - expected).abs() < 1e-9 * expected.abs(),
-                    "{found} {expected}"
-                );
+                assert!((found - expected).abs() < 1e-9 * expected.abs(), "{found} {expected}");
             }
         }
     }
 
     #[test]
     fn few_common_rows_open_nothing_but_their_number() {
-        let error = shared("few", [0..30, 11..60], false)
-            .unwrap_err()
-            .to_string();
+        let error = shared("few", [0..30, 11..60], false).unwrap_err().to_string();
         assert!(error.contains("19 common keys"), "{error}");
     }
 }

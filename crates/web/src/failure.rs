@@ -41,12 +41,7 @@ pub struct Failure {
 impl Failure {
     /// A failure without a hint.
     pub fn new(kind: Kind, message: impl fmt::Display) -> Self {
-        Self {
-            kind,
-            message: one_line(&message.to_string()),
-            hint: None,
-            other_filter: false,
-        }
+        Self { kind, message: one_line(&message.to_string()), hint: None, other_filter: false }
     }
 
     /// A wrong option, which has this name in JavaScript.
@@ -131,14 +126,9 @@ impl From<ProtocolError> for Failure {
                         "if the operator of the server confirms its new key, 'refresh' fetches the filter again"
                     }
                 };
-                Self {
-                    other_filter: true,
-                    ..Self::new(Kind::Settings, error).with_hint(hint)
-                }
+                Self { other_filter: true, ..Self::new(Kind::Settings, error).with_hint(hint) }
             }
-            ProtocolError::Budget {
-                wait: Some(wait), ..
-            } => {
+            ProtocolError::Budget { wait: Some(wait), .. } => {
                 let wait = seconds(wait);
                 let hint = format_args!("ask for fewer keys, or come again in {wait} s");
                 Self::new(Kind::Usage, &error).with_hint(hint)

@@ -176,10 +176,7 @@ impl Options {
 
     /// The settings that both sides of a count share.
     pub(crate) fn count_settings(&self) -> Result<totals::Settings, Failure> {
-        let matching = Matching {
-            result: ResultKind::Count,
-            ..self.matching.clone()
-        };
+        let matching = Matching { result: ResultKind::Count, ..self.matching.clone() };
         Ok(matching.totals()?)
     }
 
@@ -215,16 +212,9 @@ mod tests {
         let declared = declared();
         let known = Matching::describe();
         for name in NAMES {
-            assert!(
-                declared.iter().any(|one| one == name),
-                "index.d.ts lacks {name}"
-            );
+            assert!(declared.iter().any(|one| one == name), "index.d.ts lacks {name}");
             // The one name of JavaScript that is another one in the program.
-            let of_matching = if name == "value_names" {
-                "value_name"
-            } else {
-                name
-            };
+            let of_matching = if name == "value_names" { "value_name" } else { name };
             assert!(known.iter().any(|one| one.name == of_matching), "{name}");
         }
     }

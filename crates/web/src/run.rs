@@ -135,14 +135,7 @@ impl Prepared {
             let what = "the table has more rows than a page can number";
             return Err(Failure::new(Kind::Data, what).with_hint("split it"));
         }
-        Ok(Self {
-            table,
-            side,
-            columns,
-            call: options.call,
-            with_file: options.out,
-            terms,
-        })
+        Ok(Self { table, side, columns, call: options.call, with_file: options.out, terms })
     }
 
     /// What the run will reveal: `Terms` of `web/index.d.ts`.
@@ -255,12 +248,7 @@ fn count(
     let total = outcome.totals.first();
     told["belowMinimum"] = total.is_some_and(|total| total.below_minimum).into();
     told["count"] = total.and_then(|total| total.count).into();
-    Ok(Ran {
-        rows: Vec::new(),
-        rules: Vec::new(),
-        file: None,
-        told,
-    })
+    Ok(Ran { rows: Vec::new(), rules: Vec::new(), file: None, told })
 }
 
 fn terms(
@@ -367,9 +355,7 @@ fn file(
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+    bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 
 #[cfg(test)]
@@ -402,14 +388,8 @@ mod tests {
         };
         let settings =
             Settings::new(verb, Role::Sender, ProtocolChoice::Auto, None, false, None).unwrap();
-        PreparedTable::read(
-            &table,
-            &reading,
-            &settings,
-            &StorageOptions::default(),
-            &mut (),
-        )
-        .unwrap()
+        PreparedTable::read(&table, &reading, &settings, &StorageOptions::default(), &mut ())
+            .unwrap()
     }
 
     fn no_filters(keep: &mut dyn FnMut(&[u8])) -> Filters<'_> {
@@ -429,9 +409,7 @@ mod tests {
     fn rows_equal_a_plain_join() {
         let theirs: HashSet<u32> = (0..1000).map(|i| i * 7).collect();
         let csv = |keys: &mut dyn Iterator<Item = u32>| {
-            keys.fold("mail\n".to_owned(), |text, key| {
-                format!("{text}p{key}@x.org\n")
-            })
+            keys.fold("mail\n".to_owned(), |text, key| format!("{text}p{key}@x.org\n"))
         };
         let ours = csv(&mut (0..900).map(|i| i * 11));
         let sender = sender(Operation::Psi, &csv(&mut theirs.iter().copied()), &[]);
@@ -483,10 +461,7 @@ mod tests {
     fn common_keys_are_counted() {
         let table = Table::from_text("s.csv", b"mail\na\nb\nc\n"[..].into(), &Inputs::default());
         let settings = totals::Settings::new(ResultKind::Count, Role::Sender, Default::default());
-        let reading = Reading {
-            rules: vec![Rule::parse("mail").unwrap()],
-            ..Reading::default()
-        };
+        let reading = Reading { rules: vec![Rule::parse("mail").unwrap()], ..Reading::default() };
         let (table, settings) = (table.unwrap(), settings.unwrap());
         let side = totals::PreparedTable::read(&table, &reading, &settings, &mut ()).unwrap();
         let prepared = prepare(json!({ "call": "count", "key": ["m"] }), "m\nb\nx\nc\nc\n");
@@ -512,10 +487,7 @@ mod tests {
         for (words, option) in [
             (json!({}), "key"),
             (json!({ "key": ["a"], "protocol": "served" }), "protocol"),
-            (
-                json!({ "key": ["a"], "both": true, "protocol": "dh" }),
-                "both",
-            ),
+            (json!({ "key": ["a"], "both": true, "protocol": "dh" }), "both"),
             (json!({ "key": ["a"], "emptyKeys": "no" }), "emptyKeys"),
             (json!({ "key": ["a"], "delimiter": ";;" }), "delimiter"),
             (json!({ "key": ["a"], "format": "parquet" }), "format"),

@@ -15,10 +15,7 @@
 //!
 //! A large |t| on a machine that does other work may be noise: so a step fails only if it exceeds
 //! the limit twice. A small one proves nothing about other processors and other compilers.
-#![allow(
-    clippy::print_stdout,
-    reason = "a program that prints a table for whoever runs it"
-)]
+#![allow(clippy::print_stdout, reason = "a program that prints a table for whoever runs it")]
 
 mod parties;
 mod replay;
@@ -70,12 +67,7 @@ impl Step {
         samples: usize,
         bench: impl Bench + 'static,
     ) -> Self {
-        Self {
-            name: name.into(),
-            promise,
-            samples,
-            bench: Box::new(bench),
-        }
+        Self { name: name.into(), promise, samples, bench: Box::new(bench) }
     }
 
     /// Prints a line; returns whether the step meets the expectation.
@@ -116,11 +108,7 @@ fn main() -> ExitCode {
     for mut step in steps::all(samples).into_iter().chain(parties::all(samples)) {
         kept &= alone.install(|| step.judge(&mut rng));
     }
-    if kept {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    if kept { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Packed bits that are zero or random.

@@ -61,9 +61,7 @@ impl CotReceiver for Dealer {
 fn noise() -> Channel {
     let mut bytes = vec![0; 1 << 16];
     Prg::new(Block::from(3)).fill_bytes(&mut bytes);
-    bytes
-        .chunks_mut(8)
-        .for_each(|word| word[word.len() - 1] &= 0x0f);
+    bytes.chunks_mut(8).for_each(|word| word[word.len() - 1] &= 0x0f);
     replay(bytes)
 }
 
@@ -73,8 +71,7 @@ fn choosing(samples: usize) -> Step {
     let mut channel = noise();
     let mut m = vec![Block::ZERO; N];
     let run = move |x: &mut Vec<u8>| {
-        ot.chosen(x, &mut m, &mut channel)
-            .expect("a peer who talks");
+        ot.chosen(x, &mut m, &mut channel).expect("a peer who talks");
         black_box(&m);
     };
     Step::constant("choice bits: a message of two", samples, bits(N), run)
@@ -86,8 +83,7 @@ fn correcting(samples: usize) -> Step {
     let mut channel = noise();
     let mut v = vec![Block::ZERO; N];
     let run = move |ot: &mut convert::Sender<Dealer>| {
-        ot.correlated_chosen(&mut v, &mut channel)
-            .expect("a peer who talks");
+        ot.correlated_chosen(&mut v, &mut channel).expect("a peer who talks");
         black_box(&v);
     };
     Step::constant("delta: correction to chosen bits", samples, draw, run)
@@ -157,12 +153,7 @@ fn exponentiation(samples: usize) -> Step {
         // With other randomness the end of the recorded run is another, which is an error.
         black_box(sender(rng.fork("run"), channel).is_ok());
     };
-    Step::constant(
-        "exponent: set intersection by Diffie-Hellman",
-        samples,
-        draw,
-        run,
-    )
+    Step::constant("exponent: set intersection by Diffie-Hellman", samples, draw, run)
 }
 
 /// Parties that hold a secret of one of the classes each, and can repeat a step.
@@ -180,11 +171,7 @@ impl<P, R: FnMut(&mut P)> Pool<P, R> {
     fn new(mut party: impl FnMut(bool, &mut Prg) -> P, run: R) -> Self {
         let mut rng = Prg::new(Block::from(5));
         let mut class = |fixed| (0..PARTIES).map(|_| party(fixed, &mut rng)).collect();
-        Self {
-            parties: [class(false), class(true)],
-            batch: Vec::new(),
-            run,
-        }
+        Self { parties: [class(false), class(true)], batch: Vec::new(), run }
     }
 }
 
@@ -232,12 +219,7 @@ impl<C: CotSender + Send> Alone<C> {
         };
         let (result, recording) = record(sender, receiver);
         result.expect("an extension between honest parties");
-        Self {
-            fresh: Box::new(fresh),
-            recording,
-            live: None,
-            left: 0,
-        }
+        Self { fresh: Box::new(fresh), recording, live: None, left: 0 }
     }
 
     /// Not measured: sets up the source again at the end of its recording.
@@ -301,11 +283,7 @@ impl<C: CotSender + Send> Sources<C> {
             };
             (0..PARTIES).map(alone).collect()
         };
-        Self {
-            parties: [class(false), class(true)],
-            batch: Vec::new(),
-            v: vec![Block::ZERO; N],
-        }
+        Self { parties: [class(false), class(true)], batch: Vec::new(), v: vec![Block::ZERO; N] }
     }
 }
 
@@ -322,12 +300,7 @@ fn extension(samples: usize) -> Step {
             },
         )
     });
-    Step::new(
-        "delta: OT extension and its check",
-        Constant,
-        samples,
-        bench,
-    )
+    Step::new("delta: OT extension and its check", Constant, samples, bench)
 }
 
 /// The same for the baseline without a check.
@@ -355,9 +328,7 @@ fn multiplication<R: Ring>(samples: usize) -> Step {
     };
     let mut w = vec![R::ZERO; 16];
     let run = move |(receiver, channel): &mut (gilboa::Receiver<R>, Channel)| {
-        receiver
-            .multiply(&mut w, channel)
-            .expect("a peer who talks");
+        receiver.multiply(&mut w, channel).expect("a peer who talks");
         black_box(&w);
     };
     let name = format!("{}: x in Gilboa's multiplication", R::NAME);

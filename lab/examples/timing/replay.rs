@@ -36,10 +36,7 @@ pub(crate) fn record<A: Send, B: Send>(
 ) -> (A, Recording) {
     let heard = Arc::default();
     let (left, right) = memory::pair();
-    let left = Recorder {
-        inner: left,
-        heard: Arc::clone(&heard),
-    };
+    let left = Recorder { inner: left, heard: Arc::clone(&heard) };
     let (left, right) = (Channel::new(left), Channel::new(right));
     let ((a, _), _) = run_two_channels(left, right, first, second);
     let recording = std::mem::take(&mut *heard.lock().unwrap_or_else(PoisonError::into_inner));
@@ -71,8 +68,5 @@ impl Transport for Replay {
 
 /// A channel that replays the recording again and again.
 pub(crate) fn replay(recording: Recording) -> Channel {
-    Channel::new(Replay {
-        recording,
-        next: Mutex::new(0),
-    })
+    Channel::new(Replay { recording, next: Mutex::new(0) })
 }

@@ -135,12 +135,7 @@ fn scalars<R: Ring>(samples: usize, steps: &mut Vec<Step>) {
     steps.extend([
         Step::constant(name("products with x"), samples, draw, product),
         Step::constant(name("selection by the bits of x"), samples, draw, select),
-        Step::constant(
-            name("sums and products of values"),
-            samples,
-            values,
-            arithmetic,
-        ),
+        Step::constant(name("sums and products of values"), samples, values, arithmetic),
     ]);
 }
 
@@ -207,11 +202,7 @@ fn rebuilding<R: Ring>(samples: usize) -> Step {
         let alpha = rng.below(LEAVES as u64) as usize;
         let mut inner = vec![Block::ZERO; shape.depth() as usize - 1];
         rng.fill_blocks(&mut inner);
-        PuncturedSums {
-            alpha: if zero { 0 } else { alpha },
-            inner,
-            leaf: R::random(rng),
-        }
+        PuncturedSums { alpha: if zero { 0 } else { alpha }, inner, leaf: R::random(rng) }
     };
     let mut scratch = Scratch::default();
     let mut leaves = vec![R::ZERO; LEAVES];

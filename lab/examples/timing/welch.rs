@@ -32,11 +32,7 @@ pub(crate) struct Of<I, D, R> {
 impl<I, D: FnMut(bool, &mut Prg) -> I, R: FnMut(&mut I)> Of<I, D, R> {
     /// `draw` receives whether to draw the fixed secret; `run` does the measured work.
     pub(crate) fn new(draw: D, run: R) -> Self {
-        Self {
-            draw,
-            run,
-            inputs: Vec::new(),
-        }
+        Self { draw, run, inputs: Vec::new() }
     }
 }
 

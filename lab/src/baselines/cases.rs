@@ -44,18 +44,13 @@ impl Case {
     }
 
     pub(crate) fn sizes(&self) -> Sizes {
-        Sizes {
-            sender: self.sender.len(),
-            receiver: self.receiver.len(),
-        }
+        Sizes { sender: self.sender.len(), receiver: self.receiver.len() }
     }
 
     /// The numbers of the receiver's items that the sender has, by a plain set.
     pub(crate) fn common(&self) -> Vec<usize> {
         let theirs: HashSet<u128> = self.sender.iter().map(|&item| item.into()).collect();
-        (0..self.receiver.len())
-            .filter(|&i| theirs.contains(&self.receiver[i].into()))
-            .collect()
+        (0..self.receiver.len()).filter(|&i| theirs.contains(&self.receiver[i].into())).collect()
     }
 }
 

@@ -116,10 +116,7 @@ pub(crate) fn send<R: VoleRing + Multiply>(
     let cot = softspoken::Receiver::setup(OT_FIELD, part("ot"), seed, channel)?; // step 1
     let mut receiver = convert::Receiver::new(cot, part("ot hash"));
     let places = places(plan.set, rng);
-    let mut noise: Vec<_> = places
-        .iter()
-        .map(|place| (*place, R::random_noise(rng)))
-        .collect();
+    let mut noise: Vec<_> = places.iter().map(|place| (*place, R::random_noise(rng))).collect();
     let assignment = layout.as_ref().map(|layout| layout.assign(&places));
     let values: Vec<_> = match &assignment {
         Some(assignment) => assignment
@@ -166,17 +163,14 @@ pub(crate) fn send<R: VoleRing + Multiply>(
     let code = plan.code(session);
     let (mut u, mut v) = (vec![R::ZERO; plan.n], vec![R::ZERO; plan.n]);
     let outputs = u.par_chunks_mut(TASK).zip(v.par_chunks_mut(TASK));
-    outputs
-        .zip(m.par_chunks(TASK))
-        .enumerate()
-        .for_each(|(task, ((u, v), m))| {
-            code.encode_over(&base[..], task * TASK, u.len(), |i, sums: [&mut [R]; 2]| {
-                let to = i + sums[0].len();
-                u[i..to].copy_from_slice(sums[0]);
-                R::add_slice(sums[1], &m[i..to]);
-                v[i..to].copy_from_slice(sums[1]);
-            });
+    outputs.zip(m.par_chunks(TASK)).enumerate().for_each(|(task, ((u, v), m))| {
+        code.encode_over(&base[..], task * TASK, u.len(), |i, sums: [&mut [R]; 2]| {
+            let to = i + sums[0].len();
+            u[i..to].copy_from_slice(sums[0]);
+            R::add_slice(sums[1], &m[i..to]);
+            v[i..to].copy_from_slice(sums[1]);
         });
+    });
     for (place, value) in noise {
         if let Some(u) = u.get_mut(place) {
             *u += value;
@@ -199,9 +193,7 @@ pub(crate) fn receive<R: VoleRing + Multiply>(
     let cot = softspoken::Sender::setup(None, OT_FIELD, part("ot"), seed, channel)?; // step 1
     let mut sender = convert::Sender::new(cot, part("ot hash"));
     let k = plan.set.k;
-    let trees = layout
-        .as_ref()
-        .map_or(plan.set.t, |layout| layout.batch().trees());
+    let trees = layout.as_ref().map_or(plan.set.t, |layout| layout.batch().trees());
     let mut base = Buffer::zeroed(k + trees);
     let mut product = x.setup_receiver(part("base"), rng, channel)?;
     R::multiply_receiver(&mut product, &mut base, channel)?; // step 2
@@ -226,16 +218,11 @@ pub(crate) fn receive<R: VoleRing + Multiply>(
     let mut w = vec![R::ZERO; plan.n];
     let outputs = w.par_chunks_mut(TASK).zip(r.par_chunks(TASK));
     outputs.enumerate().for_each(|(task, (w, r))| {
-        code.encode_over(
-            &base[..k],
-            task * TASK,
-            w.len(),
-            |i, [sums]: [&mut [R]; 1]| {
-                let to = i + sums.len();
-                R::add_slice(sums, &r[i..to]);
-                w[i..to].copy_from_slice(sums);
-            },
-        );
+        code.encode_over(&base[..k], task * TASK, w.len(), |i, [sums]: [&mut [R]; 1]| {
+            let to = i + sums.len();
+            R::add_slice(sums, &r[i..to]);
+            w[i..to].copy_from_slice(sums);
+        });
     }); // step 4
     Ok((x, w))
 }
@@ -269,11 +256,7 @@ mod tests {
         );
         let ((u, v), (x, w)) = (sent.expect("no fault"), received.expect("no fault"));
         assert_eq!([u.len(), v.len(), w.len()], [n; 3]);
-        assert!(
-            (0..n).all(|i| w[i] == u[i] * x + v[i]),
-            "{n} over {}",
-            R::NAME
-        );
+        assert!((0..n).all(|i| w[i] == u[i] * x + v[i]), "{n} over {}", R::NAME);
     }
 
     #[test]

@@ -33,10 +33,7 @@ pub(crate) fn key_holder<R: Ring, S: CotSender, C: CotReceiver>(
     channel: &mut Channel,
 ) -> Result<Buffer<R>> {
     let forest = layout.batch();
-    let input = Input {
-        alphas: &vec![0; forest.trees()],
-        betas,
-    };
+    let input = Input { alphas: &vec![0; forest.trees()], betas };
     let mut leaves = layout.leaves(None);
     dpf::first(forest, names, input, &mut leaves, ots, rng, channel)?; // step 1
     Ok(expand(layout, leaves))

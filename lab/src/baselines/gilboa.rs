@@ -185,9 +185,7 @@ impl Multiply for Z64 {
 
     fn setup_sender(session: SessionId, rng: &mut Prg, channel: &mut Channel) -> Result<Z64Sender> {
         let keys = base::send(BITS, session, rng, channel)?;
-        Ok(Z64Sender {
-            seeds: keys.iter().map(|keys| keys.map(Prg::new)).collect(),
-        })
+        Ok(Z64Sender { seeds: keys.iter().map(|keys| keys.map(Prg::new)).collect() })
     }
 
     fn setup_receiver(
@@ -198,10 +196,7 @@ impl Multiply for Z64 {
     ) -> Result<Z64Receiver> {
         let choices = Zeroizing::new(self.value().to_le_bytes());
         let keys = base::receive(&choices[..], BITS, session, rng, channel)?;
-        Ok(Z64Receiver {
-            x: self.value(),
-            seeds: keys.iter().copied().map(Prg::new).collect(),
-        })
+        Ok(Z64Receiver { x: self.value(), seeds: keys.iter().copied().map(Prg::new).collect() })
     }
 
     fn multiply_sender(
@@ -250,11 +245,8 @@ impl Z64Sender {
             let [left, right] = &mut self.seeds[i];
             fill_pads(left, i, &mut pads[..n]);
             fill_pads(right, i, &mut other[..n]);
-            for (((out, left), right), (u, v)) in out
-                .iter_mut()
-                .zip(&pads)
-                .zip(&other)
-                .zip(u.iter().zip(&mut *v))
+            for (((out, left), right), (u, v)) in
+                out.iter_mut().zip(&pads).zip(&other).zip(u.iter().zip(&mut *v))
             {
                 *out = left.wrapping_sub(*right).wrapping_add(u.value());
                 *v += Z64::new(left << i);
@@ -308,9 +300,7 @@ impl Z64Receiver {
             add(i, words, 0);
             add(BITS - i, words, BITS - i);
         }
-        let halves = last
-            .iter()
-            .flat_map(|word| [*word, Z64::new(word.value() >> HALF)]);
+        let halves = last.iter().flat_map(|word| [*word, Z64::new(word.value() >> HALF)]);
         let mut words = [Z64::ZERO; CHUNK];
         for (word, half) in words[..n].iter_mut().zip(halves) {
             *word = half;
@@ -368,11 +358,7 @@ mod tests {
         );
         let (u, v) = sent.0.expect("no fault");
         let (x, w) = received.0.expect("no fault");
-        assert!(
-            (0..n).all(|i| w[i] == u[i] * x + v[i]),
-            "{n} over {}",
-            R::NAME
-        );
+        assert!((0..n).all(|i| w[i] == u[i] * x + v[i]), "{n} over {}", R::NAME);
         assert!(n < 2 || u[0] != u[1]);
         assert_eq!(sent.1.bytes_sent - setup.1.bytes_sent, R::bytes(n));
         assert_eq!(sent.1.bytes_received, setup.1.bytes_received);
@@ -400,9 +386,8 @@ mod tests {
             let mut random = Prg::new(Block::new(9));
             let mut seeds = vec![[Block::ZERO; 2]; BITS];
             random.fill_blocks(seeds.as_flattened_mut());
-            let mut sender = Z64Sender {
-                seeds: seeds.iter().map(|pair| pair.map(Prg::new)).collect(),
-            };
+            let mut sender =
+                Z64Sender { seeds: seeds.iter().map(|pair| pair.map(Prg::new)).collect() };
             let chosen = |i: usize| seeds[i][usize::from(x.bit(i as u32).unwrap_u8())];
             let mut receiver = Z64Receiver {
                 x: x.value(),

@@ -41,9 +41,5 @@ pub(crate) fn pssz_bits(items: usize, bits: u32, cost: Cost) -> f64 {
 /// The cheaper protocol for `items` items of `bits` bits, where the code of BaRK-OPRF has `width`
 /// bits; BaRK-OPRF if both cost the same.
 pub(crate) fn choose(items: usize, bits: u32, width: usize, cost: Cost) -> Choice {
-    if pssz_bits(items, bits, cost) < width as f64 {
-        Choice::Pssz
-    } else {
-        Choice::Bark
-    }
+    if pssz_bits(items, bits, cost) < width as f64 { Choice::Pssz } else { Choice::Bark }
 }

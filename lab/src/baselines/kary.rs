@@ -99,10 +99,7 @@ pub(crate) struct Shape {
 impl Shape {
     /// A tree with `leaves` leaves.
     pub(crate) fn new(leaves: usize, arity: Arity) -> Self {
-        Self {
-            binary: ggm::Shape::new(leaves),
-            arity,
-        }
+        Self { binary: ggm::Shape::new(leaves), arity }
     }
 
     /// Number of leaves, `n`.
@@ -124,8 +121,7 @@ impl Shape {
 
     /// Number of nodes on level `level`, `0..=L`.
     pub(crate) fn width(self, level: u32) -> usize {
-        self.binary
-            .width(self.binary.depth() - self.bits_below(level))
+        self.binary.width(self.binary.depth() - self.bits_below(level))
     }
 
     /// The digit by which the path to leaf `alpha` goes from level `level - 1` to `level`, for
@@ -136,9 +132,7 @@ impl Shape {
 
     /// Number of level sums of all levels.
     pub(crate) fn sums(self) -> usize {
-        (1..=self.levels())
-            .map(|level| self.arity(level).children())
-            .sum()
+        (1..=self.levels()).map(|level| self.arity(level).children()).sum()
     }
 
     /// Bits of a leaf's number that belong to the levels below `level`.
@@ -237,12 +231,7 @@ pub(crate) fn expand_punctured<R: Ring>(
         let (parents, width) = (shape.width(level - 1), shape.width(level));
         let children = &mut scratch.next[..width];
         let mut known = Zeroizing::new([Block::ZERO; MAX]);
-        prg.level(
-            &scratch.nodes[..parents],
-            children,
-            &mut known[..k],
-            &mut scratch.children,
-        );
+        prg.level(&scratch.nodes[..parents], children, &mut known[..k], &mut scratch.children);
         let path = alpha >> shape.bits_below(level);
         children[path] = Block::ZERO;
         let (opened, rest) = sums.split_at(k);
@@ -283,10 +272,7 @@ fn sibling(node: usize, k: usize, digit: usize, width: usize) -> (usize, Choice)
     let (node, width) = (node as u64, width as u64);
     let sibling = (node & !(k as u64 - 1)) + digit as u64;
     let there = sibling.ct_lt(&width) & sibling.ct_ne(&node);
-    (
-        u64::conditional_select(&node, &sibling, there) as usize,
-        there,
-    )
+    (u64::conditional_select(&node, &sibling, there) as usize, there)
 }
 
 #[cfg(test)]

@@ -87,10 +87,7 @@ impl Sender {
         let mut u = vec![Block::ZERO; WIDTH * count.div_ceil(128)];
         channel.recv_blocks(&mut u)?; // step 2
         let q = self.columns_of_sender(first_block, u); // step 3
-        Ok(Batch {
-            first,
-            folded: self.hash.folded_rows(&q, count),
-        })
+        Ok(Batch { first, folded: self.hash.folded_rows(&q, count) })
     }
 
     /// Step 4: for each OT of the batch, by its index, and choice the message that belongs to it.
@@ -111,12 +108,7 @@ impl Sender {
         }
         let s = Block::as_bytes(&self.s[..]);
         let mut stream = Zeroizing::new(vec![Block::ZERO; blocks]);
-        for (i, (key, u)) in self
-            .columns
-            .iter()
-            .zip(u.chunks_exact_mut(blocks))
-            .enumerate()
-        {
+        for (i, (key, u)) in self.columns.iter().zip(u.chunks_exact_mut(blocks)).enumerate() {
             key.ctr(first_block, &mut stream);
             let mask = Block::select_mask(bits::bit(s, i));
             for (u, stream) in u.iter_mut().zip(stream.iter()) {
@@ -295,10 +287,7 @@ impl RowHash {
             .absorb(session.as_bytes())
             .finish_into(Block::as_bytes_mut(&mut drawn));
         let [first, second, key] = drawn;
-        Self {
-            weights: [first, second],
-            key,
-        }
+        Self { weights: [first, second], key }
     }
 
     /// `L(C(c)*s)` for each choice `c`.

@@ -36,11 +36,7 @@ pub(crate) struct Shuffled {
 impl Shuffled {
     /// Room for `count` values of `bytes` bytes.
     pub(crate) fn new(count: usize, bytes: usize, rng: &mut Prg) -> Self {
-        Self {
-            order: permutation(count, rng),
-            bytes,
-            message: vec![0; count * bytes],
-        }
+        Self { order: permutation(count, rng), bytes, message: vec![0; count * bytes] }
     }
 
     /// The value of an item; its upper bytes are left out.

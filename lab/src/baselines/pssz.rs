@@ -168,9 +168,8 @@ impl Sender {
             let sum = |item: &u128| {
                 let bytes = item.to_le_bytes().into_iter().take(ots);
                 let messages = bytes.zip(messages.chunks_exact(256));
-                messages.fold(Block::ZERO, |sum, (byte, messages)| {
-                    sum ^ messages[usize::from(byte)]
-                })
+                messages
+                    .fold(Block::ZERO, |sum, (byte, messages)| sum ^ messages[usize::from(byte)])
             };
             let mut values: Vec<Block> = items.iter().map(sum).collect();
             self.hash.values(std::iter::repeat(tweak), &mut values);
@@ -206,11 +205,7 @@ impl Receiver {
         plan: &Plan,
         channel: &mut Channel,
     ) -> Result<Vec<usize>> {
-        assert_eq!(
-            items.len(),
-            plan.sizes().receiver,
-            "as many items as planned"
-        );
+        assert_eq!(items.len(), plan.sizes().receiver, "as many items as planned");
         if plan.sizes().is_trivial() {
             return Ok(Vec::new());
         }
@@ -232,14 +227,9 @@ impl Receiver {
         for (place, &value) in values.iter().enumerate() {
             let value = low_bytes(value, plan.value_bytes());
             let mut is_there = false;
-            recv_values(
-                items_of_sender(plan),
-                plan.value_bytes(),
-                channel,
-                |theirs| {
-                    is_there |= theirs == value; // step 5
-                },
-            )?;
+            recv_values(items_of_sender(plan), plan.value_bytes(), channel, |theirs| {
+                is_there |= theirs == value; // step 5
+            })?;
             if let (true, Some(&item)) = (is_there, placed.stash.get(place)) {
                 common.push(item);
             }
@@ -311,12 +301,7 @@ fn place(items: &[u128], plan: &Plan, rng: &mut Prg) -> Placed {
             Err(Full { unplaced, table }) => (table, unplaced),
         };
         if stash.len() <= plan.stash() {
-            return Placed {
-                key,
-                table,
-                stash,
-                phased,
-            };
+            return Placed { key, table, stash, phased };
         }
     }
     panic!("the items are not all different: no table holds them");
@@ -343,9 +328,7 @@ fn stash_choices(plan: &Plan, items: &[u128], stash: &[usize]) -> Vec<u8> {
         Some(&item) => items[item].to_le_bytes(),
         None => plan.empty_place(),
     });
-    places
-        .flat_map(|bytes| bytes.into_iter().take(plan.stash_ots()))
-        .collect()
+    places.flat_map(|bytes| bytes.into_iter().take(plan.stash_ots())).collect()
 }
 
 /// The values of the receiver's items in the table, by hash function.
@@ -367,14 +350,9 @@ impl Found {
         let mut common = Vec::new();
         for (items, values) in self.items.into_iter().zip(self.values) {
             let matcher = Matcher::new(values);
-            recv_values(
-                items_of_sender(plan),
-                plan.value_bytes(),
-                channel,
-                |value| {
-                    matcher.find(value, |number| common.push(items[number]));
-                },
-            )?;
+            recv_values(items_of_sender(plan), plan.value_bytes(), channel, |value| {
+                matcher.find(value, |number| common.push(items[number]));
+            })?;
         }
         Ok(common)
     }
@@ -385,9 +363,7 @@ impl Found {
 fn batches(plan: &Plan) -> impl Iterator<Item = Range<usize>> {
     let bins = plan.bins();
     let size = (BATCH / plan.bin_ots()).next_multiple_of(128);
-    (0..bins)
-        .step_by(size)
-        .map(move |first| first..(first + size).min(bins))
+    (0..bins).step_by(size).map(move |first| first..(first + size).min(bins))
 }
 
 /// The sum of each group of `ots` messages.

@@ -94,10 +94,7 @@ pub(crate) fn value_holder<R: Ring, C: CotReceiver>(
     channel: &mut Channel,
 ) -> Result<()> {
     assert_eq!(points.len(), betas.len(), "one value for each point");
-    assert!(
-        points.iter().all(|point| *point < sums.len()),
-        "points of the domain"
-    );
+    assert!(points.iter().all(|point| *point < sums.len()), "points of the domain");
     sums.fill(R::ZERO);
     let mut memory = Buffer::zeroed(0);
     for run in runs(sums.len(), betas.len(), session) {

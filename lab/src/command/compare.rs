@@ -81,9 +81,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let comparison = compare(&a, &b, arguments.machine);
     arguments.check_common(&a, &b, &comparison)?;
     if !common.quiet {
-        arguments
-            .print(&comparison, [&a, &b])
-            .map_err(Failure::output)?;
+        arguments.print(&comparison, [&a, &b]).map_err(Failure::output)?;
     }
     let threshold = arguments.threshold / 100.0;
     let slower = comparison.slower(threshold).count();
@@ -107,10 +105,7 @@ fn machine(results: &Results) -> Option<String> {
     let plural = if machine.cores == 1 { "" } else { "s" };
     Some(format!(
         "{} with {} core{plural} and instructions {}",
-        machine
-            .processor
-            .as_deref()
-            .unwrap_or("an unnamed processor"),
+        machine.processor.as_deref().unwrap_or("an unnamed processor"),
         machine.cores,
         machine.cpu
     ))
@@ -139,22 +134,15 @@ fn nearest(a: &Results, b: &Results) -> Option<String> {
     let differ = |a: &Key, b: &Key| -> Vec<String> {
         let pairs = fields(a).into_iter().zip(fields(b));
         let other = pairs.filter(|((_, a), (_, b))| a != b);
-        other
-            .map(|((name, a), (_, b))| format!("{name} is {a} and {b}"))
-            .collect()
+        other.map(|((name, a), (_, b))| format!("{name} is {a} and {b}")).collect()
     };
     let keys = |results| -> Vec<&Key> {
         let all: &Results = results;
-        let measured = all
-            .measurements
-            .iter()
-            .filter(|one| !one.samples.is_empty());
+        let measured = all.measurements.iter().filter(|one| !one.samples.is_empty());
         measured.map(|one| &one.key).collect()
     };
     let of_b = keys(b);
-    let pairs = keys(a)
-        .into_iter()
-        .flat_map(|a| of_b.iter().map(move |b| differ(a, b)));
+    let pairs = keys(a).into_iter().flat_map(|a| of_b.iter().map(move |b| differ(a, b)));
     let least = pairs.min_by_key(Vec::len)?;
     Some(format!("in the most similar ones {}", least.join(", ")))
 }
@@ -263,9 +251,7 @@ impl Arguments {
             }
             writeln!(out, "{what}: {}", names.len())?;
             if self.common.verbose > 0 {
-                names
-                    .iter()
-                    .try_for_each(|name| writeln!(out, "  {name}"))?;
+                names.iter().try_for_each(|name| writeln!(out, "  {name}"))?;
             }
         }
         for (name, results) in ["A", "B"].iter().zip(files) {
@@ -288,10 +274,7 @@ impl Arguments {
             .map(|row| {
                 let texts = [text(self.machine, row.a), text(self.machine, row.b)];
                 let what = word(row.verdict);
-                (
-                    row.ratio,
-                    self.line(&row.key, &row.phase, texts, row.ratio, what),
-                )
+                (row.ratio, self.line(&row.key, &row.phase, texts, row.ratio, what))
             });
         let traffic = comparison.traffic.iter().map(|Traffic { key, a, b }| {
             let texts = [a, b].map(|bytes| format!("{} bytes", short(*bytes)));

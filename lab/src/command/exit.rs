@@ -34,11 +34,7 @@ pub(crate) struct Failure {
 impl Failure {
     /// A message says what failed and where, without a final full stop.
     pub(crate) fn new(status: Status, message: impl fmt::Display) -> Self {
-        Self {
-            status,
-            message: one_line(&message.to_string()),
-            hint: None,
-        }
+        Self { status, message: one_line(&message.to_string()), hint: None }
     }
 
     /// A usage error: `option` is the wrong flag or argument, as the user types it.
@@ -73,9 +69,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "error: {}", self.message)?;
-        self.hint
-            .iter()
-            .try_for_each(|hint| writeln!(f, "hint: {hint}"))
+        self.hint.iter().try_for_each(|hint| writeln!(f, "hint: {hint}"))
     }
 }
 
@@ -83,11 +77,7 @@ impl fmt::Display for Failure {
 /// escaped so that they cannot control the terminal.
 fn one_line(message: &str) -> String {
     let escaped = |c: char| -> String {
-        if c.is_control() {
-            c.escape_default().collect()
-        } else {
-            c.into()
-        }
+        if c.is_control() { c.escape_default().collect() } else { c.into() }
     };
     let words: Vec<_> = message.split_whitespace().collect();
     words.join(" ").chars().map(escaped).collect()
@@ -168,10 +158,7 @@ mod tests {
                 link: crate::Link::Loopback,
                 threads: 1,
             };
-            Failure::from(Error::Run {
-                key: Box::new(key),
-                error: Box::new(error),
-            })
+            Failure::from(Error::Run { key: Box::new(key), error: Box::new(error) })
         };
         let failure = run(volery_channel::Error::Disconnected.into());
         assert_eq!(failure.status, Status::Network);

@@ -64,14 +64,8 @@ pub(super) struct Arguments {
 }
 
 /// From the slowest to the fastest.
-const LINKS: [&str; 6] = [
-    "1Mbit,50ms",
-    "10Mbit,20ms",
-    "100Mbit,20ms",
-    "1Gbit,1ms",
-    "10Gbit,0.2ms",
-    "25Gbit,0.05ms",
-];
+const LINKS: [&str; 6] =
+    ["1Mbit,50ms", "10Mbit,20ms", "100Mbit,20ms", "1Gbit,1ms", "10Gbit,0.2ms", "25Gbit,0.05ms"];
 
 /// The protocols with their own columns.
 const COLUMNS: [&str; 9] = [
@@ -108,36 +102,22 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             for (name, setting, candidate) in arguments.ways(n, link)? {
                 let (mut cell, runs) = measure::<Cot>(&setting)?.split();
                 let seconds = candidate.seconds;
-                cell.forecast = Forecast {
-                    seconds,
-                    bytes: 0.0,
-                    round_trips: 0.0,
-                    work: seconds,
-                };
-                ways.push(Way {
-                    name,
-                    cell: cells.len(),
-                    runs,
-                });
+                cell.forecast = Forecast { seconds, bytes: 0.0, round_trips: 0.0, work: seconds };
+                ways.push(Way { name, cell: cells.len(), runs });
                 cells.push(cell);
             }
             spots.push((n, link, ways));
         }
     }
     let mut results = Results::begin("bench grid", arguments.common.threads(), reporter);
-    let settings = Settings {
-        runs: arguments.runs.into(),
-        limit: arguments.limit.into(),
-    };
+    let settings = Settings { runs: arguments.runs.into(), limit: arguments.limit.into() };
     runner::run(&cells, &mut results, settings, &mut Spoken(reporter))?;
     if let Some(json) = json {
         json.commit(&results.to_bytes())?;
     }
     // The seconds of a protocol, and whether they are extrapolated.
     let taken = |way: &Way| {
-        let have = results
-            .find(&cells[way.cell].key)
-            .expect("every cell was run or skipped");
+        let have = results.find(&cells[way.cell].key).expect("every cell was run or skipped");
         match have.seconds() {
             Some(spread) => (spread.median, ""),
             None => (have.skipped_seconds.unwrap_or(f64::INFINITY), "~"),
@@ -153,9 +133,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let ratio = taken(auto).0 / taken(best).0;
         within += usize::from(ratio <= 1.1);
         worst = worst.max(ratio);
-        let samples = results
-            .find(&cells[auto.cell].key)
-            .map(|have| have.samples.as_slice());
+        let samples = results.find(&cells[auto.cell].key).map(|have| have.samples.as_slice());
         let chosen = auto.runs.median(samples.unwrap_or_default());
         let chosen = chosen.map_or_else(|| "(not run)".to_owned(), |run| run.plan.name());
         let seconds = |way: &Way| {
@@ -170,31 +148,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             seconds(best),
             Value::text(format!("{ratio:.2}")),
         ];
-        row.extend(COLUMNS.map(|name| {
-            named
-                .iter()
-                .find(|way| way.name == name)
-                .map_or(Value::None, seconds)
-        }));
+        row.extend(
+            COLUMNS
+                .map(|name| named.iter().find(|way| way.name == name).map_or(Value::None, seconds)),
+        );
         let caption = link.to_string();
         if tables.last().is_none_or(|table| table.caption != caption) {
             let words = ["n", "auto", "seconds", "fastest", "seconds", "ratio"];
-            let columns = words
-                .iter()
-                .chain(&COLUMNS)
-                .map(|word| Column::words(word))
-                .collect();
-            tables.push(Table {
-                caption,
-                columns,
-                ..Table::default()
-            });
+            let columns = words.iter().chain(&COLUMNS).map(|word| Column::words(word)).collect();
+            tables.push(Table { caption, columns, ..Table::default() });
         }
-        tables
-            .last_mut()
-            .expect("a table was pushed before")
-            .rows
-            .push(row);
+        tables.last_mut().expect("a table was pushed before").rows.push(row);
     }
     if arguments.common.quiet {
         return Ok(());
@@ -229,10 +193,7 @@ impl Arguments {
             protocol: Protocol::Auto,
         };
         let candidates = setting.candidates(Kind::Cot, link.for_plan())?;
-        let low = Setting {
-            protocol: Protocol::LowCommunication,
-            ..setting.clone()
-        };
+        let low = Setting { protocol: Protocol::LowCommunication, ..setting.clone() };
         let low = low.candidates(Kind::Cot, link.for_plan())?;
         let mut ways = vec![("auto".to_owned(), setting.clone(), candidates[0].clone())];
         for one in candidates.into_iter().chain(low) {
@@ -241,15 +202,7 @@ impl Arguments {
             if name != "iknp" && name != "primal-r14" {
                 let set = set.map(|set| set.name.to_owned());
                 let protocol = one.plan.protocol();
-                ways.push((
-                    name,
-                    Setting {
-                        protocol,
-                        set,
-                        ..setting.clone()
-                    },
-                    one,
-                ));
+                ways.push((name, Setting { protocol, set, ..setting.clone() }, one));
             }
         }
         Ok(ways)

@@ -42,10 +42,7 @@ impl Common {
 
     /// The reporter for the user's terminal.
     pub(crate) fn reporter(&self) -> Reporter {
-        Reporter {
-            quiet: self.quiet,
-            verbose: self.verbose > 0,
-        }
+        Reporter { quiet: self.quiet, verbose: self.verbose > 0 }
     }
 
     /// Threads of each party.

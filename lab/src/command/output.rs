@@ -19,9 +19,7 @@ pub(crate) struct SingleFile {
 impl SingleFile {
     /// Prepares the file if the option was given: see [`Self::prepare`].
     pub(crate) fn optional(option: &str, target: Option<&Path>) -> Result<Option<Self>, Failure> {
-        target
-            .map(|target| Self::prepare(option, target))
-            .transpose()
+        target.map(|target| Self::prepare(option, target)).transpose()
     }
 
     /// Checks that `target` can be written. An existing file will be replaced.
@@ -33,10 +31,7 @@ impl SingleFile {
             return Err(refuse(&"exists and is not a file"));
         }
         let temporary = unfinished_in(target).map_err(|error| refuse(&error))?;
-        Ok(Self {
-            temporary,
-            target: target.to_owned(),
-        })
+        Ok(Self { temporary, target: target.to_owned() })
     }
 
     /// Writes the contents and renames the file to its final name.

@@ -84,11 +84,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Failure::usage("NAME", error).with_hint("'volery-bench list' describes each")
     })?;
     let scope = Scope {
-        size: if arguments.quick {
-            Size::Quick
-        } else {
-            Size::Full
-        },
+        size: if arguments.quick { Size::Quick } else { Size::Full },
         threads: common.threads(),
         timeout: common.timeout(),
     };
@@ -106,9 +102,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let cells = papers::cells(&asked, &scope)?;
     arguments.measure(&cells, &mut results, &store, bar)?;
-    let sections = shown
-        .iter()
-        .map(|experiment| experiment.section(&scope, &results));
+    let sections = shown.iter().map(|experiment| experiment.section(&scope, &results));
     let sections = sections.collect::<crate::Result<Vec<_>>>()?;
     let intro = intro::intro(&results);
     results.more.insert("intro".to_owned(), json!(intro));
@@ -122,12 +116,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 fn print(sections: &[Section], intro: &[String]) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
-    sections
-        .iter()
-        .try_for_each(|section| writeln!(out, "{}", text::section(section)))?;
-    intro
-        .iter()
-        .try_for_each(|line| writeln!(out, "{}", text::prose("", line)))
+    sections.iter().try_for_each(|section| writeln!(out, "{}", text::section(section)))?;
+    intro.iter().try_for_each(|line| writeln!(out, "{}", text::prose("", line)))
 }
 
 /// Adds the experiments to those of the results; returns all of them.
@@ -153,9 +143,7 @@ fn remember(results: &mut Results, asked: &[&Experiment]) -> Vec<&'static Experi
 /// The number of requested runs that exist.
 fn runs_there(cells: &[Cell], results: &Results, settings: Settings) -> usize {
     let there = |cell: &Cell| {
-        results
-            .find(&cell.key)
-            .map_or(0, |have| have.samples.len().min(settings.runs))
+        results.find(&cell.key).map_or(0, |have| have.samples.len().min(settings.runs))
     };
     cells.iter().map(there).sum()
 }
@@ -165,10 +153,7 @@ impl Arguments {
     fn asked(&self, scope: &Scope) -> String {
         let size = if self.quick { "quick" } else { "full" };
         let plural = if scope.threads == 1 { "" } else { "s" };
-        format!(
-            "bench paper, {size}, {} thread{plural} a party",
-            scope.threads
-        )
+        format!("bench paper, {size}, {} thread{plural} a party", scope.threads)
     }
 
     /// Measures the missing runs.
@@ -188,10 +173,7 @@ impl Arguments {
             }
             return Ok(());
         }
-        let settings = Settings {
-            runs: self.runs.into(),
-            limit: self.limit.into(),
-        };
+        let settings = Settings { runs: self.runs.into(), limit: self.limit.into() };
         let reporter = self.common.reporter();
         let say = |line: &dyn std::fmt::Display| reporter.announce(line, true);
         let left = runner::foretell(cells, results, settings);
@@ -210,9 +192,7 @@ impl Arguments {
             return Ok(());
         }
         if left.runs == 0 {
-            say(&format_args!(
-                "nothing is missing in {path} ({there} runs): only showing"
-            ));
+            say(&format_args!("nothing is missing in {path} ({there} runs): only showing"));
         } else {
             say(&format_args!(
                 "measurements: {}, runs to be made: {}, already there: {there}; this takes {}",
@@ -244,11 +224,8 @@ impl Arguments {
         // The measurements before a failure are kept as well.
         store.keep_now(results)?;
         measured?;
-        let is_missing = |cell: &&Cell| {
-            results
-                .find(&cell.key)
-                .is_none_or(|have| have.samples.is_empty())
-        };
+        let is_missing =
+            |cell: &&Cell| results.find(&cell.key).is_none_or(|have| have.samples.is_empty());
         let missing = cells.iter().filter(is_missing).count();
         if left.runs > 0 && missing > 0 {
             say(&format_args!(
@@ -266,10 +243,7 @@ impl Arguments {
 /// are dropped.
 fn begin_session(results: &mut Results, cells: &[Cell], reporter: Reporter) {
     let samples = results.measurements.iter().flat_map(|one| &one.samples);
-    let used = samples
-        .map(|sample| sample.sitting.saturating_add(1))
-        .max()
-        .unwrap_or(0);
+    let used = samples.map(|sample| sample.sitting.saturating_add(1)).max().unwrap_or(0);
     results.sittings.truncate(used);
     let threads = cells.iter().map(|cell| cell.key.threads).max().unwrap_or(1);
     reporter.explain("measuring the machine");
@@ -296,17 +270,15 @@ struct Progress<'a> {
 impl Observer for Progress<'_> {
     fn begin(&mut self, cell: &Cell, run: [usize; 2]) {
         self.run = run;
-        self.bar
-            .set_message(format!("{}, run {} of {}", cell.key, run[0], run[1]));
+        self.bar.set_message(format!("{}, run {} of {}", cell.key, run[0], run[1]));
         self.bar.tick();
     }
 
     fn done(&mut self, cell: &Cell, sample: &Sample) {
         let [run, runs] = self.run;
         let phases = sample.phases.iter();
-        let phases: Vec<_> = phases
-            .map(|phase| format!("{} {:.3} s", phase.name, phase.seconds))
-            .collect();
+        let phases: Vec<_> =
+            phases.map(|phase| format!("{} {:.3} s", phase.name, phase.seconds)).collect();
         let line = format!(
             "run {run} of {runs}: {}: {}, {} bytes, {} messages",
             cell.key,
@@ -356,9 +328,7 @@ mod tests {
         let mut add = |name: &str| {
             let asked = papers::named(&[name.to_owned()]).expect("there is one");
             let all = remember(&mut results, &asked);
-            all.iter()
-                .map(|experiment| experiment.name)
-                .collect::<Vec<_>>()
+            all.iter().map(|experiment| experiment.name).collect::<Vec<_>>()
         };
         assert_eq!(add("kkrt-table-2"), ["kkrt-table-2"]);
         assert_eq!(add("dvole-figure-5"), ["dvole-figure-5", "kkrt-table-2"]);
@@ -368,12 +338,8 @@ mod tests {
     #[test]
     fn durations() {
         let texts = [29.0, 31.0, 425.0, 7500.0].map(duration);
-        let expected = [
-            "less than a minute",
-            "about a minute",
-            "about 7 minutes",
-            "about 2 h 5 min",
-        ];
+        let expected =
+            ["less than a minute", "about a minute", "about 7 minutes", "about 2 h 5 min"];
         assert_eq!(texts, expected);
     }
 }

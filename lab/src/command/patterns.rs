@@ -43,12 +43,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     match arguments {
         Arguments::Here { link } => {
             let both = |channel: &mut Channel, first| party(first, channel);
-            run_both(
-                link,
-                TIMEOUT,
-                |channel| both(channel, true),
-                |channel| both(channel, false),
-            )?;
+            run_both(link, TIMEOUT, |channel| both(channel, true), |channel| both(channel, false))?;
             Ok(())
         }
         Arguments::Listen { address } => {
@@ -85,13 +80,8 @@ impl Transport for Plain {
 }
 
 fn over(first: bool, stream: TcpStream) -> Result<()> {
-    stream
-        .set_nodelay(true)
-        .map_err(|error| Error::Channel(error.into()))?;
-    party(
-        first,
-        &mut Channel::with_timeout(queued(Plain(stream)), Some(TIMEOUT)),
-    )
+    stream.set_nodelay(true).map_err(|error| Error::Channel(error.into()))?;
+    party(first, &mut Channel::with_timeout(queued(Plain(stream)), Some(TIMEOUT)))
 }
 
 /// One party of all patterns.
@@ -120,27 +110,18 @@ fn party(first: bool, channel: &mut Channel) -> Result<()> {
             }
         })
     })?;
-    timed("round-trips", first, channel, |channel| {
-        (0..50).try_for_each(|_| meet(channel))
-    })?;
+    timed("round-trips", first, channel, |channel| (0..50).try_for_each(|_| meet(channel)))?;
     let mut rng = Prg::from_os().map_err(Error::protocol)?;
-    let (session, field, seed) = (
-        SessionId::from_bytes([7; 32]),
-        SmallField::Bits2,
-        rng.fork("ot"),
-    );
+    let (session, field, seed) =
+        (SessionId::from_bytes([7; 32]), SmallField::Bits2, rng.fork("ot"));
     let mut v = vec![Block::ZERO; COTS];
     if first {
         let mut sender = softspoken::Sender::setup(None, field, session, seed, channel)?;
-        timed("softspoken", first, channel, |channel| {
-            sender.extend(&mut v, channel)
-        })
+        timed("softspoken", first, channel, |channel| sender.extend(&mut v, channel))
     } else {
         let mut receiver = softspoken::Receiver::setup(field, session, seed, channel)?;
         let mut u = vec![0; bits::bytes_for(COTS)];
-        timed("softspoken", first, channel, |channel| {
-            receiver.extend(&mut u, &mut v, channel)
-        })
+        timed("softspoken", first, channel, |channel| receiver.extend(&mut u, &mut v, channel))
     }
 }
 
@@ -158,9 +139,7 @@ fn timed(
     if tells {
         let seconds = start.elapsed().as_secs_f64();
         let line = format!("{name} {seconds:.6}\n");
-        io::stdout()
-            .write_all(line.as_bytes())
-            .map_err(Error::protocol)?;
+        io::stdout().write_all(line.as_bytes()).map_err(Error::protocol)?;
     }
     Ok(())
 }

@@ -56,12 +56,7 @@ pub(super) struct Arguments {
     parameters: Parameters,
 
     /// Protocol, as in 'volery cot'; several may be given, and each is measured
-    #[arg(
-        long,
-        value_name = "NAME,..",
-        value_delimiter = ',',
-        default_value = "auto"
-    )]
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_value = "auto")]
     protocol: Vec<Protocol>,
 
     /// Runs of each measurement, all once before any twice: the median by time counts;
@@ -94,11 +89,7 @@ pub(super) struct Bench {
 
 /// All benchmarks.
 pub(super) static BENCHES: [Bench; 4] = [
-    Bench {
-        name: "cot",
-        about: "correlated OT, including setup",
-        measure: measure::<Cot>,
-    },
+    Bench { name: "cot", about: "correlated OT, including setup", measure: measure::<Cot> },
     Bench {
         name: "vole-fp61",
         about: "vector OLE over the integers modulo 2^61 - 1, including setup",
@@ -118,13 +109,10 @@ pub(super) static BENCHES: [Bench; 4] = [
 
 /// Finds a benchmark by its name.
 fn named(name: &str) -> Result<&'static Bench, String> {
-    BENCHES
-        .iter()
-        .find(|bench| bench.name == name)
-        .ok_or_else(|| {
-            let names: Vec<_> = BENCHES.iter().map(|bench| bench.name).collect();
-            format!("choose one of: {}", names.join(", "))
-        })
+    BENCHES.iter().find(|bench| bench.name == name).ok_or_else(|| {
+        let names: Vec<_> = BENCHES.iter().map(|bench| bench.name).collect();
+        format!("choose one of: {}", names.join(", "))
+    })
 }
 
 /// Runs the subcommand.
@@ -146,8 +134,7 @@ pub(super) struct Spoken(pub(super) Reporter);
 impl Observer for Spoken {
     fn begin(&mut self, cell: &Cell, [run, runs]: [usize; 2]) {
         let key = &cell.key;
-        self.0
-            .explain(format_args!("measuring {key}: run {run} of {runs}"));
+        self.0.explain(format_args!("measuring {key}: run {run} of {runs}"));
     }
 
     fn done(&mut self, _cell: &Cell, _sample: &Sample) {}
@@ -173,10 +160,7 @@ impl Arguments {
             }
         }
         let mut results = Results::begin("bench run", self.common.threads(), reporter);
-        let settings = Settings {
-            runs: self.runs.into(),
-            limit: f64::INFINITY,
-        };
+        let settings = Settings { runs: self.runs.into(), limit: f64::INFINITY };
         runner::run(&cells, &mut results, settings, &mut Spoken(reporter))?;
         let machine = &results.sittings[0].machine;
         let row = |((setting, runs), cell): ((Setting, Runs), &Cell)| {

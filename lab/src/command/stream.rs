@@ -85,10 +85,7 @@ impl Setting {
         let usage = |option, why: &dyn fmt::Display| Err(Failure::usage(option, why));
         let own_sets = self.parameters != Parameters::Default;
         if own_sets && (self.protocol != Protocol::Auto || self.set.is_some()) {
-            return usage(
-                "--parameters",
-                &format_args!("{} fixes its own sets", self.parameters),
-            );
+            return usage("--parameters", &format_args!("{} fixes its own sets", self.parameters));
         }
         let one = |plan: Plan| Ok(vec![Candidate { plan, seconds: 0.0 }]);
         match (self.parameters, kind) {
@@ -96,27 +93,17 @@ impl Setting {
             (Parameters::Paper80, Kind::Vole(field)) => {
                 if self.security == Some(Security::Malicious) || self.noise == Some(Noise::Regular)
                 {
-                    return usage(
-                        "--parameters",
-                        &"paper80 is semi-honest, with uniform noise",
-                    );
+                    return usage("--parameters", &"paper80 is semi-honest, with uniform noise");
                 }
                 let plan = Plan::paper80(field, self.n);
                 return plan.map_or_else(|error| usage("--parameters", &error), one);
             }
             (Parameters::Ferret, Kind::Cot) => {
                 let (noise, security) = (self.noise.unwrap_or_default(), self.security);
-                return one(Plan::ferret(
-                    Some(self.n),
-                    noise,
-                    security.unwrap_or_default(),
-                ));
+                return one(Plan::ferret(Some(self.n), noise, security.unwrap_or_default()));
             }
             (other, _) => {
-                return usage(
-                    "--parameters",
-                    &format_args!("{other} has none for {}", self.name),
-                );
+                return usage("--parameters", &format_args!("{other} has none for {}", self.name));
             }
         }
         let set = self.set.as_deref().map(|name| {
@@ -133,18 +120,11 @@ impl Setting {
         });
         let set = set.transpose()?;
         if set.is_some() && !matches!(self.protocol, Protocol::Auto | Protocol::Primal) {
-            return usage(
-                "--set",
-                &format_args!("{} fixes its own parameters", self.protocol),
-            );
+            return usage("--set", &format_args!("{} fixes its own parameters", self.protocol));
         }
         let field = kind.field();
         let semi_honest = matches!(kind, Kind::Vole(_)) && !field_is_checked(field);
-        let default = if semi_honest {
-            Security::SemiHonest
-        } else {
-            Security::Malicious
-        };
+        let default = if semi_honest { Security::SemiHonest } else { Security::Malicious };
         let options = PlanOptions {
             total: Some(self.n),
             noise: self.noise.or(set.map(|set| set.noise)).unwrap_or_default(),
@@ -164,10 +144,8 @@ impl Setting {
             };
             Failure::usage(option, error)
         })?;
-        let candidate = |one: volery_pcg::Candidate| Candidate {
-            plan: one.plan,
-            seconds: one.seconds,
-        };
+        let candidate =
+            |one: volery_pcg::Candidate| Candidate { plan: one.plan, seconds: one.seconds };
         Ok(found.into_iter().map(candidate).collect())
     }
 
@@ -181,11 +159,8 @@ impl Setting {
     /// The key of the measurement: with the protocol of the plan, and the set or parameters where
     /// they were requested.
     fn key(&self, plan: &Plan) -> Key {
-        let mut words = vec![
-            self.name.to_owned(),
-            plan.security().to_string(),
-            plan.noise().to_string(),
-        ];
+        let mut words =
+            vec![self.name.to_owned(), plan.security().to_string(), plan.noise().to_string()];
         words.extend(self.set.clone());
         if self.parameters != Parameters::Default {
             words.push(self.parameters.to_string());
@@ -193,12 +168,7 @@ impl Setting {
         if self.protocol != Protocol::Auto {
             words.push(self.protocol.to_string());
         }
-        Key {
-            protocol: words.join("-"),
-            n: self.n,
-            link: self.link.clone(),
-            threads: self.threads,
-        }
+        Key { protocol: words.join("-"), n: self.n, link: self.link.clone(), threads: self.threads }
     }
 }
 
@@ -260,11 +230,7 @@ struct Steps<S, U, R> {
 }
 
 fn boxed<S, U, R>(stream: S) -> Box<Steps<S, U, R>> {
-    Box::new(Steps {
-        stream,
-        values: Vec::new(),
-        column: Vec::new(),
-    })
+    Box::new(Steps { stream, values: Vec::new(), column: Vec::new() })
 }
 
 impl Correlation for Cot {
@@ -306,17 +272,12 @@ impl Party<Gf128> for Steps<cot::Receiver, u8, Block> {
     fn draw(&mut self, count: usize, channel: &mut Channel) -> volery_pcg::Result<()> {
         self.values.resize(bits::bytes_for(count), 0);
         self.column.resize(count, Block::ZERO);
-        self.stream
-            .extend(&mut self.values, &mut self.column, channel)
+        self.stream.extend(&mut self.values, &mut self.column, channel)
     }
 
     fn last(self: Box<Self>) -> Outputs<Gf128> {
         let value = |i| {
-            if bits::bit(&self.values, i) {
-                Gf128::ONE
-            } else {
-                Gf128::ZERO
-            }
+            if bits::bit(&self.values, i) { Gf128::ONE } else { Gf128::ZERO }
         };
         Outputs {
             key: None,
@@ -345,9 +306,7 @@ impl<R: VoleRing> Correlation for Vole<R> {
         Ok(if role == Role::Sender {
             boxed::<_, R, R>(vole::Sender::<R>::setup(plan, session, rng, channel)?)
         } else {
-            boxed::<_, (), R>(vole::Receiver::<R>::setup(
-                plan, None, session, rng, channel,
-            )?)
+            boxed::<_, (), R>(vole::Receiver::<R>::setup(plan, None, session, rng, channel)?)
         })
     }
 }
@@ -356,16 +315,11 @@ impl<R: VoleRing> Party<R> for Steps<vole::Sender<R>, R, R> {
     fn draw(&mut self, count: usize, channel: &mut Channel) -> volery_pcg::Result<()> {
         self.values.resize(count, R::ZERO);
         self.column.resize(count, R::ZERO);
-        self.stream
-            .extend(&mut self.values, &mut self.column, channel)
+        self.stream.extend(&mut self.values, &mut self.column, channel)
     }
 
     fn last(self: Box<Self>) -> Outputs<R> {
-        Outputs {
-            key: None,
-            values: self.values,
-            column: self.column,
-        }
+        Outputs { key: None, values: self.values, column: self.column }
     }
 }
 
@@ -376,11 +330,7 @@ impl<R: VoleRing> Party<R> for Steps<vole::Receiver<R>, (), R> {
     }
 
     fn last(self: Box<Self>) -> Outputs<R> {
-        Outputs {
-            key: Some(self.stream.x()),
-            values: Vec::new(),
-            column: self.column,
-        }
+        Outputs { key: Some(self.stream.x()), values: Vec::new(), column: self.column }
     }
 }
 
@@ -417,11 +367,7 @@ impl Runs {
     /// middle ones. `None` if there was none.
     pub(super) fn median(&self, counted: &[Sample]) -> Option<PairRun> {
         let mut runs = self.lock().clone();
-        runs.retain(|run| {
-            counted
-                .iter()
-                .any(|sample| sample.phases == run.sample.phases)
-        });
+        runs.retain(|run| counted.iter().any(|sample| sample.phases == run.sample.phases));
         runs.sort_by(|a, b| a.sample.seconds().total_cmp(&b.sample.seconds()));
         let place = runs.len().checked_sub(1)? / 2;
         Some(runs.swap_remove(place))
@@ -450,12 +396,7 @@ pub(super) fn measure<K: Correlation>(setting: &Setting) -> Result2<Measured> {
             plan: (!setting.measures_link()).then_some(words),
             security_bits: Some(bits),
             // No run is too long, and nothing is predicted.
-            forecast: Forecast {
-                seconds: 0.0,
-                bytes: 0.0,
-                round_trips: 0.0,
-                work: 1.0,
-            },
+            forecast: Forecast { seconds: 0.0, bytes: 0.0, round_trips: 0.0, work: 1.0 },
             run: Box::new(run),
         },
         runs,
@@ -483,14 +424,9 @@ fn once<K: Correlation>(setting: &Setting, candidates: &[Candidate]) -> Result<P
     let holds = [values.len(), with_key.len()] == [n; 2]
         && (0..n).all(|i| with_key[i] == values[i] * key + column[i]);
     if !holds {
-        return Err(Error::protocol(
-            "the last outputs of the two parties are not correlated",
-        ));
+        return Err(Error::protocol("the last outputs of the two parties are not correlated"));
     }
-    Ok(PairRun {
-        sample,
-        plan: sent.plan,
-    })
+    Ok(PairRun { sample, plan: sent.plan })
 }
 
 /// A party's plan, times and last outputs.
@@ -519,11 +455,7 @@ fn party<K: Correlation>(
     let mut watch = Watch::start(channel)?;
     let (session, plan) = if setting.measures_link() {
         let holds_key = role == K::KEY_HOLDER;
-        let side = if holds_key {
-            Side::Measures
-        } else {
-            Side::IsMeasured
-        };
+        let side = if holds_key { Side::Measures } else { Side::IsMeasured };
         let work = Duration::from_nanos(n.saturating_mul(EACH));
         let (session, link) = handshake_and_estimate(channel, &hello, nonce, side, work)?;
         let mut chosen = setting.candidates(K::KIND, link).map_err(Error::protocol)?;
@@ -541,9 +473,5 @@ fn party<K: Correlation>(
         left -= now as u64;
     }
     watch.mark(STREAM, n, channel);
-    Ok(Finished {
-        plan,
-        marks: watch.stop(channel)?,
-        last: party.last(),
-    })
+    Ok(Finished { plan, marks: watch.stop(channel)?, last: party.last() })
 }

@@ -26,10 +26,7 @@ pub(crate) fn words<const K: usize>(
         unit: String::new(),
         numbers: heading.starts_with('>'),
     });
-    draw(
-        &columns,
-        &rows.into_iter().map(|row| row.to_vec()).collect::<Vec<_>>(),
-    )
+    draw(&columns, &rows.into_iter().map(|row| row.to_vec()).collect::<Vec<_>>())
 }
 
 /// The text of a table, without its caption, its notes and a final newline. Ranges are left out
@@ -41,23 +38,13 @@ pub(crate) fn table(table: &Table) -> String {
     };
     let width = |rows: &[Vec<String>]| {
         let column = |(place, column): (usize, &Column)| {
-            let cells = rows
-                .iter()
-                .filter_map(|row| row.get(place))
-                .map(|cell| count(cell));
+            let cells = rows.iter().filter_map(|row| row.get(place)).map(|cell| count(cell));
             cells.chain([count(&column.heading)]).max().unwrap_or(0) + 2
         };
         table.columns.iter().enumerate().map(column).sum::<usize>()
     };
     let rows = cells(true);
-    draw(
-        &table.columns,
-        &if width(&rows) > WIDE {
-            cells(false)
-        } else {
-            rows
-        },
-    )
+    draw(&table.columns, &if width(&rows) > WIDE { cells(false) } else { rows })
 }
 
 fn count(text: &str) -> usize {
@@ -71,10 +58,7 @@ fn draw(columns: &[Column], rows: &[Vec<String>]) -> String {
         "" => column.heading.clone(),
         unit => format!("{}\n{unit}", column.heading),
     };
-    drawn
-        .load_style(STYLE)
-        .set_header(columns.iter().map(heading))
-        .add_rows(rows);
+    drawn.load_style(STYLE).set_header(columns.iter().map(heading)).add_rows(rows);
     for (drawn, column) in drawn.column_iter_mut().zip(columns) {
         drawn.set_padding((0, 2));
         if column.numbers {
@@ -85,9 +69,7 @@ fn draw(columns: &[Column], rows: &[Vec<String>]) -> String {
     if text.lines().all(|line| count(line) <= WIDE) {
         return text;
     }
-    drawn
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(WIDE as u16);
+    drawn.set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDE as u16);
     drawn.trim_fmt()
 }
 
@@ -98,11 +80,7 @@ fn cell(value: &Value, with_range: bool) -> String {
         Value::Text { text } => text.clone(),
         // A published number keeps its printed digits.
         Value::Published { value } => value.to_string(),
-        Value::Measured {
-            spread,
-            extrapolated,
-            ..
-        } => {
+        Value::Measured { spread, extrapolated, .. } => {
             let sign = if *extrapolated { "~" } else { "" };
             // The same whole number in each run, as of messages and bytes.
             if spread.least.fract() == 0.0 && spread.least == spread.most {
@@ -143,11 +121,7 @@ pub(crate) fn section(section: &Section) -> String {
     if !section.source.is_empty() {
         parts.push(prose("  ", SIGNS));
     }
-    let findings: Vec<_> = section
-        .findings
-        .iter()
-        .map(|finding| prose("- ", finding))
-        .collect();
+    let findings: Vec<_> = section.findings.iter().map(|finding| prose("- ", finding)).collect();
     parts.push(findings.join("\n"));
     parts.join("\n\n").trim_end().to_owned() + "\n"
 }
@@ -176,17 +150,9 @@ mod tests {
 
     #[test]
     fn a_section_in_text() {
-        let spread = Spread {
-            median: 12.34,
-            least: 10.0,
-            most: 14.0,
-            count: 5,
-        };
-        let measured = |extrapolated| Value::Measured {
-            spread,
-            published: Some(13.0),
-            extrapolated,
-        };
+        let spread = Spread { median: 12.34, least: 10.0, most: 14.0, count: 5 };
+        let measured =
+            |extrapolated| Value::Measured { spread, published: Some(13.0), extrapolated };
         let values = [
             Value::None,
             Value::text("a | b"),
@@ -196,18 +162,12 @@ mod tests {
             Value::measured(Some(Spread::exactly(1000.0)), None),
             Value::computed(1000.0, Some(800.0)),
             Value::Skipped { seconds: 123.4 },
-            Value::Below {
-                bound: 12.34,
-                count: 5,
-            },
+            Value::Below { bound: 12.34, count: 5 },
         ];
         let shown = Table {
             caption: "a caption".to_owned(),
             columns: vec![Column::words("of"), Column::numbers("time", "ms")],
-            rows: values
-                .into_iter()
-                .map(|value| vec![Value::text("row"), value])
-                .collect(),
+            rows: values.into_iter().map(|value| vec![Value::text("row"), value]).collect(),
             notes: vec!["a note".to_owned()],
         };
         let expected = "
@@ -229,10 +189,7 @@ row                    < 12.3";
                 .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
                 .collect::<Vec<_>>()
         };
-        assert_eq!(
-            squeezed(&format!("\n{}", table(&shown))),
-            squeezed(expected)
-        );
+        assert_eq!(squeezed(&format!("\n{}", table(&shown))), squeezed(expected));
         let mut wide = shown.clone();
         for row in &mut wide.rows {
             row[0] = Value::text("r".repeat(85));
@@ -246,16 +203,11 @@ row                    < 12.3";
             findings: vec!["a finding ".repeat(15)],
             ..Section::default()
         });
-        for part in [
-            "Table 3 of Paper\nSomebody: Paper\n\na caption\n\n",
-            "\n  a note",
-            "\n- a finding",
-        ] {
+        for part in
+            ["Table 3 of Paper\nSomebody: Paper\n\na caption\n\n", "\n  a note", "\n- a finding"]
+        {
             assert!(text.contains(part), "{part:?} in\n{text}");
         }
-        assert!(
-            text.lines()
-                .all(|line| count(line) <= WIDE && line.trim_end() == line)
-        );
+        assert!(text.lines().all(|line| count(line) <= WIDE && line.trim_end() == line));
     }
 }

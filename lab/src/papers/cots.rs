@@ -197,9 +197,7 @@ fn once(
         scope.timeout,
         |channel| {
             let rng = fresh_prg()?;
-            party(plan, n, channel, |channel| {
-                Sender::setup(protocol, plan, session, rng, channel)
-            })
+            party(plan, n, channel, |channel| Sender::setup(protocol, plan, session, rng, channel))
         },
         |channel| {
             let rng = fresh_prg()?;
@@ -208,10 +206,7 @@ fn once(
             })
         },
     )?;
-    check(
-        (sender.1.delta(), &sender.1.v),
-        (&receiver.1.u, &receiver.1.w),
-    )?;
+    check((sender.1.delta(), &sender.1.v), (&receiver.1.u, &receiver.1.w))?;
     Ok(Sample::of([sender.0, receiver.0]))
 }
 
@@ -296,10 +291,7 @@ impl Sender {
                 Source::Base(Box::new(base))
             }
         };
-        Ok(Self {
-            source,
-            v: Vec::with_capacity(CHUNK),
-        })
+        Ok(Self { source, v: Vec::with_capacity(CHUNK) })
     }
 
     fn delta(&self) -> Block {
@@ -356,11 +348,7 @@ impl Receiver {
                 Source::Base(Box::new(base))
             }
         };
-        Ok(Self {
-            source,
-            u: Vec::with_capacity(CHUNK / 8),
-            w: Vec::with_capacity(CHUNK),
-        })
+        Ok(Self { source, u: Vec::with_capacity(CHUNK / 8), w: Vec::with_capacity(CHUNK) })
     }
 }
 
@@ -391,9 +379,7 @@ fn check((delta, v): (Block, &[Block]), (u, w): (&[u8], &[Block])) -> Result<()>
     if v.len() == w.len() && (0..v.len()).all(|i| w[i] == v[i] ^ product(i)) {
         return Ok(());
     }
-    Err(Error::protocol(
-        "the outputs of the two parties are not correlated",
-    ))
+    Err(Error::protocol("the outputs of the two parties are not correlated"))
 }
 
 /// A run in the parts that the tables distinguish; times are the slower party's, bytes are of both
@@ -438,10 +424,7 @@ impl Parts {
                 // An output that is kept takes as long as one that is handed out.
                 let lpn = rest.seconds * set.n as f64 / rest.outputs as f64;
                 let each = 1.0 / (begin.outputs + rest.outputs) as f64;
-                let trees = Term {
-                    whole: begin.seconds,
-                    less: lpn - rest.seconds,
-                };
+                let trees = Term { whole: begin.seconds, less: lpn - rest.seconds };
                 parts.trees_each = Some(trees.times(each));
                 parts.lpn_each = Some(lpn * each);
             }
@@ -481,21 +464,10 @@ mod tests {
     /// Each kind of protocol, with the least outputs that a run can make.
     #[test]
     fn small_runs() {
-        let scope = Scope {
-            size: Size::Quick,
-            threads: 1,
-            timeout: Duration::from_secs(120),
-        };
+        let scope = Scope { size: Size::Quick, threads: 1, timeout: Duration::from_secs(120) };
         for name in ["iknp", "softspoken1", "volery-regular-malicious"] {
-            let key = Key {
-                protocol: name.to_owned(),
-                n: 1000,
-                link: link(1000),
-                threads: 1,
-            };
-            let cell = cell(&key, &scope)
-                .expect("there are parameters")
-                .expect("it exists");
+            let key = Key { protocol: name.to_owned(), n: 1000, link: link(1000), threads: 1 };
+            let cell = cell(&key, &scope).expect("there are parameters").expect("it exists");
             let sample = (cell.run)().expect("both parties are honest");
             let sent = sample.bytes() as f64;
             assert!(cell.forecast.bytes <= sent && cell.forecast.bytes >= 0.5 * sent || sent < 1e6);
@@ -539,15 +511,9 @@ mod tests {
             ..Sample::default()
         };
         let parts = Parts::of(&sample(&phases), Some(set)).expect("all phases are there");
-        let setup = Term {
-            whole: 5.0,
-            less: 2.0,
-        };
+        let setup = Term { whole: 5.0, less: 2.0 };
         assert_eq!((parts.setup_seconds, parts.setup_bytes), (setup, 600));
-        assert_eq!(
-            (parts.seconds, parts.bytes, parts.cots),
-            (7.0, 600, n / 2 + 1010)
-        );
+        assert_eq!((parts.seconds, parts.bytes, parts.cots), (7.0, 600, n / 2 + 1010));
         // The rest is half of the set's outputs: all of it would have taken twice as long.
         let made = (n / 2 + 10) as f64;
         let twice = |value: f64| (2.0 * value * made).round() / 2.0;
@@ -556,10 +522,7 @@ mod tests {
         assert_eq!([trees.whole, trees.less].map(twice), [2.0, 1.0]);
         let extension = [(FIRST, 0, 0.5, 70), (STREAM, 100, 2.0, 1600)];
         let parts = Parts::of(&sample(&extension), None).expect("all phases are there");
-        assert_eq!(
-            (parts.seconds, parts.cots, parts.trees_each),
-            (2.0, 100, None)
-        );
+        assert_eq!((parts.seconds, parts.cots, parts.trees_each), (2.0, 100, None));
         assert_eq!(Parts::of(&sample(&[("online", 3, 1.0, 1)]), None), None);
     }
 
@@ -572,52 +535,33 @@ mod tests {
         let forecast = protocol.forecast(Some(&plan), 10_000_000, 10_000_000);
         let bits = 2.0 * 1319.0 * 13.0 * 256.0 + 36_288.0 * 127.0;
         assert!((forecast.bytes - bits / 8.0).abs() < 1.0, "{forecast:?}");
-        assert_eq!(
-            Protocol::Iknp.makes(10_000_000, &link(10), Size::Full),
-            78_125
-        );
-        assert_eq!(
-            Protocol::Iknp.makes(10_000_000, &link(1000), Size::Full),
-            10_000_000
-        );
+        assert_eq!(Protocol::Iknp.makes(10_000_000, &link(10), Size::Full), 78_125);
+        assert_eq!(Protocol::Iknp.makes(10_000_000, &link(1000), Size::Full), 10_000_000);
     }
 
     fn main_round(plan: &Plan) -> RoundSize {
         let set = plan.schedule().last().expect("there is a main set");
-        RoundSize::new(
-            plan.kind(),
-            plan.security(),
-            plan.noise(),
-            [set.n, set.k, set.t],
-        )
+        RoundSize::new(plan.kind(), plan.security(), plan.noise(), [set.n, set.k, set.t])
     }
 
     /// The parameters of the sets, as the data files state them.
     #[test]
     fn sets_of_the_findings() {
         let both = [Security::SemiHonest, Security::Malicious];
-        for (noise, security) in [Noise::Regular, Noise::Uniform]
-            .into_iter()
-            .flat_map(|n| both.map(|s| (n, s)))
+        for (noise, security) in
+            [Noise::Regular, Noise::Uniform].into_iter().flat_map(|n| both.map(|s| (n, s)))
         {
             let plan = Plan::ferret(None, noise, security);
             let set = plan.schedule().last().expect("there is a main set");
             let round = main_round(&plan);
             // The check of a malicious round takes another 128.
-            let check = if security == Security::Malicious {
-                0
-            } else {
-                128
-            };
+            let check = if security == Security::Malicious { 0 } else { 128 };
             // Three leaves for each output with cuckoo hashing, one without.
             let (k, trees, leaves, levels, cots, claimed) = match noise {
                 Noise::Uniform => (588_160, 1_691, 3 * set.n, 15, 10_000_748, 92),
                 _ => (589_760, 1_319, set.n, 13, 10_198_213, 85),
             };
-            assert_eq!(
-                (set.k, round.trees, round.n - round.base),
-                (k, trees, cots + check)
-            );
+            assert_eq!((set.k, round.trees, round.n - round.base), (k, trees, cots + check));
             assert_eq!(leaves.div_ceil(trees).next_power_of_two().ilog2(), levels);
             assert_eq!(plan.claimed_bits(), claimed);
             let plans = RATES.map(|rate| {
@@ -630,12 +574,7 @@ mod tests {
                     Base::SoftSpoken(field) | Base::Packed(field) => field.trees() - 1,
                     Base::Iknp | Base::Gilboa => 128,
                 };
-                assert_eq!(
-                    base,
-                    if *rate == 5000 { 31 } else { 15 },
-                    "{}",
-                    plan.describe()
-                );
+                assert_eq!(base, if *rate == 5000 { 31 } else { 15 }, "{}", plan.describe());
             }
             let sent = |plan: &Plan| {
                 let round = main_round(plan);

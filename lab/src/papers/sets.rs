@@ -92,12 +92,7 @@ impl Protocol {
         let seconds = setup + nanoseconds * 1e-9 * items as f64;
         let bytes = self.bytes(items);
         let on_the_link = link.seconds_for(bytes) + round_trips * link.round_trip_seconds();
-        Forecast {
-            seconds,
-            bytes,
-            round_trips,
-            work: seconds + on_the_link,
-        }
+        Forecast { seconds, bytes, round_trips, work: seconds + on_the_link }
     }
 
     /// A computed figure of Tables 1, 2 and 5; `None` if this protocol has none of that name. A
@@ -109,9 +104,7 @@ impl Protocol {
         };
         let pssz = |bits| hybrid::pssz_bits(items, bits, cost);
         let parameters = |variant| parameters(variant, items);
-        let ratio = name
-            .strip_prefix("ratio-")
-            .and_then(|bits| bits.parse().ok());
+        let ratio = name.strip_prefix("ratio-").and_then(|bits| bits.parse().ok());
         Some(match (self, name, cost) {
             (_, "traffic-formula", _) => self.bytes(items) / MEBIBYTE,
             (Self::Pssz(bits), "effective-bits", Cost::Fractional) => pssz(bits) / 32.0,
@@ -135,20 +128,15 @@ pub(super) fn choice(quantity: &str, items: usize) -> Option<&'static str> {
         None => (bits, Cost::Fractional),
     };
     let width = parameters(Variant::KkrtPaper, items).width;
-    Some(
-        match hybrid::choose(items, bits.parse().ok()?, width, cost) {
-            Choice::Pssz => "PSSZ",
-            Choice::Bark => "BaRK-OPRF",
-        },
-    )
+    Some(match hybrid::choose(items, bits.parse().ok()?, width, cost) {
+        Choice::Pssz => "PSSZ",
+        Choice::Bark => "BaRK-OPRF",
+    })
 }
 
 /// As many items on both sides.
 const fn same(items: usize) -> Sizes {
-    Sizes {
-        sender: items,
-        receiver: items,
-    }
+    Sizes { sender: items, receiver: items }
 }
 
 /// The parameters of BaRK-OPRF for as many items on both sides.
@@ -164,12 +152,7 @@ fn pssz_plan(items: usize, bits: u32) -> pssz::Plan {
 /// The cell of a protocol; `None` if there is none of that name.
 pub(super) fn cell(key: &Key, scope: &Scope) -> Option<Cell> {
     let protocol = Protocol::named(&key.protocol)?;
-    let run = Run {
-        protocol,
-        items: key.n as usize,
-        key: key.clone(),
-        scope: *scope,
-    };
+    let run = Run { protocol, items: key.n as usize, key: key.clone(), scope: *scope };
     Some(Cell {
         key: key.clone(),
         plan: Some(protocol.describe(run.items)),
@@ -254,13 +237,8 @@ impl Run {
             Protocol::Bark(variant) => {
                 let sender = volery_psi::Sender::setup(session, rng, channel).map_err(of_psi)?;
                 watch.mark(OFFLINE, 0, channel);
-                let settings = Settings {
-                    variant,
-                    both: false,
-                };
-                sender
-                    .intersect(&items.bytes[own], settings, &mut (), channel)
-                    .map_err(of_psi)?;
+                let settings = Settings { variant, both: false };
+                sender.intersect(&items.bytes[own], settings, &mut (), channel).map_err(of_psi)?;
             }
         }
         watch.mark(ONLINE, self.items as u64, channel);
@@ -291,10 +269,7 @@ impl Run {
                 let receiver =
                     volery_psi::Receiver::setup(session, rng, channel).map_err(of_psi)?;
                 watch.mark(OFFLINE, 0, channel);
-                let settings = Settings {
-                    variant,
-                    both: false,
-                };
+                let settings = Settings { variant, both: false };
                 let found = receiver.intersect(&items.bytes[own], settings, &mut (), channel);
                 found.map_err(of_psi)?.common
             }
@@ -320,32 +295,16 @@ mod tests {
     use super::super::Size;
     use super::*;
 
-    const SCOPE: Scope = Scope {
-        size: Size::Quick,
-        threads: 1,
-        timeout: Duration::from_secs(60),
-    };
+    const SCOPE: Scope = Scope { size: Size::Quick, threads: 1, timeout: Duration::from_secs(60) };
 
     fn key(protocol: &str) -> Key {
-        Key {
-            protocol: protocol.to_owned(),
-            n: 1 << 8,
-            link: Link::Loopback,
-            threads: 1,
-        }
+        Key { protocol: protocol.to_owned(), n: 1 << 8, link: Link::Loopback, threads: 1 }
     }
 
     /// Bytes beyond the formula are few.
     #[test]
     fn small_runs() {
-        for name in [
-            "naive",
-            "pssz-32",
-            "pssz-64",
-            "pssz-128",
-            "kkrt-paper",
-            "kkrt",
-        ] {
+        for name in ["naive", "pssz-32", "pssz-64", "pssz-128", "kkrt-paper", "kkrt"] {
             let cell = cell(&key(name), &SCOPE).expect("it exists");
             let sample = (cell.run)().expect("the result is right");
             let names: Vec<_> = sample.phases.iter().map(|phase| &phase.name[..]).collect();
@@ -357,12 +316,7 @@ mod tests {
 
     #[test]
     fn wrong_results_are_refused() {
-        let run = Run {
-            protocol: Protocol::Naive,
-            items: 5,
-            key: key("naive"),
-            scope: SCOPE,
-        };
+        let run = Run { protocol: Protocol::Naive, items: 5, key: key("naive"), scope: SCOPE };
         assert!(run.check(&[0, 1, 2]).is_ok());
         for wrong in [&[][..], &[0, 1], &[0, 1, 3], &[0, 1, 2, 3], &[2, 1, 0]] {
             assert!(run.check(wrong).is_err(), "{wrong:?}");
@@ -372,21 +326,12 @@ mod tests {
     /// The findings about the default: a narrower code, bins in place of a stash, fewer bytes.
     #[test]
     fn the_default_of_the_findings() {
-        let expected = [
-            (8, "0.56"),
-            (12, "0.67"),
-            (16, "0.75"),
-            (20, "0.81"),
-            (24, "0.88"),
-        ];
+        let expected = [(8, "0.56"), (12, "0.67"), (16, "0.75"), (20, "0.81"), (24, "0.88")];
         for (log, share) in expected {
             let variants = [Variant::KkrtPaper, Variant::Kkrt];
             let [paper, default] = variants.map(|variant| parameters(variant, 1 << log));
             assert_eq!(paper.width - default.width, if log < 24 { 8 } else { 0 });
-            assert_eq!(
-                (default.stash, default.sets(), paper.sets()),
-                (0, 3, 3 + paper.stash)
-            );
+            assert_eq!((default.stash, default.sets(), paper.sets()), (0, 3, 3 + paper.stash));
             let bins = default.bins as f64 / f64::from(1 << log);
             assert!((1.28..1.45).contains(&bins), "{bins}");
             let larger = default.bins as f64 / paper.bins as f64;

@@ -8,11 +8,7 @@ use crate::results::BenchmarkSession;
 use crate::runner::{self, Observer, Settings};
 
 const fn scope(size: Size) -> Scope {
-    Scope {
-        size,
-        threads: 1,
-        timeout: Duration::from_secs(60),
-    }
+    Scope { size, threads: 1, timeout: Duration::from_secs(60) }
 }
 
 fn all() -> Vec<&'static Experiment> {
@@ -24,9 +20,7 @@ fn experiment(name: &str) -> &'static Experiment {
 }
 
 fn section(name: &str, size: Size, results: &Results) -> Section {
-    experiment(name)
-        .section(&scope(size), results)
-        .expect("there are parameters")
+    experiment(name).section(&scope(size), results).expect("there are parameters")
 }
 
 #[test]
@@ -40,10 +34,7 @@ fn experiments_by_name() {
         names(&["kkrt-table-2", "ferret-table-5", "kkrt-table-2"]),
         Ok(vec!["ferret-table-5", "kkrt-table-2"])
     );
-    assert_eq!(
-        names(&["dvole"]),
-        Ok(vec!["dvole-figure-3", "dvole-figure-4", "dvole-figure-5"])
-    );
+    assert_eq!(names(&["dvole"]), Ok(vec!["dvole-figure-3", "dvole-figure-4", "dvole-figure-5"]));
     assert_eq!(names(&[BY_NAME_ONLY]), Ok(vec![BY_NAME_ONLY]));
     for unknown in ["", "table", "ferret-table-2", "Ferret", "figure-3"] {
         let error = names(&["kkrt", unknown]).expect_err("the name is unknown");
@@ -63,14 +54,8 @@ fn the_data_files_are_whole() {
             for row in &table.rows {
                 assert_eq!(row.labels.len(), table.labels.len(), "{row:?}");
                 assert_eq!(row.protocols.len(), table.sides.len(), "{row:?}");
-                assert!(
-                    [0, table.columns.len()].contains(&row.values.len()),
-                    "{row:?}"
-                );
-                assert!(
-                    row.values.iter().flatten().all(|value| *value > 0.0),
-                    "{row:?}"
-                );
+                assert!([0, table.columns.len()].contains(&row.values.len()), "{row:?}");
+                assert!(row.values.iter().flatten().all(|value| *value > 0.0), "{row:?}");
             }
             for quick in table.quick.iter().flatten() {
                 assert!(table.columns.contains(quick), "{quick}");
@@ -96,13 +81,8 @@ fn every_digit_is_as_it_was_compared_with_the_papers() {
         (experiment.name, hash.finalize().to_hex()[..8].to_owned())
     };
     let sums: Vec<_> = ALL.iter().map(sum).collect();
-    let expected = include_str!("sums.txt")
-        .lines()
-        .filter_map(|line| line.split_once(' '));
-    let found: Vec<_> = sums
-        .iter()
-        .map(|(name, sum)| (*name, sum.as_str()))
-        .collect();
+    let expected = include_str!("sums.txt").lines().filter_map(|line| line.split_once(' '));
+    let found: Vec<_> = sums.iter().map(|(name, sum)| (*name, sum.as_str())).collect();
     assert_eq!(found, expected.collect::<Vec<_>>());
 }
 
@@ -110,9 +90,7 @@ fn every_digit_is_as_it_was_compared_with_the_papers() {
 fn values(name: &str, table: usize, labels: &[&str]) -> Vec<f64> {
     let table = &experiment(name).published.tables[table];
     let mut rows = table.rows.iter();
-    let row = rows
-        .find(|row| row.labels[..labels.len()] == *labels)
-        .expect("a row");
+    let row = rows.find(|row| row.labels[..labels.len()] == *labels).expect("a row");
     row.values.iter().copied().flatten().collect()
 }
 
@@ -125,24 +103,14 @@ fn the_tables_agree_with_each_other() {
         let [offline, online] =
             ["offline", "online"].map(|of| values("kkrt-table-4", link, &["BaRK-OPRF", of]));
         assert!(
-            totals.iter().eq(&offline
-                .iter()
-                .zip(&online)
-                .map(|(a, b)| a + b)
-                .collect::<Vec<_>>())
+            totals.iter().eq(&offline.iter().zip(&online).map(|(a, b)| a + b).collect::<Vec<_>>())
         );
     }
     for protocol in ["[KOS15]", "[BCG+19a]", "Ferret-Reg", "Ferret-Uni"] {
         let first = values("ferret-table-1", 0, &["malicious", protocol]);
         let mut third = values("ferret-table-3", 0, &["malicious", protocol]);
         third.remove(3); // 500Mbit
-        assert!(
-            first
-                .iter()
-                .zip(&third)
-                .all(|(a, b)| (a - b / 10.0).abs() <= 1.0),
-            "{protocol}"
-        );
+        assert!(first.iter().zip(&third).all(|(a, b)| (a - b / 10.0).abs() <= 1.0), "{protocol}");
     }
     let of = |row: &str| values("ferret-table-5", 0, &["malicious", row]);
     let [trees, lpn, total] = ["Ferret-Reg: SPCOT", "Ferret-Reg: LPN", "Ferret-Reg"].map(of);
@@ -155,10 +123,7 @@ fn extension_is_as_fast_as_its_link() {
     for labels in [["semi-honest", "[ALSZ13]"], ["malicious", "[KOS15]"]] {
         let times = values("ferret-table-3", 0, &labels);
         for (rate, time) in [10.0, 50.0, 100.0, 500.0, 1000.0].iter().zip(times) {
-            assert!(
-                (1.0..1.09).contains(&(time / (128.0 * 1e4 / rate))),
-                "{labels:?}"
-            );
+            assert!((1.0..1.09).contains(&(time / (128.0 * 1e4 / rate))), "{labels:?}");
         }
     }
 }
@@ -167,11 +132,9 @@ fn extension_is_as_fast_as_its_link() {
 #[test]
 fn computed_values_are_the_published_ones() {
     let nothing = Results::new("nothing");
-    for (name, lines, tolerance) in [
-        ("kkrt-table-1", 50, 0.0051),
-        ("kkrt-table-2", 15, 0.0),
-        ("kkrt-table-5", 25, 0.0085),
-    ] {
+    for (name, lines, tolerance) in
+        [("kkrt-table-1", 50, 0.0051), ("kkrt-table-2", 15, 0.0), ("kkrt-table-5", 25, 0.0085)]
+    {
         let table = &section(name, Size::Full, &nothing).tables[0];
         // The formulas of Table 5 are its last columns.
         let here = if name == "kkrt-table-5" { 7 } else { 5 };
@@ -184,25 +147,14 @@ fn computed_values_are_the_published_ones() {
                     && items.iter().any(|items| row[3] == Value::text(*items))
             };
             let misprint = is("OT cost, bits", &["2^16"]) || is("ratio of costs", &["2^8", "2^16"]);
-            assert_eq!(
-                (printed - computed).abs() <= tolerance,
-                !misprint,
-                "{name}: {row:?}"
-            );
+            assert_eq!((printed - computed).abs() <= tolerance, !misprint, "{name}: {row:?}");
         }
     }
     // The hybrid picks PSSZ for items of 32 bits in large sets.
     let choices = &section("kkrt-table-1", Size::Full, &nothing).tables[1];
-    let pssz: Vec<_> = choices
-        .rows
-        .iter()
-        .filter(|row| row[3] == Value::text("PSSZ"))
-        .collect();
-    let expected = [
-        ("fractions of an OT", "2^20"),
-        ("fractions of an OT", "2^24"),
-        ("whole OTs", "2^24"),
-    ];
+    let pssz: Vec<_> = choices.rows.iter().filter(|row| row[3] == Value::text("PSSZ")).collect();
+    let expected =
+        [("fractions of an OT", "2^20"), ("fractions of an OT", "2^24"), ("whole OTs", "2^24")];
     assert_eq!(pssz.len(), 3);
     for (row, (counted, items)) in pssz.iter().zip(expected) {
         assert_eq!(row[..3], [counted, "32", items].map(Value::text));
@@ -221,12 +173,7 @@ fn quick_cells_are_cells_of_the_whole() {
     };
     let (quick, full) = (keys(Size::Quick), keys(Size::Full));
     assert!(quick.is_subset(&full), "{:?}", quick.difference(&full));
-    assert!(
-        2 * quick.len() < full.len(),
-        "{} {}",
-        quick.len(),
-        full.len()
-    );
+    assert!(2 * quick.len() < full.len(), "{} {}", quick.len(), full.len());
     // The shipped results have the same keys, so that they can be compared.
     let shipped = include_str!("../../results.json");
     for key in &full {
@@ -248,10 +195,7 @@ fn measured(names: &[&str], size: Size, phases: &[(&str, u64, f64, u64)]) -> Res
             bytes,
             messages: 1,
         };
-        let sample = Sample {
-            phases: phases.iter().map(phase).collect(),
-            ..Sample::default()
-        };
+        let sample = Sample { phases: phases.iter().map(phase).collect(), ..Sample::default() };
         results.measurements.push(Measurement {
             key: cell.key,
             plan: cell.plan,
@@ -271,20 +215,11 @@ fn sections_without_results() {
         for size in [Size::Full, Size::Quick] {
             let section = section(experiment.name, size, &Results::new("nothing"));
             for table in &section.tables {
-                assert!(
-                    table
-                        .rows
-                        .iter()
-                        .all(|row| row.len() == table.columns.len())
-                );
+                assert!(table.rows.iter().all(|row| row.len() == table.columns.len()));
             }
             let of_data = experiment.published.findings.len();
             let computed = experiment.name.starts_with("kkrt-table");
-            assert!(
-                section.findings.len() == of_data || computed,
-                "{:?}",
-                section.findings
-            );
+            assert!(section.findings.len() == of_data || computed, "{:?}", section.findings);
             assert!(
                 section
                     .plots
@@ -298,25 +233,16 @@ fn sections_without_results() {
 
 #[test]
 fn values_stand_beside_the_published_ones() {
-    let phases = [
-        ("offline", 0, 0.25, 9 << 20),
-        ("online", 256, 0.75, 3 << 20),
-    ];
+    let phases = [("offline", 0, 0.25, 9 << 20), ("online", 256, 0.75, 3 << 20)];
     let results = measured(&["kkrt-table-3"], Size::Quick, &phases);
     let third = section("kkrt-table-3", Size::Quick, &results);
     assert_eq!((third.tables.len(), third.plots.len()), (3, 2));
     let row = &third.tables[0].rows[12];
-    assert_eq!(
-        (&row[0], row[4].number()),
-        (&Value::text("BaRK-OPRF"), Some(192.0))
-    );
+    assert_eq!((&row[0], row[4].number()), (&Value::text("BaRK-OPRF"), Some(192.0)));
     assert_eq!([5, 6].map(|column| row[column].number()), [Some(1000.0); 2]);
     assert_eq!(row[5].ratio(), Some(1000.0 / 192.0));
     let fourth = &section("kkrt-table-4", Size::Quick, &results).tables[0];
-    assert_eq!(
-        [0, 3].map(|row| fourth.rows[row][5].number()),
-        [Some(250.0), Some(750.0)]
-    );
+    assert_eq!([0, 3].map(|row| fourth.rows[row][5].number()), [Some(250.0), Some(750.0)]);
     let fifth = &section("kkrt-table-5", Size::Quick, &results).tables[0];
     assert_eq!(fifth.rows[0][5].number(), Some(3.0));
 
@@ -325,12 +251,7 @@ fn values_stand_beside_the_published_ones() {
         (one.skipped_seconds, one.samples) = (Some(9.5), Vec::new());
     }
     let third = section("kkrt-table-3", Size::Quick, &skipped);
-    assert!(
-        third.tables[0]
-            .rows
-            .iter()
-            .all(|row| row[5] == Value::Skipped { seconds: 9.5 })
-    );
+    assert!(third.tables[0].rows.iter().all(|row| row[5] == Value::Skipped { seconds: 9.5 }));
 }
 
 /// Of a stream: scaled where fewer were made, a setup that is lost is below a bound, and the parts
@@ -350,39 +271,17 @@ fn values_of_a_stream() {
     let row = times(&results).rows[4].clone();
     assert_eq!(row[1..3], ["Ferret-Reg", "50Mbit"].map(Value::text));
     for ours in &row[4..] {
-        assert!(
-            matches!(
-                ours,
-                Value::Measured {
-                    extrapolated: true,
-                    ..
-                }
-            ),
-            "{ours:?}"
-        );
+        assert!(matches!(ours, Value::Measured { extrapolated: true, .. }), "{ours:?}");
         assert_eq!(ours.number().map(f64::round), Some(1000.0));
     }
     let setup = &section("ferret-table-4", Size::Quick, &results).tables[0].rows[2];
-    assert!(
-        matches!(
-            setup[4],
-            Value::Below {
-                bound: 1000.0,
-                count: 1
-            }
-        ),
-        "{setup:?}"
-    );
+    assert!(matches!(setup[4], Value::Below { bound: 1000.0, count: 1 }), "{setup:?}");
     let fifth =
         |results: &Results| section("ferret-table-5", Size::Quick, results).tables[0].clone();
     let values =
         |table: &Table, row: usize| [4, 5].map(|side| table.rows[row][side].number().is_some());
     assert_eq!(values(&fifth(&results), 1), [true; 2], "LPN");
-    assert_eq!(
-        fifth(&results).rows.last().map(|row| row[4].number()),
-        Some(Some(0.0)),
-        "extra"
-    );
+    assert_eq!(fifth(&results).rows.last().map(|row| row[4].number()), Some(Some(0.0)), "extra");
     for one in &mut results.measurements {
         one.plan = one.plan.take().map(|plan| plan + "+");
     }
@@ -399,29 +298,16 @@ fn values_that_compare_two_measurements() {
         }
     }
     let shown = section("dvole-figure-4", Size::Quick, &results);
-    let crossings = shown
-        .tables
-        .iter()
-        .find(|table| table.columns[0].heading == "protocol");
+    let crossings = shown.tables.iter().find(|table| table.columns[0].heading == "protocol");
     let row = &crossings.expect("a table of them").rows[0];
-    assert_eq!(
-        (row[3].number(), row[4].number()),
-        (Some(300_000.0), Some(10_000.0))
-    );
+    assert_eq!((row[3].number(), row[4].number()), (Some(300_000.0), Some(10_000.0)));
     assert_eq!(row[5], Value::text("above 150000"), "bytes");
     assert!(
-        shown.tables[1]
-            .rows
-            .iter()
-            .flatten()
-            .any(|value| matches!(value, Value::Skipped { .. }))
+        shown.tables[1].rows.iter().flatten().any(|value| matches!(value, Value::Skipped { .. }))
     );
 
     let leads = [(1.0, 2.0), (2.0, 0.5), (4.0, 2.0)];
-    assert_eq!(
-        crossing(&leads, Some(28.0)).and_then(|value| value.ratio()),
-        Some(0.1)
-    );
+    assert_eq!(crossing(&leads, Some(28.0)).and_then(|value| value.ratio()), Some(0.1));
     assert_eq!(crossing(&leads[..1], None), Some(Value::text("below 1")));
     assert_eq!(crossing(&[], None), None);
 }
@@ -443,25 +329,16 @@ impl Observer for Silent {
 /// A quick cell of each paper, by the runner of the program; the nightly command runs all of them.
 #[test]
 fn a_quick_cell_of_each_paper() {
-    let wanted = [
-        ("dpf-fp61", 1 << 14),
-        ("iknp", 10_000_000),
-        ("kkrt", 1 << 8),
-    ];
+    let wanted = [("dpf-fp61", 1 << 14), ("iknp", 10_000_000), ("kkrt", 1 << 8)];
     let mut quick = cells(&all(), &scope(Size::Quick)).expect("there are parameters for all");
     quick.retain(|cell| wanted.contains(&(cell.key.protocol.as_str(), cell.key.n)));
     let mut results = Results::new("test");
     results.sittings.push(BenchmarkSession::example());
-    let settings = Settings {
-        runs: 1,
-        limit: 1000.0,
-    };
+    let settings = Settings { runs: 1, limit: 1000.0 };
     runner::run(&quick, &mut results, settings, &mut Silent).expect("all results are right");
-    for (name, table, row) in [
-        ("dvole-figure-3", 0, 0),
-        ("ferret-table-3", 0, 0),
-        ("kkrt-table-3", 0, 12),
-    ] {
+    for (name, table, row) in
+        [("dvole-figure-3", 0, 0), ("ferret-table-3", 0, 0), ("kkrt-table-3", 0, 12)]
+    {
         let shown = section(name, Size::Quick, &results);
         let row = &shown.tables[table].rows[row];
         let measured = |value: &Value| matches!(value, Value::Measured { .. });

@@ -100,17 +100,9 @@ impl Protocol {
         let products = |count: usize| R::bytes(count) as f64;
         let (seconds, bytes, round_trips) = match self {
             Self::Half | Self::Ggm => (0.0003 + 4e-9 * entries, 500.0 + 16.0 * levels, 1.0),
-            Self::Dpf => (
-                0.0015 + 9e-9 * entries,
-                2000.0 + 64.0 * levels,
-                levels + 1.0,
-            ),
+            Self::Dpf => (0.0015 + 9e-9 * entries, 2000.0 + 64.0 * levels, levels + 1.0),
             Self::Trees(_) => (0.01 + 4e-9 * entries, 400.0 * entries / TREE as f64, 1.0),
-            Self::Vole(_) => (
-                0.03 + 30e-9 * entries,
-                own_product * entries.min(3900.0),
-                4.0,
-            ),
+            Self::Vole(_) => (0.03 + 30e-9 * entries, own_product * entries.min(3900.0), 4.0),
             Self::Paper80 => {
                 let (seconds, base) = (0.03 + 100e-9 * set().n as f64, set().k + set().t);
                 (seconds, own_product * base as f64, 4.0)
@@ -123,19 +115,12 @@ impl Protocol {
                 let seconds = 0.035 + 3.5e-9 * set().n as f64 * set().t as f64;
                 (seconds, products(set().k + set().t), 3.0)
             }
-            Self::Slow(Batching::Floram) => (
-                0.045 + 180e-9 * set().n as f64,
-                products(set().k + set().t),
-                13.0,
-            ),
+            Self::Slow(Batching::Floram) => {
+                (0.045 + 180e-9 * set().n as f64, products(set().k + set().t), 13.0)
+            }
         };
         // The work includes the cost of a run that does not depend on its length.
-        Forecast {
-            seconds,
-            bytes,
-            round_trips,
-            work: seconds,
-        }
+        Forecast { seconds, bytes, round_trips, work: seconds }
     }
 }
 
@@ -173,16 +158,9 @@ fn cell_over<R: VoleRing + Multiply>(protocol: Protocol, key: &Key, scope: &Scop
         (_, Some(plan)) => (Some(plan.describe()), Some(plan.claimed_bits())),
         (_, None) => (None, None),
     };
-    let run = Run {
-        protocol,
-        plan,
-        key: key.clone(),
-        scope: *scope,
-    };
-    let point = matches!(
-        protocol,
-        Protocol::Half | Protocol::Ggm | Protocol::Dpf | Protocol::Trees(_)
-    );
+    let run = Run { protocol, plan, key: key.clone(), scope: *scope };
+    let point =
+        matches!(protocol, Protocol::Half | Protocol::Ggm | Protocol::Dpf | Protocol::Trees(_));
     Ok(Cell {
         key: key.clone(),
         plan: words,
@@ -255,16 +233,8 @@ impl Run {
     fn vector_ole<R: VoleRing + Multiply>(&self) -> Result<Sample> {
         let (n, session) = (self.n(), fresh_session()?);
         let (sample, (u, v), (x, w)) = self.both(
-            |channel| {
-                timed(n, channel, |channel| {
-                    self.holder_of_u::<R>(session, channel)
-                })
-            },
-            |channel| {
-                timed(n, channel, |channel| {
-                    self.holder_of_x::<R>(session, channel)
-                })
-            },
+            |channel| timed(n, channel, |channel| self.holder_of_u::<R>(session, channel)),
+            |channel| timed(n, channel, |channel| self.holder_of_x::<R>(session, channel)),
         )?;
         let lengths = [u.len(), v.len(), w.len()] == [n; 3];
         self.checked(lengths && (0..n).all(|i| w[i] == u[i] * x + v[i]), sample)
@@ -323,10 +293,7 @@ impl Run {
             Protocol::Ggm => Growth::Ggm,
             _ => Growth::PseudoCorrelated,
         };
-        let half = (
-            TreeBatch::regular(trees, leaves_each),
-            TreePrgs::growing(growth, session, 0),
-        );
+        let half = (TreeBatch::regular(trees, leaves_each), TreePrgs::growing(growth, session, 0));
         let half = (&half.0, &half.1);
         let arity = match self.protocol {
             Protocol::Trees(arity) => arity,
@@ -401,10 +368,8 @@ impl Run {
                 Ok(leaves)
             })
         };
-        let (sample, r, m) = self.both(
-            |channel| party(true, channel),
-            |channel| party(false, channel),
-        )?;
+        let (sample, r, m) =
+            self.both(|channel| party(true, channel), |channel| party(false, channel))?;
         self.checked(Point::are_shared(&points, n, &r, &m), sample)
     }
 }
@@ -428,11 +393,7 @@ impl<R: Ring> Point<R> {
     fn are_shared(points: &[Self], leaves: usize, first: &[R], second: &[R]) -> bool {
         let value = |i: usize| {
             let point = &points[i / leaves];
-            if i % leaves == point.alpha {
-                point.betas[0] + point.betas[1]
-            } else {
-                R::ZERO
-            }
+            if i % leaves == point.alpha { point.betas[0] + point.betas[1] } else { R::ZERO }
         };
         let lengths = [first.len(), second.len()] == [points.len() * leaves; 2];
         lengths && (0..first.len()).all(|i| first[i] - second[i] == value(i))
@@ -452,11 +413,7 @@ fn ots_both_ways(
         SessionId::from_bytes(bytes)
     });
     // The session of the OTs in which the first party is the sender, then of the others.
-    let [as_sender, as_receiver] = if first {
-        sessions
-    } else {
-        [sessions[1], sessions[0]]
-    };
+    let [as_sender, as_receiver] = if first { sessions } else { [sessions[1], sessions[0]] };
     let [send_seed, receive_seed] = ["sender", "receiver"].map(|which| rng.fork(which));
     let send = |channel: &mut Channel| {
         softspoken::Sender::setup(None, OT_FIELD, as_sender, send_seed, channel)
@@ -484,22 +441,11 @@ mod tests {
     use super::super::Size;
     use super::*;
 
-    const SCOPE: Scope = Scope {
-        size: Size::Quick,
-        threads: 1,
-        timeout: Duration::from_secs(60),
-    };
+    const SCOPE: Scope = Scope { size: Size::Quick, threads: 1, timeout: Duration::from_secs(60) };
 
     fn small(protocol: &str, n: u64) -> Cell {
-        let key = Key {
-            protocol: protocol.to_owned(),
-            n,
-            link: Link::Loopback,
-            threads: 1,
-        };
-        cell(&key, &SCOPE)
-            .expect("there are parameters")
-            .expect("it exists")
+        let key = Key { protocol: protocol.to_owned(), n, link: Link::Loopback, threads: 1 };
+        cell(&key, &SCOPE).expect("there are parameters").expect("it exists")
     }
 
     /// Every protocol over every ring; the run checks its result.
@@ -523,10 +469,7 @@ mod tests {
                 }
                 let cell = small(&format!("{name}-{ring}"), 1 << 10);
                 let sample = (cell.run)().expect("the result is right");
-                assert_eq!(
-                    (sample.phases.len(), sample.phases[0].outputs),
-                    (1, 1 << 10)
-                );
+                assert_eq!((sample.phases.len(), sample.phases[0].outputs), (1, 1 << 10));
                 // Over gf128 the vector OLE has another base, which sends less.
                 if ring != "gf128" || name == "gilboa" {
                     assert!(sample.bytes() as f64 >= cell.forecast.bytes, "{}", cell.key);
@@ -542,11 +485,7 @@ mod tests {
                     _ => None,
                 };
                 // Over gf128 the paper has no sets of its own.
-                assert!(
-                    cell.security_bits == bits || ring == "gf128",
-                    "{}",
-                    cell.key
-                );
+                assert!(cell.security_bits == bits || ring == "gf128", "{}", cell.key);
             }
         }
         for arity in ["half", "2", "4", "8", "16"] {
@@ -558,10 +497,7 @@ mod tests {
     #[test]
     fn wrong_shares_are_no_point_function() {
         let one = Fp61::ONE;
-        let points = [Point {
-            alpha: 1,
-            betas: [one, one],
-        }];
+        let points = [Point { alpha: 1, betas: [one, one] }];
         let values = |at: usize| {
             let mut values = [Fp61::ZERO; 3];
             values[at] = one + one;
@@ -577,17 +513,10 @@ mod tests {
     /// The numbers that the findings of the data files have.
     #[test]
     fn products_and_sets_of_the_findings() {
-        assert_eq!(
-            Protocol::Gilboa.forecast::<Fp61>(1000).bytes as u64,
-            488_000
-        );
+        assert_eq!(Protocol::Gilboa.forecast::<Fp61>(1000).bytes as u64, 488_000);
         assert_eq!(Protocol::Gilboa.forecast::<Z64>(1000).bytes as u64, 260_000);
         assert_eq!(slow_plan(1, Batching::Floram).set.k, 3482);
-        let vole = |n| {
-            Protocol::Vole(Security::SemiHonest)
-                .forecast::<Z64>(n)
-                .bytes
-        };
+        let vole = |n| Protocol::Vole(Security::SemiHonest).forecast::<Z64>(n).bytes;
         assert_eq!(vole(2) - vole(1), 512.0);
     }
 }

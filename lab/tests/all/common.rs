@@ -44,24 +44,15 @@ impl Finished {
         assert_eq!(self.status, Some(status), "{self:?}");
         assert!(self.stdout.is_empty(), "{self:?}");
         assert!(!self.stderr.contains("panicked"), "{self:?}");
-        let errors: Vec<_> = self
-            .stderr
-            .lines()
-            .filter(|line| line.starts_with("error: "))
-            .collect();
+        let errors: Vec<_> =
+            self.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
         assert_eq!(errors.len(), 1, "{self:?}");
         for fragment in fragments {
-            assert!(
-                errors[0].contains(fragment),
-                "{fragment:?} is not in {self:?}"
-            );
+            assert!(errors[0].contains(fragment), "{fragment:?} is not in {self:?}");
         }
         for line in self.stderr.lines() {
             let known = ["error: ", "hint: ", "volery-bench: "];
-            assert!(
-                known.iter().any(|start| line.starts_with(start)),
-                "{line:?}"
-            );
+            assert!(known.iter().any(|start| line.starts_with(start)), "{line:?}");
         }
     }
 }
@@ -77,11 +68,8 @@ pub(crate) struct Running {
 impl Running {
     /// Starts the command.
     pub(crate) fn start(arguments: &[&str]) -> Self {
-        let mut child = program(arguments)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child =
+            program(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         fn read(mut from: impl Read + Send + 'static) -> JoinHandle<String> {
             thread::spawn(move || {
                 let mut text = String::new();
@@ -99,10 +87,8 @@ impl Running {
 
     /// Sends it a signal by name.
     pub(crate) fn signal(&self, name: &str) {
-        let sent = Command::new("kill")
-            .args(["-s", name, &self.child.id().to_string()])
-            .status()
-            .unwrap();
+        let sent =
+            Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status().unwrap();
         assert!(sent.success());
     }
 
@@ -111,10 +97,7 @@ impl Running {
         while self.child.try_wait().unwrap().is_none() {
             if self.started.elapsed() > limit {
                 self.child.kill().unwrap();
-                panic!(
-                    "still running after {limit:?}: {}",
-                    self.stderr.join().unwrap()
-                );
+                panic!("still running after {limit:?}: {}", self.stderr.join().unwrap());
             }
             thread::sleep(Duration::from_millis(5));
         }

@@ -13,15 +13,7 @@ use crate::common::{Finished, run, text};
 static MEASURED: LazyLock<Value> = LazyLock::new(|| {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("measured.json");
-    let call = [
-        "run",
-        "cot",
-        "vole-z64",
-        "--n",
-        "1009",
-        "--json",
-        text(&file),
-    ];
+    let call = ["run", "cot", "vole-z64", "--n", "1009", "--json", text(&file)];
     let finished = run(&call);
     assert_eq!(finished.status, Some(0), "{finished:?}");
     serde_json::from_slice(&fs::read(file).unwrap()).unwrap()
@@ -31,25 +23,13 @@ static MEASURED: LazyLock<Value> = LazyLock::new(|| {
 /// times are 1, 2 and 3.
 fn with_times(milliseconds: [f64; 3]) -> Value {
     let mut results = MEASURED.clone();
-    for (number, measurement) in results["measurements"]
-        .as_array_mut()
-        .unwrap()
-        .iter_mut()
-        .enumerate()
+    for (number, measurement) in
+        results["measurements"].as_array_mut().unwrap().iter_mut().enumerate()
     {
-        for (run, sample) in measurement["samples"]
-            .as_array_mut()
-            .unwrap()
-            .iter_mut()
-            .enumerate()
-        {
+        for (run, sample) in measurement["samples"].as_array_mut().unwrap().iter_mut().enumerate() {
             for phase in sample["phases"].as_array_mut().unwrap() {
                 let is_first = number == 0 && phase["name"] == "stream";
-                let times = if is_first {
-                    milliseconds
-                } else {
-                    [1.0, 2.0, 3.0]
-                };
+                let times = if is_first { milliseconds } else { [1.0, 2.0, 3.0] };
                 phase["seconds"] = json!(times[run] / 1e3);
             }
         }
@@ -70,11 +50,7 @@ fn compare(a: &Value, b: &Value, more: &[&str]) -> Finished {
 }
 
 fn line<'a>(found: &'a Finished, fragment: &str) -> &'a str {
-    found
-        .stdout
-        .lines()
-        .find(|line| line.contains(fragment))
-        .unwrap()
+    found.stdout.lines().find(|line| line.contains(fragment)).unwrap()
 }
 
 #[test]
@@ -90,12 +66,7 @@ fn a_slower_measurement_decides_the_status() {
         assert!(stream.contains(fragment), "{fragment}: {stream}");
     }
     for (a, b, more, counts) in [
-        (
-            &before,
-            &slower,
-            &["--threshold", "30"][..],
-            "0 faster, 1 slower",
-        ),
+        (&before, &slower, &["--threshold", "30"][..], "0 faster, 1 slower"),
         (&slower, &before, &[], "1 faster, 0 slower"),
         // The median is as much slower, but some runs are not.
         (&before, &wider, &[], "0 faster, 0 slower"),
@@ -106,10 +77,7 @@ fn a_slower_measurement_decides_the_status() {
         assert!(found.stdout.contains(counts), "{found:?}");
     }
     let quiet = compare(&before, &slower, &["-q"]);
-    assert!(
-        quiet.status == Some(1) && quiet.stdout.is_empty(),
-        "{quiet:?}"
-    );
+    assert!(quiet.status == Some(1) && quiet.stdout.is_empty(), "{quiet:?}");
 }
 
 #[test]
@@ -117,10 +85,7 @@ fn another_machine_is_compared_in_its_own_units() {
     let machine = |name: &str, nanoseconds: f64, times| {
         let mut results = with_times(times);
         results["measurements"].as_array_mut().unwrap().truncate(1);
-        for sample in results["measurements"][0]["samples"]
-            .as_array_mut()
-            .unwrap()
-        {
+        for sample in results["measurements"][0]["samples"].as_array_mut().unwrap() {
             let phases = sample["phases"].as_array_mut().unwrap();
             phases.retain(|phase| phase["name"] == "stream");
         }
@@ -150,12 +115,7 @@ fn bytes_and_left_out_measurements_decide_too() {
     after["measurements"][0]["skipped_seconds"] = json!(44.0);
     let found = compare(&before, &after, &[]);
     assert_eq!(found.status, Some(1), "{found:?}");
-    assert!(
-        found
-            .stderr
-            .contains("sending so much more: 1; left out as too long: 1"),
-        "{found:?}"
-    );
+    assert!(found.stderr.contains("sending so much more: 1; left out as too long: 1"), "{found:?}");
     assert!(line(&found, "sends more").contains("vole-z64"), "{found:?}");
     assert!(line(&found, "left out").contains("about 44"), "{found:?}");
     assert_eq!(compare(&after, &before, &[]).status, Some(0));
@@ -197,19 +157,8 @@ fn files_without_a_common_measurement_are_refused() {
     };
     let found = compare(&both, &only(0), &["-v"]);
     assert_eq!(found.status, Some(0), "{found:?}");
-    assert!(
-        found
-            .stdout
-            .contains("measurements in A only: 1\n  vole-z64"),
-        "{found:?}"
-    );
-    let fragments = [
-        "a.json",
-        "b.json",
-        "in common",
-        "protocol is cot-",
-        " and vole-z64-",
-    ];
+    assert!(found.stdout.contains("measurements in A only: 1\n  vole-z64"), "{found:?}");
+    let fragments = ["a.json", "b.json", "in common", "protocol is cot-", " and vole-z64-"];
     compare(&only(0), &only(1), &[]).assert_refused(1, &fragments);
 }
 
@@ -221,11 +170,7 @@ fn files_that_hold_no_results_are_refused() {
     fs::write(at("good.json"), &good).unwrap();
     fs::write(at("half.json"), &good[..good.len() / 2]).unwrap();
     fs::write(at("other.json"), "{\"format\": \"recipes\", \"schema\": 1}").unwrap();
-    fs::write(
-        at("newer.json"),
-        good.replace("\"schema\":1", "\"schema\":99"),
-    )
-    .unwrap();
+    fs::write(at("newer.json"), good.replace("\"schema\":1", "\"schema\":99")).unwrap();
     for (name, fragment) in [
         ("half.json", "ends too early"),
         ("other.json", "'recipes'"),
@@ -236,11 +181,9 @@ fn files_that_hold_no_results_are_refused() {
         run(&["compare", text(a), text(b)]).assert_refused(1, &[name, fragment]);
         run(&["compare", text(b), text(a)]).assert_refused(1, &[name, fragment]);
     }
-    for (option, value) in [
-        ("--threshold", "-1"),
-        ("--threshold", "many"),
-        ("--machine", "sundial"),
-    ] {
+    for (option, value) in
+        [("--threshold", "-1"), ("--threshold", "many"), ("--machine", "sundial")]
+    {
         let good = at("good.json");
         run(&["compare", text(&good), text(&good), option, value]).assert_refused(2, &[value]);
     }

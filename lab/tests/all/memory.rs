@@ -14,11 +14,7 @@ fn the_program_keeps_its_memory_unless_told_not_to() {
         let file = place.path().join("run.json");
         let mut command = program(&["run", "cot", "--n", "1000", "--runs", "1", "-q", "--json"]);
         command.arg(&file);
-        for name in [
-            "MALLOC_MMAP_MAX_",
-            "MALLOC_TRIM_THRESHOLD_",
-            "MALLOC_ARENA_MAX",
-        ] {
+        for name in ["MALLOC_MMAP_MAX_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_ARENA_MAX"] {
             command.env_remove(name);
         }
         if let Some(allocator) = allocator {

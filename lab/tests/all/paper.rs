@@ -25,18 +25,14 @@ fn results(out: &Path) -> Value {
 fn runs(out: &Path) -> Vec<usize> {
     let results = results(out);
     let measurements = results["measurements"].as_array().unwrap().iter();
-    measurements
-        .map(|one| one["samples"].as_array().unwrap().len())
-        .collect()
+    measurements.map(|one| one["samples"].as_array().unwrap().len()).collect()
 }
 
 /// The names of the sections that a file has.
 fn sections(out: &Path) -> Vec<String> {
     let results = results(out);
     let sections = results["more"]["sections"].as_array().unwrap().iter();
-    sections
-        .map(|one| one["name"].as_str().unwrap().to_owned())
-        .collect()
+    sections.map(|one| one["name"].as_str().unwrap().to_owned()).collect()
 }
 
 /// An interrupted run keeps its runs and goes on; more runs and experiments are added to what is
@@ -49,26 +45,15 @@ fn a_run_that_is_interrupted_goes_on() {
     let running = Running::start(&[&short[..], &["--runs", "1000"]].concat());
     let start = Instant::now();
     while !out.join("results.json").exists() || runs(&out).is_empty() {
-        assert!(
-            start.elapsed() < Duration::from_secs(120),
-            "nothing is kept"
-        );
+        assert!(start.elapsed() < Duration::from_secs(120), "nothing is kept");
         thread::sleep(Duration::from_millis(20));
     }
     running.signal("TERM");
     let finished = running.finish_within(Duration::from_secs(180));
     finished.assert_refused(1, &["interrupted", "are kept", "results.json"]);
-    assert!(
-        finished.stderr.contains("hint: the same command continues"),
-        "{finished:?}"
-    );
+    assert!(finished.stderr.contains("hint: the same command continues"), "{finished:?}");
     let before: usize = runs(&out).iter().sum();
-    assert!(
-        finished
-            .stderr
-            .contains(&format!("results.json: {before}\n")),
-        "{finished:?}"
-    );
+    assert!(finished.stderr.contains(&format!("results.json: {before}\n")), "{finished:?}");
     assert_eq!(names(&out), ["results.json"]);
 
     let most = *runs(&out).iter().max().unwrap();
@@ -76,10 +61,7 @@ fn a_run_that_is_interrupted_goes_on() {
     let more = ["kkrt-table-2", "--runs", &least];
     let finished = run(&[&short[..], &more].concat());
     assert_eq!(finished.status, Some(0), "{finished:?}");
-    assert!(
-        finished.stderr.contains("Ctrl-C keeps finished runs"),
-        "{finished:?}"
-    );
+    assert!(finished.stderr.contains("Ctrl-C keeps finished runs"), "{finished:?}");
     assert!(runs(&out).iter().all(|runs| *runs == most + 1));
     assert_eq!(results(&out)["sittings"].as_array().unwrap().len(), 2);
 
@@ -101,33 +83,15 @@ fn a_computed_table_is_shown_and_is_in_the_file() {
     assert_eq!(first.status, Some(0), "{first:?}");
     assert_eq!(
         (names(&out), sections(&out)),
-        (
-            vec!["results.json".to_owned()],
-            COMPUTED.map(str::to_owned).into()
-        )
+        (vec!["results.json".to_owned()], COMPUTED.map(str::to_owned).into())
     );
     assert!(first.stdout.contains("Table 2"), "{first:?}");
-    assert!(
-        first.stdout.lines().all(|line| line.chars().count() <= 100),
-        "{first:?}"
-    );
+    assert!(first.stdout.lines().all(|line| line.chars().count() <= 100), "{first:?}");
     let second = paper(&COMPUTED, &out, &["-q"]);
-    assert!(
-        second.stdout.is_empty() && second.stderr.is_empty(),
-        "{second:?}"
-    );
+    assert!(second.stdout.is_empty() && second.stderr.is_empty(), "{second:?}");
     let list = run(&["list"]);
-    for name in [
-        "cot",
-        "vole-gf128",
-        "dvole-figure-4",
-        "ferret-table-1",
-        "kkrt-table-2",
-    ] {
-        let line = list
-            .stdout
-            .lines()
-            .find(|line| line.trim_start().starts_with(name));
+    for name in ["cot", "vole-gf128", "dvole-figure-4", "ferret-table-1", "kkrt-table-2"] {
+        let line = list.stdout.lines().find(|line| line.trim_start().starts_with(name));
         assert!(line.unwrap().split_whitespace().count() > 3, "{line:?}");
     }
 }
@@ -145,19 +109,11 @@ fn results_that_cannot_be_continued_are_refused() {
     ] {
         fs::write(&file, &bad).unwrap();
         paper(&COMPUTED[..1], &out, &[]).assert_refused(1, &["results.json", fragment]);
-        assert_eq!(
-            fs::read_to_string(&file).unwrap(),
-            bad,
-            "it is left as it is"
-        );
+        assert_eq!(fs::read_to_string(&file).unwrap(), bad, "it is left as it is");
     }
     fs::write(&file, &good).unwrap();
     for [more, value] in [["--quick", "-v"], ["--threads", "2"]] {
-        let fragments = [
-            "results.json",
-            "measured with other settings",
-            "full, 1 thread a party",
-        ];
+        let fragments = ["results.json", "measured with other settings", "full, 1 thread a party"];
         paper(&COMPUTED[..1], &out, &[more, value]).assert_refused(2, &fragments);
     }
     assert_eq!(fs::read_to_string(&file).unwrap(), good);

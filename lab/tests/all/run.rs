@@ -31,10 +31,7 @@ fn every_combination_is_measured() {
         text(&file),
     ]);
     assert_eq!(finished.status, Some(0), "{finished:?}");
-    assert!(
-        finished.stdout.contains("Times are the slower party"),
-        "{finished:?}"
-    );
+    assert!(finished.stdout.contains("Times are the slower party"), "{finished:?}");
     let measurements = measurements(&file);
     let mut expected = Vec::new();
     for name in ["cot", "vole-fp61", "vole-z64", "vole-gf128"] {
@@ -42,10 +39,8 @@ fn every_combination_is_measured() {
             expected.push(format!("{name}-semi-honest-regular{protocol}"));
         }
     }
-    let names: Vec<_> = measurements
-        .iter()
-        .map(|one| one["key"]["protocol"].as_str().unwrap())
-        .collect();
+    let names: Vec<_> =
+        measurements.iter().map(|one| one["key"]["protocol"].as_str().unwrap()).collect();
     assert_eq!(names, expected);
     for one in &measurements {
         let phases = one["samples"][0]["phases"].as_array().unwrap();
@@ -92,12 +87,7 @@ fn a_missing_port_is_told() {
         .output();
     let finished = Finished::from(output.unwrap());
     finished.assert_refused(4, &["cannot open a port on the loopback interface"]);
-    assert!(
-        finished
-            .stderr
-            .contains("hint: the loopback interface must be up"),
-        "{finished:?}"
-    );
+    assert!(finished.stderr.contains("hint: the loopback interface must be up"), "{finished:?}");
 }
 
 #[test]

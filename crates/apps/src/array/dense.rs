@@ -63,10 +63,7 @@ impl<R: Ring> Partner<R> {
     /// If there are no shares, or more than 2^40.
     #[must_use]
     pub fn new(shares: Vec<R>, session: SessionId, rng: Prg) -> Self {
-        Self {
-            vector: Vector::new(shares, session),
-            rng,
-        }
+        Self { vector: Vector::new(shares, session), rng }
     }
 
     /// Adds the value of which `share` is P1's share, at the holder's index.
@@ -85,15 +82,7 @@ impl<R: Ring> Partner<R> {
         let prgs = vector.use_up(channel)?;
         let trees = (&vector.batch, &prgs);
         let points = Points::Chosen(&[]);
-        spcot::send(
-            trees,
-            points,
-            &[share],
-            &mut vector.leaves,
-            &mut self.rng,
-            ot,
-            channel,
-        )?; // step 1
+        spcot::send(trees, points, &[share], &mut vector.leaves, &mut self.rng, ot, channel)?; // step 1
         let n = vector.shares.len();
         R::add_slice(&mut vector.shares, &vector.leaves[..n]); // step 2
         vector.usable = true;
@@ -129,9 +118,7 @@ impl<R: Ring> Holder<R> {
     /// If there are no shares, or more than 2^40.
     #[must_use]
     pub fn new(shares: Vec<R>, session: SessionId) -> Self {
-        Self {
-            vector: Vector::new(shares, session),
-        }
+        Self { vector: Vector::new(shares, session) }
     }
 
     /// Adds to the entry `index` the value of which `share` is P2's share.
@@ -231,11 +218,7 @@ impl<R: Ring> Vector<R> {
         }
         // mutant(dense-tree-number): drop
         self.trees += 1;
-        Ok(TreePrgs::growing(
-            Growth::PseudoCorrelated,
-            self.session,
-            self.trees,
-        ))
+        Ok(TreePrgs::growing(Growth::PseudoCorrelated, self.session, self.trees))
     }
 }
 

@@ -31,15 +31,9 @@ impl Shape {
     /// # Panics
     /// If `length` is 0 or above 2^30.
     pub(super) fn new(length: usize) -> Self {
-        assert!(
-            (1..=1 << 30).contains(&length),
-            "an array has 1 to 2^30 entries"
-        );
+        assert!((1..=1 << 30).contains(&length), "an array has 1 to 2^30 entries");
         let bits = length.next_power_of_two().ilog2();
-        Self {
-            length,
-            depth: bits.saturating_sub(1).max(1),
-        }
+        Self { length, depth: bits.saturating_sub(1).max(1) }
     }
 
     pub(super) fn length(self) -> usize {
@@ -164,8 +158,7 @@ impl Map {
                 }),
             }
         }
-        self.movable
-            .sort_unstable_by_key(|block| Reverse(block.deepest));
+        self.movable.sort_unstable_by_key(|block| Reverse(block.deepest));
         self.sources.fill(usize::MAX);
         self.entries[0] = index as u32;
         self.sources[0] = front;
@@ -214,9 +207,7 @@ impl Map {
                 .find(|slot| self.entries[*slot] == NONE)
                 .ok_or(Error::StashFull)?;
             self.entries[slot] = index as u32;
-            let place = slot
-                .checked_sub(first)
-                .map_or(slot, |place| shape.stash() + place);
+            let place = slot.checked_sub(first).map_or(slot, |place| shape.stash() + place);
             sources[place] = index;
         }
         complete(&mut sources);
@@ -250,9 +241,7 @@ fn complete(sources: &mut [usize]) {
     }
     let mut free = (0..sources.len()).filter(|source| !taken[*source]);
     for source in sources.iter_mut().filter(|source| **source == usize::MAX) {
-        *source = free
-            .next()
-            .expect("a permutation has as many inputs as outputs");
+        *source = free.next().expect("a permutation has as many inputs as outputs");
     }
 }
 
@@ -308,10 +297,7 @@ mod tests {
                 assert!(slots.windows(2).all(|pair| pair[0] < pair[1]));
                 assert!(slots.iter().all(|slot| *slot < shape.slots()));
             }
-            assert_eq!(
-                shape.bucket(shape.depth, shape.leaves() - 1) + BUCKET,
-                shape.slots()
-            );
+            assert_eq!(shape.bucket(shape.depth, shape.leaves() - 1) + BUCKET, shape.slots());
         }
     }
 
@@ -351,22 +337,14 @@ mod tests {
             assert!(is_permutation(&sources));
             for (slot, source) in map.shape.loaded().zip(sources.iter()) {
                 let entry = map.entries[slot];
-                assert!(if *source < n {
-                    entry as usize == *source
-                } else {
-                    entry == NONE
-                });
+                assert!(if *source < n { entry as usize == *source } else { entry == NONE });
             }
             if n <= 1024 {
                 check(&map);
             }
             // The stash takes the entries that do not fit into the lowest levels: far fewer than
             // its capacity.
-            assert!(
-                n <= STASH || map.in_stash() < 10,
-                "{} of {n}",
-                map.in_stash()
-            );
+            assert!(n <= STASH || map.in_stash() < 10, "{} of {n}", map.in_stash());
             for index in 0..n.min(2000) {
                 map.access(index).expect("the stash does not overflow");
             }

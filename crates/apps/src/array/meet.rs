@@ -39,10 +39,7 @@ pub(super) fn same<R: Ring>(
     // mutant(array-kind): `start as u64` => `0`
     // mutant(array-length): `length as u64` => `0`
     let numbers = [
-        (
-            "the kind of array (0: new, 1: loaded, 2: dense vector)",
-            start as u64,
-        ),
+        ("the kind of array (0: new, 1: loaded, 2: dense vector)", start as u64),
         ("the number of entries", length as u64),
         ("the slots of the stash", stash as u64),
     ];
@@ -84,9 +81,9 @@ impl Operation {
                 theirs: theirs.name().into(),
             }),
             // mutant(array-no-operation): insert `None if $ON => Ok(()),`
-            None => Err(Error::PeerMisbehaved(
-                "the holder of an array announced an unknown operation",
-            )),
+            None => {
+                Err(Error::PeerMisbehaved("the holder of an array announced an unknown operation"))
+            }
         }
     }
 }
@@ -103,10 +100,10 @@ mod tests {
                 match Operation::ALL.get(usize::from(byte)) {
                     None => assert!(matches!(met, Err(Error::PeerMisbehaved(_)))),
                     Some(theirs) if *theirs == ours => assert!(met.is_ok()),
-                    Some(theirs) => assert!(
-                        matches!(met, Err(Error::Mismatch { field, ours: a, theirs: b })
-                            if field == "the operation" && a == ours.name() && b == theirs.name())
-                    ),
+                    Some(theirs) => {
+                        assert!(matches!(met, Err(Error::Mismatch { field, ours: a, theirs: b })
+                            if field == "the operation" && a == ours.name() && b == theirs.name()))
+                    }
                 }
             }
         }

@@ -106,10 +106,7 @@ impl Fit {
         let (x, y) = (mean(&|point| point.0), mean(&|point| point.1));
         let covariance = mean(&|point| (point.0 - x) * (point.1 - y));
         let slope = covariance / mean(&|point| (point.0 - x).powi(2));
-        Some(Self {
-            slope,
-            offset: y - slope * x,
-        })
+        Some(Self { slope, offset: y - slope * x })
     }
 
     /// Bits at `blocks`.
@@ -134,10 +131,7 @@ mod tests {
         assert!((fit.slope - 2.0).abs() < 1e-9 && (fit.offset - 3.0).abs() < 1e-9);
         assert!((fit.bits(10) - 23.0).abs() < 1e-9);
         // The lower half does not count.
-        let bent: Vec<_> = (0..3)
-            .map(|_| 1 << 19)
-            .chain(exceeding[3..].iter().copied())
-            .collect();
+        let bent: Vec<_> = (0..3).map(|_| 1 << 19).chain(exceeding[3..].iter().copied()).collect();
         let fit = Fit::new(&bent, 1 << 20).unwrap();
         assert!((fit.slope - 2.0).abs() < 1e-9 && (fit.offset - 3.0).abs() < 1e-9);
         assert!(

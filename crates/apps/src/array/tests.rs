@@ -31,22 +31,14 @@ fn random<R: Ring>(n: usize, seed: u128) -> Vec<R> {
 
 /// The bytes of step 0 from a party with a new array.
 fn step_0<R: Ring>(n: usize) -> Vec<u8> {
-    let numbers = [
-        u64::from(R::BITS),
-        0,
-        n as u64,
-        n.min(stash::CAPACITY) as u64,
-    ];
+    let numbers = [u64::from(R::BITS), 0, n as u64, n.min(stash::CAPACITY) as u64];
     numbers.map(u64::to_le_bytes).concat()
 }
 
 /// Random shares of the values.
 fn share<R: Ring>(values: &[R], seed: u128) -> [Vec<R>; 2] {
     let first = random::<R>(values.len(), seed);
-    let second = values
-        .iter()
-        .zip(&first)
-        .map(|(value, first)| *value - *first);
+    let second = values.iter().zip(&first).map(|(value, first)| *value - *first);
     [first.clone(), second.collect()]
 }
 
@@ -102,10 +94,7 @@ fn outcomes<R: Ring>(start: Start, values: &[R], operations: &[Step]) -> (Vec<R>
                     Kind::Add => array.add(share, &mut ot, channel),
                 }
             };
-            operations
-                .iter()
-                .map(|operation| run(operation).unwrap())
-                .collect()
+            operations.iter().map(|operation| run(operation).unwrap()).collect()
         },
         |channel| {
             let ot = &mut receiver_ot;
@@ -125,10 +114,7 @@ fn outcomes<R: Ring>(start: Start, values: &[R], operations: &[Step]) -> (Vec<R>
                     Kind::Add => array.add(index, share, ot, channel),
                 }
             };
-            operations
-                .iter()
-                .map(|operation| run(operation).unwrap())
-                .collect()
+            operations.iter().map(|operation| run(operation).unwrap()).collect()
         },
     )
 }
@@ -140,11 +126,7 @@ fn check<R: Ring>(n: usize, start: Start, operations: &[Step]) {
         Start::Known | Start::Shared => random(n, 4),
     };
     let mut operations = operations.to_vec();
-    operations.extend((0..n).map(|index| Step {
-        kind: Kind::Read,
-        index,
-        seed: 0,
-    }));
+    operations.extend((0..n).map(|index| Step { kind: Kind::Read, index, seed: 0 }));
     let (left, right) = outcomes(start, &values, &operations);
     let mut plain = values;
     for ((operation, left), right) in operations.iter().zip(left).zip(right) {
@@ -158,11 +140,7 @@ fn check<R: Ring>(n: usize, start: Start, operations: &[Step]) {
             Kind::Replace => *entry = before * shares[1],
             Kind::Read | Kind::Open => {}
         }
-        let expected = if matches!(operation.kind, Kind::Write) {
-            R::ZERO
-        } else {
-            before
-        };
+        let expected = if matches!(operation.kind, Kind::Write) { R::ZERO } else { before };
         assert!(left + right == expected, "{operation:?} of {n} entries");
     }
 }
@@ -227,9 +205,7 @@ fn an_index_past_the_end_is_refused_before_anything_is_sent() {
             let failed = array.open(index, &mut ot, &mut channel).unwrap_err();
             assert!(matches!(failed, Error::PastTheEnd { length } if length == n));
             assert!(failed.to_string().ends_with(&format!("0 to {}", n - 1)));
-            let failed = dense
-                .add(index, Z64::ONE, &mut ot, &mut channel)
-                .unwrap_err();
+            let failed = dense.add(index, Z64::ONE, &mut ot, &mut channel).unwrap_err();
             assert!(matches!(failed, Error::PastTheEnd { length } if length == n));
         }
     }
@@ -248,9 +224,7 @@ fn a_refused_index_leaves_the_array_usable() {
         },
         |channel| {
             let mut array = Holder::zeros(10, rng(1));
-            array
-                .write(4, Z64::new(4), &mut receiver_ot, channel)
-                .unwrap();
+            array.write(4, Z64::new(4), &mut receiver_ot, channel).unwrap();
             array.open(10, &mut receiver_ot, channel).unwrap_err();
             array.open(4, &mut receiver_ot, channel).unwrap()
         },
@@ -330,10 +304,7 @@ fn wrong_elements_are_refused_and_end_the_array() {
                 assert!(matches!(&failed, Error::Channel(error)
                     if std::mem::discriminant(error) == std::mem::discriminant(&misbehaved)));
                 let failed = array.open(3, &mut ot, channel).unwrap_err();
-                assert!(matches!(
-                    failed,
-                    Error::Channel(volery_channel::Error::Broken)
-                ));
+                assert!(matches!(failed, Error::Channel(volery_channel::Error::Broken)));
             },
         );
     }

@@ -160,26 +160,16 @@ fn shapes_that_do_not_fit_are_refused() {
         ((1, 5, 5), (0, 3, 3)),
         ((1, 5, 5), (1, 3, 0)),
     ] {
-        assert!(matches!(
-            Shape::new(image, kernels, Padding::Same),
-            Err(Error::Empty(_))
-        ));
+        assert!(matches!(Shape::new(image, kernels, Padding::Same), Err(Error::Empty(_))));
     }
     let large = Shape::new((1, 5, 5), (1, 6, 3), Padding::Valid);
     assert!(matches!(large, Err(Error::Kernel { kernel: (6, 3), .. })));
     let sizes = (usize::MAX, 1 << 30, 1 << 30);
-    assert!(matches!(
-        Shape::new(sizes, (1, 1, 1), Padding::Same),
-        Err(Error::TooLarge { .. })
-    ));
+    assert!(matches!(Shape::new(sizes, (1, 1, 1), Padding::Same), Err(Error::TooLarge { .. })));
     let shape = Shape::new((1, 5, 5), (1, 3, 3), Padding::Same).unwrap();
     assert!(matches!(
         plain(shape, &[Z64::ONE; 24], &[Z64::ONE; 9]),
-        Err(Error::Entries {
-            given: 24,
-            wanted: 25,
-            ..
-        })
+        Err(Error::Entries { given: 24, wanted: 25, .. })
     ));
     assert!(plain(shape, &[Z64::ONE; 25], &[Z64::ONE; 8]).is_err());
 }
@@ -230,10 +220,7 @@ fn shapes_that_differ_are_named_at_both_sides() {
         },
     );
     for error in [a.unwrap_err(), b.unwrap_err()] {
-        assert!(matches!(
-            error,
-            Error::Channel(ChannelError::Mismatch { .. })
-        ));
+        assert!(matches!(error, Error::Channel(ChannelError::Mismatch { .. })));
     }
 }
 
@@ -246,12 +233,7 @@ fn each_setting_is_compared() {
         }
     };
     for (image, kernels, padding, name) in [
-        (
-            (2, 5, 6),
-            (2, 3, 1),
-            Padding::Valid,
-            "channels of the image",
-        ),
+        ((2, 5, 6), (2, 3, 1), Padding::Valid, "channels of the image"),
         ((1, 7, 6), (2, 3, 1), Padding::Valid, "height of the image"),
         ((1, 5, 7), (2, 3, 1), Padding::Valid, "width of the image"),
         ((1, 5, 6), (3, 3, 1), Padding::Valid, "output channels"),

@@ -23,9 +23,7 @@ impl<R: Ring> Matrix<R> {
     /// If there are no rows or columns, or not `rows * columns` entries.
     pub fn from_rows(rows: usize, columns: usize, entries: &[R]) -> Result<Self> {
         check(rows, columns, entries.len())?;
-        Ok(Self::from_fn(rows, columns, |i, j| {
-            entries[i * columns + j]
-        }))
+        Ok(Self::from_fn(rows, columns, |i, j| entries[i * columns + j]))
     }
 
     /// The matrix whose entries are given column after column.
@@ -35,11 +33,7 @@ impl<R: Ring> Matrix<R> {
     pub fn from_columns(rows: usize, columns: usize, entries: Vec<R>) -> Result<Self> {
         let entries = Zeroizing::new(entries);
         check(rows, columns, entries.len())?;
-        Ok(Self {
-            rows,
-            columns,
-            entries,
-        })
+        Ok(Self { rows, columns, entries })
     }
 
     /// The vector as a matrix of one column.
@@ -56,11 +50,7 @@ impl<R: Ring> Matrix<R> {
         for j in 0..columns {
             entries.extend((0..rows).map(|i| entry(i, j)));
         }
-        Self {
-            rows,
-            columns,
-            entries,
-        }
+        Self { rows, columns, entries }
     }
 
     /// The number of rows.
@@ -100,9 +90,7 @@ impl<R: Ring> Matrix<R> {
     /// The matrix with rows and columns exchanged.
     #[must_use]
     pub fn transposed(&self) -> Self {
-        Self::from_fn(self.columns, self.rows, |i, j| {
-            self.entries[i * self.rows + j]
-        })
+        Self::from_fn(self.columns, self.rows, |i, j| self.entries[i * self.rows + j])
     }
 
     /// The sum. The sum of two shares is the shared matrix.
@@ -134,32 +122,19 @@ impl<R: Ring> Matrix<R> {
             });
         }
         let mut entries = Zeroizing::new(vec![R::ZERO; self.rows * other.columns]);
-        for (out, right) in entries
-            .chunks_mut(self.rows)
-            .zip(other.entries.chunks(other.rows))
-        {
+        for (out, right) in entries.chunks_mut(self.rows).zip(other.entries.chunks(other.rows)) {
             for (left, factor) in self.entries.chunks(self.rows).zip(right) {
                 R::axpy(out, *factor, left);
             }
         }
-        Ok(Self {
-            rows: self.rows,
-            columns: other.columns,
-            entries,
-        })
+        Ok(Self { rows: self.rows, columns: other.columns, entries })
     }
 }
 
 /// The shape only: the entries are a party's secret.
 impl<R: Ring> fmt::Debug for Matrix<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Matrix({} x {} over {})",
-            self.rows,
-            self.columns,
-            R::NAME
-        )
+        write!(f, "Matrix({} x {} over {})", self.rows, self.columns, R::NAME)
     }
 }
 
@@ -169,11 +144,9 @@ fn check(rows: usize, columns: usize, given: usize) -> Result<()> {
     }
     match rows.checked_mul(columns) {
         Some(wanted) if wanted == given => Ok(()),
-        wanted => Err(Error::Entries {
-            what: "a matrix",
-            given,
-            wanted: wanted.unwrap_or(usize::MAX),
-        }),
+        wanted => {
+            Err(Error::Entries { what: "a matrix", given, wanted: wanted.unwrap_or(usize::MAX) })
+        }
     }
 }
 

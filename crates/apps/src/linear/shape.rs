@@ -50,9 +50,8 @@ impl Shape {
         if rows == 0 || inner == 0 || columns == 0 {
             return Err(Error::Empty("a matrix without rows or columns"));
         }
-        let all = (rows as u64)
-            .checked_mul(inner as u64)
-            .and_then(|all| all.checked_mul(columns as u64));
+        let all =
+            (rows as u64).checked_mul(inner as u64).and_then(|all| all.checked_mul(columns as u64));
         // mutant(shape-too-large): false
         if all.is_none_or(|all| all > LARGEST) {
             return Err(Error::TooLarge {
@@ -60,11 +59,7 @@ impl Shape {
                 bits: LARGEST.ilog2(),
             });
         }
-        Ok(Self {
-            rows,
-            inner,
-            columns,
-        })
+        Ok(Self { rows, inner, columns })
     }
 
     /// Exchanges the rows and columns of both factors, and returns the shape of the product.
@@ -92,10 +87,7 @@ impl Shape {
         };
         // mutant(shape-fit): false
         if left[1] != right[0] {
-            return Err(Error::Shape {
-                left: (left[0], left[1]),
-                right: (right[0], right[1]),
-            });
+            return Err(Error::Shape { left: (left[0], left[1]), right: (right[0], right[1]) });
         }
         let size = |n: u64| {
             usize::try_from(n).map_err(|_| Error::TooLarge {
@@ -118,9 +110,7 @@ impl Shape {
             // mutant(shape-vector): insert `_ if $ON => Ok(shape),`
             1 => Ok(shape),
             // no mutant: the arm before has a mutant that widens it
-            columns => Err(Error::NotVector {
-                columns: columns as u64,
-            }),
+            columns => Err(Error::NotVector { columns: columns as u64 }),
         }
     }
 
@@ -146,20 +136,12 @@ impl Shape {
     /// vector-OLEs.
     #[must_use]
     pub fn vectors(&self) -> Side {
-        if self.columns <= self.rows {
-            Side::Left
-        } else {
-            Side::Right
-        }
+        if self.columns <= self.rows { Side::Left } else { Side::Right }
     }
 
     /// The shape of the transposed product.
     pub(super) fn transposed(&self) -> Self {
-        Self {
-            rows: self.columns,
-            inner: self.inner,
-            columns: self.rows,
-        }
+        Self { rows: self.columns, inner: self.inner, columns: self.rows }
     }
 
     /// Number of vector-OLEs with the left factor as vectors.
@@ -179,11 +161,7 @@ impl Shape {
             Side::Right => ((self.inner, self.columns), "the right factor"),
         };
         if (rows, columns) != wanted {
-            return Err(Error::Factor {
-                what,
-                given: (rows, columns),
-                wanted,
-            });
+            return Err(Error::Factor { what, given: (rows, columns), wanted });
         }
         Ok(())
     }

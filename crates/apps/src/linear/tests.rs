@@ -15,11 +15,7 @@ use crate::{
 const OUTPUTS: [Output; 3] = [Output::Shared, Output::Left, Output::Right];
 
 fn security<R: Ring>() -> Security {
-    if R::NAME == "z64" {
-        Security::SemiHonest
-    } else {
-        Security::default()
-    }
+    if R::NAME == "z64" { Security::SemiHonest } else { Security::default() }
 }
 
 fn random<R: Ring>(seed: u128, rows: usize, columns: usize) -> Matrix<R> {
@@ -153,13 +149,7 @@ fn factors_that_do_not_fit_are_named_at_both_sides() {
         |channel| Shape::agree(Side::Right, (5, 2), channel).unwrap_err(),
     );
     for error in [left, right] {
-        assert!(matches!(
-            error,
-            Error::Shape {
-                left: (4, 3),
-                right: (5, 2)
-            }
-        ));
+        assert!(matches!(error, Error::Shape { left: (4, 3), right: (5, 2) }));
     }
     // A factor that is empty or too large to be counted.
     for size in [(0, 3), (usize::MAX, 3)] {
@@ -189,9 +179,7 @@ fn a_vector_is_one_column() {
         let (ours, heard) = run_two_parties(
             |channel| Shape::agree_vector(side, own, channel),
             |channel| {
-                channel
-                    .send(theirs.map(u64::to_le_bytes).as_flattened())
-                    .unwrap();
+                channel.send(theirs.map(u64::to_le_bytes).as_flattened()).unwrap();
                 channel.flush().unwrap();
                 let mut heard = [0; 16];
                 channel.recv(&mut heard).unwrap();
@@ -199,12 +187,7 @@ fn a_vector_is_one_column() {
             },
         );
         let (rows, columns) = own;
-        assert_eq!(
-            heard[..],
-            *[rows as u64, columns as u64]
-                .map(u64::to_le_bytes)
-                .as_flattened()
-        );
+        assert_eq!(heard[..], *[rows as u64, columns as u64].map(u64::to_le_bytes).as_flattened());
         ours
     };
     for columns in [2, 3, 4, 1 << 30] {
@@ -214,24 +197,12 @@ fn a_vector_is_one_column() {
             "{columns} columns"
         );
     }
-    assert!(matches!(
-        with_peer(Side::Left, (4, 3), [3, 0]),
-        Err(Error::Empty(_))
-    ));
-    assert!(matches!(
-        with_peer(Side::Left, (4, 3), [3, u64::MAX]),
-        Err(Error::TooLarge { .. })
-    ));
-    assert!(matches!(
-        with_peer(Side::Left, (4, 3), [2, 1]),
-        Err(Error::Shape { .. })
-    ));
+    assert!(matches!(with_peer(Side::Left, (4, 3), [3, 0]), Err(Error::Empty(_))));
+    assert!(matches!(with_peer(Side::Left, (4, 3), [3, u64::MAX]), Err(Error::TooLarge { .. })));
+    assert!(matches!(with_peer(Side::Left, (4, 3), [2, 1]), Err(Error::Shape { .. })));
     assert_eq!(with_peer(Side::Left, (4, 3), [3, 1]).unwrap(), shape);
     // The holder of the right factor: its own factor is not a vector.
-    assert!(matches!(
-        with_peer(Side::Right, (3, 2), [4, 3]),
-        Err(Error::NotVector { columns: 2 })
-    ));
+    assert!(matches!(with_peer(Side::Right, (3, 2), [4, 3]), Err(Error::NotVector { columns: 2 })));
     assert_eq!(with_peer(Side::Right, (3, 1), [4, 3]).unwrap(), shape);
 }
 
@@ -297,10 +268,7 @@ fn settings_that_differ_are_named_at_both_sides() {
             },
         );
         for error in [a.unwrap_err(), b.unwrap_err()] {
-            assert!(matches!(
-                error,
-                Error::Channel(ChannelError::Mismatch { .. })
-            ));
+            assert!(matches!(error, Error::Channel(ChannelError::Mismatch { .. })));
         }
     }
 }
@@ -329,10 +297,7 @@ fn a_factor_of_another_shape_is_refused() {
 fn elements_that_are_not_canonical_are_refused() {
     let shape = Shape::new(4, 1, 1).unwrap();
     let misbehaved = |error: Error| {
-        assert!(matches!(
-            error,
-            Error::Channel(ChannelError::PeerMisbehaved(_))
-        ));
+        assert!(matches!(error, Error::Channel(ChannelError::PeerMisbehaved(_))));
     };
     // The masked scalar; the masked column; the share.
     for (output, from_sender, good, bad) in [

@@ -65,10 +65,7 @@ fn check<R: Ring>(n: usize, points: &[Option<usize>], overflow: Overflow) {
     }
     assert_eq!((left.len(), right.len()), (n, n));
     for point in 0..n {
-        assert!(
-            left[point] + right[point] == table[point],
-            "point {point} of {n}, {t} places"
-        );
+        assert!(left[point] + right[point] == table[point], "point {point} of {n}, {t} places");
     }
 }
 
@@ -83,15 +80,7 @@ fn check_rings(n: usize, points: &[Option<usize>]) {
 
 #[test]
 fn shares_add_up_to_the_table() {
-    for (n, t) in [
-        (1, 1),
-        (2, 2),
-        (7, 3),
-        (64, 63),
-        (257, 65),
-        (1009, 20),
-        (70_001, 100),
-    ] {
+    for (n, t) in [(1, 1), (2, 2), (7, 3), (64, 63), (257, 65), (1009, 20), (70_001, 100)] {
         check_rings(n, &places(n, t, n as u128));
     }
 }
@@ -159,11 +148,7 @@ fn an_abort_is_an_error_of_both() {
 
 #[test]
 fn a_verdict_is_yes_or_no() {
-    let public = Public {
-        n: 10,
-        t: 2,
-        overflow: Overflow::Abort,
-    };
+    let public = Public { n: 10, t: 2, overflow: Overflow::Abort };
     let (mut ot, _) = ots();
     let (failure, ()) = run_two_parties(
         |channel| {
@@ -175,10 +160,7 @@ fn a_verdict_is_yes_or_no() {
             channel.flush().unwrap();
         },
     );
-    assert!(
-        matches!(failure, Failure::Channel(Error::PeerMisbehaved(_))),
-        "{failure}"
-    );
+    assert!(matches!(failure, Failure::Channel(Error::PeerMisbehaved(_))), "{failure}");
 }
 
 /// The cost in the module's documentation.
@@ -190,27 +172,15 @@ fn cost<R: Ring>(n: usize, t: usize, overflow: Overflow) {
     let layout = Layout::cuckoo(n, t, ETA, key, Cells::Complete);
     let (bins, levels) = (layout.batch().trees(), layout.batch().levels());
     let forecast = expected(n, t);
-    assert_eq!(
-        (bins, switching::switches(bins)),
-        (forecast.bins, forecast.switches)
-    );
+    assert_eq!((bins, switching::switches(bins)), (forecast.bins, forecast.switches));
     let difference = levels.abs_diff(forecast.levels);
-    assert!(
-        4 * difference <= levels,
-        "{levels} levels, forecast {forecast:?}"
-    );
+    assert!(4 * difference <= levels, "{levels} levels, forecast {forecast:?}");
     let verdict = usize::from(overflow == Overflow::Abort);
     let from_p2 = 16 + verdict + forecast.switches.div_ceil(8) + levels.div_ceil(8);
     let from_p1 =
         R::encoded_len(forecast.switches) + 16 * levels + 16 * bins + R::encoded_len(bins);
-    assert_eq!(
-        stats.bytes_sent as usize, from_p2,
-        "from P2, n = {n}, t = {t}"
-    );
-    assert_eq!(
-        stats.bytes_received as usize, from_p1,
-        "from P1, n = {n}, t = {t}"
-    );
+    assert_eq!(stats.bytes_sent as usize, from_p2, "from P2, n = {n}, t = {t}");
+    assert_eq!(stats.bytes_received as usize, from_p1, "from P1, n = {n}, t = {t}");
     assert_eq!((stats.messages_sent, stats.messages_received), (2, 2));
 }
 
@@ -224,11 +194,7 @@ fn the_cost_is_the_documented_one() {
 }
 
 fn refused(points: &[Option<usize>]) {
-    let public = Public {
-        n: 10,
-        t: points.len(),
-        overflow: Overflow::Drop,
-    };
+    let public = Public { n: 10, t: points.len(), overflow: Overflow::Drop };
     let (_, mut ot) = ots();
     let (mut channel, _peer) = Channel::memory_pair();
     let beta = vec![Z64::ONE; points.len()];
@@ -267,11 +233,7 @@ fn the_view_of_p1_does_not_depend_on_the_points() {
 /// The party with the points draws the hash functions: from its randomness alone.
 #[test]
 fn hash_functions_are_drawn_anew() {
-    let public = Public {
-        n: 10,
-        t: 2,
-        overflow: Overflow::Drop,
-    };
+    let public = Public { n: 10, t: 2, overflow: Overflow::Drop };
     let key = |seed: u128| {
         let (_, mut ot) = ots();
         let (key, _) = volery_channel::run_two_unchecked(

@@ -35,12 +35,7 @@ impl<R: Ring> Evaluation<R> {
         for i in 1..BLOCK {
             powers[i] = powers[i - 1] * z;
         }
-        Self {
-            powers,
-            step: powers[BLOCK - 1] * z,
-            at: R::ONE,
-            sum: R::ZERO,
-        }
+        Self { powers, step: powers[BLOCK - 1] * z, at: R::ONE, sum: R::ZERO }
     }
 
     /// Adds the next coefficients; all calls except the last must add a multiple of 64.
@@ -80,11 +75,7 @@ mod tests {
             R::random_slice(&mut random, &mut p);
             for z in [R::ZERO, R::ONE, R::ZERO - R::ONE, R::random(&mut random)] {
                 let horner = p.iter().rev().fold(R::ZERO, |sum, p| sum * z + *p);
-                assert!(
-                    evaluate(&p, z) == horner,
-                    "{n} coefficients over {}",
-                    R::NAME
-                );
+                assert!(evaluate(&p, z) == horner, "{n} coefficients over {}", R::NAME);
             }
         }
     }

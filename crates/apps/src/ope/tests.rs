@@ -44,19 +44,12 @@ fn check<R: VoleRing>(security: Security, degree: usize, given: usize, points: &
     let p = random::<R>(degree as u128, given);
     let (values, sent, received) = run(security, degree, &p, points);
     for (z, value) in points.iter().zip(values.iter()) {
-        assert!(
-            *value == evaluate(&p, *z),
-            "degree {degree} over {}",
-            R::NAME
-        );
+        assert!(*value == evaluate(&p, *z), "degree {degree} over {}", R::NAME);
     }
     // The cost in the documentation.
     let asked = if degree == 0 { 0 } else { points.len() };
     assert_eq!(sent.bytes_received, (asked * R::BYTES) as u64);
-    assert_eq!(
-        sent.bytes_sent,
-        (points.len() * (degree + 1) * R::BYTES) as u64
-    );
+    assert_eq!(sent.bytes_sent, (points.len() * (degree + 1) * R::BYTES) as u64);
     assert_eq!(sent.bytes_sent, received.bytes_received);
     assert!(sent.messages_sent <= 1 && received.messages_sent <= 1);
 }
@@ -68,18 +61,8 @@ fn every_size_over_every_ring() {
         check(Security::Malicious, degree, degree + 1, &points);
     }
     for degree in [0, 1, 129, 4099] {
-        check(
-            Security::SemiHonest,
-            degree,
-            degree + 1,
-            &random::<Z64>(5, 3),
-        );
-        check(
-            Security::Malicious,
-            degree,
-            degree + 1,
-            &random::<Gf128>(5, 2),
-        );
+        check(Security::SemiHonest, degree, degree + 1, &random::<Z64>(5, 3));
+        check(Security::Malicious, degree, degree + 1, &random::<Gf128>(5, 2));
     }
 }
 
@@ -122,10 +105,7 @@ fn the_correction_is_of_another_polynomial() {
     let ((), (d, w)) = sources(
         Security::Malicious,
         |source, channel| {
-            Sender::offline(degree, 1, source, channel)
-                .unwrap()
-                .online(&p, channel)
-                .unwrap();
+            Sender::offline(degree, 1, source, channel).unwrap().online(&p, channel).unwrap();
         },
         |source, channel| {
             let receiver = Receiver::<Fp61>::offline(degree, 1, source, channel).unwrap();
@@ -220,21 +200,8 @@ fn invalid_coefficients_are_refused() {
             receiver(source, channel).online(&[Fp61::ONE; 2], channel)
         },
     );
-    assert!(matches!(
-        error,
-        Err(Error::Degree {
-            given: 7,
-            degree: 5
-        })
-    ));
-    assert!(matches!(
-        peer,
-        Err(Error::Entries {
-            given: 2,
-            wanted: 1,
-            ..
-        })
-    ));
+    assert!(matches!(error, Err(Error::Degree { given: 7, degree: 5 })));
+    assert!(matches!(peer, Err(Error::Entries { given: 2, wanted: 1, .. })));
     assert!(matches!(
         coefficients(&[0, Fp61::MODULUS - 1, Fp61::MODULUS]),
         Err(Error::NotReduced { position: 2, .. })
@@ -248,10 +215,7 @@ fn invalid_coefficients_are_refused() {
 #[test]
 fn elements_that_are_not_canonical_are_refused() {
     let misbehaved = |error: Error| {
-        assert!(matches!(
-            error,
-            Error::Channel(ChannelError::PeerMisbehaved(_))
-        ));
+        assert!(matches!(error, Error::Channel(ChannelError::PeerMisbehaved(_))));
     };
     let bad = |n: usize, channel: &mut Channel| {
         channel.send(&vec![0xff; 8 * n]).unwrap();

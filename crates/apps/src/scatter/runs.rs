@@ -67,10 +67,7 @@ pub(super) fn completed(wanted: &[Option<usize>], wires: usize) -> Zeroizing<Vec
         free[*input] = false;
     }
     let mut rest = (0..wires).filter(|input| free[*input]);
-    let mut next = || {
-        rest.next()
-            .expect("a permutation has as many inputs as outputs")
-    };
+    let mut next = || rest.next().expect("a permutation has as many inputs as outputs");
     let source = (0..wires).map(|output| match wanted.get(output) {
         Some(Some(input)) => *input,
         _ => next(),

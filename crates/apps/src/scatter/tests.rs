@@ -37,18 +37,11 @@ fn random<R: Ring>(count: usize) -> [Vec<R>; 2] {
 /// Indices derived from the seed, many of them equal if `count` is not far below `length`.
 fn indices(length: usize, count: usize, seed: u128) -> Vec<usize> {
     let mut rng = Prg::new(Block::from(seed));
-    (0..count)
-        .map(|_| rng.below(length as u64) as usize)
-        .collect()
+    (0..count).map(|_| rng.below(length as u64) as usize).collect()
 }
 
 fn check<R: Ring>(length: usize, repeats: Repeats, indices: &[usize]) {
-    let public = Public {
-        length,
-        count: indices.len(),
-        repeats,
-        overflow: Overflow::Abort,
-    };
+    let public = Public { length, count: indices.len(), repeats, overflow: Overflow::Abort };
     let values = random::<R>(indices.len());
     let mut table = vec![R::ZERO; length];
     for (pair, index) in indices.iter().enumerate() {
@@ -77,16 +70,9 @@ fn check_rings(length: usize, repeats: Repeats, indices: &[usize]) {
 
 #[test]
 fn pairs_come_to_their_entries() {
-    for (length, count) in [
-        (0, 0),
-        (5, 0),
-        (1, 1),
-        (2, 2),
-        (31, 31),
-        (64, 7),
-        (257, 256),
-        (1009, 65),
-    ] {
+    for (length, count) in
+        [(0, 0), (5, 0), (1, 1), (2, 2), (31, 31), (64, 7), (257, 256), (1009, 65)]
+    {
         let distinct: Vec<_> = (0..count).map(|i| (i * 5 + 3) % length).collect();
         check_rings(length, Repeats::Refuse, &distinct);
         check_rings(length, Repeats::Add, &distinct);
@@ -116,25 +102,12 @@ proptest! {
 /// The way changes where the counted bytes do.
 #[test]
 fn the_cheaper_way_is_taken() {
-    for (length, count) in [
-        (1 << 14, 10),
-        (1000, 1000),
-        (500, 3000),
-        (10, 1),
-        (4000, 400),
-        (4000, 200),
-    ] {
-        let public = Public {
-            length,
-            count,
-            repeats: Repeats::Refuse,
-            overflow: Overflow::Drop,
-        };
+    for (length, count) in
+        [(1 << 14, 10), (1000, 1000), (500, 3000), (10, 1), (4000, 400), (4000, 200)]
+    {
+        let public = Public { length, count, repeats: Repeats::Refuse, overflow: Overflow::Drop };
         let distinct: Vec<_> = (0..count.min(length)).collect();
-        let public = Public {
-            count: distinct.len(),
-            ..public
-        };
+        let public = Public { count: distinct.len(), ..public };
         let values = random::<Z64>(distinct.len());
         let bytes = [Way::Trees, Way::Network].map(|way| {
             let stats = scatter(way, public, &distinct, &values).2;
@@ -144,19 +117,10 @@ fn the_cheaper_way_is_taken() {
             Way::Trees => bytes,
             Way::Network => [bytes[1], bytes[0]],
         };
-        assert!(
-            chosen <= 1.05 * other,
-            "{length} entries, {count} pairs: {bytes:?}"
-        );
+        assert!(chosen <= 1.05 * other, "{length} entries, {count} pairs: {bytes:?}");
     }
     let way = |length, count| {
-        Public {
-            length,
-            count,
-            repeats: Repeats::Add,
-            overflow: Overflow::Drop,
-        }
-        .way::<Z64>()
+        Public { length, count, repeats: Repeats::Add, overflow: Overflow::Drop }.way::<Z64>()
     };
     assert_eq!(way(1 << 20, 1000), Way::Trees);
     assert_eq!(way(1000, 1 << 20), Way::Network);
@@ -165,12 +129,7 @@ fn the_cheaper_way_is_taken() {
 #[test]
 fn the_cost_is_the_documented_one() {
     let (length, count) = (300, 200);
-    let public = Public {
-        length,
-        count,
-        repeats: Repeats::Add,
-        overflow: Overflow::Drop,
-    };
+    let public = Public { length, count, repeats: Repeats::Add, overflow: Overflow::Drop };
     assert_eq!(public.way::<Fp61>(), Way::Network);
     let values = random::<Fp61>(count);
     let indices = indices(length, count, 4);
@@ -179,25 +138,11 @@ fn the_cost_is_the_documented_one() {
         |ot, channel| send(public, &values[0], &mut rng(), ot, channel),
         |ot, channel| receive(public, &indices, &values[1], &mut rng(), ot, channel),
     );
-    assert_eq!(
-        (left.unwrap().len(), right.unwrap().len()),
-        (length, length)
-    );
-    let steps = [
-        switching::switches(count),
-        count - 1,
-        switching::switches(length),
-    ];
-    let sent: usize = 40
-        + steps
-            .iter()
-            .map(|products| products.div_ceil(8))
-            .sum::<usize>();
+    assert_eq!((left.unwrap().len(), right.unwrap().len()), (length, length));
+    let steps = [switching::switches(count), count - 1, switching::switches(length)];
+    let sent: usize = 40 + steps.iter().map(|products| products.div_ceil(8)).sum::<usize>();
     let received: usize = 40 + steps.iter().map(|products| 8 * products).sum::<usize>();
-    assert_eq!(
-        (stats.bytes_sent as usize, stats.bytes_received as usize),
-        (sent, received)
-    );
+    assert_eq!((stats.bytes_sent as usize, stats.bytes_received as usize), (sent, received));
     assert_eq!((stats.messages_sent, stats.messages_received), (4, 4));
 }
 
@@ -218,12 +163,7 @@ fn refused(public: Public, indices: &[usize]) -> (Error, Error) {
 
 #[test]
 fn indices_that_are_refused() {
-    let public = |repeats, count| Public {
-        length: 7,
-        count,
-        repeats,
-        overflow: Overflow::Drop,
-    };
+    let public = |repeats, count| Public { length: 7, count, repeats, overflow: Overflow::Drop };
     let (left, right) = refused(public(Repeats::Add, 3), &[4, 999, 2]);
     assert_eq!(
         right.to_string(),
@@ -231,10 +171,7 @@ fn indices_that_are_refused() {
     );
     let shown = format!("{right:?} {right}");
     assert!(!shown.contains("999"), "{shown}");
-    assert!(matches!(
-        left,
-        Error::Channel(volery_channel::Error::Disconnected)
-    ));
+    assert!(matches!(left, Error::Channel(volery_channel::Error::Disconnected)));
     let (_, right) = refused(public(Repeats::Refuse, 4), &[5, 1, 2, 5]);
     assert_eq!(
         right.to_string(),
@@ -243,26 +180,15 @@ fn indices_that_are_refused() {
     let (_, right) = refused(public(Repeats::AddRuns, 4), &[5, 5, 2, 5]);
     assert!(matches!(right, Error::Runs { place: 3 }), "{right}");
     assert!(!right.to_string().contains('5'), "{right}");
-    let empty = Public {
-        length: 0,
-        ..public(Repeats::Add, 2)
-    };
+    let empty = Public { length: 0, ..public(Repeats::Add, 2) };
     let (left, right) = refused(empty, &[0, 0]);
     assert!(matches!((left, right), (Error::Empty(_), Error::Empty(_))));
 }
 
 #[test]
 fn both_are_told_what_differs() {
-    let public = Public {
-        length: 10,
-        count: 2,
-        repeats: Repeats::Add,
-        overflow: Overflow::Drop,
-    };
-    let other = Public {
-        length: 11,
-        ..public
-    };
+    let public = Public { length: 10, count: 2, repeats: Repeats::Add, overflow: Overflow::Drop };
+    let other = Public { length: 11, ..public };
     let rng = || Prg::new(Block::from(2));
     let (left, right, _) = run(
         |ot, channel| send(public, &[Z64::ONE; 2], &mut rng(), ot, channel).unwrap_err(),
@@ -280,21 +206,12 @@ fn both_are_told_what_differs() {
             receive(public, &[1, 2], &ones, &mut rng(), ot, channel).unwrap_err()
         },
     );
-    let public = gather::Public {
-        length: 2,
-        count: 1,
-        order: gather::Order::Any,
-    };
+    let public = gather::Public { length: 2, count: 1, order: gather::Order::Any };
     let (helper, holder, _) = run(
         |ot, channel| gather::send(public, &[Z64::ONE; 2], ot, channel).unwrap_err(),
         |ot, channel| gather::receive(public, &[1], &[Fp61::ONE; 2], ot, channel).unwrap_err(),
     );
-    let errors = [
-        (left, 64, 61),
-        (right, 61, 64),
-        (helper, 64, 61),
-        (holder, 61, 64),
-    ];
+    let errors = [(left, 64, 61), (right, 61, 64), (helper, 64, 61), (holder, 61, 64)];
     for (error, ours, theirs) in errors {
         let text = error.to_string();
         let expected = format!("bits of the ring: {ours} here, {theirs} at the peer");
@@ -308,10 +225,7 @@ fn sizes_that_cannot_be_counted_are_refused() {
         assert!(check_length(length, count).is_ok());
     }
     for (length, count) in [(LARGEST + 1, 1), (usize::MAX, 0), (1, LARGEST + 1)] {
-        assert!(matches!(
-            check_length(length, count),
-            Err(Error::TooLarge { bits: 28, .. })
-        ));
+        assert!(matches!(check_length(length, count), Err(Error::TooLarge { bits: 28, .. })));
     }
 }
 
@@ -319,12 +233,7 @@ fn sizes_that_cannot_be_counted_are_refused() {
 #[test]
 fn sizes_that_cannot_be_counted_are_no_panic() {
     for (length, count) in [(usize::MAX, 0), (LARGEST + 1, 2), (2, usize::MAX)] {
-        let public = Public {
-            length,
-            count,
-            repeats: Repeats::Add,
-            overflow: Overflow::Drop,
-        };
+        let public = Public { length, count, repeats: Repeats::Add, overflow: Overflow::Drop };
         let rng = || Prg::new(Block::from(2));
         let (left, right, stats) = run(
             |ot, channel| send(public, &[Z64::ONE; 2], &mut rng(), ot, channel).map(drop),
@@ -333,11 +242,7 @@ fn sizes_that_cannot_be_counted_are_no_panic() {
                 receive(public, &[0, 1], &ones, &mut rng(), ot, channel).map(drop)
             },
         );
-        let public = gather::Public {
-            length,
-            count,
-            order: gather::Order::Any,
-        };
+        let public = gather::Public { length, count, order: gather::Order::Any };
         let (gathered, too, _) = run(
             |ot, channel| gather::send(public, &[Z64::ONE; 2], ot, channel).map(drop),
             |ot, channel| gather::receive(public, &[0, 1], &[Z64::ONE; 2], ot, channel).map(drop),
@@ -353,12 +258,7 @@ fn sizes_that_cannot_be_counted_are_no_panic() {
 #[test]
 fn a_helper_that_sends_garbage() {
     for (way, length) in [(Way::Network, 20), (Way::Trees, 20)] {
-        let public = Public {
-            length,
-            count: 20,
-            repeats: Repeats::Add,
-            overflow: Overflow::Drop,
-        };
+        let public = Public { length, count: 20, repeats: Repeats::Add, overflow: Overflow::Drop };
         for step in 0..3 {
             let (_, mut ot) = ots();
             let (_, error) = run_two_unchecked(
@@ -379,10 +279,8 @@ fn a_helper_that_sends_garbage() {
                     receive_by(way, public, &indices, &zeros, rng, &mut ot, channel).unwrap_err()
                 },
             );
-            let misbehaved = matches!(
-                error,
-                Error::Channel(volery_channel::Error::PeerMisbehaved(_))
-            );
+            let misbehaved =
+                matches!(error, Error::Channel(volery_channel::Error::PeerMisbehaved(_)));
             assert!(misbehaved, "step {step}, {way:?}: {error}");
         }
     }
@@ -390,22 +288,11 @@ fn a_helper_that_sends_garbage() {
 
 #[test]
 fn each_setting_is_compared() {
-    let public = Public {
-        length: 10,
-        count: 2,
-        repeats: Repeats::Add,
-        overflow: Overflow::Drop,
-    };
+    let public = Public { length: 10, count: 2, repeats: Repeats::Add, overflow: Overflow::Drop };
     let compare = |public: Public| move |channel: &mut Channel| public.agree::<Z64>(channel);
     let (repeats, overflow) = (Repeats::Refuse, Overflow::Abort);
     for (theirs, name) in [
-        (
-            Public {
-                length: 11,
-                ..public
-            },
-            "entries of the vector",
-        ),
+        (Public { length: 11, ..public }, "entries of the vector"),
         (Public { count: 3, ..public }, "pairs"),
         (Public { repeats, ..public }, "repeated indices"),
         (Public { overflow, ..public }, "failed hashing"),

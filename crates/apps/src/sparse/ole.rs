@@ -84,10 +84,7 @@ pub fn receive<R: Ring, C: CotReceiver>(
     ot: &mut convert::Receiver<C>,
     channel: &mut Channel,
 ) -> Result<Vec<R>> {
-    assert!(
-        a.iter().all(|a| fits(*a, bits)),
-        "values must be within the declared bits"
-    );
+    assert!(a.iter().all(|a| fits(*a, bits)), "values must be within the declared bits");
     let width = width::<R>(bits) as usize;
     let count = a.len() * width;
     let mut packed = Zeroizing::new(vec![0; bits::bytes_for(count)]);

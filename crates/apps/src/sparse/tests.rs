@@ -79,12 +79,7 @@ fn check<R: Ring>(shape: Shape, entries: &[(usize, usize, R)]) -> [Stats; 2] {
 
 fn check_rings(rows: usize, columns: usize, given: usize, declared: usize) {
     for bits in [0, 7, 59, 60, 63, 127] {
-        let shape = Shape {
-            rows,
-            columns,
-            entries: declared,
-            bits,
-        };
+        let shape = Shape { rows, columns, entries: declared, bits };
         check::<Fp61>(shape, &entries(shape, given, 1));
         check::<Z64>(shape, &entries(shape, given, 2));
         check::<Gf128>(shape, &entries(shape, given, 3));
@@ -119,12 +114,7 @@ proptest! {
 
 #[test]
 fn the_smallest_and_the_largest_value() {
-    let shape = Shape {
-        rows: 2,
-        columns: 2,
-        entries: 2,
-        bits: 5,
-    };
+    let shape = Shape { rows: 2, columns: 2, entries: 2, bits: 5 };
     let small = Z64::ZERO - Z64::new(32);
     check(shape, &[(0, 1, small), (1, 0, Z64::new(31))]);
     for value in [Z64::new(32), small - Z64::ONE] {
@@ -139,17 +129,9 @@ fn the_smallest_and_the_largest_value() {
 
 #[test]
 fn matrices_that_are_refused() {
-    let shape = Shape {
-        rows: 2,
-        columns: 3,
-        entries: 2,
-        bits: 64,
-    };
+    let shape = Shape { rows: 2, columns: 3, entries: 2, bits: 64 };
     let refused = |shape: Shape, entries: &[(usize, usize, Z64)]| {
-        Matrix::new(shape, entries)
-            .map(|_| ())
-            .unwrap_err()
-            .to_string()
+        Matrix::new(shape, entries).map(|_| ()).unwrap_err().to_string()
     };
     let one = Z64::ONE;
     assert_eq!(
@@ -164,33 +146,18 @@ fn matrices_that_are_refused() {
         refused(shape, &[(1, 2, one); 3]),
         "the matrix has more entries than the declared 2: declare more on both sides"
     );
-    let large = Shape {
-        entries: usize::MAX,
-        ..shape
-    };
+    let large = Shape { entries: usize::MAX, ..shape };
     assert!(refused(large, &[]).contains("more than 2^28"));
     for (rows, columns) in [(0, 3), (2, 0)] {
-        let shape = Shape {
-            rows,
-            columns,
-            ..shape
-        };
+        let shape = Shape { rows, columns, ..shape };
         assert_eq!(refused(shape, &[]), "a matrix without rows or columns");
     }
 }
 
 #[test]
 fn both_are_told_what_differs() {
-    let shape = Shape {
-        rows: 2,
-        columns: 2,
-        entries: 3,
-        bits: 10,
-    };
-    let other = Shape {
-        entries: 4,
-        ..shape
-    };
+    let shape = Shape { rows: 2, columns: 2, entries: 3, bits: 10 };
+    let other = Shape { entries: 4, ..shape };
     let matrix = Matrix::<Z64>::new(other, &[]).unwrap();
     let x = [Z64::ONE; 2];
     let (left, right, _) = run(
@@ -217,48 +184,25 @@ fn both_are_told_what_differs() {
 
 #[test]
 fn the_cost_is_the_documented_one() {
-    let shape = Shape {
-        rows: 90,
-        columns: 200,
-        entries: 150,
-        bits: 9,
-    };
+    let shape = Shape { rows: 90, columns: 200, entries: 150, bits: 9 };
     let counted = check::<Z64>(shape, &entries(shape, 140, 5));
     let factors = [Factor::Plain, Factor::Transposed];
     for (stats, factor) in counted.iter().zip(factors) {
         let (input, output) = shape.lengths(factor);
         let switches = switching::switches;
         let t = shape.entries;
-        let steps = [
-            switches(input.max(t)),
-            t - 1,
-            t * 10,
-            switches(t),
-            t - 1,
-            switches(output.max(t)),
-        ];
-        let sent: usize = 48
-            + steps
-                .iter()
-                .map(|products| products.div_ceil(8))
-                .sum::<usize>();
+        let steps =
+            [switches(input.max(t)), t - 1, t * 10, switches(t), t - 1, switches(output.max(t))];
+        let sent: usize = 48 + steps.iter().map(|products| products.div_ceil(8)).sum::<usize>();
         let received: usize = 48 + steps.iter().map(|products| 8 * products).sum::<usize>();
-        assert_eq!(
-            (stats.bytes_sent as usize, stats.bytes_received as usize),
-            (sent, received)
-        );
+        assert_eq!((stats.bytes_sent as usize, stats.bytes_received as usize), (sent, received));
     }
 }
 
 /// The holder's messages have the same length for every matrix.
 #[test]
 fn the_messages_do_not_depend_on_the_entries() {
-    let shape = Shape {
-        rows: 40,
-        columns: 50,
-        entries: 60,
-        bits: 9,
-    };
+    let shape = Shape { rows: 40, columns: 50, entries: 60, bits: 9 };
     let none = check::<Z64>(shape, &[]);
     let one_row: Vec<_> = (0..60).map(|i| (3, i % 50, Z64::ONE)).collect();
     assert_eq!(none, check::<Z64>(shape, &one_row));
@@ -267,37 +211,14 @@ fn the_messages_do_not_depend_on_the_entries() {
 
 #[test]
 fn each_setting_is_compared() {
-    let shape = Shape {
-        rows: 2,
-        columns: 3,
-        entries: 4,
-        bits: 10,
-    };
+    let shape = Shape { rows: 2, columns: 3, entries: 4, bits: 10 };
     let compare =
         |shape: Shape, factor| move |channel: &mut Channel| shape.agree::<Z64>(factor, channel);
     for (theirs, factor, name) in [
         (Shape { rows: 5, ..shape }, Factor::Plain, "rows"),
-        (
-            Shape {
-                columns: 5,
-                ..shape
-            },
-            Factor::Plain,
-            "columns",
-        ),
-        (
-            Shape {
-                entries: 5,
-                ..shape
-            },
-            Factor::Plain,
-            "entries",
-        ),
-        (
-            Shape { bits: 5, ..shape },
-            Factor::Plain,
-            "bits of the entries",
-        ),
+        (Shape { columns: 5, ..shape }, Factor::Plain, "columns"),
+        (Shape { entries: 5, ..shape }, Factor::Plain, "entries"),
+        (Shape { bits: 5, ..shape }, Factor::Plain, "bits of the entries"),
         (shape, Factor::Transposed, "transposed"),
     ] {
         let field = difference(compare(shape, Factor::Plain), compare(theirs, factor));

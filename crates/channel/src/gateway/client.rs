@@ -155,19 +155,14 @@ impl Meeting<'_> {
             None if self.has_waited => Error::TimedOut(format!(
                 "the gateway went away, and did not come back within {wait:?}"
             )),
-            None => Error::TimedOut(format!(
-                "no gateway answered at this address within {wait:?}"
-            )),
+            None => Error::TimedOut(format!("no gateway answered at this address within {wait:?}")),
         }
     }
 
     /// One connection to the gateway.
     fn connect(&mut self, address: &impl ToSocketAddrs) -> std::result::Result<Stream, Failure> {
         self.waits = false;
-        let patience = Patience {
-            wait: self.left(),
-            ..self.patience.clone()
-        };
+        let patience = Patience { wait: self.left(), ..self.patience.clone() };
         let stream = Stream::meet(address, &patience, Ok)?;
         let mut hello = [0; MAGIC.len() + CHALLENGE];
         self.read(&stream, &mut hello, GREETING)?;

@@ -47,11 +47,7 @@ impl Gateway {
         let listener = TcpListener::bind(address).map_err(Error::Io)?;
         // `accept` has no portable timeout, so it polls.
         listener.set_nonblocking(true).map_err(Error::Io)?;
-        Ok(Self {
-            listener,
-            limits,
-            allowed,
-        })
+        Ok(Self { listener, limits, allowed })
     }
 
     /// The address listened on.
@@ -70,11 +66,7 @@ impl Gateway {
     /// # Errors
     /// [`Error::Io`] if the listening socket fails. Clients cause none.
     pub fn serve(&self, cancel: &Cancel, events: &(dyn Fn(Event) + Sync)) -> Result<()> {
-        let service = Service {
-            gateway: self,
-            table: Mutex::new(Table::new(self.limits)),
-            events,
-        };
+        let service = Service { gateway: self, table: Mutex::new(Table::new(self.limits)), events };
         thread::scope(|scope| {
             let ended = service.accept(scope, cancel);
             service.table().close();
@@ -194,11 +186,7 @@ impl Service<'_> {
             let keepalive = TcpKeepalive::new().with_time(KEEPALIVE);
             SockRef::from(socket).set_tcp_keepalive(&keepalive)?;
             set_user_timeout(socket, Some(SILENCE));
-            let mut source = Within {
-                socket,
-                start: Instant::now(),
-                limit,
-            };
+            let mut source = Within { socket, start: Instant::now(), limit };
             (&mut &*socket).write_all(&[&MAGIC[..], &challenge].concat())?;
             ticket::read(&mut source)
         })();
@@ -211,12 +199,7 @@ impl Service<'_> {
         };
         let allowed = &self.gateway.allowed;
         let organisation = presented.check(&challenge, allowed, SystemTime::now())?;
-        Ok(Client {
-            address,
-            organisation,
-            peer: presented.peer,
-            ticket: presented.ticket,
-        })
+        Ok(Client { address, organisation, peer: presented.peer, ticket: presented.ticket })
     }
 
     /// Until the peer comes. A client that waits says nothing; its first byte after the meeting
@@ -227,9 +210,7 @@ impl Service<'_> {
         loop {
             let left = longest.saturating_sub(start.elapsed());
             let pause = HEARTBEAT.min(left).max(Duration::from_millis(1));
-            let heard = socket
-                .set_read_timeout(Some(pause))
-                .and_then(|()| socket.peek(&mut [0]));
+            let heard = socket.set_read_timeout(Some(pause)).and_then(|()| socket.peek(&mut [0]));
             let over = match heard {
                 Ok(0) => Some(None),
                 // mutant(gateway-early): `Some(Some(Reason::Malformed))` => `None`
@@ -279,7 +260,5 @@ fn set_user_timeout(socket: &TcpStream, timeout: Option<Duration>) {
 
 /// Whether an error of `accept` goes away when other connections end.
 fn is_shortage(error: &io::Error) -> bool {
-    error
-        .raw_os_error()
-        .is_some_and(|code| system::SHORTAGE.contains(&code))
+    error.raw_os_error().is_some_and(|code| system::SHORTAGE.contains(&code))
 }

@@ -32,11 +32,7 @@ pub(super) struct Connection {
 impl Connection {
     pub(super) fn new(socket: Arc<TcpStream>, client: Client) -> Arc<Self> {
         let met = OnceLock::new();
-        Arc::new(Self {
-            socket,
-            client,
-            met,
-        })
+        Arc::new(Self { socket, client, met })
     }
 
     /// A newer attempt is there, or the gateway ends.
@@ -152,12 +148,7 @@ impl Table {
         &mut self,
         connection: &Arc<Connection>,
     ) -> Result<Option<Arc<Pair>>, Reason> {
-        let Client {
-            organisation,
-            peer,
-            ticket,
-            ..
-        } = connection.client;
+        let Client { organisation, peer, ticket, .. } = connection.client;
         let worker = (ticket.run, ticket.side, ticket.worker);
         let across = (ticket.run, ticket.side.other(), ticket.worker);
         let other = self.attempt(peer, across).and_then(|attempt| {
@@ -238,11 +229,7 @@ impl Table {
         if let Some(pair) = connection.met.get() {
             return Fate::Met(Arc::clone(pair));
         }
-        let Client {
-            organisation,
-            ticket,
-            ..
-        } = connection.client;
+        let Client { organisation, ticket, .. } = connection.client;
         let attempt = self.attempt(organisation, (ticket.run, ticket.side, ticket.worker));
         let current = attempt.and_then(|attempt| attempt.connection.as_ref());
         if !current.is_some_and(|current| Arc::ptr_eq(current, connection)) {
@@ -271,11 +258,7 @@ impl Table {
 
     /// Forgets the connection of an attempt, if it is still this one.
     fn clear(&mut self, connection: &Arc<Connection>) {
-        let Client {
-            organisation,
-            ticket,
-            ..
-        } = connection.client;
+        let Client { organisation, ticket, .. } = connection.client;
         let worker = (ticket.run, ticket.side, ticket.worker);
         let own = self.organisations.entry(organisation).or_default();
         let Some(attempt) = own.attempts.get_mut(&worker) else {

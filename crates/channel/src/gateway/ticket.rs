@@ -69,9 +69,7 @@ pub fn encode(
         }
         bytes.extend(length.to_le_bytes());
     }
-    leaf.chain()
-        .iter()
-        .for_each(|one| bytes.extend_from_slice(one));
+    leaf.chain().iter().for_each(|one| bytes.extend_from_slice(one));
     let signature = leaf.signature(&message(challenge, &bytes))?;
     bytes.extend(signature);
     Ok(bytes)

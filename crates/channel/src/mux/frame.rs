@@ -110,9 +110,8 @@ impl Reader {
         let number = usize::from(u16::from_le_bytes([l0, l1]));
         let length = u32::from_le_bytes(length) as usize;
         // mutant(frame-substream): `number` => `0`
-        let substream = substreams
-            .get_mut(number)
-            .ok_or("it sent a frame for an unknown substream")?;
+        let substream =
+            substreams.get_mut(number).ok_or("it sent a frame for an unknown substream")?;
         // mutant(frame-ended): false
         if substream.has_ended() {
             return Err("it sent a frame after the end of its substream");

@@ -190,18 +190,10 @@ mod tests {
             substream.push(&[i as u8]);
             came += 1;
             if i.is_power_of_two() {
-                assert!(
-                    substream.held() <= 2 * came + CHUNK,
-                    "{} for {came}",
-                    substream.held()
-                );
+                assert!(substream.held() <= 2 * came + CHUNK, "{} for {came}", substream.held());
             }
         }
-        assert!(
-            substream.held() <= count + 2 * CHUNK,
-            "{}",
-            substream.held()
-        );
+        assert!(substream.held() <= count + 2 * CHUNK, "{}", substream.held());
         let mut bytes = vec![0; count + 1];
         assert_eq!(substream.take(&mut bytes), Some((count, 0)));
         assert!((0..count).all(|i| bytes[i] == i as u8));
@@ -212,17 +204,13 @@ mod tests {
     fn credit_is_given_in_steps() {
         for (window, step) in [(64 << 20, 1 << 20), (1 << 20, 1 << 18)] {
             let mut substream = Incoming::new(window);
-            substream
-                .begin_frame(window)
-                .expect("the window is not empty");
+            substream.begin_frame(window).expect("the window is not empty");
             substream.push(&vec![1; window]);
             assert!(substream.begin_frame(1).is_err());
             let mut bytes = vec![0; step - 1];
             assert_eq!(substream.take(&mut bytes), Some((step - 1, 0)));
             assert_eq!(substream.take(&mut bytes[..1]), Some((1, step)));
-            substream
-                .begin_frame(step)
-                .expect("the window is not empty");
+            substream.begin_frame(step).expect("the window is not empty");
             assert!(substream.begin_frame(1).is_err());
         }
     }

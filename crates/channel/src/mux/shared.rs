@@ -87,10 +87,7 @@ struct FailOnDrop<'a> {
 
 impl<'a> FailOnDrop<'a> {
     const fn new(shared: &'a Shared) -> Self {
-        Self {
-            shared,
-            armed: true,
-        }
+        Self { shared, armed: true }
     }
 
     fn disarm(mut self) {
@@ -222,10 +219,7 @@ impl Shared {
                     self.read_some(reader, left, moved)?
                 }
                 None => match left {
-                    None => self
-                        .changed
-                        .wait(state)
-                        .unwrap_or_else(PoisonError::into_inner),
+                    None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
                     Some(left) => {
                         let woken = self.changed.wait_timeout(state, left);
                         woken.unwrap_or_else(PoisonError::into_inner).0
@@ -285,9 +279,7 @@ impl Drop for Shared {
         let Some(mut reader) = state.reader.take() else {
             return;
         };
-        let patience = self
-            .patience
-            .map_or(LINGER, |patience| patience.min(LINGER));
+        let patience = self.patience.map_or(LINGER, |patience| patience.min(LINGER));
         let give_up = Instant::now() + LONGEST_LINGER;
         while !thread::panicking()
             && Instant::now() < give_up

@@ -54,10 +54,7 @@ struct Wait {
 
 impl Wait {
     fn until(until: Instant) -> Self {
-        Self {
-            until,
-            unread: false,
-        }
+        Self { until, unread: false }
     }
 }
 
@@ -148,18 +145,13 @@ impl Stream {
         socket.set_tcp_nodelay(true)?;
         socket.set_write_timeout(Some(READ_WAIT))?;
         socket.set_tcp_keepalive(
-            &TcpKeepalive::new()
-                .with_time(IDLE)
-                .with_interval(IDLE / 3)
-                .with_retries(3),
+            &TcpKeepalive::new().with_time(IDLE).with_interval(IDLE / 3).with_retries(3),
         )?;
         let queue = Arc::new(Pipe::with_bound(patience.queue));
-        let writer = thread::Builder::new()
-            .name("volery tcp writer".into())
-            .spawn({
-                let (socket, queue) = (Arc::clone(&socket), Arc::clone(&queue));
-                move || send_queued(&socket, &queue)
-            })?;
+        let writer = thread::Builder::new().name("volery tcp writer".into()).spawn({
+            let (socket, queue) = (Arc::clone(&socket), Arc::clone(&queue));
+            move || send_queued(&socket, &queue)
+        })?;
         Ok(Self {
             socket,
             queue,
@@ -226,10 +218,7 @@ impl Stream {
     /// One system call; zero if it would have to wait, or wait longer.
     fn send_some(&self, bytes: &[u8], flags: std::ffi::c_int) -> io::Result<usize> {
         loop {
-            match self
-                .socket
-                .send_with_flags(bytes, flags | system::NO_SIGNAL)
-            {
+            match self.socket.send_with_flags(bytes, flags | system::NO_SIGNAL) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
                 result => return result.map_err(dead),
@@ -312,11 +301,7 @@ fn connect_within(
     timeout: Duration,
     cancel: &Cancel,
 ) -> io::Result<Arc<Socket>> {
-    let socket = Socket::new(
-        Domain::for_address(address),
-        Type::STREAM,
-        Some(Protocol::TCP),
-    )?;
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     let socket = Arc::new(socket);
     cancel.watch(&socket);
     socket.connect_timeout(&address.into(), timeout)?;
@@ -402,18 +387,14 @@ impl Transport for Stream {
         self.check()?;
         // The operating system counts in microseconds, and zero means no timeout.
         let timeout = timeout.map(|timeout| timeout.max(Duration::from_millis(1)));
-        let mut current = self
-            .read_timeout
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.read_timeout.lock().unwrap_or_else(PoisonError::into_inner);
         if *current != timeout {
             self.socket.set_read_timeout(timeout)?;
             *current = timeout;
         }
         drop(current);
         let read = self.note_timeout(
-            self.queue
-                .read_patiently(|| io::Read::read(&mut &*self.socket, bytes).map_err(dead)),
+            self.queue.read_patiently(|| io::Read::read(&mut &*self.socket, bytes).map_err(dead)),
         );
         if !matches!(read, Ok(1..)) {
             // The end may be that of this party's own making.

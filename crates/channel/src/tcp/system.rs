@@ -24,12 +24,8 @@ pub(crate) const NO_ANSWER: c_int = c_int::MIN;
 
 /// Errors of `accept` that belong to the new connection and have no kind of their own.
 #[cfg(unix)]
-pub(crate) const OF_THE_CONNECTION: [c_int; 4] = [
-    libc::EPROTO,
-    libc::ENOPROTOOPT,
-    libc::EOPNOTSUPP,
-    libc::EHOSTDOWN,
-];
+pub(crate) const OF_THE_CONNECTION: [c_int; 4] =
+    [libc::EPROTO, libc::ENOPROTOOPT, libc::EOPNOTSUPP, libc::EHOSTDOWN];
 #[cfg(not(unix))]
 pub(crate) const OF_THE_CONNECTION: [c_int; 0] = [];
 

@@ -158,9 +158,7 @@ pub(crate) fn common_name(certificate: &CertificateDer<'_>) -> Option<String> {
 pub(crate) fn seconds(time: SystemTime) -> Option<i64> {
     match time.duration_since(UNIX_EPOCH) {
         Ok(since) => i64::try_from(since.as_secs()).ok(),
-        Err(before) => i64::try_from(before.duration().as_secs())
-            .ok()
-            .map(|seconds| -seconds),
+        Err(before) => i64::try_from(before.duration().as_secs()).ok().map(|seconds| -seconds),
     }
 }
 
@@ -170,16 +168,11 @@ pub(crate) fn unix_time(time: SystemTime) -> UnixTime {
 }
 
 fn system_time(time: UnixTime) -> SystemTime {
-    UNIX_EPOCH
-        .checked_add(Duration::from_secs(time.as_secs()))
-        .unwrap_or(UNIX_EPOCH)
+    UNIX_EPOCH.checked_add(Duration::from_secs(time.as_secs())).unwrap_or(UNIX_EPOCH)
 }
 
 /// The day of a time, as `2026-11-21`, in UTC.
 pub(crate) fn day(time: SystemTime) -> String {
     let time = seconds(time).and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
-    time.map_or_else(
-        || "a day out of range".to_owned(),
-        |time| time.date().to_string(),
-    )
+    time.map_or_else(|| "a day out of range".to_owned(), |time| time.date().to_string())
 }

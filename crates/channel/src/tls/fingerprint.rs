@@ -34,10 +34,7 @@ pub struct Fingerprint([u8; HASH]);
 impl Fingerprint {
     /// The fingerprint of a certificate in DER.
     pub(crate) fn of(certificate: &[u8]) -> Self {
-        Self::hash(
-            "volery fingerprint of a certificate, version 1",
-            certificate,
-        )
+        Self::hash("volery fingerprint of a certificate, version 1", certificate)
     }
 
     /// The fingerprint of a token, which is that of no certificate.
@@ -153,11 +150,7 @@ impl FromStr for Fingerprint {
         hash.copy_from_slice(&padded[..HASH]);
         let fingerprint = Self(hash);
         // mutant(fingerprint-checksum): `fingerprint.padded() == padded` => `true`
-        if fingerprint.padded() == padded {
-            Ok(fingerprint)
-        } else {
-            Err(BadFingerprint::Checksum)
-        }
+        if fingerprint.padded() == padded { Ok(fingerprint) } else { Err(BadFingerprint::Checksum) }
     }
 }
 
@@ -197,33 +190,17 @@ mod tests {
     fn slips_are_told_from_other_identities() {
         let text = Fingerprint::of(b"a certificate").to_string();
         for place in (0..text.len()).filter(|place| text.as_bytes()[*place] != b'-') {
-            let slip = if &text[place..=place] == "7" {
-                "8"
-            } else {
-                "7"
-            };
+            let slip = if &text[place..=place] == "7" { "8" } else { "7" };
             let mut typed = text.clone();
             typed.replace_range(place..=place, slip);
             assert_eq!(typed.parse::<Fingerprint>(), Err(BadFingerprint::Checksum));
         }
         let swapped: String = [&text[5..9], "-", &text[..4], &text[9..]].concat();
-        assert_eq!(
-            swapped.parse::<Fingerprint>(),
-            Err(BadFingerprint::Checksum)
-        );
+        assert_eq!(swapped.parse::<Fingerprint>(), Err(BadFingerprint::Checksum));
         assert_eq!("".parse::<Fingerprint>(), Err(BadFingerprint::Length(0)));
-        assert_eq!(
-            text[..40].parse::<Fingerprint>(),
-            Err(BadFingerprint::Length(32))
-        );
-        assert_eq!(
-            "u".parse::<Fingerprint>(),
-            Err(BadFingerprint::Character('u'))
-        );
-        assert_eq!(
-            "é".parse::<Fingerprint>(),
-            Err(BadFingerprint::Character('é'))
-        );
+        assert_eq!(text[..40].parse::<Fingerprint>(), Err(BadFingerprint::Length(32)));
+        assert_eq!("u".parse::<Fingerprint>(), Err(BadFingerprint::Character('u')));
+        assert_eq!("é".parse::<Fingerprint>(), Err(BadFingerprint::Character('é')));
     }
 
     proptest! {

@@ -117,9 +117,7 @@ impl Identity {
     /// [`Error::Identity`] otherwise.
     pub fn check_name(name: &str) -> Result<()> {
         if name.is_empty() || name.len() > NAME_BOUND || name.chars().any(char::is_control) {
-            return Err(unusable(
-                "a name must have 1 to 64 bytes and no control characters",
-            ));
+            return Err(unusable("a name must have 1 to 64 bytes and no control characters"));
         }
         Ok(())
     }
@@ -233,9 +231,7 @@ impl Identity {
 
 impl fmt::Debug for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Identity")
-            .field("fingerprint", &self.fingerprint)
-            .finish_non_exhaustive()
+        f.debug_struct("Identity").field("fingerprint", &self.fingerprint).finish_non_exhaustive()
     }
 }
 
@@ -337,10 +333,7 @@ mod tests {
         for now in [start, UNIX_EPOCH + NOON, end] {
             identity.check(now).unwrap();
         }
-        assert_eq!(
-            why(identity.check(end + second)),
-            "it expired on 2026-11-22"
-        );
+        assert_eq!(why(identity.check(end + second)), "it expired on 2026-11-22");
         assert_eq!(
             why(identity.check(start - second)),
             "it is valid only from 2026-11-20 on; check the clock of this machine"
@@ -360,14 +353,8 @@ mod tests {
             ("nonsense".to_owned(), "no certificate"),
             (certificate.clone(), "no private key"),
             (key(&one), "no certificate"),
-            (
-                certificate.clone() + &key(&other),
-                "does not match its certificate",
-            ),
-            (
-                certificate.replace("CERTIFICATE", "PRIVATE KEY") + &certificate,
-                "Ed25519",
-            ),
+            (certificate.clone() + &key(&other), "does not match its certificate"),
+            (certificate.replace("CERTIFICATE", "PRIVATE KEY") + &certificate, "Ed25519"),
             (one.to_pem().replacen("\nMI", "\nMJ", 1), "certificate"),
             (one.to_pem().replacen("-----END", "", 1), "certificate"),
         ] {
@@ -393,14 +380,8 @@ mod tests {
         assert_eq!(again.fingerprint(), leaf.fingerprint());
         assert_ne!(leaf.fingerprint(), organisation.fingerprint());
         assert_eq!(organisation.organisation(), organisation.fingerprint());
-        let key = |identity: &Identity| {
-            identity
-                .to_pem()
-                .split_once("PRIVATE")
-                .unwrap()
-                .1
-                .to_owned()
-        };
+        let key =
+            |identity: &Identity| identity.to_pem().split_once("PRIVATE").unwrap().1.to_owned();
         assert_ne!(key(&leaf), key(&organisation));
     }
 
@@ -413,17 +394,11 @@ mod tests {
         let empty = organisation.issue(NAME, late..late + DAY);
         assert!(why(empty).contains("period is empty"));
         // One of a longer validity, as another program could issue it.
-        let longer = Identity {
-            validity: valid_for(30),
-            ..organisation.clone()
-        };
+        let longer = Identity { validity: valid_for(30), ..organisation.clone() };
         let leaf = longer.issue(NAME, valid_for(30)).unwrap();
         assert_eq!(leaf.validity(), valid_for(2));
         let late = why(leaf.check(UNIX_EPOCH + NOON + 10 * DAY));
-        assert!(
-            late.contains("issued it: it expired on 2026-11-23"),
-            "{late}"
-        );
+        assert!(late.contains("issued it: it expired on 2026-11-23"), "{late}");
     }
 
     #[test]
@@ -432,10 +407,7 @@ mod tests {
         let leaf = one.issue(NAME, valid_for(1)).unwrap();
         assert!(why(leaf.issue(NAME, valid_for(1))).contains("can issue no other"));
         for name in ["", "a b", "*.volery.invalid", "ü.invalid"] {
-            assert!(
-                why(one.issue(name, valid_for(1))).contains("DNS name"),
-                "{name}"
-            );
+            assert!(why(one.issue(name, valid_for(1))).contains("DNS name"), "{name}");
         }
         let [one, other] = [&one, &other].map(|one| certificate_pem(one.to_pem()).unwrap());
         let foreign = leaf.to_pem().replace(one, other);
@@ -453,9 +425,7 @@ mod tests {
         let good = |names: &[&str]| {
             let leaf = organisation.sign(names, valid_for(1)).unwrap();
             let now = certificate::unix_time(UNIX_EPOCH + NOON);
-            let [leaf, organisation] = leaf.chain() else {
-                panic!("no chain")
-            };
+            let [leaf, organisation] = leaf.chain() else { panic!("no chain") };
             certificate::check_leaf(leaf, organisation, NAME, now)
         };
         assert_eq!(good(&[NAME]), Ok(()));

@@ -31,10 +31,7 @@ pub struct Peer {
 
 impl From<Fingerprint> for Peer {
     fn from(fingerprint: Fingerprint) -> Self {
-        Self {
-            fingerprint,
-            name: None,
-        }
+        Self { fingerprint, name: None }
     }
 }
 
@@ -97,16 +94,10 @@ impl fmt::Display for Rejected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Other { shown, pinned } => {
-                write!(
-                    f,
-                    "it presented the fingerprint {shown}, but {pinned} is pinned"
-                )
+                write!(f, "it presented the fingerprint {shown}, but {pinned} is pinned")
             }
             Self::Unknown { shown } => {
-                write!(
-                    f,
-                    "it presented the fingerprint {shown}, which is not allowed here"
-                )
+                write!(f, "it presented the fingerprint {shown}, which is not allowed here")
             }
             Self::Chain => f.write_str("it presented several certificates"),
             Self::NoChain => {
@@ -136,14 +127,12 @@ impl Pin {
     ) -> Result<(), Error> {
         let checked = match &self.accepted {
             Accepted::Known(known) => check_known(known, certificate, others, now),
-            Accepted::Peer(Peer {
-                fingerprint,
-                name: None,
-            }) => check_identity(*fingerprint, certificate, others, now),
-            Accepted::Peer(Peer {
-                fingerprint,
-                name: Some(name),
-            }) => check_chain(*fingerprint, certificate, others, name, now),
+            Accepted::Peer(Peer { fingerprint, name: None }) => {
+                check_identity(*fingerprint, certificate, others, now)
+            }
+            Accepted::Peer(Peer { fingerprint, name: Some(name) }) => {
+                check_chain(*fingerprint, certificate, others, name, now)
+            }
         };
         checked.map_err(|why| CertificateError::Other(OtherError(Arc::new(why))).into())
     }
@@ -243,8 +232,7 @@ impl ServerCertVerifier for Pin {
         _ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        self.check(end_entity, intermediates, now)
-            .map(|()| ServerCertVerified::assertion())
+        self.check(end_entity, intermediates, now).map(|()| ServerCertVerified::assertion())
     }
 
     fn verify_tls12_signature(
@@ -283,8 +271,7 @@ impl ClientCertVerifier for Pin {
         intermediates: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
-        self.check(end_entity, intermediates, now)
-            .map(|()| ClientCertVerified::assertion())
+        self.check(end_entity, intermediates, now).map(|()| ClientCertVerified::assertion())
     }
 
     fn verify_tls12_signature(

@@ -227,9 +227,7 @@ impl Describe for Connection {
     /// Cipher suite and key exchange, for reports.
     fn describe(&self) -> String {
         let suite = self.negotiated_cipher_suite().map(|suite| suite.suite());
-        let group = self
-            .negotiated_key_exchange_group()
-            .map(|group| group.name());
+        let group = self.negotiated_key_exchange_group().map(|group| group.name());
         match (
             suite.as_ref().and_then(|suite| suite.as_str()),
             group.as_ref().and_then(|group| group.as_str()),
@@ -250,10 +248,7 @@ impl<T: Transport> Tls<T> {
         // Written bytes are handed on at once, piece by piece.
         connection.set_buffer_limit(None);
         Self {
-            incoming: Mutex::new(Incoming {
-                buffer: vec![0; BUFFER],
-                unread: 0..0,
-            }),
+            incoming: Mutex::new(Incoming { buffer: vec![0; BUFFER], unread: 0..0 }),
             outgoing: Mutex::default(),
             connection: Mutex::new(connection),
             suite: String::new(),

@@ -92,11 +92,7 @@ impl Bridge {
             None => tcp::Listener::bind(address)?,
             Some(_) => tcp::Listener::bind_anywhere(address)?,
         };
-        Ok(Self {
-            listener,
-            settings,
-            target,
-        })
+        Ok(Self { listener, settings, target })
     }
 
     /// The address listened on.
@@ -110,11 +106,7 @@ impl Bridge {
     /// Serves browsers until `stop`, then closes all connections. Each gets a connection of its own
     /// to the native party. `events` is called on the threads of the browsers, several at a time.
     pub fn serve(self, limits: Limits, stop: &Cancel, events: &(dyn Fn(Event) + Sync)) {
-        let Self {
-            listener,
-            settings,
-            target,
-        } = self;
+        let Self { listener, settings, target } = self;
         let limit = limits.idle.min(HANDSHAKE_TIMEOUT);
         let accepting = Accepting {
             bounds: Bounds {
@@ -189,9 +181,7 @@ fn serve_one(
         end: OnceLock::new(),
     };
     pair.pass_on();
-    let Pair {
-        start, bytes, end, ..
-    } = pair;
+    let Pair { start, bytes, end, .. } = pair;
     let lasted = start.elapsed();
     // The native party finds the end of the stream behind the last byte.
     drop(native);
@@ -273,9 +263,7 @@ impl Pair<'_> {
             return;
         }
         match (timed_out, is_error, by_native) {
-            (true, ..) => self
-                .socket
-                .close(code::SILENT, "nothing came for too long: start again"),
+            (true, ..) => self.socket.close(code::SILENT, "nothing came for too long: start again"),
             (_, true, true) => {
                 let what = "the connection to the other party broke: see its own error message";
                 self.socket.close(code::BROKEN, what);

@@ -150,12 +150,7 @@ fn send_text(transport: &dyn Transport, status: &str, what: &str, header: &str) 
 
 fn send_file(transport: &dyn Transport, target: &str, files: Option<&Files>) -> Result<()> {
     let Some(found) = files.and_then(|files| files.find(target)) else {
-        return Ok(send_text(
-            transport,
-            "404 Not Found",
-            "there is no such file",
-            "",
-        )?);
+        return Ok(send_text(transport, "404 Not Found", "there is no such file", "")?);
     };
     let head = format!(
         "HTTP/1.1 200 OK\r\n{ALWAYS}Content-Type: {}\r\nContent-Length: {}\r\n\r\n",
@@ -188,10 +183,7 @@ fn parse(
     }
     // One header of a name that matters, as text.
     let header = |name: &str| -> std::result::Result<Option<&str>, Refused> {
-        let mut same = parsed
-            .headers
-            .iter()
-            .filter(|one| one.name.eq_ignore_ascii_case(name));
+        let mut same = parsed.headers.iter().filter(|one| one.name.eq_ignore_ascii_case(name));
         let found = same.next().map(|one| std::str::from_utf8(one.value));
         match (found.transpose(), same.next()) {
             // mutant(web-twice): `(Ok(found), None)` => `(Ok(found), more) if $ON ||
@@ -215,9 +207,7 @@ fn parse(
         return Err(Refused("426 Upgrade Required", what, version));
     }
     let key = header("sec-websocket-key")?.unwrap_or_default();
-    let is_key = BASE64
-        .decode(key.as_bytes())
-        .is_ok_and(|key| key.len() == 16);
+    let is_key = BASE64.decode(key.as_bytes()).is_ok_and(|key| key.len() == 16);
     // mutant(web-key): false
     if !is_key || !lists(header("connection")?, "upgrade") {
         return Err(Refused(BAD, what, ""));

@@ -47,21 +47,14 @@ impl Origin {
             _ => (authority, standard),
         };
         let is_bare = match host.strip_prefix('[') {
-            Some(rest) => rest
-                .strip_suffix(']')?
-                .parse::<std::net::Ipv6Addr>()
-                .is_ok(),
+            Some(rest) => rest.strip_suffix(']')?.parse::<std::net::Ipv6Addr>().is_ok(),
             None => {
                 let allowed = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
                 !host.is_empty() && host.chars().all(allowed)
             }
         };
         // mutant(web-host): `is_bare` => `true`
-        is_bare.then(|| Self {
-            is_secure,
-            host: host.to_ascii_lowercase(),
-            port,
-        })
+        is_bare.then(|| Self { is_secure, host: host.to_ascii_lowercase(), port })
     }
 
     /// Whether its host is this machine, whoever answers for names: `localhost` or a loopback
@@ -77,11 +70,7 @@ impl Origin {
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (scheme, standard) = if self.is_secure {
-            ("https", 443)
-        } else {
-            ("http", 80)
-        };
+        let (scheme, standard) = if self.is_secure { ("https", 443) } else { ("http", 80) };
         write!(f, "{scheme}://{}", self.host)?;
         match self.port {
             port if port == standard => Ok(()),
@@ -182,35 +171,16 @@ mod tests {
         assert!(!may(Some("http://match.example"), Some("10.0.0.1"), false));
         assert!(!may(Some("https://match.example:8443"), None, true));
         // The page of this server.
-        assert!(may(
-            Some("http://127.0.0.1:9000"),
-            Some("127.0.0.1:9000"),
-            false
-        ));
-        assert!(may(
-            Some("http://localhost:9000"),
-            Some("LocalHost:9000"),
-            false
-        ));
+        assert!(may(Some("http://127.0.0.1:9000"), Some("127.0.0.1:9000"), false));
+        assert!(may(Some("http://localhost:9000"), Some("LocalHost:9000"), false));
         assert!(may(Some("http://[::1]:9000"), Some("[::1]:9000"), false));
         assert!(may(Some("https://own.example"), Some("own.example"), true));
-        assert!(!may(
-            Some("https://own.example"),
-            Some("own.example"),
-            false
-        ));
+        assert!(!may(Some("https://own.example"), Some("own.example"), false));
         assert!(!may(Some("http://own.example"), Some("own.example"), true));
-        assert!(!may(
-            Some("http://127.0.0.1:9001"),
-            Some("127.0.0.1:9000"),
-            false
-        ));
+        assert!(!may(Some("http://127.0.0.1:9001"), Some("127.0.0.1:9000"), false));
         // A name of another site that leads here, and the address of a proxy.
-        for origin in [
-            "http://evil.example:9000",
-            "http://192.0.2.1",
-            "http://[2001:db8::1]:9000",
-        ] {
+        for origin in ["http://evil.example:9000", "http://192.0.2.1", "http://[2001:db8::1]:9000"]
+        {
             assert!(!may(Some(origin), Some(&origin[7..]), false), "{origin}");
         }
         // No page at all, or one without an origin.

@@ -117,10 +117,7 @@ impl WebSocket {
             is_closed: AtomicBool::new(false),
             has_failed: AtomicBool::new(false),
         });
-        let side = Side {
-            link: Arc::clone(&link),
-            deadline: None,
-        };
+        let side = Side { link: Arc::clone(&link), deadline: None };
         // mutant(web-long-message, 90 s): `.max_message_size(Some(LONGEST))` =>
         //     `.max_message_size(if $ON { None } else { Some(LONGEST) })`
         // mutant(web-long-frame, 90 s): `.max_frame_size(Some(LONGEST))` => `.max_frame_size(if $ON
@@ -155,10 +152,8 @@ impl WebSocket {
         while !reason.is_char_boundary(end) {
             end -= 1;
         }
-        let frame = Frame::close(Some(CloseFrame {
-            code: code.into(),
-            reason: reason[..end].into(),
-        }));
+        let frame =
+            Frame::close(Some(CloseFrame { code: code.into(), reason: reason[..end].into() }));
         if self.link.is_closed.swap(true, Ordering::SeqCst) {
             return;
         }
@@ -226,11 +221,7 @@ impl WebSocket {
             WsError::ConnectionClosed | WsError::AlreadyClosed => {
                 io::ErrorKind::ConnectionAborted.into()
             }
-            _ => self.refuse(
-                reading,
-                code::PROTOCOL,
-                "it does not speak WebSocket (RFC 6455)",
-            ),
+            _ => self.refuse(reading, code::PROTOCOL, "it does not speak WebSocket (RFC 6455)"),
         }
     }
 
@@ -285,10 +276,8 @@ impl Transport for WebSocket {
                 //     direction ends the connection
                 return Err(io::ErrorKind::BrokenPipe.into());
             }
-            let header = FrameHeader {
-                opcode: OpCode::Data(Data::Binary),
-                ..FrameHeader::default()
-            };
+            let header =
+                FrameHeader { opcode: OpCode::Data(Data::Binary), ..FrameHeader::default() };
             writer.clear();
             let formed = header.format(piece.len() as u64, &mut *writer);
             formed.map_err(io::Error::other)?;

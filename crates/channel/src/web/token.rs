@@ -79,25 +79,14 @@ mod tests {
         let token = Token::random().unwrap();
         let text = token.text();
         assert_eq!(text.len(), 43);
-        assert_eq!(
-            text.parse::<Token>().unwrap().fingerprint(),
-            token.fingerprint()
-        );
+        assert_eq!(text.parse::<Token>().unwrap().fingerprint(), token.fingerprint());
         assert_ne!(Token::random().unwrap().fingerprint(), token.fingerprint());
         assert_eq!(format!("{token:?}"), "Token");
         let longer = format!("{}A", *text);
         let padded = format!("{}=", *text);
         // 43 characters have two bits to spare, which are zero.
         let spare = format!("{}B", "A".repeat(42));
-        for wrong in [
-            "",
-            &text[1..],
-            &longer,
-            &padded,
-            &spare,
-            &"+".repeat(43),
-            &"é".repeat(22),
-        ] {
+        for wrong in ["", &text[1..], &longer, &padded, &spare, &"+".repeat(43), &"é".repeat(22)] {
             assert!(wrong.parse::<Token>().is_err(), "{wrong}");
         }
     }

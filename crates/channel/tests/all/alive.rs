@@ -14,10 +14,7 @@ use crate::LONG;
 const TIMEOUT: Duration = Duration::from_millis(800);
 
 fn patience() -> Patience {
-    Patience {
-        wait: LONG,
-        ..TIMEOUT.into()
-    }
+    Patience { wait: LONG, ..TIMEOUT.into() }
 }
 
 const GREETING: &[u8] = b"\x89volery\x01\xe8\x03\0\0";
@@ -44,9 +41,7 @@ fn secured() -> [Channel; 2] {
     let listener = tls::Listener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let left = thread::spawn(move || tls::connect(address, &there, prints[0], patience()).unwrap());
-    let right = listener
-        .accept(&here, prints[1], patience(), |_| ())
-        .unwrap();
+    let right = listener.accept(&here, prints[1], patience(), |_| ()).unwrap();
     [left.join().unwrap(), right]
 }
 
@@ -133,9 +128,7 @@ fn two_sides_that_wait_for_each_other_time_out() {
         let other = thread::spawn(move || b.recv(&mut [0]).unwrap_err());
         let errors = [a.recv(&mut [0]).unwrap_err(), other.join().unwrap()];
         // One of them may see the other close.
-        let first = errors
-            .iter()
-            .filter(|error| matches!(error, Error::TimedOut(_)));
+        let first = errors.iter().filter(|error| matches!(error, Error::TimedOut(_)));
         assert!(first.count() > 0, "{errors:?}");
         assert!(start.elapsed() < TIMEOUT * 10, "{errors:?}");
     }
@@ -160,31 +153,20 @@ fn a_stopped_peer_is_found_within_the_timeout() {
 
     let (mut channel, _peer) = against(&[]);
     let sent = (0..QUEUE_BOUND >> 20).try_for_each(|_| channel.send(&[0; 1 << 20]));
-    let error = sent
-        .and_then(|()| channel.send(&[0; 32 << 20]))
-        .unwrap_err();
+    let error = sent.and_then(|()| channel.send(&[0; 32 << 20])).unwrap_err();
     assert!(matches!(error, Error::TimedOut(_)), "{error:?}");
 }
 
 #[test]
 fn frames_that_no_party_sends_are_errors() {
     let refused = |said: &[u8]| against(said).0.recv(&mut [0; 8]).unwrap_err();
-    for header in [
-        [0, 0, 0, 0],
-        [1, 1, 0, 0],
-        [1, 255, 255, 255],
-        [2, 1, 0, 0],
-        [255; 4],
-    ] {
+    for header in [[0, 0, 0, 0], [1, 1, 0, 0], [1, 255, 255, 255], [2, 1, 0, 0], [255; 4]] {
         let error = refused(&header);
         let frame = matches!(error, Error::PeerMisbehaved(why) if why.contains("malformed frame"));
         assert!(frame, "{header:?}: {error:?}");
     }
     let error = refused(&[1, 0, 0, 0].repeat(10_000));
-    assert!(
-        matches!(error, Error::PeerMisbehaved(why) if why.contains("floods")),
-        "{error:?}"
-    );
+    assert!(matches!(error, Error::PeerMisbehaved(why) if why.contains("floods")), "{error:?}");
     // The bytes before a cut are lost with their message.
     let (mut channel, peer) = against(&[0, 255, 255, 255, 1, 2]);
     drop(peer);
@@ -244,17 +226,9 @@ fn a_plain_listener_survives_strangers() {
 
 #[test]
 fn a_name_is_resolved_until_the_wait_ends() {
-    let patience = Patience {
-        wait: Duration::from_millis(50),
-        ..TIMEOUT.into()
-    };
-    let error = tcp::connect("no-such-name.invalid:7000", patience.clone())
-        .err()
-        .unwrap();
-    assert!(
-        matches!(&error, Error::TimedOut(why) if why.contains("did not resolve")),
-        "{error:?}"
-    );
+    let patience = Patience { wait: Duration::from_millis(50), ..TIMEOUT.into() };
+    let error = tcp::connect("no-such-name.invalid:7000", patience.clone()).err().unwrap();
+    assert!(matches!(&error, Error::TimedOut(why) if why.contains("did not resolve")), "{error:?}");
     let error = tcp::connect("localhost", patience).err().unwrap();
     assert!(matches!(error, Error::Io(_)), "{error:?}");
 }

@@ -14,10 +14,7 @@ use crate::LONG;
 const SOON: Duration = Duration::from_secs(2);
 
 fn patience(cancel: &Cancel) -> Patience {
-    Patience {
-        cancel: cancel.clone(),
-        ..LONG.into()
-    }
+    Patience { cancel: cancel.clone(), ..LONG.into() }
 }
 
 /// Cancels while `call` waits, and checks that it ends.
@@ -30,11 +27,7 @@ fn ends<T: Send>(cancel: &Cancel, call: impl FnOnce() -> Result<T> + Send) {
         cancel.cancel();
         let result = call.join().unwrap();
         assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
-        assert!(
-            matches!(result, Err(Error::Cancelled)),
-            "{:?}",
-            result.err()
-        );
+        assert!(matches!(result, Err(Error::Cancelled)), "{:?}", result.err());
     });
 }
 
@@ -127,15 +120,11 @@ mod tls {
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = silent.local_addr().unwrap();
         let cancel = Cancel::default();
-        ends(&cancel, || {
-            tls::connect(address, &own, peer.fingerprint(), patience(&cancel))
-        });
+        ends(&cancel, || tls::connect(address, &own, peer.fingerprint(), patience(&cancel)));
         let cancel = Cancel::default();
         let listener = Listener::bind("127.0.0.1:0").unwrap();
         let _client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        ends(&cancel, || {
-            listener.accept(&own, peer.fingerprint(), patience(&cancel), |_| ())
-        });
+        ends(&cancel, || listener.accept(&own, peer.fingerprint(), patience(&cancel), |_| ()));
     }
 
     #[test]

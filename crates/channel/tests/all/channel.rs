@@ -96,11 +96,7 @@ fn one_thread_may_hold_both_ends() {
 #[test]
 fn blocks_go_over_the_wire_little_endian() {
     let (mut left, mut right) = Channel::memory_pair();
-    let blocks = [
-        Block::from(1),
-        Block::from(2 << 120),
-        Block::from(u128::MAX),
-    ];
+    let blocks = [Block::from(1), Block::from(2 << 120), Block::from(u128::MAX)];
     left.send_blocks(&blocks).unwrap();
     left.send_block(Block::from(0x0102)).unwrap();
     left.send_blocks(&[Block::from(5)]).unwrap();
@@ -144,12 +140,7 @@ fn messages_are_runs_of_one_direction() {
         };
         assert_eq!(before, expected);
         left.send(&[4]).unwrap();
-        let added = Stats {
-            bytes_sent: 1,
-            messages_sent: 1,
-            turns: 1,
-            ..Stats::default()
-        };
+        let added = Stats { bytes_sent: 1, messages_sent: 1, turns: 1, ..Stats::default() };
         assert_eq!(left.stats() - before, added);
         assert_eq!(left.unflushed(), 1);
         let mirrored = Stats {
@@ -320,10 +311,8 @@ fn a_tampering_closure_sees_every_offset_once() {
 fn truncation_ends_both_parties() {
     for end in [0, 1, 99, 100, 101] {
         let (left, right) = memory::pair();
-        let (mut left, mut right) = (
-            Channel::new(Tampered::truncated(left, end)),
-            Channel::new(right),
-        );
+        let (mut left, mut right) =
+            (Channel::new(Tampered::truncated(left, end)), Channel::new(right));
         left.send(&[7; 100]).unwrap();
         let flushed = left.flush();
         assert_eq!(flushed.is_ok(), end >= 100);

@@ -25,12 +25,7 @@ use crate::tls::{PATIENCE, identity};
 const RUN: [u8; 32] = [7; 32];
 
 fn ticket(side: Role, worker: u32, attempt: u64) -> Ticket {
-    Ticket {
-        run: RUN,
-        side,
-        worker: Some(worker),
-        attempt,
-    }
+    Ticket { run: RUN, side, worker: Some(worker), attempt }
 }
 
 /// A gateway in this process.
@@ -54,12 +49,7 @@ impl Running {
             let (cancel, events) = (cancel.clone(), Arc::clone(&events));
             move || gateway.serve(&cancel, &|event| events.lock().unwrap().push(event))
         });
-        Self {
-            address,
-            cancel,
-            events,
-            thread: Some(thread),
-        }
+        Self { address, cancel, events, thread: Some(thread) }
     }
 
     /// Ends it; returns all events.
@@ -126,16 +116,11 @@ impl Both {
     }
 
     fn leaf(&self, ticket: &Ticket) -> Identity {
-        self.own(ticket.side)
-            .issue(&ticket.name(), today())
-            .unwrap()
+        self.own(ticket.side).issue(&ticket.name(), today()).unwrap()
     }
 
     fn peer(&self, ticket: &Ticket) -> Peer {
-        Peer {
-            fingerprint: self.own(ticket.side.other()).fingerprint(),
-            name: Some(ticket.name()),
-        }
+        Peer { fingerprint: self.own(ticket.side.other()).fingerprint(), name: Some(ticket.name()) }
     }
 
     fn meet(&self, at: SocketAddr, ticket: Ticket) -> Result<Channel> {
@@ -148,22 +133,14 @@ impl Both {
         ticket: Ticket,
         patience: impl Into<Patience>,
     ) -> Result<Channel> {
-        meet(
-            at,
-            &ticket,
-            &self.leaf(&ticket),
-            &self.peer(&ticket),
-            patience,
-        )
+        meet(at, &ticket, &self.leaf(&ticket), &self.peer(&ticket), patience)
     }
 
     /// Both sides of a worker.
     fn pair(&self, at: SocketAddr, worker: u32, attempt: u64) -> [Channel; 2] {
         thread::scope(|scope| {
             let sender = scope.spawn(move || self.meet(at, ticket(Role::Sender, worker, attempt)));
-            let receiver = self
-                .meet(at, ticket(Role::Receiver, worker, attempt))
-                .unwrap();
+            let receiver = self.meet(at, ticket(Role::Receiver, worker, attempt)).unwrap();
             [sender.join().unwrap().unwrap(), receiver]
         })
     }
@@ -210,12 +187,7 @@ fn signed(
     chain.iter().for_each(|one| bytes.extend_from_slice(one));
     let key = PrivateKeyDer::from_pem_slice(key.to_pem().as_bytes()).unwrap();
     let key: Arc<dyn SigningKey> = any_supported_type(&key).unwrap();
-    let message = [
-        b"volery gateway ticket, version 1\0",
-        &challenge[..],
-        &bytes,
-    ]
-    .concat();
+    let message = [b"volery gateway ticket, version 1\0", &challenge[..], &bytes].concat();
     let signer = key.choose_scheme(&[SignatureScheme::ED25519]).unwrap();
     bytes.extend(signer.sign(&message).unwrap());
     bytes
@@ -235,12 +207,7 @@ fn longer(organisation: &Identity, name: &str, validity: Range<SystemTime>) -> I
     let key = KeyPair::generate_for(&PKCS_ED25519).unwrap();
     let issuer = Issuer::from_params(&issuer, &signer);
     let leaf = parameters.signed_by(&key, &issuer).unwrap();
-    let pem = leaf.pem()
-        + organisation
-            .to_pem()
-            .split_once("-----BEGIN PRIVATE")
-            .unwrap()
-            .0;
+    let pem = leaf.pem() + organisation.to_pem().split_once("-----BEGIN PRIVATE").unwrap().0;
     Identity::from_pem(&(pem + &key.serialize_pem())).unwrap()
 }
 
@@ -312,10 +279,7 @@ fn two_workers_meet_in_either_order() {
             let one = ticket(first, worker as u32, 1);
             let first = scope.spawn(move || both.meet(at, one));
             running.wait_for_waiting(worker + 1);
-            let other = Ticket {
-                side: one.side.other(),
-                ..one
-            };
+            let other = Ticket { side: one.side.other(), ..one };
             let second = both.meet(at, other).unwrap();
             let mut pair = [first.join().unwrap().unwrap(), second];
             exchange(&mut pair, 1 << 20);
@@ -324,19 +288,9 @@ fn two_workers_meet_in_either_order() {
         });
     }
     // The driver has no number.
-    let driver = Ticket {
-        worker: None,
-        ..ticket(Role::Sender, 0, 1)
-    };
-    assert!(
-        driver.name().starts_with("driver.0707"),
-        "{}",
-        driver.name()
-    );
-    let other = Ticket {
-        side: Role::Receiver,
-        ..driver
-    };
+    let driver = Ticket { worker: None, ..ticket(Role::Sender, 0, 1) };
+    assert!(driver.name().starts_with("driver.0707"), "{}", driver.name());
+    let other = Ticket { side: Role::Receiver, ..driver };
     thread::scope(|scope| {
         let sender = scope.spawn(|| both.meet(running.address, driver));
         let receiver = both.meet(running.address, other).unwrap();
@@ -355,10 +309,7 @@ fn two_workers_meet_in_either_order() {
                 pairs += 1;
             }
             Event::Ended { bytes, sender, .. } if sender.ticket.worker.is_some() => {
-                assert!(
-                    bytes.iter().all(|count| (1 << 20..5 << 18).contains(count)),
-                    "{bytes:?}"
-                );
+                assert!(bytes.iter().all(|count| (1 << 20..5 << 18).contains(count)), "{bytes:?}");
             }
             Event::Refused { .. } | Event::Left { .. } => panic!("{event:?}"),
             _ => {}
@@ -412,18 +363,13 @@ fn a_newer_attempt_takes_the_place_of_an_older_one_that_waits() {
         assert!(why.contains("newer attempt"), "{why}");
         // Other workers, the other side and other runs have attempts of their own.
         let mut other = both.raw(at, &ticket(Role::Sender, 2, 1));
-        let run = Ticket {
-            run: [8; 32],
-            ..ticket(Role::Sender, 1, 1)
-        };
+        let run = Ticket { run: [8; 32], ..ticket(Role::Sender, 1, 1) };
         let mut run = both.raw(at, &run);
         running.wait_for_waiting(4);
         let receiver = both.meet(at, ticket(Role::Receiver, 1, 1)).unwrap();
         exchange(&mut [newer.join().unwrap().unwrap(), receiver], 100);
         for socket in [&mut other, &mut run] {
-            socket
-                .set_read_timeout(Some(Duration::from_millis(50)))
-                .unwrap();
+            socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
             assert_eq!(answer(socket), 0, "it waits");
         }
     });
@@ -506,21 +452,10 @@ fn only_valid_tickets_are_taken() {
     // Another program issues one that outlives its organisation.
     let outlives = longer(&old, &name, today());
     let early = own.issue(&name, now - day / 2..now - day / 4).unwrap();
-    let worker = own
-        .issue(&ticket(Role::Sender, 2, 1).name(), today())
-        .unwrap();
+    let worker = own.issue(&ticket(Role::Sender, 2, 1).name(), today()).unwrap();
     let run = [6; 32];
     let run = own.issue(&Ticket { run, ..one }.name(), today()).unwrap();
-    let driver = own
-        .issue(
-            &Ticket {
-                worker: None,
-                ..one
-            }
-            .name(),
-            today(),
-        )
-        .unwrap();
+    let driver = own.issue(&Ticket { worker: None, ..one }.name(), today()).unwrap();
     for (chain, key, peer, reason) in [
         ([&foreign, &third], &foreign, receiver, Reason::Organisation),
         // Not allowed before anything else is looked at.
@@ -556,12 +491,7 @@ fn only_valid_tickets_are_taken() {
         let _ = socket.shutdown(Shutdown::Write);
         assert_ne!(answer(&mut socket), GO, "byte {place}");
     }
-    assert!(
-        !running
-            .end()
-            .iter()
-            .any(|event| matches!(event, Event::Waiting(_)))
-    );
+    assert!(!running.end().iter().any(|event| matches!(event, Event::Waiting(_))));
 }
 
 /// The text of the client's error after a refusal.
@@ -571,22 +501,13 @@ fn a_refused_client_is_told_why() {
     let running = Running::start(Limits::default(), &both.prints()[..1]);
     let at = running.address;
     let why = refusal(both.meet(at, ticket(Role::Sender, 1, 1)));
-    assert!(
-        why.contains("organisation of the peer is not allowed"),
-        "{why}"
-    );
+    assert!(why.contains("organisation of the peer is not allowed"), "{why}");
     let why = refusal(both.meet(at, ticket(Role::Receiver, 1, 1)));
     assert!(why.contains("the organisation is not allowed"), "{why}");
     let running = both.start(Limits::default());
     let one = ticket(Role::Sender, 1, 1);
     let leaf = both.leaf(&ticket(Role::Sender, 2, 1));
-    let why = refusal(meet(
-        running.address,
-        &one,
-        &leaf,
-        &both.peer(&one),
-        PATIENCE,
-    ));
+    let why = refusal(meet(running.address, &one, &leaf, &both.peer(&one), PATIENCE));
     assert!(why.contains("not for this run and worker"), "{why}");
     // What needs no gateway to be known is said without one.
     let nowhere = ("127.0.0.1", 1);
@@ -623,16 +544,8 @@ fn a_third_organisation_takes_nobodys_place() {
     let other = Both([third, both.0[1].clone()]);
     let mut second = other.raw(at, &ticket(Role::Sender, 2, 1));
     running.wait_for_waiting(5);
-    for socket in [
-        &mut socket,
-        &mut elsewhere,
-        &mut waits,
-        &mut first,
-        &mut second,
-    ] {
-        socket
-            .set_read_timeout(Some(Duration::from_millis(50)))
-            .unwrap();
+    for socket in [&mut socket, &mut elsewhere, &mut waits, &mut first, &mut second] {
+        socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
         assert_eq!(answer(socket), 0, "it waits");
     }
 }
@@ -648,18 +561,12 @@ fn each_side_checks_the_other_itself() {
         let (both, short) = (&both, Duration::from_secs(5));
         let sender = scope.spawn(move || {
             let name = ticket(Role::Sender, 2, 1).name();
-            let peer = Peer {
-                name: Some(name),
-                ..both.peer(&one)
-            };
+            let peer = Peer { name: Some(name), ..both.peer(&one) };
             meet(at, &one, &both.leaf(&one), &peer, short).map(drop)
         });
         let receiver = both.meet_within(at, other, short).map(drop);
         let sender = sender.join().unwrap();
-        assert!(
-            matches!(sender, Err(Error::Unauthenticated(_))),
-            "{sender:?}"
-        );
+        assert!(matches!(sender, Err(Error::Unauthenticated(_))), "{sender:?}");
         assert!(matches!(receiver, Err(Error::Refused(_))), "{receiver:?}");
     });
 }
@@ -667,10 +574,7 @@ fn each_side_checks_the_other_itself() {
 #[test]
 fn clients_that_send_no_ticket_are_refused() {
     let both = Both::new();
-    let limits = Limits {
-        ticket: Duration::from_secs(1),
-        ..Limits::default()
-    };
+    let limits = Limits { ticket: Duration::from_secs(1), ..Limits::default() };
     let running = both.start(limits);
     let at = running.address;
     // Silence, and a byte now and then, which makes no difference.
@@ -694,38 +598,23 @@ fn clients_that_send_no_ticket_are_refused() {
         let mut said = Vec::new();
         // Unread bytes make the system reset the connection.
         let _ = socket.read_to_end(&mut said);
-        assert!(
-            said.is_empty() || said == [code(Reason::Malformed)],
-            "{said:?}"
-        );
+        assert!(said.is_empty() || said == [code(Reason::Malformed)], "{said:?}");
     }
     running.wait_for_reason(Reason::Malformed);
     // A client that sends something while it waits is none of ours.
     let mut early = both.raw(at, &ticket(Role::Sender, 1, 1));
     running.wait_for_waiting(1);
     early.write_all(b"?").unwrap();
-    running.wait_for(1, |event| {
-        matches!(
-            event,
-            Event::Left {
-                reason: Some(Reason::Malformed),
-                ..
-            }
-        )
-    });
+    running
+        .wait_for(1, |event| matches!(event, Event::Left { reason: Some(Reason::Malformed), .. }));
     exchange(&mut both.pair(at, 1, 1), 10);
 }
 
 #[test]
 fn silent_clients_keep_nobody_out() {
     let both = Both::new();
-    let running = both.start(Limits {
-        ticket: Duration::from_secs(600),
-        ..Limits::default()
-    });
-    let silent: Vec<_> = (0..400)
-        .map(|_| TcpStream::connect(running.address).unwrap())
-        .collect();
+    let running = both.start(Limits { ticket: Duration::from_secs(600), ..Limits::default() });
+    let silent: Vec<_> = (0..400).map(|_| TcpStream::connect(running.address).unwrap()).collect();
     let start = Instant::now();
     exchange(&mut both.pair(running.address, 1, 1), 10);
     assert!(start.elapsed() < Duration::from_secs(8));
@@ -737,11 +626,7 @@ fn silent_clients_keep_nobody_out() {
 #[test]
 fn a_full_gateway_refuses_and_the_client_tries_again() {
     let both = Both::new();
-    let limits = Limits {
-        connections: 3,
-        waiting: 1,
-        ..Limits::default()
-    };
+    let limits = Limits { connections: 3, waiting: 1, ..Limits::default() };
     let running = both.start(limits);
     let at = running.address;
     let waiting = both.raw(at, &ticket(Role::Sender, 1, 1));
@@ -762,11 +647,7 @@ fn a_full_gateway_refuses_and_the_client_tries_again() {
     let third = both.raw(at, &ticket(Role::Receiver, 3, 1));
     running.wait_for_waiting(3);
     let mut fourth = both.raw(at, &ticket(Role::Sender, 3, 1));
-    assert_eq!(
-        answer(&mut fourth),
-        code(Reason::Full),
-        "too many are connected"
-    );
+    assert_eq!(answer(&mut fourth), code(Reason::Full), "too many are connected");
     thread::scope(|scope| {
         let both = &both;
         let patient = scope.spawn(move || both.meet(at, ticket(Role::Sender, 4, 1)));
@@ -780,10 +661,7 @@ fn a_full_gateway_refuses_and_the_client_tries_again() {
 #[test]
 fn a_client_that_waits_hears_from_the_gateway() {
     let both = Both::new();
-    let limits = Limits {
-        wait: Duration::from_secs(6),
-        ..Limits::default()
-    };
+    let limits = Limits { wait: Duration::from_secs(6), ..Limits::default() };
     let running = both.start(limits);
     let mut socket = both.raw(running.address, &ticket(Role::Sender, 1, 1));
     let mut heard = Vec::new();
@@ -827,9 +705,7 @@ fn ends_are_passed_on() {
     for side in [0, 1] {
         let mut pair = raw(2 + side).map(Some);
         let gone = pair[side as usize].take().unwrap();
-        SockRef::from(&gone)
-            .set_linger(Some(Duration::ZERO))
-            .unwrap();
+        SockRef::from(&gone).set_linger(Some(Duration::ZERO)).unwrap();
         drop(gone);
         let mut left = pair[1 - side as usize].take().unwrap();
         assert_eq!(left.read(&mut [0]).unwrap_or(0), 0);
@@ -844,10 +720,7 @@ fn ends_are_passed_on() {
 #[test]
 fn a_pair_that_is_silent_is_closed() {
     let both = Both::new();
-    let limits = Limits {
-        idle: Duration::from_millis(400),
-        ..Limits::default()
-    };
+    let limits = Limits { idle: Duration::from_millis(400), ..Limits::default() };
     let running = both.start(limits);
     let mut sockets = Role::ALL.map(|side| both.raw(running.address, &ticket(side, 1, 1)));
     assert_eq!(sockets.each_mut().map(answer), [GO; 2]);
@@ -862,9 +735,7 @@ fn a_pair_that_is_silent_is_closed() {
     assert!(start.elapsed() > 2 * Duration::from_millis(400));
     assert_eq!(right.read(&mut [0]).unwrap_or(0), 0);
     assert_eq!(left.read(&mut [0]).unwrap_or(0), 0);
-    running.wait_for(1, |event| {
-        matches!(event, Event::Ended { bytes: [20, 0], .. })
-    });
+    running.wait_for(1, |event| matches!(event, Event::Ended { bytes: [20, 0], .. }));
 }
 
 #[test]
@@ -879,17 +750,11 @@ fn a_cancelled_gateway_ends_at_once() {
     // One that is in the middle of a write to a client that does not read.
     let mut stuck = Role::ALL.map(|side| both.raw(at, &ticket(side, 3, 1)));
     assert_eq!(stuck.each_mut().map(answer), [GO; 2]);
-    stuck[0]
-        .set_write_timeout(Some(Duration::from_millis(300)))
-        .unwrap();
+    stuck[0].set_write_timeout(Some(Duration::from_millis(300))).unwrap();
     while stuck[0].write_all(&[0; 1 << 16]).is_ok() {}
     let start = Instant::now();
     running.end();
-    assert!(
-        start.elapsed() < Duration::from_secs(1),
-        "{:?}",
-        start.elapsed()
-    );
+    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
     assert!(pair[0].recv(&mut [0]).is_err());
     drop((waiting, silent));
     // The address is free.
@@ -955,16 +820,11 @@ fn a_client_waits_no_longer_than_it_is_told() {
     let alone = both.meet_within(running.address, one, short).map(drop);
     assert!(matches!(&alone, Err(Error::Absent(time)) if *time == short));
     // Nothing listens; something else does, and is silent, or speaks.
-    let unused = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let unused = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     for at in [unused, silent.local_addr().unwrap()] {
         let absent = both.meet_within(at, one, short).map(drop);
-        let Err(Error::TimedOut(why)) = absent else {
-            panic!("{absent:?}")
-        };
+        let Err(Error::TimedOut(why)) = absent else { panic!("{absent:?}") };
         assert!(why.contains("no gateway answered"), "{why}");
     }
     assert!(start.elapsed() < PATIENCE / 2);
@@ -973,9 +833,7 @@ fn a_client_waits_no_longer_than_it_is_told() {
     thread::scope(|scope| {
         scope.spawn(|| {
             let (mut socket, _) = web.accept().unwrap();
-            socket
-                .write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
-                .unwrap();
+            socket.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n").unwrap();
             // A gateway of another version.
             let (mut socket, _) = web.accept().unwrap();
             socket.write_all(b"\x89volgtw\x02").unwrap();
@@ -997,10 +855,7 @@ fn a_client_waits_no_longer_than_it_is_told() {
         running.wait_for_waiting(2);
         let start = Instant::now();
         cancel.cancel();
-        assert!(matches!(
-            waiting.join().unwrap().map(drop),
-            Err(Error::Cancelled)
-        ));
+        assert!(matches!(waiting.join().unwrap().map(drop), Err(Error::Cancelled)));
         assert!(start.elapsed() < Duration::from_secs(1));
     });
 }
@@ -1009,9 +864,7 @@ fn a_client_waits_no_longer_than_it_is_told() {
 fn pump(mut from: TcpStream, mut to: TcpStream, flip: Option<u64>) {
     let (mut bytes, mut passed) = ([0; 4096], 0);
     while let Ok(count @ 1..) = from.read(&mut bytes) {
-        let place = flip
-            .and_then(|at| at.checked_sub(passed))
-            .map(|at| at as usize);
+        let place = flip.and_then(|at| at.checked_sub(passed)).map(|at| at as usize);
         if let Some(byte) = place.and_then(|place| bytes[..count].get_mut(place)) {
             *byte ^= 0x10;
         }

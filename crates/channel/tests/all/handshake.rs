@@ -14,22 +14,12 @@ use crate::{LONG, SHORT, pairs};
 
 fn hello(role: &'static str) -> Hello {
     let fields = vec![("ring", "fp61".to_owned()), ("n", "1000".to_owned())];
-    Hello {
-        protocol: "vole",
-        role,
-        fields,
-    }
+    Hello { protocol: "vole", role, fields }
 }
 
 fn with(role: &'static str, fields: &[(&'static str, &str)]) -> Hello {
-    let fields = fields
-        .iter()
-        .map(|(name, value)| (*name, (*value).to_owned()))
-        .collect();
-    Hello {
-        fields,
-        ..hello(role)
-    }
+    let fields = fields.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+    Hello { fields, ..hello(role) }
 }
 
 fn shake(
@@ -52,11 +42,7 @@ fn assert_mismatch(left: &Hello, right: &Hello, field: &str, left_value: &str, r
         let (a, b) = shake(pair, left, right);
         for (result, here, there) in [(a, left_value, right_value), (b, right_value, left_value)] {
             match result {
-                Err(Error::Mismatch {
-                    field: name,
-                    ours,
-                    theirs,
-                }) => {
+                Err(Error::Mismatch { field: name, ours, theirs }) => {
                     assert_eq!(
                         (name.as_str(), ours.as_str(), theirs.as_str()),
                         (field, here, there)
@@ -86,13 +72,7 @@ fn the_session_id_depends_on_both_nonces_and_on_the_settings() {
         assert_eq!(a, b);
         *a.as_bytes()
     };
-    let ids = [
-        id(1, 2, &[]),
-        id(2, 1, &[]),
-        id(1, 1, &[]),
-        id(3, 2, &[]),
-        id(1, 2, &[("n", "1")]),
-    ];
+    let ids = [id(1, 2, &[]), id(2, 1, &[]), id(1, 1, &[]), id(3, 2, &[]), id(1, 2, &[("n", "1")])];
     for (i, a) in ids.iter().enumerate() {
         assert!(ids[..i].iter().all(|b| a != b));
     }
@@ -127,10 +107,7 @@ fn the_channel_is_where_the_handshake_ends() {
 fn both_parties_learn_the_first_difference() {
     let (sender, receiver) = (hello("sender"), hello("receiver"));
     assert_mismatch(&sender, &sender, "role", "sender", "sender");
-    let other = Hello {
-        protocol: "cot",
-        ..hello("receiver")
-    };
+    let other = Hello { protocol: "cot", ..hello("receiver") };
     assert_mismatch(&sender, &other, "protocol", "vole", "cot");
     let other = with("receiver", &[("ring", "z64"), ("n", "5")]);
     assert_mismatch(&sender, &other, "ring", "fp61", "z64");
@@ -138,10 +115,7 @@ fn both_parties_learn_the_first_difference() {
     assert_mismatch(&sender, &other, "n", "1000", "5");
     let other = with("receiver", &[("ring", "fp61")]);
     assert_mismatch(&sender, &other, "n", "1000", "(not stated)");
-    let other = with(
-        "receiver",
-        &[("ring", "fp61"), ("n", "1000"), ("noise", "regular")],
-    );
+    let other = with("receiver", &[("ring", "fp61"), ("n", "1000"), ("noise", "regular")]);
     assert_mismatch(&receiver, &other, "role", "receiver", "receiver");
     assert_mismatch(&sender, &other, "noise", "(not stated)", "regular");
 }
@@ -149,11 +123,7 @@ fn both_parties_learn_the_first_difference() {
 #[test]
 fn equal_roles_read_as_such() {
     let (a, _) = shake(Channel::memory_pair(), &hello("sender"), &hello("sender"));
-    assert!(
-        a.unwrap_err()
-            .to_string()
-            .contains("both parties have the role")
-    );
+    assert!(a.unwrap_err().to_string().contains("both parties have the role"));
 }
 
 #[test]
@@ -162,11 +132,7 @@ fn an_echo_is_not_a_peer() {
         thread::scope(|scope| {
             scope.spawn(move || {
                 let mut byte = [0];
-                while right
-                    .recv(&mut byte)
-                    .and_then(|()| right.send(&byte))
-                    .is_ok()
-                {
+                while right.recv(&mut byte).and_then(|()| right.send(&byte)).is_ok() {
                     if right.flush().is_err() {
                         break;
                     }
@@ -181,13 +147,9 @@ fn an_echo_is_not_a_peer() {
 
 #[test]
 fn other_programs_are_recognised() {
-    for greeting in [
-        &b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..],
-        b"SSH-2.0-x\r\n",
-        b"\x89PNG",
-        b"v",
-        &[0; 9],
-    ] {
+    for greeting in
+        [&b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..], b"SSH-2.0-x\r\n", b"\x89PNG", b"v", &[0; 9]]
+    {
         for (mut left, mut right) in pairs() {
             // The peer stays connected and waits.
             left.set_timeout(Some(LONG / 6));
@@ -195,10 +157,7 @@ fn other_programs_are_recognised() {
             right.flush().unwrap();
             let error = handshake(&mut left, &hello("sender"), [1; 32]).unwrap_err();
             assert!(matches!(error, Error::PeerMisbehaved(_)), "{error:?}");
-            assert!(
-                error.to_string().contains("does not speak volery"),
-                "{error}"
-            );
+            assert!(error.to_string().contains("does not speak volery"), "{error}");
             assert!(matches!(left.flush(), Err(Error::Broken)));
         }
     }
@@ -208,9 +167,7 @@ fn other_programs_are_recognised() {
 #[test]
 fn a_hello_that_cannot_be_read_is_refused() {
     for (mut left, mut right) in pairs() {
-        right
-            .send(b"\x89volery\n\x01\0\x04\0\xff\xff\xff\xff")
-            .unwrap();
+        right.send(b"\x89volery\n\x01\0\x04\0\xff\xff\xff\xff").unwrap();
         right.flush().unwrap();
         let error = handshake(&mut left, &hello("sender"), [1; 32]).unwrap_err();
         assert!(error.to_string().contains("malformed"), "{error}");

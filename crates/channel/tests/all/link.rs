@@ -12,19 +12,11 @@ use volery_channel::{
 use crate::{LONG, pairs};
 
 fn hello(role: &'static str) -> Hello {
-    Hello {
-        protocol: "cot",
-        role,
-        fields: vec![("n", "1000".to_owned())],
-    }
+    Hello { protocol: "cot", role, fields: vec![("n", "1000".to_owned())] }
 }
 
-const WORKS: [Duration; 4] = [
-    Duration::ZERO,
-    Duration::from_micros(100),
-    Duration::from_millis(5),
-    Duration::from_secs(5),
-];
+const WORKS: [Duration; 4] =
+    [Duration::ZERO, Duration::from_micros(100), Duration::from_millis(5), Duration::from_secs(5)];
 
 type EstimateResult = Result<(SessionId, Link)>;
 
@@ -94,10 +86,7 @@ fn a_slow_link_is_measured_after_a_handshake() {
     );
     let (a, b) = (a.unwrap(), b.unwrap());
     assert_eq!(a, b);
-    assert!(
-        (0.5..2.0).contains(&(a.bits_per_second / rate as f64)),
-        "{a:?}"
-    );
+    assert!((0.5..2.0).contains(&(a.bits_per_second / rate as f64)), "{a:?}");
 }
 
 /// Both parties have the same session, and the channel remains usable.
@@ -169,9 +158,7 @@ fn the_work_is_a_setting() {
         party("receiver", Side::IsMeasured, WORKS[2]),
     );
     for result in [a, b] {
-        let Err(Error::Mismatch { field, .. }) = result else {
-            panic!("{result:?}")
-        };
+        let Err(Error::Mismatch { field, .. }) = result else { panic!("{result:?}") };
         assert_eq!(field, "pace");
     }
 }
@@ -181,29 +168,18 @@ fn the_work_is_a_setting() {
 fn a_difference_is_found_after_the_peer_has_gone() {
     let (mut left, mut right) = Channel::memory_pair();
     right.set_timeout(Some(Duration::from_millis(1)));
-    let other = Hello {
-        protocol: "psi",
-        ..hello("receiver")
-    };
+    let other = Hello { protocol: "psi", ..hello("receiver") };
     let left_alone = handshake(&mut right, &other, [2; 32]);
     assert!(matches!(left_alone, Err(Error::TimedOut(_))));
     drop(right);
-    let result = handshake_and_estimate(
-        &mut left,
-        &hello("sender"),
-        [1; 32],
-        Side::Measures,
-        WORKS[1],
-    );
+    let result =
+        handshake_and_estimate(&mut left, &hello("sender"), [1; 32], Side::Measures, WORKS[1]);
     assert!(matches!(result, Err(Error::Mismatch { field, .. }) if field == "protocol"));
 }
 
 #[test]
 fn different_settings_are_found_first() {
-    let other = Hello {
-        protocol: "psi",
-        ..hello("receiver")
-    };
+    let other = Hello { protocol: "psi", ..hello("receiver") };
     let work = WORKS[1];
     let (a, b) = run_two_unchecked(
         |channel| handshake_and_estimate(channel, &hello("sender"), [1; 32], Side::Measures, work),
@@ -266,11 +242,8 @@ fn impossible_estimates_are_refused() {
     static FAR: [u8; 516] = message(60_000_001, []);
     is_refused(error_after(Side::Measures, Duration::ZERO, &FAR));
     // A train of 2^19 bytes, of 2^13, of 2^255.
-    static TRAINS: [[u8; 4101]; 3] = [
-        message(UNKNOWN, [19]),
-        message(UNKNOWN, [13]),
-        message(UNKNOWN, [255]),
-    ];
+    static TRAINS: [[u8; 4101]; 3] =
+        [message(UNKNOWN, [19]), message(UNKNOWN, [13]), message(UNKNOWN, [255])];
     for train in &TRAINS {
         is_refused(error_after(Side::Measures, Duration::from_secs(5), train));
     }

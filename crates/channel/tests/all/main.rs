@@ -37,10 +37,7 @@ const SHORT: Duration = Duration::from_millis(100);
 /// Two connected channels over TCP.
 fn tcp_pair() -> (Channel, Channel) {
     let (left, right) = tcp_streams();
-    (
-        Channel::with_timeout(left, Some(LONG)),
-        Channel::with_timeout(right, Some(LONG)),
-    )
+    (Channel::with_timeout(left, Some(LONG)), Channel::with_timeout(right, Some(LONG)))
 }
 
 fn tcp_streams() -> (transport_tcp::Stream, transport_tcp::Stream) {
@@ -52,10 +49,7 @@ fn tcp_streams() -> (transport_tcp::Stream, transport_tcp::Stream) {
 /// Two connected channels in memory, which fail instead of blocking forever.
 fn memory_pair() -> (Channel, Channel) {
     let (left, right) = memory::pair();
-    (
-        Channel::with_timeout(left, Some(LONG)),
-        Channel::with_timeout(right, Some(LONG)),
-    )
+    (Channel::with_timeout(left, Some(LONG)), Channel::with_timeout(right, Some(LONG)))
 }
 
 /// Two connected channels of each kind.

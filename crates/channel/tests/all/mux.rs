@@ -39,18 +39,14 @@ fn in_time<T: Send + 'static>(
 fn talk(substream: &mut Substream, party: u8) -> Result<()> {
     let number = substream.number() as u8;
     let channel = substream.channel();
-    for (round, length) in [1, 7, 65_535, 65_536, 65_537, 3, 1_000_000, 200_000, 1]
-        .into_iter()
-        .enumerate()
+    for (round, length) in
+        [1, 7, 65_535, 65_536, 65_537, 3, 1_000_000, 200_000, 1].into_iter().enumerate()
     {
         let seed = |party: u8| (number << 5) ^ (party << 4) ^ round as u8;
         channel.send(&pattern(length, seed(party)))?;
         let mut theirs = vec![0; length];
         channel.recv(&mut theirs)?;
-        assert!(
-            theirs == pattern(length, seed(1 - party)),
-            "substream {number}"
-        );
+        assert!(theirs == pattern(length, seed(1 - party)), "substream {number}");
     }
     Ok(())
 }
@@ -251,10 +247,7 @@ fn bad_frames_are_refused() {
             let error = substream.channel().recv(&mut [0]).unwrap_err();
             // A substream that was ended properly first reports only that.
             let ended = bad.len() > 8 && matches!(error, Error::Disconnected);
-            assert!(
-                ended || matches!(error, Error::PeerMisbehaved(_)),
-                "{bad:?} {error:?}"
-            );
+            assert!(ended || matches!(error, Error::PeerMisbehaved(_)), "{bad:?} {error:?}");
         }
     }
 }

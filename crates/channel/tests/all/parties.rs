@@ -53,10 +53,7 @@ fn values_and_counts_come_back() {
 fn a_forgotten_flush_fails() {
     for run in RUNS {
         let text = panic_of(run, |channel| channel.send(&[1, 2]).unwrap(), |_| ());
-        assert!(
-            text.contains("the left party left 2 bytes unsent"),
-            "{text}"
-        );
+        assert!(text.contains("the left party left 2 bytes unsent"), "{text}");
     }
 }
 
@@ -71,10 +68,7 @@ fn an_unread_byte_fails() {
                 channel.flush().unwrap();
             },
         );
-        assert!(
-            text.contains("the left party left 2 of 5 bytes unread"),
-            "{text}"
-        );
+        assert!(text.contains("the left party left 2 of 5 bytes unread"), "{text}");
     }
 }
 

@@ -21,10 +21,7 @@ pub(crate) fn today() -> Range<SystemTime> {
 }
 
 fn named(organisation: &Identity, name: &str) -> Peer {
-    Peer {
-        fingerprint: organisation.fingerprint(),
-        name: Some(name.to_owned()),
-    }
+    Peer { fingerprint: organisation.fingerprint(), name: Some(name.to_owned()) }
 }
 
 #[test]
@@ -89,21 +86,9 @@ fn other_run_certificates_are_refused() {
     for (peer, certificates, reason) in [
         (pinned(), chain(&[&foreign, &other]), "is pinned"),
         (pinned(), chain(&[&foreign, &own]), "was not issued by"),
-        (
-            pinned(),
-            chain(&[&expired, &own]),
-            "not accepted: it expired on",
-        ),
-        (
-            named(&old, NAME),
-            chain(&[&old_leaf, &old]),
-            "one pinned, but it expired on",
-        ),
-        (
-            pinned(),
-            chain(&[&worker, &own]),
-            "for another run or worker",
-        ),
+        (pinned(), chain(&[&expired, &own]), "not accepted: it expired on"),
+        (named(&old, NAME), chain(&[&old_leaf, &old]), "one pinned, but it expired on"),
+        (pinned(), chain(&[&worker, &own]), "for another run or worker"),
         (pinned(), chain(&[&run, &own]), "for another run or worker"),
         (pinned(), chain(&[&leaf, &own, &own]), not_presented),
         (pinned(), chain(&[&leaf, &own, &other]), not_presented),
@@ -116,17 +101,9 @@ fn other_run_certificates_are_refused() {
         (pinned(), chain(&[&own, &own]), "for another run or worker"),
         // A run certificate in place of an identity.
         (own.fingerprint().into(), chain(&[&leaf, &own]), "is pinned"),
-        (
-            own.fingerprint().into(),
-            chain(&[&own, &leaf]),
-            "several certificates",
-        ),
+        (own.fingerprint().into(), chain(&[&own, &leaf]), "several certificates"),
         (leaf.fingerprint().into(), chain(&[&leaf]), "damaged"),
-        (
-            leaf.fingerprint().into(),
-            chain(&[&leaf, &own]),
-            "several certificates",
-        ),
+        (leaf.fingerprint().into(), chain(&[&leaf, &own]), "several certificates"),
         (named(&leaf, NAME), chain(&[&leaf, &leaf]), "damaged"),
     ] {
         let why = why(peer, certificates);
@@ -145,9 +122,7 @@ fn a_listener_with_another_name_is_refused() {
         let left = scope.spawn(|| tls::initiate(left, &leaves[0], there, PATIENCE).map(drop));
         let here = named(&organisations[0], NAME);
         let right = tls::respond(right, &leaves[1], here, PATIENCE).map(drop);
-        let Err(Error::Refused(told)) = right else {
-            panic!("not told: {right:?}")
-        };
+        let Err(Error::Refused(told)) = right else { panic!("not told: {right:?}") };
         let own = organisations[1].fingerprint().to_string();
         assert!(told.contains(&own), "{told}");
         let why = left.join().unwrap().unwrap_err().to_string();

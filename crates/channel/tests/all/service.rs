@@ -12,11 +12,8 @@ use volery_channel::{Cancel, Channel, Error, tcp};
 
 use crate::tls::{PATIENCE, identity};
 
-const LIMITS: Limits = Limits {
-    connections: 3,
-    timeout: PATIENCE,
-    grace: Duration::from_millis(300),
-};
+const LIMITS: Limits =
+    Limits { connections: 3, timeout: PATIENCE, grace: Duration::from_millis(300) };
 
 /// Gives each client its own bytes back, one by one, until it leaves.
 fn echo(client: Client) {
@@ -98,9 +95,7 @@ fn known_clients_are_served_and_no_others() {
         *names.lock().unwrap(),
         [&ann, &bob].map(|one| Shown::Certificate(one.fingerprint()))
     );
-    let why = refused
-        .iter()
-        .find(|error| matches!(error, Error::Unauthenticated(_)));
+    let why = refused.iter().find(|error| matches!(error, Error::Unauthenticated(_)));
     let why = why.unwrap().to_string();
     assert!(why.contains(&eve.fingerprint().to_string()), "{why}");
     assert!(why.contains("not allowed here"), "{why}");
@@ -126,9 +121,7 @@ fn clients_are_counted() {
             assert!(start.elapsed() < PATIENCE);
         }
         // Strangers take no place: silent ones make way for each other.
-        let silent: Vec<_> = (0..100)
-            .map(|_| TcpStream::connect(address).unwrap())
-            .collect();
+        let silent: Vec<_> = (0..100).map(|_| TcpStream::connect(address).unwrap()).collect();
         let start = Instant::now();
         while !speaks(&mut connect()) {
             assert!(start.elapsed() < PATIENCE);
@@ -136,16 +129,8 @@ fn clients_are_counted() {
         drop(silent);
     });
     assert!(served.into_inner() >= 5);
-    assert!(
-        refused
-            .iter()
-            .any(|error| matches!(error, Error::Unavailable(_)))
-    );
-    assert!(
-        refused
-            .iter()
-            .any(|error| matches!(error, Error::TimedOut(_)))
-    );
+    assert!(refused.iter().any(|error| matches!(error, Error::Unavailable(_))));
+    assert!(refused.iter().any(|error| matches!(error, Error::TimedOut(_))));
 }
 
 /// After the end was asked for, clients may finish, and are cut off when they take too long.

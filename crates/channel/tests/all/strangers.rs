@@ -22,10 +22,7 @@ const WELCOME: u8 = 0x57;
 /// The certificates of some identities, with the key of one.
 pub(crate) fn shown(chain: &[&Identity], owned: &Identity) -> SingleCertAndKey {
     let certificate = |shown: &&Identity| CertificateDer::from_pem_slice(shown.to_pem().as_bytes());
-    let chain = chain
-        .iter()
-        .map(certificate)
-        .map(std::result::Result::unwrap);
+    let chain = chain.iter().map(certificate).map(std::result::Result::unwrap);
     let key = PrivateKeyDer::from_pem_slice(owned.to_pem().as_bytes()).unwrap();
     let key = aws_lc_rs::sign::any_supported_type(&key).unwrap();
     SingleCertAndKey::from(Arc::new(CertifiedKey::new(chain.collect(), key)))

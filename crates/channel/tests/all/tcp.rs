@@ -12,19 +12,11 @@ use crate::{LONG, SHORT, pattern, tcp_pair};
 
 #[test]
 fn only_loopback_addresses_are_accepted() {
-    for address in [
-        "0.0.0.0:0",
-        "192.0.2.1:1",
-        "[::]:0",
-        "[2001:db8::1]:1",
-        "[::ffff:192.0.2.1]:1",
-    ] {
+    for address in ["0.0.0.0:0", "192.0.2.1:1", "[::]:0", "[2001:db8::1]:1", "[::ffff:192.0.2.1]:1"]
+    {
         let address: SocketAddr = address.parse().unwrap();
         let refused = |error: Error| {
-            assert!(
-                matches!(error, Error::NotLoopback(at) if at == address),
-                "{error:?}"
-            );
+            assert!(matches!(error, Error::NotLoopback(at) if at == address), "{error:?}");
             assert!(error.to_string().contains("authenticated"), "{error}");
         };
         refused(tcp::listen(address, SHORT).unwrap_err());

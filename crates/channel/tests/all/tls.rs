@@ -118,14 +118,10 @@ fn only_the_pinned_peer_is_accepted() {
     // The connecting side has pinned another identity.
     let pins = (other.fingerprint(), a.fingerprint());
     let (left, right) = secure(memory::pair(), (&a, &b), pins, PATIENCE);
-    let Err(Error::Unauthenticated(why)) = left.map(drop) else {
-        panic!("accepted")
-    };
+    let Err(Error::Unauthenticated(why)) = left.map(drop) else { panic!("accepted") };
     assert!(why.contains(&b.fingerprint().to_string()), "{why}");
     assert!(why.contains(&other.fingerprint().to_string()), "{why}");
-    let Err(Error::Refused(why)) = right.map(drop) else {
-        panic!("not told")
-    };
+    let Err(Error::Refused(why)) = right.map(drop) else { panic!("not told") };
     assert!(why.contains(&b.fingerprint().to_string()), "{why}");
 
     // The listening side has.
@@ -143,9 +139,7 @@ fn an_identity_that_has_expired_is_not_even_shown() {
         tls::initiate(left, &late, b.fingerprint(), PATIENCE),
         tls::respond(right, &late, b.fingerprint(), PATIENCE),
     ] {
-        let Err(Error::Identity(why)) = result.map(drop) else {
-            panic!("used")
-        };
+        let Err(Error::Identity(why)) = result.map(drop) else { panic!("used") };
         assert!(why.contains("expired"), "{why}");
     }
     let unused_address = ("127.0.0.1", 1);
@@ -169,9 +163,7 @@ fn the_own_fingerprint_is_no_peer() {
         tls::listen("127.0.0.1:0", &a, own, PATIENCE).map(drop),
     ];
     for refused in refused {
-        let Err(Error::Identity(why)) = refused else {
-            panic!("{refused:?}")
-        };
+        let Err(Error::Identity(why)) = refused else { panic!("{refused:?}") };
         assert!(why.contains("is its own"), "{why}");
     }
 }
@@ -300,19 +292,12 @@ fn strangers_are_refused_and_the_peer_gets_in_behind_them() {
         plain.send(b"\x89volery\n\x01\x00").unwrap();
         assert!(plain.recv(&mut [0; 64]).is_err());
         // A conforming client without TLS, which reports the mismatch.
-        let hello = Hello {
-            protocol: "p",
-            role: "r",
-            fields: Vec::new(),
-        };
+        let hello = Hello { protocol: "p", role: "r", fields: Vec::new() };
         let mut plain = tcp::connect(address, PATIENCE).unwrap();
         let met = handshake(&mut plain, &hello, [0; 32]).unwrap_err();
         assert!(met.to_string().contains("it speaks TLS"), "{met}");
     });
-    let why: Vec<_> = refusals
-        .iter()
-        .map(|refusal| refusal.error.to_string())
-        .collect();
+    let why: Vec<_> = refusals.iter().map(|refusal| refusal.error.to_string()).collect();
     assert_eq!(refusals.len(), 6, "{why:#?}");
     // Each has a thread of its own: they may be reported in any order.
     let [other, late] = [&other, &late].map(|identity| identity.fingerprint().to_string());
@@ -326,11 +311,7 @@ fn strangers_are_refused_and_the_peer_gets_in_behind_them() {
         let found = why.iter().filter(|why| why.contains(reason)).count();
         assert_eq!(found, times, "{reason}: {why:#?}");
     }
-    assert!(
-        refusals
-            .iter()
-            .all(|refusal| refusal.address.ip().is_loopback())
-    );
+    assert!(refusals.iter().all(|refusal| refusal.address.ip().is_loopback()));
 }
 
 /// The pinned peer with an expired identity and without its own check.
@@ -343,9 +324,7 @@ fn the_pinned_identity_is_refused_once_it_has_expired() {
     let accepted = thread::scope(|scope| {
         scope.spawn(|| assert_eq!(connect_unchecked(address, Some((&late, &late))), b""));
         let patience = Duration::from_secs(2);
-        listener.accept(&here, late.fingerprint(), patience, |refusal| {
-            refusals.push(refusal)
-        })
+        listener.accept(&here, late.fingerprint(), patience, |refusal| refusals.push(refusal))
     });
     assert!(matches!(accepted, Err(Error::TimedOut(why)) if why.contains("one other connection")));
     let why = refusals[0].error.to_string();
@@ -362,10 +341,7 @@ fn silent_strangers_hold_nobody_up() {
         // One connection begins a record correctly and stops.
         silent[0].write_all(&[0x16, 3, 1, 2, 0]).unwrap();
     });
-    assert!(
-        start.elapsed() < PATIENCE / 2,
-        "the strangers' time is not waited for"
-    );
+    assert!(start.elapsed() < PATIENCE / 2, "the strangers' time is not waited for");
 }
 
 #[test]
@@ -380,10 +356,7 @@ fn a_plain_listener_says_that_it_cannot_speak_tls() {
             let _ = socket.read(&mut [0; 4096]);
         });
         let refused = tls::connect(address, &a, b.fingerprint(), PATIENCE).unwrap_err();
-        assert!(
-            refused.to_string().contains("does not speak TLS"),
-            "{refused}"
-        );
+        assert!(refused.to_string().contains("does not speak TLS"), "{refused}");
     });
 }
 
@@ -453,21 +426,14 @@ fn changed_handshakes_fail() {
     let mut failed = 0;
     for at in (0..2600).step_by(61) {
         let (left, right) = memory::pair();
-        let (left, right) = secure(
-            (Tampered::flip(left, at, 0x10), right),
-            (&a, &b),
-            pins(),
-            patience,
-        );
+        let (left, right) =
+            secure((Tampered::flip(left, at, 0x10), right), (&a, &b), pins(), patience);
         if let (Ok(left), Ok(right)) = (left, right) {
             // The flip lies after the handshake: it then hits the first record.
             let (mut left, mut right) = (channel(left), channel(right));
             left.send(&[1; 2600]).unwrap();
             left.flush().unwrap();
-            assert!(matches!(
-                right.recv(&mut [0; 2600]),
-                Err(Error::PeerMisbehaved(_))
-            ));
+            assert!(matches!(right.recv(&mut [0; 2600]), Err(Error::PeerMisbehaved(_))));
         } else {
             failed += 1;
         }
@@ -522,8 +488,5 @@ fn changed_records_and_a_cut_connection_are_noticed() {
     left.send(&[7; 1000]).unwrap();
     assert!(left.flush().is_err());
     drop(left);
-    assert!(matches!(
-        right.recv(&mut [0; 1000]),
-        Err(Error::Disconnected)
-    ));
+    assert!(matches!(right.recv(&mut [0; 1000]), Err(Error::Disconnected)));
 }

@@ -25,19 +25,10 @@ use crate::{LONG, SHORT, pattern};
 const BINARY: OpCode = OpCode::Data(Data::Binary);
 const MORE: OpCode = OpCode::Data(Data::Continue);
 
-const LIMITS: Limits = Limits {
-    connections: 8,
-    wait: SHORT,
-    idle: LONG,
-};
+const LIMITS: Limits = Limits { connections: 8, wait: SHORT, idle: LONG };
 
 fn open() -> Settings {
-    Settings {
-        certificate: None,
-        origins: Vec::new(),
-        files: None,
-        admits: Arc::new(|_| true),
-    }
+    Settings { certificate: None, origins: Vec::new(), files: None, admits: Arc::new(|_| true) }
 }
 
 /// Ends the listener, also where a test fails.
@@ -83,10 +74,7 @@ fn native(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> Target {
             thread::spawn(move || serve(stream.unwrap()));
         }
     });
-    Target {
-        address,
-        secured: None,
-    }
+    Target { address, secured: None }
 }
 
 /// A native party that reads to the end of each connection, after a while, and tells what came.
@@ -125,9 +113,7 @@ fn take(browser: &mut Browser, count: usize) -> Vec<u8> {
 }
 
 fn send(browser: &mut Browser, bytes: &[u8]) {
-    browser
-        .send(Message::Binary(bytes.to_vec().into()))
-        .unwrap();
+    browser.send(Message::Binary(bytes.to_vec().into())).unwrap();
 }
 
 fn raw(browser: &mut Browser, bytes: &[u8]) {
@@ -142,18 +128,7 @@ fn close_code(browser: &mut Browser) -> u16 {
 fn a_byte_stream_passes_whatever_the_messages_are() {
     let events = with(open(), LIMITS, native(echo), |address| {
         let mut browser = own(address, None);
-        for size in [
-            1,
-            2,
-            125,
-            126,
-            127,
-            65_535,
-            65_536,
-            65_537,
-            262_145,
-            1 << 20,
-        ] {
+        for size in [1, 2, 125, 126, 127, 65_535, 65_536, 65_537, 262_145, 1 << 20] {
             let bytes = pattern(size, 3);
             send(&mut browser, &bytes);
             assert!(take(&mut browser, size) == bytes, "{size}");
@@ -184,11 +159,7 @@ fn a_byte_stream_passes_whatever_the_messages_are() {
         browser.close(None).unwrap();
         assert!(until_close(&mut browser).0.is_empty());
     });
-    let [
-        Event::Met { token: None, .. },
-        Event::Ended { bytes, reason, .. },
-    ] = &events[..]
-    else {
+    let [Event::Met { token: None, .. }, Event::Ended { bytes, reason, .. }] = &events[..] else {
         panic!("{events:?}");
     };
     assert!(bytes[0] == bytes[1] && bytes[0] > 24 << 20, "{bytes:?}");
@@ -202,10 +173,7 @@ fn fragments_are_one_message() {
         let bytes = pattern(1000, 1);
         raw(&mut browser, &frame(&bytes[..10], BINARY, false));
         raw(&mut browser, &frame(&[], MORE, false));
-        raw(
-            &mut browser,
-            &frame(b"y", OpCode::Control(Control::Ping), true),
-        );
+        raw(&mut browser, &frame(b"y", OpCode::Control(Control::Ping), true));
         raw(&mut browser, &frame(&bytes[10..400], MORE, false));
         raw(&mut browser, &frame(&bytes[400..], MORE, true));
         assert_eq!(browser.read().unwrap(), Message::Pong("y".into()));
@@ -218,9 +186,7 @@ fn what_breaks_the_rules_ends_the_connection() {
     let text = frame(b"hello", OpCode::Data(Data::Text), true);
     let long = frame(&vec![0; (1 << 20) + 1], BINARY, true);
     // Its length only.
-    let huge = [
-        0x82, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4,
-    ];
+    let huge = [0x82, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4];
     let mut many = frame(&vec![0; 1 << 19], BINARY, false);
     many.extend(frame(&vec![0; 1 << 19], MORE, false));
     many.extend(frame(&[0], MORE, false));
@@ -237,16 +203,10 @@ fn what_breaks_the_rules_ends_the_connection() {
         (&reserved, code::PROTOCOL),
         (&frame(&[0], MORE, true), code::PROTOCOL),
         (&begun_twice, code::PROTOCOL),
-        (
-            &frame(&[0; 126], OpCode::Control(Control::Ping), true),
-            code::PROTOCOL,
-        ),
+        (&frame(&[0; 126], OpCode::Control(Control::Ping), true), code::PROTOCOL),
         (b"GET / HTTP/1.1\r\n\r\n", code::PROTOCOL),
         // Text that is no UTF-8.
-        (
-            &frame(&[0xff], OpCode::Data(Data::Text), true),
-            code::PROTOCOL,
-        ),
+        (&frame(&[0xff], OpCode::Data(Data::Text), true), code::PROTOCOL),
     ];
     // All at the same time: each waits for a moment at its end.
     let check = |bytes: &[u8], expected| {
@@ -305,25 +265,15 @@ fn the_ends_of_both_sides_reach_each_other() {
         drop(browser);
         assert_eq!(end.recv_timeout(LONG).unwrap(), b"abc");
     });
-    let is_gone = |event: &Event| {
-        matches!(
-            event,
-            Event::Ended {
-                reason: Some(Error::Disconnected),
-                ..
-            }
-        )
-    };
+    let is_gone =
+        |event: &Event| matches!(event, Event::Ended { reason: Some(Error::Disconnected), .. });
     assert!(events.iter().any(is_gone), "{events:?}");
     // A page that is left closes with another code, which is not the end of the stream.
     let (target, end) = reader(Duration::ZERO);
     let events = with(open(), LIMITS, target, |address| {
         let mut browser = own(address, None);
         send(&mut browser, b"abc");
-        let left = tungstenite::protocol::CloseFrame {
-            code: 1001.into(),
-            reason: "".into(),
-        };
+        let left = tungstenite::protocol::CloseFrame { code: 1001.into(), reason: "".into() };
         browser.close(Some(left)).unwrap();
         assert_eq!(end.recv_timeout(LONG).unwrap(), b"abc");
     });
@@ -331,9 +281,7 @@ fn the_ends_of_both_sides_reach_each_other() {
     // The party's connection breaks.
     let target = native(|mut stream| {
         stream.read_exact(&mut [0; 3]).unwrap();
-        socket2::SockRef::from(&stream)
-            .set_linger(Some(Duration::ZERO))
-            .unwrap();
+        socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO)).unwrap();
     });
     with(open(), LIMITS, target, |address| {
         let mut browser = own(address, None);
@@ -348,10 +296,7 @@ fn refusals_have_codes_of_their_own() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = free.local_addr().unwrap().to_string();
     drop(free);
-    let absent = Target {
-        address,
-        secured: None,
-    };
+    let absent = Target { address, secured: None };
     let events = with(open(), LIMITS, absent, |address| {
         let mut browser = own(address, None);
         let (_, frame) = until_close(&mut browser);
@@ -361,25 +306,16 @@ fn refusals_have_codes_of_their_own() {
     });
     assert!(matches!(&events[..], [Event::Refused(one)] if one.address.ip().is_loopback()));
     // The party would be elsewhere, without TLS.
-    let elsewhere = Target {
-        address: "192.0.2.1:9".to_owned(),
-        secured: None,
-    };
+    let elsewhere = Target { address: "192.0.2.1:9".to_owned(), secured: None };
     let events = with(open(), LIMITS, elsewhere, |address| {
         assert_eq!(close_code(&mut own(address, None)), code::NOT_THERE);
     });
     let [Event::Refused(refused)] = &events[..] else {
         panic!("{events:?}");
     };
-    assert!(
-        matches!(refused.error, Error::NotLoopback(_)),
-        "{refused:?}"
-    );
+    assert!(matches!(refused.error, Error::NotLoopback(_)), "{refused:?}");
     // There are too many.
-    let few = Limits {
-        connections: 1,
-        ..LIMITS
-    };
+    let few = Limits { connections: 1, ..LIMITS };
     let events = with(open(), few, native(echo), |address| {
         let mut first = own(address, None);
         send(&mut first, b"1");
@@ -391,18 +327,12 @@ fn refusals_have_codes_of_their_own() {
     let is_full = |event: &Event| matches!(event, Event::Refused(one) if matches!(one.error, Error::Unavailable(_)));
     assert!(events.iter().any(is_full), "{events:?}");
     // No byte passes, though pings do.
-    let impatient = Limits {
-        idle: SHORT * 3,
-        ..LIMITS
-    };
+    let impatient = Limits { idle: SHORT * 3, ..LIMITS };
     let events = with(open(), impatient, native(echo), |address| {
         let mut browser = own(address, None);
         let mut writer = browser.get_ref().try_clone().unwrap();
         let pinging = thread::spawn(move || {
-            while writer
-                .write_all(&frame(b"x", OpCode::Control(Control::Ping), true))
-                .is_ok()
-            {
+            while writer.write_all(&frame(b"x", OpCode::Control(Control::Ping), true)).is_ok() {
                 thread::sleep(Duration::from_millis(20));
             }
         });
@@ -410,15 +340,8 @@ fn refusals_have_codes_of_their_own() {
         let _ = browser.get_ref().shutdown(Shutdown::Both);
         pinging.join().unwrap();
     });
-    let is_idle = |event: &Event| {
-        matches!(
-            event,
-            Event::Ended {
-                reason: Some(Error::TimedOut(_)),
-                ..
-            }
-        )
-    };
+    let is_idle =
+        |event: &Event| matches!(event, Event::Ended { reason: Some(Error::TimedOut(_)), .. });
     assert!(events.iter().any(is_idle), "{events:?}");
 }
 
@@ -457,10 +380,7 @@ fn only_known_tokens_are_let_in() {
 
 #[test]
 fn a_token_does_not_take_all_places() {
-    let limits = Limits {
-        connections: 64,
-        ..LIMITS
-    };
+    let limits = Limits { connections: 64, ..LIMITS };
     with(open(), limits, native(echo), |address| {
         let [one, other] = [(); 2].map(|()| Token::random().unwrap().text());
         // Connected, or told that there is no place.
@@ -494,16 +414,11 @@ fn a_token_does_not_take_all_places() {
 
 #[test]
 fn only_pages_that_may_connect() {
-    let settings = Settings {
-        origins: vec!["https://match.example".parse::<Origin>().unwrap()],
-        ..open()
-    };
+    let settings =
+        Settings { origins: vec!["https://match.example".parse::<Origin>().unwrap()], ..open() };
     let events = with(settings, LIMITS, native(echo), |address| {
         let status = |origin: &str, protocols| {
-            let page = Page {
-                origin: Some(origin),
-                protocols,
-            };
+            let page = Page { origin: Some(origin), protocols };
             match connect(address, page) {
                 Ok(_) => 101,
                 Err(WsError::Http(answer)) => answer.status().as_u16(),
@@ -512,10 +427,7 @@ fn only_pages_that_may_connect() {
         };
         let ours = Some("volery.1");
         assert_eq!(status("https://match.example", ours), 101);
-        assert_eq!(
-            status(&format!("http://{address}"), Some("other, volery.1")),
-            101
-        );
+        assert_eq!(status(&format!("http://{address}"), Some("other, volery.1")), 101);
         assert_eq!(status("https://evil.example", ours), 403);
         assert_eq!(status("null", ours), 403);
         assert_eq!(status("https://match.example", None), 400);
@@ -555,10 +467,7 @@ fn what_is_not_http_is_refused() {
     with(open(), LIMITS, native(echo), |address| {
         let host = format!("Host: {address}\r\nOrigin: http://{address}\r\n");
         let upgrade = |change: &dyn Fn(&str) -> String| {
-            http(
-                address,
-                format!("GET / HTTP/1.1\r\n{host}{}", change(UPGRADE)),
-            )
+            http(address, format!("GET / HTTP/1.1\r\n{host}{}", change(UPGRADE)))
         };
         let without = |line: &str| {
             let start = UPGRADE.find(line).unwrap();
@@ -572,20 +481,8 @@ fn what_is_not_http_is_refused() {
             (http(address, "POST / HTTP/1.1\r\n\r\n"), "405"),
             (http(address, "GET / HTTP/1.1\r\n\r\n"), "404"),
             (http(address, "GET * HTTP/1.1\r\n\r\n"), "404"),
-            (
-                http(
-                    address,
-                    format!("GET / HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(65)),
-                ),
-                "400",
-            ),
-            (
-                http(
-                    address,
-                    format!("GET / HTTP/1.1\r\nA: {}\r\n\r\n", "x".repeat(18_000)),
-                ),
-                "431",
-            ),
+            (http(address, format!("GET / HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(65))), "400"),
+            (http(address, format!("GET / HTTP/1.1\r\nA: {}\r\n\r\n", "x".repeat(18_000))), "431"),
             (upgrade(&|_| without("Sec-WebSocket-Version")), "426"),
             (upgrade(&|rest| rest.replace(": 13", ": 12")), "426"),
             (upgrade(&|_| without("Sec-WebSocket-Key")), "400"),
@@ -595,14 +492,8 @@ fn what_is_not_http_is_refused() {
             (upgrade(&|rest| format!("Origin: null\r\n{rest}")), "400"),
             (upgrade(&|rest| format!("Host: a\r\n{rest}")), "400"),
         ] {
-            assert!(
-                answer.starts_with(&format!("HTTP/1.1 {status} ")),
-                "{status}: {answer}"
-            );
-            assert!(
-                answer.contains("\r\nX-Content-Type-Options: nosniff\r\n"),
-                "{answer}"
-            );
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{status}: {answer}");
+            assert!(answer.contains("\r\nX-Content-Type-Options: nosniff\r\n"), "{answer}");
         }
         // The head in pieces of one byte, and frames right behind it.
         let mut stream = TcpStream::connect(address).unwrap();
@@ -650,11 +541,7 @@ fn damaged_bytes_end_a_connection_and_nothing_else() {
         .concat();
         for case in 0..120 {
             let (mut request, mut rest) = (head.clone().into_bytes(), frames.clone());
-            let damaged = if case % 2 == 0 {
-                &mut request
-            } else {
-                &mut rest
-            };
+            let damaged = if case % 2 == 0 { &mut request } else { &mut rest };
             for _ in 0..=draw(3) {
                 let at = draw(damaged.len());
                 match draw(4) {
@@ -679,10 +566,7 @@ fn damaged_bytes_end_a_connection_and_nothing_else() {
 
 #[test]
 fn a_silent_browser_is_not_waited_for() {
-    let impatient = Limits {
-        idle: SHORT,
-        ..LIMITS
-    };
+    let impatient = Limits { idle: SHORT, ..LIMITS };
     let events = with(open(), impatient, native(echo), |address| {
         let mut silent = TcpStream::connect(address).unwrap();
         silent.write_all(b"GET / HTTP/1.1\r\n").unwrap();
@@ -694,11 +578,7 @@ fn a_silent_browser_is_not_waited_for() {
         }
     });
     let slow = |event: &Event| matches!(event, Event::Refused(one) if matches!(one.error, Error::TimedOut(_)));
-    assert_eq!(
-        events.iter().filter(|event| slow(event)).count(),
-        2,
-        "{events:?}"
-    );
+    assert_eq!(events.iter().filter(|event| slow(event)).count(), 2, "{events:?}");
 }
 
 #[test]
@@ -721,17 +601,10 @@ fn files_are_served_and_nothing_outside_their_folder() {
         fs::write(place.path().join(name), text).unwrap();
     }
     #[cfg(unix)]
-    for (to, link) in [
-        ("../outside.txt", "leak.txt"),
-        ("..", "up"),
-        ("index.html", "alias.html"),
-    ] {
+    for (to, link) in [("../outside.txt", "leak.txt"), ("..", "up"), ("index.html", "alias.html")] {
         std::os::unix::fs::symlink(to, folder.join(link)).unwrap();
     }
-    let settings = Settings {
-        files: Some(Files::new(&folder).unwrap()),
-        ..open()
-    };
+    let settings = Settings { files: Some(Files::new(&folder).unwrap()), ..open() };
     assert!(Files::new(&folder.join("index.html")).is_err());
     assert!(Files::new(&folder.join("absent")).is_err());
     with(settings, LIMITS, native(echo), |address| {
@@ -741,20 +614,13 @@ fn files_are_served_and_nothing_outside_their_folder() {
             stream.write_all(request.as_bytes()).unwrap();
             let mut answer = Vec::new();
             stream.read_to_end(&mut answer).unwrap();
-            let split = answer
-                .windows(4)
-                .position(|four| four == b"\r\n\r\n")
-                .unwrap();
+            let split = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
             let head = String::from_utf8(answer[..split + 2].to_vec()).unwrap();
             (head, answer[split + 4..].to_vec())
         };
         for (target, kind, body) in [
             ("/", "text/html; charset=utf-8", &b"<p>hello"[..]),
-            (
-                "/index.html?a=../b",
-                "text/html; charset=utf-8",
-                b"<p>hello",
-            ),
+            ("/index.html?a=../b", "text/html; charset=utf-8", b"<p>hello"),
             ("/main.js", "text/javascript; charset=utf-8", b"export {}"),
             ("/style.css", "text/css; charset=utf-8", b""),
             ("/pkg/volery_bg.wasm", "application/wasm", &large),
@@ -862,18 +728,11 @@ fn a_slow_reader_does_not_grow_memory() {
 fn a_service_serves_browsers_by_their_tokens() {
     let token = Token::random().unwrap();
     let known = token.fingerprint();
-    let settings = Settings {
-        admits: Arc::new(move |token| token == Some(known)),
-        ..open()
-    };
+    let settings = Settings { admits: Arc::new(move |token| token == Some(known)), ..open() };
     let service = Service::bind_web("127.0.0.1:0", settings).unwrap();
     let address = service.local_addr().unwrap();
     let (stop, shown) = (Cancel::default(), Mutex::new(Vec::new()));
-    let limits = service::Limits {
-        connections: 2,
-        timeout: LONG,
-        grace: SHORT,
-    };
+    let limits = service::Limits { connections: 2, timeout: LONG, grace: SHORT };
     let refused = Mutex::new(Vec::new());
     let serve = |client: service::Client| {
         shown.lock().unwrap().push(client.shown);
@@ -943,15 +802,8 @@ fn service_for(
 /// thread whether it is alive.
 #[test]
 fn a_writer_does_not_wait_for_itself() {
-    for wrong in [
-        frame(b"hello", OpCode::Data(Data::Text), true),
-        frame(&[0], MORE, true),
-    ] {
-        let limits = service::Limits {
-            connections: 1,
-            timeout: SHORT * 2,
-            grace: SHORT,
-        };
+    for wrong in [frame(b"hello", OpCode::Data(Data::Text), true), frame(&[0], MORE, true)] {
+        let limits = service::Limits { connections: 1, timeout: SHORT * 2, grace: SHORT };
         let (told, end) = mpsc::channel();
         let stop = Cancel::default();
         let (address, serving) = service_for(limits, &stop, move |client| {
@@ -988,18 +840,9 @@ fn drip(mut stream: &TcpStream, first: &[u8], next: &[u8]) -> bool {
 /// A browser whose message never becomes whole is no other than a silent one.
 #[test]
 fn a_browser_that_drips_is_not_waited_for() {
-    let impatient = Limits {
-        idle: SHORT * 3,
-        ..LIMITS
-    };
-    let full = Limits {
-        connections: 0,
-        ..LIMITS
-    };
-    let nobody = Settings {
-        admits: Arc::new(|_| false),
-        ..open()
-    };
+    let impatient = Limits { idle: SHORT * 3, ..LIMITS };
+    let full = Limits { connections: 0, ..LIMITS };
+    let nobody = Settings { admits: Arc::new(|_| false), ..open() };
     // The header of a message of 1 MiB, whose bytes come one by one; a message without an end.
     let mut header = frame(&vec![0; 1 << 20], BINARY, true);
     header.truncate(14);
@@ -1051,11 +894,7 @@ fn a_browser_that_drips_is_not_waited_for() {
         // A service without a place, for one that has greeted; and one that waits for a greeting.
         for (greeting, timeout) in [(greeting, LONG), (&[], SHORT * 3)] {
             scope.spawn(move || {
-                let limits = service::Limits {
-                    connections: 0,
-                    timeout,
-                    grace: SHORT,
-                };
+                let limits = service::Limits { connections: 0, timeout, grace: SHORT };
                 let stop = Cancel::default();
                 let _end = End(&stop);
                 let (address, _) = service_for(limits, &stop, |_| ());
@@ -1067,11 +906,7 @@ fn a_browser_that_drips_is_not_waited_for() {
 
 #[test]
 fn a_browser_that_is_cut_is_not_waited_for() {
-    let limits = service::Limits {
-        connections: 1,
-        timeout: LONG,
-        grace: LONG,
-    };
+    let limits = service::Limits { connections: 1, timeout: LONG, grace: LONG };
     let stop = Cancel::default();
     let (address, serving) = service_for(limits, &stop, |client| client.cut());
     let mut browser = own(address, None);
@@ -1098,18 +933,9 @@ fn browsers_come_by_tls_with_a_certificate_that_they_accept() {
     for (chain, key) in [
         ("", &*key),
         (&*chain, ""),
-        (
-            &*chain,
-            "-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n",
-        ),
-        (
-            "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n",
-            &*key,
-        ),
-        (
-            "-----BEGIN CERTIFICATE-----\n?\n-----END CERTIFICATE-----\n",
-            &*key,
-        ),
+        (&*chain, "-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n"),
+        ("-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n", &*key),
+        ("-----BEGIN CERTIFICATE-----\n?\n-----END CERTIFICATE-----\n", &*key),
         // Of another certificate.
         (&*chain, &*other_key),
     ] {
@@ -1143,10 +969,7 @@ fn browsers_come_by_tls_with_a_certificate_that_they_accept() {
         let mut page = String::new();
         file.read_to_string(&mut page).unwrap();
         assert!(page.ends_with("\r\n\r\nover TLS"), "{page}");
-        let page = Page {
-            origin: Some("https://localhost:1"),
-            protocols: Some("volery.1"),
-        };
+        let page = Page { origin: Some("https://localhost:1"), protocols: Some("volery.1") };
         let mut request = browser::request(address, page);
         let host = tungstenite::http::HeaderValue::from_static("localhost:1");
         request.headers_mut().insert("Host", host);

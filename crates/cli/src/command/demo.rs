@@ -106,16 +106,12 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
 fn make<K: Correlation>(n: u64, common: &Common, reporter: &Reporter) -> Result<Row, Failure> {
     let order = Request::new(&Choices::default(), K::KIND, n, None)?;
     // Both parties share this machine.
-    let threads = common
-        .threads
-        .map_or_else(driver::threads_per_party, usize::from);
+    let threads = common.threads.map_or_else(driver::threads_per_party, usize::from);
     let pools = [pool(threads)?, pool(threads)?];
     let progress = reporter.progress(n);
 
-    let (mut sent, mut received) = (
-        PartyOutput::<K::Sender>::new(),
-        PartyOutput::<K::Receiver>::new(),
-    );
+    let (mut sent, mut received) =
+        (PartyOutput::<K::Sender>::new(), PartyOutput::<K::Receiver>::new());
     let (outcomes, agreed) = driver::run_both::<K>(
         &order,
         driver::loopback(common.timeout)?,
@@ -147,11 +143,7 @@ struct PartyOutput<E: Party> {
 
 impl<E: Party> PartyOutput<E> {
     fn new() -> Self {
-        Self {
-            key: None,
-            u: Vec::new(),
-            column: Vec::new(),
-        }
+        Self { key: None, u: Vec::new(), column: Vec::new() }
     }
 
     fn take(&mut self, key: Option<E::Ring>, step: &driver::Step<E>) {
@@ -235,11 +227,7 @@ fn print(rows: &[Row], sets: &sets::Row) -> std::io::Result<()> {
         texts.join("; ")
     };
     writeln!(out, "Parameters: {}", distinct(|row| &row.parameters))?;
-    writeln!(
-        out,
-        "Security rests on: {}",
-        distinct(|row| &row.assumption)
-    )?;
+    writeln!(out, "Security rests on: {}", distinct(|row| &row.assumption))?;
     writeln!(out)?;
     sets::print(sets, &mut out)
 }
@@ -271,10 +259,7 @@ mod tests {
             demo(n, &["--report", path.to_str().unwrap()]).unwrap();
             let report: Report = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
             let rows = report.result["rows"].as_array().unwrap();
-            let rings: Vec<_> = rows
-                .iter()
-                .map(|row| row["ring"].as_str().unwrap())
-                .collect();
+            let rings: Vec<_> = rows.iter().map(|row| row["ring"].as_str().unwrap()).collect();
             assert_eq!(rings, ["fp61", "z64", "f2"]);
             for (row, security) in rows.iter().zip(["malicious", "semi-honest", "malicious"]) {
                 assert_eq!(row["checked"], n);
@@ -292,10 +277,7 @@ mod tests {
             ] {
                 assert_eq!(psi[field], value, "{field}");
             }
-            assert_eq!(
-                (&psi["security"], &psi["variant"]),
-                (&"malicious".into(), &"vole".into())
-            );
+            assert_eq!((&psi["security"], &psi["variant"]), (&"malicious".into(), &"vole".into()));
         }
     }
 

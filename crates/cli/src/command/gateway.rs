@@ -153,12 +153,8 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
     }
     let report_place = arguments.output.report.prepare(reporter)?;
     let connections = arguments.max_connections as usize;
-    let limits = Limits {
-        connections,
-        waiting: connections / 2,
-        idle: arguments.idle,
-        ..Limits::default()
-    };
+    let limits =
+        Limits { connections, waiting: connections / 2, idle: arguments.idle, ..Limits::default() };
     let gateway = Gateway::bind(&**listen, limits, allowed.into_iter().collect())
         .map_err(|error| place.unusable(error))?;
     reporter.announce(format_args!("listening on {}", gateway.local_addr()?));
@@ -216,12 +212,7 @@ fn tell(event: &Event, reporter: &Reporter) {
             let (sender, receiver) = (Named(sender), Named(receiver));
             ("met", format!("{sender} and {receiver} are connected"))
         }
-        Event::Ended {
-            sender,
-            receiver,
-            bytes: [from_sender, from_receiver],
-            lasted,
-        } => {
+        Event::Ended { sender, receiver, bytes: [from_sender, from_receiver], lasted } => {
             describe_pair([sender, receiver], &mut set);
             set("bytes_from_sender", (*from_sender).into());
             set("bytes_from_receiver", (*from_receiver).into());
@@ -262,10 +253,7 @@ fn describe_pair(pair: [&Client; 2], set: &mut impl FnMut(&str, Value)) {
         set(&format!("{side}_attempt"), client.ticket.attempt.into());
         let organisation = client.organisation.to_string();
         set(&format!("{side}_organisation"), organisation.into());
-        set(
-            &format!("{side}_address"),
-            client.address.to_string().into(),
-        );
+        set(&format!("{side}_address"), client.address.to_string().into());
     }
 }
 

@@ -22,10 +22,7 @@ const OTHERS: &str = "Running";
 
 /// The examples of each subcommand, named by its path.
 const EXAMPLES: [(&str, &[&str]); 21] = [
-    (
-        "demo",
-        &["volery demo", "volery demo --n 10_000_000 --threads 4"],
-    ),
+    ("demo", &["volery demo", "volery demo --n 10_000_000 --threads 4"]),
     (
         "vole",
         &[
@@ -110,10 +107,7 @@ const EXAMPLES: [(&str, &[&str]); 21] = [
     ),
     (
         "keygen",
-        &[
-            "volery keygen --out alice --name alice",
-            "volery keygen --token --out bob.token",
-        ],
+        &["volery keygen --out alice --name alice", "volery keygen --token --out bob.token"],
     ),
     (
         "gateway",
@@ -141,39 +135,27 @@ const EXAMPLES: [(&str, &[&str]); 21] = [
 
 /// Sets headings, examples and colours of the whole program.
 pub(super) fn complete(program: Command) -> Command {
-    program
-        .styles(styles())
-        .max_term_width(100)
-        .mut_subcommands(|command| below(command, ""))
+    program.styles(styles()).max_term_width(100).mut_subcommands(|command| below(command, ""))
 }
 
 fn below(command: Command, above: &str) -> Command {
-    let path = format!("{above} {}", command.get_name())
-        .trim_start()
-        .to_owned();
+    let path = format!("{above} {}", command.get_name()).trim_start().to_owned();
     if command.is_hide_set() {
         return command;
     }
     if command.has_subcommands() {
         return command.mut_subcommands(|command| below(command, &path));
     }
-    let help = Arg::new("help")
-        .short('h')
-        .long("help")
-        .action(ArgAction::Help)
-        .help("Print help");
-    let command = command
-        .disable_help_flag(true)
-        .arg(help)
-        .mut_args(
-            |option| match (option.get_long(), option.get_help_heading()) {
-                (Some(long), None) => {
-                    let heading = heading(&path, long);
-                    option.help_heading(heading)
-                }
-                _ => option,
-            },
-        );
+    let help = Arg::new("help").short('h').long("help").action(ArgAction::Help).help("Print help");
+    let command = command.disable_help_flag(true).arg(help).mut_args(|option| {
+        match (option.get_long(), option.get_help_heading()) {
+            (Some(long), None) => {
+                let heading = heading(&path, long);
+                option.help_heading(heading)
+            }
+            _ => option,
+        }
+    });
     let found = EXAMPLES.iter().find(|(name, _)| *name == path);
     let lines = found.map_or(&[][..], |(_, lines)| lines);
     let bold = Style::new().bold();
@@ -196,9 +178,7 @@ fn heading(path: &str, option: &str) -> &'static str {
         let mut all = HEADINGS.iter();
         all.find(|(_, options)| options.split(' ').any(|there| there == wanted))
     };
-    find(&own)
-        .or_else(|| find(option))
-        .map_or(OTHERS, |(heading, _)| *heading)
+    find(&own).or_else(|| find(option)).map_or(OTHERS, |(heading, _)| *heading)
 }
 
 fn styles() -> Styles {
@@ -217,13 +197,8 @@ mod tests {
 
     /// All visible subcommands without others below them, with their paths.
     fn leaves(command: &Command, path: &str, all: &mut Vec<(String, Command)>) {
-        for below in command
-            .get_subcommands()
-            .filter(|below| !below.is_hide_set())
-        {
-            let path = format!("{path} {}", below.get_name())
-                .trim_start()
-                .to_owned();
+        for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+            let path = format!("{path} {}", below.get_name()).trim_start().to_owned();
             if below.has_subcommands() {
                 leaves(below, &path, all);
             } else {
@@ -241,16 +216,11 @@ mod tests {
             all.iter().any(|(path, command)| {
                 let of = own.is_none_or(|(name, _)| command.get_name() == name && !path.is_empty());
                 let long = own.map_or(option, |(_, long)| long);
-                of && command
-                    .get_arguments()
-                    .any(|there| there.get_long() == Some(long))
+                of && command.get_arguments().any(|there| there.get_long() == Some(long))
             })
         };
         for option in HEADINGS.iter().flat_map(|(_, options)| options.split(' ')) {
-            assert!(
-                has(option),
-                "there is no --{option}: remove it from HEADINGS"
-            );
+            assert!(has(option), "there is no --{option}: remove it from HEADINGS");
         }
         let names: Vec<_> = all.iter().map(|(path, _)| path.as_str()).collect();
         for (path, _) in EXAMPLES {
@@ -268,11 +238,7 @@ mod tests {
             assert!(!examples.trim().is_empty(), "{path}");
             let examples = examples.replace("\\\n", "");
             assert!(help.lines().all(|line| line.len() <= 100), "{help}");
-            for line in examples
-                .lines()
-                .map(str::trim)
-                .filter(|line| !line.is_empty())
-            {
+            for line in examples.lines().map(str::trim).filter(|line| !line.is_empty()) {
                 assert!(line.starts_with(&format!("volery {path}")), "{line}");
                 let call = line.split_once(" > ").map_or(line, |(call, _)| call);
                 let parsed = program().try_get_matches_from(call.split_whitespace());

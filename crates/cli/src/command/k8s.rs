@@ -79,12 +79,9 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
     let mut words = arguments.words.clone();
     words.extend(fixed);
     let with_work = words.iter().cloned().chain([work]);
-    let matches = parser
-        .no_binary_name(true)
-        .try_get_matches_from(with_work)
-        .map_err(|error| {
-            wrong_words(&error, "the words after -- are those of 'volery run-local'")
-        })?;
+    let matches = parser.no_binary_name(true).try_get_matches_from(with_work).map_err(|error| {
+        wrong_words(&error, "the words after -- are those of 'volery run-local'")
+    })?;
     let parsed = run_local::Arguments::from_arg_matches(&matches).map_err(|error| {
         wrong_words(&error, "the words after -- are those of 'volery run-local'")
     })?;
@@ -104,11 +101,7 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
         return Err(Failure::usage("--run", what));
     }
     words.push(format!("--resume=/work/{}", cluster.run()));
-    let render = Render {
-        arguments,
-        cluster,
-        matching,
-    };
+    let render = Render { arguments, cluster, matching };
     let mut files = vec![("1-prepare.json".to_owned(), render.step("prepare", &words))];
     for rule in 0..matching.number_of_rules() as u64 {
         files.push((format!("2-match-{rule}.json"), render.workers(rule)));
@@ -154,10 +147,7 @@ impl Render<'_> {
                 { "action": "FailJob", "onExitCodes": { "operator": "In", "values": FINAL } },
             ]},
         });
-        let mut mounts = vec![
-            mount("work", "/work", false),
-            mount("identity", "/identity", true),
-        ];
+        let mut mounts = vec![mount("work", "/work", false), mount("identity", "/identity", true)];
         if self.arguments.data_claim.is_some() {
             mounts.push(mount("data", "/data", true));
         }

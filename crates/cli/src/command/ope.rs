@@ -39,9 +39,7 @@ impl Select for OfOpe {
 
 /// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Failure> {
-    let arguments = ope::Arguments {
-        options: arguments.own.0.clone(),
-        meeting: arguments.meeting.options(),
-    };
+    let arguments =
+        ope::Arguments { options: arguments.own.0.clone(), meeting: arguments.meeting.options() };
     ope::run(&arguments, Given::default(), reporter).map(drop)
 }

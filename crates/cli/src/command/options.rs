@@ -71,10 +71,7 @@ impl Deref for Common {
 impl Common {
     /// The options without those of the terminal.
     pub(crate) fn options(&self) -> options::Common {
-        options::Common {
-            report: self.output.report.0.clone(),
-            run: self.run.0.clone(),
-        }
+        options::Common { report: self.output.report.0.clone(), run: self.run.0.clone() }
     }
 
     /// As [`ReportOptions::prepare`].

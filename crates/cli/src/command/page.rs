@@ -36,17 +36,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let page = render(&report);
     let Some(out) = &arguments.out else {
-        return std::io::stdout()
-            .write_all(page.as_bytes())
-            .map_err(|error| {
-                Failure::new(Status::Other, format_args!("standard output: {error}"))
-            });
+        return std::io::stdout().write_all(page.as_bytes()).map_err(|error| {
+            Failure::new(Status::Other, format_args!("standard output: {error}"))
+        });
     };
     if same(file, out) {
-        return Err(Failure::usage(
-            "--out",
-            format_args!("{} is the report", out.display()),
-        ));
+        return Err(Failure::usage("--out", format_args!("{} is the report", out.display())));
     }
     check_free(out, arguments.force)?;
     SingleFile::prepare("--out", out)?.commit(page.as_bytes())

@@ -91,9 +91,6 @@ pub(crate) fn run(
         let workers = LocalWorkers::prepare(workers, own, options, reporter)?;
         Ok(Box::new(workers))
     };
-    let inputs = MatchInputs {
-        workers: Some(prepare),
-        ..MatchInputs::default()
-    };
+    let inputs = MatchInputs { workers: Some(prepare), ..MatchInputs::default() };
     matching::run(options, inputs, reporter).map(drop)
 }

@@ -108,9 +108,7 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
     };
     let text = fs::read(&arguments.manifest).map_err(|error| refused(&error))?;
     let manifest = Manifest::from_json(&text).map_err(|what| refused(&what))?;
-    let terms = manifest
-        .terms()
-        .ok_or_else(|| refused(&"it is not of a run with workers"))?;
+    let terms = manifest.terms().ok_or_else(|| refused(&"it is not of a run with workers"))?;
     let certificate = certificate(&arguments.ticket)?;
     let attempt = arguments.attempt.unwrap_or_else(attempt);
     let meeting = Meeting {
@@ -215,10 +213,7 @@ fn report(
         bytes_sent: Some(worked.traffic.bytes_sent),
         bytes_received: Some(worked.traffic.bytes_received),
         messages: Some(worked.traffic.messages_sent + worked.traffic.messages_received),
-        seconds: Seconds {
-            total: Some(worked.seconds),
-            ..Seconds::default()
-        },
+        seconds: Seconds { total: Some(worked.seconds), ..Seconds::default() },
         peak_rss_bytes: peak_memory(),
         ..Report::new("worker", reporter)
     };
@@ -292,9 +287,7 @@ impl Parent {
             // What the peer sees is a closed connection.
             process::exit(Status::Other as i32);
         });
-        Self {
-            answers: Mutex::new(answers),
-        }
+        Self { answers: Mutex::new(answers) }
     }
 
     fn tell(&self, line: &serde_json::Value) -> io::Result<()> {
@@ -366,8 +359,6 @@ impl Progress for Lines<'_> {
 
     fn done(&mut self, steps: u64) {
         // One that does not read will be noticed at the next request.
-        let _ = self
-            .parent
-            .tell(&json!({ "progress": { "done": steps, "of": self.of } }));
+        let _ = self.parent.tell(&json!({ "progress": { "done": steps, "of": self.of } }));
     }
 }

@@ -113,11 +113,8 @@ impl Workers for LocalWorkers<'_> {
             }
         }
         let counts = all.iter().flatten();
-        let mut worked = ClusterStats {
-            setup,
-            online: start.elapsed() - setup,
-            ..ClusterStats::default()
-        };
+        let mut worked =
+            ClusterStats { setup, online: start.elapsed() - setup, ..ClusterStats::default() };
         for one in counts.clone() {
             worked.resumed += one.resumed as u32;
             worked.traffic.bytes_sent += one.bytes_sent;
@@ -205,9 +202,8 @@ impl<'a> LocalWorkers<'a> {
     fn prepare_workers(&self, side: &dyn Driver, manifest: &Manifest) -> Result<(), Failure> {
         let terms = manifest.terms().expect("the run has workers");
         for (folder, worker) in side.hand_out(manifest)?.iter().zip(0..) {
-            let certificate = self
-                .meeting(manifest, side.role(), Some(worker), 0)
-                .certificate(&self.identity)?;
+            let certificate =
+                self.meeting(manifest, side.role(), Some(worker), 0).certificate(&self.identity)?;
             write_private(&ticket(folder, worker), certificate.to_pem())?;
         }
         self.reporter.say(format_args!(
@@ -224,11 +220,8 @@ impl<'a> LocalWorkers<'a> {
         let terms = side.terms(self.arguments, identity)?;
         let folder = self.folder.display();
         let manifest = side.manifest_of(&terms)?.ok_or_else(|| {
-            Failure::usage(
-                "--step",
-                format_args!("{folder}: this run was not prepared"),
-            )
-            .with_hint("run the same command with --step prepare, then the workers")
+            Failure::usage("--step", format_args!("{folder}: this run was not prepared"))
+                .with_hint("run the same command with --step prepare, then the workers")
         })?;
         for rule in 0..manifest.rules() {
             for worker in 0..terms.workers {
@@ -287,11 +280,7 @@ impl<'a> LocalWorkers<'a> {
             self.arguments.gateway()
         ));
         self.reporter.begin("connecting");
-        let met = meeting.meet(
-            &certificate,
-            (wait, self.matching.common.timeout),
-            self.reporter,
-        );
+        let met = meeting.meet(&certificate, (wait, self.matching.common.timeout), self.reporter);
         self.reporter.end();
         match (met, earlier) {
             (Ok(mut channel), _) => {
@@ -396,16 +385,9 @@ impl<'a> LocalWorkers<'a> {
             if !passes || vain == STARTS || stop.load(Ordering::Relaxed) {
                 break Err(failure);
             }
-            self.reporter.caution(format_args!(
-                "restarting worker {worker}: {}",
-                failure.message()
-            ));
-            if self
-                .reporter
-                .cancel()
-                .sleep(Duration::from_millis(250 << vain))
-                .is_err()
-            {
+            self.reporter
+                .caution(format_args!("restarting worker {worker}: {}", failure.message()));
+            if self.reporter.cancel().sleep(Duration::from_millis(250 << vain)).is_err() {
                 break Err(failure);
             }
         };

@@ -12,9 +12,7 @@ fn program() -> Command {
     let option = |name: &'static str| Arg::new(name).long(name);
     let common = [
         option("timeout").value_parser(clap::value_parser!(u32)),
-        option("quiet")
-            .action(ArgAction::SetTrue)
-            .conflicts_with("verbose"),
+        option("quiet").action(ArgAction::SetTrue).conflicts_with("verbose"),
         option("verbose").short('v').action(ArgAction::Count),
         option("listen"),
         option("connect"),
@@ -43,10 +41,7 @@ impl Case {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("v.toml"), file).unwrap();
         let owned = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
-        Self {
-            environment: environment.iter().map(owned).collect(),
-            folder,
-        }
+        Self { environment: environment.iter().map(owned).collect(), folder }
     }
 
     fn file(&self) -> String {
@@ -55,9 +50,7 @@ impl Case {
 
     /// The words of a call, in which `FILE` stands for the file.
     fn run(&self, line: &str) -> Result<Configured, Failure> {
-        let words = line
-            .split(' ')
-            .map(|word| word.replace("FILE", &self.file()).into());
+        let words = line.split(' ').map(|word| word.replace("FILE", &self.file()).into());
         configure(&program(), words.collect(), &|name| {
             let found = self.environment.iter().find(|(there, _)| there == name);
             found.map(|(_, value)| value.replace("FILE", &self.file()).into())
@@ -66,11 +59,7 @@ impl Case {
 
     fn words(&self, line: &str) -> String {
         let words = self.run(line).unwrap().words;
-        words
-            .join(OsStr::new(" "))
-            .into_string()
-            .unwrap()
-            .replace(&self.file(), "FILE")
+        words.join(OsStr::new(" ")).into_string().unwrap().replace(&self.file(), "FILE")
     }
 }
 
@@ -94,10 +83,7 @@ fn the_command_line_goes_before_the_environment_and_that_before_the_file() {
             "volery psi -v --config FILE --or y",
             "volery psi --key=e --timeout=6 -v --config FILE --or y",
         ),
-        (
-            "volery demo --config FILE",
-            "volery demo --timeout=5 --quiet --n=1000 --config FILE",
-        ),
+        ("volery demo --config FILE", "volery demo --timeout=5 --quiet --n=1000 --config FILE"),
         (
             "volery params list --config FILE",
             "volery params list --timeout=5 --quiet --config FILE",
@@ -106,14 +92,8 @@ fn the_command_line_goes_before_the_environment_and_that_before_the_file() {
         ("volery demo", "volery demo"),
         // Not a call: the parser says so.
         ("volery", "volery"),
-        (
-            "volery nonsense --config FILE",
-            "volery nonsense --config FILE",
-        ),
-        (
-            "volery psi --help --config /nowhere",
-            "volery psi --help --config /nowhere",
-        ),
+        ("volery nonsense --config FILE", "volery nonsense --config FILE"),
+        ("volery psi --help --config /nowhere", "volery psi --help --config /nowhere"),
     ] {
         let mut expected: Vec<_> = expected.split(' ').collect();
         let made = case.words(line);
@@ -142,104 +122,38 @@ fn the_environment_names_the_file_and_lists_one_value_a_line() {
     }
     // The environment names the other kind of endpoint.
     assert!(!words.contains("connect"), "{words}");
-    assert!(
-        case.words("volery psi --connect c:3")
-            .ends_with("--connect c:3")
-    );
+    assert!(case.words("volery psi --connect c:3").ends_with("--connect c:3"));
     assert!(!case.words("volery psi --connect c:3").contains("--listen"));
     let off = Case::new("quiet = true", &[("VOLERY_QUIET", "off")]);
-    assert_eq!(
-        off.words("volery demo --config FILE"),
-        "volery demo --config FILE"
-    );
+    assert_eq!(off.words("volery demo --config FILE"), "volery demo --config FILE");
 }
 
 #[test]
 fn wrong_files_and_variables_are_refused_by_name_and_line() {
     for (file, environment, expected) in [
-        (
-            "\nkye = 'a'",
-            None,
-            "v.toml:2: kye: there is no such option",
-        ),
-        (
-            "[psi]\n\nn = 5",
-            None,
-            "v.toml:3: n: there is no such option of psi",
-        ),
-        (
-            "[params.list]\nkey = 'a'",
-            None,
-            "v.toml:2: key: there is no such option of list",
-        ),
-        (
-            "[pis]\nkey = 'a'",
-            None,
-            "v.toml:1: [pis]: there is no such subcommand",
-        ),
-        (
-            "timeout = [1]",
-            None,
-            "v.toml:1: timeout: the option takes one value, not an array",
-        ),
-        (
-            "timeout = 2026-01-01",
-            None,
-            "timeout: the value has to be a text or a decimal number",
-        ),
-        (
-            "quiet = 'yes'",
-            None,
-            "quiet: the value has to be true or false",
-        ),
-        (
-            "verbose = 300",
-            None,
-            "verbose: the number is not from 0 to 255",
-        ),
-        (
-            "[psi]\nor = ['a', ['b']]",
-            None,
-            "v.toml:2: or: the value has to be a text",
-        ),
-        (
-            "[psi]\npoint = 3",
-            None,
-            "v.toml:2: point: a private value has no place",
-        ),
+        ("\nkye = 'a'", None, "v.toml:2: kye: there is no such option"),
+        ("[psi]\n\nn = 5", None, "v.toml:3: n: there is no such option of psi"),
+        ("[params.list]\nkey = 'a'", None, "v.toml:2: key: there is no such option of list"),
+        ("[pis]\nkey = 'a'", None, "v.toml:1: [pis]: there is no such subcommand"),
+        ("timeout = [1]", None, "v.toml:1: timeout: the option takes one value, not an array"),
+        ("timeout = 2026-01-01", None, "timeout: the value has to be a text or a decimal number"),
+        ("quiet = 'yes'", None, "quiet: the value has to be true or false"),
+        ("verbose = 300", None, "verbose: the number is not from 0 to 255"),
+        ("[psi]\nor = ['a', ['b']]", None, "v.toml:2: or: the value has to be a text"),
+        ("[psi]\npoint = 3", None, "v.toml:2: point: a private value has no place"),
         ("key = 'a'\nkey = 'b'", None, "v.toml:2: "),
         ("a = = b", None, "v.toml:1: "),
         ("config = 'x'", None, "config: there is no such option"),
-        (
-            "",
-            Some(("VOLERY_QUIET", "maybe")),
-            "VOLERY_QUIET: neither true nor false",
-        ),
-        (
-            "",
-            Some(("VOLERY_VERBOSE", "-1")),
-            "VOLERY_VERBOSE: neither a small number",
-        ),
+        ("", Some(("VOLERY_QUIET", "maybe")), "VOLERY_QUIET: neither true nor false"),
+        ("", Some(("VOLERY_VERBOSE", "-1")), "VOLERY_VERBOSE: neither a small number"),
     ] {
         let environment: Vec<_> = environment.into_iter().collect();
-        let refused = Case::new(file, &environment)
-            .run("volery psi --config FILE")
-            .unwrap_err();
+        let refused = Case::new(file, &environment).run("volery psi --config FILE").unwrap_err();
         assert_eq!(refused.status(), Status::Usage, "{refused}");
-        assert!(
-            refused.to_string().contains(expected),
-            "{expected}: {refused}"
-        );
+        assert!(refused.to_string().contains(expected), "{expected}: {refused}");
     }
-    let refused = Case::new("", &[])
-        .run("volery demo --config /nowhere/v.toml")
-        .unwrap_err();
-    assert!(
-        refused
-            .to_string()
-            .contains("--config: /nowhere/v.toml: No such file"),
-        "{refused}"
-    );
+    let refused = Case::new("", &[]).run("volery demo --config /nowhere/v.toml").unwrap_err();
+    assert!(refused.to_string().contains("--config: /nowhere/v.toml: No such file"), "{refused}");
 }
 
 #[test]

@@ -89,16 +89,10 @@ fn wrong_calls_are_refused_by_name() {
         let arguments: Vec<_> = call
             .split_whitespace()
             .flat_map(|word| match word {
-                "GOOD" => "--role sender --n 5 --listen 127.0.0.1:0 --out OUT"
-                    .split(' ')
-                    .collect(),
+                "GOOD" => "--role sender --n 5 --listen 127.0.0.1:0 --out OUT".split(' ').collect(),
                 word => vec![word],
             })
-            .map(|word| {
-                word.replace("OUT", out)
-                    .replace("FULL", full)
-                    .replace("FILE", file)
-            })
+            .map(|word| word.replace("OUT", out).replace("FULL", full).replace("FILE", file))
             .collect();
         let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
         let finished = run(&arguments);
@@ -115,18 +109,10 @@ fn wrong_calls_are_refused_by_name() {
 
 #[test]
 fn help_and_version_are_answers_not_errors() {
-    for arguments in [
-        &["--help"][..],
-        &["--version"],
-        &["vole", "--help"],
-        &["cot", "--help"],
-    ] {
+    for arguments in [&["--help"][..], &["--version"], &["vole", "--help"], &["cot", "--help"]] {
         let finished = run(arguments);
         assert_eq!(finished.status, Some(0));
-        assert!(
-            !finished.stdout.is_empty() && finished.stderr.is_empty(),
-            "{finished:?}"
-        );
+        assert!(!finished.stdout.is_empty() && finished.stderr.is_empty(), "{finished:?}");
     }
 }
 
@@ -136,11 +122,8 @@ fn an_address_in_use_is_said_to_be() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let out = place.path().join("out");
-    run(&words(&format!(
-        "vole --role sender --n 5 --listen {address} --out {}",
-        text(&out)
-    )))
-    .assert_refused(1, &["--listen", &address, "in use"]);
+    run(&words(&format!("vole --role sender --n 5 --listen {address} --out {}", text(&out))))
+        .assert_refused(1, &["--listen", &address, "in use"]);
     assert!(names(place.path()).is_empty());
 }
 
@@ -148,15 +131,8 @@ fn an_address_in_use_is_said_to_be() {
 fn lists_go_to_standard_output() {
     let sets = run(&["params", "list"]);
     assert_eq!(sets.status, Some(0));
-    assert!(
-        sets.stdout.contains("128 bits") && sets.stdout.contains("paper80"),
-        "{sets:?}"
-    );
-    let line = |name| {
-        sets.stdout
-            .lines()
-            .find(|line| line.trim_start().starts_with(name))
-    };
+    assert!(sets.stdout.contains("128 bits") && sets.stdout.contains("paper80"), "{sets:?}");
+    let line = |name| sets.stdout.lines().find(|line| line.trim_start().starts_with(name));
     let [own, paper] = ["b13 ", "ferret-uni "].map(|name| line(name).unwrap());
     assert!(own.contains("f2") && !own.contains("fp61") && own.contains("own"));
     assert!(paper.contains("f2") && paper.contains("paper"));
@@ -216,11 +192,8 @@ fn the_demo_prints_what_it_checked() {
 /// The commands and options of the separate program volery-bench.
 #[test]
 fn bench_says_where_it_went() {
-    for call in [
-        &["bench"][..],
-        &["bench", "paper", "--quick", "--out", "x"],
-        &["bench", "--help"],
-    ] {
+    for call in [&["bench"][..], &["bench", "paper", "--quick", "--out", "x"], &["bench", "--help"]]
+    {
         let refused = run(call);
         refused.assert_refused(2, &["bench", "volery-bench", "lab"]);
         assert_eq!(refused.stderr.lines().count(), 1, "{refused:?}");

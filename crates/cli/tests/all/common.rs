@@ -49,24 +49,15 @@ impl Finished {
         assert_eq!(self.status, Some(status), "{self:?}");
         assert!(self.stdout.is_empty(), "{self:?}");
         assert!(!self.stderr.contains("panicked"), "{self:?}");
-        let errors: Vec<_> = self
-            .stderr
-            .lines()
-            .filter(|line| line.starts_with("error: "))
-            .collect();
+        let errors: Vec<_> =
+            self.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
         assert_eq!(errors.len(), 1, "{self:?}");
         for fragment in fragments {
-            assert!(
-                errors[0].contains(fragment),
-                "{fragment:?} is not in {self:?}"
-            );
+            assert!(errors[0].contains(fragment), "{fragment:?} is not in {self:?}");
         }
         for line in self.stderr.lines() {
             let known = ["error: ", "hint: ", "note: ", "volery: "];
-            assert!(
-                known.iter().any(|start| line.starts_with(start)),
-                "{line:?}"
-            );
+            assert!(known.iter().any(|start| line.starts_with(start)), "{line:?}");
         }
     }
 }
@@ -89,12 +80,8 @@ impl Running {
 
     /// Starts a prepared command, like [`start`](Self::start).
     pub(crate) fn spawn(mut command: Command) -> Self {
-        let mut child = command
-            .arg("-v")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child =
+            command.arg("-v").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stdout = child.stdout.take().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let (said, port) = mpsc::channel();
@@ -138,10 +125,8 @@ impl Running {
 
     /// Sends it a signal by name.
     pub(crate) fn signal(&self, name: &str) {
-        let sent = Command::new("kill")
-            .args(["-s", name, &self.child.id().to_string()])
-            .status()
-            .unwrap();
+        let sent =
+            Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status().unwrap();
         assert!(sent.success());
     }
 
@@ -155,10 +140,7 @@ impl Running {
         while self.child.try_wait().unwrap().is_none() {
             if self.started.elapsed() > limit {
                 self.child.kill().unwrap();
-                panic!(
-                    "still running after {limit:?}: {}",
-                    self.stderr.join().unwrap()
-                );
+                panic!("still running after {limit:?}: {}", self.stderr.join().unwrap());
             }
             thread::sleep(Duration::from_millis(5));
         }
@@ -242,9 +224,7 @@ pub(crate) fn begun(folder: &Path) -> Vec<(String, String)> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let paths = entries.map(|entry| entry.path());
     let read = |path: std::path::PathBuf| {
-        let name = text(path.file_name()?.as_ref())
-            .strip_prefix("begun-")?
-            .to_owned();
+        let name = text(path.file_name()?.as_ref()).strip_prefix("begun-")?.to_owned();
         let session = std::fs::read_to_string(&path).ok()?;
         let (part, _) = name.rsplit_once('-')?;
         (session.len() == 64).then(|| (part.to_owned(), session))
@@ -282,11 +262,7 @@ pub(crate) fn read_npy(path: &Path) -> (Vec<u64>, Vec<u64>) {
     assert_eq!((bytes.len() - data) % width, 0);
     let numbers: Vec<u64> = bytes[data..]
         .chunks(width)
-        .map(|number| {
-            number
-                .iter()
-                .rfold(0, |sum, byte| sum << 8 | u64::from(*byte))
-        })
+        .map(|number| number.iter().rfold(0, |sum, byte| sum << 8 | u64::from(*byte)))
         .collect();
     assert_eq!(shape.iter().product::<u64>(), numbers.len() as u64);
     (shape, numbers)

@@ -48,14 +48,8 @@ fn check(n: usize, more: &[&str], security: &str) {
     let ended = both(place.path(), &[&["--n", &count], more].concat(), &[], &[]);
     assert_done(&ended, security);
     assert_eq!(names(place.path()), ["r", "s"], "nothing temporary is left");
-    assert_eq!(
-        names(&place.path().join("s")),
-        ["delta.npy", "report.json", "v.npy"]
-    );
-    assert_eq!(
-        names(&place.path().join("r")),
-        ["report.json", "u.npy", "w.npy"]
-    );
+    assert_eq!(names(&place.path().join("s")), ["delta.npy", "report.json", "v.npy"]);
+    assert_eq!(names(&place.path().join("r")), ["report.json", "u.npy", "w.npy"]);
     for folder in ["s", "r"] {
         let folder = place.path().join(folder);
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -132,10 +126,7 @@ fn the_report_says_what_was_run() {
     assert_eq!(result["arrays"], arrays);
     assert!(report["parameters"].as_str().unwrap().contains("r14"));
     let assumption = report["assumption"].as_str().unwrap();
-    assert!(
-        assumption.contains("LPN") && assumption.contains("bits"),
-        "{assumption}"
-    );
+    assert!(assumption.contains("LPN") && assumption.contains("bits"), "{assumption}");
 
     // The bytes that one side sent are those the other received.
     let other = read(&place.path().join("r/report.json"));
@@ -155,10 +146,7 @@ fn a_given_delta_is_used_and_a_bad_one_refused() {
     let second = tempfile::tempdir().unwrap();
     let left = ["--delta", text(&delta)];
     assert_done(&both(second.path(), &more, &left, &[]), "malicious");
-    assert_eq!(
-        check_files(first.path(), 20_000),
-        check_files(second.path(), 20_000)
-    );
+    assert_eq!(check_files(first.path(), 20_000), check_files(second.path(), 20_000));
 
     let place = tempfile::tempdir().unwrap();
     let bad = place.path().join("bad.npy");
@@ -231,12 +219,9 @@ fn the_link_chooses_and_the_report_says_why() {
             report["result"].clone()
         })
     };
-    for (n, more) in [
-        ("0", &[][..]),
-        ("1000", &[]),
-        ("1_000_000", &[]),
-        ("100_000", &["--protocol", "primal"]),
-    ] {
+    for (n, more) in
+        [("0", &[][..]), ("1000", &[]), ("1_000_000", &[]), ("100_000", &["--protocol", "primal"])]
+    {
         let [s, r] = run(&[&["--n", n], more].concat());
         assert_eq!(s["protocol"], r["protocol"]);
         assert_eq!(s["choice"], r["choice"]);
@@ -274,21 +259,9 @@ fn settings_that_differ_end_both_sides_and_are_named() {
             ("--n 10 --security semi-honest", "--n 10", "security:"),
             ("--n 9000 --noise uniform", "--n 9000", "noise:"),
             ("--n 9000 --set r14", "--n 9000 --set r17", "parameters:"),
-            (
-                "--n 100_000",
-                "--n 100_000 --link 1Mbit,100ms",
-                "parameters:",
-            ),
-            (
-                "--n 10 --protocol softspoken4",
-                "--n 10 --protocol softspoken8",
-                "parameters:",
-            ),
-            (
-                "--n 10 --protocol low-communication",
-                "--n 10 --protocol softspoken8",
-                "parameters:",
-            ),
+            ("--n 100_000", "--n 100_000 --link 1Mbit,100ms", "parameters:"),
+            ("--n 10 --protocol softspoken4", "--n 10 --protocol softspoken8", "parameters:"),
+            ("--n 10 --protocol low-communication", "--n 10 --protocol softspoken8", "parameters:"),
         ],
     );
 }

@@ -164,20 +164,13 @@ fn several_keys_both_sides_and_a_rule_column() {
 #[test]
 fn values_are_looked_up_and_rows_without_match_stay() {
     let sender = "--key mail --value n,phone";
-    for (receiver, rows) in [
-        ("--key mail", vec![1, 3]),
-        ("--key mail --left", vec![0, 1, 2, 3]),
-    ] {
+    for (receiver, rows) in [("--key mail", vec![1, 3]), ("--key mail --left", vec![0, 1, 2, 3])] {
         let [_, found] = matched(Operation::Lookup, [sender, receiver], true).map(Result::unwrap);
         assert_eq!(numbers(&found), rows);
         assert_eq!(found.indices, Some(vec![1, 3]));
         let (_, batches) = found.rows.unwrap();
         let column = batches[0].column_by_name("n_sender").unwrap();
-        let values: Vec<_> = column
-            .as_primitive::<Int64Type>()
-            .iter()
-            .flatten()
-            .collect();
+        let values: Vec<_> = column.as_primitive::<Int64Type>().iter().flatten().collect();
         assert_eq!(values, [2, 0]);
     }
 }
@@ -196,26 +189,12 @@ fn rows_go_to_a_file_and_text_files_give_strings() {
     let (_, found) = both(
         |connection| {
             let named = named("--role sender --key mail");
-            embed::matching(
-                Operation::Psi,
-                &named,
-                Some(ours()),
-                false,
-                Some(connection),
-                &quiet(),
-            )
-            .unwrap()
+            embed::matching(Operation::Psi, &named, Some(ours()), false, Some(connection), &quiet())
+                .unwrap()
         },
         |connection| {
-            embed::matching(
-                Operation::Psi,
-                &named(&line),
-                None,
-                true,
-                Some(connection),
-                &quiet(),
-            )
-            .unwrap()
+            embed::matching(Operation::Psi, &named(&line), None, true, Some(connection), &quiet())
+                .unwrap()
         },
     );
     let (_, batches) = found.rows.unwrap();
@@ -264,18 +243,11 @@ fn drawn(verb: StreamVerb, options: &str, chunks: [Option<usize>; 2]) -> [Drawn;
     let party = |role: &str, chunk, connection: &mut Connection| {
         let mut all = Drawn::default();
         let named = named(&format!("--role {role} {options}"));
-        let json = embed::stream(
-            verb,
-            &named,
-            None,
-            chunk,
-            Some(connection),
-            &quiet(),
-            &mut |part| {
+        let json =
+            embed::stream(verb, &named, None, chunk, Some(connection), &quiet(), &mut |part| {
                 all.take(part);
                 Ok(())
-            },
-        );
+            });
         assert_eq!(report(&json.unwrap())["role"], role);
         all
     };
@@ -317,11 +289,7 @@ fn correlations_hold_whole_and_in_chunks() {
         let [sender, receiver] = drawn(StreamVerb::Cot, &options, chunks);
         assert_eq!([sender.counts.len(), receiver.counts.len()], counts);
         assert_eq!(receiver.values.len(), N);
-        let bits = receiver
-            .values
-            .iter()
-            .flat_map(|bit| [*bit, 0])
-            .collect::<Vec<_>>();
+        let bits = receiver.values.iter().flat_map(|bit| [*bit, 0]).collect::<Vec<_>>();
         holds::<Gf128>(&bits, &sender.key, &receiver.column, &sender.column);
         for ring in ["fp61", "z64", "gf128"] {
             let options = format!("{options} --ring {ring}");
@@ -331,12 +299,7 @@ fn correlations_hold_whole_and_in_chunks() {
                 "z64" => holds::<Z64>,
                 _ => holds::<Gf128>,
             };
-            check(
-                &sender.values,
-                &receiver.key,
-                &receiver.column,
-                &sender.column,
-            );
+            check(&sender.values, &receiver.key, &receiver.column, &sender.column);
         }
     }
     let [none, _] = drawn(StreamVerb::Cot, "--n 0", [None, Some(5)]);
@@ -353,18 +316,10 @@ fn cot(
     let named = named(&format!("--role {role} --n 1000"));
     let mut key = None;
     let verb = StreamVerb::Cot;
-    embed::stream(
-        verb,
-        &named,
-        delta,
-        None,
-        Some(connection),
-        &quiet(),
-        &mut |part| {
-            key = part.key;
-            put()
-        },
-    )?;
+    embed::stream(verb, &named, delta, None, Some(connection), &quiet(), &mut |part| {
+        key = part.key;
+        put()
+    })?;
     Ok(key)
 }
 
@@ -394,11 +349,7 @@ fn an_error_of_the_caller_ends_the_run_at_both() {
         |connection| {
             let full = || Err(Failure::new(Status::Other, "no room"));
             let first = cot("receiver", None, connection, full);
-            refused(
-                cot("receiver", None, connection, full),
-                Status::Network,
-                "is closed",
-            );
+            refused(cot("receiver", None, connection, full), Status::Network, "is closed");
             first
         },
     );
@@ -474,15 +425,8 @@ fn runs_follow_each_other_over_an_address_and_count_for_themselves() {
         let line = named(&format!("--role {role} --key mail"));
         let [first, second] = [(); 2].map(|()| {
             let table = Some(table());
-            embed::matching(
-                Operation::Psi,
-                &line,
-                table,
-                false,
-                Some(&mut connection),
-                &run,
-            )
-            .unwrap()
+            embed::matching(Operation::Psi, &line, table, false, Some(&mut connection), &run)
+                .unwrap()
         });
         let [first, second] = [first, second].map(|matched| report(&matched.report));
         let close = |field: &str| {
@@ -512,9 +456,7 @@ fn runs_follow_each_other_over_an_address_and_count_for_themselves() {
         let one = scope.spawn(|| embed::open(&named("--listen 127.0.0.1:0"), &run));
         let port = loop {
             let lines = listening.lines.lock().unwrap();
-            let text = lines
-                .iter()
-                .find_map(|(_, text)| text.strip_prefix("listening on "));
+            let text = lines.iter().find_map(|(_, text)| text.strip_prefix("listening on "));
             match text {
                 Some(address) => break address.to_owned(),
                 None => drop(lines),
@@ -532,11 +474,7 @@ fn runs_follow_each_other_over_an_address_and_count_for_themselves() {
         let heard = party("sender", format!("--listen {port}"));
         receiver.join().unwrap();
         let phases = heard.phases.lock().unwrap();
-        assert!(
-            phases
-                .iter()
-                .any(|(name, steps)| name == "reading keys" && *steps > 0)
-        );
+        assert!(phases.iter().any(|(name, steps)| name == "reading keys" && *steps > 0));
         assert!(*heard.done.lock().unwrap() > 0);
         let lines = heard.lines.lock().unwrap();
         assert!(lines.iter().any(|(level, _)| *level == Level::Debug));
@@ -594,34 +532,21 @@ fn a_cancelled_run_ends_at_once_and_the_peer_is_told() {
             let verb = StreamVerb::Vole;
             let put = &mut |_: Part| Ok(());
             let start = Instant::now();
-            let result = embed::stream(
-                verb,
-                &named,
-                None,
-                Some(100_000),
-                Some(connection),
-                run,
-                put,
-            );
+            let result =
+                embed::stream(verb, &named, None, Some(100_000), Some(connection), run, put);
             assert!(start.elapsed() < LONG / 2);
             result
         };
         let (sender, receiver) = both(
             |connection| {
                 let cancel = Cancel::default();
-                let heard = Heard {
-                    stop: Some((phase, cancel.clone())),
-                    ..Heard::default()
-                };
+                let heard = Heard { stop: Some((phase, cancel.clone())), ..Heard::default() };
                 party("sender", &Run::new(Arc::new(heard), cancel), connection)
             },
             |connection| party("receiver", &quiet(), connection),
         );
         let failure = sender.err().unwrap();
-        assert_eq!(
-            (failure.status(), failure.message()),
-            (Status::Other, "cancelled")
-        );
+        assert_eq!((failure.status(), failure.message()), (Status::Other, "cancelled"));
         refused(receiver, Status::Network, "closed the connection");
     }
     let cancel = Cancel::default();
@@ -647,14 +572,8 @@ fn wrong_words_name_the_option() {
         ("--role third --key mail", "--role"),
         ("--role sender --key mail --buckets x", "--buckets"),
         ("--role sender --key mail --colour x", "--colour"),
-        (
-            "--role sender --key mail --input x --connect 127.0.0.1:1",
-            "--input",
-        ),
-        (
-            "--role sender --key mail --out x.csv --connect 127.0.0.1:1",
-            "--out",
-        ),
+        ("--role sender --key mail --input x --connect 127.0.0.1:1", "--input"),
+        ("--role sender --key mail --out x.csv --connect 127.0.0.1:1", "--out"),
     ] {
         refused(psi(line), Status::Usage, fragment);
     }
@@ -664,30 +583,15 @@ fn wrong_words_name_the_option() {
         embed::stream(StreamVerb::Vole, &line, None, None, None, &quiet(), put).map(drop);
     refused(refused_out, Status::Usage, "--out");
     for (refusal, fragment) in [
-        (
-            embed::ope(&named("--role third"), None, None, &quiet()).map(drop),
-            "--role",
-        ),
+        (embed::ope(&named("--role third"), None, None, &quiet()).map(drop), "--role"),
         (
             embed::matvec(&named("--ring f2 --role sender"), None, None, &quiet()).map(drop),
             "--ring",
         ),
-        (
-            embed::lint(Vec::new(), &named("--strict"), Some(ours()), &quiet()).map(drop),
-            "--key",
-        ),
-        (
-            embed::keygen(&named("--days 0 --out x"), &quiet()).map(drop),
-            "--days",
-        ),
-        (
-            embed::keygen(&named("--token --days 9 --out x"), &quiet()).map(drop),
-            "--token",
-        ),
-        (
-            embed::verify([(); 2].map(|()| "x".into()), &named("--n 5"), &quiet()).map(drop),
-            "--n",
-        ),
+        (embed::lint(Vec::new(), &named("--strict"), Some(ours()), &quiet()).map(drop), "--key"),
+        (embed::keygen(&named("--days 0 --out x"), &quiet()).map(drop), "--days"),
+        (embed::keygen(&named("--token --days 9 --out x"), &quiet()).map(drop), "--token"),
+        (embed::verify([(); 2].map(|()| "x".into()), &named("--n 5"), &quiet()).map(drop), "--n"),
     ] {
         refused(refusal, Status::Usage, fragment);
     }
@@ -697,11 +601,7 @@ fn wrong_words_name_the_option() {
 
 #[test]
 fn settings_that_differ_have_their_status() {
-    let [sender, receiver] = matched(
-        Operation::Psi,
-        ["--key mail", "--key mail --or phone"],
-        true,
-    );
+    let [sender, receiver] = matched(Operation::Psi, ["--key mail", "--key mail --or phone"], true);
     for side in [sender, receiver] {
         refused(side, Status::Mismatch, "differ in the key columns");
     }
@@ -714,10 +614,7 @@ fn two_columns_of_one_name_are_an_error() {
     let schema = Arc::new(arrow_schema::Schema::new(vec![field("a"), field("a")]));
     let batch = RecordBatch::try_new(Arc::clone(&schema), vec![column(), column()]).unwrap();
     let error = Table::from_batches(schema, vec![batch]).unwrap_err();
-    assert!(
-        error.to_string().contains("'a'") || error.to_string().contains("\"a\""),
-        "{error}"
-    );
+    assert!(error.to_string().contains("'a'") || error.to_string().contains("\"a\""), "{error}");
 }
 
 #[test]
@@ -728,25 +625,12 @@ fn identities_checks_and_verification() {
     assert!(Path::new(&path("me/identity.pem")).exists());
     assert_eq!(fingerprint.len(), 44);
 
-    let json = embed::lint(
-        Vec::new(),
-        &named("--key mail:lower"),
-        Some(ours()),
-        &quiet(),
-    )
-    .unwrap();
+    let json = embed::lint(Vec::new(), &named("--key mail:lower"), Some(ours()), &quiet()).unwrap();
     let rule = &report(&json)["result"]["rules"][0];
-    assert_eq!(
-        (&rule["distinct"], &rule["changed"]),
-        (&3.into(), &0.into())
-    );
+    assert_eq!((&rule["distinct"], &rule["changed"]), (&3.into(), &0.into()));
 
     let missing = ["a", "b"].map(|name| path(name).into());
-    refused(
-        embed::verify(missing, &[], &quiet()),
-        Status::Other,
-        "u.npy",
-    );
+    refused(embed::verify(missing, &[], &quiet()), Status::Other, "u.npy");
 }
 
 #[test]
@@ -760,9 +644,6 @@ fn a_failed_run_writes_its_own_report() {
     let run = embed::matching(Operation::Psi, &line, Some(ours()), true, None, &quiet());
     refused(run.map(drop), Status::Network, "no peer");
     let report = report(&std::fs::read_to_string(path).unwrap());
-    assert_eq!(
-        (&report["status"], &report["role"]),
-        (&4.into(), &"receiver".into())
-    );
+    assert_eq!((&report["status"], &report["role"]), (&4.into(), &"receiver".into()));
     assert_eq!(report["protocol"], "psi");
 }

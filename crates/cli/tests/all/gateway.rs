@@ -38,19 +38,11 @@ impl Organisations {
 
     /// A worker of the first two meets its peer.
     fn meet(&self, port: u16, side: Role, worker: u32) -> Result<Channel> {
-        let ticket = Ticket {
-            run: [0xab; 32],
-            side,
-            worker: Some(worker),
-            attempt: 1,
-        };
+        let ticket = Ticket { run: [0xab; 32], side, worker: Some(worker), attempt: 1 };
         let now = SystemTime::now();
         let [own, other] = [side, side.other()].map(|side| &self.1[side as usize]);
         let leaf = own.issue(&ticket.name(), now..now + PATIENCE * 100)?;
-        let peer = Peer {
-            fingerprint: other.fingerprint(),
-            name: Some(ticket.name()),
-        };
+        let peer = Peer { fingerprint: other.fingerprint(), name: Some(ticket.name()) };
         meet(("127.0.0.1", port), &ticket, &leaf, &peer, PATIENCE)
     }
 
@@ -77,25 +69,15 @@ fn workers_meet_and_a_signal_ends_it_well() {
     let bob = some.folder().join("bob/fingerprint.txt");
     let report = some.folder().join("report.json");
     for signal in ["TERM", "INT"] {
-        let mut call = vec![
-            "gateway",
-            "--listen",
-            "127.0.0.1:0",
-            "--report",
-            text(&report),
-        ];
+        let mut call = vec!["gateway", "--listen", "127.0.0.1:0", "--report", text(&report)];
         call.extend(["--allow", &alice, "--allow", text(&bob)]);
         let running = Running::start(&call);
         let port = running.port();
         some.exchange(port, 3);
-        let third = Organisations(
-            tempfile::tempdir().unwrap(),
-            vec![some.1[2].clone(), some.1[1].clone()],
-        );
+        let third =
+            Organisations(tempfile::tempdir().unwrap(), vec![some.1[2].clone(), some.1[1].clone()]);
         let refused = third.meet(port, Role::Sender, 4).map(drop);
-        let Err(Error::Refused(why)) = refused else {
-            panic!("{refused:?}")
-        };
+        let Err(Error::Refused(why)) = refused else { panic!("{refused:?}") };
         assert!(why.contains("not allowed"), "{why}");
         // One is connected and says nothing.
         let silent = TcpStream::connect(("127.0.0.1", port)).unwrap();
@@ -139,9 +121,7 @@ fn lines_can_be_objects() {
     assert_eq!(ended["sender_organisation"], alice.as_str());
     assert_eq!(ended["receiver_organisation"], bob.as_str());
     assert!(ended["bytes_from_sender"].as_u64().unwrap() > 100);
-    let signalled = std::process::Command::new("kill")
-        .arg(child.id().to_string())
-        .status();
+    let signalled = std::process::Command::new("kill").arg(child.id().to_string()).status();
     assert!(signalled.unwrap().success());
     assert_eq!(lines.last().unwrap()["level"], "info");
     assert_eq!(child.wait().unwrap().code(), Some(0));
@@ -157,21 +137,12 @@ fn what_is_missing_or_wrong_is_said() {
     };
     refused(&[], 2, "--allow");
     refused(&["--allow", &alice], 2, "only one is named");
-    refused(
-        &["--allow", &alice, "--allow", &alice],
-        2,
-        "only one is named",
-    );
-    refused(
-        &["--allow", &alice, "--allow", "nothing"],
-        2,
-        "no file of this name",
-    );
+    refused(&["--allow", &alice, "--allow", &alice], 2, "only one is named");
+    refused(&["--allow", &alice, "--allow", "nothing"], 2, "no file of this name");
     let both = ["--allow", &alice, "--allow", &bob];
-    for (more, fragment) in [
-        (["--max-connections", "1"], "--max-connections"),
-        (["--idle", "soon"], "--idle"),
-    ] {
+    for (more, fragment) in
+        [(["--max-connections", "1"], "--max-connections"), (["--idle", "soon"], "--idle")]
+    {
         refused(&[&both[..], &more].concat(), 2, fragment);
     }
     let call = [&["gateway", "--listen", "nowhere"][..], &both].concat();

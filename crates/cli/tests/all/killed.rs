@@ -21,16 +21,7 @@ fn mix(number: u32) -> u32 {
 
 /// Starts both sides.
 fn start(folder: &Folder, [a, b]: [&str; 2]) -> [Running; 2] {
-    let same = [
-        "--key",
-        "id",
-        "--buckets",
-        "64",
-        "--protocol",
-        "vole",
-        "--wait",
-        "5s",
-    ];
+    let same = ["--key", "id", "--buckets", "64", "--protocol", "vole", "--wait", "5s"];
     let [left, right] = ["work-a", "work-b"].map(|name| folder.path(name));
     let listen = ["psi", "--role", "sender", "--listen", "127.0.0.1:0"];
     let left = ["--input", a, "--resume", &left];
@@ -39,10 +30,7 @@ fn start(folder: &Folder, [a, b]: [&str; 2]) -> [Running; 2] {
     let connect = ["psi", "--role", "receiver", "--connect", &address];
     let out = folder.path("out.csv");
     let right = ["--input", b, "--resume", &right, "--out", &out];
-    [
-        sender,
-        Running::start(&[&connect[..], &same, &right].concat()),
-    ]
+    [sender, Running::start(&[&connect[..], &same, &right].concat())]
 }
 
 /// The parts that a side has begun, each with its session, as often as it was.
@@ -93,11 +81,7 @@ fn killed_sides_go_on() {
         assert_all_different(&begun(&folder, "b"));
     }
     let before = ["a", "b"].map(|side| begun(&folder, side));
-    assert!(
-        before[0].len() > 3 * KILLS as usize - 6,
-        "{}",
-        before[0].len()
-    );
+    assert!(before[0].len() > 3 * KILLS as usize - 6, "{}", before[0].len());
 
     // The files of attempts go when the run is complete: they are read up to then.
     let over = AtomicBool::new(false);

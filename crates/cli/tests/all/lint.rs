@@ -31,23 +31,14 @@ fn keys_are_counted_and_not_shown() {
         "    row 3, column \"email\", for email/v1\n",
         "    row 4, column \"day\"\n",
     ] {
-        assert!(
-            finished.stdout.contains(part),
-            "{part:?} is not in {finished:?}"
-        );
+        assert!(finished.stdout.contains(part), "{part:?} is not in {finished:?}");
     }
     let written = std::fs::read_to_string(&report).unwrap();
     for text in [&finished.stdout, &finished.stderr, &written] {
-        assert!(
-            !text.to_lowercase().contains(&PLANTED.to_lowercase()),
-            "{text}"
-        );
+        assert!(!text.to_lowercase().contains(&PLANTED.to_lowercase()), "{text}");
     }
     let written: Value = serde_json::from_str(&written).unwrap();
-    assert_eq!(
-        (&written["protocol"], &written["n"]),
-        (&json!("lint"), &json!(4))
-    );
+    assert_eq!((&written["protocol"], &written["n"]), (&json!("lint"), &json!(4)));
     let email = &written["result"]["rules"][0];
     for (name, value) in [
         ("key", json!("text+email/v1")),
@@ -58,10 +49,7 @@ fn keys_are_counted_and_not_shown() {
         ("most_rows_of_a_key", json!(2)),
         ("empty", json!(1)),
         ("malformed", json!(1)),
-        (
-            "first_empty",
-            json!([{"file": input, "row": 4, "column": "email", "by": null}]),
-        ),
+        ("first_empty", json!([{"file": input, "row": 4, "column": "email", "by": null}])),
         (
             "first_malformed",
             json!([{"file": input, "row": 3, "column": "email", "by": "email/v1"}]),
@@ -84,11 +72,7 @@ fn strict_is_about_empty_and_malformed_keys_only() {
         assert_eq!(run(&call).status, Some(0));
         let strict = run(&[&call[..], &["--strict"]].concat());
         assert_eq!(strict.status, Some(status), "{strict:?}");
-        assert_eq!(
-            strict.stderr.contains("malformed keys: 1"),
-            status == 1,
-            "{strict:?}"
-        );
+        assert_eq!(strict.stderr.contains("malformed keys: 1"), status == 1, "{strict:?}");
     }
 }
 
@@ -97,10 +81,7 @@ fn the_help_lists_the_normalisers() {
     let finished = run(&["lint", "--help"]);
     assert_eq!(finished.status, Some(0), "{finished:?}");
     for name in ["  email ", "  e164=REGION ", "  date=FORMAT ", "  nfkc "] {
-        assert!(
-            finished.stdout.contains(name),
-            "{name:?} is not in {finished:?}"
-        );
+        assert!(finished.stdout.contains(name), "{name:?} is not in {finished:?}");
     }
 }
 
@@ -113,22 +94,10 @@ fn mistakes_are_refused() {
         (&["lint", &input][..], 2, "--key"),
         (&["lint", &input, "--key", ""], 2, "--key"),
         (&["lint", &input, "--key", "k", "--or", "\"k"], 2, "--or"),
-        (
-            &["lint", &input, "--key", "x"],
-            1,
-            "there is no column \"x\"",
-        ),
-        (
-            &["lint", &input, "--key", "k:e164=XX"],
-            1,
-            "'XX' is no region",
-        ),
+        (&["lint", &input, "--key", "x"], 1, "there is no column \"x\""),
+        (&["lint", &input, "--key", "k:e164=XX"], 1, "'XX' is no region"),
         (&["lint", &missing, "--key", "k"], 1, "missing.csv"),
-        (
-            &["lint", &input, "--key", "k", "--report", &input],
-            2,
-            "--report",
-        ),
+        (&["lint", &input, "--key", "k", "--report", &input], 2, "--report"),
     ] {
         run(call).assert_refused(status, &[part]);
     }

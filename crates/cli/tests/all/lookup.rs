@@ -17,11 +17,7 @@ fn lookup(
     let out = folder.path(out);
     let left = ["--input", left, "--key", "k", "--value", "v"];
     let right = ["--input", right, "--key", "k", "--out", &out];
-    pair(
-        "lookup",
-        &[&left[..], more[0]].concat(),
-        &[&right[..], more[1]].concat(),
-    )
+    pair("lookup", &[&left[..], more[0]].concat(), &[&right[..], more[1]].concat())
 }
 
 #[test]
@@ -38,13 +34,7 @@ fn the_receivers_rows_get_the_senders_values() {
         "name,k,v\nEmma,empty,\nZoë,z,\"two\nlines\"\nYu,y,\"say \"\"hi\"\"\"\nXi,x,\"1,5\"\n"
     );
     // Another column name, and another file format.
-    assert_matched(&lookup(
-        &folder,
-        &a,
-        &b,
-        "out.tsv",
-        [&[], &["--value-name", "w"]],
-    ));
+    assert_matched(&lookup(&folder, &a, &b, "out.tsv", [&[], &["--value-name", "w"]]));
     assert_eq!(
         folder.read("out.tsv"),
         "name\tk\tw\nEmma\tempty\t\nZoë\tz\t\"two\nlines\"\nYu\ty\t\"say \"\"hi\"\"\"\nXi\tx\t1,5\n"
@@ -56,12 +46,8 @@ fn the_receivers_rows_get_the_senders_values() {
 fn values_from_0_bytes_to_the_longest() {
     let folder = Folder::new();
     let lengths = [0, 1, 2, 13, 14, 126, 127, 128, 255, 256, 257, 16379];
-    let rows = lengths.map(|length| {
-        (
-            format!("k{length}"),
-            "é".repeat(length / 2) + &"x".repeat(length % 2),
-        )
-    });
+    let rows = lengths
+        .map(|length| (format!("k{length}"), "é".repeat(length / 2) + &"x".repeat(length % 2)));
     let text = |pairs: &[(String, String)]| -> String {
         let lines = pairs.iter().map(|(key, value)| line(&[key, value], ','));
         lines.collect()
@@ -76,10 +62,7 @@ fn values_from_0_bytes_to_the_longest() {
         let right = [&more[..], &["--report", &report, "--force"]].concat();
         let ended = lookup(&folder, &a, &b, "out.csv", [&more, &right]);
         assert_matched(&ended);
-        assert_eq!(
-            folder.read("out.csv"),
-            "k,v\n".to_owned() + &text(&backwards)
-        );
+        assert_eq!(folder.read("out.csv"), "k,v\n".to_owned() + &text(&backwards));
         let report = folder.json("report.json");
         assert_eq!(report["protocol"], "lookup");
         let assumption = report["assumption"].as_str().unwrap();
@@ -106,10 +89,7 @@ fn values_from_0_bytes_to_the_longest() {
         );
     }
     // One byte more is refused, and the row is named.
-    let long = folder.write(
-        "long.csv",
-        format!("k,v\na,1\nzq7Planted,{}\n", "x".repeat(16380)),
-    );
+    let long = folder.write("long.csv", format!("k,v\na,1\nzq7Planted,{}\n", "x".repeat(16380)));
     let refused = run(&[
         "lookup",
         "--role",
@@ -124,20 +104,14 @@ fn values_from_0_bytes_to_the_longest() {
         "v",
         "-v",
     ]);
-    refused.assert_refused(
-        1,
-        &["long.csv: the values of row 2 have more than 16382 bytes"],
-    );
+    refused.assert_refused(1, &["long.csv: the values of row 2 have more than 16382 bytes"]);
     assert!(!refused.stderr.contains("zq7Planted"), "{refused:?}");
 }
 
 #[test]
 fn empty_files_and_no_values() {
     let folder = Folder::new();
-    let (a, b) = (
-        folder.write("a.csv", "k,v\n"),
-        folder.write("b.csv", "k\nx\n"),
-    );
+    let (a, b) = (folder.write("a.csv", "k,v\n"), folder.write("b.csv", "k\nx\n"));
     assert_matched(&lookup(&folder, &a, &b, "out.csv", [&[], &[]]));
     assert_eq!(folder.read("out.csv"), "k,v\n");
     assert_matched(&lookup(
@@ -170,25 +144,14 @@ fn parquet_on_either_side() {
     let rows = (0..100).map(|i| 97 * i % 5003);
     let texts: Vec<String> = rows.clone().map(|i| format!("k{i}")).collect();
     let b = folder.write("b.csv", "k\n".to_owned() + &texts.join("\n"));
-    let expected: Vec<Vec<String>> = rows
-        .filter(|&i| i < 3001)
-        .map(|i| vec![format!("k{i}"), iso(i)])
-        .collect();
+    let expected: Vec<Vec<String>> =
+        rows.filter(|&i| i < 3001).map(|i| vec![format!("k{i}"), iso(i)]).collect();
     // From Parquet to CSV: a date is written as text.
     assert_matched(&lookup(&folder, &a, &b, "out.csv", [&[], &[]]));
     let lines = expected.iter().map(|row| line(row, ','));
-    assert_eq!(
-        folder.read("out.csv"),
-        "k,v\n".to_owned() + &lines.collect::<String>()
-    );
+    assert_eq!(folder.read("out.csv"), "k,v\n".to_owned() + &lines.collect::<String>());
     // And to Parquet.
-    assert_matched(&lookup(
-        &folder,
-        &a,
-        &b,
-        "out.parquet",
-        [&[], &["--value-name", "day"]],
-    ));
+    assert_matched(&lookup(&folder, &a, &b, "out.parquet", [&[], &["--value-name", "day"]]));
     let (columns, rows) = load(&folder.path("out.parquet"));
     let day = "OPTIONAL INT32 day (DATE);".to_owned();
     assert_eq!(columns, [string("k"), day]);
@@ -196,10 +159,7 @@ fn parquet_on_either_side() {
 
     // Bytes stay bytes.
     let bytes = [&b"\xff\xfe"[..], b"ok"].map(|value| ByteArray::from(value.to_vec()));
-    let columns = [
-        strings("k", ["k0", "k97"]),
-        required("binary v", bytes.to_vec()),
-    ];
+    let columns = [strings("k", ["k0", "k97"]), required("binary v", bytes.to_vec())];
     store(&folder.path("c.parquet"), &columns);
     let c = folder.path("c.parquet");
     assert_matched(&lookup(&folder, &c, &b, "bytes.parquet", [&[], &[]]));
@@ -224,20 +184,10 @@ fn the_sender_learns_what_was_found_if_both_say_so() {
     let a = folder.write("a.csv", "k,v\nx,1\ny,2\nz,3\n");
     let b = folder.write("b.csv", "k\nz\nw\nx\n");
     let ours = folder.path("ours.csv");
-    let ended = lookup(
-        &folder,
-        &a,
-        &b,
-        "out.csv",
-        [&["--both", "--out", &ours], &["--both"]],
-    );
+    let ended = lookup(&folder, &a, &b, "out.csv", [&["--both", "--out", &ours], &["--both"]]);
     assert_matched(&ended);
     assert_eq!(folder.read("out.csv"), "k,v\nz,3\nx,1\n");
-    assert_eq!(
-        folder.read("ours.csv"),
-        "k,v\nx,1\nz,3\n",
-        "its own rows, with no column added"
-    );
+    assert_eq!(folder.read("ours.csv"), "k,v\nx,1\nz,3\n", "its own rows, with no column added");
 }
 
 #[test]
@@ -247,11 +197,7 @@ fn wrong_calls_are_refused_by_name() {
     let out = folder.path("out.csv");
     let common = ["--listen", "127.0.0.1:0", "--input", &a, "--key", "k", "-v"];
     for (more, status, fragment) in [
-        (
-            &["--role", "sender"][..],
-            2,
-            "--value: required at the sender",
-        ),
+        (&["--role", "sender"][..], 2, "--value: required at the sender"),
         (
             &["--role", "sender", "--value", "x"],
             1,
@@ -262,11 +208,7 @@ fn wrong_calls_are_refused_by_name() {
             2,
             "--value-name: only the receiver",
         ),
-        (
-            &["--role", "sender", "--value", "v", "--out", &out],
-            2,
-            "--out: the sender gets no rows",
-        ),
+        (&["--role", "sender", "--value", "v", "--out", &out], 2, "--out: the sender gets no rows"),
         (
             &["--role", "sender", "--value", "v", "--both"],
             2,

@@ -182,18 +182,10 @@ fn wrong_invocations_are_answered_with_what_is_wrong_and_a_hint() {
         let [status, call, error, hint] = parts[..] else {
             panic!("{case}");
         };
-        let call = names_of
-            .iter()
-            .fold(call.to_owned(), |call, (name, value)| {
-                call.replace(name, value)
-            });
+        let call =
+            names_of.iter().fold(call.to_owned(), |call, (name, value)| call.replace(name, value));
         let ended = run(&call.split_whitespace().collect::<Vec<_>>());
-        let line = |start| {
-            ended
-                .stderr
-                .lines()
-                .find_map(|line| line.strip_prefix(start))
-        };
+        let line = |start| ended.stderr.lines().find_map(|line| line.strip_prefix(start));
         let errors = ended.stderr.matches("error: ").count();
         let hint_is_right = match (hint, line("hint: ")) {
             ("", _) | ("-", None) => true,
@@ -222,11 +214,8 @@ fn a_run_that_fails_has_a_log_of_json_and_a_report() {
         "ope --role receiver --point 3 --listen 127.0.0.1:0 --wait 1s --log json -v --report -";
     let ended = run(&call.split(' ').collect::<Vec<_>>());
     assert_eq!(ended.status, Some(4), "{ended:?}");
-    let lines: Vec<serde_json::Value> = ended
-        .stderr
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let lines: Vec<serde_json::Value> =
+        ended.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     for line in &lines {
         let time = line["time"].as_str().unwrap();
         assert!(time.len() == 20 && time.ends_with('Z'), "{line}");
@@ -234,21 +223,12 @@ fn a_run_that_fails_has_a_log_of_json_and_a_report() {
         assert!(line.as_object().unwrap().contains_key("phase"));
     }
     let last = lines.last().unwrap();
-    assert_eq!(
-        (&last["level"], &last["status"]),
-        (&"error".into(), &4.into())
-    );
+    assert_eq!((&last["level"], &last["status"]), (&"error".into(), &4.into()));
     assert_eq!(last["phase"], "connecting");
     assert!(last["hint"].as_str().unwrap().contains("--wait"));
     let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
-    assert_eq!(
-        (&report["protocol"], &report["role"]),
-        (&"ope".into(), &"receiver".into())
-    );
-    assert_eq!(
-        (&report["status"], &report["error"]),
-        (&4.into(), &last["message"])
-    );
+    assert_eq!((&report["protocol"], &report["role"]), (&"ope".into(), &"receiver".into()));
+    assert_eq!((&report["status"], &report["error"]), (&4.into(), &last["message"]));
     assert_eq!(report["phases"][0]["name"], "connecting");
     assert!(report["phases"][0]["seconds"].as_f64().unwrap() >= 0.9);
     assert_eq!(report["revealed"].as_array().unwrap().len(), 0);
@@ -256,16 +236,11 @@ fn a_run_that_fails_has_a_log_of_json_and_a_report() {
 
     // Text: the phases are lines also without a terminal, and -vv says when.
     let call = format!("vole --role sender --n 1 --out {out} --listen 127.0.0.1:0 --wait 1");
-    for (more, wanted) in [
-        ("-v", "volery: connecting begins\n"),
-        ("-vv", " s: connecting begins\n"),
-    ] {
+    for (more, wanted) in
+        [("-v", "volery: connecting begins\n"), ("-vv", " s: connecting begins\n")]
+    {
         let ended = run(&call.split(' ').chain([more]).collect::<Vec<_>>());
         assert!(ended.stderr.contains(wanted), "{ended:?}");
-        assert!(
-            ended
-                .stderr
-                .contains("waiting for the peer to connect, for at most 1s")
-        );
+        assert!(ended.stderr.contains("waiting for the peer to connect, for at most 1s"));
     }
 }

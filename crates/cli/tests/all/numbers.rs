@@ -30,11 +30,7 @@ fn reals(shape: &[usize], numbers: &[f64]) -> Vec<u8> {
 /// Numbers that are the same in every run.
 fn numbers(n: usize, seed: u64) -> Vec<u64> {
     let next = |state: &u64| {
-        Some(
-            state
-                .wrapping_mul(0x5851_f42d_4c95_7f2d)
-                .wrapping_add(0x1405_7b7e_f767_814f),
-        )
+        Some(state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f))
     };
     let raw = std::iter::successors(Some(seed), next);
     raw.skip(1).take(n).map(|x| x ^ (x >> 29)).collect()
@@ -58,16 +54,10 @@ fn a_polynomial_at_points_in_files() {
     let poly = folder.write("poly.npy", array("<u8", &[3001], &coefficients));
     let at = folder.write("at.npy", array("<u8", &[3], &points));
     let (out, report) = (folder.path("out.npy"), folder.path("report.json"));
-    let both = pair(
-        "ope",
-        &["--input", &poly, "--report", &report],
-        &["--points", &at, "--out", &out],
-    );
+    let both =
+        pair("ope", &["--input", &poly, "--report", &report], &["--points", &at, "--out", &out]);
     assert_done(&both, "malicious");
-    let expected: Vec<_> = points
-        .iter()
-        .map(|z| evaluated(&coefficients, *z))
-        .collect();
+    let expected: Vec<_> = points.iter().map(|z| evaluated(&coefficients, *z)).collect();
     assert_eq!(values(&folder, "out.npy"), expected);
     let report = folder.json("report.json");
     assert_eq!(report["protocol"], "ope");
@@ -80,10 +70,8 @@ fn a_polynomial_at_points_in_files() {
 #[test]
 fn a_polynomial_in_text_at_one_point() {
     let folder = Folder::new();
-    let poly = folder.write(
-        "poly.csv",
-        "name,coefficient\nconstant,5\nlinear,0\nsquare,2305843009213693950\n",
-    );
+    let poly = folder
+        .write("poly.csv", "name,coefficient\nconstant,5\nlinear,0\nsquare,2305843009213693950\n");
     let two = pair("ope", &["--input", &poly], &["--point", "3"]);
     assert_eq!(two[0].status, Some(0), "{two:?}");
     assert_eq!(two[1].status, Some(0), "{two:?}");
@@ -112,11 +100,7 @@ fn polynomials_and_points_that_are_none() {
     sender("f.txt", "coefficient\n1\n").assert_refused(1, &["neither .csv nor .npy"]);
     sender("g.npy", "coefficient\n1\n").assert_refused(1, &["g.npy"]);
     sender("zq.csv", "coefficient\nzq7Planted\n").assert_refused(1, &["row 1"]);
-    assert!(
-        !sender("zq.csv", "coefficient\nzq7Planted\n")
-            .stderr
-            .contains("Planted")
-    );
+    assert!(!sender("zq.csv", "coefficient\nzq7Planted\n").stderr.contains("Planted"));
     let receiver = |more: &[&str]| {
         let call = ["ope", "--role", "receiver", "--connect", "127.0.0.1:9"];
         common::run(&[&call[..], more].concat())
@@ -129,11 +113,7 @@ fn polynomials_and_points_that_are_none() {
     receiver(&["--points", &points, "--out", "x.csv"]).assert_refused(2, &[".npy"]);
     // The peer's announced size is accepted only up to the limit.
     let poly = folder.write("poly.csv", "coefficient\n1\n2\n3\n");
-    let two = pair(
-        "ope",
-        &["--input", &poly],
-        &["--point", "3", "--max-degree", "1"],
-    );
+    let two = pair("ope", &["--input", &poly], &["--point", "3", "--max-degree", "1"]);
     two[1].assert_refused(5, &["2", "--max-degree"]);
     assert_eq!(two[0].status, Some(4), "{two:?}");
     // As many values as coefficients would determine the polynomial.
@@ -216,11 +196,7 @@ fn a_matrix_times_a_vector_in_both_rings() {
                 sum as u64
             })
             .collect();
-        let security = if ring == "fp61" {
-            "malicious"
-        } else {
-            "semi-honest"
-        };
+        let security = if ring == "fp61" { "malicious" } else { "semi-honest" };
         let more = ["--ring", ring];
         assert_done(&multiplied(&folder, &more, [None, Some("y.npy")]), security);
         assert_eq!(values(&folder, "y.npy"), expected, "{ring}");
@@ -228,15 +204,10 @@ fn a_matrix_times_a_vector_in_both_rings() {
         assert_done(&multiplied(&folder, &more, [Some("z.npy"), None]), security);
         assert_eq!(values(&folder, "z.npy"), expected, "{ring}");
         let more = ["--ring", ring, "--result", "shared"];
-        assert_done(
-            &multiplied(&folder, &more, [Some("s.npy"), Some("t.npy")]),
-            security,
-        );
+        assert_done(&multiplied(&folder, &more, [Some("s.npy"), Some("t.npy")]), security);
         let (s, t) = (values(&folder, "s.npy"), values(&folder, "t.npy"));
-        let sums = s
-            .iter()
-            .zip(&t)
-            .map(|(s, t)| ((u128::from(*s) + u128::from(*t)) % modulus) as u64);
+        let sums =
+            s.iter().zip(&t).map(|(s, t)| ((u128::from(*s) + u128::from(*t)) % modulus) as u64);
         assert_eq!(sums.collect::<Vec<_>>(), expected, "{ring}");
     }
 }
@@ -251,11 +222,8 @@ fn real_numbers_within_the_bound_that_is_reported() {
     folder.write("matrix.npy", reals(&[n, m], &a));
     folder.write("vector.npy", reals(&[m], &x));
     let report = folder.path("report.json");
-    let (matrix, vector, out) = (
-        folder.path("matrix.npy"),
-        folder.path("vector.npy"),
-        folder.path("y.npy"),
-    );
+    let (matrix, vector, out) =
+        (folder.path("matrix.npy"), folder.path("vector.npy"), folder.path("y.npy"));
     let both = pair(
         "matvec",
         &["--input", &matrix],
@@ -264,15 +232,8 @@ fn real_numbers_within_the_bound_that_is_reported() {
     assert_done(&both, "semi-honest");
     let bytes = std::fs::read(folder.path("y.npy")).unwrap();
     let data = &bytes[bytes.len() - 8 * n..];
-    let y: Vec<_> = data
-        .as_chunks()
-        .0
-        .iter()
-        .map(|real| f64::from_le_bytes(*real))
-        .collect();
-    let bound = folder.json("report.json")["result"]["error_bound"]
-        .as_f64()
-        .unwrap();
+    let y: Vec<_> = data.as_chunks().0.iter().map(|real| f64::from_le_bytes(*real)).collect();
+    let bound = folder.json("report.json")["result"]["error_bound"].as_f64().unwrap();
     assert!(bound < 0.1, "{bound}");
     for (row, y) in a.chunks(m).zip(&y) {
         let exact: f64 = row.iter().zip(&x).map(|(a, x)| a * x).sum();
@@ -309,27 +270,18 @@ fn matrices_and_vectors_that_do_not_go() {
     let far = ["--fraction-bits", "40"];
     sender(&file(reals(&[1, 2], &[0.0, 1.0])), &far).assert_refused(2, &["2^63"]);
     let fortran = array("<u8", &[2, 2], &[1; 4]);
-    let at = |needle: &[u8]| {
-        fortran
-            .windows(needle.len())
-            .position(|part| part == needle)
-            .unwrap()
-    };
+    let at = |needle: &[u8]| fortran.windows(needle.len()).position(|part| part == needle).unwrap();
     let mut swapped = fortran.clone();
     swapped[at(b"False")..][..5].copy_from_slice(b"True ");
     sender(&file(swapped), &[]).assert_refused(1, &["Fortran order"]);
     sender(&file(array("<u8", &[1, 1], &[1])), &["--out", "x.npy"]).assert_refused(2, &["--out"]);
     // Different settings on the two sides.
-    let (matrix, vector, out) = (
-        folder.path("matrix.npy"),
-        folder.path("vector.npy"),
-        folder.path("y.npy"),
-    );
+    let (matrix, vector, out) =
+        (folder.path("matrix.npy"), folder.path("vector.npy"), folder.path("y.npy"));
     let two = pair(
         "matvec",
         &["--input", &matrix, "--ring", "z64"],
         &["--input", &vector, "--out", &out],
     );
-    two.iter()
-        .for_each(|finished| finished.assert_refused(5, &["z64", "fp61"]));
+    two.iter().for_each(|finished| finished.assert_refused(5, &["z64", "fp61"]));
 }

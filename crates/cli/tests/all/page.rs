@@ -10,10 +10,7 @@ fn a_report_becomes_a_page() {
     let place = tempfile::tempdir().unwrap();
     let [report, page] = ["r.json", "r.html"].map(|name| place.path().join(name));
     let (report, page) = (text(&report), text(&page));
-    assert_eq!(
-        run(&["demo", "--n", "10", "-q", "--report", report]).status,
-        Some(0)
-    );
+    assert_eq!(run(&["demo", "--n", "10", "-q", "--report", report]).status, Some(0));
     assert_eq!(run(&["report", report, "--out", page]).status, Some(0));
     let made = fs::read_to_string(page).unwrap();
     assert!(made.starts_with("<!DOCTYPE html>\n<html lang=\"en\">"));
@@ -22,10 +19,7 @@ fn a_report_becomes_a_page() {
     assert_eq!((shown.status, shown.stdout), (Some(0), made));
 
     run(&["report", report, "--out", page]).assert_refused(2, &["--out", "exists"]);
-    assert_eq!(
-        run(&["report", report, "--out", page, "--force"]).status,
-        Some(0)
-    );
+    assert_eq!(run(&["report", report, "--out", page, "--force"]).status, Some(0));
     run(&["report", report, "--out", report, "--force"]).assert_refused(2, &["is the report"]);
     run(&["report", page]).assert_refused(1, &["r.html: expected value"]);
     fs::write(report, "{}").unwrap();
@@ -56,10 +50,7 @@ fn shells_and_man_know_the_command_line() {
         assert!(pages.iter().any(|there| there == page), "{pages:?}");
     }
     let psi = fs::read_to_string(out.join("volery-psi.1")).unwrap();
-    assert!(
-        psi.contains("Examples:") && psi.contains("duplicates"),
-        "{psi}"
-    );
+    assert!(psi.contains("Examples:") && psi.contains("duplicates"), "{psi}");
 }
 
 #[test]
@@ -77,28 +68,16 @@ fn options_come_from_the_environment_and_a_file() {
     let named: (&str, &Path) = ("VOLERY_CONFIG", &file);
     let (status, stderr) = call(&["demo"], &[named]);
     assert_eq!(status, 2);
-    let start = format!(
-        "error: {}:4: invalid value 'many' for '--n <N>'",
-        file.display()
-    );
+    let start = format!("error: {}:4: invalid value 'many' for '--n <N>'", file.display());
     assert!(stderr.starts_with(&start), "{stderr}");
     let number: (&str, &Path) = ("VOLERY_N", Path::new("67108865"));
     let (status, stderr) = call(&["demo"], &[named, number]);
     assert_eq!(status, 2);
-    assert!(
-        stderr.starts_with("error: VOLERY_N: --n: the demo makes at most"),
-        "{stderr}"
-    );
+    assert!(stderr.starts_with("error: VOLERY_N: --n: the demo makes at most"), "{stderr}");
     let quiet: (&str, &Path) = ("VOLERY_QUIET", Path::new("true"));
-    assert_eq!(
-        call(&["demo", "--n", "1"], &[named, number, quiet]),
-        (0, String::new())
-    );
+    assert_eq!(call(&["demo", "--n", "1"], &[named, number, quiet]), (0, String::new()));
     fs::write(&file, "tiemout = 5\n").unwrap();
     let (status, stderr) = call(&["demo"], &[named]);
     assert_eq!(status, 2);
-    assert!(
-        stderr.contains("volery.toml:1: tiemout: there is no such option"),
-        "{stderr}"
-    );
+    assert!(stderr.contains("volery.toml:1: tiemout: there is no such option"), "{stderr}");
 }

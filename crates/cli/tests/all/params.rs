@@ -28,15 +28,11 @@ fn estimated(arguments: &[&str]) -> (String, Value) {
 
 /// The decimal digits of a report are read back exactly but for the last bit.
 fn close(found: &Value, bits: f64) -> bool {
-    found
-        .as_f64()
-        .is_some_and(|found| (found - bits).abs() < 1e-9)
+    found.as_f64().is_some_and(|found| (found - bits).abs() < 1e-9)
 }
 
 fn docs(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../docs")
-        .join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
 }
 
 #[test]
@@ -54,10 +50,7 @@ fn a_set_is_estimated_in_each_of_its_rings() {
         assert!(close(&found["bits"], bits), "{found}");
         assert_eq!(found["attack"], attack);
         assert_eq!(found["holds"], true);
-        assert_eq!(
-            (&found["block"], &found["left_over"]),
-            (&2048.into(), &0.into())
-        );
+        assert_eq!((&found["block"], &found["left_over"]), (&2048.into(), &0.into()));
         assert_eq!(found["round"]["trees"], set.t);
         let attacks = found["attacks"].as_array().unwrap();
         let all = estimate(&set.instance(*field));
@@ -76,10 +69,7 @@ fn an_instance_that_falls_short_is_said_to() {
     let numbers = ["--n", "16_384", "--k", "3482", "--t", "192"];
     let ring = ["--field", "z64-uniform", "--noise", "regular"];
     let (stdout, result) = estimated(&[&numbers[..], &ring, &["--bits", "80"]].concat());
-    assert!(
-        stdout.contains("blocks of 85 samples; the 64 left over"),
-        "{stdout}"
-    );
+    assert!(stdout.contains("blocks of 85 samples; the 64 left over"), "{stdout}");
     assert!(stdout.contains("falls short of 80 bits: 41."), "{stdout}");
     assert_eq!(result["instances"][0]["holds"], false);
     assert_eq!(result["instances"][0]["left_over"], 64);
@@ -92,10 +82,7 @@ fn a_binary_code_over_gf128_falls_short() {
     let short = "falls short of 128 bits: 50.4 bits, by interleaved Gauss";
     assert!(stdout.contains(short), "{stdout}");
     let found = &result["instances"][0];
-    assert_eq!(
-        (&found["field"], &found["holds"]),
-        (&"gf128-binary".into(), &false.into())
-    );
+    assert_eq!((&found["field"], &found["holds"]), (&"gf128-binary".into(), &false.into()));
 }
 
 /// Every sample is noisy: no attack has any information.
@@ -104,15 +91,9 @@ fn where_no_attack_works_none_is_named() {
     let numbers = ["--n", "100", "--k", "50", "--t", "100"];
     let ring = ["--field", "gf128", "--noise", "uniform"];
     let (stdout, result) = estimated(&[&numbers[..], &ring].concat());
-    assert!(
-        stdout.contains("holds 128 bits: no attack works"),
-        "{stdout}"
-    );
+    assert!(stdout.contains("holds 128 bits: no attack works"), "{stdout}");
     let found = &result["instances"][0];
-    assert!(
-        found["bits"].is_null() && found["attack"].is_null(),
-        "{found}"
-    );
+    assert!(found["bits"].is_null() && found["attack"].is_null(), "{found}");
     assert_eq!(found["holds"], true);
 }
 
@@ -124,10 +105,7 @@ fn the_smallest_weight_and_the_least_traffic_are_searched() {
     assert!(stdout.contains("(smallest t for 128 bits)"), "{stdout}");
     let found = &result["instances"][0];
     let t = found["t"].as_u64().unwrap();
-    assert!(
-        (417..=421).contains(&t) && found["holds"] == true,
-        "{found}"
-    );
+    assert!((417..=421).contains(&t) && found["holds"] == true, "{found}");
     let lighter = (t - 1).to_string();
     let numbers = ["--n", "16384", "--k", "4096", "--t", &lighter];
     let (_, result) = estimated(&[&numbers[..], &ring].concat());
@@ -170,18 +148,9 @@ fn wrong_questions_are_refused() {
     for (arguments, fragments) in [
         (&["--set", "b14"][..], ["--set", "'b14'"]),
         (&["--set", "b12", "--n", "5"], ["--set", "--n"]),
-        (
-            &["--n", "100", "--noise", "regular"],
-            ["--field", "required"],
-        ),
-        (
-            &["--n", "100", "--field", "f3", "--noise", "regular"],
-            ["--field", "f3"],
-        ),
-        (
-            &["--n", "100", "--field", "f2", "--noise", "odd"],
-            ["--noise", "odd"],
-        ),
+        (&["--n", "100", "--noise", "regular"], ["--field", "required"]),
+        (&["--n", "100", "--field", "f3", "--noise", "regular"], ["--field", "f3"]),
+        (&["--n", "100", "--field", "f2", "--noise", "odd"], ["--noise", "odd"]),
     ] {
         run(&[&["params", "estimate"], arguments].concat()).assert_refused(2, &fragments);
     }

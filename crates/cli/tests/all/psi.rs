@@ -142,10 +142,7 @@ fn several_columns_are_one_key_and_their_ends_count() {
     assert_eq!(words("a,b\nab,c\n", "a,b\na,bc\n", &more), "a,b\n");
     // The order of the key columns matters, not their names or positions.
     let folder = Folder::new();
-    let (a, b) = (
-        folder.write("a.csv", left),
-        folder.write("b.csv", "p,q,r\ny,1,x\nx,2,y\n"),
-    );
+    let (a, b) = (folder.write("a.csv", left), folder.write("b.csv", "p,q,r\ny,1,x\nx,2,y\n"));
     let out = folder.path("out.csv");
     let right = ["--input", &b, "--out", &out, "--key", "r,p"];
     assert_matched(&pair("psi", &["--input", &a, "--key", "a,b"], &right));
@@ -158,26 +155,11 @@ fn rows_left_out_are_counted() {
     let a = folder.write("a.csv", "k,v\nx,1\ny,2\nx,3\n,4\n");
     let b = folder.write("b.csv", "k,v\n,1\nx,2\ny,3\ny,4\nx,5\n,6\nz,7\n");
     let (out, report) = (folder.path("out.csv"), folder.path("report.json"));
-    let more = [
-        "--key",
-        "k",
-        "--duplicates",
-        "dedup",
-        "--empty-keys",
-        "skip",
-    ];
+    let more = ["--key", "k", "--duplicates", "dedup", "--empty-keys", "skip"];
     let right = ["--input", &b, "--out", &out, "--report", &report];
-    let ended = pair(
-        "psi",
-        &[&["--input", &a][..], &more].concat(),
-        &[&right[..], &more].concat(),
-    );
+    let ended = pair("psi", &[&["--input", &a][..], &more].concat(), &[&right[..], &more].concat());
     assert_matched(&ended);
-    assert_eq!(
-        folder.read("out.csv"),
-        "k,v\nx,2\ny,3\n",
-        "the first row of each key"
-    );
+    assert_eq!(folder.read("out.csv"), "k,v\nx,2\ny,3\n", "the first row of each key");
     for said in [
         "2 rows with the same key as an earlier row",
         "2 rows left out because a key column is empty or null",
@@ -216,11 +198,7 @@ fn rows_left_out_are_counted() {
     let right = ["--input", &b, "--out", &out, "--report", &report, "--force"];
     let ended = pair(
         "psi",
-        &[
-            &["--input", &a][..],
-            &["--key", "k", "--empty-keys", "skip"],
-        ]
-        .concat(),
+        &[&["--input", &a][..], &["--key", "k", "--empty-keys", "skip"]].concat(),
         &[&right[..], &["--key", "k", "--empty-keys", "skip"]].concat(),
     );
     assert_matched(&ended);
@@ -238,40 +216,16 @@ fn delimiters_encodings_marks_and_line_ends() {
     let windows = b"id\tname\r\n1\tZo\xeb\r\n2\tWei\xdf\r\n3\tAsh\r\n";
     let a = folder.write("a.txt", windows);
     // A byte-order mark, other line ends, and unnecessary quotes.
-    let b = folder.write(
-        "b.csv",
-        "\u{feff}name;x\r\n\"Zoë\";1\r\nweiß;2\rZoe;3\nWeiß;4",
-    );
+    let b = folder.write("b.csv", "\u{feff}name;x\r\n\"Zoë\";1\r\nweiß;2\rZoe;3\nWeiß;4");
     let out = folder.path("out.csv");
     let ended = pair(
         "psi",
-        &[
-            "--input",
-            &a,
-            "--key",
-            "name",
-            "--delimiter",
-            "tab",
-            "--encoding",
-            "windows-1252",
-        ],
-        &[
-            "--input",
-            &b,
-            "--key",
-            "name",
-            "--delimiter",
-            ";",
-            "--out",
-            &out,
-        ],
+        &["--input", &a, "--key", "name", "--delimiter", "tab", "--encoding", "windows-1252"],
+        &["--input", &b, "--key", "name", "--delimiter", ";", "--out", &out],
     );
     assert_matched(&ended);
     assert_eq!(folder.read("out.csv"), expected);
-    assert!(
-        ended[1].stderr.contains("a byte-order mark was removed"),
-        "{ended:?}"
-    );
+    assert!(ended[1].stderr.contains("a byte-order mark was removed"), "{ended:?}");
 
     // With the roles of the files exchanged, the matching rows are UTF-8.
     let ended = pair(
@@ -379,10 +333,7 @@ fn settings_that_differ_end_both_sides_and_are_named() {
         ended[0].assert_refused(5, &[fragment]);
         for side in &ended {
             side.assert_refused(5, &["the two sides differ in"]);
-            let hints = side
-                .stderr
-                .lines()
-                .filter(|line| line.starts_with("hint: "));
+            let hints = side.stderr.lines().filter(|line| line.starts_with("hint: "));
             assert!(hints.collect::<String>().contains(hint), "{side:?}");
             assert!(!side.stderr.contains("planted"), "{side:?}");
         }
@@ -431,9 +382,7 @@ fn the_sample_files_match_as_their_readme_says() {
         for row in found.lines() {
             let there = |line: &str| match verb {
                 "psi" => line == row,
-                _ => row
-                    .strip_prefix(line)
-                    .is_some_and(|value| value.starts_with(',')),
+                _ => row.strip_prefix(line).is_some_and(|value| value.starts_with(',')),
             };
             assert!(lines.any(there), "{verb} {key}");
         }
@@ -512,10 +461,7 @@ fn many_key_columns() {
     let row: Vec<String> = (0..257).map(|i| i.to_string()).collect();
     let a = folder.write("a.csv", format!("{}\n{}\n", names.join(","), row.join(",")));
     let out = folder.path("out.csv");
-    let typed: Vec<String> = names[..256]
-        .iter()
-        .map(|name| format!("{name}:integer"))
-        .collect();
+    let typed: Vec<String> = names[..256].iter().map(|name| format!("{name}:integer")).collect();
     let key = typed.join(",");
     let ended = pair(
         "psi",
@@ -524,20 +470,10 @@ fn many_key_columns() {
     );
     assert_matched(&ended);
     assert_eq!(folder.read("out.csv"), folder.read("a.csv"));
-    let call = [
-        "psi",
-        "--role",
-        "sender",
-        "--listen",
-        "127.0.0.1:0",
-        "--input",
-        &a,
-    ];
+    let call = ["psi", "--role", "sender", "--listen", "127.0.0.1:0", "--input", &a];
     let normal: Vec<String> = names.iter().map(|name| format!("{name}:trim")).collect();
-    run(&[&call[..], &["--key", &normal.join(",")]].concat()).assert_refused(
-        2,
-        &["--key: the keys have more columns, or more normalisers, than"],
-    );
+    run(&[&call[..], &["--key", &normal.join(",")]].concat())
+        .assert_refused(2, &["--key: the keys have more columns, or more normalisers, than"]);
 }
 
 #[test]

@@ -13,24 +13,11 @@ use parquet::data_type::ByteArray;
 /// Runs one side that must fail before it connects; `input` is the path of its file.
 fn refused(folder: &Folder, role: &str, input: &str, more: &[&str]) -> Finished {
     let before = (folder.names(), std::fs::read(input).ok());
-    let call = [
-        "psi",
-        "--role",
-        role,
-        "--listen",
-        "127.0.0.1:0",
-        "--input",
-        input,
-        "-v",
-    ];
+    let call = ["psi", "--role", role, "--listen", "127.0.0.1:0", "--input", input, "-v"];
     let finished = run(&[&call[..], more].concat());
     assert!(!finished.stderr.contains(PLANTED), "{finished:?}");
     assert!(!finished.stderr.contains("listening"), "{finished:?}");
-    assert_eq!(
-        (folder.names(), std::fs::read(input).ok()),
-        before,
-        "{finished:?}"
-    );
+    assert_eq!((folder.names(), std::fs::read(input).ok()), before, "{finished:?}");
     finished
 }
 
@@ -40,14 +27,8 @@ fn assert_bad_file(folder: &Folder, input: &str, more: &[&str], fragment: &str, 
     for (role, own) in [("sender", &[][..]), ("receiver", &["--out", &out])] {
         let finished = refused(folder, role, input, &[more, own].concat());
         finished.assert_refused(1, &[input, fragment]);
-        let hints = finished
-            .stderr
-            .lines()
-            .filter(|line| line.starts_with("hint: "));
-        assert!(
-            hints.collect::<String>().contains(hint),
-            "{hint:?} is not in {finished:?}"
-        );
+        let hints = finished.stderr.lines().filter(|line| line.starts_with("hint: "));
+        assert!(hints.collect::<String>().contains(hint), "{hint:?} is not in {finished:?}");
     }
 }
 
@@ -102,40 +83,16 @@ fn encodings() {
     let folder = Folder::new();
     let wide: Vec<u8> = [0xff, 0xfe]
         .into_iter()
-        .chain(
-            format!("k\n{PLANTED}\n")
-                .encode_utf16()
-                .flat_map(u16::to_le_bytes),
-        )
+        .chain(format!("k\n{PLANTED}\n").encode_utf16().flat_map(u16::to_le_bytes))
         .collect();
     let wide = folder.write("wide.csv", wide);
-    assert_bad_file(
-        &folder,
-        &wide,
-        &["--key", "k"],
-        "byte-order mark",
-        "--encoding utf-16le",
-    );
+    assert_bad_file(&folder, &wide, &["--key", "k"], "byte-order mark", "--encoding utf-16le");
     let more = ["--key", "k", "--encoding", "windows-1252"];
-    assert_bad_file(
-        &folder,
-        &wide,
-        &more,
-        "byte-order mark, not windows-1252",
-        "utf-16le",
-    );
-    let latin = folder.write(
-        "latin.csv",
-        [format!("k\na\n{PLANTED}").as_bytes(), b"\xeb\n"].concat(),
-    );
+    assert_bad_file(&folder, &wide, &more, "byte-order mark, not windows-1252", "utf-16le");
+    let latin =
+        folder.write("latin.csv", [format!("k\na\n{PLANTED}").as_bytes(), b"\xeb\n"].concat());
     let more = ["--key", "k", "--encoding", "utf-8"];
-    assert_bad_file(
-        &folder,
-        &latin,
-        &more,
-        "row 2 is not valid UTF-8",
-        "--encoding",
-    );
+    assert_bad_file(&folder, &latin, &more, "row 2 is not valid UTF-8", "--encoding");
 
     // Bytes that are not text match, but cannot be stored in a text column: found before the run.
     let out = folder.path("out.parquet");
@@ -164,12 +121,7 @@ fn parquet_files() {
     store(&good, &columns);
     store(&nested, &[numbers, lists]);
     let bytes = std::fs::read(&good).unwrap();
-    assert!(
-        bytes
-            .windows(PLANTED.len())
-            .any(|bytes| bytes == PLANTED.as_bytes()),
-        "in clear"
-    );
+    assert!(bytes.windows(PLANTED.len()).any(|bytes| bytes == PLANTED.as_bytes()), "in clear");
 
     let table = r#"
 --key x | there is no column "x"; the columns are "k", "n", "f" | -
@@ -197,11 +149,7 @@ fn parquet_files() {
         let path = folder.write(name, bytes);
         assert_bad_file(&folder, &path, &["--key", "n"], fragment, "");
     };
-    bad(
-        "text.parquet",
-        format!("k,n\n{PLANTED},1\n").as_bytes(),
-        "is not a Parquet file",
-    );
+    bad("text.parquet", format!("k,n\n{PLANTED},1\n").as_bytes(), "is not a Parquet file");
     bad("empty.parquet", b"", "is empty");
     for keep in [5, 12, bytes.len() / 2, bytes.len() - 1] {
         bad("cut.parquet", &bytes[..keep], "is cut short");
@@ -225,12 +173,7 @@ fn wrong_calls() {
     let lost = folder.path("no/such/out.csv");
     for (input, more, status, fragment) in [
         (&data, "", 2, "--key"),
-        (
-            &data,
-            "--key k",
-            2,
-            "--out: the receiver needs an output file for its matching rows",
-        ),
+        (&data, "--key k", 2, "--out: the receiver needs an output file for its matching rows"),
         (&data, "--key k --out OUT --protocol ecdh", 2, "'ecdh'"),
         (
             &data,
@@ -270,75 +213,25 @@ fn wrong_calls() {
         ),
         (&data, "--key k --out OUT --link fast", 2, "--link"),
         (&data, "--key k --out OUT --security none", 2, "--security"),
-        (
-            &data,
-            "--key k --out OUT --duplicates join",
-            2,
-            "choose keep, error or dedup",
-        ),
-        (
-            &data,
-            "--key k --out OUT --empty-keys keep",
-            2,
-            "choose error or skip",
-        ),
-        (
-            &data,
-            "--key k --out OUT --delimiter ab",
-            2,
-            "a delimiter is one ASCII character",
-        ),
-        (
-            &data,
-            "--key k --out OUT --encoding klingon",
-            2,
-            "--encoding",
-        ),
-        (
-            &data,
-            "--key k --out out",
-            2,
-            "--out: out: the name does not say what kind of file",
-        ),
+        (&data, "--key k --out OUT --duplicates join", 2, "choose keep, error or dedup"),
+        (&data, "--key k --out OUT --empty-keys keep", 2, "choose error or skip"),
+        (&data, "--key k --out OUT --delimiter ab", 2, "a delimiter is one ASCII character"),
+        (&data, "--key k --out OUT --encoding klingon", 2, "--encoding"),
+        (&data, "--key k --out out", 2, "--out: out: the name does not say what kind of file"),
         (&data, "--key k --out FOLDER", 2, "exists"),
-        (
-            &data,
-            "--key k --out FOLDER --force",
-            2,
-            "exists and is not a file",
-        ),
+        (&data, "--key k --out FOLDER --force", 2, "exists and is not a file"),
         (&data, "--key k --out LOST", 2, "--out: "),
-        (
-            &data,
-            "--key k --out OUT --connect 127.0.0.1:1",
-            2,
-            "only one of them may be given",
-        ),
+        (&data, "--key k --out OUT --connect 127.0.0.1:1", 2, "only one of them may be given"),
         (&data, "--key k --out OUT --value v", 2, "--value"),
-        (
-            &other,
-            "--key k --out OUT",
-            1,
-            "the name does not say what kind of file this is",
-        ),
-        (
-            &folder_path,
-            "--key k --out OUT",
-            1,
-            "is a folder without .parquet files",
-        ),
+        (&other, "--key k --out OUT", 1, "the name does not say what kind of file this is"),
+        (&folder_path, "--key k --out OUT", 1, "is a folder without .parquet files"),
         (&device, "--key k --out OUT", 1, "is not a regular file"),
         (&absent, "--key k --out OUT", 1, "could not be opened"),
     ] {
         let names = [("OUT", &out), ("FOLDER", &folder_path), ("LOST", &lost)];
         let more: Vec<&str> = more
             .split_whitespace()
-            .map(|word| {
-                names
-                    .iter()
-                    .find(|(name, _)| *name == word)
-                    .map_or(word, |(_, path)| path)
-            })
+            .map(|word| names.iter().find(|(name, _)| *name == word).map_or(word, |(_, path)| path))
             .collect();
         refused(&folder, "receiver", input, &more).assert_refused(status, &[fragment]);
     }

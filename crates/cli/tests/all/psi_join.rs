@@ -24,19 +24,12 @@ fn fields(number: u64) -> [String; 3] {
     let word = |length: u64, salt: u64| -> String {
         let (first, letters) = SCRIPTS[(mixed >> salt) as usize % SCRIPTS.len()];
         let letter = |i| first + mix(mixed ^ i ^ salt) as u32 % letters;
-        (0..length)
-            .map(|i| char::from_u32(letter(i)).unwrap())
-            .collect()
+        (0..length).map(|i| char::from_u32(letter(i)).unwrap()).collect()
     };
     let kind = match number % 7 {
         0 => word(1 + mixed % 12, 3),
         1 => format!("{}.{}@example.org", word(3, 5), mixed % 1_000_000),
-        2 => format!(
-            "{}-{:02}-{:02}",
-            1900 + mixed % 200,
-            1 + mixed % 12,
-            1 + mixed % 28
-        ),
+        2 => format!("{}-{:02}-{:02}", 1900 + mixed % 200, 1 + mixed % 12, 1 + mixed % 28),
         3 => {
             let other = mix(mixed);
             let (a, b, c) = (mixed >> 32, mixed >> 16 & 0xffff, mixed & 0xfff);
@@ -133,9 +126,7 @@ fn assert_file(folder: &Folder, name: &str, expected: &str, at_least: usize) {
     let found = folder.read(name);
     if found != expected {
         let lines = found.lines().zip(expected.lines());
-        let same = lines
-            .take_while(|(found, expected)| found == expected)
-            .count();
+        let same = lines.take_while(|(found, expected)| found == expected).count();
         panic!(
             "{name}: line {} is {:?}, not {:?}",
             same + 1,
@@ -143,10 +134,7 @@ fn assert_file(folder: &Folder, name: &str, expected: &str, at_least: usize) {
             expected.lines().nth(same)
         );
     }
-    assert!(
-        found.lines().count() > at_least,
-        "the result has enough rows to test"
-    );
+    assert!(found.lines().count() > at_least, "the result has enough rows to test");
 }
 
 const HEADER: &str = "id,kind,place,value";

@@ -40,15 +40,8 @@ fn person(i: u32) -> Person {
 
 /// The text with its accents apart from their letters.
 fn decomposed(text: &str) -> String {
-    let pairs = [
-        ("ü", "u\u{308}"),
-        ("ë", "e\u{308}"),
-        ("í", "i\u{301}"),
-        ("ç", "c\u{327}"),
-    ];
-    pairs
-        .iter()
-        .fold(text.to_owned(), |text, (one, two)| text.replace(one, two))
+    let pairs = [("ü", "u\u{308}"), ("ë", "e\u{308}"), ("í", "i\u{301}"), ("ç", "c\u{327}")];
+    pairs.iter().fold(text.to_owned(), |text, (one, two)| text.replace(one, two))
 }
 
 /// How people write it.
@@ -59,11 +52,7 @@ fn messy(person: &Person, kind: u32) -> [String; 3] {
         1 => email.to_uppercase(),
         _ => format!(" {} ", email.replace("kunde", "Kunde")),
     };
-    let email = if email.trim().is_empty() {
-        String::new()
-    } else {
-        email
-    };
+    let email = if email.trim().is_empty() { String::new() } else { email };
     let phone = person.phone.as_ref().map_or(String::new(), |phone| {
         let (area, rest) = phone[3..].split_at(3);
         match kind % 4 {
@@ -128,19 +117,14 @@ fn members() -> Vec<Member> {
 /// Writes the partner's folder, a file for each region, and returns the members in its order.
 fn write_members(folder: &Folder) -> (String, Vec<Member>) {
     let root = folder.path("members");
-    let (north, south): (Vec<_>, Vec<_>) = members()
-        .into_iter()
-        .enumerate()
-        .partition(|(i, _)| i % 3 > 0);
+    let (north, south): (Vec<_>, Vec<_>) =
+        members().into_iter().enumerate().partition(|(i, _)| i % 3 > 0);
     let mut all = Vec::new();
     for (region, members) in [("north", north), ("south", south)] {
         let place = format!("{root}/region={region}");
         std::fs::create_dir_all(&place).unwrap();
         let members: Vec<Member> = members.into_iter().map(|(_, member)| member).collect();
-        let fields: Vec<_> = (0..)
-            .zip(&members)
-            .map(|(i, m)| messy(&m.person, i + 1))
-            .collect();
+        let fields: Vec<_> = (0..).zip(&members).map(|(i, m)| messy(&m.person, i + 1)).collect();
         let text = |name: &str, column: usize| {
             let values = fields.iter().map(|fields| {
                 let field = &fields[column];
@@ -152,10 +136,7 @@ fn write_members(folder: &Folder) -> (String, Vec<Member>) {
             text("mail", 0),
             text("tel", 1),
             text("full_name", 2),
-            optional(
-                "int32 birthday (DATE)",
-                members.iter().map(|m| Some(m.person.born)),
-            ),
+            optional("int32 birthday (DATE)", members.iter().map(|m| Some(m.person.born))),
             optional("int64 score", members.iter().map(|m| Some(m.score))),
             optional("int32 since (DATE)", members.iter().map(|m| m.since)),
         ];
@@ -201,22 +182,15 @@ fn a_retailer_finds_its_customers() {
             0 => orders[i].email.is_some() && orders[i].email == members[j].person.email,
             _ => orders[i].phone.is_some() && orders[i].phone == members[j].person.phone,
         };
-        let found = (0..)
-            .zip(&matched)
-            .filter_map(|(i, j)| j.map(|j| same(i, j)));
+        let found = (0..).zip(&matched).filter_map(|(i, j)| j.map(|j| same(i, j)));
         let found: Vec<_> = found.collect();
         assert!(found.contains(&true) && found.contains(&false));
     }
     assert!(matched.contains(&None));
     let value = |i: usize| {
         let member = matched[i].map(|row| &members[row]);
-        let since = member
-            .and_then(|member| member.since)
-            .map_or(String::new(), iso);
-        [
-            member.map_or(String::new(), |member| member.score.to_string()),
-            since,
-        ]
+        let since = member.and_then(|member| member.since).map_or(String::new(), iso);
+        [member.map_or(String::new(), |member| member.score.to_string()), since]
     };
     let expected: Vec<Vec<String>> = rows
         .iter()
@@ -273,11 +247,7 @@ fn a_retailer_finds_its_customers() {
     };
     let found: Vec<Vec<_>> = found
         .iter()
-        .map(|row| {
-            row.get_column_iter()
-                .map(|(_, field)| shown(field))
-                .collect()
-        })
+        .map(|row| row.get_column_iter().map(|(_, field)| shown(field)).collect())
         .collect();
     assert_eq!(found, expected);
 }

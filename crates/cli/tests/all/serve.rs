@@ -71,15 +71,7 @@ impl Server {
     fn ask_with(&self, folder: &Folder, input: &[&str], more: &[&str]) -> Finished {
         let (address, out) = (self.address(), folder.path("out.csv"));
         let call = ["psi", "--role", "receiver", "--protocol", "served"];
-        let place = [
-            "--connect",
-            &address,
-            "--out",
-            &out,
-            "--force",
-            "--wait",
-            "5s",
-        ];
+        let place = ["--connect", &address, "--out", &out, "--force", "--wait", "5s"];
         run(&[&call[..], &place, input, more].concat())
     }
 
@@ -117,14 +109,8 @@ fn metrics(port: u16) -> BTreeMap<String, f64> {
     let page = http(port, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     let (head, body) = page.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
-    assert!(
-        head.contains("Content-Type: text/plain; version=0.0.4"),
-        "{head}"
-    );
-    assert!(
-        head.contains(&format!("Content-Length: {}", body.len())),
-        "{head}"
-    );
+    assert!(head.contains("Content-Type: text/plain; version=0.0.4"), "{head}");
+    assert!(head.contains(&format!("Content-Length: {}", body.len())), "{head}");
     parse(body)
 }
 
@@ -167,9 +153,7 @@ fn parse(body: &str) -> BTreeMap<String, f64> {
                 for label in labels.strip_suffix('}').unwrap().split(',') {
                     let (label, quoted) = label.split_once('=').unwrap();
                     assert!(is_name(label), "{line}");
-                    let value = quoted
-                        .strip_prefix('"')
-                        .and_then(|text| text.strip_suffix('"'));
+                    let value = quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
                     assert!(!value.unwrap().contains(['"', '\\', '\n']), "{line}");
                 }
                 name
@@ -196,10 +180,7 @@ fn parse(body: &str) -> BTreeMap<String, f64> {
             })
             .collect();
         buckets.sort_by(|a, b| a.0.total_cmp(&b.0));
-        assert!(
-            buckets.windows(2).all(|two| two[0].1 <= two[1].1),
-            "{buckets:?}"
-        );
+        assert!(buckets.windows(2).all(|two| two[0].1 <= two[1].1), "{buckets:?}");
         let last = buckets.last().unwrap();
         assert!(last.0.is_infinite());
         assert_eq!(last.1, values[&format!("{name}_count")]);
@@ -264,19 +245,13 @@ fn a_table_is_prepared_once_and_answers_queries() {
     assert!(http(port, "POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
     let ended = server.end();
     assert!(ended.stderr.contains("prepared 3000 keys"), "{ended:?}");
-    assert!(
-        ended.stderr.contains("connections: 3, fetches: 1"),
-        "{ended:?}"
-    );
+    assert!(ended.stderr.contains("connections: 3, fetches: 1"), "{ended:?}");
 
     // The next start finds it, with the table and without.
     let again = Server::start(&folder, &[]);
     let asked = again.ask(&folder, 0..10, &more);
     assert_eq!(asked.status, Some(0), "{asked:?}");
-    assert_eq!(
-        folder.json("report.json")["result"]["filter_fetched"],
-        false
-    );
+    assert_eq!(folder.json("report.json")["result"]["filter_fetched"], false);
     assert!(!again.end().stderr.contains("prepared"));
     let store = folder.path("store");
     let bare = Running::start(&["serve", "--listen", "127.0.0.1:0", "--store", &store]);
@@ -299,11 +274,7 @@ fn the_store_is_private() {
         let mode = path.metadata().unwrap().permissions().mode() & 0o777;
         if path.is_dir() {
             assert_eq!(mode, 0o700, "{path:?}");
-            all.extend(
-                fs::read_dir(&path)
-                    .unwrap()
-                    .map(|entry| entry.unwrap().path()),
-            );
+            all.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
         } else {
             assert_eq!(mode, 0o600, "{path:?}");
             let text = fs::read(&path).unwrap();
@@ -349,31 +320,19 @@ fn another_table_needs_another_key() {
     let folder = folder();
     let filter = folder.path("filter");
     let server = Server::start(&folder, &[]);
-    assert_eq!(
-        server.ask(&folder, 0..5, &["--filter", &filter]).status,
-        Some(0)
-    );
+    assert_eq!(server.ask(&folder, 0..5, &["--filter", &filter]).status, Some(0));
     server.end();
     let key = fs::read(glob(&folder, "key")).unwrap();
     folder.write("big.csv", table(0..3001));
     refused_start(&folder, &[], 1, "the table is not the one in the store");
-    refused_start(
-        &folder,
-        &["--rotate"],
-        1,
-        "the table is not the one in the store",
-    );
+    refused_start(&folder, &["--rotate"], 1, "the table is not the one in the store");
     folder.write("big.csv", table(0..3000));
     refused_start(&folder, &["--key", "id"], 1, "the keys are");
     folder.write("big.csv", table(0..3001));
     let server = Server::start(&folder, &["--rebuild"]);
     assert_ne!(fs::read(glob(&folder, "key")).unwrap(), key);
     let sets = common::names(folder.path("store").as_ref());
-    assert_eq!(
-        sets.iter().filter(|name| name.contains("set-")).count(),
-        1,
-        "{sets:?}"
-    );
+    assert_eq!(sets.iter().filter(|name| name.contains("set-")).count(), 1, "{sets:?}");
     // No filter is fetched in silence in place of the one of another key.
     let before = folder.read("out.csv");
     let asked = server.ask(&folder, [3000], &["--filter", &filter]);
@@ -423,29 +382,15 @@ fn settings_and_files_of_clients_are_checked() {
         (&["--refresh"], "--filter"),
         (&["--link", "1Gbit,1ms"], "--link"),
     ] {
-        server
-            .ask(&folder, 0..5, more)
-            .assert_refused(2, &[fragment]);
+        server.ask(&folder, 0..5, more).assert_refused(2, &[fragment]);
     }
     let dry = server.ask(&folder, 0..5, &["--filter", &filter, "--dry-run"]);
     assert_eq!(dry.status, Some(0), "{dry:?}");
-    assert!(
-        dry.stdout
-            .contains("filter: here, of 3000 keys at the server"),
-        "{dry:?}"
-    );
+    assert!(dry.stdout.contains("filter: here, of 3000 keys at the server"), "{dry:?}");
     assert!(dry.stdout.contains("query: 481 bytes"), "{dry:?}");
     let ended = server.end();
     assert!(ended.stderr.contains("connections: 3,"), "{ended:?}");
-    let call = [
-        "psi",
-        "--role",
-        "sender",
-        "--listen",
-        "127.0.0.1:0",
-        "--protocol",
-        "served",
-    ];
+    let call = ["psi", "--role", "sender", "--listen", "127.0.0.1:0", "--protocol", "served"];
     let call = [&call[..], &["--input", &small, "--key", "email"]].concat();
     run(&call).assert_refused(2, &["the sender of --protocol served is 'volery serve'"]);
 }
@@ -468,10 +413,8 @@ impl People {
     }
 
     fn write(&self, lines: &str) -> String {
-        let text = format!(
-            "[[client]]\nname = 'ann'\nfingerprint = '{}'\n{lines}\n",
-            self.prints[1]
-        );
+        let text =
+            format!("[[client]]\nname = 'ann'\nfingerprint = '{}'\n{lines}\n", self.prints[1]);
         self.folder.write("clients.toml", text)
     }
 
@@ -497,23 +440,13 @@ fn budgets_hold_over_kills_and_starts() {
     let port = free_port();
     let metrics_at = format!("127.0.0.1:{port}");
     let mut server = people.start(&["--metrics", &metrics_at]);
-    people
-        .ask(&server, "eve", 0..5)
-        .assert_refused(3, &["must pin"]);
+    people.ask(&server, "eve", 0..5).assert_refused(3, &["must pin"]);
     let asked = people.ask(&server, "ann", 0..1000);
     assert_eq!(asked.status, Some(0), "{asked:?}");
     assert_found(&people.folder, 0..1000);
-    assert_eq!(
-        people.folder.json("report.json")["result"]["budget_left"],
-        1000
-    );
+    assert_eq!(people.folder.json("report.json")["result"]["budget_left"], 1000);
     let connection = &people.folder.json("report.json")["result"]["connection"];
-    assert!(
-        connection["protection"]
-            .as_str()
-            .unwrap()
-            .contains("TLS 1.3")
-    );
+    assert!(connection["protection"].as_str().unwrap().contains("TLS 1.3"));
     let values = metrics(port);
     assert_eq!(values["volery_refusals_total{reason=\"unknown\"}"], 1.0);
     let left = |period| format!("volery_budget_left_keys{{client=\"ann\",period=\"{period}\"}}");
@@ -521,10 +454,7 @@ fn budgets_hold_over_kills_and_starts() {
     assert_eq!(values[&left("day")], 1000.0);
     for round in 0..3 {
         let over = people.ask(&server, "ann", 0..1001);
-        over.assert_refused(
-            2,
-            &["more items than the 1000 that the client may still ask for"],
-        );
+        over.assert_refused(2, &["more items than the 1000 that the client may still ask for"]);
         assert!(over.stderr.contains("or come again in "), "{over:?}");
         assert_eq!(people.folder.json("report.json")["status"], 2);
         server.0.signal(["KILL", "TERM", "KILL"][round]);
@@ -533,13 +463,8 @@ fn budgets_hold_over_kills_and_starts() {
     }
     let asked = people.ask(&server, "ann", 0..1000);
     assert_eq!(asked.status, Some(0), "{asked:?}");
-    assert_eq!(
-        people.folder.json("report.json")["result"]["budget_left"],
-        0
-    );
-    people
-        .ask(&server, "ann", 0..1)
-        .assert_refused(2, &["than the 0 that"]);
+    assert_eq!(people.folder.json("report.json")["result"]["budget_left"], 0);
+    people.ask(&server, "ann", 0..1).assert_refused(2, &["than the 0 that"]);
     // The file is read again: first one that is wrong, then a larger budget, then nobody.
     let ask_until = |status: i32| {
         let start = Instant::now();
@@ -597,10 +522,7 @@ fn clients_files_that_are_wrong_are_refused() {
 
 /// On this machine, with a file of one client that has no fingerprint.
 fn local(folder: &Folder, lines: &str) -> String {
-    folder.write(
-        "clients.toml",
-        format!("[[client]]\nname = 'here'\n{lines}\n"),
-    )
+    folder.write("clients.toml", format!("[[client]]\nname = 'here'\n{lines}\n"))
 }
 
 #[test]
@@ -613,20 +535,12 @@ fn a_client_that_asks_too_fast_is_held_back_or_told_when_to_come() {
     for _ in 0..3 {
         assert_eq!(server.ask(&folder, 0..200, &[]).status, Some(0));
     }
-    assert!(
-        start.elapsed() > Duration::from_secs(1),
-        "{:?}",
-        start.elapsed()
-    );
+    assert!(start.elapsed() > Duration::from_secs(1), "{:?}", start.elapsed());
     let large = folder.write("large.csv", table(0..40_000));
     // Three requests, of which the second would wait for more than a minute.
     let late = server.ask_with(&folder, &["--input", &large, "--key", "email:email"], &[]);
     late.assert_refused(4, &["does not answer now", "too many items in a time"]);
-    let hint = late
-        .stderr
-        .lines()
-        .find(|line| line.starts_with("hint: "))
-        .unwrap();
+    let hint = late.stderr.lines().find(|line| line.starts_with("hint: ")).unwrap();
     let seconds: u64 = hint
         .strip_prefix("hint: come again in ")
         .and_then(|rest| rest.strip_suffix(" s"))
@@ -642,24 +556,13 @@ fn too_many_connections() {
     let folder = folder();
     let clients = local(&folder, "keys = 1000\nconnections = 2");
     for (more, first, why) in [
-        (
-            &["--clients", &clients][..],
-            Later::Connections,
-            "this client",
-        ),
-        (
-            &["--max-connections", "2"],
-            Later::Full,
-            "there are too many",
-        ),
+        (&["--clients", &clients][..], Later::Connections, "this client"),
+        (&["--max-connections", "2"], Later::Full, "there are too many"),
     ] {
         let server = Server::start(&folder, more);
         let mut held: Vec<_> = (0..2).map(|_| server.connect()).collect();
         let filter = welcome(&mut held[0]).unwrap().fetch(&mut held[0]).unwrap();
-        welcome(&mut held[1])
-            .unwrap()
-            .keep(filter.label(), &mut held[1])
-            .unwrap();
+        welcome(&mut held[1]).unwrap().keep(filter.label(), &mut held[1]).unwrap();
         let refused = welcome(&mut server.connect()).unwrap_err();
         assert!(
             matches!(refused, Error::Later { why, wait } if why == first && wait.as_secs() == 1),
@@ -692,10 +595,7 @@ fn silence_has_the_places_of_a_client() {
     let start = Instant::now();
     loop {
         match welcome(&mut server.connect()) {
-            Err(Error::Later {
-                why: Later::Connections,
-                ..
-            }) => break,
+            Err(Error::Later { why: Later::Connections, .. }) => break,
             other => assert!(start.elapsed() < Duration::from_secs(20), "{other:?}"),
         }
     }
@@ -756,14 +656,7 @@ fn strangers_do_no_harm() {
     let port = free_port();
     let metrics_at = format!("127.0.0.1:{port}");
     for secured in [true, false] {
-        let more = [
-            "--metrics",
-            &metrics_at,
-            "--max-connections",
-            "3",
-            "--timeout",
-            "4s",
-        ];
+        let more = ["--metrics", &metrics_at, "--max-connections", "3", "--timeout", "4s"];
         let server = match secured {
             true => people.start(&more),
             false => Server::start(&people.folder, &more),
@@ -794,26 +687,17 @@ fn strangers_do_no_harm() {
         // Those that are silent are dropped in time, too.
         let start = Instant::now();
         let refused = |values: &BTreeMap<String, f64>| -> f64 {
-            let all = values
-                .iter()
-                .filter(|(name, _)| name.starts_with("volery_refusals_total"));
+            let all = values.iter().filter(|(name, _)| name.starts_with("volery_refusals_total"));
             all.map(|(_, value)| value).sum()
         };
         while refused(&metrics(port)) < 150.0 {
-            assert!(
-                start.elapsed() < Duration::from_secs(30),
-                "{:?}",
-                metrics(port)
-            );
+            assert!(start.elapsed() < Duration::from_secs(30), "{:?}", metrics(port));
             thread::sleep(Duration::from_millis(200));
         }
         drop(held);
         let ended = server.end();
         assert!(!ended.stderr.contains("panicked"), "{ended:?}");
-        let lines = ended
-            .stderr
-            .lines()
-            .filter(|line| line.contains("was refused"));
+        let lines = ended.stderr.lines().filter(|line| line.contains("was refused"));
         assert!(lines.count() <= 60, "refusals flood the log: {ended:?}");
     }
 }
@@ -845,16 +729,7 @@ fn rotation_with_a_running_client() {
     let mut late = server.connect();
     let before = welcome(&mut late).unwrap();
     let (big, store) = (folder.path("big.csv"), folder.path("store"));
-    let call = [
-        "serve",
-        "--prepare",
-        "--store",
-        &store,
-        "--input",
-        &big,
-        "--key",
-        "email:email",
-    ];
+    let call = ["serve", "--prepare", "--store", &store, "--input", &big, "--key", "email:email"];
     let rotate = [&call[..], &["--rotate"]].concat();
     let rotated = run(&rotate);
     assert_eq!(rotated.status, Some(0), "{rotated:?}");
@@ -916,10 +791,7 @@ fn a_signal_lets_queries_finish() {
     let start = Instant::now();
     server.0.signal("INT");
     let cut = session.recv(&mut [0]);
-    assert!(
-        matches!(cut, Err(ChannelError::Disconnected | ChannelError::Io(_))),
-        "{cut:?}"
-    );
+    assert!(matches!(cut, Err(ChannelError::Disconnected | ChannelError::Io(_))), "{cut:?}");
     let ended = server.0.finish();
     assert_eq!(ended.status, Some(0), "{ended:?}");
     assert!(start.elapsed() > Duration::from_millis(900));
@@ -942,16 +814,7 @@ fn a_killed_preparation_leaves_nothing() {
     let folder = Folder::new();
     let (big, store) = (folder.path("big.csv"), folder.path("store"));
     folder.write("big.csv", table(0..400_000));
-    let call = [
-        "serve",
-        "--prepare",
-        "--store",
-        &store,
-        "--input",
-        &big,
-        "--key",
-        "email:email",
-    ];
+    let call = ["serve", "--prepare", "--store", &store, "--input", &big, "--key", "email:email"];
     let mut left = None;
     for signal in ["KILL", "TERM"] {
         let mut running = Running::start(&[&call[..], &["--threads", "1"]].concat());
@@ -973,13 +836,5 @@ fn a_killed_preparation_leaves_nothing() {
     run(&bare).assert_refused(2, &["--input"]);
     folder.write("big.csv", table(0..30));
     assert_eq!(run(&call).status, Some(0));
-    assert!(
-        volery(&bare)
-            .arg("--rotate")
-            .output()
-            .unwrap()
-            .status
-            .code()
-            == Some(2)
-    );
+    assert!(volery(&bare).arg("--rotate").output().unwrap().status.code() == Some(2));
 }

@@ -40,14 +40,8 @@ fn users(folder: &Folder, name: &str, numbers: std::ops::Range<usize>) -> Vec<It
         text += &format!("u{number}@x.org\n");
     }
     let path = folder.write(name, text);
-    let inputs = Inputs {
-        paths: vec![path.into()],
-        ..Inputs::default()
-    };
-    let reading = Reading {
-        rules: vec![Rule::parse("email").unwrap()],
-        ..Reading::default()
-    };
+    let inputs = Inputs { paths: vec![path.into()], ..Inputs::default() };
+    let reading = Reading { rules: vec![Rule::parse("email").unwrap()], ..Reading::default() };
     let table = Table::open(&inputs).unwrap();
     let records = Records::read(&table, &reading, &mut |_, _| ()).unwrap();
     records.items(0).to_vec()
@@ -109,10 +103,8 @@ struct Load<'a> {
 
 impl Load<'_> {
     fn connect(&self, port: u16, identity: &Identity) -> Result<Session, Error> {
-        let patience = tls::Patience {
-            wait: Duration::from_secs(5),
-            ..Duration::from_secs(20).into()
-        };
+        let patience =
+            tls::Patience { wait: Duration::from_secs(5), ..Duration::from_secs(20).into() };
         let channel = tls::connect(("127.0.0.1", port), identity, self.server, patience)?;
         Ok(Session::begin(channel, &hello(Role::Receiver, KEYS))?)
     }
@@ -214,31 +206,19 @@ fn metric(port: u16, name: &str) -> Option<f64> {
     stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").ok()?;
     let mut page = String::new();
     stream.read_to_string(&mut page).ok()?;
-    let line = page
-        .lines()
-        .find_map(|line| line.strip_prefix(&format!("{name} ")))?;
+    let line = page.lines().find_map(|line| line.strip_prefix(&format!("{name} ")))?;
     line.parse().ok()
 }
 
 #[test]
 fn load() {
     let wanted = std::env::var("VOLERY_LOAD").unwrap_or_else(|_| "6,20,5000".to_owned());
-    let numbers: Vec<u64> = wanted
-        .split(',')
-        .map(|text| text.parse().unwrap())
-        .collect();
-    let [seconds, clients, keys] = numbers[..] else {
-        panic!("VOLERY_LOAD=SECONDS,CLIENTS,KEYS")
-    };
+    let numbers: Vec<u64> = wanted.split(',').map(|text| text.parse().unwrap()).collect();
+    let [seconds, clients, keys] = numbers[..] else { panic!("VOLERY_LOAD=SECONDS,CLIENTS,KEYS") };
     let folder = Folder::new();
     let has = users(&folder, "big.csv", 0..keys as usize);
     let others = users(&folder, "others.csv", keys as usize..keys as usize + 20_000);
-    assert!(
-        others
-            .iter()
-            .collect::<HashSet<_>>()
-            .is_disjoint(&has.iter().collect())
-    );
+    assert!(others.iter().collect::<HashSet<_>>().is_disjoint(&has.iter().collect()));
     let made = run(&["keygen", "--out", &folder.path("server")]);
     let server: Fingerprint = made.stdout.trim().parse().unwrap();
     let year = SystemTime::now()..SystemTime::now() + Duration::from_secs(365 * 86_400);
@@ -256,23 +236,8 @@ fn load() {
     let (port, metrics) = (free_port(), free_port());
     let [listen, told] = [port, metrics].map(|port| format!("127.0.0.1:{port}"));
     let (store, identity) = (folder.path("store"), folder.path("server"));
-    let call = [
-        "serve",
-        "--listen",
-        &listen,
-        "--metrics",
-        &told,
-        "--store",
-        &store,
-    ];
-    let own = [
-        "--identity",
-        &identity,
-        "--clients",
-        &list,
-        "--max-connections",
-        "150",
-    ];
+    let call = ["serve", "--listen", &listen, "--metrics", &told, "--store", &store];
+    let own = ["--identity", &identity, "--clients", &list, "--max-connections", "150"];
     let input = ["--input", &folder.path("big.csv"), "--key", "email"];
     let start =
         || Running::start(&[&call[..], &own, &["--timeout", "10s", "--grace", "20s"]].concat());
@@ -280,10 +245,8 @@ fn load() {
     assert_eq!(prepared.status, Some(0), "{prepared:?}");
     let set = folder.read("store/current");
     let path = folder.path(&format!("store/{}/filter", set.trim()));
-    let filter = Filter::read(
-        &mut std::io::BufReader::new(std::fs::File::open(path).unwrap()),
-        1 << 31,
-    );
+    let filter =
+        Filter::read(&mut std::io::BufReader::new(std::fs::File::open(path).unwrap()), 1 << 31);
     let filter = filter.unwrap();
 
     let mut running = Some(start());
@@ -322,10 +285,7 @@ fn load() {
             memory.extend(metric(metrics, "process_resident_memory_bytes"));
             thread::sleep(Duration::from_millis(seconds * 10));
         }
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap())
-            .collect()
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     let answered = metric(metrics, "volery_keys_total");
     let running = running.unwrap();
@@ -343,15 +303,9 @@ fn load() {
     let mut all = ClientResults::default();
     let mut exact = 0;
     for ((number, identity), seen) in identities.iter().enumerate().zip(&seen) {
-        let paid = spent
-            .get(&identity.fingerprint().to_string())
-            .copied()
-            .unwrap_or(0);
+        let paid = spent.get(&identity.fingerprint().to_string()).copied().unwrap_or(0);
         let most = seen.answered + seen.uncertain;
-        assert!(
-            (seen.answered..=most).contains(&paid),
-            "{number}: {paid} {seen:?}"
-        );
+        assert!((seen.answered..=most).contains(&paid), "{number}: {paid} {seen:?}");
         assert!(number % 10 != 0 || paid <= SMALL, "{number}: {paid}");
         assert!(seen.queries > 0, "{number}: no answer in the whole time");
         exact += u64::from(seen.uncertain == 0 && paid == seen.answered);
@@ -366,10 +320,7 @@ fn load() {
     let paid: u64 = spent.values().sum();
     let quarter = (memory.len() / 4).max(1);
     let largest = |memory: &[f64]| memory.iter().copied().fold(0.0, f64::max) / 1e6;
-    let (first, last) = (
-        largest(&memory[..quarter]),
-        largest(&memory[memory.len() - quarter..]),
-    );
+    let (first, last) = (largest(&memory[..quarter]), largest(&memory[memory.len() - quarter..]));
     println!(
         "{seconds} s, {clients} clients, {keys} keys: {} queries answered with {} keys, all right; {} \
          faults, {} refusals, 2 kills; paid {paid} keys, of which {} at most were not answered; {exact} \

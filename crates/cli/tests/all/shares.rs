@@ -73,12 +73,7 @@ fn array(path: &str, dtype: &str) -> Vec<u8> {
 
 fn integers(path: &str, dtype: &str) -> Vec<i64> {
     let bytes = array(path, dtype);
-    bytes
-        .as_chunks()
-        .0
-        .iter()
-        .map(|bytes| i64::from_le_bytes(*bytes))
-        .collect()
+    bytes.as_chunks().0.iter().map(|bytes| i64::from_le_bytes(*bytes)).collect()
 }
 
 fn verify(folder: &Folder, ends: [&str; 2]) -> Finished {
@@ -130,10 +125,7 @@ fn shares_fit_together() {
         let verified = verify(&folder, ["s", "r"]);
         assert_eq!(verified.status, Some(0), "{verified:?}");
         let common = n[1].min(n[0] - n[0] / 2);
-        assert!(
-            verified.stdout.contains(&format!("{common} common keys")),
-            "{verified:?}"
-        );
+        assert!(verified.stdout.contains(&format!("{common} common keys")), "{verified:?}");
     }
 }
 
@@ -145,10 +137,7 @@ fn assert_sums(folder: &Folder, n: [u32; 2]) {
     let sums = ["sender_1", "sender_2", "receiver_1"].map(|name| {
         let [left, right] = ["s", "r"].map(|end| integers(&place(end, name), "<u8"));
         assert_eq!(left.len(), rows.len());
-        left.iter()
-            .zip(right)
-            .map(|(left, right)| left.wrapping_add(right))
-            .collect::<Vec<_>>()
+        left.iter().zip(right).map(|(left, right)| left.wrapping_add(right)).collect::<Vec<_>>()
     });
     let mut seen = HashMap::new();
     for (at, row) in rows.iter().enumerate() {
@@ -156,11 +145,7 @@ fn assert_sums(folder: &Folder, n: [u32; 2]) {
         let common = key.filter(|key| *key < n[0].into());
         assert_eq!(bits[0][at] ^ bits[1][at], u8::from(common.is_some()));
         let expected = common.map_or([0; 3], |key| [key * 7 - 300, 5 - key, key * 3]);
-        assert_eq!(
-            sums.each_ref().map(|column| column[at]),
-            expected,
-            "place {at}"
-        );
+        assert_eq!(sums.each_ref().map(|column| column[at]), expected, "place {at}");
         if let Some(key) = key {
             assert!(seen.insert(key, at).is_none());
         }
@@ -170,12 +155,7 @@ fn assert_sums(folder: &Folder, n: [u32; 2]) {
 #[test]
 fn parquet_in_place_of_folders() {
     let folder = Folder::new();
-    assert_done(&shared(
-        &folder,
-        [20, 20],
-        "--row-order",
-        ["s.parquet", "r.parquet"],
-    ));
+    assert_done(&shared(&folder, [20, 20], "--row-order", ["s.parquet", "r.parquet"]));
     let [(left, of_left), (right, of_right)] =
         ["s.parquet", "r.parquet"].map(|name| load(&folder.path(name)));
     assert_eq!((left.len(), right.len()), (4, 5));
@@ -189,32 +169,21 @@ fn parquet_in_place_of_folders() {
         let sum = number(&left[1]).wrapping_add(number(&right[1])) as i64;
         assert_eq!(sum, if key < 20 { key * 7 - 300 } else { 0 });
     }
-    let mode = std::fs::metadata(folder.path("s.parquet"))
-        .unwrap()
-        .permissions()
-        .mode();
+    let mode = std::fs::metadata(folder.path("s.parquet")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 
     // They have session and bounds, and fit together.
     let verified = verify(&folder, ["s.parquet", "r.parquet"]);
     assert_eq!(verified.status, Some(0), "{verified:?}");
     assert!(verified.stdout.contains("10 common keys"), "{verified:?}");
-    assert_done(&shared(
-        &folder,
-        [20, 20],
-        "--row-order",
-        ["s2.parquet", "r"],
-    ));
+    assert_done(&shared(&folder, [20, 20], "--row-order", ["s2.parquet", "r"]));
     let verified = verify(&folder, ["s2.parquet", "r"]);
     assert_eq!(verified.status, Some(0), "{verified:?}");
     let refused = |ends: [&str; 2], fragment: &str| {
         verify(&folder, ends).assert_refused(1, &[fragment]);
     };
     refused(["s.parquet", "r"], "differ in session");
-    refused(
-        ["r.parquet", "s.parquet"],
-        "these are the shares of the receiver",
-    );
+    refused(["r.parquet", "s.parquet"], "these are the shares of the receiver");
     refused(["s.parquet", "a.csv"], "a.csv");
     refused(["s.parquet", "."], "does not");
     // So many rows of the sender, again from the first one after the last.
@@ -229,19 +198,13 @@ fn parquet_in_place_of_folders() {
         Arc::new(words) as ArrayRef
     };
     let path = folder.path("other.parquet");
-    let note = Table::open(&Inputs {
-        paths: vec![folder.path("s.parquet").into()],
-        ..Inputs::default()
-    });
+    let note =
+        Table::open(&Inputs { paths: vec![folder.path("s.parquet").into()], ..Inputs::default() });
     let note = note.unwrap().note("volery.shares").unwrap().to_owned();
     let write = |columns: [ArrayRef; 4], note: Option<&str>| {
         let names = ["match", "sender_1", "sender_2", "receiver_1"];
         let batch = RecordBatch::try_from_iter(names.into_iter().zip(columns)).unwrap();
-        let output = Output {
-            format: Format::Parquet,
-            packing: Packing::None,
-            like: None,
-        };
+        let output = Output { format: Format::Parquet, packing: Packing::None, like: None };
         let file = std::fs::File::create(&path).unwrap();
         let mut sink = Sink::new(file, output, &batch.schema()).unwrap();
         sink.write(&batch).unwrap();
@@ -300,34 +263,10 @@ fn what_does_not_fit_is_named() {
     change("s", "match.npy", 12, 1, "at place 12: sender_1 is");
     change("r", "match.npy", 3, 2, "neither 0 nor 1");
     change("s", "sender_2.npy", 8 * 4, 1, "at place 4: sender_2 is");
-    change(
-        "r",
-        "receiver_1.npy",
-        8 * 15 + 7,
-        0x40,
-        "at place 15: receiver_1 is",
-    );
-    change(
-        "r",
-        "row.npy",
-        8 * 7,
-        7 ^ 6,
-        "at place 7: its row, 6, has another place already",
-    );
-    change(
-        "r",
-        "row.npy",
-        8 * 29,
-        29 ^ 2,
-        "at place 29: its row, 2, has another place already",
-    );
-    change(
-        "r",
-        "row.npy",
-        8 * 5,
-        64,
-        "at place 6: its row, 6, comes after a later one",
-    );
+    change("r", "receiver_1.npy", 8 * 15 + 7, 0x40, "at place 15: receiver_1 is");
+    change("r", "row.npy", 8 * 7, 7 ^ 6, "at place 7: its row, 6, has another place already");
+    change("r", "row.npy", 8 * 29, 29 ^ 2, "at place 29: its row, 2, has another place already");
+    change("r", "row.npy", 8 * 5, 64, "at place 6: its row, 6, comes after a later one");
     change("r", "row.npy", 8 * 7 + 7, 0x80, "at place 7: its row is -");
     // Files that are damaged, missing or of another shape.
     for (file, bytes, fragment) in [
@@ -348,11 +287,7 @@ fn what_does_not_fit_is_named() {
         ("sender_2", "../sender_2", "its columns are not"),
         ("sender_2", "sender_3", "its columns are not"),
         ("\"decimals\": 2", "\"decimals\": 70000", "decimal places"),
-        (
-            "\"bound\": 9999900",
-            "\"bound\": 9999901",
-            "differ in columns",
-        ),
+        ("\"bound\": 9999900", "\"bound\": 9999901", "differ in columns"),
     ] {
         assert!(json.contains(from), "{json}");
         folder.write("s/shares.json", json.replacen(from, to, 1));
@@ -374,19 +309,13 @@ fn options_that_do_not_fit() {
         ("--result shares --out -", "standard output"),
         ("--result shares --out x.csv", "another format"),
         ("--result shares=price --out {}", "--bound"),
-        (
-            "--result shares=price,price --bound 5 --out {}",
-            "named twice",
-        ),
+        ("--result shares=price,price --bound 5 --out {}", "named twice"),
         ("--result shares --bound 5 --out {}", "no columns"),
         ("--result shares --minimum 5 --out {}", "--minimum"),
         ("--result shares --epsilon 1 --out {}", "--epsilon"),
         ("--result shares --both --out {}", "--both"),
         ("--result shares --to both --out {}", "--to"),
-        (
-            "--result shares --security malicious --out {}",
-            "--security",
-        ),
+        ("--result shares --security malicious --out {}", "--security"),
         ("--result shares --protocol dh --out {}", "--protocol"),
         ("--result shares --or size --out {}", "--or"),
         ("--result shares --resume w --out {}", "--resume"),
@@ -423,11 +352,7 @@ fn what_a_run_would_cost() {
     bound.assert_refused(1, &["row 1", "beyond --bound"]);
     let ended = run(&words(&line.replace("--bound 5 ", "--bound 100 ")));
     assert_eq!(ended.status, Some(0), "{ended:?}");
-    for fragment in [
-        "500 distinct keys, 1 column",
-        "bytes: ",
-        "neither side learns which keys",
-    ] {
+    for fragment in ["500 distinct keys, 1 column", "bytes: ", "neither side learns which keys"] {
         assert!(ended.stdout.contains(fragment), "{ended:?}");
     }
 }

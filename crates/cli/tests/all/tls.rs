@@ -43,12 +43,7 @@ impl Place {
         fs::create_dir(self.path(name)).unwrap();
         let mut options = fs::OpenOptions::new();
         let path = self.path(name).join("identity.pem");
-        let mut file = options
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)
-            .unwrap();
+        let mut file = options.write(true).create_new(true).mode(0o600).open(path).unwrap();
         file.write_all(identity.to_pem().as_bytes()).unwrap();
         identity.fingerprint().to_string()
     }
@@ -96,10 +91,7 @@ fn correlations_and_matches_between_identities() {
     ];
     let done = place.both(&sender, &receiver, [&alice, &bob]);
     assert!(done.iter().all(|side| side.status == Some(0)), "{done:?}");
-    assert_eq!(
-        fs::read_to_string(place.path("out.csv")).unwrap(),
-        "id,n\nbea,1\nann,3\n"
-    );
+    assert_eq!(fs::read_to_string(place.path("out.csv")).unwrap(), "id,n\nbea,1\nann,3\n");
     let connection = &report(&place.path("report.json"))["result"]["connection"];
     assert_eq!(connection["peer"], alice.as_str());
     let protection = connection["protection"].as_str().unwrap();
@@ -117,40 +109,23 @@ fn strangers_are_kept_out_and_the_peer_gets_in() {
     fn call<'a>(role: &'a str, out: &'a str) -> [&'a str; 7] {
         ["cot", "--role", role, "--n", "100", "--out", out]
     }
-    let sender = place.start(
-        &call("sender", &s),
-        ["--listen", "127.0.0.1:0"],
-        "alice",
-        &bob,
-    );
+    let sender = place.start(&call("sender", &s), ["--listen", "127.0.0.1:0"], "alice", &bob);
     let address = format!("127.0.0.1:{}", sender.port());
     let connect = ["--connect", &address];
 
     // Another identity.
-    let other = place
-        .start(&call("receiver", &c), connect, "carol", &alice)
-        .finish();
+    let other = place.start(&call("receiver", &c), connect, "carol", &alice).finish();
     assert_eq!(other.status, Some(3), "{other:?}");
     assert!(other.stderr.contains(&carol), "{other:?}");
-    assert!(
-        other.stderr.contains("hint: give the other party"),
-        "{other:?}"
-    );
+    assert!(other.stderr.contains("hint: give the other party"), "{other:?}");
     // An expired one: the error comes before the connection.
-    let late = place
-        .start(&call("receiver", &c), connect, "dave", &alice)
-        .finish();
+    let late = place.start(&call("receiver", &c), connect, "dave", &alice).finish();
     assert_eq!(late.status, Some(1), "{late:?}");
     assert!(late.stderr.contains("it expired on"), "{late:?}");
     // The right one, which expects another peer.
-    let wary = place
-        .start(&call("receiver", &c), connect, "bob", &carol)
-        .finish();
+    let wary = place.start(&call("receiver", &c), connect, "bob", &carol).finish();
     assert_eq!(wary.status, Some(3), "{wary:?}");
-    assert!(
-        wary.stderr.contains(&alice) && wary.stderr.contains(&carol),
-        "{wary:?}"
-    );
+    assert!(wary.stderr.contains(&alice) && wary.stderr.contains(&carol), "{wary:?}");
     // Peers without TLS: our own program, which receives nothing it understands, and any other.
     let plain = Running::start(&[&call("receiver", &c)[..], &connect].concat()).finish();
     plain.assert_refused(3, &["it speaks TLS"]);
@@ -160,19 +135,10 @@ fn strangers_are_kept_out_and_the_peer_gets_in() {
     let _ = socket.read_to_end(&mut answer);
     assert!(!answer.windows(6).any(|window| window == b"volery"));
 
-    let receiver = place
-        .start(&call("receiver", &r), connect, "bob", &alice)
-        .finish();
+    let receiver = place.start(&call("receiver", &r), connect, "bob", &alice).finish();
     let sender = sender.finish();
-    assert_eq!(
-        [sender.status, receiver.status],
-        [Some(0); 2],
-        "{sender:?} {receiver:?}"
-    );
-    let refused = sender
-        .stderr
-        .matches("note: a connection from 127.0.0.1:")
-        .count();
+    assert_eq!([sender.status, receiver.status], [Some(0); 2], "{sender:?} {receiver:?}");
+    let refused = sender.stderr.matches("note: a connection from 127.0.0.1:").count();
     assert_eq!(refused, 4, "{sender:?}");
     assert!(!place.path("c").exists());
 }
@@ -182,10 +148,7 @@ fn keygen_makes_a_folder_for_its_owner_only() {
     let place = Place::new();
     let print = place.keygen("alice");
     assert_eq!(print.split('-').count(), 9, "{print}");
-    assert_eq!(
-        names(&place.path("alice")),
-        ["fingerprint.txt", "identity.pem"]
-    );
+    assert_eq!(names(&place.path("alice")), ["fingerprint.txt", "identity.pem"]);
     let mode = |name: &str| fs::metadata(place.path(name)).unwrap().permissions().mode() & 0o777;
     assert_eq!([mode("alice"), mode("alice/identity.pem")], [0o700, 0o600]);
 
@@ -226,45 +189,19 @@ fn what_is_missing_or_wrong_is_said_before_anything_is_done() {
     let listen = ["--listen", "127.0.0.1:0"];
     let with = |more: &[&'static str]| [&listen[..], more].concat();
     // Off the loopback interface, identities are required.
-    refused(
-        &["--listen", "0.0.0.0:0"],
-        2,
-        ["--identity and --peer", "volery keygen"],
-    );
-    refused(
-        &["--connect", "192.0.2.1:7"],
-        2,
-        ["--identity and --peer", "volery keygen"],
-    );
-    refused(
-        &["--listen", "0.0.0.0:0", "--identity", &me],
-        2,
-        ["--peer: required", "fingerprint"],
-    );
-    refused(
-        &["--listen", "0.0.0.0:0", "--peer", &bob],
-        2,
-        ["--identity: required", "keygen"],
-    );
+    refused(&["--listen", "0.0.0.0:0"], 2, ["--identity and --peer", "volery keygen"]);
+    refused(&["--connect", "192.0.2.1:7"], 2, ["--identity and --peer", "volery keygen"]);
+    refused(&["--listen", "0.0.0.0:0", "--identity", &me], 2, ["--peer: required", "fingerprint"]);
+    refused(&["--listen", "0.0.0.0:0", "--peer", &bob], 2, ["--identity: required", "keygen"]);
     let mine = [&with(&[])[..], &["--identity", &me, "--peer", &alice]].concat();
-    refused(
-        &mine,
-        2,
-        [
-            "--peer: this is the fingerprint of this party's own --identity",
-            "hint",
-        ],
-    );
+    refused(&mine, 2, ["--peer: this is the fingerprint of this party's own --identity", "hint"]);
     let typed = [&with(&[])[..], &["--identity", &me, "--peer", &slip]].concat();
     refused(&typed, 2, ["--peer", "typing error"]);
     let absent = place.text("nobody");
     let nobody = [&with(&[])[..], &["--identity", &absent, "--peer", &bob]].concat();
     refused(&nobody, 1, ["--identity", "volery keygen"]);
-    fs::set_permissions(
-        place.path("alice/identity.pem"),
-        fs::Permissions::from_mode(0o644),
-    )
-    .unwrap();
+    fs::set_permissions(place.path("alice/identity.pem"), fs::Permissions::from_mode(0o644))
+        .unwrap();
     let open = [&with(&[])[..], &["--identity", &me, "--peer", &bob]].concat();
     refused(&open, 1, ["other users can read", "chmod 600"]);
 }

@@ -54,10 +54,7 @@ fn assert_numbers(ended: &[Finished; 2], expected: [&str; 2]) {
     for (side, expected) in ended.iter().zip(expected) {
         assert_eq!(side.status, Some(0), "{side:?}");
         assert_eq!(side.stdout, expected, "{side:?}");
-        assert!(
-            side.stderr.contains("secure against a semi-honest peer"),
-            "{side:?}"
-        );
+        assert!(side.stderr.contains("secure against a semi-honest peer"), "{side:?}");
     }
 }
 
@@ -130,10 +127,7 @@ fn groups_are_a_table() {
     let (columns, rows) = load(&folder.path("out.parquet"));
     assert_eq!(columns.len(), 4, "{columns:?}");
     assert!(columns[2].contains("DECIMAL(19,2)"), "{columns:?}");
-    assert_eq!(
-        rows[0][..3],
-        ["grey".to_owned(), "7".to_owned(), of(2)[1].clone()]
-    );
+    assert_eq!(rows[0][..3], ["grey".to_owned(), "7".to_owned(), of(2)[1].clone()]);
     assert_eq!(rows[1], ["red", "null", "null", "null"]);
     let result = &folder.json("r.json")["result"];
     assert_eq!(result["kind"], "mean");
@@ -145,11 +139,7 @@ fn groups_are_a_table() {
     assert!(result["groups"][1]["count"].is_null());
     assert_eq!(result["column_at"], "sender");
     assert_eq!(result["groups_at"], "receiver");
-    assert!(
-        folder
-            .read("r.html")
-            .contains("A mean over the common keys of 3 groups")
-    );
+    assert!(folder.read("r.html").contains("A mean over the common keys of 3 groups"));
 }
 
 #[test]
@@ -158,11 +148,7 @@ fn fewer_common_keys_than_the_minimum() {
     for (minimum, below) in [(20, false), (21, true)] {
         let call = format!("--result count --minimum {minimum} --report DIR");
         let ended = both(&folder, &format!("{call}s.json"), &format!("{call}r.json"));
-        let numbers = if below {
-            "below_minimum 21\n"
-        } else {
-            "count 20\n"
-        };
+        let numbers = if below { "below_minimum 21\n" } else { "count 20\n" };
         assert_numbers(&ended, ["", numbers]);
         for (side, report) in ended.iter().zip(["s.json", "r.json"]) {
             let report = folder.json(report);
@@ -171,10 +157,7 @@ fn fewer_common_keys_than_the_minimum() {
             let told = "the number of common keys is below 21; nothing was opened";
             assert_eq!(side.stderr.contains(told), below, "{side:?}");
             let revealed = report["revealed"].to_string();
-            assert!(
-                revealed.contains(&format!("is below {minimum}")),
-                "{revealed}"
-            );
+            assert!(revealed.contains(&format!("is below {minimum}")), "{revealed}");
         }
         let count = &folder.json("r.json")["result"]["count"];
         assert_eq!(count.is_null(), below, "{count}");
@@ -218,12 +201,7 @@ fn the_report_says_what_the_noise_is() {
         assert_eq!(result["bound"], "1.5");
         assert_eq!(result["decimals"], 1);
         let noise = &result["noise"]["sum"];
-        assert!(
-            noise["mechanism"]
-                .as_str()
-                .unwrap()
-                .starts_with(&mechanism[..20])
-        );
+        assert!(noise["mechanism"].as_str().unwrap().starts_with(&mechanism[..20]));
         assert_eq!(noise["sensitivity"], "1.5");
         assert_eq!(noise["added_by"].as_array().unwrap().len(), 2);
         assert!(result["noise"]["count"].is_null());
@@ -244,42 +222,18 @@ fn settings_that_differ_name_the_option() {
     for (left, right, field) in [
         ("--result count", "--out DIRo.csv", "--result"),
         ("--both --out DIRo.csv", "--result count --both", "--result"),
-        (
-            "--result count",
-            "--result sum=v --bound 1 --decimals 2",
-            "--result",
-        ),
+        ("--result count", "--result sum=v --bound 1 --decimals 2", "--result"),
         ("--result count --to sender", "--result count", "--to"),
-        (
-            "--result count",
-            "--result count --protocol dh",
-            "--protocol",
-        ),
-        (
-            "--result count --minimum 2",
-            "--result count --minimum 3",
-            "--minimum",
-        ),
-        (
-            "--result count",
-            "--result count --link 1Gbit,1ms",
-            "--link",
-        ),
+        ("--result count", "--result count --protocol dh", "--protocol"),
+        ("--result count --minimum 2", "--result count --minimum 3", "--minimum"),
+        ("--result count", "--result count --link 1Gbit,1ms", "--link"),
         (
             "--result sum=v --bound 1 --decimals 2",
             "--result sum=v --bound 1 --decimals 2",
             "the side with the column of --result",
         ),
-        (
-            "--result sum=v --bound 1 --decimals 2",
-            "--result sum --bound 2 --decimals 2",
-            "--bound",
-        ),
-        (
-            "--result sum=v --bound 1 --decimals 2",
-            "--result sum --bound 1",
-            "--decimals",
-        ),
+        ("--result sum=v --bound 1 --decimals 2", "--result sum --bound 2 --decimals 2", "--bound"),
+        ("--result sum=v --bound 1 --decimals 2", "--result sum --bound 1", "--decimals"),
         (
             &format!("--result sum=v --group-by g {sum}"),
             &format!("--result sum --group-by g {sum}"),
@@ -292,10 +246,7 @@ fn settings_that_differ_name_the_option() {
         ),
         (
             &format!("--result sum=v --group-by g {sum}"),
-            &format!(
-                "--result sum {}",
-                sum.replace("--epsilon 1", "--epsilon 1.0001")
-            ),
+            &format!("--result sum {}", sum.replace("--epsilon 1", "--epsilon 1.0001")),
             "--epsilon",
         ),
         (
@@ -387,21 +338,13 @@ fn refusals() {
         let [call, option, message, hint] = *line.split(" | ").collect::<Vec<_>>() else {
             panic!("{line}");
         };
-        let call = call
-            .replace("DIR", &folder.path(""))
-            .replace("MANY", &many.join(","));
+        let call = call.replace("DIR", &folder.path("")).replace("MANY", &many.join(","));
         let start = "psi --role sender --listen 127.0.0.1:0 --key k --input";
         let call = [&words(start)[..], &[&input], &words(&call)].concat();
         let finished = run(&call);
-        let wanted: Vec<_> = [option, message]
-            .into_iter()
-            .filter(|part| *part != "-")
-            .collect();
+        let wanted: Vec<_> = [option, message].into_iter().filter(|part| *part != "-").collect();
         finished.assert_refused(2, &wanted);
-        let hints = finished
-            .stderr
-            .lines()
-            .filter(|line| line.starts_with("hint: "));
+        let hints = finished.stderr.lines().filter(|line| line.starts_with("hint: "));
         assert!(
             hint == "-" || hints.collect::<String>().contains(hint),
             "{hint:?} is not in {finished:?}"
@@ -413,10 +356,7 @@ fn refusals() {
         "run-local psi --workers 2 --run r --gateway 127.0.0.1:1 --identity {folder} --peer x \
          --resume {folder}w --role sender --input {input} --key k --result count"
     );
-    let call = call.replace(
-        "--peer x",
-        "--peer qm80-9zyq-gffc-rcgg-eaad-0d9e-rnre-8t3c-bvb8",
-    );
+    let call = call.replace("--peer x", "--peer qm80-9zyq-gffc-rcgg-eaad-0d9e-rnre-8t3c-bvb8");
     let by_dh = format!("{call} --protocol dh");
     run(&words(&by_dh)).assert_refused(2, &["--protocol", "circuit or circuit-low"]);
     let out = format!("{folder}manifests");
@@ -455,10 +395,7 @@ k,v\n{p},5\nb,1\n{p},4\n | --bound 9 --group-by v --groups 5,4 | with the key of
         let finished = run(&[&words(start)[..], &[&input], &words(&call)].concat());
         finished.assert_refused(1, &["in.csv", message]);
         assert!(!finished.stderr.contains(PLANTED), "{finished:?}");
-        assert!(
-            hint == "-" || finished.stderr.contains(hint),
-            "{finished:?}"
-        );
+        assert!(hint == "-" || finished.stderr.contains(hint), "{finished:?}");
     }
 }
 
@@ -501,18 +438,11 @@ fn a_plan_says_what_it_costs_and_reveals() {
             "is below 50",
         ),
     ] {
-        let call = [
-            &words(call)[..],
-            &words(more),
-            &["--input", &a, "--report", &report],
-        ];
+        let call = [&words(call)[..], &words(more), &["--input", &a, "--report", &report]];
         let finished = run(&call.concat());
         assert_eq!(finished.status, Some(0), "{finished:?}");
         for fragment in [fragment, "MB in both directions", "this side: 60 rows"] {
-            assert!(
-                finished.stdout.contains(fragment),
-                "{fragment} {finished:?}"
-            );
+            assert!(finished.stdout.contains(fragment), "{fragment} {finished:?}");
         }
         let result = &folder.json("r.json")["result"];
         assert_eq!(result["protocol"], protocol);
@@ -529,20 +459,11 @@ fn bytes_are_as_planned() {
         let rows = (from..from + 20_000).map(|i| format!("k{i},{},x\n", i % 90));
         "k,v,g\n".to_owned() + &rows.collect::<String>()
     };
-    let (a, b) = (
-        folder.write("a.csv", rows(0)),
-        folder.write("b.csv", rows(5_000)),
-    );
+    let (a, b) = (folder.write("a.csv", rows(0)), folder.write("b.csv", rows(5_000)));
     let (plan, report) = (folder.path("plan.json"), folder.path("r.json"));
     for (left, right) in [
-        (
-            "--result count --protocol circuit",
-            "--result count --protocol circuit",
-        ),
-        (
-            "--result count --protocol dh",
-            "--result count --protocol dh",
-        ),
+        ("--result count --protocol circuit", "--result count --protocol circuit"),
+        ("--result count --protocol dh", "--result count --protocol dh"),
         ("--result mean=v --bound 90", "--result mean --bound 90"),
         (
             "--result sum=v --bound 90 --groups x,y",
@@ -564,25 +485,16 @@ fn bytes_are_as_planned() {
         let ended = pair(
             "psi",
             &[&own[..], &words(left)].concat(),
-            &[
-                &["--input", &b, "--key", "k", "--report", &report][..],
-                &words(right),
-            ]
-            .concat(),
+            &[&["--input", &b, "--key", "k", "--report", &report][..], &words(right)].concat(),
         );
         for side in &ended {
             assert_eq!(side.status, Some(0), "{side:?}");
         }
-        let planned = folder.json("plan.json")["result"]["bytes"]
-            .as_f64()
-            .unwrap();
+        let planned = folder.json("plan.json")["result"]["bytes"].as_f64().unwrap();
         let report = folder.json("r.json");
         let sent =
             report["bytes_sent"].as_f64().unwrap() + report["bytes_received"].as_f64().unwrap();
-        assert!(
-            (sent / planned - 1.0).abs() < 0.06,
-            "{left}: {planned} {sent}"
-        );
+        assert!((sent / planned - 1.0).abs() < 0.06, "{left}: {planned} {sent}");
     }
 }
 

@@ -74,23 +74,13 @@ fn check_ring(ring: &str, security: &str) {
         let ended = both(place.path(), &["--ring", ring, "--n", &count], &[], &[]);
         assert_done(&ended, security);
         assert_eq!(names(place.path()), ["r", "s"], "nothing temporary is left");
-        assert_eq!(
-            names(&place.path().join("s")),
-            ["report.json", "u.npy", "v.npy"]
-        );
-        assert_eq!(
-            names(&place.path().join("r")),
-            ["report.json", "w.npy", "x.npy"]
-        );
+        assert_eq!(names(&place.path().join("s")), ["report.json", "u.npy", "v.npy"]);
+        assert_eq!(names(&place.path().join("r")), ["report.json", "w.npy", "x.npy"]);
         check_files(place.path(), ring, n);
         let folders = [place.path().join("s"), place.path().join("r")];
         let verified = run(&["verify", text(&folders[0]), text(&folders[1])]);
         assert_eq!(verified.status, Some(0), "{verified:?}");
-        assert!(
-            verified
-                .stdout
-                .contains(&format!("all {n} correlations over {ring}"))
-        );
+        assert!(verified.stdout.contains(&format!("all {n} correlations over {ring}")));
     }
 }
 
@@ -118,11 +108,7 @@ fn uniform_noise_and_the_papers_parameters() {
     ] {
         let place = tempfile::tempdir().unwrap();
         let ended = both(place.path(), more, &[], &[]);
-        let security = if more.len() == 4 {
-            "malicious"
-        } else {
-            "semi-honest"
-        };
+        let security = if more.len() == 4 { "malicious" } else { "semi-honest" };
         assert_done(&ended, security);
         let [sender, _] = ended;
         let paper = more.contains(&"paper80");
@@ -142,12 +128,7 @@ fn the_report_says_what_was_run() {
     let path = place.path().join("report.json");
     let report = ["--report", text(&path)];
     assert_done(
-        &both(
-            place.path(),
-            &["--n", "20_000", "--protocol", "primal"],
-            &[],
-            &report,
-        ),
+        &both(place.path(), &["--n", "20_000", "--protocol", "primal"], &[], &report),
         "malicious",
     );
     let read = |path: &Path| -> serde_json::Value {
@@ -165,10 +146,7 @@ fn the_report_says_what_was_run() {
         assert_eq!(report[field], value);
     }
     assert_eq!(report["n"], 20_000);
-    assert_eq!(
-        report["result"]["arrays"]["w"]["shape"],
-        serde_json::json!([20_000])
-    );
+    assert_eq!(report["result"]["arrays"]["w"]["shape"], serde_json::json!([20_000]));
     for phase in ["setup", "extend", "total"] {
         assert!(report["seconds"][phase].as_f64().unwrap() > 0.0, "{phase}");
     }
@@ -193,12 +171,7 @@ fn assert_rests_on_sets(report: &serde_json::Value) {
         .split('+')
         .map(|part| part.rsplit_once('x').unwrap().0)
         .map(|name| volery_pcg::lpn::set_named(name).unwrap())
-        .map(|set| {
-            (
-                set.level(volery_pcg::lpn::estimate::Field::Fp61).unwrap(),
-                set.name,
-            )
-        })
+        .map(|set| (set.level(volery_pcg::lpn::estimate::Field::Fp61).unwrap(), set.name))
         .min_by(|(a, _), (b, _)| a.bits.total_cmp(&b.bits));
     let (level, name) = weakest.unwrap();
     let says = format!(
@@ -224,10 +197,7 @@ fn files_are_for_the_owner_only_and_quiet_is_quiet() {
     )));
     assert_done(&[sender.finish()], "malicious");
     assert_eq!(receiver.status, Some(0), "{receiver:?}");
-    assert_eq!(
-        (receiver.stdout.as_str(), receiver.stderr.as_str()),
-        ("", "")
-    );
+    assert_eq!((receiver.stdout.as_str(), receiver.stderr.as_str()), ("", ""));
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&out), 0o700);
     for name in names(&out) {

@@ -19,12 +19,8 @@ fn local(port: u16) -> SocketAddr {
 
 /// A table of the users with these numbers.
 fn table(numbers: impl IntoIterator<Item = usize>) -> String {
-    let rows = numbers
-        .into_iter()
-        .map(|number| format!("{number},u{number}@x.org\n"));
-    std::iter::once("id,email\n".to_owned())
-        .chain(rows)
-        .collect()
+    let rows = numbers.into_iter().map(|number| format!("{number},u{number}@x.org\n"));
+    std::iter::once("id,email\n".to_owned()).chain(rows).collect()
 }
 
 /// A token in a file, and its fingerprint.
@@ -45,14 +41,7 @@ fn receive(folder: &Folder, web: u16, token: Option<&str>, more: &[&str]) -> Fin
     let (port, passing) = browser::through(local(web), token.map(str::to_owned));
     let (input, out) = (folder.path("small.csv"), folder.path("out.csv"));
     let address = format!("127.0.0.1:{port}");
-    let call = [
-        "psi",
-        "--role",
-        "receiver",
-        "--connect",
-        &address,
-        "--force",
-    ];
+    let call = ["psi", "--role", "receiver", "--connect", &address, "--force"];
     let files = ["--input", &input, "--key", "email:email", "--out", &out];
     let finished = run(&[&call[..], &files, more].concat());
     passing.join().unwrap();
@@ -230,11 +219,7 @@ fn a_server_counts_what_browsers_ask_for() {
     for token in [&bob, &eve, &ann] {
         assert!(!ended.stderr.contains(&**token), "{ended:?}");
     }
-    for part in [
-        "keys: 800",
-        "bob at 127.0.0.1",
-        "no access token that is known",
-    ] {
+    for part in ["keys: 800", "bob at 127.0.0.1", "no access token that is known"] {
         assert!(ended.stderr.contains(part), "{part}: {ended:?}");
     }
     let journal = folder.read("store/spent");
@@ -309,85 +294,28 @@ fn wrong_options_are_refused_with_their_remedy() {
     };
     for (refused, status, parts) in [
         (run(&["gateway"]), 2, ["--listen: required", "hint"]),
-        (
-            gateway(&[]),
-            2,
-            ["--to: required with --web", "127.0.0.1:7000"],
-        ),
-        (
-            gateway(&["--to", "x"]),
-            2,
-            ["--to: 'x' is not HOST:PORT", ""],
-        ),
-        (
-            gateway(&["--to", "192.0.2.1:9"]),
-            2,
-            ["--to: 192.0.2.1", "--identity and --peer"],
-        ),
-        (
-            with(&["--allow", &print]),
-            2,
-            ["--allow", "cannot be used with"],
-        ),
-        (
-            with(&["--web-origin", "evil"]),
-            2,
-            ["--web-origin", "https://HOST"],
-        ),
-        (
-            with(&["--web-files", &absent]),
-            2,
-            ["--web-files", "No such file"],
-        ),
-        (
-            with(&["--web-key", &pem]),
-            2,
-            ["--web-certificate", "required"],
-        ),
-        (
-            with_token(&absent, &pem),
-            1,
-            ["--web-certificate", "No such file"],
-        ),
+        (gateway(&[]), 2, ["--to: required with --web", "127.0.0.1:7000"]),
+        (gateway(&["--to", "x"]), 2, ["--to: 'x' is not HOST:PORT", ""]),
+        (gateway(&["--to", "192.0.2.1:9"]), 2, ["--to: 192.0.2.1", "--identity and --peer"]),
+        (with(&["--allow", &print]), 2, ["--allow", "cannot be used with"]),
+        (with(&["--web-origin", "evil"]), 2, ["--web-origin", "https://HOST"]),
+        (with(&["--web-files", &absent]), 2, ["--web-files", "No such file"]),
+        (with(&["--web-key", &pem]), 2, ["--web-certificate", "required"]),
+        (with_token(&absent, &pem), 1, ["--web-certificate", "No such file"]),
         (with_token(&pem, &absent), 1, ["--web-key", "No such file"]),
         (with_token(&pem, &open), 1, ["--web-key", "chmod 600"]),
-        (
-            with_token(&pem, &pem),
-            1,
-            ["holds none in PEM", "fullchain.pem"],
-        ),
+        (with_token(&pem, &pem), 1, ["holds none in PEM", "fullchain.pem"]),
         (
             run(&["gateway", "--web", "0.0.0.0:0", "--to", "127.0.0.1:9"]),
             2,
-            [
-                "--web: 0.0.0.0 is not on the loopback interface",
-                "reverse proxy",
-            ],
+            ["--web: 0.0.0.0 is not on the loopback interface", "reverse proxy"],
         ),
+        (serve(&[]), 2, ["--listen, --web: one of them is required", ""]),
+        (serve(&["--web", "0.0.0.0:0"]), 2, ["--web: 0.0.0.0", "--web-certificate"]),
         (
-            serve(&[]),
+            serve(&["--web", "127.0.0.1:0", "--web-certificate", &pem, "--web-key", &pem]),
             2,
-            ["--listen, --web: one of them is required", ""],
-        ),
-        (
-            serve(&["--web", "0.0.0.0:0"]),
-            2,
-            ["--web: 0.0.0.0", "--web-certificate"],
-        ),
-        (
-            serve(&[
-                "--web",
-                "127.0.0.1:0",
-                "--web-certificate",
-                &pem,
-                "--web-key",
-                &pem,
-            ]),
-            2,
-            [
-                "--clients: required with --web-certificate",
-                "keygen --token",
-            ],
+            ["--clients: required with --web-certificate", "keygen --token"],
         ),
         // Behind a proxy: its pages have an origin of elsewhere.
         (
@@ -400,26 +328,10 @@ fn wrong_options_are_refused_with_their_remedy() {
             2,
             ["--token: required", "a --web-origin of another machine"],
         ),
-        (
-            secured(&pem, &pem),
-            2,
-            ["--token: required with --web-certificate", "keygen --token"],
-        ),
-        (
-            serve(&["--web", "127.0.0.1:0", "--prepare"]),
-            2,
-            ["--prepare", "--web"],
-        ),
-        (
-            run(&["keygen", "--token", "--out", &pem]),
-            2,
-            ["--out: ", "choose another file"],
-        ),
-        (
-            run(&["keygen", "--token", "--out", &absent, "--days", "3"]),
-            2,
-            ["--days", ""],
-        ),
+        (secured(&pem, &pem), 2, ["--token: required with --web-certificate", "keygen --token"]),
+        (serve(&["--web", "127.0.0.1:0", "--prepare"]), 2, ["--prepare", "--web"]),
+        (run(&["keygen", "--token", "--out", &pem]), 2, ["--out: ", "choose another file"]),
+        (run(&["keygen", "--token", "--out", &absent, "--days", "3"]), 2, ["--days", ""]),
     ] {
         assert_eq!(refused.status, Some(status), "{refused:?}");
         for part in parts {

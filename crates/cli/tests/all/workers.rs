@@ -32,12 +32,7 @@ impl Place {
             let made = common::run(&["keygen", "--out", &folder.path(side)]);
             made.stdout.trim().to_owned()
         });
-        let mut place = Self {
-            folder,
-            fingerprints,
-            gateway: None,
-            port: 0,
-        };
+        let mut place = Self { folder, fingerprints, gateway: None, port: 0 };
         place.start_gateway();
         place
     }
@@ -63,12 +58,7 @@ impl Place {
         ];
         let role = ["sender", "receiver"][side];
         let mut call = vec!["run-local", verb, "--role", role, "--gateway", &gateway];
-        call.extend([
-            "--identity",
-            &identity,
-            "--peer",
-            &self.fingerprints[1 - side],
-        ]);
+        call.extend(["--identity", &identity, "--peer", &self.fingerprints[1 - side]]);
         call.extend(["--input", &input, "--resume", &work, "--timeout", "20s"]);
         if side == 1 {
             call.extend(["--out", &out]);
@@ -87,14 +77,7 @@ impl Place {
         let work = self.folder.path(&format!("work-{}/worker-0", SIDES[side]));
         let (manifest, ticket) = (format!("{work}/run.json"), format!("{work}/ticket-0"));
         let mut call = vec!["worker", "--worker", "0", "--timeout", "20s"];
-        call.extend([
-            "--manifest",
-            &manifest,
-            "--ticket",
-            &ticket,
-            "--work",
-            &work,
-        ]);
+        call.extend(["--manifest", &manifest, "--ticket", &ticket, "--work", &work]);
         call.extend(["--role", ["sender", "receiver"][side]]);
         call.extend(more);
         Running::start(&call)
@@ -176,24 +159,14 @@ impl Drop for Place {
     }
 }
 
-const RUN: [&str; 8] = [
-    "--run",
-    "r1",
-    "--workers",
-    "2",
-    "--shards",
-    "5",
-    "--wait",
-    "30s",
-];
+const RUN: [&str; 8] = ["--run", "r1", "--workers", "2", "--shards", "5", "--wait", "30s"];
 
 #[test]
 fn rows_and_values_are_those_of_a_join() {
     let place = Place::new();
-    place.folder.write(
-        "a.csv",
-        "mail,phone,city\nx@a.org,1,Rome\ny@a.org,2,Oslo\nz@a.org,3,Bonn\n",
-    );
+    place
+        .folder
+        .write("a.csv", "mail,phone,city\nx@a.org,1,Rome\ny@a.org,2,Oslo\nz@a.org,3,Bonn\n");
     place.folder.write(
         "b.csv",
         "id,email,tel\n1,Y@A.org,9\n2,q@a.org,3\n3,q@a.org,8\n4,x@a.org,2\n5,Y@a.org,7\n",
@@ -213,18 +186,11 @@ fn rows_and_values_are_those_of_a_join() {
     let result = &report["result"];
     assert_eq!(result["run"]["shards"], 5);
     assert_eq!(result["run"]["workers"], 2);
-    assert_eq!(
-        result["attempts"]
-            .as_u64()
-            .or(result["buckets"]["attempts"].as_u64()),
-        Some(1)
-    );
+    assert_eq!(result["attempts"].as_u64().or(result["buckets"]["attempts"].as_u64()), Some(1));
     assert!(report["bytes_sent"].as_u64().unwrap() > 10_000);
     // The same command does nothing more; and neither folder has a certificate left.
     for side in [0, 1] {
-        let again = place
-            .start(side, "lookup", [&left[..], &right[..]][side])
-            .finish();
+        let again = place.start(side, "lookup", [&left[..], &right[..]][side]).finish();
         assert_eq!(again.status, Some(0), "{again:?}");
         assert!(again.stderr.contains("this run is complete"), "{again:?}");
         let work = place.folder.path(&format!("work-{}", SIDES[side]));
@@ -236,9 +202,7 @@ fn rows_and_values_are_those_of_a_join() {
 fn options_that_are_wrong_or_differ() {
     let place = Place::new();
     for side in SIDES {
-        place
-            .folder
-            .write(&format!("{side}.csv"), format!("k\n{PLANTED}\n"));
+        place.folder.write(&format!("{side}.csv"), format!("k\n{PLANTED}\n"));
     }
     let own = |more: &[&'static str]| {
         let run = ["--run", "r", "--key", "k", "--wait", "20s"];
@@ -274,16 +238,8 @@ fn options_that_are_wrong_or_differ() {
         ),
         (vec!["--resume", &work, "--protocol", "dh"], 2, "--protocol"),
     ] {
-        let mut call = vec![
-            "run-local",
-            "psi",
-            "--role",
-            "sender",
-            "--gateway",
-            &gateway,
-            "--input",
-            &input,
-        ];
+        let mut call =
+            vec!["run-local", "psi", "--role", "sender", "--gateway", &gateway, "--input", &input];
         call.extend(own(&["--workers", "2"]));
         if more.contains(&"--protocol") {
             call.extend(["--identity", &identity, "--peer", &place.fingerprints[1]]);
@@ -292,11 +248,8 @@ fn options_that_are_wrong_or_differ() {
         common::run(&call).assert_refused(status, &[fragment]);
     }
     // A peer that never comes, and a gateway that is not there.
-    let alone = place.start(
-        0,
-        "psi",
-        &["--run", "r", "--key", "k", "--workers", "1", "--wait", "1s"],
-    );
+    let alone =
+        place.start(0, "psi", &["--run", "r", "--key", "k", "--workers", "1", "--wait", "1s"]);
     alone.finish().assert_refused(4, &["--gateway"]);
 }
 
@@ -367,18 +320,7 @@ fn killed_processes_are_started_again() {
     }
     place.folder.write("a.csv", a);
     place.folder.write("b.csv", b);
-    let more = [
-        "--key",
-        "id",
-        "--run",
-        "k",
-        "--workers",
-        "2",
-        "--shards",
-        "160",
-        "--wait",
-        "60s",
-    ];
+    let more = ["--key", "id", "--run", "k", "--workers", "2", "--shards", "160", "--wait", "60s"];
     let mut sides = [0, 1].map(|side| place.start(side, "psi", &more));
     // Shards of each worker that are found. A shard is that of the worker with its remainder.
     let found = |place: &Place| {
@@ -421,9 +363,7 @@ fn killed_processes_are_started_again() {
                 if let Some(worker) = children(sides[side].id()).first() {
                     // It may have just ended.
                     let id = worker.to_string();
-                    let _ = std::process::Command::new("kill")
-                        .args(["-s", "KILL", &id])
-                        .output();
+                    let _ = std::process::Command::new("kill").args(["-s", "KILL", &id]).output();
                     killed[0] += 1;
                 }
             }
@@ -510,10 +450,7 @@ fn totals_of_workers_are_those_of_the_plain_calculation() {
     let mut sides = [place.start(0, "psi", &left), place.start(1, "psi", &right)];
     let found = |side: usize| {
         let names = common::names(place.folder.path(&format!("work-{}", SIDES[side])).as_ref());
-        names
-            .iter()
-            .filter(|name| name.starts_with("found-"))
-            .count()
+        names.iter().filter(|name| name.starts_with("found-")).count()
     };
     for (kill, side) in [0, 1, 1].into_iter().enumerate() {
         let started = Instant::now();
@@ -524,9 +461,7 @@ fn totals_of_workers_are_those_of_the_plain_calculation() {
         }
         if let Some(worker) = children(sides[side].id()).first() {
             let id = worker.to_string();
-            let _ = std::process::Command::new("kill")
-                .args(["-s", "KILL", &id])
-                .output();
+            let _ = std::process::Command::new("kill").args(["-s", "KILL", &id]).output();
         }
     }
     let ended = sides.map(Running::finish);
@@ -536,11 +471,8 @@ fn totals_of_workers_are_those_of_the_plain_calculation() {
     let line = |group: &str, (count, sum): (usize, usize)| {
         format!("{group},{count},{sum},{}\n", sum as f64 / count as f64)
     };
-    let expected = format!(
-        "group,count,sum,mean\n{}{}none,,,\n",
-        line("x", sums[0]),
-        line("y", sums[1])
-    );
+    let expected =
+        format!("group,count,sum,mean\n{}{}none,,,\n", line("x", sums[0]), line("y", sums[1]));
     assert_eq!(ended[1].stdout, expected);
     assert_eq!(ended[0].stdout, "");
     assert_eq!(place.folder.read("out.csv"), expected);
@@ -549,15 +481,10 @@ fn totals_of_workers_are_those_of_the_plain_calculation() {
     assert_eq!(result["run"]["shards"], 12);
     assert_eq!(result["groups"][2]["below_minimum"], true);
     let said = result["reveals"].to_string();
-    assert!(
-        said.contains("the shards are filled up to equal sizes"),
-        "{said}"
-    );
+    assert!(said.contains("the shards are filled up to equal sizes"), "{said}");
     assert!(result["statistical_bits"].as_f64().unwrap() >= 39.9);
     for side in [0, 1] {
-        let again = place
-            .start(side, "psi", [&left[..], &right[..]][side])
-            .finish();
+        let again = place.start(side, "psi", [&left[..], &right[..]][side]).finish();
         assert!(again.stderr.contains("this run is complete"), "{again:?}");
         let work = place.folder.path(&format!("work-{}", SIDES[side]));
         assert_eq!(common::names(work.as_ref()), ["complete"]);
@@ -607,9 +534,7 @@ impl<'a> Pods<'a> {
             let mut work = String::new();
             for mount in mounts {
                 let path = mount["mountPath"].as_str().unwrap();
-                let part = ["subPathExpr", "subPath"]
-                    .iter()
-                    .find_map(|key| mount[key].as_str());
+                let part = ["subPathExpr", "subPath"].iter().find_map(|key| mount[key].as_str());
                 match (mount["name"].as_str().unwrap(), part) {
                     ("work", None) => {
                         assert!(!is_worker && path == "/work");
@@ -657,10 +582,7 @@ impl<'a> Pods<'a> {
         let secrets = format!("claim-{}/t/driver.json", SIDES[self.side]);
         let secrets = self.place.folder.json(&secrets);
         for name in common::names(work) {
-            let numbers: Vec<u64> = name
-                .split('-')
-                .filter_map(|part| part.parse().ok())
-                .collect();
+            let numbers: Vec<u64> = name.split('-').filter_map(|part| part.parse().ok()).collect();
             match name.split('-').next().unwrap() {
                 "part" | "begun" | "found" => assert_eq!(numbers[1] % 2, number, "{name}"),
                 "complete" => assert_eq!(numbers[1], number, "{name}"),
@@ -721,10 +643,7 @@ fn pods_compute_a_number() {
     place.folder.write("b.csv", b);
     let both = ["sender --result sum=paid", "receiver --result sum"];
     let sides = [0, 1].map(|side| {
-        let line = format!(
-            "psi --role {} --bound 10 --decimals 1 --minimum 20",
-            both[side]
-        );
+        let line = format!("psi --role {} --bound 10 --decimals 1 --minimum 20", both[side]);
         Pods::new(&place, side, &line)
     });
     // The last ones are those that open the sum: 40 to 89 are common.
@@ -742,11 +661,7 @@ fn pods_match_rows_by_two_keys() {
     for i in 0..90 {
         writeln!(a, "{i},p{i}").unwrap();
         // The same person, by both keys, by the second one, or by neither.
-        let row = [
-            format!("{i},p{i}"),
-            format!("x{i},p{i}"),
-            format!("x{i},y{i}"),
-        ];
+        let row = [format!("{i},p{i}"), format!("x{i},p{i}"), format!("x{i},y{i}")];
         let row = &row[i % 3];
         writeln!(b, "{row}").unwrap();
         if i % 3 < 2 {
@@ -758,11 +673,7 @@ fn pods_match_rows_by_two_keys() {
     let out = place.folder.path("out.csv");
     let sides = [
         Pods::new(&place, 0, "psi --role sender --or phone"),
-        Pods::new(
-            &place,
-            1,
-            &format!("psi --role receiver --or phone --out {out}"),
-        ),
+        Pods::new(&place, 1, &format!("psi --role receiver --or phone --out {out}")),
     ];
     assert_eq!(sides[1].jobs.len(), 4);
     run_pods(&sides);

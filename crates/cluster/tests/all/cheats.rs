@@ -11,10 +11,7 @@ use crate::common::Run;
 /// Runs a sender's driver, which asks for one shard, with a peer that asks for `shards` and ends
 /// with `byte`.
 fn driver(shards: u32, byte: u8) -> volery_matching::Result<Manifest> {
-    let run = Run {
-        name: ProtocolChoice::Vole,
-        ..Run::default()
-    };
+    let run = Run { name: ProtocolChoice::Vole, ..Run::default() };
     let settings = |role| run.settings(role);
     let organisations = ["a", "b"].map(str::to_owned);
     let terms =
@@ -88,10 +85,7 @@ fn a_rule_that_the_run_does_not_have() {
                 let hello = Hello {
                     protocol: "worker",
                     role: "receiver",
-                    fields: vec![
-                        (MANIFEST, manifest.id_text()),
-                        ("--worker", "0 of 2".to_owned()),
-                    ],
+                    fields: vec![(MANIFEST, manifest.id_text()), ("--worker", "0 of 2".to_owned())],
                 };
                 handshake(channel, &hello, [0; 32])?;
                 channel.send(&rule.to_le_bytes())?;

@@ -32,14 +32,8 @@ fn hashes(rows: &[Row], values: &[&str]) -> Vec<Hash> {
     let table = table(rows);
     let mut items = Items::new(table.schema().clone(), reading(values)).unwrap();
     let made = items.batch(&table).unwrap();
-    let column = made
-        .column_by_name("digest")
-        .unwrap()
-        .as_fixed_size_binary();
-    column
-        .iter()
-        .map(|hash| hash.unwrap().try_into().unwrap())
-        .collect()
+    let column = made.column_by_name("digest").unwrap().as_fixed_size_binary();
+    column.iter().map(|hash| hash.unwrap().try_into().unwrap()).collect()
 }
 
 fn column(hashes: &[Hash]) -> FixedSizeBinaryArray {
@@ -71,11 +65,7 @@ fn defined(hashes: &[Hash]) -> String {
     sorted.sort_unstable();
     let mut oracle = RandomOracle::new("volery matching: digest of a table");
     for first in 0..=u8::MAX {
-        let slice: Vec<_> = sorted
-            .iter()
-            .filter(|hash| hash[0] == first)
-            .copied()
-            .collect();
+        let slice: Vec<_> = sorted.iter().filter(|hash| hash[0] == first).copied().collect();
         let hash = match slice.len() {
             0 => [0; 32],
             _ => {
@@ -86,10 +76,7 @@ fn defined(hashes: &[Hash]) -> String {
         };
         oracle.absorb(&hash).absorb_u64(slice.len() as u64);
     }
-    oracle
-        .finish32()
-        .iter()
-        .fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+    oracle.finish32().iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 
 /// The digest of 300 rows, of which some are equal; the tests of the Python package have it, too.
@@ -173,9 +160,7 @@ fn slices_that_are_not_whole_are_refused() {
     let all = hashes(&of_300(), &[]);
     let mut sorted = all.clone();
     sorted.sort_unstable();
-    let middle = (1..300)
-        .find(|&i| sorted[i - 1][0] == sorted[i][0])
-        .unwrap();
+    let middle = (1..300).find(|&i| sorted[i - 1][0] == sorted[i][0]).unwrap();
     let halves = [&sorted[..middle], &sorted[middle..]].map(|half| slices(half.to_vec(), 50));
     assert_eq!(digest(&halves.concat()), None);
     let mut swapped = sorted.clone();
@@ -245,10 +230,7 @@ fn tables_that_a_linear_combination_confuses_have_two_digests() {
         let both = [0, 1].map(|i| hashes(&tables[i], &["n", "t"]));
         let half = |hash: &Hash| u128::from_le_bytes(*hash.first_chunk().unwrap());
         let pairs = both[0].iter().zip(&both[1]);
-        let different: Vec<_> = pairs
-            .clone()
-            .map(|(one, other)| half(one) ^ half(other))
-            .collect();
+        let different: Vec<_> = pairs.clone().map(|(one, other)| half(one) ^ half(other)).collect();
         let changes: Vec<_> = pairs.map(|(one, other)| low(other) - low(one)).collect();
         let kernel = kernel(&different);
         // All their sums, in the order of a Gray code.
@@ -256,9 +238,7 @@ fn tables_that_a_linear_combination_confuses_have_two_digests() {
         for number in 1_u64..1 << kernel.len().min(19) {
             let next = kernel[number.trailing_zeros() as usize];
             mask = [0, 1, 2].map(|i| mask[i] ^ next[i]);
-            let change = (0..PAIRS)
-                .filter(|&pair| chosen(&mask, pair))
-                .map(|pair| changes[pair]);
+            let change = (0..PAIRS).filter(|&pair| chosen(&mask, pair)).map(|pair| changes[pair]);
             choices.push((mask, change.sum()));
         }
         (tables, both, choices)
@@ -266,10 +246,7 @@ fn tables_that_a_linear_combination_confuses_have_two_digests() {
     let (first, second) = (block(0), block(2 * PAIRS));
     let by_change: HashMap<i64, [u64; 3]> =
         first.2.iter().map(|(mask, sum)| (-sum, *mask)).collect();
-    let found = second
-        .2
-        .iter()
-        .find_map(|(mask, sum)| Some((*by_change.get(sum)?, *mask)));
+    let found = second.2.iter().find_map(|(mask, sum)| Some((*by_change.get(sum)?, *mask)));
     let masks = found.expect("there are 2^38 pairs for sums of 36 bits");
     let mut tables = [Vec::new(), Vec::new()];
     for ((rows, _, _), mask) in [&first, &second].into_iter().zip([masks.0, masks.1]) {
@@ -308,10 +285,7 @@ fn settings_are_bound_as_well() {
     };
     let expected = digest(&run, &facts);
     assert_eq!(digest(&run, &facts.clone()), expected);
-    let low = Run {
-        name: volery_matching::ProtocolChoice::VoleLow,
-        ..run
-    };
+    let low = Run { name: volery_matching::ProtocolChoice::VoleLow, ..run };
     assert_ne!(digest(&low, &facts), expected);
     let changes: [fn(&mut ClusterTable); 3] = [
         |facts| facts.keys.push('x'),
@@ -328,10 +302,7 @@ fn settings_are_bound_as_well() {
     let first = secrets(&settings, &facts, None).unwrap();
     assert_ne!(secrets(&settings, &facts, None).unwrap(), first);
     assert_eq!(secrets(&settings, &facts, Some(&first)).unwrap(), first);
-    assert_ne!(
-        secrets(&low.settings(Role::Sender), &facts, Some(&first)).unwrap(),
-        first
-    );
+    assert_ne!(secrets(&low.settings(Role::Sender), &facts, Some(&first)).unwrap(), first);
 }
 
 /// One process hashes its rows in their order: an item of one rule does not pass for one of

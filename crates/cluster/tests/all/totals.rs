@@ -107,8 +107,7 @@ impl Sides {
     /// The result of each worker of both sides.
     fn work_all(&self, both: &[Agreement; 2]) -> Vec<[WorkerStats; 2]> {
         let all = 0..self.workers;
-        all.map(|worker| self.work(both, worker, WHOLE).map(Result::unwrap))
-            .collect()
+        all.map(|worker| self.work(both, worker, WHOLE).map(Result::unwrap)).collect()
     }
 
     fn open(both: &[Agreement; 2]) -> [Result<Vec<Total>, Error>; 2] {
@@ -175,12 +174,7 @@ fn the_minimum_is_that_of_all_shards_and_sets_may_be_empty_or_small() {
         // Fewer keys than shards.
         (0..2, 1..3, 1),
     ] {
-        let run = Run {
-            kind: "mean",
-            to: Recipient::Both,
-            minimum,
-            ..Run::default()
-        };
+        let run = Run { kind: "mean", to: Recipient::Both, minimum, ..Run::default() };
         Sides::new(&run, [rows(sender), rows(receiver)]).check_all();
     }
 }
@@ -188,18 +182,12 @@ fn the_minimum_is_that_of_all_shards_and_sets_may_be_empty_or_small() {
 /// A worker whose connection breaks anywhere goes on, and no shares of two attempts meet.
 #[test]
 fn a_worker_goes_on_where_the_last_one_ended() {
-    let run = Run {
-        kind: "sum",
-        grouped: Some(Role::Receiver),
-        to: Recipient::Both,
-        ..Run::default()
-    };
+    let run =
+        Run { kind: "sum", grouped: Some(Role::Receiver), to: Recipient::Both, ..Run::default() };
     let sides = || Sides::new(&run, [rows(0..30), rows(10..45)]);
     let whole = sides();
     let both = whole.agreed();
-    let sent = whole
-        .work(&both, 0, WHOLE)
-        .map(|worked| worked.unwrap().traffic.bytes_sent);
+    let sent = whole.work(&both, 0, WHOLE).map(|worked| worked.unwrap().traffic.bytes_sent);
     for i in [0, 1] {
         for end in [0, sent[i] / 3, sent[i] * 2 / 3, sent[i] - 1] {
             let sides = sides();
@@ -223,11 +211,7 @@ fn a_worker_goes_on_where_the_last_one_ended() {
 
 #[test]
 fn shares_of_two_attempts_are_refused_before_anything_is_opened() {
-    let run = Run {
-        kind: "sum",
-        to: Recipient::Both,
-        ..Run::default()
-    };
+    let run = Run { kind: "sum", to: Recipient::Both, ..Run::default() };
     let sides = Sides::new(&run, [rows(0..30), rows(10..45)]);
     let both = sides.agreed();
     sides.work_all(&both);
@@ -292,11 +276,7 @@ fn noise_is_drawn_once_for_a_run() {
 fn a_side_keeps_its_folder_until_the_other_has_its_totals() {
     for to in [Recipient::Sender, Recipient::Receiver, Recipient::Both] {
         for failing in [0, 1] {
-            let run = Run {
-                kind: "sum",
-                to,
-                ..Run::default()
-            };
+            let run = Run { kind: "sum", to, ..Run::default() };
             let sides = Sides::new(&run, [rows(0..30), rows(10..45)]);
             let both = sides.agreed();
             sides.work_all(&both);
@@ -327,11 +307,7 @@ fn a_side_keeps_its_folder_until_the_other_has_its_totals() {
 #[test]
 fn a_side_without_totals_speaks_last() {
     for (to, gets) in [(Recipient::Sender, 0), (Recipient::Receiver, 1)] {
-        let run = Run {
-            kind: "count",
-            to,
-            ..Run::default()
-        };
+        let run = Run { kind: "count", to, ..Run::default() };
         let sides = Sides::new(&run, [rows(0..9), rows(3..12)]);
         let both = sides.agreed();
         sides.work_all(&both);
@@ -350,11 +326,7 @@ fn a_side_without_totals_speaks_last() {
 #[test]
 fn an_opening_that_breaks_is_repeated_as_long_as_one_side_needs_it() {
     for to in [Recipient::Sender, Recipient::Receiver, Recipient::Both] {
-        let run = Run {
-            kind: "count",
-            to,
-            ..Run::default()
-        };
+        let run = Run { kind: "count", to, ..Run::default() };
         let sides = Sides::new(&run, [rows(0..9), rows(3..12)]);
         let both = sides.agreed();
         sides.work_all(&both);
@@ -394,16 +366,8 @@ fn an_opening_that_breaks_is_repeated_as_long_as_one_side_needs_it() {
 
 #[test]
 fn all_shards_have_messages_of_equal_lengths() {
-    let run = Run {
-        kind: "mean",
-        grouped: Some(Role::Sender),
-        ..Run::default()
-    };
-    let sides = Sides {
-        workers: 4,
-        shards: 4,
-        ..Sides::new(&run, [rows(0..61), rows(40..75)])
-    };
+    let run = Run { kind: "mean", grouped: Some(Role::Sender), ..Run::default() };
+    let sides = Sides { workers: 4, shards: 4, ..Sides::new(&run, [rows(0..61), rows(40..75)]) };
     let worked = sides.work_all(&sides.agreed());
     let traffic = |worked: &[WorkerStats; 2]| worked.map(|one| one.traffic);
     for other in &worked {
@@ -413,17 +377,10 @@ fn all_shards_have_messages_of_equal_lengths() {
 
 #[test]
 fn drivers_that_differ_say_so() {
-    let run = Run {
-        kind: "sum",
-        minimum: 5,
-        ..Run::default()
-    };
+    let run = Run { kind: "sum", minimum: 5, ..Run::default() };
     let sides = Sides::new(&run, [rows(0..9), rows(3..12)]);
     let other = Sides {
-        run: Run {
-            minimum: 6,
-            ..run.clone()
-        },
+        run: Run { minimum: 6, ..run.clone() },
         ..Sides::new(&run, [rows(0..9), rows(3..12)])
     };
     let go = |sides: &Sides, i: usize| {
@@ -484,22 +441,12 @@ impl Cluster {
         let secrets = driver::secrets(&settings, &facts, None).unwrap();
         let again = driver::secrets(&settings, &facts, Some(&secrets)).unwrap();
         assert_eq!(again, secrets);
-        Self {
-            settings,
-            facts,
-            items,
-            store: Objects::default(),
-            secrets,
-            earlier: None,
-        }
+        Self { settings, facts, items, store: Objects::default(), secrets, earlier: None }
     }
 
     fn agree(&mut self, channel: &mut Channel) -> Result<(), Error> {
         let terms = terms_of(&self.settings, &self.facts.keys, 2);
-        let earlier = ResumeState {
-            manifest: self.earlier.as_ref(),
-            begun: false,
-        };
+        let earlier = ResumeState { manifest: self.earlier.as_ref(), begun: false };
         let mut kept = None;
         let keep = &mut |manifest: &Manifest| {
             kept = Some(manifest.clone());
@@ -536,15 +483,7 @@ impl Cluster {
 
     fn worker(&self, role: Role, worker: u32, attempt: u64) -> Worker<'_> {
         let manifest = self.earlier.as_ref().unwrap();
-        Worker::new(
-            manifest,
-            role,
-            0,
-            worker,
-            attempt,
-            Place::Store(&self.store),
-        )
-        .unwrap()
+        Worker::new(manifest, role, 0, worker, attempt, Place::Store(&self.store)).unwrap()
     }
 
     /// The names of a shard's shares.
@@ -570,10 +509,7 @@ impl Cluster {
             let name = self.names(shard).into_iter().max_by_key(attempt).unwrap();
             let bytes = self.store.objects.lock().unwrap()[&name].clone();
             // The session in the name is that of the content.
-            let session: String = bytes[..32]
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect();
+            let session: String = bytes[..32].iter().map(|byte| format!("{byte:02x}")).collect();
             assert!(name.ends_with(&session));
             Zeroizing::new(bytes)
         };
@@ -646,11 +582,8 @@ impl Anywhere {
 /// Workers with stores, with a folder at neither, one or the other side, that break and go on.
 #[test]
 fn clusters_compute_what_folders_compute() {
-    for (number, [sender, receiver]) in [[true, true], [true, false], [false, true]]
-        .into_iter()
-        .cycle()
-        .take(9)
-        .enumerate()
+    for (number, [sender, receiver]) in
+        [[true, true], [true, false], [false, true]].into_iter().cycle().take(9).enumerate()
     {
         let run = Run {
             kind: KINDS[number % KINDS.len()],
@@ -671,10 +604,7 @@ fn clusters_compute_what_folders_compute() {
         agreed.0.unwrap();
         agreed.1.unwrap();
         let work = |worker, attempt, ends| {
-            work_pair(
-                [0, 1].map(|i| sides[i].worker(ROLES[i], worker, attempt)),
-                ends,
-            )
+            work_pair([0, 1].map(|i| sides[i].worker(ROLES[i], worker, attempt)), ends)
         };
         for worker in 0..2 {
             let mut ends = WHOLE;
@@ -708,11 +638,7 @@ fn clusters_compute_what_folders_compute() {
             run_two_unchecked(|channel| one.open(channel), |channel| other.open(channel));
         let tables = [&all[0][..], &all[1][..]];
         for (role, totals) in ROLES.into_iter().zip([sent, received]) {
-            assert_eq!(
-                totals.unwrap(),
-                run.expected(role, tables),
-                "{role:?} {run:?}"
-            );
+            assert_eq!(totals.unwrap(), run.expected(role, tables), "{role:?} {run:?}");
         }
     }
 }
@@ -720,11 +646,7 @@ fn clusters_compute_what_folders_compute() {
 /// A worker checks the rows that a cluster hands to it: shares of them would be opened unseen.
 #[test]
 fn a_store_with_values_beyond_the_bound_or_unknown_groups_is_refused() {
-    let run = Run {
-        kind: "sum",
-        grouped: Some(Role::Sender),
-        ..Run::default()
-    };
+    let run = Run { kind: "sum", grouped: Some(Role::Sender), ..Run::default() };
     let all = [rows(0..61), rows(40..75)];
     let bound = 100_000;
     let groups = GROUPS.len() as i32;
@@ -821,21 +743,11 @@ fn noise_is_drawn_before_the_sides_meet_and_never_again() {
         let of_sides = before.iter().map(|noise| noise[part][0].as_i64().unwrap());
         of_sides.sum()
     };
-    assert_eq!(
-        sent[0].sum.unwrap(),
-        expected[0].sum.unwrap() + noise("sums")
-    );
-    assert_eq!(
-        sent[0].count.unwrap(),
-        expected[0].count.unwrap() + noise("counts")
-    );
+    assert_eq!(sent[0].sum.unwrap(), expected[0].sum.unwrap() + noise("sums"));
+    assert_eq!(sent[0].count.unwrap(), expected[0].count.unwrap() + noise("counts"));
     // Another table is another run.
     let other = Sides::new(&run, [rows(0..80), rows(10..90)]);
-    fs::copy(
-        folder(0).join("driver.json"),
-        other.folders[0].path().join("driver.json"),
-    )
-    .unwrap();
+    fs::copy(folder(0).join("driver.json"), other.folders[0].path().join("driver.json")).unwrap();
     let side = run.read(Role::Sender, &table(&rows(0..81))).unwrap();
     drop(Driver::new(side, other.folders[0].path()).unwrap());
     assert_ne!(kept_noise(other.folders[0].path()), before[0]);
@@ -865,10 +777,7 @@ fn secrets_without_noise_open_nothing() {
         let (sent, _) =
             run_two_unchecked(|channel| one.open(channel), |channel| other.open(channel));
         let error = sent.unwrap_err();
-        assert!(
-            error.to_string().contains("without this side's noise"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("without this side's noise"), "{error}");
         one.secrets = whole;
     }
     let (sent, received) =
@@ -880,25 +789,18 @@ fn secrets_without_noise_open_nothing() {
 /// Secrets are of a table and of settings; a driver agrees with no others.
 #[test]
 fn secrets_of_another_table_or_other_settings_are_refused() {
-    let run = Run {
-        kind: "sum",
-        ..Run::default()
-    };
+    let run = Run { kind: "sum", ..Run::default() };
     let new = || Cluster::new(&run, Role::Sender, &rows(0..9));
     let other_settings = run.clone();
-    let other_settings = Run {
-        minimum: 7,
-        ..other_settings
-    };
+    let other_settings = Run { minimum: 7, ..other_settings };
     let mut table = new();
     table.facts.digest.push('0');
     let settings = Cluster::new(&other_settings, Role::Sender, &rows(0..9));
     let mut first = new();
     let own = first.secrets.clone();
-    for secrets in [
-        driver::secrets(&table.settings, &table.facts, Some(&own)).unwrap(),
-        settings.secrets,
-    ] {
+    for secrets in
+        [driver::secrets(&table.settings, &table.facts, Some(&own)).unwrap(), settings.secrets]
+    {
         assert_ne!(secrets, own);
         first.secrets = secrets;
         let (refused, _) = run_two_unchecked(
@@ -906,11 +808,6 @@ fn secrets_of_another_table_or_other_settings_are_refused() {
             |channel| Cluster::new(&run, Role::Receiver, &rows(3..12)).agree(channel),
         );
         let error = refused.unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .contains("another table or other settings"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("another table or other settings"), "{error}");
     }
 }

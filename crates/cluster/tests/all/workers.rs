@@ -47,11 +47,7 @@ const REQUEST: Request = ask(2, Some(5));
 
 const fn ask(workers: u32, shards: Option<u32>) -> Request {
     let run = "test";
-    Request {
-        run,
-        workers,
-        shards,
-    }
+    Request { run, workers, shards }
 }
 
 /// Messages that are not cut.
@@ -64,25 +60,12 @@ pub(crate) fn work_pair(
 ) -> [Result<WorkerStats, Error>; 2] {
     let [one, other] = &workers;
     let run = |worker: &Worker<'_>, channel: &mut Channel| worker.run(channel, &mut ());
-    run_cut(
-        ends,
-        |channel| run(one, channel),
-        |channel| run(other, channel),
-    )
-    .0
-    .into()
+    run_cut(ends, |channel| run(one, channel), |channel| run(other, channel)).0.into()
 }
 
 fn terms(run: &Run, role: Role, side: &str, asked: Request) -> WorkerSettings {
     let organisations = ["the sender", "the receiver"].map(str::to_owned);
-    WorkerSettings::new(
-        &run.settings(role),
-        side,
-        asked.run,
-        asked.workers,
-        organisations,
-    )
-    .unwrap()
+    WorkerSettings::new(&run.settings(role), side, asked.run, asked.workers, organisations).unwrap()
 }
 
 fn channel_error(error: Error) -> ChannelError {
@@ -189,15 +172,7 @@ fn workers_find_what_one_connection_finds() {
         (LOOKUP, [0..0, 1..9], REQUEST),
         (LOOKUP, [0..9, 0..0], REQUEST),
         (LOOKUP, [0..40, 10..50], ask(2, None)),
-        (
-            Run {
-                verb: Operation::Psi,
-                rules: 3,
-                ..LOOKUP
-            },
-            [0..30, 5..20],
-            ask(1, Some(5)),
-        ),
+        (Run { verb: Operation::Psi, rules: 3, ..LOOKUP }, [0..30, 5..20], ask(1, Some(5))),
     ] {
         let sides = Sides::new(run, keys.map(rows));
         let [sent, received] = sides.finish(asked);
@@ -209,11 +184,7 @@ fn workers_find_what_one_connection_finds() {
 
 #[test]
 fn both_sides_get_rows() {
-    let run = Run {
-        verb: Operation::Psi,
-        both: true,
-        ..LOOKUP
-    };
+    let run = Run { verb: Operation::Psi, both: true, ..LOOKUP };
     let sides = Sides::new(run, [rows(0..30), rows(20..45)]);
     let [sent, received] = sides.finish(REQUEST);
     sides.assert_exact(&received);
@@ -271,13 +242,7 @@ fn a_shard_is_begun_three_times() {
 #[test]
 fn drivers_that_differ_say_so() {
     for (theirs, field) in [
-        (
-            Request {
-                run: "other",
-                ..REQUEST
-            },
-            "--run",
-        ),
+        (Request { run: "other", ..REQUEST }, "--run"),
         (ask(3, Some(5)), "--workers"),
         (ask(2, Some(6)), "--shards"),
         (ask(2, None), "--shards"),
@@ -322,18 +287,12 @@ fn workers_that_differ_say_so() {
     // A sender at a later rule has left, though results are missing; a receiver at a later one has
     // all of them.
     let [sent, received] = meet([&sender.1, &receiver.1], [[1, 0], [0, 0]]);
-    assert!(matches!(
-        channel_error(sent.unwrap_err()),
-        ChannelError::Disconnected
-    ));
+    assert!(matches!(channel_error(sent.unwrap_err()), ChannelError::Disconnected));
     let error = channel_error(received.unwrap_err());
     assert!(matches!(error, ChannelError::PeerMisbehaved(_)), "{error}");
     let [sent, received] = meet([&sender.1, &receiver.1], [[0, 0], [1, 0]]);
     assert_eq!(sent.unwrap().shards, 0);
-    assert!(matches!(
-        channel_error(received.unwrap_err()),
-        ChannelError::Disconnected
-    ));
+    assert!(matches!(channel_error(received.unwrap_err()), ChannelError::Disconnected));
     // No such worker, no such rule; and the shards of the rule before are not finished.
     for (rule, worker) in [(0, 2), (2, 0)] {
         let place = Place::Folder(sides.folder(0));
@@ -352,10 +311,7 @@ fn a_run_with_workers_is_not_another_run() {
     let other = ask(3, Some(5));
     let terms = terms(&sides.run, Role::Receiver, side.key_description(), other);
     let refused = driver::manifest_of(&side, &terms).map(drop).unwrap_err();
-    assert!(
-        refused.to_string().contains("number of workers"),
-        "{refused}"
-    );
+    assert!(refused.to_string().contains("number of workers"), "{refused}");
     let (sent, received) = run_two_parties(
         |channel| sides.read(0).run(channel, &mut ()).map(drop),
         |channel| side.run(channel, &mut ()).map(drop),
@@ -439,10 +395,7 @@ fn each_worker_gets_its_own_shards_and_no_secret() {
     }
     let received = sides.read(1);
     let all = names(sides.folder(1));
-    assert!(
-        !all.iter().any(|name| name.starts_with("worker-")),
-        "{all:?}"
-    );
+    assert!(!all.iter().any(|name| name.starts_with("worker-")), "{all:?}");
     let terms = terms(&LOOKUP, Role::Receiver, received.key_description(), REQUEST);
     let manifest = driver::manifest_of(&received, &terms).unwrap().unwrap();
     let outcome = outcome(received, &manifest).unwrap();
@@ -473,10 +426,7 @@ fn a_driver_takes_nothing_back_from_a_worker_that_runs() {
 #[test]
 fn policies_for_duplicates_hold_in_shards() {
     for duplicates in [Duplicates::Keep, Duplicates::Dedup] {
-        let run = Run {
-            duplicates,
-            ..LOOKUP
-        };
+        let run = Run { duplicates, ..LOOKUP };
         let twice = [rows(0..9), rows(3..12), rows(0..6)].concat();
         let sides = Sides::new(run, [twice.clone(), twice]);
         let [_, received] = sides.finish(REQUEST);
@@ -505,11 +455,7 @@ fn a_result_that_is_missing_is_an_error() {
 /// The items that fill the shards of a small set can test keys: a peer may not ask for any number.
 #[test]
 fn too_many_shards_for_the_sets_are_refused() {
-    let run = Run {
-        verb: Operation::Psi,
-        rules: 1,
-        ..LOOKUP
-    };
+    let run = Run { verb: Operation::Psi, rules: 1, ..LOOKUP };
     for (shards, is_good) in [(16_u32, true), (17, false), (1 << 14, false)] {
         let (agreed, _) = run_two_unchecked(
             |channel| {
@@ -525,22 +471,11 @@ fn too_many_shards_for_the_sets_are_refused() {
                 let keep = &mut |_: &Manifest| Ok(());
                 let secrets = driver::secrets(&settings, &facts, None)?;
                 let known = (&facts, &secrets);
-                driver::agree(
-                    &settings,
-                    known,
-                    terms,
-                    ResumeState::default(),
-                    channel,
-                    keep,
-                )
+                driver::agree(&settings, known, terms, ResumeState::default(), channel, keep)
             },
             |channel| -> Result<(), ChannelError> {
                 let mut hello = run.settings(Role::Receiver).hello("keys");
-                let fields = [
-                    ("--run", "test"),
-                    ("--workers", "2"),
-                    ("--shards", "by size"),
-                ];
+                let fields = [("--run", "test"), ("--workers", "2"), ("--shards", "by size")];
                 let fields = fields.map(|(name, value)| (name, value.to_owned()));
                 hello.fields.extend(fields);
                 let session = handshake(channel, &hello, [0; 32])?;
@@ -550,10 +485,7 @@ fn too_many_shards_for_the_sets_are_refused() {
                 channel.recv(&mut [0; 37 + 32])?;
                 let share = [5; 32];
                 let mut commitment = RandomOracle::new("volery matching: commitment");
-                commitment
-                    .absorb(session.as_bytes())
-                    .absorb(b"receiver")
-                    .absorb(&share);
+                commitment.absorb(session.as_bytes()).absorb(b"receiver").absorb(&share);
                 channel.send(&commitment.finish32())?;
                 channel.recv(&mut [0; 32])?;
                 channel.send(&share)?;
@@ -579,13 +511,7 @@ fn too_many_shards_for_the_sets_are_refused() {
 #[test]
 fn shards_of_one_size() {
     let asked = ask(6, Some(6));
-    for run in [
-        LOOKUP,
-        Run {
-            verb: Operation::Psi,
-            ..LOOKUP
-        },
-    ] {
+    for run in [LOOKUP, Run { verb: Operation::Psi, ..LOOKUP }] {
         let sides = Sides::new(run, [rows(0..50), rows(25..80)]);
         let [sender, receiver] = sides.agree([asked; 2]).map(Result::unwrap);
         let manifests = [&sender.1, &receiver.1];
@@ -598,10 +524,7 @@ fn shards_of_one_size() {
             matches.insert(received.found);
         }
         assert_eq!(all.len(), 1, "{all:?}");
-        assert!(
-            matches.len() > 1,
-            "the shards have different numbers of matches"
-        );
+        assert!(matches.len() > 1, "the shards have different numbers of matches");
     }
 }
 
@@ -614,12 +537,7 @@ pub(crate) struct Objects {
 
 impl Store for Objects {
     fn shard(&self, rule: usize, shard: u32) -> io::Result<Vec<RecordBatch>> {
-        Ok(self
-            .shards
-            .get(&(rule, shard))
-            .cloned()
-            .into_iter()
-            .collect())
+        Ok(self.shards.get(&(rule, shard)).cloned().into_iter().collect())
     }
 
     fn list(&self, prefix: &str) -> io::Result<Vec<String>> {
@@ -644,10 +562,7 @@ fn staged(run: &Run, i: usize, rows: &[Row]) -> (Items, RecordBatch) {
     let answers = run.verb == Operation::Lookup && i == 0;
     let values: &[&str] = if answers { &["n", "t"] } else { &[] };
     let reading = Reading {
-        rules: RULES[..run.rules]
-            .iter()
-            .map(|rule| Rule::parse(rule).unwrap())
-            .collect(),
+        rules: RULES[..run.rules].iter().map(|rule| Rule::parse(rule).unwrap()).collect(),
         values: values.iter().map(|&name| name.to_owned()).collect(),
         empty_keys: EmptyKeys::Skip,
         ..Reading::default()
@@ -667,11 +582,7 @@ fn a_cluster_on_both_sides() {
         let (items, staged) = &sides[i];
         let longest = staged.column_by_name("payload").map_or(0, |payload| {
             let payload = payload.as_binary::<i32>();
-            payload
-                .iter()
-                .map(|one| one.unwrap().len())
-                .max()
-                .unwrap_or(0)
+            payload.iter().map(|one| one.unwrap().len()).max().unwrap_or(0)
         });
         let facts = ClusterTable {
             keys: items.description().to_owned(),
@@ -687,14 +598,7 @@ fn a_cluster_on_both_sides() {
             let keep = &mut |_: &Manifest| Ok(());
             let secrets = driver::secrets(&settings, &facts, None)?;
             let known = (&facts, &secrets);
-            driver::agree(
-                &settings,
-                known,
-                terms,
-                ResumeState::default(),
-                channel,
-                keep,
-            )
+            driver::agree(&settings, known, terms, ResumeState::default(), channel, keep)
         }
     };
     let (sent, received) = run_two_parties(driver(0), driver(1));
@@ -741,10 +645,7 @@ fn a_cluster_on_both_sides() {
     let objects = stores[1].objects.lock().unwrap();
     let line = sides[0].0.payload();
     let mut matches = HashMap::new();
-    for (_, bytes) in objects
-        .iter()
-        .filter(|(name, _)| name.starts_with("found/"))
-    {
+    for (_, bytes) in objects.iter().filter(|(name, _)| name.starts_with("found/")) {
         let rows = found(bytes, line).unwrap();
         let items = rows.column_by_name("item").unwrap().as_fixed_size_binary();
         let texts = rows.column_by_name("t").unwrap().as_string::<i32>();
@@ -759,10 +660,7 @@ fn a_cluster_on_both_sides() {
         assert_eq!(matches.get(items.value(i)), expected.as_ref());
     }
     let names = |kind: &str| objects.keys().filter(|name| name.starts_with(kind)).count();
-    assert_eq!(
-        (names("done/"), names("found/"), names("complete/")),
-        (5, 5, 2)
-    );
+    assert_eq!((names("done/"), names("found/"), names("complete/")), (5, 5, 2));
     assert!(found(&[0; 19], None).is_err());
 }
 
@@ -784,11 +682,7 @@ fn a_cluster_begins_a_shard_three_times() {
     }
     let last = results.pop().unwrap();
     assert!(matches!(last, Error::TooManyAttempts { .. }), "{last}");
-    assert!(
-        results
-            .iter()
-            .all(|error| !matches!(error, Error::TooManyAttempts { .. }))
-    );
+    assert!(results.iter().all(|error| !matches!(error, Error::TooManyAttempts { .. })));
     assert_eq!(store.list("begun/").unwrap().len(), ATTEMPTS as usize);
 }
 

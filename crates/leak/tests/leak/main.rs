@@ -89,10 +89,7 @@ fn main() -> ExitCode {
         let slow = || thread::sleep(Duration::from_millis(2));
         rayon::join(slow, || rayon::join(slow, || ()));
     });
-    let words: Vec<String> = env::args()
-        .skip(1)
-        .filter(|word| !word.starts_with('-'))
-        .collect();
+    let words: Vec<String> = env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let chosen =
         |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
     let (mut passed, mut failed) = (0, 0);
@@ -117,28 +114,17 @@ fn the_allocator_finds_leftover_secrets() {
     assert!(freed.unwrap_err().starts_with("1 blocks were freed"));
 
     let mut kept = Vec::new();
-    let found = blocks_with(wanted(), || {
-        kept = std::hint::black_box(secret[1..15].to_vec())
-    });
+    let found = blocks_with(wanted(), || kept = std::hint::black_box(secret[1..15].to_vec()));
     assert_eq!(found, Ok(()), "8 bytes of no piece are there");
-    let found = blocks_with(wanted(), || {
-        kept = std::hint::black_box(secret[8..].to_vec())
-    });
-    assert!(
-        found
-            .unwrap_err()
-            .starts_with("0 blocks were freed with secrets in them, 1 are")
-    );
+    let found = blocks_with(wanted(), || kept = std::hint::black_box(secret[8..].to_vec()));
+    assert!(found.unwrap_err().starts_with("0 blocks were freed with secrets in them, 1 are"));
     kept.zeroize();
 
     let grown = blocks_with(wanted(), || {
         let mut list = Zeroizing::new(secret.to_vec());
         list.resize(1000, 0);
     });
-    assert!(
-        grown.is_err(),
-        "a list that has moved leaves its old place behind"
-    );
+    assert!(grown.is_err(), "a list that has moved leaves its old place behind");
 
     let wiped = blocks_with(wanted(), || drop(Zeroizing::new(secret.to_vec())));
     assert_eq!(wiped, Ok(()));

@@ -263,18 +263,14 @@ pub(crate) fn products() {
                 let mut rng = Prg::new(seed(0));
                 let mut v = Zeroizing::new(vec![Fp61::ZERO; N]);
                 let mut sender = gilboa::Sender::setup::<Fp61>(SESSION, &mut rng, channel).unwrap();
-                sender
-                    .multiply_checked(&u, &mut v, &mut rng, channel)
-                    .unwrap();
+                sender.multiply_checked(&u, &mut v, &mut rng, channel).unwrap();
                 v
             },
             |channel| {
                 let mut rng = Prg::new(seed(1));
                 let mut w = Zeroizing::new(vec![Fp61::ZERO; N]);
                 let mut receiver = gilboa::Receiver::setup(x, SESSION, &mut rng, channel).unwrap();
-                receiver
-                    .multiply_checked(&mut w, &mut rng, channel)
-                    .unwrap();
+                receiver.multiply_checked(&mut w, &mut rng, channel).unwrap();
                 w
             },
         );
@@ -304,10 +300,7 @@ pub(crate) fn a_session_that_fails() {
                 cot::Receiver::setup(&plan, SESSION, rng, channel).map(drop)
             },
         );
-        assert!(
-            matches!(sent, Err(Error::Disconnected | Error::Io { .. })),
-            "{sent:?}"
-        );
+        assert!(matches!(sent, Err(Error::Disconnected | Error::Io { .. })), "{sent:?}");
         received.unwrap();
         vec![Zeroizing::new(delta.to_bytes().to_vec())]
     });
@@ -351,15 +344,9 @@ fn items(first: u8, count: u8) -> Vec<Zeroizing<[u8; 24]>> {
     (first..first + count).map(item).collect()
 }
 
-const INTERSECTION: Output = Output::Items {
-    both: false,
-    search: false,
-};
+const INTERSECTION: Output = Output::Items { both: false, search: false };
 
-const SEARCH: Output = Output::Items {
-    both: false,
-    search: true,
-};
+const SEARCH: Output = Output::Items { both: false, search: true };
 
 /// Looks for copies of `n` items of each party, half of which are common, of as many values, and of
 /// more secrets, after these runs of a protocol.
@@ -401,12 +388,7 @@ fn match_sets(protocol: Protocol, outputs: &[Output], n: u8, more: Vec<u8>) {
 
 /// The sets of an intersection and the values of a search: no copies of them are made.
 pub(crate) fn matching() {
-    match_sets(
-        &Kkrt(Variant::Kkrt),
-        &[INTERSECTION, SEARCH],
-        100,
-        Vec::new(),
-    );
+    match_sets(&Kkrt(Variant::Kkrt), &[INTERSECTION, SEARCH], 100, Vec::new());
 }
 
 /// The secrets of [`oblivious_prf`] from vector OLE: the outputs of both parties.
@@ -447,9 +429,7 @@ pub(crate) fn shares_of_an_intersection() {
         let items: Vec<_> = (0..300_u32).map(u32::to_le_bytes).collect();
         let mut values = Zeroizing::new(vec![0_u64; 300]);
         let mut random = Prg::new(Block::from(12));
-        values
-            .iter_mut()
-            .for_each(|value| *value = random.next_u64());
+        values.iter_mut().for_each(|value| *value = random.next_u64());
         let settings = circuit::Settings {
             payload: 1,
             weights: 1,
@@ -520,21 +500,13 @@ pub(crate) fn counting() {
         let wide = drawn[SHARE..].try_into().unwrap();
         let secret = Scalar::from_bytes_mod_order_wide(&wide);
         let half = Scalar::from(2_u8).invert();
-        for scalar in [
-            secret,
-            secret * half,
-            secret.invert(),
-            secret.invert() * half,
-        ] {
+        for scalar in [secret, secret * half, secret.invert(), secret.invert() * half] {
             all.extend(scalar.to_bytes());
         }
         all.extend(seed(party).to_bytes());
     }
     let count = Output::Totals(Totals {
-        settings: circuit::Settings {
-            weights: 1,
-            ..circuit::Settings::default()
-        },
+        settings: circuit::Settings { weights: 1, ..circuit::Settings::default() },
         comparisons: 0,
         in_bins: Role::Receiver,
         counts: Some(Role::Receiver),

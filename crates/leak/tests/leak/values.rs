@@ -18,10 +18,7 @@ const BOUND: i64 = 1 << 57;
 /// A sum over the common keys, and shares of the matching rows in their order: the values as they
 /// were read, those of each key, and their shares.
 pub(crate) fn of_tables() {
-    let words: Vec<u8> = drawn()
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect();
+    let words: Vec<u8> = drawn().iter().flat_map(|value| value.to_le_bytes()).collect();
     blocks_with(words, || {
         let values = drawn();
         let [sent, received] = [&values[..60], &values[60..]];
@@ -65,10 +62,7 @@ fn key(number: usize) -> Option<String> {
 }
 
 fn reading() -> Reading {
-    Reading {
-        rules: vec![Rule::parse("k").unwrap()],
-        ..Reading::default()
-    }
+    Reading { rules: vec![Rule::parse("k").unwrap()], ..Reading::default() }
 }
 
 fn sum(role: Role, table: &Table, channel: &mut Channel) -> Vec<totals::Total> {

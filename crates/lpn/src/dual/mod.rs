@@ -69,10 +69,7 @@ impl<R: Ring> Term for R {
 impl<R: Ring> Term for Pair<R> {
     #[inline(always)]
     fn plus(self, other: Self) -> Self {
-        Self {
-            u: self.u + other.u,
-            v: self.v + other.v,
-        }
+        Self { u: self.u + other.u, v: self.v + other.v }
     }
 }
 
@@ -174,10 +171,7 @@ impl<T: Term> Compression<T> {
     /// # Panics
     /// If their number is not a multiple of 8, or exceeds the remaining length.
     pub fn absorb(&mut self, values: &[T]) {
-        assert!(
-            values.len().is_multiple_of(8),
-            "the number of values is a multiple of 8"
-        );
+        assert!(values.len().is_multiple_of(8), "the number of values is a multiple of 8");
         let end = self.absorbed + values.len();
         assert!(end <= self.memory.len(), "more than all values");
         self.memory[self.absorbed..end].copy_from_slice(values);
@@ -224,11 +218,7 @@ impl<T: Term> Compression<T> {
     /// If not all values have been absorbed, `count` is zero, or all outputs have been drawn.
     pub fn draw(&mut self, count: usize) -> &[T] {
         assert!(count > 0, "at least one output");
-        assert_eq!(
-            self.absorbed,
-            self.memory.len(),
-            "all values have been absorbed"
-        );
+        assert_eq!(self.absorbed, self.memory.len(), "all values have been absorbed");
         let first = self.drawn;
         assert!(first < self.n, "more than all outputs");
         self.drawn = self.n.min(first.saturating_add(count));
@@ -302,10 +292,7 @@ fn add_part<T: Term>(aes: &Aes128, first: usize, outputs: &mut [T], columns: &[T
     aes.ctr(PLACES + (first / 4) as u128, &mut words);
     // After the last place there are some more to prefetch.
     let mut places = [0; OUTPUTS + AHEAD];
-    for (place, word) in places
-        .iter_mut()
-        .zip(bytemuck::cast_slice::<_, u32>(&words))
-    {
+    for (place, word) in places.iter_mut().zip(bytemuck::cast_slice::<_, u32>(&words)) {
         *place = ((u64::from(*word) * columns.len() as u64) >> 32) as u32;
     }
     for (output, (place, ahead)) in outputs.iter_mut().zip(places.iter().zip(&places[AHEAD..])) {
@@ -324,10 +311,7 @@ struct Convolution<T: Term> {
 
 impl<T: Term> Convolution<T> {
     fn new() -> Self {
-        Self {
-            tables: Buffer::zeroed(TABLES),
-            next: 0,
-        }
+        Self { tables: Buffer::zeroed(TABLES), next: 0 }
     }
 
     /// The next group, with a word of coefficients for each value: its bits 0 to 27, four for each

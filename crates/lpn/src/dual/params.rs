@@ -84,22 +84,14 @@ impl Shape {
     /// The fewest noise values over the ring, in equal blocks.
     #[must_use]
     pub fn equal(field: Field) -> Self {
-        Self {
-            trees: weight(field),
-            deep: 0,
-            depth: LEAST_DEPTH,
-        }
+        Self { trees: weight(field), deep: 0, depth: LEAST_DEPTH }
     }
 
     /// A bound on all instances over the ring: none has more trees, nor more levels.
     #[must_use]
     pub fn costliest(field: Field) -> Self {
         let weight = weight(field);
-        Self {
-            trees: weight * MOST_WEIGHT / 10,
-            deep: 0,
-            depth: (MOST_LEAVES / weight).ilog2(),
-        }
+        Self { trees: weight * MOST_WEIGHT / 10, deep: 0, depth: (MOST_LEAVES / weight).ilog2() }
     }
 
     /// An instance with at least `outputs` outputs, if there is one.
@@ -118,11 +110,7 @@ impl Shape {
         let least = weight(field);
         let depth = (leaves / least).max(1).ilog2().max(LEAST_DEPTH);
         let units = leaves.div_ceil(1 << depth).max(least);
-        let shape = |deep| Self {
-            trees: units - deep,
-            deep,
-            depth,
-        };
+        let shape = |deep| Self { trees: units - deep, deep, depth };
         // The more trees are large, the fewer there are, and the more a test sees.
         let (mut most, mut too_many) = (0, units / 2 + 1);
         while too_many - most > 1 {
@@ -208,11 +196,7 @@ mod tests {
     #[test]
     fn the_least_weight_that_resists_all_linear_tests() {
         for field in FIELDS {
-            let equal = |trees| Shape {
-                trees,
-                deep: 0,
-                depth: 10,
-            };
+            let equal = |trees| Shape { trees, deep: 0, depth: 10 };
             let (t, bits) = (weight(field), 129.0);
             assert!(linear_test_bits(field, equal(t)) >= bits, "{field}");
             assert!(linear_test_bits(field, equal(t - 1)) < bits, "{field}");
@@ -247,10 +231,7 @@ mod tests {
     #[test]
     fn every_size_resists_all_attacks_of_the_estimator() {
         let bits = |field, depth| {
-            let shape = Shape {
-                depth,
-                ..Shape::equal(field)
-            };
+            let shape = Shape { depth, ..Shape::equal(field) };
             security_bits(&shape.instance(field)).bits
         };
         let rows: Vec<_> = (LEAST_DEPTH..=18)
@@ -263,12 +244,7 @@ mod tests {
             let line = |(depth, bits): &(u32, [f64; 4])| format!("({depth}, {bits:.1?}),\n");
             rows.iter().map(line).collect::<String>()
         };
-        assert_eq!(
-            text(&rows),
-            text(&LEVELS),
-            "the table is now\n{}",
-            text(&rows)
-        );
+        assert_eq!(text(&rows), text(&LEVELS), "the table is now\n{}", text(&rows));
         // The additional trees of a size make it no easier.
         for field in FIELDS {
             for outputs in [1, 30_000, 60_000, 1 << 17, 1 << 20, 20_000_000] {
@@ -312,11 +288,7 @@ mod tests {
     #[test]
     fn what_unequal_blocks_let_through() {
         for (trees, deep) in [(460, 52), (420, 180), (520, 500), (401, 0)] {
-            let shape = Shape {
-                trees,
-                deep,
-                depth: 10,
-            };
+            let shape = Shape { trees, deep, depth: 10 };
             let through = 1.0 - 2.0 * DISTANCE;
             let places = (trees + deep) as f64 * through;
             let (large, small) = (deep as f64, (trees - deep) as f64);

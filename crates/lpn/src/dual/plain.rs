@@ -21,13 +21,7 @@ pub(super) fn state(seed: Block, number: u128, n: usize) -> Vec<Vec<usize>> {
         let bit = 24 + from as isize - (i / 4 * 4) as isize;
         words[i] >> bit & 1 == 1
     };
-    (0..n)
-        .map(|i| {
-            (i.saturating_sub(24)..i)
-                .filter(|from| adds(i, *from))
-                .collect()
-        })
-        .collect()
+    (0..n).map(|i| (i.saturating_sub(24)..i).filter(|from| adds(i, *from)).collect()).collect()
 }
 
 /// The seven columns of each row in which the expander has a one.
@@ -38,9 +32,7 @@ pub(super) fn expander(seed: Block, n: usize) -> Vec<[usize; 7]> {
         let place = u128::from(words[part * n + row]) * (end - start) as u128 / (1 << 32);
         start + place as usize
     };
-    (0..n)
-        .map(|row| std::array::from_fn(|part| column(row, part)))
-        .collect()
+    (0..n).map(|row| std::array::from_fn(|part| column(row, part))).collect()
 }
 
 /// `x = e1 + B*A*A'*e2`.
@@ -56,8 +48,7 @@ pub(super) fn compress<T: Term>(seed: Block, e: &[T]) -> Vec<T> {
     }
     let rows = expander(seed, z.len());
     let sums = rows.iter().zip(e1);
-    sums.map(|(row, e)| row.iter().fold(*e, |sum, column| sum.plus(z[*column])))
-        .collect()
+    sums.map(|(row, e)| row.iter().fold(*e, |sum, column| sum.plus(z[*column]))).collect()
 }
 
 /// The code word of a message: the message, then its product with `B*A*A'`, over F2.

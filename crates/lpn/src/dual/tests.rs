@@ -75,10 +75,7 @@ fn the_transposed_code_is_the_code() {
         code.absorb(&e);
         let x = drawn(code, n);
         let word = plain::encode(seed, &bits(&message));
-        assert_eq!(
-            product(&word, &bits(&e)),
-            product(&bits(&message), &bits(&x))
-        );
+        assert_eq!(product(&word, &bits(&e)), product(&bits(&message), &bits(&x)));
     }
 }
 
@@ -128,20 +125,14 @@ fn places_and_coefficients_are_uniform() {
         }
     }
     // The standard deviation is 42.
-    assert!(
-        hits.iter().all(|hits| hits.abs_diff(2048) < 260),
-        "{hits:?}"
-    );
+    assert!(hits.iter().all(|hits| hits.abs_diff(2048) < 260), "{hits:?}");
     for number in [0, 1] {
         let mut hits = [0u32; 24];
         for (i, state) in plain::state(seed, number, n).iter().enumerate() {
             state.iter().for_each(|from| hits[i - from - 1] += 1);
         }
         // The standard deviation is 64.
-        assert!(
-            hits.iter().all(|hits| hits.abs_diff(8192) < 400),
-            "{hits:?}"
-        );
+        assert!(hits.iter().all(|hits| hits.abs_diff(8192) < 400), "{hits:?}");
     }
     assert_ne!(plain::state(seed, 0, n), plain::state(seed, 1, n));
 }
@@ -192,10 +183,7 @@ fn rows_that_agree(n: f64, parts: i32) -> f64 {
 /// The document states how rarely two rows agree in four parts and more.
 #[test]
 fn the_document_has_the_pairs_of_rows() {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../docs/low-communication.md"
-    );
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/low-communication.md");
     let page = std::fs::read_to_string(path).expect("the document");
     let smallest = 401.0 * 128.0;
     let mut expected = String::new();
@@ -219,16 +207,10 @@ fn the_document_has_the_pairs_of_rows() {
     let four = rows_that_agree(smallest, 4) + few_blocks.log2();
     let five = rows_that_agree(smallest, 5);
     assert!(
-        page.contains(&format!(
-            "one seed in 2^{:.0} leaves fewer than 128 bits",
-            -four
-        )),
+        page.contains(&format!("one seed in 2^{:.0} leaves fewer than 128 bits", -four)),
         "{four}"
     );
-    assert!(
-        page.contains(&format!("(fewer than 121: one in 2^{:.0})", -five)),
-        "{five}"
-    );
+    assert!(page.contains(&format!("(fewer than 121: one in 2^{:.0})", -five)), "{five}");
 }
 
 #[test]

@@ -95,15 +95,8 @@ impl System {
         let left = left.max(1.0);
         let rows = (all - left).max(1.0);
         let sparse = all.log2() + 2.0 * rows.log2() - rows.log2().log2();
-        let first = if sparse.is_nan() {
-            dense(all)
-        } else {
-            dense(all).min(sparse)
-        };
-        log2_sum(&[
-            first.max(0.0) - self.chance(f, mu),
-            dense(left.min(rows)) - second,
-        ])
+        let first = if sparse.is_nan() { dense(all) } else { dense(all).min(sparse) };
+        log2_sum(&[first.max(0.0) - self.chance(f, mu), dense(left.min(rows)) - second])
     }
 
     /// The least cost of AGB 2.0 at a degree at which `mu` zeros guessed in each of `f` blocks
@@ -158,16 +151,8 @@ fn system(blocks: Blocks, large: bool) -> System {
     let redundancy = blocks.n() - blocks.k;
     System {
         blocks,
-        checks: if large {
-            power(-1.0, redundancy - 1.0)
-        } else {
-            power(1.0, 1.0 - redundancy)
-        },
-        values: if large {
-            power(-1.0, 1.0 - blocks.t)
-        } else {
-            power(0.0, 0.0)
-        },
+        checks: if large { power(-1.0, redundancy - 1.0) } else { power(1.0, 1.0 - redundancy) },
+        values: if large { power(-1.0, 1.0 - blocks.t) } else { power(0.0, 0.0) },
         lowest: if large { 2 } else { 1 },
         free: if large { 0.0 } else { blocks.t },
     }
@@ -183,11 +168,7 @@ pub(super) fn algebraic(blocks: Blocks, large: bool) -> f64 {
 /// AGB 2.0 over GF(2) or, if `large`, over a large field.
 pub(super) fn algebraic_2(blocks: Blocks, large: bool) -> f64 {
     let system = system(blocks, large);
-    let best = |degree| {
-        minimise(1..=blocks.size as i64 - 1, |mu| {
-            system.best_of_both(mu, degree)
-        })
-    };
+    let best = |degree| minimise(1..=blocks.size as i64 - 1, |mu| system.best_of_both(mu, degree));
     let found = DEGREES.filter_map(best);
     found.fold(f64::INFINITY, |least, (_, bits)| least.min(bits))
 }
@@ -200,20 +181,13 @@ mod tests {
     fn powers_of_binomials() {
         assert_eq!(power(2.0, 3.0), [1.0, 6.0, 12.0, 8.0, 0.0]);
         assert_eq!(power(-1.0, -1.0), [1.0; 5]);
-        assert_eq!(
-            product(&power(1.0, -2.0), &power(1.0, 2.0)),
-            [1.0, 0.0, 0.0, 0.0, 0.0]
-        );
+        assert_eq!(product(&power(1.0, -2.0), &power(1.0, 2.0)), [1.0, 0.0, 0.0, 0.0, 0.0]);
     }
 
     #[test]
     fn monomials_of_two_blocks_of_three() {
         // Unknowns per block: two, the third follows from the block's sum.
-        let blocks = Blocks {
-            size: 3.0,
-            k: 3.0,
-            t: 2.0,
-        };
+        let blocks = Blocks { size: 3.0, k: 3.0, t: 2.0 };
         let system = System {
             blocks,
             checks: power(0.0, 0.0),
@@ -234,65 +208,21 @@ mod tests {
     /// formula of ePrint 2023/176.
     const AUTHORS: [Row; 9] = [
         (false, [1024.0, 652.0, 57.0], [55.0, 9.0, 54.0, 8.0], 96.846),
-        (
-            false,
-            [1024.0, 652.0, 106.0],
-            [88.0, 5.0, 78.0, 5.0],
-            138.339,
-        ),
-        (
-            false,
-            [4096.0, 1589.0, 98.0],
-            [95.0, 12.0, 95.0, 9.0],
-            97.443,
-        ),
-        (
-            false,
-            [4096.0, 1589.0, 172.0],
-            [154.0, 7.0, 148.0, 6.0],
-            127.635,
-        ),
-        (
-            false,
-            [16384.0, 3482.0, 198.0],
-            [197.0, 11.0, 180.0, 7.0],
-            100.462,
-        ),
-        (
-            true,
-            [1024.0, 652.0, 106.0],
-            [91.0, 6.0, 83.0, 6.0],
-            178.929,
-        ),
-        (
-            true,
-            [4096.0, 1589.0, 98.0],
-            [95.0, 13.0, 93.0, 13.0],
-            112.404,
-        ),
-        (
-            true,
-            [65536.0, 7391.0, 389.0],
-            [374.0, 11.0, 372.0, 11.0],
-            123.803,
-        ),
-        (
-            true,
-            [870_400.0, 65536.0, 850.0],
-            [841.0, 44.0, 841.0, 44.0],
-            163.034,
-        ),
+        (false, [1024.0, 652.0, 106.0], [88.0, 5.0, 78.0, 5.0], 138.339),
+        (false, [4096.0, 1589.0, 98.0], [95.0, 12.0, 95.0, 9.0], 97.443),
+        (false, [4096.0, 1589.0, 172.0], [154.0, 7.0, 148.0, 6.0], 127.635),
+        (false, [16384.0, 3482.0, 198.0], [197.0, 11.0, 180.0, 7.0], 100.462),
+        (true, [1024.0, 652.0, 106.0], [91.0, 6.0, 83.0, 6.0], 178.929),
+        (true, [4096.0, 1589.0, 98.0], [95.0, 13.0, 93.0, 13.0], 112.404),
+        (true, [65536.0, 7391.0, 389.0], [374.0, 11.0, 372.0, 11.0], 123.803),
+        (true, [870_400.0, 65536.0, 850.0], [841.0, 44.0, 841.0, 44.0], 163.034),
     ];
 
     #[test]
     fn the_authors_figures_for_agb_2() {
         for (large, [n, k, t], [f, mu, first, zeros], bits) in AUTHORS {
             let size = (n / t).floor();
-            let blocks = Blocks {
-                size,
-                k: k - (n - size * t),
-                t,
-            };
+            let blocks = Blocks { size, k: k - (n - size * t), t };
             let system = system(blocks, large);
             let second = system.chance(f, mu);
             assert!(system.sizes(f, mu, 2).1 < 1.0);
@@ -301,10 +231,7 @@ mod tests {
             // The script ends its search early over large fields.
             let found = algebraic_2(blocks, large);
             let lower = if large { 25.0 } else { 0.01 };
-            assert!(
-                (bits - lower..bits + 0.001).contains(&found),
-                "{n} {k} {t}: {found} {bits}"
-            );
+            assert!((bits - lower..bits + 0.001).contains(&found), "{n} {k} {t}: {found} {bits}");
         }
     }
 
@@ -312,11 +239,7 @@ mod tests {
     #[test]
     fn the_search_finds_the_least_of_all_pairs() {
         for large in [false, true] {
-            let blocks = Blocks {
-                size: 12.0,
-                k: 200.0,
-                t: 40.0,
-            };
+            let blocks = Blocks { size: 12.0, k: 200.0, t: 40.0 };
             let system = system(blocks, large);
             let mut least = f64::INFINITY;
             for degree in DEGREES {

@@ -65,9 +65,8 @@ fn best_overlap(code: Code, p2: usize, l: f64, bound: f64) -> f64 {
     let level = Level::new(code, p2, l);
     // `outside[j]`: the fraction of error patterns with 2j errors in the information set.
     let all = log2_binomial(n, t);
-    let outside: Vec<f64> = (0..=2 * p2)
-        .map(|j| log2_binomial(n - k - l, t - 2.0 * j as f64) - all)
-        .collect();
+    let outside: Vec<f64> =
+        (0..=2 * p2).map(|j| log2_binomial(n - k - l, t - 2.0 * j as f64) - all).collect();
     let least = n.log2() + level.elimination.max(3.0 + level.list);
     let mut best = f64::INFINITY;
     for e2 in 0..p2.max(1) {
@@ -146,13 +145,8 @@ impl Level {
         if success >= 0.0 || success.is_nan() {
             return f64::INFINITY;
         }
-        let iteration = log2_sum(&[
-            self.elimination,
-            3.0 + list,
-            2.0 + merge3,
-            1.0 + merge2,
-            1.0 + merge1,
-        ]);
+        let iteration =
+            log2_sum(&[self.elimination, 3.0 + list, 2.0 + merge3, 1.0 + merge2, 1.0 + merge1]);
         self.n.log2() + iteration - success
     }
 }
@@ -173,11 +167,7 @@ mod tests {
 
     #[test]
     fn skipping_choices_does_not_change_the_minimum() {
-        let code = Code {
-            n: 4096.0,
-            k: 1589.0,
-            t: 98.0,
-        };
+        let code = Code { n: 4096.0, k: 1589.0, t: 98.0 };
         for (p2, l) in [(0, 5.0), (2, 21.0), (4, 41.0), (6, 71.0)] {
             let free = best_overlap(code, p2, l, f64::INFINITY);
             assert_eq!(best_overlap(code, p2, l, free + MARGIN), free);
@@ -186,11 +176,7 @@ mod tests {
 
     #[test]
     fn the_tables_hold_binomials() {
-        let code = Code {
-            n: 4096.0,
-            k: 1589.0,
-            t: 98.0,
-        };
+        let code = Code { n: 4096.0, k: 1589.0, t: 98.0 };
         let level = Level::new(code, 6, 71.0);
         assert!((level.all(24) - log2_binomial(1660.0, 24.0)).abs() < 1e-8);
         let overlapping = log2_binomial(12.0, 5.0) + log2_binomial(1648.0, 7.0);

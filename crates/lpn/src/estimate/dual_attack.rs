@@ -202,11 +202,7 @@ mod tests {
         let Code { n, k, t } = code;
         let Split { s, j } = split;
         let words = log2_binomial(n - s, w) - (k - s);
-        let nearest = if a < s {
-            log2_binomial(s, distance(s, a)) - (s - a)
-        } else {
-            0.0
-        };
+        let nearest = if a < s { log2_binomial(s, distance(s, a)) - (s - a) } else { 0.0 };
         let cost = split.cost(code, a, checks(n - s, k - s), words + nearest);
         let bias = bias(n - s, w, t - j) + split.auxiliary(a);
         [cost, words + 2.0 * bias].map(|x| x / LONG)
@@ -267,10 +263,7 @@ mod tests {
             let [k, t] = [rate, t].map(|x| (x * LENGTH).round());
             let code = Code { n: LENGTH, k, t };
             let (found, bits) = (double_rlpn(code), exponent * LENGTH);
-            assert!(
-                found < bits + linear::inversion(code),
-                "{rate}: {found} {bits}"
-            );
+            assert!(found < bits + linear::inversion(code), "{rate}: {found} {bits}");
             assert!(found > 0.5 * bits, "{rate}: {found} {bits}");
         }
     }

@@ -122,9 +122,7 @@ impl Target {
             let monomials = left * left / 2.0;
             let dense = OVERHEAD * left;
             (
-                (left.powi(4) * before.powi(2) / 8.0 / monomials.max(2.0).log2())
-                    .max(1.0)
-                    .log2(),
+                (left.powi(4) * before.powi(2) / 8.0 / monomials.max(2.0).log2()).max(1.0).log2(),
                 (OVERHEAD / 2.0 * (2.0 * left * left * outside + left * outside * outside)
                     + dense.powi(3) / dense.max(2.0).log2())
                 .max(1.0)
@@ -141,28 +139,17 @@ pub(super) fn hybrid(blocks: Blocks, large: bool) -> f64 {
     let target = Target { blocks, large };
     let unknowns = target.unknowns();
     if unknowns <= 0.0 {
-        return target.linear(Guess {
-            zeros: 0.0,
-            whole: 0.0,
-        });
+        return target.linear(Guess { zeros: 0.0, whole: 0.0 });
     }
-    let all_zeros = Guess {
-        zeros: unknowns,
-        whole: 0.0,
-    };
+    let all_zeros = Guess { zeros: unknowns, whole: 0.0 };
     let mut best = f64::INFINITY;
     if unknowns < blocks.t * (blocks.size - 2.0) {
         best = target.guessing(all_zeros) + target.linear(all_zeros);
     }
     let mut whole = 0.0;
     while whole < blocks.t.min(MOST_WHOLE) && whole * blocks.size.log2() < best {
-        let guess = |zeros: i64| Guess {
-            zeros: zeros as f64,
-            whole,
-        };
-        let most = target
-            .left(guess(0))
-            .min((blocks.t - whole) * (blocks.size - 2.0) - 1.0);
+        let guess = |zeros: i64| Guess { zeros: zeros as f64, whole };
+        let most = target.left(guess(0)).min((blocks.t - whole) * (blocks.size - 2.0) - 1.0);
         if most < 0.0 {
             break;
         }
@@ -170,9 +157,8 @@ pub(super) fn hybrid(blocks: Blocks, large: bool) -> f64 {
         if let Some(first) = first_where(0..=most, |zeros| target.solvable(guess(zeros))) {
             // Beyond `last` the guess alone costs more than the best attack so far.
             let last = first_where(first..=most, |zeros| target.guessing(guess(zeros)) >= best);
-            let found = minimise(first..=last.unwrap_or(most), |zeros| {
-                target.quadratic(guess(zeros))
-            });
+            let found =
+                minimise(first..=last.unwrap_or(most), |zeros| target.quadratic(guess(zeros)));
             best = best.min(found.map_or(f64::INFINITY, |(_, bits)| bits));
         }
         whole += 1.0;
@@ -184,22 +170,12 @@ pub(super) fn hybrid(blocks: Blocks, large: bool) -> f64 {
 mod tests {
     use super::*;
 
-    const BLOCKS: Blocks = Blocks {
-        size: 64.0,
-        k: 4608.0,
-        t: 274.0,
-    };
+    const BLOCKS: Blocks = Blocks { size: 64.0, k: 4608.0, t: 274.0 };
 
     #[test]
     fn zeros_spread_evenly() {
-        let target = Target {
-            blocks: BLOCKS,
-            large: false,
-        };
-        let guess = Guess {
-            zeros: 1000.0,
-            whole: 4.0,
-        };
+        let target = Target { blocks: BLOCKS, large: false };
+        let guess = Guess { zeros: 1000.0, whole: 4.0 };
         assert_eq!(target.spread(guess), (3.0, 190.0));
         // 190 blocks lose four of 64 positions, 80 lose three.
         let chance = 190.0 * (60.0_f64 / 64.0).log2() + 80.0 * (61.0_f64 / 64.0).log2();
@@ -210,31 +186,21 @@ mod tests {
 
     #[test]
     fn the_search_finds_the_least_of_all_guesses() {
-        let blocks = Blocks {
-            size: 16.0,
-            k: 300.0,
-            t: 64.0,
-        };
+        let blocks = Blocks { size: 16.0, k: 300.0, t: 64.0 };
         for large in [false, true] {
             let target = Target { blocks, large };
             let unknowns = target.unknowns();
             let mut least = f64::INFINITY;
             for zeros in 0..unknowns as i64 {
                 for whole in 0..64 {
-                    let guess = Guess {
-                        zeros: zeros as f64,
-                        whole: whole as f64,
-                    };
+                    let guess = Guess { zeros: zeros as f64, whole: whole as f64 };
                     let fits = guess.zeros < (blocks.t - guess.whole) * (blocks.size - 2.0);
                     if fits && target.left(guess) >= 0.0 && target.solvable(guess) {
                         least = least.min(target.quadratic(guess));
                     }
                 }
             }
-            let all_zeros = Guess {
-                zeros: unknowns,
-                whole: 0.0,
-            };
+            let all_zeros = Guess { zeros: unknowns, whole: 0.0 };
             least = least.min(target.guessing(all_zeros) + target.linear(all_zeros));
             let found = hybrid(blocks, large);
             assert!((found - least).abs() < 0.1, "{large}: {found} {least}");

@@ -43,13 +43,8 @@ fn chance(t: f64, weight: f64) -> f64 {
 /// the minimum of the others.
 fn lightest(code: Code, saved: impl Fn(f64) -> f64) -> f64 {
     let half = (code.t / 2.0) as i64;
-    let first = first_where(0..=half, |weight| {
-        chance(code.t, weight as f64) >= -DIMENSION
-    });
-    let at = |weight: i64| Code {
-        t: weight as f64,
-        ..code
-    };
+    let first = first_where(0..=half, |weight| chance(code.t, weight as f64) >= -DIMENSION);
+    let at = |weight: i64| Code { t: weight as f64, ..code };
     let simple = |weight| linear::pooled_gauss(at(weight)).min(stern::sd_isd(at(weight), 1.0));
     let cost = |weight| simple(weight) - saved(weight as f64);
     let found = minimise_on(COARSE, first.unwrap_or(half)..=half, cost);
@@ -86,10 +81,7 @@ pub(super) fn gauss(code: Code) -> f64 {
 
 /// Interleaved ISD; at least the cost of linear algebra.
 pub(super) fn isd(code: Code) -> f64 {
-    let wide = Code {
-        k: code.k + DIMENSION,
-        ..code
-    };
+    let wide = Code { k: code.k + DIMENSION, ..code };
     if wide.n - wide.k < 1.0 {
         return f64::INFINITY;
     }
@@ -124,21 +116,14 @@ mod tests {
         ] {
             let code = Code { n, k, t };
             let (bound, mean) = (linear::inversion(code) - gauss(code), mean(code));
-            assert!(
-                (mean - 1e-9..mean + most).contains(&bound),
-                "{n}: {bound} {mean}"
-            );
+            assert!((mean - 1e-9..mean + most).contains(&bound), "{n}: {bound} {mean}");
         }
     }
 
     /// With a map under which nothing is noisy, only linear algebra remains.
     #[test]
     fn light_noise_hides_nothing() {
-        let code = Code {
-            n: 4096.0,
-            k: 1024.0,
-            t: 100.0,
-        };
+        let code = Code { n: 4096.0, k: 1024.0, t: 100.0 };
         assert_eq!(gauss(code), linear::inversion(code));
         assert_eq!(isd(code), linear::inversion(code));
     }
@@ -146,11 +131,7 @@ mod tests {
     /// The weight chosen for the simpler attacks is as good as the best.
     #[test]
     fn the_best_weight_for_all_attacks() {
-        let code = Code {
-            n: 18_688.0,
-            k: 4608.0,
-            t: 292.0,
-        };
+        let code = Code { n: 18_688.0, k: 4608.0, t: 292.0 };
         let best = (60..=146)
             .map(|weight| {
                 let weight = f64::from(weight);

@@ -71,27 +71,17 @@ fn fewest(n: f64, k: f64, ratio: f64) -> f64 {
 pub(super) fn reduced(code: Code, blocks: Option<f64>) -> Code {
     let products = blocks.map_or(0.0, |blocks| 1.0 / blocks.sqrt());
     let ratio = 1.0 / (1.0 + products);
-    Code {
-        k: (fewest(code.n, code.k, ratio) * ratio).max(1.0),
-        ..code
-    }
+    Code { k: (fewest(code.n, code.k, ratio) * ratio).max(1.0), ..code }
 }
 
 /// The cheapest attack on a reduced problem.
 pub(super) fn domain_reduction(reduced: Code, log2_order: f64) -> f64 {
     let Code { n, k, t } = reduced;
-    let pools = POOLS
-        .map(|pool| pool * k)
-        .into_iter()
-        .filter(|&pool| pool < n);
+    let pools = POOLS.map(|pool| pool * k).into_iter().filter(|&pool| pool < n);
     let least = |x: &(Code, f64), y: &(Code, f64)| x.1.total_cmp(&y.1);
     let lists = pools
         .chain([n])
-        .map(|samples| Code {
-            n: samples,
-            k,
-            t: (t * samples / n).floor().max(1.0),
-        })
+        .map(|samples| Code { n: samples, k, t: (t * samples / n).floor().max(1.0) })
         .map(|pool| (pool, stern::sd_isd(pool, log2_order)))
         .min_by(least);
     let mut best = linear::pooled_gauss(reduced).min(prange::exact(reduced, true));
@@ -141,11 +131,7 @@ mod tests {
     /// The number of dual words of weights 1 to 4 among `n` columns of the code.
     fn count_words(seed: Block, k: usize, n: usize) -> [usize; 4] {
         let columns: Vec<u64> = (0..n)
-            .map(|i| {
-                column(seed, k, i)
-                    .iter()
-                    .fold(0, |bits, row| bits ^ (1 << row))
-            })
+            .map(|i| column(seed, k, i).iter().fold(0, |bits, row| bits ^ (1 << row)))
             .collect();
         let mut found = [0; 4];
         for a in 0..n {
@@ -177,10 +163,7 @@ mod tests {
                 let mean = CODES as f64 * log2_words(n, k, w).exp2();
                 // Pairs of words that share columns add up to three times the variance of Poisson.
                 let spread = 5.0 * (3.0 * mean).sqrt() + 3.0;
-                assert!(
-                    (found as f64 - mean).abs() < spread,
-                    "{n} {k} {w}: {found}, mean {mean}"
-                );
+                assert!((found as f64 - mean).abs() < spread, "{n} {k} {w}: {found}, mean {mean}");
             }
         }
     }
@@ -220,11 +203,8 @@ mod tests {
             }
             let place = (0..unknowns.len()).min_by_key(|&place| degrees[unknowns[place]]);
             let dropped = unknowns[place.expect("an unknown is left")];
-            let left: Vec<_> = samples
-                .iter()
-                .copied()
-                .filter(|&i| !columns[i].contains(&dropped))
-                .collect();
+            let left: Vec<_> =
+                samples.iter().copied().filter(|&i| !columns[i].contains(&dropped)).collect();
             if left.len() < unknowns.len() - 1 + spare {
                 return [samples, unknowns];
             }
@@ -273,10 +253,7 @@ mod tests {
         let (v, m) = (unknowns.len() as f64, samples.len() as f64);
         let least = fewest(n as f64, k as f64, 1.0);
         let random = k as f64 * (k as f64 / n as f64).powf(1.0 / 9.0);
-        assert!(
-            least < v && v < 0.95 * random && v < 128.0,
-            "{least} {v} {random}"
-        );
+        assert!(least < v && v < 0.95 * random && v < 128.0, "{least} {v} {random}");
 
         let mut random = Prg::new(Block::from(1));
         let secret: Vec<bool> = (0..k).map(|_| random.below(2) == 1).collect();
@@ -290,9 +267,7 @@ mod tests {
                 *place = true;
             }
             let rows = samples.iter().map(|&i| {
-                let value = columns[i]
-                    .iter()
-                    .fold(noisy[i], |sum, &row| sum ^ secret[row]);
+                let value = columns[i].iter().fold(noisy[i], |sum, &row| sum ^ secret[row]);
                 let bits = columns[i].iter().fold(0, |bits, row| {
                     bits ^ (1 << unknowns.binary_search(row).expect("in the set"))
                 });
@@ -306,19 +281,13 @@ mod tests {
             assert_eq!(pivots.len(), unknowns.len() - 1);
             for (bits, value) in pivots {
                 let rows = (0..unknowns.len()).filter(|row| bits >> row & 1 == 1);
-                assert_eq!(
-                    rows.fold(false, |sum, row| sum ^ secret[unknowns[row]]),
-                    value
-                );
+                assert_eq!(rows.fold(false, |sum, row| sum ^ secret[unknowns[row]]), value);
             }
         }
         let (n, t) = (n as f64, t as f64);
         let chance = (log2_binomial(n - m, t) - log2_binomial(n, t)).exp2();
         let mean = f64::from(trials) * chance;
         let spread = 4.0 * (mean * (1.0 - chance)).sqrt();
-        assert!(
-            (f64::from(solved) - mean).abs() < spread,
-            "{solved} of {trials}, mean {mean}"
-        );
+        assert!((f64::from(solved) - mean).abs() < spread, "{solved} of {trials}, mean {mean}");
     }
 }

@@ -89,14 +89,8 @@ pub enum Field {
 
 impl Field {
     /// All rings.
-    pub const ALL: [Self; 6] = [
-        Self::F2,
-        Self::Fp61,
-        Self::Z64Odd,
-        Self::Z64Uniform,
-        Self::Gf128,
-        Self::Gf128Binary,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::F2, Self::Fp61, Self::Z64Odd, Self::Z64Uniform, Self::Gf128, Self::Gf128Binary];
 
     /// The name of the ring on the command line; `z64` is the one with odd noise.
     #[must_use]
@@ -226,10 +220,7 @@ const ATTACKS: [(&str, Attack); 19] = [
     ("double RLPN", Attack::DoubleRlpn),
     ("regular permutation", Attack::Permutation),
     ("Reduce and Prange", Attack::Prange { pooled: false }),
-    (
-        "pooled Reduce and Prange (heuristic)",
-        Attack::Prange { pooled: true },
-    ),
+    ("pooled Reduce and Prange (heuristic)", Attack::Prange { pooled: true }),
     ("hybrid", Attack::Hybrid),
     ("algebraic", Attack::Algebraic),
     ("regular enumeration", Attack::Enumeration),
@@ -296,11 +287,7 @@ impl Instance {
             (NoiseShape::Regular, Field::F2 | Field::Z64Odd) => t,
             _ => 0,
         };
-        Code {
-            n: (n - free) as f64,
-            k: k as f64 - free as f64,
-            t: self.weight() as f64,
-        }
+        Code { n: (n - free) as f64, k: k as f64 - free as f64, t: self.weight() as f64 }
     }
 
     /// The weight of the noise in the field in which the attack works.
@@ -320,11 +307,7 @@ impl Instance {
 
     /// The problem that domain reduction leaves.
     fn reduced(&self, regular: bool) -> Code {
-        let code = Code {
-            n: self.n as f64,
-            k: self.k as f64,
-            t: self.weight() as f64,
-        };
+        let code = Code { n: self.n as f64, k: self.k as f64, t: self.weight() as f64 };
         local::reduced(code, regular.then_some(self.t as f64))
     }
 
@@ -413,7 +396,5 @@ pub fn security_bits(instance: &Instance) -> Estimate {
 /// As [`estimate`].
 pub fn resists(instance: &Instance, bits: f64) -> bool {
     instance.check();
-    ATTACKS
-        .iter()
-        .all(|&(_, attack)| instance.cost(attack).is_none_or(|cost| cost >= bits))
+    ATTACKS.iter().all(|&(_, attack)| instance.cost(attack).is_none_or(|cost| cost >= bits))
 }

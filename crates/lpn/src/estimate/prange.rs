@@ -80,9 +80,7 @@ impl<F: Fn(f64) -> f64> Target<F> {
     /// The cost per guess of all samples, if the parts end at `ends`.
     fn each(&self, ends: &[f64]) -> f64 {
         let starts = std::iter::once(&0.0).chain(ends);
-        let steps = starts
-            .zip(ends)
-            .map(|(&from, &to)| self.step(from, to) * self.rarer(to));
+        let steps = starts.zip(ends).map(|(&from, &to)| self.step(from, to) * self.rarer(to));
         steps.sum::<f64>() + self.last(ends.last().copied().unwrap_or(0.0))
     }
 
@@ -181,11 +179,7 @@ fn in_blocks(blocks: Blocks, checks: f64, pooled: bool) -> Target<impl Fn(f64) -
     let Blocks { size, k, t } = blocks;
     let (samples, unknowns) = (blocks.n() - checks, k - checks);
     Target {
-        samples: if pooled {
-            samples.min(POOL * unknowns)
-        } else {
-            samples
-        },
+        samples: if pooled { samples.min(POOL * unknowns) } else { samples },
         unknowns,
         clean: move |s: f64| {
             let each = (s / t).floor();
@@ -241,22 +235,10 @@ mod tests {
         ([1024.0, 652.0, 57.0], &[565.0, 30.0, 10.0], 99.635),
         ([4096.0, 1589.0, 98.0], &[1264.0, 88.0, 31.0], 91.188),
         ([16384.0, 3482.0, 198.0], &[2603.0, 193.0, 71.0], 94.419),
-        (
-            [65536.0, 7391.0, 389.0],
-            &[5012.0, 405.0, 153.0, 87.0],
-            97.277,
-        ),
+        ([65536.0, 7391.0, 389.0], &[5012.0, 405.0, 153.0, 87.0], 97.277),
         ([18688.0, 4608.0, 292.0], &[3911.0, 171.0, 56.0], 144.763),
-        (
-            [134_144.0, 11008.0, 1048.0],
-            &[9071.0, 386.0, 130.0],
-            159.356,
-        ),
-        (
-            [870_400.0, 65536.0, 850.0],
-            &[47506.0, 2796.0, 998.0, 559.0],
-            134.526,
-        ),
+        ([134_144.0, 11008.0, 1048.0], &[9071.0, 386.0, 130.0], 159.356),
+        ([870_400.0, 65536.0, 850.0], &[47506.0, 2796.0, 998.0, 559.0], 134.526),
     ];
 
     /// The authors' count: matrices with as many columns as rows, factors for some parts, one
@@ -270,10 +252,7 @@ mod tests {
             let rows = target.samples - from;
             cost += conversion(*part, rows, rows) * target.rarer(from);
         }
-        let (cost, last) = (
-            cost.log2() + lost[0] * factor,
-            target.last(from + 1.0).log2(),
-        );
+        let (cost, last) = (cost.log2() + lost[0] * factor, target.last(from + 1.0).log2());
         super::super::arithmetic::log2_sum(&[cost, last + lost[1] * factor])
             - (target.clean)(target.unknowns)
     }
@@ -321,18 +300,11 @@ mod tests {
 
     #[test]
     fn pools_are_a_little_cheaper() {
-        let code = Code {
-            n: 1_048_576.0,
-            k: 50_688.0,
-            t: 1317.0,
-        };
+        let code = Code { n: 1_048_576.0, k: 50_688.0, t: 1317.0 };
         let (all, pools) = (exact(code, false), exact(code, true));
         assert!((130.8..131.0).contains(&all) && (129.2..129.3).contains(&pools));
         // A secret of half the samples fills the pool with all of them.
-        let code = Code {
-            k: 524_288.0,
-            ..code
-        };
+        let code = Code { k: 524_288.0, ..code };
         assert_eq!(exact(code, false), exact(code, true));
     }
 }

@@ -26,14 +26,7 @@ pub fn smallest_weight(
     assert!(k > 0, "the secret has at least one symbol");
     let good = |t: usize| {
         let n = n_of_t(t);
-        let instance = Instance {
-            n,
-            k,
-            t,
-            field,
-            noise,
-            local: true,
-        };
+        let instance = Instance { n, k, t, field, noise, local: true };
         instance.fits().is_ok() && t <= n - k && resists(&instance, bits)
     };
     let mut below = 0;
@@ -67,14 +60,7 @@ mod tests {
             let n = 1 << 14;
             let t =
                 smallest_weight(|_| n, k, Field::F2, noise, 128.0).expect("some weight resists");
-            let at = |t| Instance {
-                n,
-                k,
-                t,
-                field: Field::F2,
-                noise,
-                local: true,
-            };
+            let at = |t| Instance { n, k, t, field: Field::F2, noise, local: true };
             assert!(resists(&at(t), 128.0));
             assert!(!resists(&at(t - 1), 128.0));
         }
@@ -93,14 +79,7 @@ mod tests {
                     for noise in [NoiseShape::Exact, NoiseShape::Regular] {
                         let t = smallest_weight(|_| n, k, field, noise, 128.0);
                         let Some(t) = t else { continue };
-                        let instance = Instance {
-                            n,
-                            k,
-                            t,
-                            field,
-                            noise,
-                            local: true,
-                        };
+                        let instance = Instance { n, k, t, field, noise, local: true };
                         assert!(resists(&instance, 128.0), "{instance:?}");
                     }
                 }

@@ -34,9 +34,9 @@ pub(super) fn sd_isd(code: Code, log2_order: f64) -> f64 {
     let mut best = f64::INFINITY;
     let mut p = 0.0;
     while p <= HEAVIEST.min(code.t / 2.0) {
-        let Some((_, bits)) = minimise(1..=last, |l| {
-            one_choice(code, log2_order, p, even_window(code.k, l))
-        }) else {
+        let Some((_, bits)) =
+            minimise(1..=last, |l| one_choice(code, log2_order, p, even_window(code.k, l)))
+        else {
             break;
         };
         best = best.min(bits);
@@ -52,11 +52,7 @@ pub(super) fn sd_isd(code: Code, log2_order: f64) -> f64 {
 fn one_choice(code: Code, log2_order: f64, p: f64, l: f64) -> f64 {
     let Code { n, k, t } = code;
     // The number of non-zero error values: q - 1, one over GF(2).
-    let values = if log2_order > 1.0 {
-        (log2_order.exp2() - 1.0).log2()
-    } else {
-        0.0
-    };
+    let values = if log2_order > 1.0 { (log2_order.exp2() - 1.0).log2() } else { 0.0 };
     let list = log2_binomial((k + l) / 2.0, p / 2.0) + p / 2.0 * values;
     let window = l * log2_order;
     let collisions = 2.0 * list - window;
@@ -82,27 +78,14 @@ mod tests {
 
     #[test]
     fn a_larger_field_is_not_cheaper() {
-        let code = Code {
-            n: 16384.0,
-            k: 3482.0,
-            t: 198.0,
-        };
+        let code = Code { n: 16384.0, k: 3482.0, t: 198.0 };
         assert!(sd_isd(code, 1.0) < sd_isd(code, 61.0));
         assert!(sd_isd(code, 61.0) <= sd_isd(code, 128.0) + 1e-9);
     }
 
     #[test]
     fn more_noise_costs_more() {
-        let bits = |t| {
-            sd_isd(
-                Code {
-                    n: 4096.0,
-                    k: 1589.0,
-                    t,
-                },
-                1.0,
-            )
-        };
+        let bits = |t| sd_isd(Code { n: 4096.0, k: 1589.0, t }, 1.0);
         assert!(bits(98.0) < bits(99.0));
     }
 }

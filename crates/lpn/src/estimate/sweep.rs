@@ -18,9 +18,7 @@ impl Sample {
     #[must_use]
     pub fn bits(&self, attack: &str) -> Option<f64> {
         let found = self.attacks.iter().find(|found| found.attack == attack);
-        found
-            .map(|found| found.bits)
-            .filter(|bits| bits.is_finite())
+        found.map(|found| found.bits).filter(|bits| bits.is_finite())
     }
 
     /// The cost of the cheapest attack.
@@ -58,10 +56,7 @@ pub fn weights(low: usize, high: usize, count: usize) -> Vec<usize> {
 /// If the instance does not [fit](Instance::fits) with one of the weights.
 #[must_use]
 pub fn sweep(instance: &Instance, weights: &[usize]) -> Vec<Sample> {
-    let at = |&t: &usize| Sample {
-        t,
-        attacks: estimate(&Instance { t, ..*instance }),
-    };
+    let at = |&t: &usize| Sample { t, attacks: estimate(&Instance { t, ..*instance }) };
     weights.par_iter().map(at).collect()
 }
 

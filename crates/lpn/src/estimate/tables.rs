@@ -13,12 +13,8 @@ use super::{Estimate, Field, Instance, NoiseShape, estimate};
 const TOLERANCE: f64 = 0.5;
 
 /// The attacks that the tables leave out.
-const NEWEST: [&str; 4] = [
-    "Reduce and Prange",
-    "pooled Reduce and Prange (heuristic)",
-    "AGB 2.0",
-    "double RLPN",
-];
+const NEWEST: [&str; 4] =
+    ["Reduce and Prange", "pooled Reduce and Prange (heuristic)", "AGB 2.0", "double RLPN"];
 
 type Column = (Field, NoiseShape);
 
@@ -38,14 +34,7 @@ fn without_the_newest(instance: &Instance) -> Estimate {
 }
 
 fn assert_bits((n, k, t): Set, (field, noise): Column, expected: f64) {
-    let instance = Instance {
-        n,
-        k,
-        t,
-        field,
-        noise,
-        local: false,
-    };
+    let instance = Instance { n, k, t, field, noise, local: false };
     let found = without_the_newest(&instance);
     assert!(
         (found.bits - expected).abs() <= TOLERANCE,
@@ -77,18 +66,9 @@ fn vole_of_2019() {
             ((1 << 14, 3482, 192), [85.1, 85.1, 99.6, 57.6, 82.0, 95.5]),
             ((1 << 16, 7391, 382), [90.1, 90.1, 102.1, 62.9, 87.0, 95.3]),
             ((1 << 18, 15336, 741), [93.9, 93.9, 103.5, 67.6, 86.5, 90.5]),
-            (
-                (1 << 20, 32771, 1422),
-                [99.9, 99.9, 107.2, 73.3, 82.7, 85.5],
-            ),
-            (
-                (1 << 22, 67440, 2735),
-                [104.2, 104.2, 108.9, 76.9, 87.3, 86.8],
-            ),
-            (
-                (1 << 24, 139_959, 5205),
-                [108.7, 108.7, 110.8, 79.3, 93.7, 92.8],
-            ),
+            ((1 << 20, 32771, 1422), [99.9, 99.9, 107.2, 73.3, 82.7, 85.5]),
+            ((1 << 22, 67440, 2735), [104.2, 104.2, 108.9, 76.9, 87.3, 86.8]),
+            ((1 << 24, 139_959, 5205), [108.7, 108.7, 110.8, 79.3, 93.7, 92.8]),
         ],
     );
 }
@@ -118,14 +98,7 @@ fn vole_of_2018() {
 /// 96.94 for SD-ISD, so 94.5 is the value of the instance.
 #[test]
 fn the_smallest_set_of_2018() {
-    let instance = Instance {
-        n: 1 << 10,
-        k: 652,
-        t: 57,
-        field: F2,
-        noise: Exact,
-        local: false,
-    };
+    let instance = Instance { n: 1 << 10, k: 652, t: 57, field: F2, noise: Exact, local: false };
     let all = estimate(&instance);
     let bits = |name| {
         let found = all.iter().find(|estimate| estimate.attack == name);
@@ -134,14 +107,8 @@ fn the_smallest_set_of_2018() {
     assert!((bits("SD-ISD") - 96.94).abs() < 0.05, "{all:?}");
     assert!((bits("BJMM") - 94.53).abs() < 0.05, "{all:?}");
     assert!((bits("pooled Gauss") - 111.42).abs() < 0.05, "{all:?}");
-    assert!(
-        (bits("statistical decoding") - 193.99).abs() < 0.05,
-        "{all:?}"
-    );
-    assert!(
-        (bits("statistical decoding 2.0") - 144.08).abs() < 0.05,
-        "{all:?}"
-    );
+    assert!((bits("statistical decoding") - 193.99).abs() < 0.05, "{all:?}");
+    assert!((bits("statistical decoding 2.0") - 144.08).abs() < 0.05, "{all:?}");
     assert_eq!(without_the_newest(&instance).attack, "BJMM");
 }
 
@@ -213,14 +180,7 @@ fn uniform_sets_in_use() {
         (4_096_000, 124_910),
         (8_192_000, 247_302),
     ] {
-        let instance = Instance {
-            n,
-            k,
-            t: 2000,
-            field: F2,
-            noise: Exact,
-            local: false,
-        };
+        let instance = Instance { n, k, t: 2000, field: F2, noise: Exact, local: false };
         found.push(without_the_newest(&instance).bits);
     }
     let least = found.iter().copied().fold(f64::INFINITY, f64::min);
@@ -248,20 +208,10 @@ fn weights_for_128_bits() {
     ] {
         let columns = [(F2, Exact), (Fp61, Exact), (F2, Regular), (Fp61, Regular)];
         for ((field, noise), t) in columns.into_iter().zip(weights) {
-            let instance = Instance {
-                n,
-                k,
-                t,
-                field,
-                noise,
-                local: false,
-            };
+            let instance = Instance { n, k, t, field, noise, local: false };
             assert!(without_the_newest(&instance).bits >= 128.0, "{instance:?}");
             if noise == Exact {
-                let lighter = Instance {
-                    t: t - t / 100 - 2,
-                    ..instance
-                };
+                let lighter = Instance { t: t - t / 100 - 2, ..instance };
                 assert!(without_the_newest(&lighter).bits < 128.0, "{lighter:?}");
             }
         }
@@ -273,36 +223,14 @@ fn weights_for_128_bits() {
 #[test]
 fn weights_for_128_bits_in_large_instances() {
     for ((n, k), columns) in [
-        (
-            (1 << 24, 262_144),
-            [(3630, F2, Exact, 128.0), (3421, Fp61, Exact, 128.1)],
-        ),
-        (
-            (1 << 24, 524_288),
-            [(1736, F2, Exact, 128.2), (1637, Fp61, Exact, 128.2)],
-        ),
-        (
-            (1 << 22, 262_144),
-            [(935, F2, Regular, 129.1), (921, Fp61, Regular, 131.1)],
-        ),
-        (
-            (1 << 24, 262_144),
-            [(7600, F2, Regular, 130.9), (6964, Fp61, Regular, 128.4)],
-        ),
-        (
-            (1 << 24, 524_288),
-            [(2200, F2, Regular, 130.2), (2200, Fp61, Regular, 129.4)],
-        ),
+        ((1 << 24, 262_144), [(3630, F2, Exact, 128.0), (3421, Fp61, Exact, 128.1)]),
+        ((1 << 24, 524_288), [(1736, F2, Exact, 128.2), (1637, Fp61, Exact, 128.2)]),
+        ((1 << 22, 262_144), [(935, F2, Regular, 129.1), (921, Fp61, Regular, 131.1)]),
+        ((1 << 24, 262_144), [(7600, F2, Regular, 130.9), (6964, Fp61, Regular, 128.4)]),
+        ((1 << 24, 524_288), [(2200, F2, Regular, 130.2), (2200, Fp61, Regular, 129.4)]),
     ] {
         for (t, field, noise, bits) in columns {
-            let instance = Instance {
-                n,
-                k,
-                t,
-                field,
-                noise,
-                local: false,
-            };
+            let instance = Instance { n, k, t, field, noise, local: false };
             assert!(without_the_newest(&instance).bits >= 128.0, "{instance:?}");
             assert_bits((n, k, t), (field, noise), bits);
         }

@@ -23,15 +23,8 @@ fn the_binding_attack_is_the_least_of_all() {
 #[test]
 fn only_regular_noise_meets_the_attacks_on_blocks() {
     let named = |noise, field| {
-        let instance = Instance {
-            noise,
-            field,
-            ..CUCKOO
-        };
-        let local = Instance {
-            local: true,
-            ..instance
-        };
+        let instance = Instance { noise, field, ..CUCKOO };
+        let local = Instance { local: true, ..instance };
         let count = estimate(&instance).len();
         // Domain reduction and low-weight dual words.
         assert_eq!(estimate(&local).len(), count + 2);
@@ -48,20 +41,14 @@ fn only_regular_noise_meets_the_attacks_on_blocks() {
 fn odd_noise_modulo_two_to_the_64_is_noise_over_gf_2() {
     for noise in [NoiseShape::Exact, NoiseShape::Regular] {
         let binary = Instance { noise, ..CUCKOO };
-        let odd = Instance {
-            field: Field::Z64Odd,
-            ..binary
-        };
+        let odd = Instance { field: Field::Z64Odd, ..binary };
         assert_eq!(security_bits(&binary), security_bits(&odd));
     }
 }
 
 #[test]
 fn uniform_noise_modulo_two_to_the_64_loses_half_its_weight() {
-    let uniform = Instance {
-        field: Field::Z64Uniform,
-        ..CUCKOO
-    };
+    let uniform = Instance { field: Field::Z64Uniform, ..CUCKOO };
     let light = Instance { t: 97, ..CUCKOO };
     assert_eq!(security_bits(&uniform), security_bits(&light));
 }
@@ -70,11 +57,7 @@ fn uniform_noise_modulo_two_to_the_64_loses_half_its_weight() {
 fn resisting_agrees_with_the_least_cost() {
     for noise in [NoiseShape::Exact, NoiseShape::Regular] {
         for field in Field::ALL {
-            let instance = Instance {
-                noise,
-                field,
-                ..CUCKOO
-            };
+            let instance = Instance { noise, field, ..CUCKOO };
             let bits = security_bits(&instance).bits;
             assert!(resists(&instance, bits));
             assert!(!resists(&instance, bits + 0.01));
@@ -98,23 +81,10 @@ fn blocks_that_give_the_secret_away_cost_only_linear_algebra() {
 
 #[test]
 fn small_and_odd_instances_have_a_cost() {
-    for (n, k, t) in [
-        (2, 1, 1),
-        (3, 1, 2),
-        (17, 5, 3),
-        (127, 31, 61),
-        (128, 127, 128),
-    ] {
+    for (n, k, t) in [(2, 1, 1), (3, 1, 2), (17, 5, 3), (127, 31, 61), (128, 127, 128)] {
         for field in Field::ALL {
             for noise in [NoiseShape::Exact, NoiseShape::Regular] {
-                let instance = Instance {
-                    n,
-                    k,
-                    t,
-                    field,
-                    noise,
-                    local: true,
-                };
+                let instance = Instance { n, k, t, field, noise, local: true };
                 let estimate = security_bits(&instance);
                 assert!(!estimate.bits.is_nan(), "{instance:?}: {estimate:?}");
             }
@@ -125,10 +95,7 @@ fn small_and_odd_instances_have_a_cost() {
 #[test]
 fn noise_everywhere_is_no_noise_over_gf_2() {
     for t in [0, 1, 100] {
-        let instance = Instance {
-            t: CUCKOO.n - t,
-            ..CUCKOO
-        };
+        let instance = Instance { t: CUCKOO.n - t, ..CUCKOO };
         let bits = security_bits(&instance).bits;
         let expected = match t {
             0 => 3.0 * 3482_f64.log2(),
@@ -142,20 +109,12 @@ fn noise_everywhere_is_no_noise_over_gf_2() {
 #[test]
 fn every_instance_has_an_end() {
     for n in [2, 17, 1 << 20, LONGEST] {
-        let triples = [1, n / 16, n - 1]
-            .into_iter()
-            .flat_map(|k| [1, n / 1024, n / 3, n].map(|t| (n, k, t)));
+        let triples =
+            [1, n / 16, n - 1].into_iter().flat_map(|k| [1, n / 1024, n / 3, n].map(|t| (n, k, t)));
         for (n, k, t) in triples {
             for field in Field::ALL {
                 for noise in [NoiseShape::Exact, NoiseShape::Regular] {
-                    let instance = Instance {
-                        n,
-                        k,
-                        t,
-                        field,
-                        noise,
-                        local: true,
-                    };
+                    let instance = Instance { n, k, t, field, noise, local: true };
                     if instance.fits().is_err() {
                         continue;
                     }
@@ -188,8 +147,5 @@ fn what_is_no_instance_is_said() {
 #[test]
 #[should_panic(expected = "0 < k < n")]
 fn a_secret_as_long_as_the_samples_is_refused() {
-    let _ = estimate(&Instance {
-        k: 1 << 14,
-        ..CUCKOO
-    });
+    let _ = estimate(&Instance { k: 1 << 14, ..CUCKOO });
 }

@@ -123,16 +123,11 @@ impl PreparedTable {
         let session = handshake(channel, &hello, nonce)?;
         let (sizes, columns) = exchange(&self.settings, self.summary.keys, channel)?;
         let (setup, setup_traffic) = (start.elapsed(), channel.stats());
-        let Self {
-            settings, values, ..
-        } = self;
+        let Self { settings, values, .. } = self;
         let circuit = settings.circuit(columns.map(|side| side.count));
         let own: Vec<&[u64]> = values.columns.iter().map(|column| &**column).collect();
         let randomness = (session, rng.fork("protocol"));
-        let watch = &mut Inner {
-            progress,
-            shown: true,
-        };
+        let watch = &mut Inner { progress, shown: true };
         let party = match settings.role {
             Role::Sender => {
                 let sender =
@@ -159,13 +154,7 @@ impl PreparedTable {
             .finish32();
         let order = (SessionId::from_bytes(id), rng.fork("order"));
         Ok(Running {
-            layout: Layout {
-                session,
-                sizes,
-                columns,
-                row_order: settings.row_order,
-                places,
-            },
+            layout: Layout { session, sizes, columns, row_order: settings.row_order, places },
             order: settings.row_order.then_some(order),
             party,
             values,
@@ -194,11 +183,7 @@ fn exchange(
     }
     let mut message = [0; 32];
     channel.recv(&mut message)?;
-    let mut theirs = message
-        .as_chunks()
-        .0
-        .iter()
-        .map(|word| u64::from_le_bytes(*word));
+    let mut theirs = message.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
     let mut next = || theirs.next().expect("four words");
     let (their_keys, count, bound, decimals) = (next(), next(), next(), next());
     let most = circuit::MAX_ITEMS;
@@ -216,15 +201,9 @@ fn exchange(
         || bound > i64::MAX as u64
         || (count == 0) != (bound == 0)
     {
-        return Err(misbehaved(
-            "it announced columns of values that no side has",
-        ));
+        return Err(misbehaved("it announced columns of values that no side has"));
     }
-    let theirs = SideColumns {
-        count: count as usize,
-        bound,
-        decimals: decimals as u32,
-    };
+    let theirs = SideColumns { count: count as usize, bound, decimals: decimals as u32 };
     Ok(match settings.role {
         Role::Sender => ([keys, their_keys], [ours, theirs]),
         Role::Receiver => ([their_keys, keys], [theirs, ours]),
@@ -271,11 +250,7 @@ impl Running {
             }
             let mut columns = slice.payload;
             columns.extend(slice.weights);
-            Piece {
-                matches,
-                columns,
-                rows,
-            }
+            Piece { matches, columns, rows }
         }))
     }
 
@@ -306,9 +281,8 @@ impl Running {
         };
         let count: usize = self.layout.columns.iter().map(|side| side.count).sum();
         let mut matches = Zeroizing::new(vec![F2::new(false); bins]);
-        let mut columns: Vec<Zeroizing<Vec<Z64>>> = (0..count)
-            .map(|_| Zeroizing::new(vec![Z64::new(0); bins]))
-            .collect();
+        let mut columns: Vec<Zeroizing<Vec<Z64>>> =
+            (0..count).map(|_| Zeroizing::new(vec![Z64::new(0); bins])).collect();
         while let Some(slice) = self.next_slice(channel, progress)? {
             for (place, bin) in slice.bins.clone().enumerate() {
                 matches[bin] = F2::new(bits::bit(&slice.bits, place));

@@ -54,13 +54,7 @@ impl Settings {
     /// # Errors
     /// The combination that does not exist.
     pub fn new(columns: Vec<String>, role: Role, options: Options) -> Result<Self, SettingsError> {
-        let Options {
-            name,
-            security,
-            bound,
-            decimals,
-            row_order,
-        } = options;
+        let Options { name, security, bound, decimals, row_order } = options;
         if security == Some(Security::Malicious) {
             let what =
                 "shares come from circuit-PSI, of which no practical malicious form is known";
@@ -72,31 +66,17 @@ impl Settings {
             ProtocolChoice::Auto | ProtocolChoice::Circuit | ProtocolChoice::CircuitLow
         ) {
             let what = format!("{name} gives no shares");
-            return wrong(
-                "--protocol",
-                what,
-                "choose --protocol auto, circuit or circuit-low",
-            );
+            return wrong("--protocol", what, "choose --protocol auto, circuit or circuit-low");
         }
         if columns.len() > MAX_COLUMNS {
-            let what = format!(
-                "{} columns; a side has at most {MAX_COLUMNS}",
-                columns.len()
-            );
+            let what = format!("{} columns; a side has at most {MAX_COLUMNS}", columns.len());
             return wrong("--result", what, "name fewer columns");
         }
         if let Some(twice) = (1..columns.len()).find(|&at| columns[..at].contains(&columns[at])) {
             let what = format!("column {:?} is named twice", columns[twice]);
             return wrong("--result", what, "name each column once");
         }
-        let mut settings = Self {
-            role,
-            columns,
-            bound: 0,
-            decimals: 0,
-            row_order,
-            name,
-        };
+        let mut settings = Self { role, columns, bound: 0, decimals: 0, row_order, name };
         if settings.columns.is_empty() {
             let option = match (bound, decimals) {
                 (Some(_), _) => "--bound",
@@ -124,11 +104,7 @@ impl Settings {
                     "{bound:?} is not a number above zero of at most {} decimal places and 63 bits",
                     settings.decimals
                 );
-                return wrong(
-                    "--bound",
-                    what,
-                    "give a decimal number, such as 1000 or 99.99",
-                );
+                return wrong("--bound", what, "give a decimal number, such as 1000 or 99.99");
             }
         };
         Ok(settings)

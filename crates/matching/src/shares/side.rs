@@ -66,10 +66,7 @@ impl PreparedTable {
         settings: &Settings,
         progress: &mut dyn Progress,
     ) -> Result<Self> {
-        let reading = Reading {
-            texts: settings.columns.clone(),
-            ..reading.clone()
-        };
+        let reading = Reading { texts: settings.columns.clone(), ..reading.clone() };
         let limits = (settings.bound, settings.decimals);
         let mut text = Zeroizing::new(Vec::new());
         let beside = |texts: &[Texts], (row, number): (usize, u64), bytes: &mut [u8]| {
@@ -81,11 +78,7 @@ impl PreparedTable {
         };
         let bytes = 8 * settings.columns.len();
         let (keys, summary) = read_keyed(table, &reading, bytes, beside, progress)?;
-        Ok(Self {
-            values: join(&keys, settings, table)?,
-            summary,
-            settings: settings.clone(),
-        })
+        Ok(Self { values: join(&keys, settings, table)?, summary, settings: settings.clone() })
     }
 
     /// The settings of the run.
@@ -120,9 +113,8 @@ impl PreparedTable {
         };
         let columns = self.settings.columns.len();
         let task = self.settings.task(sizes, [columns, columns]);
-        let Ok((protocol, _)) = decide(self.settings.name.given(), &task, || {
-            Ok::<_, Infallible>(link)
-        });
+        let Ok((protocol, _)) =
+            decide(self.settings.name.given(), &task, || Ok::<_, Infallible>(link));
         let cost = Cost::new(protocol, &task, link);
         let settings = self.settings.circuit([columns, columns]);
         let parameters = circuit::Parameters::new(settings, sizes[0], sizes[1]);
@@ -136,12 +128,7 @@ impl PreparedTable {
                 + order.products as f64 * ORDER * 1e-9;
             memory += parameters.bins as u64 * (1 + 2 * 8 * (2 * columns as u64 + 1)) + (64 << 20);
         }
-        Ok(Plan {
-            protocol,
-            bytes,
-            seconds,
-            memory,
-        })
+        Ok(Plan { protocol, bytes, seconds, memory })
     }
 }
 
@@ -183,10 +170,8 @@ impl Order {
             ..PlanOptions::default()
         };
         let candidates = volery_pcg::Plan::candidates(Kind::Cot, &options);
-        let best = candidates
-            .expect("correlated OT has a plan for either security")
-            .into_iter()
-            .next();
+        let best =
+            candidates.expect("correlated OT has a plan for either security").into_iter().next();
         Self {
             products,
             ots: best.expect("`candidates` returns one plan at least"),
@@ -203,10 +188,7 @@ impl Order {
 
 /// The link for which correlated OTs are planned: one on which their bytes count. Fixed, so that
 /// both sides have one plan.
-const LINK: Link = Link {
-    bits_per_second: 1e8,
-    round_trip: 0.01,
-};
+const LINK: Link = Link { bits_per_second: 1e8, round_trip: 0.01 };
 
 /// Adds up the rows of each key.
 fn join(keys: &Keys, settings: &Settings, table: &Table) -> Result<Values> {
@@ -215,11 +197,8 @@ fn join(keys: &Keys, settings: &Settings, table: &Table) -> Result<Values> {
         .collect();
     order.sort_unstable();
     let mut rows = Buffer::zeroed(order.len());
-    let mut columns: Vec<Buffer<u64>> = settings
-        .columns
-        .iter()
-        .map(|_| Buffer::zeroed(order.len()))
-        .collect();
+    let mut columns: Vec<Buffer<u64>> =
+        settings.columns.iter().map(|_| Buffer::zeroed(order.len())).collect();
     let mut items = Vec::with_capacity(order.len());
     let mut sums = Zeroizing::new(vec![0_i128; columns.len()]);
     for (place, (first, item)) in order.into_iter().enumerate() {
@@ -239,9 +218,5 @@ fn join(keys: &Keys, settings: &Settings, table: &Table) -> Result<Values> {
             column[place] = *sum as u64;
         }
     }
-    Ok(Values {
-        items,
-        rows,
-        columns,
-    })
+    Ok(Values { items, rows, columns })
 }

@@ -25,10 +25,7 @@ impl Shares {
     #[must_use]
     pub fn zero(settings: &Settings) -> Self {
         let zeros = || Zeroizing::new(vec![0; settings.totals()]);
-        Self {
-            counts: zeros(),
-            sums: zeros(),
-        }
+        Self { counts: zeros(), sums: zeros() }
     }
 
     /// All counts, then all sums.
@@ -130,9 +127,7 @@ impl Party<'_> {
             Self::Bins(party, values) => {
                 let mut bits = Zeroizing::new(vec![0; shares.len().div_ceil(8)]);
                 for (place, bin) in slice.bins.clone().enumerate() {
-                    let selected = party
-                        .item(bin)
-                        .is_some_and(|item| values.is_in(item, group));
+                    let selected = party.item(bin).is_some_and(|item| values.is_in(item, group));
                     bits[place / 8] |= u8::from(selected) << (place % 8);
                 }
                 Ok(party.select(&bits, shares, channel)?)
@@ -181,12 +176,7 @@ macro_rules! opener {
     )*};
 }
 
-opener!(
-    circuit::Sender,
-    circuit::Receiver,
-    circuit::opening::Sender,
-    circuit::opening::Receiver
-);
+opener!(circuit::Sender, circuit::Receiver, circuit::opening::Sender, circuit::opening::Receiver);
 
 /// The columns of weights: for each total one of ones, if there is a count, then for each one of
 /// values, if the side with the bins has them.
@@ -232,9 +222,7 @@ pub(crate) fn compute(
     channel: &mut Channel,
     progress: &mut dyn Progress,
 ) -> Result<(Parameters, Vec<Total>)> {
-    let (mut party, shares) = start(
-        settings, 1, announced, values, randomness, channel, progress,
-    )?;
+    let (mut party, shares) = start(settings, 1, announced, values, randomness, channel, progress)?;
     progress.begin("opening the result", 0);
     let totals = open(party.opener(), settings, shares, noise, channel)?;
     Ok((party.parameters().clone(), totals))
@@ -254,9 +242,7 @@ pub fn shares(
     channel: &mut Channel,
     progress: &mut dyn Progress,
 ) -> Result<(Parameters, Shares)> {
-    let ran = start(
-        settings, parts, announced, values, randomness, channel, progress,
-    );
+    let ran = start(settings, parts, announced, values, randomness, channel, progress);
     let (party, shares) = ran?;
     Ok((party.parameters().clone(), shares))
 }
@@ -271,14 +257,8 @@ fn start<'a>(
     channel: &mut Channel,
     progress: &mut dyn Progress,
 ) -> Result<(Party<'a>, Shares)> {
-    let circuit = circuit::Settings {
-        parts,
-        ..settings.circuit()
-    };
-    let watch = &mut Inner {
-        progress: &mut *progress,
-        shown: true,
-    };
+    let circuit = circuit::Settings { parts, ..settings.circuit() };
+    let watch = &mut Inner { progress: &mut *progress, shown: true };
     let mut party = if settings.role == settings.in_bins() {
         let columns = weights(settings, values);
         let columns: Vec<&[u64]> = columns.iter().map(|column| &**column).collect();
@@ -294,10 +274,7 @@ fn start<'a>(
         Party::Other(party)
     };
     let parameters = party.parameters();
-    check_sizes(
-        announced,
-        [parameters.sender_items, parameters.receiver_items],
-    )?;
+    check_sizes(announced, [parameters.sender_items, parameters.receiver_items])?;
     let shares = add_up(&mut party, settings, channel, progress)?;
     Ok((party, shares))
 }
@@ -320,10 +297,7 @@ fn add_up(
         let mut columns = slice.weights.iter();
         let places = [
             (settings.has_count(), &mut shares.counts),
-            (
-                settings.kind.has_sum() && !settings.has_shared_values(),
-                &mut shares.sums,
-            ),
+            (settings.kind.has_sum() && !settings.has_shared_values(), &mut shares.sums),
         ];
         for (_, totals) in places.into_iter().filter(|(there, _)| *there) {
             for (total, column) in totals.iter_mut().zip(&mut columns) {
@@ -363,10 +337,7 @@ pub fn open(
     noise: &Noise,
     channel: &mut Channel,
 ) -> Result<Vec<Total>> {
-    for (shares, noise) in [
-        (&mut shares.counts, &noise.counts),
-        (&mut shares.sums, &noise.sums),
-    ] {
+    for (shares, noise) in [(&mut shares.counts, &noise.counts), (&mut shares.sums, &noise.sums)] {
         for (share, noise) in shares.iter_mut().zip(noise.iter()) {
             // mutant(totals-noise): drop
             *share = share.wrapping_add(*noise as u64);

@@ -88,11 +88,7 @@ mod tests {
             ("0.0000001", 6, Err(DecimalError::Places)),
             ("9223372036854775808", 0, Err(DecimalError::Large)),
             ("10", 18, Err(DecimalError::Large)),
-            (
-                "99999999999999999999999999999999999999999999",
-                0,
-                Err(DecimalError::Large),
-            ),
+            ("99999999999999999999999999999999999999999999", 0, Err(DecimalError::Large)),
             ("", 0, Err(DecimalError::NotANumber)),
             ("-", 0, Err(DecimalError::NotANumber)),
             (".5", 1, Err(DecimalError::NotANumber)),

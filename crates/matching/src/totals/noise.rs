@@ -29,10 +29,7 @@ impl Noise {
         let [in_count, in_sum] = settings.adds(settings.role);
         let (count, sum) = match &settings.privacy {
             None => (None, None),
-            Some(privacy) => (
-                privacy.count.filter(|_| in_count),
-                privacy.sum.filter(|_| in_sum),
-            ),
+            Some(privacy) => (privacy.count.filter(|_| in_count), privacy.sum.filter(|_| in_sum)),
         };
         let mut samples = |mechanism: Option<Mechanism>| {
             let mut samples = vec![0; settings.totals()];
@@ -41,10 +38,7 @@ impl Noise {
             }
             samples
         };
-        Self {
-            counts: samples(count),
-            sums: samples(sum),
-        }
+        Self { counts: samples(count), sums: samples(sum) }
     }
 
     /// Whether there is a sample for each total.

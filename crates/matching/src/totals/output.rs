@@ -84,11 +84,7 @@ impl Outcome {
         (format, packing): (Format, Packing),
     ) -> Result<(), Problem> {
         let rows = self.table(settings);
-        let output = Output {
-            format,
-            packing,
-            like: None,
-        };
+        let output = Output { format, packing, like: None };
         let mut sink = Sink::new(out, output, &rows.schema())?;
         sink.write(&rows)?;
         sink.finish().map(drop)

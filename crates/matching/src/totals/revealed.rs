@@ -10,13 +10,7 @@ use crate::parameters::Partitioning;
 /// each, without a full stop.
 #[must_use]
 pub fn revealed(settings: &Settings, divided: Partitioning) -> Vec<String> {
-    let Settings {
-        kind,
-        to,
-        minimum,
-        role,
-        ..
-    } = *settings;
+    let Settings { kind, to, minimum, role, .. } = *settings;
     let rounded = match divided {
         Partitioning::Shards => " (rounded up to three digits)",
         Partitioning::No | Partitioning::Buckets => "",
@@ -110,11 +104,7 @@ fn noise(settings: &Settings) -> Vec<String> {
     let unit = settings.unit().unwrap_or(0);
     let totals = [
         ("count", privacy.count, "1".to_owned()),
-        (
-            "sum",
-            privacy.sum,
-            decimal(unit as i64, settings.sum_decimals()),
-        ),
+        ("sum", privacy.sum, decimal(unit as i64, settings.sum_decimals())),
     ];
     for (number, (name, mechanism, sensitivity)) in totals.into_iter().enumerate() {
         let Some(mechanism) = mechanism else { continue };
@@ -128,9 +118,7 @@ fn noise(settings: &Settings) -> Vec<String> {
             whose(number)
         ));
     }
-    let delta = privacy
-        .delta
-        .map_or(String::new(), |delta| format!(" and delta {delta}"));
+    let delta = privacy.delta.map_or(String::new(), |delta| format!(" and delta {delta}"));
     lines.push(format!(
         "the result is differentially private with epsilon {}{delta} against whoever learns \
          something of it: for a common key more or less, with the number of distinct keys of each \

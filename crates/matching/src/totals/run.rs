@@ -80,10 +80,7 @@ impl PreparedTable {
                     progress,
                 );
                 let (parameters, totals) = ran?;
-                (
-                    Parameters::new(Box::new(parameters), settings.output()),
-                    totals,
-                )
+                (Parameters::new(Box::new(parameters), settings.output()), totals)
             }
             false => {
                 let (parameters, total) =
@@ -138,10 +135,7 @@ impl PreparedTable {
     ) -> Result<(Parameters, Total)> {
         let Settings { to, role, .. } = self.settings;
         let task = self.settings.task(announced);
-        let watch = &mut Inner {
-            progress,
-            shown: true,
-        };
+        let watch = &mut Inner { progress, shown: true };
         let party = Party {
             role,
             session,
@@ -173,11 +167,8 @@ impl PreparedTable {
                 }
             }
         }
-        let total = Total {
-            below_minimum: false,
-            count: common.map(|common| common as i64),
-            sum: None,
-        };
+        let total =
+            Total { below_minimum: false, count: common.map(|common| common as i64), sum: None };
         Ok((Parameters::new(counted.parameters, task.output), total))
     }
 }

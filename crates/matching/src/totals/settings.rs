@@ -258,11 +258,7 @@ impl Settings {
                 | ProtocolChoice::Dh
         ) {
             let what = format!("{name} gives rows, not a {}", kind.name());
-            return wrong(
-                "--protocol",
-                what,
-                "choose --protocol auto, circuit, circuit-low or dh",
-            );
+            return wrong("--protocol", what, "choose --protocol auto, circuit, circuit-low or dh");
         }
         let (bound, decimals) = Self::values(kind, bound, decimals)?;
         let grouped = Self::grouped(role, group_by.as_ref(), &groups)?;
@@ -326,10 +322,7 @@ impl Settings {
             _ => MAX_DECIMALS,
         };
         if decimals > most {
-            let what = format!(
-                "a {} has values of at most {most} decimal places",
-                kind.name()
-            );
+            let what = format!("a {} has values of at most {most} decimal places", kind.name());
             return wrong("--decimals", what, "round the values before the run");
         }
         let Some(bound) = bound else {
@@ -375,10 +368,7 @@ impl Settings {
             };
         }
         if groups.len() > MAX_GROUPS {
-            let what = format!(
-                "{} groups given; a run has at most {MAX_GROUPS}",
-                groups.len()
-            );
+            let what = format!("{} groups given; a run has at most {MAX_GROUPS}", groups.len());
             return wrong("--groups", what, "join groups, or make several runs");
         }
         for (i, group) in groups.iter().enumerate() {
@@ -404,11 +394,7 @@ impl Settings {
     ) -> Result<Option<Privacy>, SettingsError> {
         let number = |option, text: &str| {
             text.parse::<Rational>().or_else(|error| {
-                wrong(
-                    option,
-                    error.to_string(),
-                    "give a decimal number, such as 0.5",
-                )
+                wrong(option, error.to_string(), "give a decimal number, such as 0.5")
             })
         };
         let Some(epsilon) = epsilon else {
@@ -429,10 +415,7 @@ impl Settings {
                 return Ok(whole);
             }
             let half = whole.half();
-            half.map_or_else(
-                || wrong(option, "has too many digits", "give fewer digits"),
-                Ok,
-            )
+            half.map_or_else(|| wrong(option, "has too many digits", "give fewer digits"), Ok)
         };
         let part_epsilon = part(epsilon, "--epsilon")?;
         let part_delta = delta.map(|delta| part(delta, "--delta")).transpose()?;
@@ -477,10 +460,7 @@ impl Settings {
     fn large(&self) -> SettingsError {
         SettingsError {
             option: "--bound",
-            what: format!(
-                "a {} of such values does not fit into 64 bits",
-                self.kind.name()
-            ),
+            what: format!("a {} of such values does not fit into 64 bits", self.kind.name()),
             hint: "give a lower bound, or fewer --decimals".into(),
         }
     }
@@ -583,16 +563,11 @@ impl Settings {
             None => [0; 2],
         };
         let unit = self.unit().map_or(u128::MAX >> 64, u128::from);
-        let most = [
-            u128::from(keys) + u128::from(self.minimum) + count,
-            u128::from(keys) * unit + sum,
-        ];
+        let most =
+            [u128::from(keys) + u128::from(self.minimum) + count, u128::from(keys) * unit + sum];
         match most.iter().all(|most| *most < 1 << 63) {
             true => Ok(()),
-            false => Err(Error::LargeTotal {
-                keys,
-                with_noise: self.privacy.is_some(),
-            }),
+            false => Err(Error::LargeTotal { keys, with_noise: self.privacy.is_some() }),
         }
     }
 
@@ -603,10 +578,9 @@ impl Settings {
         let whose = |role: Option<Role>| role.map_or("neither side", Role::name).to_owned();
         let (epsilon, delta) = match &self.privacy {
             None => ("none".to_owned(), "none".to_owned()),
-            Some(Privacy { epsilon, delta, .. }) => (
-                epsilon.to_string(),
-                delta.map_or("none".to_owned(), |delta| delta.to_string()),
-            ),
+            Some(Privacy { epsilon, delta, .. }) => {
+                (epsilon.to_string(), delta.map_or("none".to_owned(), |delta| delta.to_string()))
+            }
         };
         let mut fields = vec![
             (RESULT, self.kind.name().to_owned()),
@@ -629,11 +603,7 @@ impl Settings {
             fields.push(("--link", link));
         }
         fields.push((KEYS, keys.to_owned()));
-        Hello {
-            protocol: "psi",
-            role: self.role.name(),
-            fields,
-        }
+        Hello { protocol: "psi", role: self.role.name(), fields }
     }
 
     /// The settings that both sides of a run with several workers must have alike, as text.
@@ -672,9 +642,7 @@ impl Settings {
         if text.len() <= LONGEST_GROUPS {
             return text;
         }
-        let hash = RandomOracle::new("volery matching: groups")
-            .absorb(text.as_bytes())
-            .finish32();
+        let hash = RandomOracle::new("volery matching: groups").absorb(text.as_bytes()).finish32();
         format!("{} groups, {}", self.groups.len(), hex(&hash[..8]))
     }
 }

@@ -46,9 +46,7 @@ impl Values {
     /// Whether an item is in this group.
     pub(crate) fn is_in(&self, item: usize, group: usize) -> bool {
         // The numbers of items index this side's own memory.
-        self.groups
-            .get(item)
-            .is_none_or(|own| usize::from(*own) == group)
+        self.groups.get(item).is_none_or(|own| usize::from(*own) == group)
     }
 }
 
@@ -98,11 +96,7 @@ impl Values {
                 *place = group[0];
             }
         }
-        Ok(Self {
-            items,
-            values,
-            groups,
-        })
+        Ok(Self { items, values, groups })
     }
 }
 
@@ -143,11 +137,7 @@ impl<'a> RowReader<'a> {
     /// For the columns of the settings.
     #[must_use]
     pub fn new(table: &'a Table, settings: &'a Settings) -> Self {
-        Self {
-            table,
-            settings,
-            text: Zeroizing::default(),
-        }
+        Self { table, settings, text: Zeroizing::default() }
     }
 
     /// The value in a row of a batch, in units; `number`: of the row in the table.
@@ -155,15 +145,8 @@ impl<'a> RowReader<'a> {
     /// # Errors
     /// If it is no number within the bound.
     pub fn value(&mut self, texts: &Texts, row: usize, number: u64) -> Result<i64> {
-        let Settings {
-            bound, decimals, ..
-        } = *self.settings;
-        read_value(
-            self.table,
-            (texts, row, number),
-            (bound, decimals),
-            &mut self.text,
-        )
+        let Settings { bound, decimals, .. } = *self.settings;
+        read_value(self.table, (texts, row, number), (bound, decimals), &mut self.text)
     }
 
     /// The number of the group in a row of a batch, or -1.
@@ -196,12 +179,7 @@ pub(crate) fn read_value(
         }
     };
     let (path, row) = table.place(number);
-    Err(Error::Value {
-        path: path.to_owned(),
-        row,
-        column: texts.name().to_owned(),
-        why,
-    })
+    Err(Error::Value { path: path.to_owned(), row, column: texts.name().to_owned(), why })
 }
 
 impl PreparedTable {
@@ -220,10 +198,8 @@ impl PreparedTable {
         progress: &mut dyn Progress,
     ) -> Result<Self> {
         let columns = [&settings.column, &settings.group_by];
-        let reading = Reading {
-            texts: columns.into_iter().flatten().cloned().collect(),
-            ..reading.clone()
-        };
+        let reading =
+            Reading { texts: columns.into_iter().flatten().cloned().collect(), ..reading.clone() };
         let mut of_row = RowReader::new(table, settings);
         let mut no_group = 0;
         let beside = |texts: &[Texts], (row, number): (usize, u64), bytes: &mut [u8]| {
@@ -312,9 +288,5 @@ fn join(keys: &Keys, settings: &Settings, table: &Table) -> Result<Values> {
             *place = group.unwrap_or(NO_GROUP);
         }
     }
-    Ok(Values {
-        items,
-        values,
-        groups,
-    })
+    Ok(Values { items, values, groups })
 }

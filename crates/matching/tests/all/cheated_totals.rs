@@ -16,16 +16,9 @@ type CheatResult = Result<(), Box<dyn std::error::Error>>;
 const KEYS: u32 = 5;
 
 fn side(role: Role, name: ProtocolChoice) -> PreparedTable {
-    let options = Options {
-        to: Some(Recipient::Both),
-        name,
-        ..Options::default()
-    };
+    let options = Options { to: Some(Recipient::Both), name, ..Options::default() };
     let settings = Settings::new(ResultKind::Count, role, options).unwrap();
-    let reading = Reading {
-        rules: vec![Rule::parse("a").unwrap()],
-        ..Reading::default()
-    };
+    let reading = Reading { rules: vec![Rule::parse("a").unwrap()], ..Reading::default() };
     PreparedTable::read(&table(&rows(0..KEYS)), &reading, &settings, &mut ()).unwrap()
 }
 
@@ -36,9 +29,7 @@ fn against(
 ) -> Result<Outcome, Error> {
     let honest = side(Role::Sender, name);
     let cheating = side(Role::Receiver, name);
-    let hello = cheating
-        .settings()
-        .hello(&cheating.summary().key_description);
+    let hello = cheating.settings().hello(&cheating.summary().key_description);
     run_two_unchecked(
         |channel| honest.run(channel, &mut ()),
         |channel| {
@@ -65,9 +56,7 @@ fn assert_blamed(result: Result<Outcome, Error>, why: &str) {
 #[test]
 fn a_set_larger_than_the_maximum() {
     for keys in [circuit::MAX_ITEMS + 1, u64::MAX] {
-        let result = against(ProtocolChoice::Circuit, |_, channel| {
-            announce(keys, channel)
-        });
+        let result = against(ProtocolChoice::Circuit, |_, channel| announce(keys, channel));
         assert_blamed(result, "it announced a set larger than the maximum");
     }
 }
@@ -78,10 +67,7 @@ const ITEMS: [&str; 3] = ["a", "b", "c"];
 fn a_set_of_another_size_than_announced() {
     let result = against(ProtocolChoice::Circuit, |randomness, channel| {
         announce(2, channel)?;
-        let settings = circuit::Settings {
-            weights: 1,
-            ..circuit::Settings::default()
-        };
+        let settings = circuit::Settings { weights: 1, ..circuit::Settings::default() };
         let weights: &[&[u64]] = &[&[1, 1, 1]];
         let items = &ITEMS[..];
         circuit::Receiver::setup(items, weights, settings, randomness, &mut (), channel)?;

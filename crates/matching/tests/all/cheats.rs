@@ -20,10 +20,7 @@ const LOOKUP: Run = Run {
     duplicates: volery_tables::Duplicates::Keep,
 };
 
-const PSI: Run = Run {
-    verb: Operation::Psi,
-    ..LOOKUP
-};
+const PSI: Run = Run { verb: Operation::Psi, ..LOOKUP };
 
 /// Keys of the honest party.
 const KEYS: std::ops::Range<u32> = 0..5;
@@ -72,10 +69,7 @@ impl Peer<'_> {
     /// The session of the only part.
     fn part(&self) -> SessionId {
         let mut oracle = RandomOracle::new("volery matching: part");
-        oracle
-            .absorb(self.session.as_bytes())
-            .absorb_u64(0)
-            .absorb_u64(0);
+        oracle.absorb(self.session.as_bytes()).absorb_u64(0).absorb_u64(0);
         SessionId::from_bytes(oracle.finish32())
     }
 
@@ -126,10 +120,7 @@ fn caught(
 /// The items of the honest table.
 fn items() -> Vec<Item> {
     let table = honest_table();
-    let reading = Reading {
-        rules: vec![Rule::parse("a,b").unwrap()],
-        ..Reading::default()
-    };
+    let reading = Reading { rules: vec![Rule::parse("a,b").unwrap()], ..Reading::default() };
     let mut reader = Reader::new(&table, &reading).unwrap();
     let mut scan = table.scan(&reader.columns()).unwrap();
     let mut items = Vec::new();
@@ -142,40 +133,27 @@ fn items() -> Vec<Item> {
 #[test]
 fn malformed_numbers() {
     for (begun, least) in [(2, 0), (0, (1_u32 << 14) + 1), (1, u32::MAX)] {
-        caught(
-            PSI,
-            Role::Sender,
-            "settings message is malformed",
-            move |peer| {
-                peer.say(&[0; 32])?;
-                peer.say(&[begun])?;
-                peer.say(&least.to_le_bytes())?;
-                peer.skip(37)
-            },
-        );
+        caught(PSI, Role::Sender, "settings message is malformed", move |peer| {
+            peer.say(&[0; 32])?;
+            peer.say(&[begun])?;
+            peer.say(&least.to_le_bytes())?;
+            peer.skip(37)
+        });
     }
 }
 
 #[test]
 fn progress_that_nobody_has() {
-    caught(
-        PSI,
-        Role::Sender,
-        "disagree on the progress of the run",
-        |peer| {
-            peer.say(&[9; 32])?;
-            peer.say(&[1, 0, 0, 0, 0])?;
-            peer.skip(37)
-        },
-    );
+    caught(PSI, Role::Sender, "disagree on the progress of the run", |peer| {
+        peer.say(&[9; 32])?;
+        peer.say(&[1, 0, 0, 0, 0])?;
+        peer.skip(37)
+    });
 }
 
 #[test]
 fn a_share_chosen_after_the_commitment() {
-    let local = StorageOptions {
-        buckets: 2,
-        ..StorageOptions::default()
-    };
+    let local = StorageOptions { buckets: 2, ..StorageOptions::default() };
     let result = meet(PSI, Role::Sender, &local, |peer| {
         peer.progress()?;
         peer.say(&[1; 32])?;
@@ -189,16 +167,11 @@ fn a_share_chosen_after_the_commitment() {
 #[test]
 fn a_set_larger_than_any() {
     for size in [(1_u64 << 31) + 1, u64::MAX] {
-        caught(
-            PSI,
-            Role::Sender,
-            "a set larger than the maximum",
-            move |peer| {
-                peer.progress()?;
-                peer.say(&size.to_le_bytes())?;
-                peer.skip(8)
-            },
-        );
+        caught(PSI, Role::Sender, "a set larger than the maximum", move |peer| {
+            peer.progress()?;
+            peer.say(&size.to_le_bytes())?;
+            peer.skip(8)
+        });
     }
 }
 
@@ -213,50 +186,32 @@ fn columns_that_are_none() {
     columns(vec![b'a'; (1 << 16) + 1], 1, "list of columns is too long");
     columns(vec![0xff; 9], 1, "list of columns is not UTF-8");
     columns(b"\"n:".to_vec(), 1, "list of columns is malformed");
-    columns(
-        b"n:int64".to_vec(),
-        (1 << 14) - 1,
-        "values longer than the maximum",
-    );
-    columns(
-        b"n:int64".to_vec(),
-        u32::MAX,
-        "values longer than the maximum",
-    );
+    columns(b"n:int64".to_vec(), (1 << 14) - 1, "values longer than the maximum");
+    columns(b"n:int64".to_vec(), u32::MAX, "values longer than the maximum");
 }
 
 #[test]
 fn a_set_of_another_size_than_announced() {
-    caught(
-        PSI,
-        Role::Sender,
-        "another size than it announced",
-        |peer| {
-            peer.progress()?;
-            peer.say(&3_u64.to_le_bytes())?;
-            peer.skip(8)?;
-            peer.nothing_kept()?;
-            let receiver = dh::Receiver::new(peer.part(), Prg::from_os()?);
-            receiver.intersect(&items()[..4], &mut (), peer.channel)?;
-            Ok(())
-        },
-    );
+    caught(PSI, Role::Sender, "another size than it announced", |peer| {
+        peer.progress()?;
+        peer.say(&3_u64.to_le_bytes())?;
+        peer.skip(8)?;
+        peer.nothing_kept()?;
+        let receiver = dh::Receiver::new(peer.part(), Prg::from_os()?);
+        receiver.intersect(&items()[..4], &mut (), peer.channel)?;
+        Ok(())
+    });
 }
 
 /// The peer of a receiver: announces payload of so many bytes, and has these values for all keys.
 fn values(longest: u32, value: &'static [u8]) -> Result<Outcome, Error> {
-    meet(
-        LOOKUP,
-        Role::Receiver,
-        &StorageOptions::default(),
-        move |peer| {
-            let items = items();
-            let line = line();
-            peer.columns(items.len() as u64, line.as_bytes(), longest)?;
-            peer.nothing_kept()?;
-            peer.answer(&items, &vec![value.to_vec(); items.len()])
-        },
-    )
+    meet(LOOKUP, Role::Receiver, &StorageOptions::default(), move |peer| {
+        let items = items();
+        let line = line();
+        peer.columns(items.len() as u64, line.as_bytes(), longest)?;
+        peer.nothing_kept()?;
+        peer.answer(&items, &vec![value.to_vec(); items.len()])
+    })
 }
 
 /// The columns of an honest sender.

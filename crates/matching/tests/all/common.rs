@@ -61,12 +61,8 @@ pub(crate) fn table(rows: &[Row]) -> Table {
         };
         let numbers: Int64Array = rows.iter().map(|row| row.number).collect();
         let texts: StringArray = rows.iter().map(|row| Some(&row.text[..])).collect();
-        let columns: Vec<arrow_array::ArrayRef> = vec![
-            key(|row| row.a),
-            key(|row| row.b),
-            Arc::new(numbers),
-            Arc::new(texts),
-        ];
+        let columns: Vec<arrow_array::ArrayRef> =
+            vec![key(|row| row.a), key(|row| row.b), Arc::new(numbers), Arc::new(texts)];
         RecordBatch::try_new(Arc::clone(&schema), columns).unwrap()
     });
     Table::from_batches(Arc::clone(&schema), batches.collect()).unwrap()
@@ -111,10 +107,7 @@ impl Run {
         let answers = (self.verb, role) == (Operation::Lookup, Role::Sender);
         let values: &[&str] = if answers { &["n", "t"] } else { &[] };
         let reading = Reading {
-            rules: RULES[..self.rules]
-                .iter()
-                .map(|rule| Rule::parse(rule).unwrap())
-                .collect(),
+            rules: RULES[..self.rules].iter().map(|rule| Rule::parse(rule).unwrap()).collect(),
             values: values.iter().map(|&name| name.to_owned()).collect(),
             duplicates: self.duplicates,
             empty_keys: EmptyKeys::Skip,
@@ -128,8 +121,7 @@ impl Run {
         let mut seen = std::collections::HashSet::new();
         let dedup = self.duplicates == Duplicates::Dedup;
         let keys = rows.iter().map(|row| row.key(rule));
-        keys.map(|key| key.filter(|&key| seen.insert(key) || !dedup))
-            .collect()
+        keys.map(|key| key.filter(|&key| seen.insert(key) || !dedup)).collect()
     }
 
     /// The join: for each row of the receiver the rule and the sender's row; for each row of the
@@ -170,24 +162,14 @@ impl Run {
     pub(crate) fn expected(&self, sender: &[Row], receiver: &[Row], left: bool) -> String {
         let lookup = self.verb == Operation::Lookup;
         let mut out = String::from("a,b,n,t");
-        out += if lookup {
-            ",n_sender,t_sender,rule\n"
-        } else {
-            ",rule\n"
-        };
+        out += if lookup { ",n_sender,t_sender,rule\n" } else { ",rule\n" };
         let key = |key: Option<u32>| key.map_or(String::new(), |key| format!("k{key}"));
         let number = |number: Option<i64>| number.map_or(String::new(), |n| n.to_string());
         for (row, found) in receiver.iter().zip(self.join(sender, receiver).0) {
             if found.is_none() && !left {
                 continue;
             }
-            out += &format!(
-                "{},{},{},{}",
-                key(row.a),
-                key(row.b),
-                number(row.number),
-                row.text
-            );
+            out += &format!("{},{},{},{}", key(row.a), key(row.b), number(row.number), row.text);
             match (lookup, found) {
                 (true, Some((_, i))) => {
                     out += &format!(",{},{}", number(sender[i].number), sender[i].text);
@@ -195,10 +177,8 @@ impl Run {
                 (true, None) => out += ",,",
                 (false, _) => {}
             }
-            out += &format!(
-                ",{}\n",
-                found.map_or(String::new(), |(rule, _)| (rule + 1).to_string())
-            );
+            out +=
+                &format!(",{}\n", found.map_or(String::new(), |(rule, _)| (rule + 1).to_string()));
         }
         out
     }
@@ -206,17 +186,11 @@ impl Run {
 
 /// The output of a side with matches.
 pub(crate) fn written(outcome: &Outcome, table: &Table, left: bool) -> String {
-    let columns = Columns {
-        left,
-        rule: Some("rule".to_owned()),
-        ..Columns::default()
-    };
+    let columns = Columns { left, rule: Some("rule".to_owned()), ..Columns::default() };
     let mut out = Vec::new();
     let format = (Format::Csv, Packing::None);
     let matches = outcome.matches.as_ref().unwrap();
-    matches
-        .write(table, &columns, &mut out, format, &mut ())
-        .unwrap();
+    matches.write(table, &columns, &mut out, format, &mut ()).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -241,12 +215,7 @@ pub(crate) fn forget_begun(folder: &Path) {
 
 /// A side that keeps its progress in a folder.
 pub(crate) fn kept(folder: &Path, buckets: u32) -> StorageOptions {
-    StorageOptions {
-        memory: None,
-        folder: Some(folder.to_owned()),
-        resume: true,
-        buckets,
-    }
+    StorageOptions { memory: None, folder: Some(folder.to_owned()), resume: true, buckets }
 }
 
 /// Runs both sides; the messages of each are cut after so many bytes. Returns also what each sent.

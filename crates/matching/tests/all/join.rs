@@ -63,11 +63,7 @@ fn run() -> impl Strategy<Value = Run> {
         |(lookup, name, both, rules, duplicates)| {
             let both = both && name == ProtocolChoice::Vole;
             Run {
-                verb: if lookup {
-                    Operation::Lookup
-                } else {
-                    Operation::Psi
-                },
+                verb: if lookup { Operation::Lookup } else { Operation::Psi },
                 name,
                 security: both.then_some(Security::SemiHonest),
                 both,
@@ -104,28 +100,13 @@ fn check(run: Run, [sender, receiver]: [&[Row]; 2], locals: [&StorageOptions; 2]
     let [sent, received] = run.both([&tables[0], &tables[1]], locals);
     let (sent, received) = (sent.unwrap(), received.unwrap());
     let (matched, of_sender) = run.join(sender, receiver);
-    assert_eq!(
-        written(&received, &tables[1], left),
-        run.expected(sender, receiver, left)
-    );
-    let by_rule = |rule| {
-        matched
-            .iter()
-            .flatten()
-            .filter(|found| found.0 == rule)
-            .count() as u64
-    };
+    assert_eq!(written(&received, &tables[1], left), run.expected(sender, receiver, left));
+    let by_rule = |rule| matched.iter().flatten().filter(|found| found.0 == rule).count() as u64;
     let by_rule: Vec<_> = (0..run.rules).map(by_rule).collect();
     assert_eq!(received.matches.as_ref().unwrap().by_rule(), by_rule);
     let rows = of_sender.iter().filter(|found| **found).count() as u64;
-    assert_eq!(
-        sent.matches.map(|matches| matches.rows()),
-        run.both.then_some(rows)
-    );
-    assert_eq!(
-        (sent.sizes, sent.session),
-        (received.sizes, received.session)
-    );
+    assert_eq!(sent.matches.map(|matches| matches.rows()), run.both.then_some(rows));
+    assert_eq!((sent.sizes, sent.session), (received.sizes, received.session));
 }
 
 proptest! {
@@ -146,36 +127,16 @@ proptest! {
 #[test]
 fn thousands_of_rows_in_memory_and_on_disk() {
     let (sender, receiver) = (rows(0..6789), rows(5000..12890));
-    let run = Run {
-        verb: Operation::Lookup,
-        name: ProtocolChoice::Vole,
-        rules: 2,
-        ..Run::default()
-    };
-    let disk = StorageOptions {
-        memory: Some(u64::MAX),
-        buckets: 7,
-        ..StorageOptions::default()
-    };
-    check(
-        run,
-        [&sender, &receiver],
-        [&disk, &StorageOptions::default()],
-        true,
-    );
+    let run =
+        Run { verb: Operation::Lookup, name: ProtocolChoice::Vole, rules: 2, ..Run::default() };
+    let disk = StorageOptions { memory: Some(u64::MAX), buckets: 7, ..StorageOptions::default() };
+    check(run, [&sender, &receiver], [&disk, &StorageOptions::default()], true);
 }
 
 #[test]
 fn the_bytes_say_nothing_of_the_matches() {
-    let run = Run {
-        name: ProtocolChoice::Vole,
-        rules: 3,
-        ..Run::default()
-    };
-    let local = StorageOptions {
-        buckets: 3,
-        ..StorageOptions::default()
-    };
+    let run = Run { name: ProtocolChoice::Vole, rules: 3, ..Run::default() };
+    let local = StorageOptions { buckets: 3, ..StorageOptions::default() };
     let sender = table(&rows(0..50));
     // All match by the first rule, none does, and some do.
     let bytes = [0..40, 1000..1040, 30..70].map(|keys| {

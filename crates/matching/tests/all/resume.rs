@@ -158,10 +158,7 @@ fn another_table_or_settings_are_refused() {
     drop(sides.attempt([lengths(3)[0] / 2, u64::MAX]));
     let local = &sides.locals()[1];
     let refused = |run: Run, table: &Table| {
-        let error = run
-            .read(Role::Receiver, table, local)
-            .map(drop)
-            .unwrap_err();
+        let error = run.read(Role::Receiver, table, local).map(drop).unwrap_err();
         assert!(matches!(error, Error::OtherRun { .. }), "{error}");
     };
     let mut other = sides.rows[1].clone();
@@ -200,10 +197,7 @@ fn a_folder_has_one_process() {
     let sides = Sides::new(1);
     let local = &sides.locals()[0];
     let first = RUN.read(Role::Sender, &sides.tables[0], local).unwrap();
-    let error = RUN
-        .read(Role::Sender, &sides.tables[0], local)
-        .map(drop)
-        .unwrap_err();
+    let error = RUN.read(Role::Sender, &sides.tables[0], local).map(drop).unwrap_err();
     assert!(error.to_string().contains("another process"), "{error}");
     drop(first);
     sides.finish();
@@ -215,10 +209,8 @@ fn one_side_may_keep_its_progress_alone() {
         let sides = Sides::new(3);
         let mut locals = sides.locals();
         locals[side] = StorageOptions::default();
-        let [sent, received] = RUN.both(
-            [&sides.tables[0], &sides.tables[1]],
-            [&locals[0], &locals[1]],
-        );
+        let [sent, received] =
+            RUN.both([&sides.tables[0], &sides.tables[1]], [&locals[0], &locals[1]]);
         sent.unwrap();
         sides.assert_exact(&received.unwrap());
     }
@@ -264,23 +256,12 @@ fn a_kill_before_the_new_agreement_loses_no_row() {
 #[test]
 fn files_of_others_stay_and_torn_ones_do_not_count() {
     let sides = Sides::new(3);
-    let foreign = [
-        "part-00000-a1.parquet",
-        "items-2024.csv",
-        "found-x",
-        "part-1",
-        "rows",
-    ];
+    let foreign = ["part-00000-a1.parquet", "items-2024.csv", "found-x", "part-1", "rows"];
     for name in foreign {
         fs::write(sides.folder(1).join(name), "data").unwrap();
     }
-    let torn = [
-        "part-0-0",
-        "items-0",
-        "found-1-2",
-        "found-rows-0",
-        "run.json.0123456789abcdef.new",
-    ];
+    let torn =
+        ["part-0-0", "items-0", "found-1-2", "found-rows-0", "run.json.0123456789abcdef.new"];
     for name in torn {
         fs::write(sides.folder(1).join(name), [7; 13]).unwrap();
     }

@@ -28,11 +28,7 @@ fn names(columns: usize) -> Vec<String> {
 
 fn table(rows: &[Row], columns: usize) -> Table {
     let mut fields = vec![Field::new("k", DataType::Utf8, true)];
-    fields.extend(
-        names(columns)
-            .iter()
-            .map(|name| Field::new(name, DataType::Utf8, false)),
-    );
+    fields.extend(names(columns).iter().map(|name| Field::new(name, DataType::Utf8, false)));
     let schema = Arc::new(Schema::new(fields));
     let batches = rows.chunks(7).map(|rows| {
         let keys = rows.iter().map(|row| row.0.map(|key| format!("k{key}")));
@@ -131,13 +127,7 @@ fn keys(rows: &[Row], duplicates: Duplicates) -> HashMap<u32, (i64, Vec<i64>)> {
 
 fn assert_join([left, right]: [&Shares; 2], tables: [&[Row]; 2], duplicates: Duplicates) {
     assert_eq!(left.layout, right.layout);
-    let Layout {
-        sizes,
-        columns,
-        row_order,
-        places,
-        ..
-    } = left.layout;
+    let Layout { sizes, columns, row_order, places, .. } = left.layout;
     let [sent, received] = tables.map(|rows| keys(rows, duplicates));
     assert_eq!(sizes, [sent.len() as u64, received.len() as u64]);
     let places = places as usize;
@@ -148,10 +138,7 @@ fn assert_join([left, right]: [&Shares; 2], tables: [&[Row]; 2], duplicates: Dup
     }
     assert!(!left.has_rows && left.rows.is_empty());
     assert_eq!(right.rows.len(), places);
-    let by_row: HashMap<i64, u32> = received
-        .iter()
-        .map(|(key, (row, _))| (*row, *key))
-        .collect();
+    let by_row: HashMap<i64, u32> = received.iter().map(|(key, (row, _))| (*row, *key)).collect();
     let mut seen = HashSet::new();
     for place in 0..places {
         let row = right.rows[place];
@@ -159,18 +146,14 @@ fn assert_join([left, right]: [&Shares; 2], tables: [&[Row]; 2], duplicates: Dup
         assert_eq!(key.is_some(), row >= 0);
         assert!(row < 0 || seen.insert(row), "a row twice");
         let both = key.and_then(|key| Some((sent.get(key)?, received.get(key)?)));
-        assert_eq!(
-            left.matches[place] ^ right.matches[place],
-            u8::from(both.is_some())
-        );
+        assert_eq!(left.matches[place] ^ right.matches[place], u8::from(both.is_some()));
         for column in 0..columns[0].count + columns[1].count {
             let sum = left.columns[column][place].wrapping_add(right.columns[column][place]);
-            let expected = both.map_or(0, |(theirs, ours)| {
-                match column.checked_sub(columns[0].count) {
+            let expected =
+                both.map_or(0, |(theirs, ours)| match column.checked_sub(columns[0].count) {
                     None => theirs.1[column],
                     Some(column) => ours.1[column],
-                }
-            });
+                });
             assert_eq!(sum as i64, expected, "place {place}, column {column}");
         }
     }
@@ -193,16 +176,8 @@ fn check(tables: [&[Row]; 2], columns: [usize; 2], row_order: bool, duplicates: 
 
 /// Rows with keys below `most`, some without one, and values at the bounds or anywhere.
 fn rows(most: u32, columns: usize) -> impl Strategy<Value = Vec<Row>> {
-    let value = prop_oneof![
-        Just(0),
-        Just(1_000_000),
-        Just(-1_000_000),
-        -999_999..999_999_i64
-    ];
-    let row = (
-        prop::option::weighted(0.95, 0..most),
-        prop::collection::vec(value, columns),
-    );
+    let value = prop_oneof![Just(0), Just(1_000_000), Just(-1_000_000), -999_999..999_999_i64];
+    let row = (prop::option::weighted(0.95, 0..most), prop::collection::vec(value, columns));
     prop::collection::vec(row, 0..40)
 }
 
@@ -223,9 +198,7 @@ proptest! {
 
 fn numbered(keys: std::ops::Range<u32>, columns: usize) -> Vec<Row> {
     let values = |key: u32| (0..columns).map(move |column| i64::from(key) * 7 - column as i64);
-    keys.rev()
-        .map(|key| (Some(key), values(key).collect()))
-        .collect()
+    keys.rev().map(|key| (Some(key), values(key).collect())).collect()
 }
 
 #[test]
@@ -241,12 +214,7 @@ fn sizes_of_all_kinds() {
     ] {
         let tables = [numbered(left, 2), numbered(right, 1)];
         for row_order in [false, true] {
-            check(
-                [&tables[0], &tables[1]],
-                [2, 1],
-                row_order,
-                Duplicates::Error,
-            );
+            check([&tables[0], &tables[1]], [2, 1], row_order, Duplicates::Error);
         }
     }
 }
@@ -261,10 +229,8 @@ fn the_shares_of_a_side_look_random() {
         let [sender, receiver] = sides;
         let (left, right) = run_two_parties(|c| run(sender, c), |c| run(receiver, c));
         for shares in [left.unwrap(), right.unwrap()] {
-            let (ones, all) = (
-                shares.matches.iter().filter(|bit| **bit == 1).count(),
-                shares.matches.len(),
-            );
+            let (ones, all) =
+                (shares.matches.iter().filter(|bit| **bit == 1).count(), shares.matches.len());
             assert!((all / 4..3 * all / 4).contains(&ones), "{ones} of {all}");
             for column in &shares.columns {
                 assert!(column.iter().all(|share| *share > u64::from(u32::MAX)));
@@ -374,25 +340,11 @@ fn a_set_of_another_size_than_announced() {
 fn values_beyond_the_bound() {
     let row = |key, value| (Some(key), vec![value]);
     let over = [row(1, 9_999_999), row(2, 10_000_000)];
-    let error = read(Role::Sender, &over, 1, false, Duplicates::Keep)
-        .err()
-        .unwrap();
+    let error = read(Role::Sender, &over, 1, false, Duplicates::Keep).err().unwrap();
     assert!(matches!(error, Error::Value { row: 2, .. }), "{error}");
     let sum = [row(3, 1), row(1, 9_999_999), row(1, 1)];
-    let error = read(Role::Sender, &sum, 1, false, Duplicates::Keep)
-        .err()
-        .unwrap();
-    assert!(
-        matches!(
-            error,
-            Error::KeyOfRows {
-                row: 2,
-                why: KeyError::Bound,
-                ..
-            }
-        ),
-        "{error}"
-    );
+    let error = read(Role::Sender, &sum, 1, false, Duplicates::Keep).err().unwrap();
+    assert!(matches!(error, Error::KeyOfRows { row: 2, why: KeyError::Bound, .. }), "{error}");
     assert!(read(Role::Sender, &sum, 1, false, Duplicates::Dedup).is_ok());
 }
 
@@ -400,14 +352,9 @@ fn values_beyond_the_bound() {
 fn options_that_do_not_fit() {
     let new = |columns: &[&str], options: Options| {
         let columns = columns.iter().map(|&name| name.to_owned()).collect();
-        Settings::new(columns, Role::Sender, options)
-            .err()
-            .map(|wrong| wrong.option)
+        Settings::new(columns, Role::Sender, options).err().map(|wrong| wrong.option)
     };
-    let bound = |bound: &str| Options {
-        bound: Some(bound.to_owned()),
-        ..Options::default()
-    };
+    let bound = |bound: &str| Options { bound: Some(bound.to_owned()), ..Options::default() };
     let many = vec!["v"; MAX_COLUMNS + 1];
     for (columns, options, option) in [
         (&[][..], Options::default(), None),
@@ -419,36 +366,12 @@ fn options_that_do_not_fit() {
         (&[], bound("5"), Some("--bound")),
         (&["a", "a"], bound("5"), Some("--result")),
         (&many, bound("5"), Some("--result")),
+        (&[], Options { decimals: Some(2), ..Options::default() }, Some("--decimals")),
+        (&["a"], Options { decimals: Some(19), ..bound("5") }, Some("--decimals")),
+        (&[], Options { name: ProtocolChoice::Dh, ..Options::default() }, Some("--protocol")),
         (
             &[],
-            Options {
-                decimals: Some(2),
-                ..Options::default()
-            },
-            Some("--decimals"),
-        ),
-        (
-            &["a"],
-            Options {
-                decimals: Some(19),
-                ..bound("5")
-            },
-            Some("--decimals"),
-        ),
-        (
-            &[],
-            Options {
-                name: ProtocolChoice::Dh,
-                ..Options::default()
-            },
-            Some("--protocol"),
-        ),
-        (
-            &[],
-            Options {
-                security: Some(volery_pcg::Security::Malicious),
-                ..Options::default()
-            },
+            Options { security: Some(volery_pcg::Security::Malicious), ..Options::default() },
             Some("--security"),
         ),
     ] {
@@ -464,10 +387,7 @@ fn the_plan_of_a_run() {
         let sides = [Role::Sender, Role::Receiver]
             .map(|role| read(role, &rows, 1, row_order, Duplicates::Error).unwrap());
         let [sender, receiver] = sides;
-        let predicted = sender
-            .plan(12_000, volery_channel::Link::default())
-            .unwrap()
-            .bytes;
+        let predicted = sender.plan(12_000, volery_channel::Link::default()).unwrap().bytes;
         let ((sent, stats), _) =
             run_two_parties_with_stats(|c| run(sender, c).is_ok(), |c| run(receiver, c).is_ok());
         assert!(sent);

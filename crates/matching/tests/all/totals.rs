@@ -43,14 +43,7 @@ fn every_total_is_that_of_the_plain_calculation_at_every_side() {
         for holder in ROLES {
             for grouped in [None, Some(Role::Sender), Some(Role::Receiver)] {
                 for to in [Recipient::Sender, Recipient::Receiver, Recipient::Both] {
-                    let run = Run {
-                        kind,
-                        holder,
-                        grouped,
-                        to,
-                        minimum: 3,
-                        ..Run::default()
-                    };
+                    let run = Run { kind, holder, grouped, to, minimum: 3, ..Run::default() };
                     run.check([&sender, &receiver]);
                 }
             }
@@ -71,12 +64,7 @@ fn empty_and_full_intersections_and_empty_sets() {
             (rows(0..1), rows(0..300)),
         ] {
             for minimum in [0, 1] {
-                let run = Run {
-                    kind,
-                    minimum,
-                    to: Recipient::Both,
-                    ..Run::default()
-                };
+                let run = Run { kind, minimum, to: Recipient::Both, ..Run::default() };
                 run.check([&sender, &receiver]);
             }
         }
@@ -91,13 +79,7 @@ fn values_at_their_bounds() {
         ("sum-product", "15186494.08", 1_518_649_408),
     ] {
         let holder = Role::Receiver;
-        let run = Run {
-            kind,
-            holder,
-            bound,
-            to: Recipient::Both,
-            ..Run::default()
-        };
+        let run = Run { kind, holder, bound, to: Recipient::Both, ..Run::default() };
         for sign in [1, -1] {
             let three: Vec<Row> = (0..3).map(|key| (key, sign * value, "x")).collect();
             let positive: Vec<Row> = (0..3).map(|key| (key, value, "x")).collect();
@@ -106,16 +88,7 @@ fn values_at_their_bounds() {
         let five: Vec<Row> = (0..5).map(|key| (key, value, "x")).collect();
         for outcome in run.both([&five, &five]) {
             let error = outcome.err().unwrap();
-            assert!(
-                matches!(
-                    error,
-                    Error::LargeTotal {
-                        keys: 5,
-                        with_noise: false
-                    }
-                ),
-                "{error}"
-            );
+            assert!(matches!(error, Error::LargeTotal { keys: 5, with_noise: false }), "{error}");
         }
     }
 }
@@ -126,12 +99,7 @@ fn a_count_below_the_minimum_opens_nothing_else() {
     for (minimum, below) in [(19, false), (20, false), (21, true)] {
         for kind in KINDS {
             for to in [Recipient::Sender, Recipient::Receiver, Recipient::Both] {
-                let run = Run {
-                    kind,
-                    to,
-                    minimum,
-                    ..Run::default()
-                };
+                let run = Run { kind, to, minimum, ..Run::default() };
                 for totals in run.check([&sender, &receiver]) {
                     assert_eq!(totals[0].below_minimum, below, "{run:?}");
                     if below {
@@ -153,11 +121,7 @@ fn a_count_by_each_protocol() {
         ProtocolChoice::Auto,
     ] {
         for to in [Recipient::Sender, Recipient::Receiver, Recipient::Both] {
-            let run = Run {
-                name,
-                to,
-                ..Run::default()
-            };
+            let run = Run { name, to, ..Run::default() };
             run.check([&rows(0..61), &rows(40..90)]);
             run.check([&rows(0..0), &rows(40..90)]);
         }
@@ -204,8 +168,7 @@ fn random_rows() -> impl Strategy<Value = Vec<Row>> {
             *count <= 3
         });
         let groups = ["x", "y", "other", "z, w", ""];
-        rows.map(|(key, value)| (key, value, groups[key as usize % groups.len()]))
-            .collect()
+        rows.map(|(key, value)| (key, value, groups[key as usize % groups.len()])).collect()
     })
 }
 
@@ -215,12 +178,7 @@ fn messages_have_equal_lengths_for_other_rows_of_equal_sizes() {
     let others: Vec<Row> = (1000..1061).map(|key| (key, 99_999, "y")).collect();
     for kind in KINDS {
         for grouped in [None, Some(Role::Sender), Some(Role::Receiver)] {
-            let run = Run {
-                kind,
-                grouped,
-                minimum: 0,
-                ..Run::default()
-            };
+            let run = Run { kind, grouped, minimum: 0, ..Run::default() };
             let traffic = |sender: &[Row], receiver: &[Row]| -> [Stats; 2] {
                 let go = |side: PreparedTable| {
                     move |channel: &mut Channel| drop(side.run(channel, &mut ()).unwrap())
@@ -245,11 +203,7 @@ fn assert_noise(run: &Run, variances: [Option<f64>; 2]) {
     let others = (GROUPS.len()..60).map(|i| format!("g{i}"));
     let run = Run {
         grouped: Some(Role::Receiver),
-        groups: GROUPS
-            .map(str::to_owned)
-            .into_iter()
-            .chain(others)
-            .collect(),
+        groups: GROUPS.map(str::to_owned).into_iter().chain(others).collect(),
         ..run.clone()
     };
     let (side, role) = match run.to {
@@ -257,9 +211,7 @@ fn assert_noise(run: &Run, variances: [Option<f64>; 2]) {
         _ => (1, Role::Receiver),
     };
     let truth = run.expected(role, tables);
-    let totals: Vec<Total> = (0..RUNS)
-        .flat_map(|_| run.totals(tables)[side].clone())
-        .collect();
+    let totals: Vec<Total> = (0..RUNS).flat_map(|_| run.totals(tables)[side].clone()).collect();
     let numbers: [fn(&Total) -> Option<i64>; 2] = [|total| total.count, |total| total.sum];
     for (number, variance) in numbers.into_iter().zip(variances) {
         let Some(variance) = variance else { continue };
@@ -272,10 +224,7 @@ fn assert_noise(run: &Run, variances: [Option<f64>; 2]) {
         let found = errors.iter().map(|error| error * error).sum::<f64>() / samples;
         // Five standard deviations; the kurtosis of a Laplace distribution is 6. A scale that is
         // wrong by half, or the noise of one side in place of two, is off by more.
-        assert!(
-            mean.abs() < 5.0 * (variance / samples).sqrt(),
-            "{mean} {run:?}"
-        );
+        assert!(mean.abs() < 5.0 * (variance / samples).sqrt(), "{mean} {run:?}");
         let (ratio, off) = (found / variance, 5.0 * (5.0 / samples).sqrt());
         assert!((1.0 - off..1.0 + off).contains(&ratio), "{ratio} {run:?}");
     }
@@ -289,46 +238,23 @@ fn laplace(scale: f64) -> f64 {
 
 #[test]
 fn noise_has_its_scale_and_comes_from_whom_it_has_to() {
-    let run = Run {
-        epsilon: Some("0.1"),
-        ..Run::default()
-    };
+    let run = Run { epsilon: Some("0.1"), ..Run::default() };
     // To one side only the other adds noise.
     assert_noise(&run, [Some(laplace(10.0)), None]);
-    let to_both = Run {
-        to: Recipient::Both,
-        ..run.clone()
-    };
+    let to_both = Run { to: Recipient::Both, ..run.clone() };
     assert_noise(&to_both, [Some(2.0 * laplace(10.0)), None]);
-    let sums = Run {
-        kind: "sum",
-        to: Recipient::Sender,
-        epsilon: Some("2"),
-        ..run.clone()
-    };
+    let sums = Run { kind: "sum", to: Recipient::Sender, epsilon: Some("2"), ..run.clone() };
     assert_noise(&sums, [None, Some(laplace(50_000.0))]);
-    let products = Run {
-        kind: "sum-product",
-        bound: "2000",
-        ..sums.clone()
-    };
+    let products = Run { kind: "sum-product", bound: "2000", ..sums.clone() };
     assert_noise(&products, [None, Some(laplace(2e10))]);
     // Half for each of two totals.
-    let mean = Run {
-        kind: "mean",
-        epsilon: Some("0.2"),
-        ..run
-    };
+    let mean = Run { kind: "mean", epsilon: Some("0.2"), ..run };
     assert_noise(&mean, [Some(laplace(10.0)), Some(laplace(1_000_000.0))]);
 }
 
 #[test]
 fn gaussian_noise_has_its_scale() {
-    let run = Run {
-        epsilon: Some("0.5"),
-        delta: Some("1e-6"),
-        ..Run::default()
-    };
+    let run = Run { epsilon: Some("0.5"), delta: Some("1e-6"), ..Run::default() };
     // The sigma of `noise`, from its formula.
     let (epsilon, log) = (0.5_f64, 1e6_f64.ln());
     let sigma = ((log + epsilon).sqrt() + log.sqrt()) / (2_f64.sqrt() * epsilon);
@@ -339,12 +265,7 @@ fn gaussian_noise_has_its_scale() {
 #[test]
 fn with_a_minimum_both_add_noise_to_the_count() {
     let minimum = 1;
-    let run = Run {
-        kind: "sum",
-        epsilon: Some("0.2"),
-        minimum,
-        ..Run::default()
-    };
+    let run = Run { kind: "sum", epsilon: Some("0.2"), minimum, ..Run::default() };
     let adds = [Role::Sender, Role::Receiver].map(|role| run.settings(role).adds(role));
     assert_eq!(adds, [[true, true], [true, false]]);
     let settings = run.settings(Role::Sender);
@@ -353,11 +274,7 @@ fn with_a_minimum_both_add_noise_to_the_count() {
     assert_eq!(scales, [10.0, 1_000_000.0], "half of epsilon each");
     // Half of the groups without keys are below 1 by their noise.
     let others = (0..60).map(|i| format!("g{i}"));
-    let run = Run {
-        grouped: Some(Role::Sender),
-        groups: others.collect(),
-        ..run
-    };
+    let run = Run { grouped: Some(Role::Sender), groups: others.collect(), ..run };
     let totals = run.totals([&rows(0..30), &rows(10..60)]);
     let below = totals[0].iter().filter(|total| total.below_minimum).count();
     assert!((10..55).contains(&below), "{below}");
@@ -370,50 +287,27 @@ fn unread(run: &Run, role: Role, texts: &[[&str; 3]]) -> Error {
 
 #[test]
 fn values_that_are_no_numbers_within_the_bound_name_their_row() {
-    let run = Run {
-        kind: "sum",
-        ..Run::default()
-    };
+    let run = Run { kind: "sum", ..Run::default() };
     for (value, why, text) in [
         ("", ValueError::Missing, "has no value"),
         ("secret", ValueError::NotANumber, "is not a decimal number"),
         ("1e2", ValueError::NotANumber, "is not a decimal number"),
-        (
-            "0.001",
-            ValueError::Places(2),
-            "has more than 2 decimal places",
-        ),
+        ("0.001", ValueError::Places(2), "has more than 2 decimal places"),
         ("1000.01", ValueError::Bound, "is beyond --bound"),
         ("-1000.01", ValueError::Bound, "is beyond --bound"),
-        (
-            "99999999999999999999",
-            ValueError::Bound,
-            "is beyond --bound",
-        ),
+        ("99999999999999999999", ValueError::Bound, "is beyond --bound"),
     ] {
         let error = unread(
             &run,
             Role::Sender,
-            &[
-                ["a", "1000", "x"],
-                ["b", "-1000.000", "x"],
-                ["c", value, "x"],
-            ],
+            &[["a", "1000", "x"], ["b", "-1000.000", "x"], ["c", value, "x"]],
         );
         assert!(error.hint().is_some());
         let told = error.to_string();
-        assert!(
-            told.contains("column \"v\" of row 3") && told.contains(text),
-            "{told}"
-        );
-        assert!(
-            !told.contains("secret") && !told.contains("99999"),
-            "{told}"
-        );
+        assert!(told.contains("column \"v\" of row 3") && told.contains(text), "{told}");
+        assert!(!told.contains("secret") && !told.contains("99999"), "{told}");
         match error {
-            Error::Value {
-                why: found, row, ..
-            } => assert_eq!((found, row), (why, 3)),
+            Error::Value { why: found, row, .. } => assert_eq!((found, row), (why, 3)),
             other => panic!("{other}"),
         }
     }
@@ -424,16 +318,8 @@ fn values_that_are_no_numbers_within_the_bound_name_their_row() {
 
 #[test]
 fn rows_of_a_key_that_do_not_fit_together() {
-    let run = Run {
-        kind: "sum",
-        grouped: Some(Role::Sender),
-        ..Run::default()
-    };
-    let error = unread(
-        &run,
-        Role::Sender,
-        &[["b", "0", "x"], ["a", "999", "x"], ["a", "2", "x"]],
-    );
+    let run = Run { kind: "sum", grouped: Some(Role::Sender), ..Run::default() };
+    let error = unread(&run, Role::Sender, &[["b", "0", "x"], ["a", "999", "x"], ["a", "2", "x"]]);
     let key_of_rows = |error: &Error, wanted: KeyError| match error {
         Error::KeyOfRows { why, row, .. } => (*why, *row) == (wanted, 2),
         _ => false,
@@ -443,26 +329,17 @@ fn rows_of_a_key_that_do_not_fit_together() {
         let rows = [["b", "0", "x"], ["a", "1", "x"], ["a", "2", other]];
         let error = unread(&run, Role::Sender, &rows);
         assert!(key_of_rows(&error, KeyError::Groups), "{error}");
-        let dedup = Run {
-            duplicates: Duplicates::Dedup,
-            ..run.clone()
-        };
+        let dedup = Run { duplicates: Duplicates::Dedup, ..run.clone() };
         let rows = rows.map(|row| row.map(str::to_owned));
         let side = dedup.read(Role::Sender, &of_texts(&rows)).unwrap();
         assert_eq!((side.summary().keys, side.summary().duplicates), (2, 1));
     }
     let error = unread(
-        &Run {
-            duplicates: Duplicates::Error,
-            ..run.clone()
-        },
+        &Run { duplicates: Duplicates::Error, ..run.clone() },
         Role::Sender,
         &[["a", "1", "x"], ["b", "1", "x"], ["a", "1", "x"]],
     );
-    assert!(
-        error.to_string().contains("rows 1 and 3 have the same key"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("rows 1 and 3 have the same key"), "{error}");
     let rows = [["a", "1", "x"], ["b", "2", "no group"], ["c", "3", ""]];
     let rows = rows.map(|row| row.map(str::to_owned));
     let side = run.read(Role::Sender, &of_texts(&rows)).unwrap();
@@ -487,25 +364,16 @@ fn settings_that_differ() {
     };
     for (other, field) in [
         (changed(|run| run.kind = "mean"), "--result"),
-        (
-            changed(|run| run.holder = Role::Receiver),
-            "the side with the column of --result",
-        ),
+        (changed(|run| run.holder = Role::Receiver), "the side with the column of --result"),
         (changed(|run| run.to = Recipient::Both), "--to"),
-        (
-            changed(|run| run.name = ProtocolChoice::CircuitLow),
-            "--protocol",
-        ),
+        (changed(|run| run.name = ProtocolChoice::CircuitLow), "--protocol"),
         (changed(|run| run.bound = "999"), "--bound"),
         (changed(|run| run.minimum = 6), "--minimum"),
         (changed(|run| run.epsilon = Some("0.99")), "--epsilon"),
         (changed(|run| run.delta = Some("1e-8")), "--delta"),
         (changed(|run| run.delta = None), "--delta"),
         (changed(|run| run.grouped = None), "--groups"),
-        (
-            changed(|run| run.grouped = Some(Role::Receiver)),
-            "the side with --group-by",
-        ),
+        (changed(|run| run.grouped = Some(Role::Receiver)), "the side with --group-by"),
     ] {
         let go = |side: PreparedTable| move |channel: &mut Channel| side.run(channel, &mut ());
         let sender = base.read(Role::Sender, &table(&rows(0..3))).unwrap();

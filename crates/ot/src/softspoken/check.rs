@@ -282,10 +282,7 @@ mod tests {
         let mut expected = vec![Block::ZERO; 256];
         oracle.finish_into(cast_slice_mut(&mut expected));
         for row_blocks in [2, 3, 257] {
-            assert_eq!(
-                transcript.challenge(row_blocks).chi,
-                expected[..row_blocks - 1]
-            );
+            assert_eq!(transcript.challenge(row_blocks).chi, expected[..row_blocks - 1]);
         }
     }
 

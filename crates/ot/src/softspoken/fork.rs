@@ -52,10 +52,7 @@ impl Sender {
     /// family.
     pub fn fork(&mut self, session: SessionId) -> Result<Self> {
         let live = self.0.get_mut()?;
-        let fork = Live {
-            delta: live.delta.clone(),
-            state: live.state.fork(session),
-        };
+        let fork = Live { delta: live.delta.clone(), state: live.state.fork(session) };
         Ok(Self(self.0.sibling(fork)))
     }
 
@@ -77,14 +74,7 @@ impl Sender {
     ) -> Result<Self> {
         assert_eq!(keys.len(), 128, "one OT for each bit of delta");
         let given = Transcript::of_given_ots(session);
-        Self::from_base(
-            Zeroizing::new(delta),
-            keys,
-            &given,
-            settings,
-            session,
-            channel,
-        )
+        Self::from_base(Zeroizing::new(delta), keys, &given, settings, session, channel)
     }
 }
 
@@ -258,9 +248,7 @@ mod tests {
                 let source =
                     Sender::setup(None, SmallField::Bits8, session(0), rng, channel).unwrap();
                 let mut keys = vec![[Block::ZERO; 2]; 128];
-                convert::Sender::new(source, session(1))
-                    .random_chosen(&mut keys, channel)
-                    .unwrap();
+                convert::Sender::new(source, session(1)).random_chosen(&mut keys, channel).unwrap();
                 let mut receiver =
                     Receiver::setup_from_ots(&keys, field, session(2), channel).unwrap();
                 draw_choices(&mut receiver, channel)
@@ -282,20 +270,14 @@ mod tests {
                 let mut a = parent.fork(session(1)).unwrap();
                 let mut b = parent.fork(session(2)).unwrap();
                 let v = &mut [Block::ZERO; N];
-                assert!(matches!(
-                    a.extend(v, channel),
-                    Err(Error::PeerMisbehaved(_))
-                ));
+                assert!(matches!(a.extend(v, channel), Err(Error::PeerMisbehaved(_))));
                 for one in [&parent, &a, &b] {
                     let delta = std::panic::AssertUnwindSafe(|| one.delta());
                     assert!(std::panic::catch_unwind(delta).is_err());
                 }
                 for one in [&mut parent, &mut a, &mut b] {
                     assert!(matches!(one.extend(v, channel), Err(Error::Broken)));
-                    assert!(matches!(
-                        one.fork(session(3)).map(|_| ()),
-                        Err(Error::Broken)
-                    ));
+                    assert!(matches!(one.fork(session(3)).map(|_| ()), Err(Error::Broken)));
                 }
             },
             |channel| {

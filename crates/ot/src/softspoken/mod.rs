@@ -140,10 +140,7 @@ impl SmallField {
     /// An extension with this field and without checks: secure against semi-honest parties only.
     #[must_use]
     pub const fn unchecked(self) -> Settings {
-        Settings {
-            field: self,
-            is_checked: false,
-        }
+        Settings { field: self, is_checked: false }
     }
 }
 
@@ -157,10 +154,7 @@ pub struct Settings {
 
 impl From<SmallField> for Settings {
     fn from(field: SmallField) -> Self {
-        Self {
-            field,
-            is_checked: true,
-        }
+        Self { field, is_checked: true }
     }
 }
 
@@ -231,14 +225,9 @@ impl Sender {
         message.recv(channel)?;
         // no mutant: the error of a verdict that has a mutant of its own
         let seeds = pprf::punctured(settings, session, base_transcript, *delta, keys, &message)
-            .ok_or(Error::PeerMisbehaved(
-                "the trees of the OT extension are inconsistent",
-            ))?;
+            .ok_or(Error::PeerMisbehaved("the trees of the OT extension are inconsistent"))?;
         let transcript = Transcript::new(settings.field, session, base_transcript, &message);
-        Ok(Self(Poisonable::new(Live {
-            delta,
-            state: State::new(settings, &seeds, transcript),
-        })))
+        Ok(Self(Poisonable::new(Live { delta, state: State::new(settings, &seeds, transcript) })))
     }
 }
 
@@ -266,9 +255,7 @@ impl Live {
         if is_checked {
             check(batches, transcript, delta)?; // step 4
         }
-        v.par_chunks_mut(BATCH)
-            .zip(&*batches)
-            .for_each(|(v, batch)| batch.write_columns(v)); // step 5
+        v.par_chunks_mut(BATCH).zip(&*batches).for_each(|(v, batch)| batch.write_columns(v)); // step 5
         Ok(())
     }
 }
@@ -284,9 +271,7 @@ fn check(batches: &mut [Batch], transcript: &mut Transcript, delta: &Block) -> R
     // mutant(softspoken-check): `accepted` => `true`
     match accepted {
         true => Ok(()),
-        false => Err(Error::PeerMisbehaved(
-            "the consistency check of the OT extension failed",
-        )),
+        false => Err(Error::PeerMisbehaved("the consistency check of the OT extension failed")),
     }
 }
 
@@ -306,10 +291,7 @@ impl CotSender for Sender {
     }
 
     fn extend(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
-        self.0.call(|live| {
-            v.chunks_mut(at_a_time())
-                .try_for_each(|v| live.batches(v, channel))
-        })
+        self.0.call(|live| v.chunks_mut(at_a_time()).try_for_each(|v| live.batches(v, channel)))
     }
 }
 
@@ -346,9 +328,7 @@ impl Receiver {
         let (seeds, message) = pprf::full(settings, session, base_transcript, keys);
         message.send(channel)?;
         let transcript = Transcript::new(settings.field, session, base_transcript, &message);
-        Ok(Self(Poisonable::new(State::new(
-            settings, &seeds, transcript,
-        ))))
+        Ok(Self(Poisonable::new(State::new(settings, &seeds, transcript))))
     }
 }
 
@@ -373,14 +353,13 @@ fn receiver_batches(
     }
     let batches = &*batches;
     let columns = || {
-        u.par_chunks_mut(BATCH / 8)
-            .zip(w.par_chunks_mut(BATCH))
-            .zip(batches)
-            .for_each(|((u, w), batch)| {
+        u.par_chunks_mut(BATCH / 8).zip(w.par_chunks_mut(BATCH)).zip(batches).for_each(
+            |((u, w), batch)| {
                 u.copy_from_slice(&cast_slice(batch.first_sum())[..u.len()]); // step 5
                 clear_from(u, w.len());
                 batch.write_columns(w);
-            });
+            },
+        );
     };
     meanwhile(columns, || {
         batches.iter().try_for_each(|batch| {
@@ -395,11 +374,7 @@ fn receiver_batches(
 
 impl CotReceiver for Receiver {
     fn extend(&mut self, u: &mut [u8], w: &mut [Block], channel: &mut Channel) -> Result<()> {
-        assert_eq!(
-            u.len(),
-            bytes_for(w.len()),
-            "one packed bit per correlation"
-        );
+        assert_eq!(u.len(), bytes_for(w.len()), "one packed bit per correlation");
         self.0.call(|state| {
             u.chunks_mut(at_a_time() / 8)
                 .zip(w.chunks_mut(at_a_time()))
@@ -467,8 +442,7 @@ impl Batch {
     fn begin(&mut self, n: usize, Settings { field, is_checked }: Settings, first: u128) {
         self.first = first;
         self.row_blocks = n.div_ceil(128) + usize::from(is_checked);
-        self.corrections
-            .resize(field.trees() * self.row_blocks, Block::ZERO);
+        self.corrections.resize(field.trees() * self.row_blocks, Block::ZERO);
         self.corrections[..self.row_blocks].fill(Block::ZERO);
     }
 

@@ -141,11 +141,7 @@ pub(super) fn punctured(
             &message.levels[tree * levels..][..levels],
         );
         splitter.split(tree, &leaves, &mut seeds, &mut tags);
-        repair_tag(
-            alpha,
-            &mut tags[tree * field.leaves()..],
-            &message.tags[tree],
-        );
+        repair_tag(alpha, &mut tags[tree * field.leaves()..], &message.tags[tree]);
     }
     // mutant(trees-hash): `hash_of_tags(&tags)` => `message.tags[field.trees()]`
     let matches = hash_of_tags(&tags).ct_eq(&message.tags[field.trees()]);
@@ -181,10 +177,7 @@ fn punctured_tree(
     let choice = bit_mask(alpha >> others.len());
     let mut nodes = Zeroizing::new(vec![choice & *first, !choice & *first]);
     let mut path = alpha >> others.len();
-    for (b, (key, received)) in (0..others.len())
-        .rev()
-        .zip(others.iter().rev().zip(received))
-    {
+    for (b, (key, received)) in (0..others.len()).rev().zip(others.iter().rev().zip(received)) {
         let mut children = Zeroizing::new(vec![Block::ZERO; 2 * nodes.len()]);
         let [left, right] = double(doubler, &nodes, &mut children);
         let choice = bit_mask(alpha >> b);
@@ -239,10 +232,7 @@ fn doubler(session: SessionId, tree: usize) -> [Aes128; 2] {
     let mut keys = [0; 32];
     oracle.finish_into(&mut keys);
     let [left, right] = bytemuck::cast::<[u8; 32], [[u8; 16]; 2]>(keys);
-    [
-        Aes128::new(Block::from_bytes(left)),
-        Aes128::new(Block::from_bytes(right)),
-    ]
+    [Aes128::new(Block::from_bytes(left)), Aes128::new(Block::from_bytes(right))]
 }
 
 /// `G'`, which derives a row seed and a tag from each leaf. Checked and unchecked extensions have
@@ -309,16 +299,11 @@ mod tests {
     use super::*;
 
     fn keys(seed: u128) -> Vec<[Block; 2]> {
-        (0..128)
-            .map(|i| [Block::from(seed + i), Block::from(seed + 1000 + i)])
-            .collect()
+        (0..128).map(|i| [Block::from(seed + i), Block::from(seed + 1000 + i)]).collect()
     }
 
     fn chosen(keys: &[[Block; 2]], delta: Block) -> Vec<Block> {
-        keys.iter()
-            .enumerate()
-            .map(|(i, k)| k[(u128::from(delta) >> i) as usize & 1])
-            .collect()
+        keys.iter().enumerate().map(|(i, k)| k[(u128::from(delta) >> i) as usize & 1]).collect()
     }
 
     const SESSION: [u8; 32] = [9; 32];
@@ -331,15 +316,9 @@ mod tests {
             let field = settings.field;
             let keys = keys(5);
             let (all, message) = full(settings, session, &[1; 32], &keys);
-            let known = punctured(
-                settings,
-                session,
-                &[1; 32],
-                delta,
-                &chosen(&keys, delta),
-                &message,
-            )
-            .expect("honest");
+            let known =
+                punctured(settings, session, &[1; 32], delta, &chosen(&keys, delta), &message)
+                    .expect("honest");
             assert_eq!(all.len(), known.len());
             for (i, (a, b)) in all.iter().zip(known.iter()).enumerate() {
                 let tree = i / field.leaves();
@@ -354,12 +333,9 @@ mod tests {
         let session = SessionId::from_bytes(SESSION);
         let other = SessionId::from_bytes([10; 32]);
         let mut seen = std::collections::HashSet::new();
-        for keys in [
-            doubler(session, 0),
-            doubler(session, 1),
-            doubler(session, 15),
-            doubler(other, 0),
-        ] {
+        for keys in
+            [doubler(session, 0), doubler(session, 1), doubler(session, 15), doubler(other, 0)]
+        {
             for key in keys {
                 assert!(seen.insert(u128::from(key.encrypt(Block::ZERO))));
             }
@@ -368,12 +344,7 @@ mod tests {
         let equal = [[Block::from(1), Block::from(2)]; 128];
         let (_, message) = full(SmallField::Bits8.into(), session, &[1; 32], &equal);
         let mut seen = std::collections::HashSet::new();
-        assert!(
-            message
-                .levels
-                .iter()
-                .all(|sent| seen.insert(sent.map(u128::from)))
-        );
+        assert!(message.levels.iter().all(|sent| seen.insert(sent.map(u128::from))));
     }
 
     /// Equal leaves at other positions, in other trees or sessions, after other base OTs or with
@@ -414,10 +385,8 @@ mod tests {
             let mut caught = 0;
             let blocks = 2 * honest.levels.len();
             for place in 0..blocks {
-                let mut message = Message {
-                    levels: honest.levels.clone(),
-                    tags: honest.tags.clone(),
-                };
+                let mut message =
+                    Message { levels: honest.levels.clone(), tags: honest.tags.clone() };
                 message.levels[place / 2][place % 2] ^= Block::ONE;
                 match punctured(settings, session, &[1; 32], delta, &chosen, &message) {
                     None => caught += 1,
@@ -430,10 +399,8 @@ mod tests {
             }
             assert_eq!(2 * caught, blocks, "one of each pair is used");
             for place in 0..honest.tags.len() {
-                let mut message = Message {
-                    levels: honest.levels.clone(),
-                    tags: honest.tags.clone(),
-                };
+                let mut message =
+                    Message { levels: honest.levels.clone(), tags: honest.tags.clone() };
                 message.tags[place][place % 32] ^= 0x80;
                 let known = punctured(settings, session, &[1; 32], delta, &chosen, &message);
                 assert!(known.is_none());

@@ -28,11 +28,7 @@ impl Leaves {
     pub(super) fn new(field: SmallField, seeds: &[Block], starts: Vec<Block>) -> Self {
         assert_eq!(seeds.len(), field.trees() * field.leaves());
         assert_eq!(starts.len(), field.trees());
-        Self {
-            field,
-            ciphers: seeds.iter().map(|&seed| Aes128::new(seed)).collect(),
-            starts,
-        }
+        Self { field, ciphers: seeds.iter().map(|&seed| Aes128::new(seed)).collect(), starts }
     }
 
     /// Block `number` of the row of each leaf, tree after tree.
@@ -55,15 +51,9 @@ impl Leaves {
         let stride = rows.len() / 128;
         let row_blocks = sums.len() / self.field.trees();
         let sums = sums.par_chunks_exact_mut(row_blocks);
-        self.for_each_tree(
-            first,
-            row_blocks,
-            rows,
-            sums,
-            |leaves, counter, rows, sum| {
-                fold(leaves, counter, rows, stride, sum);
-            },
-        );
+        self.for_each_tree(first, row_blocks, rows, sums, |leaves, counter, rows, sum| {
+            fold(leaves, counter, rows, stride, sum);
+        });
     }
 
     /// Sender: fills `rows`, as in [`expand`](Self::expand), with `q_ij`: `v_ij` for its leaves,
@@ -80,9 +70,8 @@ impl Leaves {
         let bits = Zeroizing::new(delta.to_bytes());
         let masks: Vec<Block> = (0..128).map(|r| crate::bits::mask(&bits[..], r)).collect();
         let masks = Zeroizing::new(masks);
-        let corrections = corrections
-            .par_chunks_exact(row_blocks)
-            .zip(masks.par_chunks_exact(self.field.bits()));
+        let corrections =
+            corrections.par_chunks_exact(row_blocks).zip(masks.par_chunks_exact(self.field.bits()));
         self.for_each_tree(
             first,
             row_blocks,
@@ -178,9 +167,8 @@ mod tests {
     fn corrections_go_where_delta_has_a_one() {
         for field in SmallField::ALL {
             let (row_blocks, stride) = (5, 8);
-            let seeds: Vec<Block> = (0..field.trees() * field.leaves())
-                .map(|i| Block::from(i as u128 + 1))
-                .collect();
+            let seeds: Vec<Block> =
+                (0..field.trees() * field.leaves()).map(|i| Block::from(i as u128 + 1)).collect();
             let starts = vec![Block::from(3); field.trees()];
             let leaves = Leaves::new(field, &seeds, starts);
             let mut v = vec![Block::ALL_ONES; 128 * stride];

@@ -58,14 +58,9 @@ fn against(
     let settings = settings.into();
     let ((result, v), (u, w)) = run_two_parties(
         |channel| {
-            let mut sender = Sender::setup(
-                Some(delta),
-                settings,
-                SESSION,
-                Prg::new(Block::from(1)),
-                channel,
-            )
-            .unwrap();
+            let mut sender =
+                Sender::setup(Some(delta), settings, SESSION, Prg::new(Block::from(1)), channel)
+                    .unwrap();
             let mut v = vec![Block::ZERO; N];
             let result = sender.extend(&mut v, channel);
             if result.is_err() {
@@ -123,10 +118,7 @@ fn parties_with_other_settings_fail_in_the_setup() {
                     Receiver::setup(theirs, SESSION, rng, channel).map(|_| ())
                 },
             );
-            assert!(
-                matches!(sender, Err(Error::PeerMisbehaved(_))),
-                "{sender:?}"
-            );
+            assert!(matches!(sender, Err(Error::PeerMisbehaved(_))), "{sender:?}");
         }
     }
 }
@@ -275,12 +267,7 @@ fn another_u_for_every_tree_but_the_first_is_caught() {
         // Consistent with the other trees, according to the response; then the first tree is the
         // odd one.
         let lie = |u: &mut [Block], _: &mut [Block]| u[0] ^= Block::ONE;
-        assert!(caught(&against(
-            field,
-            Block::ALL_ONES,
-            deviation,
-            |_, _| ()
-        )));
+        assert!(caught(&against(field, Block::ALL_ONES, deviation, |_, _| ())));
         assert!(caught(&against(field, Block::ALL_ONES, deviation, lie)));
     }
 }
@@ -317,17 +304,9 @@ fn a_guess_passes_exactly_if_it_is_right() {
                     }
                 };
                 let outcome = against(field, delta, deviation, lie);
-                assert_eq!(
-                    outcome.0.is_ok(),
-                    guess == truth,
-                    "{field:?} {guess} {truth}"
-                );
+                assert_eq!(outcome.0.is_ok(), guess == truth, "{field:?} {guess} {truth}");
                 // With a right guess of zero even the outputs are unchanged.
-                assert_eq!(
-                    outcome.1,
-                    guess == truth && guess == 0,
-                    "{field:?} {guess} {truth}"
-                );
+                assert_eq!(outcome.1, guess == truth && guess == 0, "{field:?} {guess} {truth}");
             }
         }
     }
@@ -373,10 +352,7 @@ fn what_the_sender_sees_of_the_check_is_masked() {
     };
     assert_eq!(x(&first) ^ x(&second), 0xfffe);
     // Another transcript, another hash.
-    assert_ne!(
-        x(&transcript(2).challenge(3).respond(&u, &rows)),
-        x(&second)
-    );
+    assert_ne!(x(&transcript(2).challenge(3).respond(&u, &rows)), x(&second));
 }
 
 /// The first coefficient of the challenge for the next batch.

@@ -18,10 +18,7 @@ fn the_receiver_gets_the_key_it_asks_for_and_no_other() {
         let mut seen = std::collections::HashSet::new();
         for (i, (pair, &key)) in pairs.iter().zip(keys.iter()).enumerate() {
             assert_eq!(pair[usize::from(bit(&choices, i))], key, "OT {i} of {n}");
-            assert!(
-                pair.iter().all(|&key| seen.insert(u128::from(key))),
-                "no key twice"
-            );
+            assert!(pair.iter().all(|&key| seen.insert(u128::from(key))), "no key twice");
         }
     }
 }
@@ -110,10 +107,7 @@ fn bad_encodings() -> Vec<([u8; 32], &'static str)> {
         (small(1), form),
         // The greatest even number below the prime: minus one, a point of order two or four on the
         // curve.
-        (
-            prime_and(0).map(|byte| if byte == 0xed { 0xec } else { byte }),
-            group,
-        ),
+        (prime_and(0).map(|byte| if byte == 0xed { 0xec } else { byte }), group),
     ];
     bad.extend(outside.take(3).map(|bytes| (bytes, group)));
     assert_eq!(bad.len(), 12, "the list has all twelve encodings");
@@ -124,9 +118,7 @@ fn bad_encodings() -> Vec<([u8; 32], &'static str)> {
 fn bad_encodings_are_refused_by_name() {
     let valid = curve25519_dalek::constants::RISTRETTO_BASEPOINT_COMPRESSED.to_bytes();
     let refused = |result: Result<(), Error>, name: &str, place: &str| {
-        let Err(Error::PeerMisbehaved(text)) = result else {
-            panic!("{place}: {result:?}")
-        };
+        let Err(Error::PeerMisbehaved(text)) = result else { panic!("{place}: {result:?}") };
         assert_eq!(text, name, "{place}");
     };
     let send = |channel: &mut Channel| base::send(3, SESSION, &mut rng(1), channel).map(|_| ());

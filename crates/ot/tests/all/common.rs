@@ -6,9 +6,8 @@ use volery_primitives::Block;
 use volery_primitives::prg::Prg;
 
 /// Lengths around every rounding: bytes, blocks of 128, batches of 2^15, and primes.
-pub(crate) const LENGTHS: [usize; 17] = [
-    0, 1, 2, 7, 8, 9, 127, 128, 129, 251, 1023, 1024, 1025, 4099, 32767, 32768, 32769,
-];
+pub(crate) const LENGTHS: [usize; 17] =
+    [0, 1, 2, 7, 8, 9, 127, 128, 129, 251, 1023, 1024, 1025, 4099, 32767, 32768, 32769];
 
 pub(crate) const SESSION: SessionId = SessionId::from_bytes([0x5a; 32]);
 
@@ -50,10 +49,7 @@ pub(crate) fn extend_sender(
         let last = v.len() - 1;
         cot.extend(&mut v[last], channel)?;
     }
-    Ok(Sent {
-        delta: cot.delta(),
-        v,
-    })
+    Ok(Sent { delta: cot.delta(), v })
 }
 
 /// One call for each length.
@@ -87,23 +83,10 @@ pub(crate) fn assert_cot(sent: &Sent, received: &Received) {
     let (mut ones, mut total) = (0u64, 0u64);
     let mut bytes = [0u64; 256];
     for ((v, w), u) in sent.v.iter().zip(&received.w).zip(&received.u) {
-        assert!(
-            is_cot(sent.delta, v, u, w),
-            "w = v + u*delta for {} of them",
-            v.len()
-        );
-        assert!(
-            v.iter().all(|&v| seen.insert(u128::from(v))),
-            "no value twice"
-        );
-        assert!(
-            (v.len()..8 * u.len()).all(|i| !bit(u, i)),
-            "unused bits are zero"
-        );
-        ones += u
-            .iter()
-            .map(|byte| u64::from(byte.count_ones()))
-            .sum::<u64>();
+        assert!(is_cot(sent.delta, v, u, w), "w = v + u*delta for {} of them", v.len());
+        assert!(v.iter().all(|&v| seen.insert(u128::from(v))), "no value twice");
+        assert!((v.len()..8 * u.len()).all(|i| !bit(u, i)), "unused bits are zero");
+        ones += u.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>();
         total += v.len() as u64;
         for &byte in &u[..v.len() / 8] {
             bytes[usize::from(byte)] += 1;
@@ -111,21 +94,12 @@ pub(crate) fn assert_cot(sent: &Sent, received: &Received) {
     }
     // Six standard deviations: an honest run fails with probability 2^-28.
     let deviation = (2.0 * ones as f64 - total as f64).abs();
-    assert!(
-        deviation <= 6.0 * (total as f64).sqrt() + 1.0,
-        "{ones} ones of {total}"
-    );
+    assert!(deviation <= 6.0 * (total as f64).sqrt() + 1.0, "{ones} ones of {total}");
     let count = bytes.iter().sum::<u64>() as f64;
     if count >= 2560.0 {
         let expected = count / 256.0;
-        let chi_square: f64 = bytes
-            .iter()
-            .map(|&n| (n as f64 - expected).powi(2) / expected)
-            .sum();
+        let chi_square: f64 = bytes.iter().map(|&n| (n as f64 - expected).powi(2) / expected).sum();
         // 255 degrees of freedom: mean 255, standard deviation 22.6.
-        assert!(
-            (120.0..420.0).contains(&chi_square),
-            "chi-square of the bytes of u: {chi_square}"
-        );
+        assert!((120.0..420.0).contains(&chi_square), "chi-square of the bytes of u: {chi_square}");
     }
 }

@@ -36,10 +36,7 @@ struct Left {
 
 fn left(cot: impl CotSender, sizes: &[usize], channel: &mut Channel) -> Left {
     let mut ot = Sender::new(cot, SESSION);
-    let mut out = Left {
-        delta: ot.delta(),
-        ..Left::default()
-    };
+    let mut out = Left { delta: ot.delta(), ..Left::default() };
     for &n in sizes {
         let mut v = vec![Block::ZERO; n];
         ot.correlated(&mut v, channel).unwrap();
@@ -90,18 +87,14 @@ fn right(cot: impl CotReceiver, sizes: &[usize], channel: &mut Channel) -> Right
     }
     for (n, len) in STRINGS {
         let mut bytes = vec![0; n * len];
-        ot.chosen_bytes(&random_bits(n, 6), &mut bytes, len, channel)
-            .unwrap();
+        ot.chosen_bytes(&random_bits(n, 6), &mut bytes, len, channel).unwrap();
         out.chosen_bytes.push(bytes);
     }
     out
 }
 
 fn chosen<T: Copy>(m: &[[T; 2]], x: &[u8]) -> Vec<T> {
-    m.iter()
-        .enumerate()
-        .map(|(i, m)| m[usize::from(bit(x, i))])
-        .collect()
+    m.iter().enumerate().map(|(i, m)| m[usize::from(bit(x, i))]).collect()
 }
 
 fn assert_all_forms(left: &Left, right: &Right, sizes: &[usize]) {
@@ -110,21 +103,13 @@ fn assert_all_forms(left: &Left, right: &Right, sizes: &[usize]) {
         let x = random_bits(n, 5);
         let (u, w) = &right.correlated[i];
         assert!(is_cot(left.delta, &left.correlated[i], u, w));
-        assert!(is_cot(
-            left.delta,
-            &left.correlated_chosen[i],
-            &x,
-            &right.correlated_chosen[i]
-        ));
+        assert!(is_cot(left.delta, &left.correlated_chosen[i], &x, &right.correlated_chosen[i]));
         let (u, m) = &right.random[i];
         assert!(&chosen(&left.random[i], u) == m);
         assert!(chosen(&left.random_chosen[i], &x) == right.random_chosen[i]);
         assert!(chosen(&messages(n), &x) == right.chosen[i]);
         for m in left.random[i].iter().chain(&left.random_chosen[i]) {
-            assert!(
-                m.iter().all(|&m| seen.insert(u128::from(m))),
-                "no message twice"
-            );
+            assert!(m.iter().all(|&m| seen.insert(u128::from(m))), "no message twice");
             assert_ne!(m[0] ^ m[1], left.delta, "the correlation is broken");
         }
     }
@@ -200,22 +185,10 @@ fn the_wire_carries_what_the_table_says() {
                 .unwrap();
             },
         );
-        assert_eq!(
-            (stats.bytes_received, stats.bytes_sent),
-            (to_sender, to_receiver),
-            "{form}"
-        );
+        assert_eq!((stats.bytes_received, stats.bytes_sent), (to_sender, to_receiver), "{form}");
         // Two batches.
-        let messages = if form == "chosen" {
-            (2, 2)
-        } else {
-            (u64::from(to_sender > 0), 0)
-        };
-        assert_eq!(
-            (stats.messages_received, stats.messages_sent),
-            messages,
-            "{form}"
-        );
+        let messages = if form == "chosen" { (2, 2) } else { (u64::from(to_sender > 0), 0) };
+        assert_eq!((stats.messages_received, stats.messages_sent), messages, "{form}");
     }
 }
 
@@ -246,8 +219,5 @@ fn equal_rows_have_different_hashes_within_and_across_calls() {
     let mut other = Sender::new(Constant, volery_channel::SessionId::from_bytes([1; 32]));
     let mut m = vec![[Block::ZERO; 2]; 3];
     other.random(&mut m, &mut channel).unwrap();
-    assert!(
-        m.as_flattened().iter().all(|&m| seen.insert(u128::from(m))),
-        "another session"
-    );
+    assert!(m.as_flattened().iter().all(|&m| seen.insert(u128::from(m))), "another session");
 }

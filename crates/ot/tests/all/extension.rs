@@ -8,9 +8,7 @@ use volery_primitives::Block;
 
 /// Every field, with the checks and without.
 fn all_settings() -> impl Iterator<Item = Settings> {
-    SmallField::ALL
-        .into_iter()
-        .flat_map(|field| [field.into(), field.unchecked()])
+    SmallField::ALL.into_iter().flat_map(|field| [field.into(), field.unchecked()])
 }
 
 #[test]
@@ -34,12 +32,7 @@ fn softspoken_all_lengths_all_settings() {
 
 #[test]
 fn softspoken_over_tcp_with_given_deltas() {
-    for delta in [
-        Block::ONE,
-        Block::ALL_ONES,
-        Block::from(1 << 127),
-        Block::from(0x1234_5678),
-    ] {
+    for delta in [Block::ONE, Block::ALL_ONES, Block::from(1 << 127), Block::from(0x1234_5678)] {
         let lengths = [3, 100_003];
         let (sent, received) = run_two_parties_tcp(
             |channel| {
@@ -92,10 +85,7 @@ fn batch_bytes(n: usize, field: SmallField, is_checked: bool) -> u64 {
 
 #[test]
 fn softspoken_costs_what_it_says() {
-    for (field, is_checked) in SmallField::ALL
-        .into_iter()
-        .flat_map(|f| [(f, true), (f, false)])
-    {
+    for (field, is_checked) in SmallField::ALL.into_iter().flat_map(|f| [(f, true), (f, false)]) {
         let settings = match is_checked {
             true => field.into(),
             false => field.unchecked(),
@@ -127,10 +117,7 @@ fn softspoken_costs_what_it_says() {
             .iter()
             .sum();
         setup.bytes_received += extend;
-        assert_eq!(
-            sender, setup,
-            "the extension sends nothing and receives one run of bytes"
-        );
+        assert_eq!(sender, setup, "the extension sends nothing and receives one run of bytes");
         assert_eq!(receiver.bytes_sent, setup.bytes_received);
     }
 }

@@ -24,10 +24,7 @@ pub(super) const FROM: u32 = SUBTREE + 3;
 
 /// The subtree whose leaves are `leaves` of them.
 fn subtree(leaves: usize) -> Shape {
-    Shape {
-        leaves,
-        depth: SUBTREE,
-    }
+    Shape { leaves, depth: SUBTREE }
 }
 
 /// Expands one subtree from its root, and adds its level sums to those of the tree: `inner[l - 1]`
@@ -108,26 +105,16 @@ pub(super) fn walk<R: Ring>(
         let children = &mut scratch.next[..width];
         let sums = prg.level(level, Block::ZERO, &scratch.nodes[..parents], children);
         let path = alpha >> (shape.depth - level);
-        open_level(children, path, sums, |known, there| {
-            seed(level as usize - 1, known, there)
-        });
+        open_level(children, path, sums, |known, there| seed(level as usize - 1, known, there));
         std::mem::swap(&mut scratch.nodes, &mut scratch.next);
     }
     let roots = Zeroizing::new(scratch.nodes[..shape.width(top)].to_vec());
     let at = alpha >> SUBTREE;
-    let mut others = LevelSums {
-        inner: vec![[Block::ZERO; 2]; SUBTREE as usize - 1],
-        leaf: [R::ZERO; 2],
-    };
-    for (j, (root, leaves)) in roots
-        .iter()
-        .zip(leaves.chunks_mut(1 << SUBTREE))
-        .enumerate()
-    {
-        let mut own = LevelSums {
-            inner: vec![[Block::ZERO; 2]; SUBTREE as usize - 1],
-            leaf: [R::ZERO; 2],
-        };
+    let mut others =
+        LevelSums { inner: vec![[Block::ZERO; 2]; SUBTREE as usize - 1], leaf: [R::ZERO; 2] };
+    for (j, (root, leaves)) in roots.iter().zip(leaves.chunks_mut(1 << SUBTREE)).enumerate() {
+        let mut own =
+            LevelSums { inner: vec![[Block::ZERO; 2]; SUBTREE as usize - 1], leaf: [R::ZERO; 2] };
         let LevelSums { inner, leaf } = &mut own;
         grow(prg, top, *root, leaves, scratch, inner, leaf);
         let other = (j as u64).ct_ne(&(at as u64));

@@ -29,10 +29,7 @@ pub struct TreePrg {
     mask: Block,
 }
 
-#[expect(
-    clippy::large_enum_variant,
-    reason = "one per task; boxed, each tree would allocate"
-)]
+#[expect(clippy::large_enum_variant, reason = "one per task; boxed, each tree would allocate")]
 enum Keys {
     Ggm {
         keys: [Aes128; 2],
@@ -70,11 +67,7 @@ impl TreePrgs {
         // mutant(trees-batch): drop
         oracle.absorb(&batch.to_le_bytes());
         oracle.absorb(&[growth as u8]);
-        Self {
-            aes: Aes128::new(oracle.finish_block()),
-            growth,
-            mask: Block::ALL_ONES,
-        }
+        Self { aes: Aes128::new(oracle.finish_block()), growth, mask: Block::ALL_ONES }
     }
 
     /// The same trees with the lowest bit of every leaf cleared; for leaves in `gf128`.
@@ -114,27 +107,17 @@ impl TreePrgs {
                 Keys::half(seeds[0], growth)
             }
         };
-        TreePrg {
-            keys,
-            mask: self.mask,
-        }
+        TreePrg { keys, mask: self.mask }
     }
 }
 
 impl Keys {
     fn ggm(seeds: [Block; 2]) -> Self {
-        Self::Ggm {
-            keys: seeds.map(Aes128::new),
-            seeds,
-        }
+        Self::Ggm { keys: seeds.map(Aes128::new), seeds }
     }
 
     fn half(seed: Block, growth: Growth) -> Self {
-        Self::Half {
-            key: Aes128::new(seed),
-            seed,
-            growth,
-        }
+        Self::Half { key: Aes128::new(seed), seed, growth }
     }
 }
 
@@ -209,11 +192,9 @@ impl TreePrg {
         if let Some(blocks) = R::as_blocks_mut(leaves) {
             let sums = match &self.keys {
                 Keys::Ggm { keys, .. } => aes::double(keys, parents, blocks),
-                Keys::Half {
-                    key,
-                    growth: Growth::PseudoCorrelated,
-                    ..
-                } => aes::hash_pairs(key, parents, blocks),
+                Keys::Half { key, growth: Growth::PseudoCorrelated, .. } => {
+                    aes::hash_pairs(key, parents, blocks)
+                }
                 Keys::Half { key, .. } => {
                     let sums = correlated_level(key, number, delta, parents, blocks, self.mask);
                     return sums.map(R::from_block);
@@ -232,11 +213,7 @@ impl TreePrg {
             match &self.keys {
                 Keys::Ggm { keys, .. } => aes::leaf_pairs(&keys[0], parents, words),
                 Keys::Half { key, growth, .. } => {
-                    assert_eq!(
-                        *growth,
-                        Growth::PseudoCorrelated,
-                        "correlated leaves are blocks"
-                    );
+                    assert_eq!(*growth, Growth::PseudoCorrelated, "correlated leaves are blocks");
                     aes::hash_words(key, parents, words);
                 }
             }

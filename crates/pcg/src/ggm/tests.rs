@@ -75,10 +75,7 @@ fn check_tree<R: Ring>(prg: &TreePrg, n: usize) {
         assert_eq!(total == R::from_block(delta), growth == Growth::Correlated);
     }
     for (j, leaf) in leaves.iter().enumerate() {
-        assert!(
-            *leaf == leaf_by_path(prg, shape, [root, delta], j),
-            "leaf {j} of {n}"
-        );
+        assert!(*leaf == leaf_by_path(prg, shape, [root, delta], j), "leaf {j} of {n}");
     }
     for alpha in [0, n / 3, n / 2, n - 1] {
         let mut rebuilt = vec![R::ONE; n];
@@ -116,10 +113,7 @@ fn so_it_is_in_trees_of_many_subtrees() {
 fn widths_cover_the_leaves() {
     let shape = Shape::new(11);
     assert_eq!(shape.depth(), 4);
-    assert_eq!(
-        (0..=4).map(|l| shape.width(l)).collect::<Vec<_>>(),
-        [1, 2, 3, 6, 11]
-    );
+    assert_eq!((0..=4).map(|l| shape.width(l)).collect::<Vec<_>>(), [1, 2, 3, 6, 11]);
     assert_eq!(Shape::new(1).depth(), 1);
 }
 
@@ -136,21 +130,11 @@ fn what_p2_is_sent_does_not_depend_on_the_path() {
     for alpha in [0, 17, 42, 63] {
         let root = random.block();
         let mut leaves = vec![Fp61::ZERO; 64];
-        let sums = expand(
-            &prg,
-            shape,
-            root,
-            Block::ZERO,
-            &mut leaves,
-            &mut Scratch::default(),
-        );
+        let sums = expand(&prg, shape, root, Block::ZERO, &mut leaves, &mut Scratch::default());
         let view = punctured(shape, &sums, alpha);
         let mut level_nodes = vec![root];
         for level in 1..shape.depth() {
-            level_nodes = level_nodes
-                .iter()
-                .flat_map(|seed| prg.children(*seed))
-                .collect();
+            level_nodes = level_nodes.iter().flat_map(|seed| prg.children(*seed)).collect();
             let path = alpha >> (shape.depth() - level);
             let mut other = level_nodes.clone();
             other[path] = random.block();
@@ -166,11 +150,7 @@ fn what_p2_is_sent_does_not_depend_on_the_path() {
         for missing in [leaves[alpha], Fp61::random(&mut random)] {
             let mut leaves = leaves.clone();
             leaves[alpha] = missing;
-            let side: Vec<_> = leaves
-                .into_iter()
-                .skip(1 - (alpha & 1))
-                .step_by(2)
-                .collect();
+            let side: Vec<_> = leaves.into_iter().skip(1 - (alpha & 1)).step_by(2).collect();
             assert!(Fp61::sum(&side) == view.leaf, "leaf level");
         }
     }

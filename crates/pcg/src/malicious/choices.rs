@@ -57,12 +57,7 @@ impl<R: crate::vole::VoleRing> Reuse for Vole<R> {
         let source = value.ot.source();
         let empty: Self::ValueOt = Box::<cot_buffer::Receiver>::default();
         let inner = std::mem::replace(source, empty);
-        *source = Box::new(Again {
-            inner,
-            from,
-            to,
-            count,
-        });
+        *source = Box::new(Again { inner, from, to, count });
     }
 }
 
@@ -82,13 +77,7 @@ fn a_reused_choice() {
                     |channel| key.honest(&plan, &[FEW], channel),
                     |channel| value.run(&plan, &[FEW], channel),
                 );
-                let ends = Ends::<K> {
-                    x,
-                    w,
-                    key,
-                    line,
-                    value,
-                };
+                let ends = Ends::<K> { x, w, key, line, value };
                 if count == 0 {
                     ends.assert_right("honest");
                 } else {
@@ -115,25 +104,17 @@ fn any_leaf_of_a_complete_tree_may_be_chosen() {
         let (delta, x, key_spare) = (base.delta, base.x, &base.key_spare);
         let values: Vec<_> = (0..count).map(|_| K::noise(&mut dealer)).collect();
         let mut random = |_| (K::Ring::random(&mut dealer), K::Ring::random(&mut dealer));
-        let mask: Vec<_> = (0..check::repetitions::<K::Ring>())
-            .map(&mut random)
-            .collect();
+        let mask: Vec<_> = (0..check::repetitions::<K::Ring>()).map(&mut random).collect();
         let key_mask: Vec<_> = mask.iter().map(|(u, v)| *u * x + *v).collect();
         let choices = super::stage::random_choices(batch.levels(), &mut dealer);
         let (q, t) = deal_ots(delta, choices.into_iter(), &mut dealer);
         let (key_ot, value_ot) = K::buffered(delta, &q, &t);
-        let context = check::Context {
-            session: SESSION,
-            round: 0,
-        };
+        let context = check::Context { session: SESSION, round: 0 };
         let (r, m) = run_two_parties(
             |channel| {
                 channel.bind();
                 let mut ot = convert::Sender::new(key_ot, SESSION);
-                let public = Public {
-                    layout,
-                    prgs: &prgs(),
-                };
+                let public = Public { layout, prgs: &prgs() };
                 let (points, leaves, rng) =
                     (Points::Chosen(&[]), layout.leaves(None), &mut rng(61));
                 let r =
@@ -146,10 +127,7 @@ fn any_leaf_of_a_complete_tree_may_be_chosen() {
             |channel| {
                 channel.bind();
                 let mut ot = convert::Receiver::new(value_ot, SESSION);
-                let public = Public {
-                    layout,
-                    prgs: &prgs(),
-                };
+                let public = Public { layout, prgs: &prgs() };
                 let (points, leaves) = (Points::Chosen(alphas), layout.leaves(None));
                 let (m, _) = mpcot::receive::<K>(
                     public,
@@ -170,23 +148,16 @@ fn any_leaf_of_a_complete_tree_may_be_chosen() {
         for tree in 0..count {
             let places = batch.leaves_of(tree);
             let place = places.start + alphas[tree];
-            assert!(
-                r[place] - m[place] == x.mul_base(values[tree]),
-                "tree {tree}"
-            );
+            assert!(r[place] - m[place] == x.mul_base(values[tree]), "tree {tree}");
             // The sum of all leaves would suffice to find x.
             assert!(K::Ring::sum(&r[places.clone()]) != K::Ring::sum(&m[places]));
         }
     }
     let layout = Layout::cuckoo(50, 3, 40, Block::from(6), Cells::Complete);
     let batch = layout.batch();
-    let sizes: Vec<_> = (0..batch.trees())
-        .map(|tree| batch.leaves_of(tree).len())
-        .collect();
+    let sizes: Vec<_> = (0..batch.trees()).map(|tree| batch.leaves_of(tree).len()).collect();
     let spare = |tree: usize| (0..sizes[tree]).find(|leaf| layout.point_of(tree, *leaf).is_none());
-    let first: Vec<_> = (0..sizes.len())
-        .map(|tree| spare(tree).expect("a spare leaf"))
-        .collect();
+    let first: Vec<_> = (0..sizes.len()).map(|tree| spare(tree).expect("a spare leaf")).collect();
     let last: Vec<_> = sizes.iter().map(|size| size - 1).collect();
     for alphas in [first, last] {
         for trees in [Trees::Ggm, Trees::Half] {
@@ -226,10 +197,7 @@ fn a_leaf_that_is_not_there() {
         let (_, found) = run_two_parties(
             |channel| {
                 let mut ot = convert::Sender::new(key_ot, SESSION);
-                let public = Public {
-                    layout: &layout,
-                    prgs: &prgs,
-                };
+                let public = Public { layout: &layout, prgs: &prgs };
                 let (points, leaves, rng) =
                     (Points::Chosen(&[]), layout.leaves(None), &mut rng(71));
                 let x = Gf128::new(delta);

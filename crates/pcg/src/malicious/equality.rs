@@ -36,10 +36,7 @@ fn a_key_holder_who_opens_something_else() {
             ];
             for lie in lies {
                 for setup in [Setup::Dealt(1), Setup::Real] {
-                    let lies = MaliciousKeyHolder {
-                        lie,
-                        ..MaliciousKeyHolder::HONEST
-                    };
+                    let lies = MaliciousKeyHolder { lie, ..MaliciousKeyHolder::HONEST };
                     run_malicious::<K>(setup, &plan, &[FEW], &lies)
                         .assert_value_holder_aborts(0, &format!("{trees} {lie:?} {setup:?}"));
                 }
@@ -63,11 +60,7 @@ fn a_key_holder_who_repeats_what_it_hears() {
                         *sums = sums.map(|sum| sum ^ Block::from(6));
                     }
                 };
-                let wrong = MaliciousKeyHolder {
-                    sums: &wrong,
-                    lie,
-                    ..MaliciousKeyHolder::HONEST
-                };
+                let wrong = MaliciousKeyHolder { sums: &wrong, lie, ..MaliciousKeyHolder::HONEST };
                 run_malicious::<K>(Setup::Dealt(1), &plan, &[FEW], &wrong)
                     .assert_value_holder_aborts(0, &format!("{trees} {lie:?}"));
             }
@@ -85,11 +78,8 @@ fn a_key_holder_who_replays_a_round() {
             let plan = plan(K::KIND, trees, Noise::Regular, MANY);
             let pieces = round_by_round(&plan);
             for setup in [Setup::Dealt(1), Setup::Real] {
-                let replay = MaliciousKeyHolder {
-                    round: 1,
-                    lie: Lie::Replay,
-                    ..MaliciousKeyHolder::HONEST
-                };
+                let replay =
+                    MaliciousKeyHolder { round: 1, lie: Lie::Replay, ..MaliciousKeyHolder::HONEST };
                 run_malicious::<K>(setup, &plan, &pieces, &replay)
                     .assert_value_holder_aborts(pieces[0], &format!("{trees} {setup:?}"));
             }

@@ -72,12 +72,8 @@ fn round<K: Stage>(
         |channel| {
             channel.record_transcript();
             channel.bind();
-            let round = Round {
-                layout: Arc::clone(&layout),
-                prgs: prgs(),
-                session: SESSION,
-                number: 0,
-            };
+            let round =
+                Round { layout: Arc::clone(&layout), prgs: prgs(), session: SESSION, number: 0 };
             let mut ot = convert::Sender::new(key_ot, SESSION);
             let rng = &mut rng(51);
             let r = key_holder::trees::<K>(
@@ -100,10 +96,7 @@ fn round<K: Stage>(
         |channel| {
             channel.bind();
             let mut ot = convert::Receiver::new(value_ot, SESSION);
-            let public = Public {
-                layout: &layout,
-                prgs: &prgs(),
-            };
+            let public = Public { layout: &layout, prgs: &prgs() };
             let (points, leaves) = (Points::Chosen(&alphas), layout.leaves(None));
             let (m, _) = mpcot::receive::<K>(
                 public,
@@ -115,10 +108,7 @@ fn round<K: Stage>(
                 channel,
             )
             .expect("trees");
-            let context = check::Context {
-                session: SESSION,
-                round: 0,
-            };
+            let context = check::Context { session: SESSION, round: 0 };
             let rng = &mut rng(52);
             let checked = check::value_holder(
                 context,
@@ -140,21 +130,12 @@ fn round<K: Stage>(
     if let Some(m) = &m {
         for tree in 0..2 {
             for (i, place) in batch.leaves_of(tree).enumerate() {
-                let at = if i == alphas[tree] {
-                    x.mul_base(values[tree])
-                } else {
-                    K::Ring::ZERO
-                };
+                let at = if i == alphas[tree] { x.mul_base(values[tree]) } else { K::Ring::ZERO };
                 assert!(r[place] - m[place] == at, "leaf {i}");
             }
         }
     }
-    Seen {
-        passed: m.is_some(),
-        agreed,
-        x_prime,
-        view,
-    }
+    Seen { passed: m.is_some(), agreed, x_prime, view }
 }
 
 fn no_mask<R: Ring>() -> Vec<R> {
@@ -173,11 +154,7 @@ fn play<K: Stage>(
     for alpha in 0..LEAVES {
         let seen = round::<K>(trees, [alpha, 5], malicious, &nothing);
         let right = guess(alpha);
-        assert_eq!(
-            (seen.passed, seen.agreed),
-            (right, right),
-            "{what}: {alpha}"
-        );
+        assert_eq!((seen.passed, seen.agreed), (right, right), "{what}: {alpha}");
         if right {
             // Another mask, which hides another alpha under the same x'.
             let mut u_star = nothing.clone();
@@ -217,12 +194,7 @@ fn the_subtree_that_alpha_is_in() {
                         || K::growth(trees) == Growth::PseudoCorrelated && level < LEVELS;
                     let errors = [6, if one { 6 } else { 10 }].map(Block::from);
                     let wrong = MaliciousKeyHolder {
-                        node: Some(Node {
-                            tree: 0,
-                            level,
-                            node,
-                            errors,
-                        }),
+                        node: Some(Node { tree: 0, level, node, errors }),
                         ..MaliciousKeyHolder::HONEST
                     };
                     let below = |alpha: usize| alpha >> (LEVELS - level + 1) == node;
@@ -247,10 +219,7 @@ fn one_bit_of_alpha() {
                 let wrong = |grown: &mut Grown<K::Ring>| {
                     grown.sums[level as usize - 1][side] ^= Block::from(6);
                 };
-                let wrong = MaliciousKeyHolder {
-                    sums: &wrong,
-                    ..MaliciousKeyHolder::HONEST
-                };
+                let wrong = MaliciousKeyHolder { sums: &wrong, ..MaliciousKeyHolder::HONEST };
                 // The value holder takes the side off its path.
                 let takes_other = |alpha: usize| alpha >> (LEVELS - level) & 1 == side;
                 let what = format!("{trees}, side {side} of level {level}");
@@ -276,16 +245,8 @@ fn alpha_itself() {
                 grown.psi[0] += error;
                 grown.leaves[guess] += error;
             };
-            let wrong = MaliciousKeyHolder {
-                sums: &wrong,
-                ..MaliciousKeyHolder::HONEST
-            };
-            play::<K>(
-                trees,
-                &wrong,
-                |alpha| alpha == guess,
-                &format!("{trees}, {guess}"),
-            );
+            let wrong = MaliciousKeyHolder { sums: &wrong, ..MaliciousKeyHolder::HONEST };
+            play::<K>(trees, &wrong, |alpha| alpha == guess, &format!("{trees}, {guess}"));
         }
     }
     check::<Cot>(Trees::Ggm);
@@ -308,10 +269,7 @@ fn two_guesses() {
                     grown.leaves[LEAVES * tree + guess] += error;
                 }
             };
-            let wrong = MaliciousKeyHolder {
-                sums: &wrong,
-                ..MaliciousKeyHolder::HONEST
-            };
+            let wrong = MaliciousKeyHolder { sums: &wrong, ..MaliciousKeyHolder::HONEST };
             for alpha in [2, 3] {
                 let seen = round::<K>(trees, [alpha, 5], &wrong, &nothing);
                 assert_eq!(seen.passed, [alpha, 5] == guesses, "{trees}, {guesses:?}");

@@ -89,14 +89,8 @@ pub(crate) struct Grown<R> {
 
 impl<R: Ring> MaliciousKeyHolder<'_, R> {
     /// An honest one.
-    pub(crate) const HONEST: Self = Self {
-        round: 0,
-        x: R::ZERO,
-        delta: None,
-        node: None,
-        sums: &|_| (),
-        lie: Lie::None,
-    };
+    pub(crate) const HONEST: Self =
+        Self { round: 0, x: R::ZERO, delta: None, node: None, sums: &|_| (), lie: Lie::None };
 }
 
 /// The public values of a round.
@@ -139,36 +133,19 @@ impl<K: Stage> Key<K> {
                         Layout::cuckoo(step.n, step.set.t, ETA, key, Cells::Complete)
                     }
                 }),
-                prgs: if K::CARRIES {
-                    prgs.with_cleared_leaves()
-                } else {
-                    prgs
-                },
+                prgs: if K::CARRIES { prgs.with_cleared_leaves() } else { prgs },
                 session: self.session,
                 number,
             };
             let honest = MaliciousKeyHolder::HONEST;
-            let now = if malicious.round == number {
-                malicious
-            } else {
-                &honest
-            };
+            let now = if malicious.round == number { malicious } else { &honest };
             let drawn = round.layout.is_regular() && growth != Growth::Ggm;
             let (k, need) = (step.set.k, step.need);
             K::feed_key(&mut self.ot, &self.base[k..])?;
             channel.bind();
             let spare = &self.base[k..];
             let x = self.x + now.x;
-            let leaves = trees::<K>(
-                &round,
-                drawn,
-                x,
-                spare,
-                now,
-                &mut self.ot,
-                &mut rng,
-                channel,
-            )?;
+            let leaves = trees::<K>(&round, drawn, x, spare, now, &mut self.ot, &mut rng, channel)?;
             let mask = K::key_mask(&self.base[..need]);
             let batch = round.layout.batch();
             let lie = (now.lie, before);
@@ -179,13 +156,7 @@ impl<K: Stage> Key<K> {
             let mut w = shares(&round.layout, &leaves);
             w.truncate(step.keep + step.deliver);
             let leaves = w.clone();
-            K::encode_key(
-                &LocalCode::new(seed, k),
-                &self.base[..k],
-                0,
-                &leaves,
-                &mut w,
-            );
+            K::encode_key(&LocalCode::new(seed, k), &self.base[..k], 0, &leaves, &mut w);
             outputs.extend_from_slice(&w[step.keep..]);
             self.base = volery_primitives::pages::Buffer::zeroed(step.keep);
             self.base.copy_from_slice(&w[..step.keep]);
@@ -242,12 +213,8 @@ pub(crate) fn trees<K: Correlation>(
     if growth == Growth::Correlated {
         delta = wire::pack(x);
     }
-    let mut grown = Grown {
-        sums: Vec::new(),
-        leaves: Vec::new(),
-        psi: Vec::new(),
-        batch: batch.clone(),
-    };
+    let mut grown =
+        Grown { sums: Vec::new(), leaves: Vec::new(), psi: Vec::new(), batch: batch.clone() };
     for (tree, beta) in beta.iter().enumerate() {
         let delta = match malicious.delta {
             Some((at, error)) if at == tree => delta ^ error,
@@ -423,9 +390,5 @@ pub(crate) fn check<R: Ring>(
     channel.send(&opening.1)?;
     wire::send(&opening.2, channel)?;
     channel.flush()?;
-    Ok(Said {
-        opening,
-        x_prime,
-        agreed: v == w,
-    })
+    Ok(Said { opening, x_prime, agreed: v == w })
 }

@@ -97,12 +97,7 @@ fn ours<R: crate::vole::VoleRing>(x: R, delta: Block, count: usize) -> Vec<View<
     let view = |(tree, (alpha, y)): (usize, (usize, R))| {
         let mut leaves = m[batch.leaves_of(tree)].to_vec();
         let m_alpha = leaves.remove(alpha);
-        View {
-            alpha,
-            y,
-            leaves,
-            m_alpha,
-        }
+        View { alpha, y, leaves, m_alpha }
     };
     noise.into_iter().enumerate().map(view).collect()
 }
@@ -129,18 +124,9 @@ fn wrong<R: Ring>(x: R, delta: Block, count: usize, leaf: fn(Gf128) -> R) -> Vec
         let r_alpha = leaves.remove(alpha);
         // psi - beta_2 - (the others)
         let m_alpha = r_alpha - y * x;
-        View {
-            alpha,
-            y,
-            leaves,
-            m_alpha,
-        }
+        View { alpha, y, leaves, m_alpha }
     };
-    correlated(delta, count)
-        .into_iter()
-        .zip(noise)
-        .map(view)
-        .collect()
+    correlated(delta, count).into_iter().zip(noise).map(view).collect()
 }
 
 /// The `x` that solves `sum = x*(1 - y)`.
@@ -159,11 +145,7 @@ fn gf128() {
     // Ours, even with the same delta under its trees: no two of them have anything in common.
     let mut guesses: Vec<_> = ours(x, delta, 10).iter().map(guess).collect();
     assert!(!guesses.contains(&x));
-    guesses.extend(
-        ours(x, delta, 10)
-            .iter()
-            .map(|view| view.sum() + view.y * x),
-    );
+    guesses.extend(ours(x, delta, 10).iter().map(|view| view.sum() + view.y * x));
     guesses.sort_by_key(|guess| u128::from(guess.value()));
     guesses.dedup();
     assert_eq!(guesses.len(), 20);
@@ -236,10 +218,7 @@ fn the_sums_of_our_leaves_are_unrelated() {
     fn check<R: crate::vole::VoleRing>() {
         let mut secret = rng(95);
         let (delta, x) = (secret.block(), R::random(&mut secret));
-        let sums: Vec<_> = ours(x, delta, 100)
-            .iter()
-            .map(|view| view.sum() + view.y * x)
-            .collect();
+        let sums: Vec<_> = ours(x, delta, 100).iter().map(|view| view.sum() + view.y * x).collect();
         for (i, sum) in sums.iter().enumerate() {
             assert!(!sums[..i].contains(sum), "tree {i}");
             assert!(*sum != x && *sum != R::from_block(delta), "tree {i}");

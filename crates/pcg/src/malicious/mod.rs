@@ -65,11 +65,7 @@ pub(crate) fn channel(transport: impl Transport + 'static) -> Channel {
 /// The PRGs of the trees of a round.
 fn prgs<K: Stage>(trees: Trees, round: u64) -> TreePrgs {
     let prgs = TreePrgs::growing(K::growth(trees), SESSION, round);
-    if K::CARRIES {
-        prgs.with_cleared_leaves()
-    } else {
-        prgs
-    }
+    if K::CARRIES { prgs.with_cleared_leaves() } else { prgs }
 }
 
 /// A dealer's base of one round: `delta`, `x`, and spare vector-OLEs of both parties.
@@ -82,23 +78,14 @@ struct Base<K: Stage> {
 
 fn deal_base<K: Stage>(count: usize, dealer: &mut Prg) -> Base<K> {
     let delta = dealer.block().with_lsb(true);
-    let x = if K::CARRIES {
-        K::Ring::from_block(delta)
-    } else {
-        K::Ring::random(dealer)
-    };
+    let x = if K::CARRIES { K::Ring::from_block(delta) } else { K::Ring::random(dealer) };
     let (mut key_spare, mut value_spare) = (Vec::new(), Buffer::zeroed(count));
     for pair in value_spare.iter_mut() {
         let (u, v) = (K::Base::random(dealer), K::Ring::random(dealer));
         key_spare.push(x.mul_base(u) + v);
         *pair = K::pair(u, v);
     }
-    Base {
-        delta,
-        x,
-        key_spare,
-        value_spare,
-    }
+    Base { delta, x, key_spare, value_spare }
 }
 
 /// A malicious plan of the smallest instance for the noise.
@@ -109,15 +96,8 @@ pub(crate) fn plan(kind: Kind, trees: Trees, noise: Noise, total: usize) -> Plan
         security: Security::Malicious,
         trees,
         // With cheap bits and slow messages, the base is made at once.
-        link: Link {
-            bits_per_second: 1e15,
-            round_trip: 1.0,
-        },
-        set: Some(if noise == Noise::Regular {
-            "r14"
-        } else {
-            "u14"
-        }),
+        link: Link { bits_per_second: 1e15, round_trip: 1.0 },
+        set: Some(if noise == Noise::Regular { "r14" } else { "u14" }),
         ..PlanOptions::default()
     };
     let plan = Plan::new(kind, &options).expect("a plan");
@@ -211,12 +191,10 @@ pub(crate) fn run_malicious<K: Stage>(
     against(setup, plan, pieces, (left, right), |key, channel| {
         let total = pieces.iter().sum();
         let mut x = None;
-        let w = key
-            .map_or_else(|| K::set_up(plan, channel), Ok)
-            .and_then(|key| {
-                x = Some(key.x);
-                key.run(plan, total, malicious, channel)
-            });
+        let w = key.map_or_else(|| K::set_up(plan, channel), Ok).and_then(|key| {
+            x = Some(key.x);
+            key.run(plan, total, malicious, channel)
+        });
         match w {
             Ok(w) => (x, w, Ok(())),
             Err(error) => (x, Vec::new(), Err(error)),
@@ -263,13 +241,7 @@ fn against<K: Stage>(
             None => K::real_value_holder(plan, pieces, channel),
         },
     );
-    Ends {
-        x,
-        w,
-        key,
-        line,
-        value,
-    }
+    Ends { x, w, key, line, value }
 }
 
 /// Forwards its input, and counts the bytes.

@@ -33,11 +33,7 @@ struct Wrong<R> {
 }
 
 impl<R: Ring> Wrong<R> {
-    const NOTHING: Self = Self {
-        u: None,
-        made_up: false,
-        combined: (0, [R::ZERO; 2]),
-    };
+    const NOTHING: Self = Self { u: None, made_up: false, combined: (0, [R::ZERO; 2]) };
 }
 
 /// A sender who follows the protocol but for `wrong`. Returns its `u` and `v`.
@@ -137,18 +133,9 @@ fn another_u_in_one_correction() {
             let is_set = x.bit(bit).unwrap_u8() == 1;
             let error = R::random(&mut rng(4));
             let last = N + check::repetitions::<R>() - 1;
-            let entries = [
-                (0, false),
-                (3, true),
-                (N, bit % 2 == 0),
-                (last, bit % 2 == 1),
-            ];
+            let entries = [(0, false), (3, true), (N, bit % 2 == 0), (last, bit % 2 == 1)];
             for (entry, made_up) in entries {
-                let wrong = Wrong {
-                    u: Some((entry, bit, error)),
-                    made_up,
-                    ..Wrong::NOTHING
-                };
+                let wrong = Wrong { u: Some((entry, bit, error)), made_up, ..Wrong::NOTHING };
                 assert_eq!(passes(x, wrong), is_set == made_up, "bit {bit} of x");
             }
             ones += u32::from(is_set);
@@ -167,10 +154,7 @@ fn a_wrong_answer_to_the_challenge() {
         let mut random = rng(5);
         let x = R::random(&mut random);
         let passes = |repetition: usize, errors: [R; 2]| {
-            let wrong = Wrong {
-                combined: (repetition, errors),
-                ..Wrong::NOTHING
-            };
+            let wrong = Wrong { combined: (repetition, errors), ..Wrong::NOTHING };
             passes(x, wrong)
         };
         for repetition in 0..check::repetitions::<R>() {

@@ -39,10 +39,7 @@ fn deal<K: Stage>(layout: &Layout, round: u64) -> Dealt<K> {
 }
 
 fn context(round: u64) -> check::Context {
-    check::Context {
-        session: SESSION,
-        round,
-    }
+    check::Context { session: SESSION, round }
 }
 
 fn draws<K: Stage>(layout: &Layout, trees: Trees) -> bool {
@@ -60,15 +57,8 @@ fn key_holder<K: Stage>(
     let dealt = deal::<K>(layout, number);
     let (ot, _) = K::buffered(dealt.base.delta, &dealt.q, &dealt.t);
     let mut ot = convert::Sender::new(ot, SESSION);
-    let public = Public {
-        layout,
-        prgs: &prgs::<K>(trees, number),
-    };
-    let points = if draws::<K>(layout, trees) {
-        Points::Random
-    } else {
-        Points::Chosen(&[])
-    };
+    let public = Public { layout, prgs: &prgs::<K>(trees, number) };
+    let points = if draws::<K>(layout, trees) { Points::Random } else { Points::Chosen(&[]) };
     channel.bind();
     let (x, spare, leaves) = (dealt.base.x, &dealt.base.key_spare, layout.leaves(None));
     let r = mpcot::send::<K>(public, points, x, spare, leaves, rng, &mut ot, channel)?;
@@ -90,19 +80,12 @@ fn value_holder<K: Stage>(
     let dealt = deal::<K>(layout, number);
     let (_, ot) = K::buffered(dealt.base.delta, &dealt.q, &dealt.t);
     let mut ot = convert::Receiver::new(ot, SESSION);
-    let public = Public {
-        layout,
-        prgs: &prgs::<K>(trees, number),
-    };
+    let public = Public { layout, prgs: &prgs::<K>(trees, number) };
     let batch = layout.batch();
     let places: Vec<_> = (0..batch.trees())
         .map(|tree| rng.below(batch.leaves_of(tree).len() as u64) as usize)
         .collect();
-    let points = if draws::<K>(layout, trees) {
-        Points::Random
-    } else {
-        Points::Chosen(&places)
-    };
+    let points = if draws::<K>(layout, trees) { Points::Random } else { Points::Chosen(&places) };
     let values: Vec<_> = (0..batch.trees()).map(|_| K::noise(rng)).collect();
     channel.bind();
     let (spare, leaves) = (&dealt.base.value_spare, layout.leaves(None));
@@ -114,11 +97,8 @@ fn value_holder<K: Stage>(
     crate::wire::recv(&mut r, "an element", channel)?;
     for tree in 0..batch.trees() {
         for (i, place) in batch.leaves_of(tree).enumerate() {
-            let value = if i == alphas[tree] {
-                dealt.base.x.mul_base(values[tree])
-            } else {
-                K::Ring::ZERO
-            };
+            let value =
+                if i == alphas[tree] { dealt.base.x.mul_base(values[tree]) } else { K::Ring::ZERO };
             assert!(r[place] - m[place] == value, "round {number}, tree {tree}");
         }
     }
@@ -131,11 +111,7 @@ fn soak(rounds: u64) {
     let cuckoo = Layout::cuckoo(24, 2, 40, Block::from(5), Cells::Complete);
     let mode = |number: u64| {
         let layout = if number & 1 == 0 { &regular } else { &cuckoo };
-        let trees = if number & 2 == 0 {
-            Trees::Half
-        } else {
-            Trees::Ggm
-        };
+        let trees = if number & 2 == 0 { Trees::Half } else { Trees::Ggm };
         (layout, trees, number >> 2 & 7)
     };
     let pool = || rayon::ThreadPoolBuilder::new().num_threads(1).build();

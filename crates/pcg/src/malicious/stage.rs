@@ -35,11 +35,8 @@ pub(crate) struct Value<K: Correlation> {
 }
 
 /// `x`, the outputs of the draws that did not fail, and the final result.
-pub(crate) type KeyEnd<K> = (
-    Option<<K as Correlation>::Ring>,
-    Vec<<K as Correlation>::Ring>,
-    Result<()>,
-);
+pub(crate) type KeyEnd<K> =
+    (Option<<K as Correlation>::Ring>, Vec<<K as Correlation>::Ring>, Result<()>);
 
 type ValueEnd<K> = (Line<K>, Result<()>);
 
@@ -177,10 +174,8 @@ impl Stage for Cot {
         q: &[Block],
         t: &[Block],
     ) -> (cot_buffer::Sender, cot_buffer::Receiver) {
-        let (mut sender, mut receiver) = (
-            cot_buffer::Sender::new(delta),
-            cot_buffer::Receiver::default(),
-        );
+        let (mut sender, mut receiver) =
+            (cot_buffer::Sender::new(delta), cot_buffer::Receiver::default());
         sender.feed(q);
         receiver.feed(t);
         (sender, receiver)
@@ -252,12 +247,8 @@ impl<R: VoleRing> Stage for Vole<R> {
         let choices = random_choices(OTS, &mut rng);
         let (q, t) = deal_ots(delta, choices.into_iter(), &mut rng);
         let (sender, receiver) = Self::buffered(delta, &q, &t);
-        let key = Key {
-            x,
-            ot: convert::Sender::new(sender, SESSION),
-            base: keys,
-            session: SESSION,
-        };
+        let key =
+            Key { x, ot: convert::Sender::new(sender, SESSION), base: keys, session: SESSION };
         let ot = convert::Receiver::new(receiver, SESSION);
         (key, Value { ot, base: pairs })
     }

@@ -102,11 +102,7 @@ fn another_key_in_a_round() {
                         setup,
                         &plan,
                         &pieces,
-                        &MaliciousKeyHolder {
-                            round,
-                            x: error(),
-                            ..MaliciousKeyHolder::HONEST
-                        },
+                        &MaliciousKeyHolder { round, x: error(), ..MaliciousKeyHolder::HONEST },
                     );
                     let what = format!("{trees}, round {round}, {setup:?}");
                     ends.assert_value_holder_aborts(kept, &what);
@@ -114,10 +110,7 @@ fn another_key_in_a_round() {
             }
             // Cuckoo hashing
             let plan = plan(K::KIND, trees, Noise::Uniform, FEW);
-            let other = MaliciousKeyHolder {
-                x: error(),
-                ..MaliciousKeyHolder::HONEST
-            };
+            let other = MaliciousKeyHolder { x: error(), ..MaliciousKeyHolder::HONEST };
             run_malicious::<K>(Setup::Dealt(3), &plan, &[FEW], &other)
                 .assert_value_holder_aborts(0, "bins");
         }
@@ -197,10 +190,7 @@ fn a_wrong_sum_of_one_side() {
                     let wrong = |grown: &mut Grown<K::Ring>| {
                         grown.sums[levels + level][side] ^= Block::from(6);
                     };
-                    let wrong = MaliciousKeyHolder {
-                        sums: &wrong,
-                        ..MaliciousKeyHolder::HONEST
-                    };
+                    let wrong = MaliciousKeyHolder { sums: &wrong, ..MaliciousKeyHolder::HONEST };
                     let seed = Setup::Dealt(100 * level as u128 + 10 * side as u128 + seed);
                     let ends = run_malicious::<K>(seed, &plan, &[FEW], &wrong);
                     let what = format!("{trees}, level {level}, side {side}");
@@ -233,10 +223,7 @@ fn a_wrong_correction_of_a_level() {
                 let wrong = |grown: &mut Grown<K::Ring>| {
                     grown.sums[5 + level][0] ^= Block::from(1 << bit);
                 };
-                let wrong = MaliciousKeyHolder {
-                    sums: &wrong,
-                    ..MaliciousKeyHolder::HONEST
-                };
+                let wrong = MaliciousKeyHolder { sums: &wrong, ..MaliciousKeyHolder::HONEST };
                 let setup = Setup::Dealt(10 * level as u128 + bit);
                 let ends = run_malicious::<K>(setup, &plan, &[FEW], &wrong);
                 let what = format!("level {level}, bit {bit}");
@@ -267,15 +254,9 @@ fn a_wrong_sum_of_all_leaves() {
                 let wrong = |grown: &mut Grown<K::Ring>| {
                     grown.psi[tree] += K::Ring::from_block(Block::from(1 << bit));
                 };
-                let wrong = MaliciousKeyHolder {
-                    sums: &wrong,
-                    ..MaliciousKeyHolder::HONEST
-                };
+                let wrong = MaliciousKeyHolder { sums: &wrong, ..MaliciousKeyHolder::HONEST };
                 let setups = [Setup::Dealt(bit), Setup::Real];
-                for setup in setups
-                    .into_iter()
-                    .take(1 + usize::from(tree == 3 && bit == 1))
-                {
+                for setup in setups.into_iter().take(1 + usize::from(tree == 3 && bit == 1)) {
                     run_malicious::<K>(setup, &plan, &[FEW], &wrong)
                         .assert_value_holder_aborts(0, &format!("{trees}, tree {tree}"));
                 }
@@ -303,11 +284,7 @@ fn a_wrong_tree_in_a_later_round() {
                     *sums = sums.map(|sum| sum ^ Block::from(6));
                 }
             };
-            let wrong = MaliciousKeyHolder {
-                round: 1,
-                sums: &wrong,
-                ..MaliciousKeyHolder::HONEST
-            };
+            let wrong = MaliciousKeyHolder { round: 1, sums: &wrong, ..MaliciousKeyHolder::HONEST };
             for setup in [Setup::Dealt(4), Setup::Real] {
                 run_malicious::<K>(setup, &plan, &pieces, &wrong)
                     .assert_value_holder_aborts(pieces[0], &format!("{trees} {setup:?}"));

@@ -81,9 +81,7 @@ impl Layout {
     #[must_use]
     pub fn regular(blocks: usize, size: usize) -> Self {
         Self {
-            n: blocks
-                .checked_mul(size)
-                .expect("the domain fits into the address space"),
+            n: blocks.checked_mul(size).expect("the domain fits into the address space"),
             batch: TreeBatch::regular(blocks, size),
             kind: Kind::Regular,
         }
@@ -96,11 +94,7 @@ impl Layout {
     #[must_use]
     pub fn blocks(sizes: impl IntoIterator<Item = usize>) -> Self {
         let batch = TreeBatch::new(sizes);
-        Self {
-            n: batch.leaves(),
-            batch,
-            kind: Kind::Regular,
-        }
+        Self { n: batch.leaves(), batch, kind: Kind::Regular }
     }
 
     /// Cuckoo hashing of `points` points anywhere in `0..n`: step 2, simple hashing of the whole
@@ -124,15 +118,11 @@ impl Layout {
             Cells::Exact => *size.max(&1),
             Cells::Complete => (size + 1).max(2).next_power_of_two(),
         }));
-        assert!(
-            u32::try_from(batch.leaves()).is_ok(),
-            "the leaves are numbered with 32 bits"
-        );
+        assert!(u32::try_from(batch.leaves()).is_ok(), "the leaves are numbered with 32 bits");
         // The canonical order within a bin, `pos_l`, is that of the points.
         let mut points = vec![SPARE; batch.leaves()];
-        let mut next: Vec<_> = (0..bin_count)
-            .map(|bin| batch.leaves_of(bin).start as u32)
-            .collect();
+        let mut next: Vec<_> =
+            (0..bin_count).map(|bin| batch.leaves_of(bin).start as u32).collect();
         let tile = TILE.max(bin_count.next_power_of_two());
         // At most n + 2 * bin_count numbers.
         let mut tiles = Vec::with_capacity((n.div_ceil(tile) + 1) * bin_count);
@@ -149,12 +139,7 @@ impl Layout {
         Self {
             n,
             batch,
-            kind: Kind::Cuckoo(Box::new(Bins {
-                hasher: Box::new(hasher),
-                points,
-                tile,
-                tiles,
-            })),
+            kind: Kind::Cuckoo(Box::new(Bins { hasher: Box::new(hasher), points, tile, tiles })),
         }
     }
 
@@ -246,11 +231,7 @@ impl Layout {
                         })
                     })
                     .collect();
-                Assignment {
-                    alphas,
-                    points: numbers,
-                    dropped,
-                }
+                Assignment { alphas, points: numbers, dropped }
             }
         }
     }
@@ -286,26 +267,19 @@ impl Layout {
         let Kind::Cuckoo(bins) = &self.kind else {
             return;
         };
-        let Bins {
-            points,
-            tile: size,
-            tiles,
-            ..
-        } = &**bins;
+        let Bins { points, tile: size, tiles, .. } = &**bins;
         let last = self.n.div_ceil(*size);
         let rows: Vec<_> = tiles.chunks(self.batch.trees()).collect();
-        sums.par_chunks_mut(*size)
-            .zip(tile..last)
-            .for_each(|(sums, tile)| {
-                sums.fill(R::ZERO);
-                let start = (tile * size) as u32;
-                for (from, to) in rows[tile].iter().zip(rows[tile + 1]) {
-                    let run = *from as usize..*to as usize;
-                    for (point, leaf) in points[run.clone()].iter().zip(&leaves[run]) {
-                        sums[(point - start) as usize] += *leaf;
-                    }
+        sums.par_chunks_mut(*size).zip(tile..last).for_each(|(sums, tile)| {
+            sums.fill(R::ZERO);
+            let start = (tile * size) as u32;
+            for (from, to) in rows[tile].iter().zip(rows[tile + 1]) {
+                let run = *from as usize..*to as usize;
+                for (point, leaf) in points[run.clone()].iter().zip(&leaves[run]) {
+                    sums[(point - start) as usize] += *leaf;
                 }
-            });
+            }
+        });
     }
 }
 
@@ -314,9 +288,7 @@ fn for_each_bin(hasher: &cuckoo::Hasher, n: usize, mut visit: impl FnMut(usize, 
     const CHUNK: usize = 1 << 10;
     let mut bins = [[0; 3]; CHUNK];
     for first in (0..n).step_by(CHUNK) {
-        let items: Vec<_> = (first..n.min(first + CHUNK))
-            .map(|x| Block::from(x as u128))
-            .collect();
+        let items: Vec<_> = (first..n.min(first + CHUNK)).map(|x| Block::from(x as u128)).collect();
         let bins = &mut bins[..items.len()];
         hasher.bins_slice(&items, bins);
         for (point, bins) in (first..).zip(bins) {
@@ -345,9 +317,8 @@ mod tests {
             // More bins than the least tile has points.
             (300_007, 60_000),
         ];
-        for ((n, points), cells) in sizes
-            .into_iter()
-            .flat_map(|size| cells.clone().map(move |cells| (size, cells)))
+        for ((n, points), cells) in
+            sizes.into_iter().flat_map(|size| cells.clone().map(move |cells| (size, cells)))
         {
             let layout = Layout::cuckoo(n, points, 40, Block::from(8), cells);
             assert_eq!(layout.n(), n);
@@ -366,17 +337,11 @@ mod tests {
             }
             let mut shares = vec![Z64::ZERO; n.next_multiple_of(layout.tile())];
             layout.add_up(&leaves, 0, &mut shares);
-            let Kind::Cuckoo(bins) = &layout.kind else {
-                panic!("another kind")
-            };
+            let Kind::Cuckoo(bins) = &layout.kind else { panic!("another kind") };
             assert!(bins.tiles.len() <= n + 2 * layout.batch().trees());
             let wanted: std::collections::HashSet<_> = wanted.into_iter().collect();
             for (x, value) in shares[..n].iter().copied().enumerate() {
-                let expected = if wanted.contains(&x) {
-                    Z64::ONE
-                } else {
-                    Z64::ZERO
-                };
+                let expected = if wanted.contains(&x) { Z64::ONE } else { Z64::ZERO };
                 assert!(value == expected, "point {x} of {n}");
             }
         }

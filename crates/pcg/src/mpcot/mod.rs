@@ -81,10 +81,7 @@ impl Public<'_> {
 /// # Errors
 /// If the channel or the source of OTs fails, or P2's message has a value that is not an element of
 /// the ring.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "the public state, P1's inputs, and the resources"
-)]
+#[expect(clippy::too_many_arguments, reason = "the public state, P1's inputs, and the resources")]
 pub fn send<K: Correlation>(
     Public { layout, prgs }: Public<'_>,
     points: Points<'_>,
@@ -220,10 +217,7 @@ mod tests {
         if K::CARRIES {
             prgs = prgs.with_cleared_leaves();
         }
-        let public = Public {
-            layout,
-            prgs: &prgs,
-        };
+        let public = Public { layout, prgs: &prgs };
         let count = layout.batch().trees();
         let mut dealer = Prg::new(Block::from(31));
         let mut spare_key = vec![K::Ring::ZERO; count];
@@ -236,13 +230,7 @@ mod tests {
         let assignment = points.map(|points| layout.assign(points));
         let at = |tree: usize| assignment.as_ref().is_none_or(|a| a.points[tree].is_some());
         let values: Vec<_> = (0..count)
-            .map(|tree| {
-                if at(tree) {
-                    K::noise(&mut dealer)
-                } else {
-                    K::EMPTY
-                }
-            })
+            .map(|tree| if at(tree) { K::noise(&mut dealer) } else { K::EMPTY })
             .collect();
         let chosen = assignment.is_some();
         let (r, (m, alphas)) = run_two_parties(
@@ -250,11 +238,7 @@ mod tests {
                 let mut ot = convert::Sender::new(sender, session);
                 send::<K>(
                     public,
-                    if chosen {
-                        Points::Chosen(&[])
-                    } else {
-                        Points::Random
-                    },
+                    if chosen { Points::Chosen(&[]) } else { Points::Random },
                     x,
                     &spare_key,
                     layout.leaves(None),
@@ -268,9 +252,7 @@ mod tests {
                 let mut ot = convert::Receiver::new(receiver, session);
                 receive::<K>(
                     public,
-                    assignment
-                        .as_ref()
-                        .map_or(Points::Random, |a| Points::Chosen(&a.alphas)),
+                    assignment.as_ref().map_or(Points::Random, |a| Points::Chosen(&a.alphas)),
                     &values,
                     &spare_value,
                     layout.leaves(None),
@@ -284,11 +266,8 @@ mod tests {
         for tree in 0..count {
             let places = layout.batch().leaves_of(tree);
             for (i, place) in places.enumerate() {
-                let expected = if i == alphas[tree] {
-                    x.mul_base(values[tree])
-                } else {
-                    K::Ring::ZERO
-                };
+                let expected =
+                    if i == alphas[tree] { x.mul_base(values[tree]) } else { K::Ring::ZERO };
                 assert!(r[place] - m[place] == expected, "leaf {i} of tree {tree}");
             }
         }
@@ -308,14 +287,7 @@ mod tests {
     fn vole<R: Ring>(layout: &Layout, trees: Trees, points: Option<&[usize]>) {
         let (sender, receiver) = ideal::pair(Block::from(3), Block::from(1));
         let x = R::random(&mut Prg::new(Block::from(30)));
-        check::<Vole<R>>(
-            layout,
-            trees,
-            points,
-            x,
-            Box::new(sender),
-            Box::new(receiver),
-        );
+        check::<Vole<R>>(layout, trees, points, x, Box::new(sender), Box::new(receiver));
     }
 
     fn cot(layout: &Layout, trees: Trees, points: Option<&[usize]>) {
@@ -332,10 +304,8 @@ mod tests {
             let u = Block::from(u128::from(volery_primitives::bits::bit(&u, i)));
             w[i] = (w[i] & !Block::ONE) | u;
         }
-        let (mut sender, mut receiver) = (
-            cot_buffer::Sender::new(delta),
-            cot_buffer::Receiver::default(),
-        );
+        let (mut sender, mut receiver) =
+            (cot_buffer::Sender::new(delta), cot_buffer::Receiver::default());
         sender.feed(&v);
         receiver.feed(&w);
         check::<Cot>(layout, trees, points, Gf128::new(delta), sender, receiver);

@@ -84,11 +84,7 @@ impl Plan {
         let is_wished = |one| protocol == Protocol::Auto || protocol == one;
         let rated = |plan: Self, cost: Cost| {
             let cost = cost::setup(options.link) + cost;
-            Candidate {
-                plan,
-                seconds: cost.time / 1e9,
-                bytes: cost.bits / 8.0,
-            }
+            Candidate { plan, seconds: cost.time / 1e9, bytes: cost.bits / 8.0 }
         };
         let empty = Self {
             trees: options.trees,
@@ -100,10 +96,7 @@ impl Plan {
         let reproduction = (kind, options.security) == (Kind::Cot, Security::SemiHonest);
         for base in bases.chain(reproduction.then_some(Base::Iknp)) {
             if is_wished(Protocol::Direct(base)) {
-                let plan = Self {
-                    base,
-                    ..empty.clone()
-                };
+                let plan = Self { base, ..empty.clone() };
                 let cost = plan.direct_cost(options.link);
                 all.push(rated(plan, cost));
             }
@@ -124,10 +117,7 @@ impl Plan {
             }
         }
         if protocol == Protocol::LowCommunication {
-            let plan = Self {
-                value_bits,
-                ..Self::with_dual(kind, options)?
-            };
+            let plan = Self { value_bits, ..Self::with_dual(kind, options)? };
             let cost = plan.dual_cost(options.link);
             all.push(rated(plan, cost));
         }
@@ -175,9 +165,7 @@ fn primal_sets(kind: Kind, options: &PlanOptions<'_>) -> Result<Vec<&'static Lpn
     match options.set {
         Some(name) => {
             let set = set_named(name).filter(usable(kind, options.noise));
-            Ok(vec![
-                set.ok_or_else(|| PlanError::NoSuchSet(name.to_owned()))?,
-            ])
+            Ok(vec![set.ok_or_else(|| PlanError::NoSuchSet(name.to_owned()))?])
         }
         None => Ok(own_sets(kind, options.noise)),
     }

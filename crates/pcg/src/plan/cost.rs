@@ -47,10 +47,7 @@ impl std::ops::Add for Cost {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        Self {
-            time: self.time + other.time,
-            bits: self.bits + other.bits,
-        }
+        Self { time: self.time + other.time, bits: self.bits + other.bits }
     }
 }
 
@@ -58,10 +55,7 @@ impl std::ops::Mul<f64> for Cost {
     type Output = Self;
 
     fn mul(self, times: f64) -> Self {
-        Self {
-            time: self.time * times,
-            bits: self.bits * times,
-        }
+        Self { time: self.time * times, bits: self.bits * times }
     }
 }
 
@@ -69,10 +63,7 @@ impl std::ops::Mul<f64> for Cost {
 /// a piece of the other.
 fn streamed(work: f64, bits: f64, pieces: f64, link: Link) -> Cost {
     let transfer = link.transfer(bits);
-    Cost {
-        time: work.max(transfer) + work.min(transfer) / pieces.max(1.0),
-        bits,
-    }
+    Cost { time: work.max(transfer) + work.min(transfer) / pieces.max(1.0), bits }
 }
 
 /// 128 base OTs and the trees above them, with which every protocol begins. Two messages that
@@ -80,10 +71,7 @@ fn streamed(work: f64, bits: f64, pieces: f64, link: Link) -> Cost {
 pub(super) fn setup(link: Link) -> Cost {
     const WORK: f64 = 3e6;
     let bits = 8.0 * (8192.0 + 32.0 + 4096.0);
-    Cost {
-        time: WORK + link.transfer(bits) + link.trips(1.0),
-        bits,
-    }
+    Cost { time: WORK + link.transfer(bits) + link.trips(1.0), bits }
 }
 
 /// `count` base correlations, without the setup; a packed one consists of `packed_ots`.
@@ -103,20 +91,12 @@ pub(super) fn base(
         Base::Packed(field) => {
             let (each, bits, padding) = softspoken(field, Security::Malicious);
             let share = packed_ots as f64 / 128.0;
-            (
-                share * (128.0 * each + 300.0),
-                share * 128.0 * bits,
-                padding,
-            )
+            (share * (128.0 * each + 300.0), share * 128.0 * bits, padding)
         }
     };
     let made = count as f64 + padding;
     let pieces = made / BATCH;
-    streamed(made * each, made * bits, pieces, link)
-        + Cost {
-            time: link.trips(0.5),
-            bits: 0.0,
-        }
+    streamed(made * each, made * bits, pieces, link) + Cost { time: link.trips(0.5), bits: 0.0 }
 }
 
 /// Nanoseconds and bits for each OT, and discarded OTs.
@@ -182,10 +162,7 @@ pub(super) fn round(round: &Round, link: Link) -> Cost {
         + round.leaves as f64 * (leaf + check + more)
         + round.trees as f64 * TREE;
     let bits = sent(round.levels);
-    Cost {
-        time: work + link.transfer(bits) + link.trips(trips),
-        bits,
-    }
+    Cost { time: work + link.transfer(bits) + link.trips(trips), bits }
 }
 
 /// An instance of dual LPN, without its base correlations; it sends `bytes`.
@@ -214,20 +191,9 @@ mod tests {
 
     #[test]
     fn links_are_a_rate_and_a_round_trip() {
-        let link = Link {
-            bits_per_second: 1e8,
-            round_trip: 0.02,
-        };
+        let link = Link { bits_per_second: 1e8, round_trip: 0.02 };
         assert_eq!("100Mbit,20ms".parse(), Ok(link));
-        for bad in [
-            "",
-            "lan",
-            "100Mbit",
-            "100,20ms",
-            "100Mbit,20",
-            "NaNMbit,1ms",
-            "0Gbit,1ms",
-        ] {
+        for bad in ["", "lan", "100Mbit", "100,20ms", "100Mbit,20", "NaNMbit,1ms", "0Gbit,1ms"] {
             assert!(bad.parse::<Link>().is_err(), "{bad}");
         }
     }

@@ -65,13 +65,7 @@ impl Plan {
         let for_base = match self.base {
             Base::Packed(_) => extended(self.packed_ots() * base),
             // An element for each of its bits
-            Base::Gilboa => {
-                8 * if self.kind.field() == Field::Fp61 {
-                    61
-                } else {
-                    64
-                } * base
-            }
+            Base::Gilboa => 8 * if self.kind.field() == Field::Fp61 { 61 } else { 64 } * base,
             _ => extended(base),
         };
         Some(instances.sum::<u64>() + for_base as u64)
@@ -95,19 +89,11 @@ impl Plan {
         let left = self.total.map(|total| total - delivered);
         let last = left.and_then(|left| Some((Shape::for_outputs(field, left)?, left as usize)));
         if let Some((shape, deliver)) = last {
-            return Step {
-                shape,
-                keep: 0,
-                deliver,
-            };
+            return Step { shape, keep: 0, deliver };
         }
         let shape = Shape::largest(field);
         let keep = self.dual_need(Shape::costliest(field));
-        Step {
-            shape,
-            keep,
-            deliver: shape.outputs() - keep,
-        }
+        Step { shape, keep, deliver: shape.outputs() - keep }
     }
 
     /// The instances of dual LPN for `total` correlations, in order, each with the number of

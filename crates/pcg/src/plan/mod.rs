@@ -137,9 +137,7 @@ impl Plan {
     /// kind does not exist.
     pub fn new(kind: Kind, options: &PlanOptions<'_>) -> Result<Self, PlanError> {
         let best = Self::candidates(kind, options)?.into_iter().next();
-        Ok(best
-            .expect("`candidates` returns one plan at least, or an error")
-            .plan)
+        Ok(best.expect("`candidates` returns one plan at least, or an error").plan)
     }
 
     /// A plan without rounds.
@@ -221,9 +219,7 @@ impl Plan {
     /// same, except the role.
     #[must_use]
     pub fn hello(&self, role: Role) -> Hello {
-        let total = self
-            .total
-            .map_or("without end".to_owned(), |n| n.to_string());
+        let total = self.total.map_or("without end".to_owned(), |n| n.to_string());
         Hello {
             protocol: self.kind.name(),
             role: role.name(),
@@ -337,18 +333,13 @@ impl Plan {
         if self.is_dual {
             return dual::security_bits(self.kind.field());
         }
-        self.weakest()
-            .map_or(f64::INFINITY, |(_, level)| level.bits)
+        self.weakest().map_or(f64::INFINITY, |(_, level)| level.bits)
     }
 
     /// The bits that the instances claim: 128, or fewer for some of the sets of papers.
     #[must_use]
     pub fn claimed_bits(&self) -> u32 {
-        self.schedule
-            .iter()
-            .map(|set| set.claim)
-            .min()
-            .unwrap_or(128)
+        self.schedule.iter().map(|set| set.claim).min().unwrap_or(128)
     }
 
     /// The probability, as the negative of its logarithm, with which wrong correlations pass the
@@ -471,15 +462,7 @@ impl Plan {
         };
         let levels = trees * depth;
         let need = size::Spending::of(self.kind).need(self.security, set.k, trees, levels);
-        Step {
-            set,
-            trees,
-            levels,
-            need,
-            n,
-            keep,
-            deliver,
-        }
+        Step { set, trees, levels, need, n, keep, deliver }
     }
 }
 

@@ -11,20 +11,11 @@ fn sessions_of_parts_depend_on_the_plan() {
         plan.session(RandomOracle::new("a test of plans"), session, part)
     };
     let of = |total, security, trees| {
-        let options = PlanOptions {
-            total: Some(total),
-            security,
-            trees,
-            ..PlanOptions::default()
-        };
+        let options = PlanOptions { total: Some(total), security, trees, ..PlanOptions::default() };
         Plan::new(Kind::Cot, &options).unwrap()
     };
     let plan = of(1 << 24, Security::Malicious, Trees::Half);
-    let mut all = vec![
-        session(&plan, 1, "ot"),
-        session(&plan, 2, "ot"),
-        session(&plan, 1, "base"),
-    ];
+    let mut all = vec![session(&plan, 1, "ot"), session(&plan, 2, "ot"), session(&plan, 1, "base")];
     // The same except for the total, and the same except for the security.
     let mut other = plan.clone();
     other.total = Some((1 << 24) - 1);

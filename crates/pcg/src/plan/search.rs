@@ -37,8 +37,7 @@ impl Plan {
             schedule: Vec::new(),
             cost: cost::base(base, self.packed_ots(), self.security, need, link),
         });
-        ways.min_by(|a, b| a.cost.time.total_cmp(&b.cost.time))
-            .expect("every kind has a base")
+        ways.min_by(|a, b| a.cost.time.total_cmp(&b.cost.time)).expect("every kind has a base")
     }
 
     /// The cheapest way to make `need` correlations, with rounds of `sets` or without.
@@ -68,10 +67,7 @@ impl Plan {
     /// Bits sent to make `need` correlations, in the way that sends the fewest.
     pub(super) fn bits_to(kind: Kind, security: Security, noise: Noise, need: u64) -> f64 {
         // Slow enough that nothing else counts.
-        let link = Link {
-            bits_per_second: 1e-6,
-            round_trip: 0.0,
-        };
+        let link = Link { bits_per_second: 1e-6, round_trip: 0.0 };
         let plan = Self::empty(kind, noise, security);
         let way = plan.way_to(need, &own_sets(kind, noise), link);
         way.cost.bits

@@ -34,11 +34,7 @@ impl Spending {
     }
 
     const fn by<K: Correlation>() -> Self {
-        Self {
-            values: K::VALUES,
-            levels: K::LEVELS,
-            mask: K::MASK,
-        }
+        Self { values: K::VALUES, levels: K::LEVELS, mask: K::MASK }
     }
 
     /// The base correlations of a round: the secret, and those that its trees and its check
@@ -65,9 +61,7 @@ pub(super) fn trees(noise: Noise, t: usize) -> usize {
 pub(super) fn trees_of(set: &LpnSet) -> usize {
     static BINS: LazyLock<HashMap<usize, usize>> = LazyLock::new(|| {
         let uniform = sets().iter().filter(|set| set.noise == Noise::Uniform);
-        uniform
-            .map(|set| (set.t, trees(set.noise, set.t)))
-            .collect()
+        uniform.map(|set| (set.t, trees(set.noise, set.t))).collect()
     });
     match set.noise {
         Noise::Regular => set.t,

@@ -4,18 +4,11 @@ use volery_ot::softspoken::SmallField;
 
 use super::*;
 
-const KINDS: [Kind; 4] = [
-    Kind::Cot,
-    Kind::Vole(Field::Fp61),
-    Kind::Vole(Field::Z64Odd),
-    Kind::Vole(Field::Gf128),
-];
+const KINDS: [Kind; 4] =
+    [Kind::Cot, Kind::Vole(Field::Fp61), Kind::Vole(Field::Z64Odd), Kind::Vole(Field::Gf128)];
 
 fn links() -> [Link; 3] {
-    let link = |bits_per_second, round_trip| Link {
-        bits_per_second,
-        round_trip,
-    };
+    let link = |bits_per_second, round_trip| Link { bits_per_second, round_trip };
     [Link::default(), link(1e8, 0.02), link(1e6, 0.1)]
 }
 
@@ -24,13 +17,7 @@ fn plan(kind: Kind, total: Option<u64>, noise: Noise, link: Link) -> Plan {
         Kind::Vole(Field::Z64Odd) => Security::SemiHonest,
         _ => Security::Malicious,
     };
-    let options = PlanOptions {
-        total,
-        noise,
-        security,
-        link,
-        ..PlanOptions::default()
-    };
+    let options = PlanOptions { total, noise, security, link, ..PlanOptions::default() };
     Plan::new(kind, &options).unwrap()
 }
 
@@ -105,10 +92,7 @@ fn rounds_feed_each_other() {
 fn default_plans_hold_128_bits() {
     let around = |log: u32| [(1u64 << log) - 1, 1 << log, (1 << log) + 1].map(Some);
     let totals: Vec<_> = (0..=40).flat_map(around).chain([None]).collect();
-    let link = |bits_per_second, round_trip| Link {
-        bits_per_second,
-        round_trip,
-    };
+    let link = |bits_per_second, round_trip| Link { bits_per_second, round_trip };
     let extremes = [link(1e3, 10.0), link(1e6, 0.0), link(1e12, 0.0)];
     let links = links().into_iter().chain(extremes);
     for link in links {
@@ -116,13 +100,8 @@ fn default_plans_hold_128_bits() {
             for noise in [Noise::Regular, Noise::Uniform] {
                 for security in [Security::SemiHonest, Security::Malicious] {
                     for total in totals.iter().copied() {
-                        let options = PlanOptions {
-                            total,
-                            noise,
-                            security,
-                            link,
-                            ..PlanOptions::default()
-                        };
+                        let options =
+                            PlanOptions { total, noise, security, link, ..PlanOptions::default() };
                         let Ok(plan) = Plan::new(kind, &options) else {
                             assert_eq!(
                                 (kind, security),
@@ -174,12 +153,7 @@ fn less_than_128_bits_by_name_only() {
 /// Rounds counted with more digits than a 32-bit machine has.
 #[test]
 fn more_than_2_to_the_32() {
-    let plan = plan(
-        Kind::Cot,
-        Some((1 << 40) + 1),
-        Noise::Regular,
-        Link::default(),
-    );
+    let plan = plan(Kind::Cot, Some((1 << 40) + 1), Noise::Regular, Link::default());
     let mut delivered = 0u64;
     let mut rounds = 0u64;
     while delivered < (1 << 40) + 1 {
@@ -214,10 +188,8 @@ fn dual_lpn_by_name_only() {
     let rates = (3..=12).flat_map(|log| [1.0, 3.0].map(|digit| digit * 10f64.powi(log)));
     let links: Vec<_> = rates
         .flat_map(|bits_per_second| {
-            [0.0, 1e-4, 1e-3, 0.02, 0.2, 10.0].map(|round_trip| Link {
-                bits_per_second,
-                round_trip,
-            })
+            [0.0, 1e-4, 1e-3, 0.02, 0.2, 10.0]
+                .map(|round_trip| Link { bits_per_second, round_trip })
         })
         .collect();
     let totals: Vec<_> = (10..=27).map(|log| Some(1 << log)).chain([None]).collect();
@@ -227,17 +199,11 @@ fn dual_lpn_by_name_only() {
             .into_iter()
             .flat_map(|security| protocols.map(|protocol| (security, protocol)))
         {
-            for (&total, &link) in totals
-                .iter()
-                .flat_map(|total| links.iter().map(move |link| (total, link)))
+            for (&total, &link) in
+                totals.iter().flat_map(|total| links.iter().map(move |link| (total, link)))
             {
-                let options = PlanOptions {
-                    total,
-                    security,
-                    link,
-                    protocol,
-                    ..PlanOptions::default()
-                };
+                let options =
+                    PlanOptions { total, security, link, protocol, ..PlanOptions::default() };
                 let all = match Plan::candidates(kind, &options) {
                     Err(PlanError::NotMalicious) => continue,
                     all => all.unwrap(),
@@ -245,10 +211,7 @@ fn dual_lpn_by_name_only() {
                 let named = protocol == Protocol::LowCommunication;
                 for Candidate { plan, .. } in all {
                     assert_eq!(plan.dual().is_some(), named, "{plan:?} for {options:?}");
-                    assert_eq!(
-                        plan.protocol() == protocol,
-                        named || protocol == Protocol::Primal
-                    );
+                    assert_eq!(plan.protocol() == protocol, named || protocol == Protocol::Primal);
                     assert_eq!(plan.describe().contains("dual-ec"), named);
                     assert_eq!(plan.assumption().contains("expand-convolute"), named);
                 }
@@ -260,10 +223,7 @@ fn dual_lpn_by_name_only() {
 /// `docs/protocols.md` lists the replacement of dual LPN where dual LPN was the fastest.
 #[test]
 fn the_predictions_of_the_docs() {
-    let docs = include_str!(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../docs/protocols.md"
-    ));
+    let docs = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/protocols.md"));
     let digits = |seconds: f64| match seconds {
         100.0.. => format!("{seconds:.0} s"),
         10.0.. => format!("{seconds:.1} s"),
@@ -277,20 +237,14 @@ fn the_predictions_of_the_docs() {
             let options = PlanOptions {
                 total: Some(10u64.pow(log)),
                 protocol,
-                link: Link {
-                    bits_per_second,
-                    round_trip,
-                },
+                link: Link { bits_per_second, round_trip },
                 ..PlanOptions::default()
             };
             Plan::candidates(Kind::Cot, &options).unwrap().remove(0)
         };
         let (auto, low) = (best(Protocol::Auto), best(Protocol::LowCommunication));
         let [ours, theirs] = [auto.seconds, low.seconds].map(digits);
-        let row = format!(
-            "| {name} | 10^{log} | `{}` | {ours} | {theirs} |",
-            auto.plan.name()
-        );
+        let row = format!("| {name} | 10^{log} | `{}` | {ours} | {theirs} |", auto.plan.name());
         if !docs.contains(&row) {
             missing.push(row);
         }
@@ -306,27 +260,17 @@ fn what_is_predicted() {
         [Security::SemiHonest, Security::Malicious].map(|security| (kind, security))
     }) {
         let predicted = |total, link: Link| {
-            let options = PlanOptions {
-                total: Some(total),
-                security,
-                link,
-                ..PlanOptions::default()
-            };
+            let options =
+                PlanOptions { total: Some(total), security, link, ..PlanOptions::default() };
             let all = Plan::candidates(kind, &options)?;
             assert!(all.is_sorted_by(|a, b| a.seconds <= b.seconds));
-            assert_eq!(
-                all[0].plan.describe(),
-                Plan::new(kind, &options)?.describe()
-            );
+            assert_eq!(all[0].plan.describe(), Plan::new(kind, &options)?.describe());
             let mut names: Vec<_> = all.iter().map(|one| one.plan.name()).collect();
             names.sort();
             names.dedup();
             assert_eq!(names.len(), all.len(), "each has its own name");
             let mut named = all.clone();
-            let low = PlanOptions {
-                protocol: Protocol::LowCommunication,
-                ..options
-            };
+            let low = PlanOptions { protocol: Protocol::LowCommunication, ..options };
             named.extend(Plan::candidates(kind, &low)?);
             for one in &named {
                 let options = PlanOptions {
@@ -343,14 +287,8 @@ fn what_is_predicted() {
         if predicted(1, Link::default()) == Err(PlanError::NotMalicious) {
             continue;
         }
-        let slower = Link {
-            bits_per_second: 1e6,
-            ..Link::default()
-        };
-        let farther = Link {
-            round_trip: 0.3,
-            ..Link::default()
-        };
+        let slower = Link { bits_per_second: 1e6, ..Link::default() };
+        let farther = Link { round_trip: 0.3, ..Link::default() };
         let mut before = 0.0;
         for total in [0, 1, 1000, 100_000, 10_000_000, 1_000_000_000, 1 << 40] {
             let now = predicted(total, Link::default()).unwrap();
@@ -365,23 +303,13 @@ fn what_is_predicted() {
 
 #[test]
 fn every_protocol_has_its_name() {
-    for name in [
-        "auto",
-        "primal",
-        "low-communication",
-        "iknp",
-        "gilboa",
-        "packed2",
-    ] {
+    for name in ["auto", "primal", "low-communication", "iknp", "gilboa", "packed2"] {
         assert_eq!(name.parse::<Protocol>().unwrap().to_string(), name);
     }
     // A name of an earlier version.
     assert!("expand-convolute".parse::<Protocol>().is_err());
     let error = "ferret".parse::<Protocol>().unwrap_err().to_string();
-    assert!(
-        error.starts_with("'ferret' is none of: auto, primal, "),
-        "{error}"
-    );
+    assert!(error.starts_with("'ferret' is none of: auto, primal, "), "{error}");
     let direct = |kind, base, security| {
         let options = PlanOptions {
             total: Some(1),
@@ -402,15 +330,10 @@ fn every_protocol_has_its_name() {
         let refused = direct(kind, base, malicious).unwrap_err();
         assert_eq!(refused, PlanError::NoSuchBase(base));
     }
-    for protocol in [
-        Protocol::LowCommunication,
-        Protocol::Direct(Base::SoftSpoken(SmallField::Bits8)),
-    ] {
-        let options = PlanOptions {
-            set: Some("b10"),
-            protocol,
-            ..PlanOptions::default()
-        };
+    for protocol in
+        [Protocol::LowCommunication, Protocol::Direct(Base::SoftSpoken(SmallField::Bits8))]
+    {
+        let options = PlanOptions { set: Some("b10"), protocol, ..PlanOptions::default() };
         let refused = Plan::new(Kind::Cot, &options).unwrap_err();
         assert_eq!(refused, PlanError::NoSuchSet("b10".to_owned()));
     }
@@ -451,10 +374,7 @@ fn what_does_not_exist_is_refused() {
     let refused = Plan::new(Kind::Vole(Field::Z64Odd), &PlanOptions::default());
     assert_eq!(refused.unwrap_err(), PlanError::NotMalicious);
     for field in [Field::F2, Field::Z64Uniform, Field::Gf128Binary] {
-        let options = PlanOptions {
-            security: Security::SemiHonest,
-            ..PlanOptions::default()
-        };
+        let options = PlanOptions { security: Security::SemiHonest, ..PlanOptions::default() };
         let refused = Plan::new(Kind::Vole(field), &options).unwrap_err();
         assert_eq!(refused, PlanError::NoSuchRing(field));
         assert_eq!(Plan::paper80(field, 1).unwrap_err(), refused);

@@ -101,10 +101,7 @@ pub fn least_traffic(
     let mut best: Option<LeastTraffic> = None;
     let (mut low, mut high) = (1, n - 1);
     for ratio in [1.25, 1.04, 1.01] {
-        let found: Vec<_> = lengths(low, high, ratio)
-            .into_par_iter()
-            .filter_map(at)
-            .collect();
+        let found: Vec<_> = lengths(low, high, ratio).into_par_iter().filter_map(at).collect();
         let all = best.into_iter().chain(found);
         best = all.min_by(|a, b| a.size.bits.total_cmp(&b.size.bits));
         let around = best?.k as f64;
@@ -117,9 +114,7 @@ pub fn least_traffic(
 /// Lengths from `low` to `high`, each about `ratio` times the one before.
 fn lengths(low: usize, high: usize, ratio: f64) -> Vec<usize> {
     let next = |k: &usize| Some(((*k as f64 * ratio) as usize).max(k + 1));
-    std::iter::successors(Some(low), next)
-        .take_while(|k| *k <= high)
-        .collect()
+    std::iter::successors(Some(low), next).take_while(|k| *k <= high).collect()
 }
 
 #[cfg(test)]
@@ -139,10 +134,7 @@ mod tests {
         assert_eq!(size.base, 607_035);
         // Rounds, which send a few bits for each correlation, make the base; OT extension sends 15.
         let trees = 128.0 * 1319.0 * 13.0;
-        assert!(
-            (1.0..5.0).contains(&((size.bits - trees) / 607_035.0)),
-            "{size:?}"
-        );
+        assert!((1.0..5.0).contains(&((size.bits - trees) / 607_035.0)), "{size:?}");
     }
 
     /// A base that no round makes comes from OT extension: 15 bits each, and a batch.
@@ -170,14 +162,7 @@ mod tests {
                 Noise::Regular => NoiseShape::Regular,
                 Noise::Uniform => NoiseShape::Exact,
             };
-            let instance = Instance {
-                n,
-                k,
-                t,
-                field,
-                noise: shape,
-                local: true,
-            };
+            let instance = Instance { n, k, t, field, noise: shape, local: true };
             assert!(resists(&instance, 128.0), "{instance:?}");
             for other in [k / 2, k * 3 / 2] {
                 let t = smallest_weight(|_| n, other, field, shape, 128.0);

@@ -81,12 +81,7 @@ pub(super) struct Expansion<R: Ring, T, E> {
 impl<R: Ring, T: Trees<R>, E> Expansion<R, T, E> {
     /// A round of `count` outputs.
     pub(super) fn new(encoder: E, shares: Shares<R, T>, count: usize) -> Self {
-        Self {
-            encoder,
-            shares,
-            next: 0,
-            end: count,
-        }
+        Self { encoder, shares, next: 0, end: count }
     }
 
     /// Outputs that are still to be computed.
@@ -137,11 +132,7 @@ impl<R: Ring, T: Trees<R>, E> Expansion<R, T, E> {
         let (mut kept, mut out) = (Some(kept), Some(out));
         if let Some(check) = check {
             self.shares.exchange_all(channel)?;
-            let leaves = Checked {
-                expansion: self,
-                kept: &mut kept,
-                out: &mut out,
-            };
+            let leaves = Checked { expansion: self, kept: &mut kept, out: &mut out };
             check(leaves, channel)?;
         }
         kept.map_or(Ok(()), |kept| self.expand(kept, channel))?;
@@ -183,12 +174,7 @@ where
     B: OutputMut,
 {
     fn for_each_run(&mut self, batch: &TreeBatch, mut look: impl FnMut(Range<usize>, &[R])) {
-        let Expansion {
-            encoder,
-            shares,
-            next,
-            ..
-        } = self.expansion;
+        let Expansion { encoder, shares, next, .. } = self.expansion;
         shares.for_each_run(batch, |run, leaves, at_points| {
             look(run.clone(), leaves);
             if at_points && batch.leaves_of_run(&run).start == *next {

@@ -204,13 +204,9 @@ pub(crate) fn key_holder<K: Correlation>(
 ) -> AnyRounds<KeyHolder<K>> {
     let plan = plan.clone();
     if plan.dual().is_some() {
-        Box::new(Wiped::new(dual::KeyHolder::<K>::new(
-            plan, session, rng, x, ot, base,
-        )))
+        Box::new(Wiped::new(dual::KeyHolder::<K>::new(plan, session, rng, x, ot, base)))
     } else {
-        Box::new(Wiped::new(primal::KeyHolder::<K>::new(
-            plan, session, rng, x, ot, base,
-        )))
+        Box::new(Wiped::new(primal::KeyHolder::<K>::new(plan, session, rng, x, ot, base)))
     }
 }
 
@@ -230,13 +226,9 @@ where
 {
     let plan = plan.clone();
     if plan.dual().is_some() {
-        Box::new(Wiped::new(dual::ValueHolder::<K>::new(
-            plan, session, rng, ot, base,
-        )))
+        Box::new(Wiped::new(dual::ValueHolder::<K>::new(plan, session, rng, ot, base)))
     } else {
-        Box::new(Wiped::new(primal::ValueHolder::<K>::new(
-            plan, session, rng, ot, base,
-        )))
+        Box::new(Wiped::new(primal::ValueHolder::<K>::new(plan, session, rng, ot, base)))
     }
 }
 
@@ -267,12 +259,7 @@ impl<R: Role, S: Rounds<R>> Stream<R, S> {
         total: Option<u64>,
         failure: Failure,
     ) -> Self {
-        Self {
-            source: Some(source),
-            secret: Zeroizing::new(secret),
-            left: total,
-            failure,
-        }
+        Self { source: Some(source), secret: Zeroizing::new(secret), left: total, failure }
     }
 
     /// The state of this party apart from the correlations.

@@ -125,23 +125,14 @@ impl<K: Correlation> ValueHolder<K> {
             self.old_base = old.encoder.base;
         }
         let base = take(&mut self.base);
-        let Round {
-            step,
-            layout,
-            code,
-            prgs,
-            context,
-        } = self.rounds.next();
+        let Round { step, layout, code, prgs, context } = self.rounds.next();
         let spare = &base[step.set.k..];
         K::feed_value(&mut self.ot, &spare[..K::LEVELS * layout.batch().levels()]);
         let checked = self.rounds.checked();
         if checked {
             channel.bind();
         }
-        let public = Public {
-            layout: &layout,
-            prgs: &prgs,
-        };
+        let public = Public { layout: &layout, prgs: &prgs };
         // Setup, step 1; for half-trees over whole blocks, step 2 draws the positions
         let mut noise = Noises(Vec::new());
         let assignment = (!public.draws_points()).then(|| {
@@ -185,12 +176,7 @@ impl<K: Correlation> ValueHolder<K> {
         // mutant(rounds-bind-value): insert `if checked && $ON { channel.bind(); }`
         let mask = checked.then(|| K::value_mask(&base[..step.need]));
         let k = step.set.k;
-        let encoder = ValueEncoder {
-            code,
-            base,
-            k,
-            noise,
-        };
+        let encoder = ValueEncoder { code, base, k, noise };
         let mut expansion = Expansion::new(encoder, shares, step.keep + step.deliver);
         // The base of the next round, and the outputs of this one
         let mut kept = take(&mut self.old_base).with_len(step.keep);
@@ -254,28 +240,15 @@ impl<K: Correlation> KeyHolder<K> {
             self.old_base = old.encoder.base;
         }
         let base = take(&mut self.base);
-        let Round {
-            step,
-            layout,
-            code,
-            prgs,
-            context,
-        } = self.rounds.next();
+        let Round { step, layout, code, prgs, context } = self.rounds.next();
         let spare = &base[step.set.k..];
         K::feed_key(&mut self.ot, &spare[..K::LEVELS * layout.batch().levels()])?;
         let checked = self.rounds.checked();
         if checked {
             channel.bind();
         }
-        let public = Public {
-            layout: &layout,
-            prgs: &prgs,
-        };
-        let points = if public.draws_points() {
-            Points::Random
-        } else {
-            Points::Chosen(&[])
-        };
+        let public = Public { layout: &layout, prgs: &prgs };
+        let points = if public.draws_points() { Points::Random } else { Points::Chosen(&[]) };
         // Setup, steps 2 and 3
         let (x, rng, ot) = (*self.x, &mut self.rng, &mut self.ot);
         let shares = if public.draws_points() {

@@ -68,25 +68,15 @@ impl Rounds {
     /// # Panics
     /// If the plan's total has been returned.
     pub(crate) fn next(&mut self) -> Round {
-        assert!(
-            !self.finished(),
-            "no more correlations than the plan was made for"
-        );
+        assert!(!self.finished(), "no more correlations than the plan was made for");
         let step = self.plan.step(self.number, self.delivered);
         // mutant(rounds-trees): `self.number as u64` => `0`
         let prgs = TreePrgs::growing(self.growth, self.session, self.number as u64);
         let round = Round {
             step,
             layout: self.layout(step),
-            code: LocalCode::new(
-                self.public("volery lpn code", self.number as u64),
-                step.set.k,
-            ),
-            prgs: if self.carries {
-                prgs.with_cleared_leaves()
-            } else {
-                prgs
-            },
+            code: LocalCode::new(self.public("volery lpn code", self.number as u64), step.set.k),
+            prgs: if self.carries { prgs.with_cleared_leaves() } else { prgs },
             context: Context {
                 session: self.session,
                 // mutant(rounds-number): `self.number as u64` => `0`
@@ -113,10 +103,7 @@ impl Rounds {
                 Layout::cuckoo(step.n, step.set.t, ETA, key, cells)
             }
         });
-        assert!(
-            layout.batch().levels() <= step.levels,
-            "the plan reserves an OT for each level"
-        );
+        assert!(layout.batch().levels() <= step.levels, "the plan reserves an OT for each level");
         self.layout = Some((step, Arc::clone(&layout)));
         layout
     }

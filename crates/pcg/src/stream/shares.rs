@@ -127,23 +127,11 @@ impl<R: Ring, T: Trees<R>> Shares<R, T> {
     /// From trees over blocks of the domain that are expanded as their points are drawn.
     pub(super) fn drawn(layout: Arc<Layout>, trees: T, prgs: TreePrgs) -> Self {
         let exchanged = false;
-        Self::new(
-            layout,
-            Source::Trees {
-                trees,
-                prgs,
-                exchanged,
-            },
-        )
+        Self::new(layout, Source::Trees { trees, prgs, exchanged })
     }
 
     fn new(layout: Arc<Layout>, source: Source<R, T>) -> Self {
-        Self {
-            layout,
-            source,
-            window: Buffer::default(),
-            points: 0..0,
-        }
+        Self { layout, source, window: Buffer::default(), points: 0..0 }
     }
 
     /// The memory of the leaves, for reuse.
@@ -159,11 +147,7 @@ impl<R: Ring, T: Trees<R>> Shares<R, T> {
     /// # Errors
     /// If the channel fails, or the peer's message has a value that is not an element of the ring.
     pub(super) fn exchange_all(&mut self, channel: &mut Channel) -> Result<()> {
-        if let Source::Trees {
-            trees,
-            prgs,
-            exchanged,
-        } = &mut self.source
+        if let Source::Trees { trees, prgs, exchanged } = &mut self.source
             && !*exchanged
         {
             trees.exchange((self.layout.batch(), prgs), channel)?;
@@ -195,11 +179,7 @@ impl<R: Ring, T: Trees<R>> Shares<R, T> {
                     self.points = tile * size..(tile + TILES) * size;
                 }
             }
-            Source::Trees {
-                trees,
-                prgs,
-                exchanged,
-            } => {
+            Source::Trees { trees, prgs, exchanged } => {
                 if !self.points.contains(&first) {
                     let run = if *exchanged {
                         again(batch, batch.tree_of(first))
@@ -239,11 +219,7 @@ impl<R: Ring, T: Trees<R>> Shares<R, T> {
     ) {
         match &self.source {
             Source::Leaves(leaves) => look(0..batch.trees(), leaves, false),
-            Source::Trees {
-                trees,
-                prgs,
-                exchanged,
-            } => {
+            Source::Trees { trees, prgs, exchanged } => {
                 assert!(exchanged, "all messages of the trees have been exchanged");
                 self.points = 0..0;
                 let mut next = 0;

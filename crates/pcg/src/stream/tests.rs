@@ -89,11 +89,7 @@ struct Reading<K: Correlation> {
 type Bytes = (u64, u64);
 
 fn without_carrier<K: Correlation>(element: K::Ring) -> K::Ring {
-    if K::CARRIES {
-        K::Ring::from_block(wire::pack(element) & !Block::ONE)
-    } else {
-        element
-    }
+    if K::CARRIES { K::Ring::from_block(wire::pack(element) & !Block::ONE) } else { element }
 }
 
 /// A public value of the round.
@@ -191,10 +187,7 @@ fn trees<K: Correlation>(
         }
     }
     let mut oracle = RandomOracle::new("volery ggm tree keys");
-    oracle
-        .absorb(SESSION.as_bytes())
-        .absorb_u64(round)
-        .absorb(&[growth as u8]);
+    oracle.absorb(SESSION.as_bytes()).absorb_u64(round).absorb(&[growth as u8]);
     let keys = Aes128::new(oracle.finish_block());
     let key = |number: usize| Aes128::new(keys.encrypt(Block::from(number as u128)));
     let mut roots = vec![Block::ZERO; step.trees];
@@ -249,10 +242,7 @@ fn noise<K: Correlation>(
             places.into_iter().collect()
         }
     };
-    places
-        .into_iter()
-        .map(|place| (place, K::noise(rng)))
-        .collect()
+    places.into_iter().map(|place| (place, K::noise(rng))).collect()
 }
 
 /// All outputs of a round, and its traffic.
@@ -276,11 +266,7 @@ fn round<K: Correlation>(
             r[*point] += without_carrier::<K>(tree.leaf(leaf));
         }
     }
-    let mut lines = Lines {
-        u: Vec::new(),
-        v: Vec::new(),
-        w: Vec::new(),
-    };
+    let mut lines = Lines { u: Vec::new(), v: Vec::new(), w: Vec::new() };
     for (i, r) in r.into_iter().enumerate().take(step.keep + step.deliver) {
         let mu = noise.get(&i).copied().unwrap_or(K::Base::ZERO);
         let (mut u, mut v, mut w) = (mu, r - reading.x.mul_base(mu), r);
@@ -361,9 +347,7 @@ fn check<K: Correlation>(
             let rounds = primal::ValueHolder::<K>::new(plan.clone(), SESSION, rng, ot, pairs);
             let mut stream = pairs_of::<K>(rounds);
             let mut out = Buffer::<K::Pair>::zeroed(n);
-            stream
-                .extend(&mut out[..], channel)
-                .expect("an honest peer");
+            stream.extend(&mut out[..], channel).expect("an honest peer");
             (out, channel.stats())
         },
     );
@@ -399,10 +383,7 @@ fn plan(kind: Kind, modes: (Noise, Trees, Security), set: &str, total: Option<u6
         trees,
         security,
         // With cheap bits and slow messages, the base is made at once.
-        link: Link {
-            bits_per_second: 1e15,
-            round_trip: 1.0,
-        },
+        link: Link { bits_per_second: 1e15, round_trip: 1.0 },
         set: Some(set),
         ..PlanOptions::default()
     };
@@ -437,10 +418,7 @@ fn cot(plan: &Plan, n: usize) {
         u: |pair| F2::new(u128::from(pair.value()) & 1 == 1),
         v: |pair| without_carrier::<Cot>(*pair),
     };
-    let ot = (
-        cot_buffer::Sender::new(delta),
-        cot_buffer::Receiver::default(),
-    );
+    let ot = (cot_buffer::Sender::new(delta), cot_buffer::Receiver::default());
     check(&reading, plan, n, ot.0, ot.1);
 }
 
@@ -452,8 +430,7 @@ fn vole<R: VoleRing>(plan: &Plan, n: usize) {
             let (_, mut ot) = ideal::pair(Block::from(DELTA), Block::from(DEALER));
             let (mut nowhere, _) = volery_channel::Channel::memory_pair();
             let mut u = vec![0; bits::bytes_for(levels)];
-            ot.extend(&mut u, &mut vec![Block::ZERO; levels], &mut nowhere)
-                .expect("a dealer");
+            ot.extend(&mut u, &mut vec![Block::ZERO; levels], &mut nowhere).expect("a dealer");
             bits::unpack(&u, levels)
         },
         u: |pair| pair.u,

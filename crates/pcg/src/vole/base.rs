@@ -56,9 +56,9 @@ pub(crate) fn values<R: VoleRing>(
     channel: &mut Channel,
 ) -> Result<Box<dyn ValueBase<R>>> {
     Ok(match plan.base() {
-        Base::Gilboa => Box::new(GilboaValues(gilboa::Sender::setup::<R>(
-            session, &mut rng, channel,
-        )?)),
+        Base::Gilboa => {
+            Box::new(GilboaValues(gilboa::Sender::setup::<R>(session, &mut rng, channel)?))
+        }
         Base::Packed(field) => Box::new(PackedValues(
             plan.packed_ots(),
             softspoken::Receiver::setup(field, session, rng, channel)?,
@@ -121,9 +121,9 @@ pub(crate) fn key<R: VoleRing>(
     channel: &mut Channel,
 ) -> Result<Box<dyn KeyBase<R>>> {
     Ok(match plan.base() {
-        Base::Gilboa => Box::new(GilboaKey(gilboa::Receiver::setup(
-            x, session, &mut rng, channel,
-        )?)),
+        Base::Gilboa => {
+            Box::new(GilboaKey(gilboa::Receiver::setup(x, session, &mut rng, channel)?))
+        }
         Base::Packed(field) => Box::new(PackedKey(
             plan.packed_ots(),
             softspoken::Sender::setup_for_scalar(

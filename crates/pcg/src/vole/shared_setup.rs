@@ -77,13 +77,9 @@ impl Sender {
             softspoken::Receiver::setup(OT_FIELD, part("trees"), rng.fork("trees"), channel)?; // step 1
         let bits =
             softspoken::Sender::setup(None, OT_FIELD, part("bits"), rng.fork("bits"), channel)?; // step 2
-        let extensions = SenderExtensions {
-            trees,
-            bits: convert::Sender::new(bits, part("bits hash")),
-        };
-        Ok(Self {
-            extensions: Guarded::new(session, extensions),
-        })
+        let extensions =
+            SenderExtensions { trees, bits: convert::Sender::new(bits, part("bits hash")) };
+        Ok(Self { extensions: Guarded::new(session, extensions) })
     }
 }
 
@@ -97,13 +93,9 @@ impl Receiver {
         let trees =
             softspoken::Sender::setup(None, OT_FIELD, part("trees"), rng.fork("trees"), channel)?; // step 1
         let bits = softspoken::Receiver::setup(OT_FIELD, part("bits"), rng.fork("bits"), channel)?; // step 2
-        let extensions = ReceiverExtensions {
-            trees,
-            bits: convert::Receiver::new(bits, part("bits hash")),
-        };
-        Ok(Self {
-            extensions: Guarded::new(session, extensions),
-        })
+        let extensions =
+            ReceiverExtensions { trees, bits: convert::Receiver::new(bits, part("bits hash")) };
+        Ok(Self { extensions: Guarded::new(session, extensions) })
     }
 }
 
@@ -118,12 +110,7 @@ pub(super) struct Guarded<E> {
 
 impl<E> Guarded<E> {
     fn new(session: SessionId, extensions: E) -> Self {
-        Self {
-            session,
-            next: 0,
-            failure: Failure::default(),
-            extensions: Some(extensions),
-        }
+        Self { session, next: 0, failure: Failure::default(), extensions: Some(extensions) }
     }
 
     /// Runs the setup of the next vector-OLE.
@@ -134,9 +121,7 @@ impl<E> Guarded<E> {
         let session = self.next_session();
         let mut extensions = self.extensions.take().ok_or(Error::Broken)?;
         let failure = self.failure.clone();
-        let output = self
-            .failure
-            .guarded(|| setup(&mut extensions, session, failure))?;
+        let output = self.failure.guarded(|| setup(&mut extensions, session, failure))?;
         self.extensions = Some(extensions);
         Ok(output)
     }

@@ -38,12 +38,8 @@ fn a_prepared_round_needs_no_peer() {
             let mut sender = Sender::<Fp61>::setup(&plan, session, rng, channel).unwrap();
             assert_eq!(sender.prepare(channel).unwrap(), 10_000);
             let (mut u, mut v) = (vec![Fp61::ZERO; 10_000], vec![Fp61::ZERO; 10_000]);
-            sender
-                .extend(&mut u[..3000], &mut v[..3000], &mut lonely())
-                .unwrap();
-            sender
-                .extend(&mut u[3000..], &mut v[3000..], &mut lonely())
-                .unwrap();
+            sender.extend(&mut u[..3000], &mut v[..3000], &mut lonely()).unwrap();
+            sender.extend(&mut u[3000..], &mut v[3000..], &mut lonely()).unwrap();
             assert_eq!(sender.prepare(channel).unwrap(), 0);
             (u, v)
         },

@@ -86,10 +86,7 @@ pub(crate) fn assert_cots(((delta, v), (u, w)): &(SentCots, ReceivedCots)) {
     // Six standard deviations from the mean
     let ones = u.iter().filter(|u| **u).count() as f64;
     let n = u.len() as f64;
-    assert!(
-        (ones - n / 2.0).abs() <= 3.0 * n.sqrt() + 1.0,
-        "{ones} of {n}"
-    );
+    assert!((ones - n / 2.0).abs() <= 3.0 * n.sqrt() + 1.0, "{ones} of {n}");
 }
 
 /// A sender's `u` and `v`.

@@ -57,14 +57,9 @@ macro_rules! party {
     };
 }
 
-party!(cot::Sender, |self, n, channel| self
-    .extend(&mut vec![Block::ZERO; n], channel));
+party!(cot::Sender, |self, n, channel| self.extend(&mut vec![Block::ZERO; n], channel));
 party!(cot::Receiver, |self, n, channel| {
-    self.extend(
-        &mut vec![0; bits::bytes_for(n)],
-        &mut vec![Block::ZERO; n],
-        channel,
-    )
+    self.extend(&mut vec![0; bits::bytes_for(n)], &mut vec![Block::ZERO; n], channel)
 });
 party!(vole::Sender<R>, <R>, |self, n, channel| {
     self.extend(&mut vec![R::ZERO; n], &mut vec![R::ZERO; n], channel)
@@ -82,9 +77,7 @@ fn counted(plan: &Plan, n: usize) -> Vec<(Stats, Stats)> {
                     .run(n, channel)
             },
             |channel| {
-                vole::Sender::<R>::setup(plan, session, rng(2), channel)
-                    .unwrap()
-                    .run(n, channel)
+                vole::Sender::<R>::setup(plan, session, rng(2), channel).unwrap().run(n, channel)
             },
         )
     }
@@ -92,15 +85,9 @@ fn counted(plan: &Plan, n: usize) -> Vec<(Stats, Stats)> {
     let (key_holder, value_holder) = match plan.kind() {
         Kind::Cot => run_two_parties(
             |channel| {
-                cot::Sender::setup(plan, None, session, rng(1), channel)
-                    .unwrap()
-                    .run(n, channel)
+                cot::Sender::setup(plan, None, session, rng(1), channel).unwrap().run(n, channel)
             },
-            |channel| {
-                cot::Receiver::setup(plan, session, rng(2), channel)
-                    .unwrap()
-                    .run(n, channel)
-            },
+            |channel| cot::Receiver::setup(plan, session, rng(2), channel).unwrap().run(n, channel),
         ),
         Kind::Vole(Field::Fp61) => of_vole::<Fp61>(plan, n),
         Kind::Vole(Field::Gf128) => of_vole::<Gf128>(plan, n),
@@ -115,69 +102,42 @@ fn check(plan: &Plan, n: usize) {
     if plan.noise() == Noise::Uniform && !plan.schedule().is_empty() {
         // The depth of the trees follows from a hash key. The key holder's bytes reveal it, and all
         // other costs follow.
-        assert_eq!(
-            plan.schedule().len(),
-            1,
-            "one instance: {}",
-            plan.describe()
-        );
+        assert_eq!(plan.schedule().len(), 1, "one instance: {}", plan.describe());
         let (set, trees) = rounds(plan, n)[0];
         let without = expected(plan, n, |_, _| 0)[1].stats().0.bytes_sent;
         let each = if plan.trees() == Trees::Ggm { 32 } else { 16 };
         let found = (counted[1].0.bytes_sent - without) as usize / each;
         let most = levels(set, trees);
-        assert!(
-            (most - 2 * trees..=most).contains(&found),
-            "{found} of {most} levels"
-        );
+        assert!((most - 2 * trees..=most).contains(&found), "{found} of {most} levels");
         expected_now = expected(plan, n, |_, _| found);
     }
     let expected: Vec<_> = expected_now.iter().map(Wire::stats).collect();
-    assert_eq!(
-        counted,
-        expected,
-        "{:?} {} {n}",
-        plan.kind(),
-        plan.describe()
-    );
+    assert_eq!(counted, expected, "{:?} {} {n}", plan.kind(), plan.describe());
 }
 
 const SECURITIES: [Security; 2] = [Security::SemiHonest, Security::Malicious];
 
 fn every_mode() -> impl Iterator<Item = PlanOptions<'static>> {
     SECURITIES.into_iter().flat_map(|security| {
-        [Noise::Regular, Noise::Uniform]
-            .into_iter()
-            .flat_map(move |noise| {
-                [Trees::Half, Trees::Ggm].map(|trees| PlanOptions {
-                    security,
-                    noise,
-                    trees,
-                    ..PlanOptions::default()
-                })
+        [Noise::Regular, Noise::Uniform].into_iter().flat_map(move |noise| {
+            [Trees::Half, Trees::Ggm].map(|trees| PlanOptions {
+                security,
+                noise,
+                trees,
+                ..PlanOptions::default()
             })
+        })
     })
 }
 
 fn slow() -> Link {
-    Link {
-        bits_per_second: 1e6,
-        round_trip: 0.1,
-    }
+    Link { bits_per_second: 1e6, round_trip: 0.1 }
 }
 
 fn kinds(security: Security) -> impl Iterator<Item = Kind> {
-    let kinds = [
-        Kind::Cot,
-        Kind::Vole(Fp61::FIELD),
-        Kind::Vole(Gf128::FIELD),
-        Kind::Vole(Z64::FIELD),
-    ];
-    let count = if security == Security::Malicious {
-        3
-    } else {
-        4
-    };
+    let kinds =
+        [Kind::Cot, Kind::Vole(Fp61::FIELD), Kind::Vole(Gf128::FIELD), Kind::Vole(Z64::FIELD)];
+    let count = if security == Security::Malicious { 3 } else { 4 };
     kinds.into_iter().take(count)
 }
 
@@ -223,12 +183,8 @@ fn other_bases_cost_what_the_docs_say() {
     for security in SECURITIES {
         for kind in kinds(security) {
             for (n, link) in [(1000, Link::default()), (3, slow()), (0, slow())] {
-                let options = PlanOptions {
-                    total: Some(n),
-                    security,
-                    link,
-                    ..PlanOptions::default()
-                };
+                let options =
+                    PlanOptions { total: Some(n), security, link, ..PlanOptions::default() };
                 let plan = Plan::new(kind, &options).unwrap();
                 assert!(plan.schedule().is_empty(), "{}", plan.describe());
                 check(&plan, n as usize);
@@ -236,24 +192,14 @@ fn other_bases_cost_what_the_docs_say() {
         }
         check(&Plan::ferret(Some(1000), Noise::Regular, security), 1000);
     }
-    for (n, bits) in [
-        (1000, 8),
-        (300, 64),
-        (1000, 80),
-        (1, 88),
-        (257, 127),
-        (0, 72),
-    ] {
+    for (n, bits) in [(1000, 8), (300, 64), (1000, 80), (1, 88), (257, 127), (0, 72)] {
         let options = PlanOptions {
             total: Some(n),
             security: Security::SemiHonest,
             value_bits: Some(bits),
             ..PlanOptions::default()
         };
-        check(
-            &Plan::new(Kind::Vole(Gf128::FIELD), &options).unwrap(),
-            n as usize,
-        );
+        check(&Plan::new(Kind::Vole(Gf128::FIELD), &options).unwrap(), n as usize);
     }
     let many = PlanOptions {
         total: Some(100_000),
@@ -271,11 +217,7 @@ fn other_bases_cost_what_the_docs_say() {
 fn messages_of_a_round() {
     let messages = |kind, options: PlanOptions<'_>| {
         let options = PlanOptions {
-            set: Some(if options.noise == Noise::Regular {
-                "r14"
-            } else {
-                "u14"
-            }),
+            set: Some(if options.noise == Noise::Regular { "r14" } else { "u14" }),
             ..options
         };
         let plan = Plan::new(kind, &options).unwrap();
@@ -287,16 +229,9 @@ fn messages_of_a_round() {
         key_holder.messages_sent + key_holder.messages_received
     };
     for options in every_mode() {
-        let check = if options.security == Security::Malicious {
-            4
-        } else {
-            0
-        };
+        let check = if options.security == Security::Malicious { 4 } else { 0 };
         let drawn = options.noise == Noise::Regular && options.trees == Trees::Half;
-        assert_eq!(
-            messages(Kind::Cot, options),
-            check + if drawn { 1 } else { 2 }
-        );
+        assert_eq!(messages(Kind::Cot, options), check + if drawn { 1 } else { 2 });
         for kind in kinds(options.security).skip(1) {
             assert_eq!(messages(kind, options), check + 2);
         }
@@ -308,10 +243,7 @@ fn messages_of_a_round() {
 #[test]
 fn less_than_half_a_bit() {
     let n = 30_000_000;
-    let options = PlanOptions {
-        set: Some("b13"),
-        ..PlanOptions::default()
-    };
+    let options = PlanOptions { set: Some("b13"), ..PlanOptions::default() };
     let plan = Plan::new(Kind::Cot, &options).unwrap();
     let counted = counted(&plan, n);
     let expected: Vec<_> = expected(&plan, n, levels).iter().map(Wire::stats).collect();
@@ -333,12 +265,8 @@ fn less_than_half_a_bit() {
 #[test]
 fn vector_ole_stays_in_its_bounds() {
     let plan = |total, set| {
-        let options = PlanOptions {
-            total,
-            set,
-            protocol: Protocol::Primal,
-            ..PlanOptions::default()
-        };
+        let options =
+            PlanOptions { total, set, protocol: Protocol::Primal, ..PlanOptions::default() };
         Plan::new(Kind::Vole(Fp61::FIELD), &options).unwrap()
     };
     let all = |stats: Stats| stats.bytes_sent + stats.bytes_received;

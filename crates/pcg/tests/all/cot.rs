@@ -44,10 +44,7 @@ fn every_mode() -> impl Iterator<Item = PlanOptions<'static>> {
 
 /// A slow link, so that even few correlations come from rounds.
 fn slow() -> Link {
-    Link {
-        bits_per_second: 1e5,
-        round_trip: 1e-3,
-    }
+    Link { bits_per_second: 1e5, round_trip: 1e-3 }
 }
 
 /// The smallest set for the noise.
@@ -84,11 +81,7 @@ fn every_mode_at_awkward_totals() {
         let ends = [n, made + n, 2 * made + n];
         let around = ends.into_iter().flat_map(|end| [end - 1, end, end + 1]);
         for total in [0, 1, 4000].into_iter().chain(around) {
-            let plan = plan(&PlanOptions {
-                total: Some(total as u64),
-                set,
-                ..options
-            });
+            let plan = plan(&PlanOptions { total: Some(total as u64), set, ..options });
             check(&plan, &[Step::Draw(total)]);
         }
     }
@@ -202,11 +195,7 @@ fn direct_in_pieces() {
 fn over_tcp() {
     for options in every_mode() {
         for n in [0, 1, 5003, 150_001] {
-            let plan = plan(&PlanOptions {
-                total: Some(n as u64),
-                link: slow(),
-                ..options
-            });
+            let plan = plan(&PlanOptions { total: Some(n as u64), link: slow(), ..options });
             assert_cots(&run_two_parties_tcp(
                 |channel| cot_sender(&plan, None, &[Step::Draw(n)], channel),
                 |channel| cot_receiver(&plan, &[Step::Draw(n)], channel),
@@ -219,10 +208,7 @@ fn over_tcp() {
 #[test]
 fn large_sets() {
     for security in [Security::SemiHonest, Security::Malicious] {
-        check(
-            &Plan::ferret(Some(300_000), Noise::Regular, security),
-            &[Step::Draw(300_000)],
-        );
+        check(&Plan::ferret(Some(300_000), Noise::Regular, security), &[Step::Draw(300_000)]);
         let named = plan(&PlanOptions {
             set: Some("b13"),
             total: Some(16_000_000),
@@ -241,14 +227,8 @@ fn large_sets() {
 /// choice.
 #[test]
 fn delta_may_be_given() {
-    let streamed = plan(&PlanOptions {
-        set: Some("r14"),
-        ..PlanOptions::default()
-    });
-    let direct = plan(&PlanOptions {
-        total: Some(100),
-        ..PlanOptions::default()
-    });
+    let streamed = plan(&PlanOptions { set: Some("r14"), ..PlanOptions::default() });
+    let direct = plan(&PlanOptions { total: Some(100), ..PlanOptions::default() });
     for delta in [1u128, 2, 1 << 127, 3 << 70, u128::MAX, u128::MAX - 1] {
         for plan in [&streamed, &direct] {
             let steps = [Step::Draw(100)];
@@ -268,27 +248,17 @@ fn a_delta_of_zero_is_refused() {
     let (mut channel, _peer) = Channel::memory_pair();
     let plan = plan(&PlanOptions::default());
     let zero = Some(Block::ZERO);
-    drop(cot::Sender::setup(
-        &plan,
-        zero,
-        SESSION,
-        rng(1),
-        &mut channel,
-    ));
+    drop(cot::Sender::setup(&plan, zero, SESSION, rng(1), &mut channel));
 }
 
 /// All forms of OT from the stream.
 #[test]
 fn every_conversion() {
-    let plan = plan(&PlanOptions {
-        set: Some("r14"),
-        ..PlanOptions::default()
-    });
+    let plan = plan(&PlanOptions { set: Some("r14"), ..PlanOptions::default() });
     let n = 5003;
     let choices: Vec<u8> = (0..bits::bytes_for(n)).map(|i| (i * 37) as u8).collect();
-    let messages: Vec<[Block; 2]> = (0..n as u128)
-        .map(|i| [Block::from(2 * i), Block::from(2 * i + 1)])
-        .collect();
+    let messages: Vec<[Block; 2]> =
+        (0..n as u128).map(|i| [Block::from(2 * i), Block::from(2 * i + 1)]).collect();
     let strings: [Vec<u8>; 2] = [0, 1].map(|side| (0..40 * n).map(|i| (i + side) as u8).collect());
     let ((v, delta, random), (w, chosen, long, (u, got))) = run_two_parties(
         |channel| {
@@ -297,8 +267,7 @@ fn every_conversion() {
             let mut v = vec![Block::ZERO; n];
             ot.correlated_chosen(&mut v, channel).unwrap();
             ot.chosen(&messages, channel).unwrap();
-            ot.chosen_bytes(&strings[0], &strings[1], 40, channel)
-                .unwrap();
+            ot.chosen_bytes(&strings[0], &strings[1], 40, channel).unwrap();
             let mut random = vec![[Block::ZERO; 2]; n];
             ot.random(&mut random, channel).unwrap();
             (v, ot.delta(), random)

@@ -89,23 +89,11 @@ fn vector_oles() {
 
 #[test]
 fn refused_plans() {
-    let low = PlanOptions {
-        protocol: Protocol::LowCommunication,
-        ..PlanOptions::default()
-    };
+    let low = PlanOptions { protocol: Protocol::LowCommunication, ..PlanOptions::default() };
     let refused = |options: PlanOptions<'_>| Plan::new(Kind::Cot, &options).unwrap_err();
-    let uniform = PlanOptions {
-        noise: Noise::Uniform,
-        ..low
-    };
-    let ggm = PlanOptions {
-        trees: Trees::Ggm,
-        ..low
-    };
-    let set = PlanOptions {
-        set: Some("b10"),
-        ..low
-    };
+    let uniform = PlanOptions { noise: Noise::Uniform, ..low };
+    let ggm = PlanOptions { trees: Trees::Ggm, ..low };
+    let set = PlanOptions { set: Some("b10"), ..low };
     assert_eq!(refused(uniform), PlanError::NotDual);
     assert_eq!(refused(ggm), PlanError::NotDual);
     assert_eq!(refused(set), PlanError::NoSuchSet("b10".to_owned()));
@@ -184,10 +172,7 @@ fn vole_stats<R: VoleRing>(plan: &Plan, n: usize) -> Stats {
 /// The table of the document, row by row.
 #[test]
 fn the_document_has_the_traffic_of_the_plans() {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../docs/low-communication.md"
-    );
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/low-communication.md");
     let page = std::fs::read_to_string(path).unwrap();
     let mut expected = String::new();
     for log in (14..=26).step_by(2) {

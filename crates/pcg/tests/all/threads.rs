@@ -58,14 +58,8 @@ fn check(name: &str, parties: [Party<'_>; 2]) {
         let now = run(parties, threads, Channel::memory_pair().into()).map(Result::unwrap);
         let first = first.get_or_insert_with(|| now.clone());
         for (party, (now, first)) in now.iter().zip(first).enumerate() {
-            assert!(
-                now.1 == first.1,
-                "{name}: what party {party} sends, {threads:?}"
-            );
-            assert!(
-                now.0 == first.0,
-                "{name}: what party {party} makes, {threads:?}"
-            );
+            assert!(now.1 == first.1, "{name}: what party {party} sends, {threads:?}");
+            assert!(now.0 == first.0, "{name}: what party {party} makes, {threads:?}");
         }
     }
 }
@@ -148,13 +142,8 @@ fn vole_stream<R: VoleRing>(
 }
 
 fn plan(kind: Kind, security: Security, noise: Noise, protocol: Protocol) -> Plan {
-    let options = PlanOptions {
-        total: Some(N as u64),
-        security,
-        noise,
-        protocol,
-        ..PlanOptions::default()
-    };
+    let options =
+        PlanOptions { total: Some(N as u64), security, noise, protocol, ..PlanOptions::default() };
     Plan::new(kind, &options).unwrap()
 }
 
@@ -164,10 +153,7 @@ fn check_cot(security: Security, noise: Noise, protocol: Protocol) {
         let plan = &plan;
         move |channel: &mut Channel| cot_stream(plan, SESSION, channel, sends)
     };
-    check(
-        &format!("{security} cot, {noise}, {protocol}"),
-        [&party(true), &party(false)],
-    );
+    check(&format!("{security} cot, {noise}, {protocol}"), [&party(true), &party(false)]);
 }
 
 fn check_vole<R: VoleRing>(security: Security, protocol: Protocol) {
@@ -176,10 +162,7 @@ fn check_vole<R: VoleRing>(security: Security, protocol: Protocol) {
         let plan = &plan;
         move |channel: &mut Channel| vole_stream::<R>(plan, SESSION, channel, sends)
     };
-    check(
-        &format!("{security} {}, {protocol}", R::NAME),
-        [&party(true), &party(false)],
-    );
+    check(&format!("{security} {}, {protocol}", R::NAME), [&party(true), &party(false)]);
 }
 
 #[test]
@@ -207,11 +190,9 @@ fn low_communication() {
 
 #[test]
 fn ot_extension() {
-    for settings in [
-        SmallField::Bits2.into(),
-        SmallField::Bits8.into(),
-        SmallField::Bits4.unchecked(),
-    ] {
+    for settings in
+        [SmallField::Bits2.into(), SmallField::Bits8.into(), SmallField::Bits4.unchecked()]
+    {
         check(
             &format!("{settings:?}"),
             [
@@ -230,12 +211,7 @@ fn ot_extension() {
     check(
         "iknp",
         [
-            &|channel| {
-                cot_sender(
-                    iknp::Sender::setup(None, SESSION, rng(1), channel)?,
-                    channel,
-                )
-            },
+            &|channel| cot_sender(iknp::Sender::setup(None, SESSION, rng(1), channel)?, channel),
             &|channel| cot_receiver(iknp::Receiver::setup(SESSION, rng(2), channel)?, channel),
         ],
     );
@@ -246,10 +222,7 @@ fn ot_extension() {
 #[test]
 fn a_change_is_caught_by_any_number_of_threads() {
     let options = |protocol| plan(Kind::Cot, Security::Malicious, Noise::Regular, protocol);
-    for plan in [
-        options(Protocol::Primal),
-        options(Protocol::LowCommunication),
-    ] {
+    for plan in [options(Protocol::Primal), options(Protocol::LowCommunication)] {
         let party = |sends| {
             let plan = &plan;
             move |channel: &mut Channel| cot_stream(plan, SESSION, channel, sends)
@@ -264,8 +237,7 @@ fn a_change_is_caught_by_any_number_of_threads() {
                 let left = Tampered::flip(left, sent - before, 4);
                 let made = run(parties, threads, [Channel::new(left), Channel::new(right)]);
                 assert!(
-                    made.iter()
-                        .any(|made| matches!(made, Err(Error::PeerMisbehaved(_)))),
+                    made.iter().any(|made| matches!(made, Err(Error::PeerMisbehaved(_)))),
                     "{threads:?}: {:?}",
                     made.map(|made| made.map(|_| ()))
                 );
@@ -277,12 +249,8 @@ fn a_change_is_caught_by_any_number_of_threads() {
 /// The number of bytes that each party sends.
 fn lengths(parties: [Party<'_>; 2]) -> [u64; 2] {
     let (left, right) = Channel::memory_pair();
-    let ((left, sent), (right, received)) = run_two_channels(
-        left,
-        right,
-        |channel| parties[0](channel),
-        |channel| parties[1](channel),
-    );
+    let ((left, sent), (right, received)) =
+        run_two_channels(left, right, |channel| parties[0](channel), |channel| parties[1](channel));
     left.unwrap();
     right.unwrap();
     [sent.bytes_sent, received.bytes_sent]
@@ -292,18 +260,9 @@ fn lengths(parties: [Party<'_>; 2]) -> [u64; 2] {
 /// the session of its substream.
 #[test]
 fn two_streams_on_two_substreams() {
-    let cot_plan = plan(
-        Kind::Cot,
-        Security::Malicious,
-        Noise::Regular,
-        Protocol::Primal,
-    );
-    let vole_plan = plan(
-        Kind::Vole(Fp61::FIELD),
-        Security::Malicious,
-        Noise::Regular,
-        Protocol::Primal,
-    );
+    let cot_plan = plan(Kind::Cot, Security::Malicious, Noise::Regular, Protocol::Primal);
+    let vole_plan =
+        plan(Kind::Vole(Fp61::FIELD), Security::Malicious, Noise::Regular, Protocol::Primal);
     let timeout = Duration::from_secs(60);
     let listener = tcp::Listener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -337,14 +296,13 @@ fn two_streams_on_two_substreams() {
         let made = run(parties, [1, 1], Channel::memory_pair().into());
         made.map(|made| made.unwrap().0)
     };
-    let cot = alone([
-        &|channel| cot_stream(&cot_plan, first, channel, true),
-        &|channel| cot_stream(&cot_plan, first, channel, false),
-    ]);
-    let vole = alone([
-        &|channel| vole_stream::<Fp61>(&vole_plan, second, channel, true),
-        &|channel| vole_stream::<Fp61>(&vole_plan, second, channel, false),
-    ]);
+    let cot = alone([&|channel| cot_stream(&cot_plan, first, channel, true), &|channel| {
+        cot_stream(&cot_plan, first, channel, false)
+    }]);
+    let vole =
+        alone([&|channel| vole_stream::<Fp61>(&vole_plan, second, channel, true), &|channel| {
+            vole_stream::<Fp61>(&vole_plan, second, channel, false)
+        }]);
     assert!([left.1, right.1] == cot, "correlated OTs");
     assert!([right.2, left.2] == vole, "vector OLE");
 }

@@ -24,11 +24,7 @@ fn options(protocol: Protocol, value_bits: Option<u32>, total: usize) -> PlanOpt
 }
 
 fn plan(protocol: Protocol, value_bits: Option<u32>, total: usize) -> Plan {
-    Plan::new(
-        Kind::Vole(Gf128::FIELD),
-        &options(protocol, value_bits, total),
-    )
-    .unwrap()
+    Plan::new(Kind::Vole(Gf128::FIELD), &options(protocol, value_bits, total)).unwrap()
 }
 
 /// Checks `w = u*x + v` for `n` correlations drawn in two pieces, and returns `u` and the counters
@@ -43,10 +39,7 @@ fn run(plan: &Plan, n: usize) -> (Vec<u128>, Stats) {
     assert_voles(&voles);
     let ((u, v), (_, w)) = voles;
     let wide = |values: &[Gf128]| values.iter().any(|v| u128::from(v.value()) >> 127 == 1);
-    assert!(
-        n < 1000 || (wide(&v) && wide(&w)),
-        "v and w in all of gf128"
-    );
+    assert!(n < 1000 || (wide(&v) && wide(&w)), "v and w in all of gf128");
     (u.iter().map(|u| u.value().into()).collect(), stats)
 }
 
@@ -71,10 +64,7 @@ fn values_have_their_bits() {
                 }
                 if let Some(stated) = plan.dual_bytes() {
                     let bytes = stats.bytes_sent + stats.bytes_received;
-                    assert!(
-                        (stated..stated + 30_000).contains(&bytes),
-                        "{bytes} {stated}"
-                    );
+                    assert!((stated..stated + 30_000).contains(&bytes), "{bytes} {stated}");
                 }
             }
         }
@@ -90,20 +80,14 @@ fn fewer_bits_send_less() {
         let (_, stats) = run(&plan(DIRECT, bits, n), n);
         (stats.bytes_sent + stats.bytes_received) as f64
     });
-    assert!(
-        (0.50..0.51).contains(&(short / whole)),
-        "{short} of {whole}"
-    );
+    assert!((0.50..0.51).contains(&(short / whole)), "{short} of {whole}");
     let predicted = |protocol, bits| {
         let options = options(protocol, bits, n);
         let all = Plan::candidates(Kind::Vole(Gf128::FIELD), &options).unwrap();
         (all[0].bytes, all[0].seconds)
     };
     let (whole, short) = (predicted(DIRECT, None), predicted(DIRECT, Some(64)));
-    assert!(
-        (0.50..0.51).contains(&(short.0 / whole.0)),
-        "{short:?} {whole:?}"
-    );
+    assert!((0.50..0.51).contains(&(short.0 / whole.0)), "{short:?} {whole:?}");
     assert!(short.1 < whole.1, "{short:?} {whole:?}");
     let dual = Protocol::LowCommunication;
     let [whole, short] = [None, Some(64)].map(|bits| plan(dual, bits, n));
@@ -119,15 +103,10 @@ fn fewer_bits_send_less() {
 fn the_document_has_the_traffic() {
     let n = 1 << 20;
     let [whole, short] = [None, Some(80)].map(|bits| {
-        let bytes = plan(Protocol::LowCommunication, bits, n)
-            .dual_bytes()
-            .unwrap();
+        let bytes = plan(Protocol::LowCommunication, bits, n).dual_bytes().unwrap();
         format!("{:.2}", 8.0 * bytes as f64 / n as f64)
     });
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../docs/low-communication.md"
-    );
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/low-communication.md");
     let page = std::fs::read_to_string(path).unwrap();
     let says = format!("2^20 correlations take {short} bits each in place of {whole}.");
     assert!(page.contains(&says), "{says}");
@@ -140,10 +119,7 @@ fn plans_name_their_bits() {
         let [whole, all, short] = [None, Some(128), Some(80)].map(|bits| plan(protocol, bits, 5));
         assert_eq!(all.describe(), whole.describe());
         assert_eq!(all.value_bits(), None);
-        assert_eq!(
-            all.hello(Role::Sender).fields,
-            whole.hello(Role::Sender).fields
-        );
+        assert_eq!(all.hello(Role::Sender).fields, whole.hello(Role::Sender).fields);
         let name = whole.describe();
         let (base, rest) = name.split_at("packed8".len());
         assert_eq!(short.describe(), format!("{base}/80{rest}"));
@@ -163,16 +139,11 @@ fn refused_bits() {
             let error = refused(gf128, options(protocol, Some(bits), 5));
             assert_eq!(error, PlanError::NoSuchValueBits(bits));
         }
-        let malicious = PlanOptions {
-            security: Security::Malicious,
-            ..options(protocol, Some(80), 5)
-        };
+        let malicious =
+            PlanOptions { security: Security::Malicious, ..options(protocol, Some(80), 5) };
         assert_eq!(refused(gf128, malicious), PlanError::ValueBitsNotMalicious);
     }
-    let named = PlanOptions {
-        set: Some("b10"),
-        ..options(Protocol::Auto, Some(80), 5)
-    };
+    let named = PlanOptions { set: Some("b10"), ..options(Protocol::Auto, Some(80), 5) };
     for primal in [named, options(Protocol::Primal, Some(80), 5)] {
         assert_eq!(refused(gf128, primal), PlanError::ValueBitsNotPrimal);
     }
@@ -197,10 +168,7 @@ fn other_bits_are_noticed_in_the_setup() {
             |channel| Sender::<Gf128>::setup(&plans[0], SESSION, rng(1), channel).map(drop),
             |channel| Receiver::<Gf128>::setup(&plans[1], None, SESSION, rng(2), channel).map(drop),
         );
-        assert!(
-            matches!(receiver, Err(Error::PeerMisbehaved(_))),
-            "{receiver:?}"
-        );
+        assert!(matches!(receiver, Err(Error::PeerMisbehaved(_))), "{receiver:?}");
         assert!(sender.is_err());
         let (left, right) = Channel::memory_pair();
         let ((sender, _), (receiver, _)) = run_two_channels(
@@ -216,13 +184,7 @@ fn other_bits_are_noticed_in_the_setup() {
                 Receiver::<Gf128>::setup_with(&mut shared, plan, None, rng, channel).map(drop)
             },
         );
-        assert!(
-            matches!(receiver, Err(Error::PeerMisbehaved(_))),
-            "{receiver:?}"
-        );
-        assert!(
-            matches!(sender, Err(Error::PeerMisbehaved(_))),
-            "{sender:?}"
-        );
+        assert!(matches!(receiver, Err(Error::PeerMisbehaved(_))), "{receiver:?}");
+        assert!(matches!(sender, Err(Error::PeerMisbehaved(_))), "{sender:?}");
     }
 }

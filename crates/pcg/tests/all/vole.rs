@@ -17,11 +17,7 @@ fn plan<R: VoleRing>(n: usize, noise: Noise, security: Security) -> Plan {
         total: Some(n as u64),
         noise,
         security,
-        protocol: if n < 4500 {
-            Protocol::Auto
-        } else {
-            Protocol::Primal
-        },
+        protocol: if n < 4500 { Protocol::Auto } else { Protocol::Primal },
         ..PlanOptions::default()
     };
     Plan::new(Kind::Vole(R::FIELD), &options).unwrap()
@@ -134,10 +130,7 @@ fn around_the_end_of_a_large_round() {
             set: Some(set.name),
             ..PlanOptions::default()
         };
-        check::<Fp61>(
-            &Plan::new(Kind::Vole(Fp61::FIELD), &options).unwrap(),
-            total,
-        );
+        check::<Fp61>(&Plan::new(Kind::Vole(Fp61::FIELD), &options).unwrap(), total);
     }
 }
 
@@ -186,10 +179,7 @@ fn long_stream(security: Security) {
                     Fp61::read(&bytes, values).unwrap();
                 }
                 let x = receiver.x();
-                assert!(
-                    (0..piece).all(|i| w[i] == u[i] * x + v[i]),
-                    "piece {number}"
-                );
+                assert!((0..piece).all(|i| w[i] == u[i] * x + v[i]), "piece {number}");
             }
         },
     );
@@ -209,10 +199,7 @@ fn outputs_look_random() {
                     count[(value.value() >> shift) as usize & 255] += 1;
                 }
                 let mean = n as f64 / 256.0;
-                let chi: f64 = count
-                    .iter()
-                    .map(|c| (f64::from(*c) - mean).powi(2) / mean)
-                    .sum();
+                let chi: f64 = count.iter().map(|c| (f64::from(*c) - mean).powi(2) / mean).sum();
                 // Mean 255, standard deviation 22.6: six standard deviations in each direction.
                 assert!((chi - 255.0).abs() < 136.0, "{name}: chi-square {chi}");
             }
@@ -235,14 +222,8 @@ fn an_object_whose_call_failed_stays_failed() {
             // A channel without a peer.
             let (mut lonely, peer) = Channel::memory_pair();
             drop(peer);
-            assert!(matches!(
-                sender.extend(&mut u, &mut v, &mut lonely),
-                Err(Error::Disconnected)
-            ));
-            assert!(matches!(
-                sender.extend(&mut u, &mut v, channel),
-                Err(Error::Broken)
-            ));
+            assert!(matches!(sender.extend(&mut u, &mut v, &mut lonely), Err(Error::Disconnected)));
+            assert!(matches!(sender.extend(&mut u, &mut v, channel), Err(Error::Broken)));
         },
         |channel| {
             let mut receiver =
@@ -250,14 +231,8 @@ fn an_object_whose_call_failed_stays_failed() {
             let mut w = vec![Fp61::ZERO; 10];
             let (mut lonely, peer) = Channel::memory_pair();
             drop(peer);
-            assert!(matches!(
-                receiver.extend(&mut w, &mut lonely),
-                Err(Error::Disconnected)
-            ));
-            assert!(matches!(
-                receiver.extend(&mut w, channel),
-                Err(Error::Broken)
-            ));
+            assert!(matches!(receiver.extend(&mut w, &mut lonely), Err(Error::Disconnected)));
+            assert!(matches!(receiver.extend(&mut w, channel), Err(Error::Broken)));
         },
     );
 }

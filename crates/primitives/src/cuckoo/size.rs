@@ -48,10 +48,7 @@ const LARGEST_ETA: u32 = 128;
 /// If `eta` is above 128.
 #[must_use]
 pub fn bins_for(items: usize, eta: u32) -> usize {
-    assert!(
-        eta <= LARGEST_ETA,
-        "a failure rate below 2^-128 means nothing"
-    );
+    assert!(eta <= LARGEST_ETA, "a failure rate below 2^-128 means nothing");
     if items <= super::FUNCTIONS {
         // Every item has three distinct bins: placement always succeeds.
         return super::FUNCTIONS;
@@ -161,10 +158,7 @@ mod tests {
         for (eta, step) in [(0, 37), (1, 13), (40, 3), (80, 37), (128, 37)] {
             let mut last = 0;
             let step = if cfg!(miri) { 1100 } else { step };
-            for items in (0..1100)
-                .step_by(step)
-                .chain([1 << 12, 10_000, 1 << 20, 1 << 28])
-            {
+            for items in (0..1100).step_by(step).chain([1 << 12, 10_000, 1 << 20, 1 << 28]) {
                 let bins = bins_for(items, eta);
                 assert!(bins >= last, "{items} items, eta {eta}");
                 assert!(bins >= items.max(3));

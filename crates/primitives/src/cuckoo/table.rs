@@ -76,10 +76,7 @@ impl Table {
     pub fn build_from(bins: &[[u32; FUNCTIONS]], bin_count: usize) -> Result<Self, Full> {
         assert_fits(bins.len());
         let inside = |bin: &u32| (*bin as usize) < bin_count;
-        assert!(
-            bins.as_flattened().iter().all(inside),
-            "a bin index is below the number of bins"
-        );
+        assert!(bins.as_flattened().iter().all(inside), "a bin index is below the number of bins");
         Self::place_all(bins, bin_count)
     }
 
@@ -105,15 +102,8 @@ impl Table {
             builder.seen = filled(NONE);
         }
         unplaced.retain(|&item| !builder.place(item as u32));
-        let table = Self {
-            items: builder.items,
-            functions: builder.functions,
-        };
-        if unplaced.is_empty() {
-            Ok(table)
-        } else {
-            Err(Full { unplaced, table })
-        }
+        let table = Self { items: builder.items, functions: builder.functions };
+        if unplaced.is_empty() { Ok(table) } else { Err(Full { unplaced, table }) }
     }
 
     /// Number of bins.
@@ -163,11 +153,7 @@ impl fmt::Debug for Full {
 
 impl fmt::Display for Full {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "cuckoo table: {} items fit in none of their bins",
-            self.unplaced.len()
-        )
+        write!(f, "cuckoo table: {} items fit in none of their bins", self.unplaced.len())
     }
 }
 
@@ -310,11 +296,7 @@ impl Builder<'_> {
     fn reach(&mut self, item: u32, occupant: u32, from: u32) -> Option<Step> {
         let bins = self.bins[occupant as usize].map(|bin| bin as usize);
         let items = bins.map(|bin| self.items[bin]);
-        let step = |function: usize| Step {
-            item: occupant,
-            function: function as u8,
-            from,
-        };
+        let step = |function: usize| Step { item: occupant, function: function as u8, from };
         if let Some(function) = items.iter().position(|&item| item == NONE) {
             return Some(step(function));
         }

@@ -14,9 +14,7 @@ const LENGTHS: &[usize] = if cfg!(miri) {
     // Fewer, as Miri is slow: the portable kernels work on four blocks, and on 64.
     &[0, 1, 2, 3, 5, LONG]
 } else {
-    &[
-        0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, LONG,
-    ]
+    &[0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, LONG]
 };
 
 /// Long enough for every loop to run often.
@@ -36,10 +34,7 @@ fn blocks(n: usize) -> Vec<Block> {
 }
 
 fn keys(cpu: Cpu) -> [Aes128; 2] {
-    [
-        Aes128::with_cpu(Block::new(0x1111), cpu),
-        Aes128::with_cpu(Block::new(0x2222 << 64), cpu),
-    ]
+    [Aes128::with_cpu(Block::new(0x1111), cpu), Aes128::with_cpu(Block::new(0x2222 << 64), cpu)]
 }
 
 /// `AES(x) ^ x`, one block at a time.
@@ -121,9 +116,8 @@ fn trees_agree_with_single_blocks() {
             let parents = blocks(n);
             // All children, and without the last.
             for missing in 0..=usize::from(n > 0) {
-                let expected: Vec<Block> = (0..2 * n - missing)
-                    .map(|i| hash(&reference[i % 2], parents[i / 2]))
-                    .collect();
+                let expected: Vec<Block> =
+                    (0..2 * n - missing).map(|i| hash(&reference[i % 2], parents[i / 2])).collect();
                 let mut children = vec![Block::ONE; 2 * n - missing];
                 let sums = double(&keys, &parents, &mut children);
                 assert_eq!(children, expected, "{n} parents, {cpu}");
@@ -151,9 +145,7 @@ fn trees_agree_with_single_blocks() {
 }
 
 fn sum<'a>(blocks: impl IntoIterator<Item = &'a Block>) -> Block {
-    blocks
-        .into_iter()
-        .fold(Block::ZERO, |sum, &block| sum ^ block)
+    blocks.into_iter().fold(Block::ZERO, |sum, &block| sum ^ block)
 }
 
 #[test]
@@ -274,10 +266,7 @@ fn rekeyed_is_the_hash_under_each_key() {
             assert!(hashes == expected, "{n} pairs, {cpu}");
             let mut hashes: Vec<_> = pairs.iter().map(|pair| pair[1]).collect();
             rekeyed_circular_on(cpu, &keys, &mut hashes);
-            assert!(
-                hashes.iter().eq(expected.iter().map(|pair| &pair[1])),
-                "{n} {cpu}"
-            );
+            assert!(hashes.iter().eq(expected.iter().map(|pair| &pair[1])), "{n} {cpu}");
         }
     }
 }
@@ -321,10 +310,8 @@ proptest! {
 fn columns_are_those_of_each_key() {
     for cpu in Cpu::available() {
         for count in [0, 1, 2, 3, 8, 11] {
-            let keys: Vec<_> = blocks(count)
-                .into_iter()
-                .map(|key| Aes128::with_cpu(key, cpu))
-                .collect();
+            let keys: Vec<_> =
+                blocks(count).into_iter().map(|key| Aes128::with_cpu(key, cpu)).collect();
             for n in [0, 1, 15, 16, 17, 32] {
                 let starts: Vec<_> = (0..count as u64).map(|i| (i % 5).wrapping_sub(1)).collect();
                 for counter in [0, 77, u64::MAX - 3] {

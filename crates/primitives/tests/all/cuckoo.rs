@@ -90,31 +90,13 @@ fn slices_of_bins_agree_with_single_items() {
         let items = items(5, n);
         let mut out = vec![[0; 3]; n];
         hasher.bins_slice(&items, &mut out);
-        assert!(
-            items
-                .iter()
-                .zip(&out)
-                .all(|(&item, &bins)| hasher.bins(item) == bins)
-        );
+        assert!(items.iter().zip(&out).all(|(&item, &bins)| hasher.bins(item) == bins));
     }
 }
 
 #[test]
 fn tables_at_the_recommended_size() {
-    for n in [
-        0,
-        1,
-        2,
-        3,
-        4,
-        5,
-        16,
-        127,
-        128,
-        129,
-        1009 / SMALLER,
-        (1 << 14) / SMALLER,
-    ] {
+    for n in [0, 1, 2, 3, 4, 5, 16, 127, 128, 129, 1009 / SMALLER, (1 << 14) / SMALLER] {
         let hasher = Hasher::new(Block::new(11), bins_for(n, 40));
         let items = items(n as u128, n);
         let table = Table::build(&hasher, &items).expect("a placement exists");
@@ -159,10 +141,7 @@ fn a_given_set_of_four_items_in_three_bins_fails() {
     let hasher = Hasher::new(Block::new(1), 3);
     let full = Table::build(&hasher, &items(1, 4)).expect_err("three bins hold three items");
     assert_eq!(full.unplaced, [3]);
-    assert_eq!(
-        full.to_string(),
-        "cuckoo table: 1 items fit in none of their bins"
-    );
+    assert_eq!(full.to_string(), "cuckoo table: 1 items fit in none of their bins");
 }
 
 /// At measurable rates the tables fail no more often than `bins_for` claims.
@@ -200,20 +179,10 @@ fn failures_are_as_rare_as_claimed() {
 #[test]
 fn bins_that_coincide() {
     let mut prg = Prg::new(Block::new(8));
-    for (n, bin_count) in [
-        (0, 0),
-        (0, 1),
-        (1, 1),
-        (2, 1),
-        (2, 2),
-        (7, 5),
-        (100, 97),
-        (257, 300),
-    ] {
+    for (n, bin_count) in [(0, 0), (0, 1), (1, 1), (2, 1), (2, 2), (7, 5), (100, 97), (257, 300)] {
         for _ in 0..20 {
-            let bins: Vec<[u32; 3]> = (0..n)
-                .map(|_| [0; 3].map(|_: u32| prg.below(bin_count as u64) as u32))
-                .collect();
+            let bins: Vec<[u32; 3]> =
+                (0..n).map(|_| [0; 3].map(|_: u32| prg.below(bin_count as u64) as u32)).collect();
             let (table, unplaced) = match Table::build_from(&bins, bin_count) {
                 Ok(table) => (table, Vec::new()),
                 Err(full) => (full.table, full.unplaced),
@@ -245,11 +214,7 @@ fn bins_outside_the_table() {
 #[test]
 fn large_tables_leave_over_as_few_as_possible() {
     let n = 40_000 / if cfg!(miri) { 500 } else { 1 };
-    for (bin_count, full) in [
-        (bins_for(n, 40), false),
-        (n * 11 / 10, false),
-        (n - n / 20, true),
-    ] {
+    for (bin_count, full) in [(bins_for(n, 40), false), (n * 11 / 10, false), (n - n / 20, true)] {
         let hasher = Hasher::new(Block::new(12), bin_count);
         let items = items(n as u128, n);
         let (table, unplaced) = match Table::build(&hasher, &items) {

@@ -8,17 +8,10 @@ use volery_primitives::fold::{fold, fold_corrected};
 /// Counters whose words carry at different positions of a row, and one that does not carry.
 const COUNTERS: [u128; 4] = [7, u64::MAX as u128 - 20, u128::MAX - 3, u64::MAX as u128];
 
-const HEIGHTS: &[usize] = if cfg!(miri) {
-    &[1, 3]
-} else {
-    &[1, 2, 3, 4, 8]
-};
+const HEIGHTS: &[usize] = if cfg!(miri) { &[1, 3] } else { &[1, 2, 3, 4, 8] };
 
-const LENGTHS: &[usize] = if cfg!(miri) {
-    &[0, 1, 65]
-} else {
-    &[0, 1, 3, 4, 5, 15, 16, 17, 63, 64, 65, 70]
-};
+const LENGTHS: &[usize] =
+    if cfg!(miri) { &[0, 1, 65] } else { &[0, 1, 3, 4, 5, 15, 16, 17, 63, 64, 65, 70] };
 
 /// The `k` rows and the sum of all, `n` blocks each.
 fn slow(leaves: &[Aes128], counter: u128, n: usize) -> (Vec<Vec<Block>>, Vec<Block>) {
@@ -41,9 +34,8 @@ fn slow(leaves: &[Aes128], counter: u128, n: usize) -> (Vec<Vec<Block>>, Vec<Blo
 fn levels_agree_with_the_definition() {
     for cpu in Cpu::available() {
         for &heights in HEIGHTS {
-            let leaves: Vec<Aes128> = (0..1 << heights)
-                .map(|x| Aes128::with_cpu(Block::new(1 + x * x), cpu))
-                .collect();
+            let leaves: Vec<Aes128> =
+                (0..1 << heights).map(|x| Aes128::with_cpu(Block::new(1 + x * x), cpu)).collect();
             for &n in LENGTHS {
                 for counter in COUNTERS {
                     check(&leaves, counter, n, n + 3);
@@ -60,16 +52,9 @@ fn check(leaves: &[Aes128], counter: u128, n: usize, stride: usize) {
     let mut rows = vec![Block::ONE; heights * stride];
     let mut sum = vec![Block::ONE; n];
     fold(leaves, counter, &mut rows, stride, &mut sum);
-    assert_eq!(
-        sum, expected_sum,
-        "{heights} bits, {n} blocks from {counter}"
-    );
+    assert_eq!(sum, expected_sum, "{heights} bits, {n} blocks from {counter}");
     for (row, expected) in rows.chunks(stride).zip(&expected) {
-        assert_eq!(
-            row[..n],
-            *expected,
-            "{heights} bits, {n} blocks from {counter}"
-        );
+        assert_eq!(row[..n], *expected, "{heights} bits, {n} blocks from {counter}");
         assert!(
             row[n..].iter().all(|&block| block == Block::ONE),
             "gaps between rows are not written"
@@ -83,11 +68,7 @@ fn check(leaves: &[Aes128], counter: u128, n: usize, stride: usize) {
     for (j, (row, expected)) in rows.chunks(stride).zip(&expected).enumerate() {
         for i in 0..n {
             let change = Block::select_mask(set(j)) & (expected_sum[i] ^ correction[i]);
-            assert_eq!(
-                row[i],
-                expected[i] ^ change,
-                "row {j} of {heights}, block {i} of {n}"
-            );
+            assert_eq!(row[i], expected[i] ^ change, "row {j} of {heights}, block {i} of {n}");
         }
         assert!(
             row[n..].iter().all(|&block| block == Block::ONE),

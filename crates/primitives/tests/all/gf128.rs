@@ -26,10 +26,7 @@ fn slow_mul(a: Block, b: Block) -> Block {
 fn edges() -> Vec<Block> {
     let mut edges = vec![Block::ZERO, Block::ONE, Block::ALL_ONES, Block::new(0x87)];
     edges.extend([1, 62, 63, 64, 65, 119, 120, 121, 126, 127].map(|i| Block::new(1 << i)));
-    edges.extend([
-        Block::from_words(u64::MAX, 0),
-        Block::from_words(0, u64::MAX),
-    ]);
+    edges.extend([Block::from_words(u64::MAX, 0), Block::from_words(0, u64::MAX)]);
     edges.extend((0..5).map(|i| {
         let every_fifth = (i..128).step_by(5).fold(0, |sum, bit| sum | 1u128 << bit);
         Block::new(every_fifth)
@@ -44,10 +41,7 @@ fn known_products() {
     assert_eq!(gf128_mul(x(64), x(64)), Block::new(0x87));
     // X^254 = X^126 (X^7 + X^2 + X + 1) = X^133 + X^128 + X^127 + X^126, and X^133 = X^12 + X^7 +
     // X^6 + X^5.
-    assert_eq!(
-        gf128_mul(x(127), x(127)),
-        Block::new(0x87 << 5 ^ 0x87 ^ 1 << 127 ^ 1 << 126)
-    );
+    assert_eq!(gf128_mul(x(127), x(127)), Block::new(0x87 << 5 ^ 0x87 ^ 1 << 127 ^ 1 << 126));
 }
 
 #[test]
@@ -114,9 +108,7 @@ proptest! {
 fn slices_at_awkward_lengths() {
     let s = Block::new(0x0123_4567_89ab_cdef_0f1e_2d3c_4b5a_6978);
     for n in [0usize, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 1009] {
-        let a: Vec<Block> = (1..=n as u128)
-            .map(|i| Block::new(((i * i) << 100) ^ i))
-            .collect();
+        let a: Vec<Block> = (1..=n as u128).map(|i| Block::new(((i * i) << 100) ^ i)).collect();
         let expected: Vec<Block> = a.iter().map(|&a| slow_mul(a, s)).collect();
         let product = a.iter().fold(Block::ZERO, |sum, &a| sum ^ slow_mul(a, a));
         for cpu in Cpu::available() {

@@ -82,9 +82,7 @@ fn slow_tweaked(tweak: u128, x: u128) -> u128 {
 }
 
 fn inputs(n: usize) -> Vec<u128> {
-    (0..n as u128)
-        .map(|i| i.wrapping_mul(0x0123_4567_89ab_cdef_1122_3344_5566_7789))
-        .collect()
+    (0..n as u128).map(|i| i.wrapping_mul(0x0123_4567_89ab_cdef_1122_3344_5566_7789)).collect()
 }
 
 fn to_blocks(x: &[u128]) -> Vec<Block> {
@@ -107,11 +105,8 @@ fn the_slow_aes_is_aes() {
 #[test]
 fn hashes_are_their_definitions() {
     let key = Block::new(KEY);
-    let (plain, circular, tweaked) = (
-        CorrelationRobust::new(key),
-        Circular::new(key),
-        Tweaked::new(key),
-    );
+    let (plain, circular, tweaked) =
+        (CorrelationRobust::new(key), Circular::new(key), Tweaked::new(key));
     // The last tweak of the slice wraps around.
     let first_tweak = u128::MAX - 20;
     for n in [0, 1, 7, 8, 31, 32, 33, 70] {
@@ -136,17 +131,11 @@ fn hashes_are_their_definitions() {
         let mut out = vec![Block::ZERO; n];
         circular.hash_into(&blocks, &mut out);
         assert_eq!(out, expected);
-        assert!(
-            blocks
-                .iter()
-                .zip(&out)
-                .all(|(&x, &y)| circular.hash(x) == y)
-        );
+        assert!(blocks.iter().zip(&out).all(|(&x, &y)| circular.hash(x) == y));
 
         let tweak = |j: usize| first_tweak.wrapping_add(j as u128);
-        let expected: Vec<Block> = (0..n)
-            .map(|j| Block::new(slow_tweaked(tweak(j), x[j])))
-            .collect();
+        let expected: Vec<Block> =
+            (0..n).map(|j| Block::new(slow_tweaked(tweak(j), x[j]))).collect();
         let mut out = blocks.clone();
         tweaked.hash_slice(first_tweak, &mut out);
         assert_eq!(out, expected);

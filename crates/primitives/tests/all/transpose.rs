@@ -40,22 +40,14 @@ fn levels_agree_with_the_definition() {
 #[test]
 fn the_first_columns_of_longer_rows() {
     let mut prg = Prg::new(Block::ONE);
-    for (stride, columns) in [
-        (1, 1),
-        (1, 127),
-        (2, 128),
-        (3, 129),
-        (5, 300),
-        (9, 1024),
-        (9, 1151),
-    ] {
+    for (stride, columns) in [(1, 1), (1, 127), (2, 128), (3, 129), (5, 300), (9, 1024), (9, 1151)]
+    {
         let width = usize::div_ceil(columns, 128);
         // The last row ends with its last column.
         let mut rows = vec![Block::ZERO; 127 * stride + width];
         prg.fill_blocks(&mut rows);
-        let dense: Vec<Block> = (0..128)
-            .flat_map(|r| rows[r * stride..][..width].to_vec())
-            .collect();
+        let dense: Vec<Block> =
+            (0..128).flat_map(|r| rows[r * stride..][..width].to_vec()).collect();
         let expected = slow_transpose(&dense);
         for cpu in Cpu::available() {
             let mut out = vec![Block::ALL_ONES; columns];
@@ -68,12 +60,7 @@ fn the_first_columns_of_longer_rows() {
 #[test]
 #[should_panic(expected = "ends before")]
 fn a_matrix_that_is_too_short_is_refused() {
-    transpose_first_on(
-        Cpu::detect(),
-        &[Block::ZERO; 255],
-        2,
-        &mut [Block::ZERO; 256],
-    );
+    transpose_first_on(Cpu::detect(), &[Block::ZERO; 255], 2, &mut [Block::ZERO; 256]);
 }
 
 #[test]

@@ -31,12 +31,7 @@ fn assert_different<T: PartialEq>(all: &[T]) {
 /// or hash function repeats.
 #[test]
 fn seeds_are_drawn_anew() {
-    let runs = [
-        reached(1, 2, 3),
-        reached(1, 2, 4),
-        reached(1, 5, 3),
-        reached(6, 2, 3),
-    ];
+    let runs = [reached(1, 2, 3), reached(1, 2, 4), reached(1, 5, 3), reached(6, 2, 3)];
     assert_eq!(reached(1, 2, 3).seed, runs[0].seed);
     assert_different(&runs.each_ref().map(|run| run.seed));
     assert_different(&runs.each_ref().map(Agreement::salt));

@@ -19,11 +19,7 @@ fn sets(agreement: &Agreement) -> [Buffer<Block>; 2] {
 
 /// Sets of which a bin of the OPRF overflows.
 pub(crate) fn bins() -> Count {
-    let scale = Scale {
-        bin: 64,
-        rarer: -36,
-        ..Scale::RUN
-    };
+    let scale = Scale { bin: 64, rarer: -36, ..Scale::RUN };
     let sizes = [300, 256];
     let parameters = parameters(scale, sizes);
     assert_eq!(parameters.oprf.bins, 4);
@@ -40,10 +36,7 @@ pub(crate) fn bins() -> Count {
 
 /// Sets that do not fit into the table.
 pub(crate) fn table(items: u64, runs: u64) -> Count {
-    let scale = Scale {
-        rarer: -35,
-        ..Scale::RUN
-    };
+    let scale = Scale { rarer: -35, ..Scale::RUN };
     let sizes = [5, items];
     let parameters = parameters(scale, sizes);
     let what = "the receiver's items do not fit into the cuckoo table";
@@ -57,11 +50,7 @@ pub(crate) fn table(items: u64, runs: u64) -> Count {
 
 /// Sets of which a slice has too many hints.
 pub(crate) fn slices() -> Count {
-    let scale = Scale {
-        slice: 100,
-        rarer: -41,
-        ..Scale::RUN
-    };
+    let scale = Scale { slice: 100, rarer: -41, ..Scale::RUN };
     let sizes = [400, 300];
     let parameters = parameters(scale, sizes);
     let bits = bits_of(&parameters.failures(), "a slice has too many hints");

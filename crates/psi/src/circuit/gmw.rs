@@ -338,10 +338,7 @@ pub(super) fn is_negative<P: Party>(
     let (a, b) = if P::CONSTANTS { (low, 0) } else { (0, low) };
     let mut and = |a: u64, b: u64, count: u32| -> Result<u64> {
         let bytes = count.div_ceil(8) as usize;
-        let (a, b) = (
-            Zeroizing::new(a.to_le_bytes()),
-            Zeroizing::new(b.to_le_bytes()),
-        );
+        let (a, b) = (Zeroizing::new(a.to_le_bytes()), Zeroizing::new(b.to_le_bytes()));
         let product = party.and(&a[..bytes], &b[..bytes], count as usize, channel)?;
         let mut word = [0; 8];
         word[..bytes].copy_from_slice(&product);
@@ -355,11 +352,8 @@ pub(super) fn is_negative<P: Party>(
     while length > 0 {
         let mask = (1 << length) - 1;
         let above = equal >> length & mask;
-        let product = and(
-            above | above << length,
-            greater & mask | (equal & mask) << length,
-            2 * length,
-        )?;
+        let product =
+            and(above | above << length, greater & mask | (equal & mask) << length, 2 * length)?;
         greater = greater >> length & mask ^ product & mask;
         equal = product >> length & mask;
         length /= 2;

@@ -42,10 +42,7 @@ struct Gates<P> {
 /// The plan of the correlated OTs; `None` without comparisons.
 fn plan(comparisons: usize, form: Form) -> Option<Plan> {
     assert!(form != Form::Malicious, "there is no malicious form");
-    assert!(
-        comparisons <= COMPARISONS,
-        "more than COMPARISONS comparisons"
-    );
+    assert!(comparisons <= COMPARISONS, "more than COMPARISONS comparisons");
     let options = PlanOptions {
         total: Some((comparisons * gmw::COMPARISON) as u64),
         security: form.security(),
@@ -174,9 +171,7 @@ impl Receiver {
         to: To,
         channel: &mut Channel,
     ) -> Result<Option<Vec<u64>>> {
-        call(&mut self.state, |_| {
-            open(Role::Receiver, shares, to, channel)
-        })
+        call(&mut self.state, |_| open(Role::Receiver, shares, to, channel))
     }
 }
 

@@ -24,10 +24,7 @@ const LARGE: u64 = 1 << 24;
 
 /// The link for which correlated OTs are planned: one on which their bytes count. Fixed, so that
 /// both parties have one plan.
-pub(super) const LINK: Link = Link {
-    bits_per_second: 1e8,
-    round_trip: 0.01,
-};
+pub(super) const LINK: Link = Link { bits_per_second: 1e8, round_trip: 0.01 };
 
 /// The parameters of one run. Both parties compute them from the sizes and settings alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,10 +96,7 @@ impl Parameters {
             slice,
             capacity,
             rarer: scale.rarer,
-            value_bits: shifted(
-                EQUALITY + bins.next_power_of_two().ilog2(),
-                more.ceil() as i32,
-            ),
+            value_bits: shifted(EQUALITY + bins.next_power_of_two().ilog2(), more.ceil() as i32),
             oprf: vole::Parameters::with_scale(
                 scale,
                 2 * settings.parts,
@@ -110,9 +104,7 @@ impl Parameters {
                 false,
                 [hints, receiver_items],
             ),
-            preset: settings
-                .form
-                .preset(capacity, slices * settings.parts as usize),
+            preset: settings.form.preset(capacity, slices * settings.parts as usize),
         };
         // The rounding up of the number of bins may leave a bit to spare.
         parameters.value_bits -= 1;
@@ -145,12 +137,7 @@ impl Parameters {
     /// Correlated OTs of which the receiver has `delta`: those of gates and of products with its
     /// values.
     fn gates(&self) -> u64 {
-        let Settings {
-            payload,
-            weights,
-            products,
-            ..
-        } = self.settings;
+        let Settings { payload, weights, products, .. } = self.settings;
         // Products are made in whole bytes of bits.
         let slots = (self.bins + 8 * self.slices()) as u64;
         let each =
@@ -166,11 +153,7 @@ impl Parameters {
     /// The plan of those of which the sender has `delta`: one for each value of a bin and each
     /// selection. `None` with neither.
     pub(super) fn mask_plan(&self) -> Option<Candidate> {
-        let Settings {
-            payload,
-            selections,
-            ..
-        } = self.settings;
+        let Settings { payload, selections, .. } = self.settings;
         let total = (self.bins * (payload + selections)) as u64;
         (total > 0).then(|| self.candidate(total))
     }
@@ -184,10 +167,8 @@ impl Parameters {
             ..PlanOptions::default()
         };
         let candidates = Plan::candidates(Kind::Cot, &options);
-        let best = candidates
-            .expect("correlated OT has a plan for either security")
-            .into_iter()
-            .next();
+        let best =
+            candidates.expect("correlated OT has a plan for either security").into_iter().next();
         best.expect("`candidates` returns one plan at least")
     }
 
@@ -232,20 +213,14 @@ impl Parameters {
 
     /// Bytes of a slice of `bins` bins, without correlations.
     fn slice_bytes(&self, bins: usize) -> u64 {
-        let Settings {
-            payload, weights, ..
-        } = self.settings;
+        let Settings { payload, weights, .. } = self.settings;
         let columns = self.shape().columns;
         let hints = packed::bytes(columns, self.value_bits) + 8 * payload * columns;
         let mut bits = self.value_bits as usize;
         let mut gates = 0;
         while bits > 1 {
             // The first level has messages from one party only.
-            let messages = if bits == self.value_bits as usize {
-                2
-            } else {
-                4
-            };
+            let messages = if bits == self.value_bits as usize { 2 } else { 4 };
             gates += messages * (bins * (bits / 2)).div_ceil(8);
             bits -= bits / 2;
         }
@@ -356,12 +331,7 @@ impl Parameters {
 impl fmt::Display for Parameters {
     /// Describes the parameters, for reports.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            bins,
-            slice,
-            value_bits,
-            ..
-        } = self;
+        let Self { bins, slice, value_bits, .. } = self;
         write!(
             f,
             "semi-honest, {bins} bins in slices of {slice}, values of {value_bits} bits, hints in \

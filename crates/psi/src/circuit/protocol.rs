@@ -38,11 +38,7 @@ fn totals(output: &Output) -> &Totals {
 impl Circuit {
     fn parameters(self, task: &Task, parts: u64) -> Parameters {
         let totals = totals(&task.output);
-        let settings = Settings {
-            form: self.0,
-            parts,
-            ..totals.settings
-        };
+        let settings = Settings { form: self.0, parts, ..totals.settings };
         let [sender, receiver] = task.sizes(totals.in_bins);
         Parameters::new(settings, sender, receiver)
     }
@@ -83,19 +79,9 @@ impl Matching for Circuit {
     fn cost(&self, task: &Task) -> Cost {
         let parameters = Self::parameters(*self, task, 1);
         if parameters.trivial() {
-            return Cost {
-                bytes: parameters.bytes(),
-                trips: 2.0,
-                ..Cost::default()
-            };
+            return Cost { bytes: parameters.bytes(), trips: 2.0, ..Cost::default() };
         }
-        let Settings {
-            payload,
-            weights,
-            products,
-            selections,
-            ..
-        } = parameters.settings;
+        let Settings { payload, weights, products, selections, .. } = parameters.settings;
         let bins = parameters.bins;
         let more = products as u64 * Parameters::product_bytes(bins)
             + selections as u64 * Parameters::selection_bytes(bins.next_multiple_of(8));
@@ -118,20 +104,14 @@ impl Matching for Circuit {
         watch: &mut dyn Watch,
         channel: &mut Channel,
     ) -> Result<Outcome> {
-        let Totals {
-            in_bins, counts, ..
-        } = *totals(&party.output);
+        let Totals { in_bins, counts, .. } = *totals(&party.output);
         let counts = counts.expect("a party learns the number of common items");
         let to = match counts == in_bins {
             true => To::Receiver,
             false => To::Sender,
         };
-        let settings = Settings {
-            form: self.0,
-            weights: 1,
-            parts: party.parts,
-            ..Settings::default()
-        };
+        let settings =
+            Settings { form: self.0, weights: 1, parts: party.parts, ..Settings::default() };
         let randomness = (party.session, party.rng);
         let mut share = 0_u64;
         let mut add = |slice: &Slice| share = share.wrapping_add(Slice::sum(&slice.weights[0]));
@@ -155,10 +135,7 @@ impl Matching for Circuit {
             let opened = sender.open(&[share], to, channel)?;
             (sender.parameters().clone(), opened)
         };
-        Ok(Outcome {
-            count: opened.map(|totals| totals[0]),
-            ..Outcome::with(parameters)
-        })
+        Ok(Outcome { count: opened.map(|totals| totals[0]), ..Outcome::with(parameters) })
     }
 }
 
@@ -168,11 +145,7 @@ impl matching::Parameters for Parameters {
     }
 
     fn assumption(&self) -> String {
-        format!(
-            "{}; {:.0} statistical",
-            Self::assumption(self),
-            self.statistical_bits().floor()
-        )
+        format!("{}; {:.0} statistical", Self::assumption(self), self.statistical_bits().floor())
     }
 
     /// In any of the shards.

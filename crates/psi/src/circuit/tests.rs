@@ -29,9 +29,7 @@ impl Data {
             _ => random.next_u64(),
         };
         Self {
-            items: (0..count)
-                .map(|i| format!("{}", first + i * step))
-                .collect(),
+            items: (0..count).map(|i| format!("{}", first + i * step)).collect(),
             columns: vec![(0..count).map(value).collect(); columns],
         }
     }
@@ -76,10 +74,8 @@ impl Shares {
         let count = slice.bins.len();
         assert_eq!(slice.bins.start, self.bits.len());
         self.bits.extend(bits::unpack(&slice.bits, count));
-        for (all, new) in [
-            (&mut self.payload, &slice.payload),
-            (&mut self.weights, &slice.weights),
-        ] {
+        for (all, new) in [(&mut self.payload, &slice.payload), (&mut self.weights, &slice.weights)]
+        {
             all.resize(new.len(), Vec::new());
             for (all, new) in all.iter_mut().zip(new) {
                 assert_eq!(new.len(), count);
@@ -105,11 +101,7 @@ struct Case {
 impl Case {
     /// Slices of the usual size, and nothing to compare with.
     const fn of(settings: Settings) -> Self {
-        Self {
-            settings,
-            scale: Scale::RUN,
-            least: 0,
-        }
+        Self { settings, scale: Scale::RUN, least: 0 }
     }
 
     fn parameters(&self, sizes: [u64; 2]) -> Parameters {
@@ -119,10 +111,7 @@ impl Case {
 
 /// Slices of about so many bins.
 const fn sliced(slice: usize) -> Scale {
-    Scale {
-        slice,
-        ..Scale::RUN
-    }
+    Scale { slice, ..Scale::RUN }
 }
 
 fn send(case: Case, data: &Data, channel: &mut Channel) -> Result<Shares> {
@@ -169,8 +158,7 @@ fn receive(case: Case, data: &Data, channel: &mut Channel) -> Result<Shares> {
             let products = receiver.multiply(&weights, channel)?;
             for ((product, weight), share) in products.iter().zip(&weights).zip(&*slice.payload[0])
             {
-                all.products
-                    .push(product.wrapping_add(weight.wrapping_mul(*share)));
+                all.products.push(product.wrapping_add(weight.wrapping_mul(*share)));
             }
         }
         if case.settings.selections > 0 {
@@ -206,11 +194,7 @@ fn assert_join(sent: &Shares, received: &Shares, [y, x]: [&Data; 2], case: Case)
         if let Some(item) = *item {
             assert!(!std::mem::replace(&mut seen[item], true));
         }
-        assert_eq!(
-            sent.bits[bin] ^ received.bits[bin],
-            theirs.is_some(),
-            "bin {bin}"
-        );
+        assert_eq!(sent.bits[bin] ^ received.bits[bin], theirs.is_some(), "bin {bin}");
         let sum = |a: &[Vec<u64>], b: &[Vec<u64>], column: usize| -> u64 {
             a[column][bin].wrapping_add(b[column][bin])
         };
@@ -268,14 +252,7 @@ fn data(
     if let Some(last) = x.columns.last_mut() {
         last.fill(1);
     }
-    let settings = Settings {
-        form,
-        payload,
-        weights,
-        products: 0,
-        selections: 0,
-        parts: 1,
-    };
+    let settings = Settings { form, payload, weights, products: 0, selections: 0, parts: 1 };
     (settings, y, x)
 }
 
@@ -317,11 +294,7 @@ fn shares_are_those_of_a_join() {
 #[test]
 fn the_low_communication_form() {
     let (settings, y, x) = data([300, 280], 100, [1, 1], Form::Low);
-    let case = Case {
-        settings,
-        scale: sliced(200),
-        least: 100,
-    };
+    let case = Case { settings, scale: sliced(200), least: 100 };
     let (sent, received, _) = run(case, [&y, &x]);
     assert_join(&sent, &received, [&y, &x], case);
 }
@@ -330,11 +303,7 @@ fn the_low_communication_form() {
 fn products_of_values_of_both_parties_over_tcp() {
     let (mut settings, y, x) = data([90, 120], 40, [1, 2], Form::Fast);
     settings.products = 1;
-    let case = Case {
-        settings,
-        scale: sliced(100),
-        least: 41,
-    };
+    let case = Case { settings, scale: sliced(100), least: 41 };
     let (sent, received) = run_two_parties_tcp(
         |channel| send(case, &y, channel),
         |channel| receive(case, &x, channel),
@@ -353,11 +322,7 @@ fn values_that_the_receiver_selects() {
         let (mut settings, y, x) = data(sizes, common, [1, 1], Form::Fast);
         settings.selections = 1;
         let least = common as u64;
-        let case = Case {
-            settings,
-            scale: sliced(slice),
-            least,
-        };
+        let case = Case { settings, scale: sliced(slice), least };
         let (sent, received, _) = run(case, [&y, &x]);
         assert_join(&sent, &received, [&y, &x], case);
         // Shares of values that are not selected are masked anew.
@@ -406,14 +371,8 @@ fn traffic_of_selections_and_products() {
     let seen = bytes(0);
     // The OTs of so small a run come from an extension alone: two bytes each.
     for (bytes, (predicted, ots)) in [
-        (
-            seen[1] - seen[0],
-            (Parameters::selection_bytes(SLOTS), SLOTS),
-        ),
-        (
-            seen[2] - seen[1],
-            (Parameters::product_bytes(SLOTS), 64 * SLOTS),
-        ),
+        (seen[1] - seen[0], (Parameters::selection_bytes(SLOTS), SLOTS)),
+        (seen[2] - seen[1], (Parameters::product_bytes(SLOTS), 64 * SLOTS)),
     ] {
         let range = predicted..=predicted + 5 * ots as u64 / 2;
         assert!(range.contains(&bytes), "{bytes}, {predicted}");
@@ -495,10 +454,7 @@ fn bytes_before_hints(settings: Settings, [y, x]: [&Data; 2]) -> u64 {
 #[test]
 fn hints_that_are_something_else() {
     let (settings, y, x) = data([70, 80], 60, [1, 1], Form::Fast);
-    let case = Case {
-        least: 1,
-        ..Case::of(settings)
-    };
+    let case = Case { least: 1, ..Case::of(settings) };
     let first = bytes_before_hints(settings, [&y, &x]);
     let parameters = Parameters::new(settings, 70, 80);
     let columns = parameters.shape().columns;
@@ -531,10 +487,9 @@ fn hints_that_are_something_else() {
             continue;
         }
         assert_eq!(sent.bits, received.bits, "no item is common");
-        for (ours, theirs) in [
-            (&sent.payload, &received.payload),
-            (&sent.weights, &received.weights),
-        ] {
+        for (ours, theirs) in
+            [(&sent.payload, &received.payload), (&sent.weights, &received.weights)]
+        {
             for (ours, theirs) in ours[0].iter().zip(&theirs[0]) {
                 assert_eq!(ours.wrapping_add(*theirs), 0);
             }
@@ -576,10 +531,7 @@ proptest! {
 fn a_million_items() {
     let (mut settings, y, x) = data([1_000_000, 999_983], 500_001, [1, 2], Form::Fast);
     settings.selections = 1;
-    let case = Case {
-        least: 500_001,
-        ..Case::of(settings)
-    };
+    let case = Case { least: 500_001, ..Case::of(settings) };
     let (sent, received, _) = run(case, [&y, &x]);
     assert_join(&sent, &received, [&y, &x], case);
 }
@@ -603,11 +555,7 @@ fn shares_of_one_party_are_not_the_result() {
 /// The model of the bytes.
 #[test]
 fn a_run_costs_what_the_parameters_say() {
-    for (columns, form) in [
-        ([0, 1], Form::Fast),
-        ([1, 0], Form::Fast),
-        ([1, 1], Form::Low),
-    ] {
+    for (columns, form) in [([0, 1], Form::Fast), ([1, 0], Form::Fast), ([1, 1], Form::Low)] {
         let (settings, y, x) = data([10_000, 12_000], 3000, columns, form);
         let case = Case::of(settings);
         let (_, _, stats) = run(case, [&y, &x]);
@@ -628,11 +576,7 @@ fn lengths_depend_on_the_sizes_alone() {
         for item in y.items.iter_mut().chain(&mut x.items) {
             *item = format!("{} {item}", "x".repeat(first));
         }
-        let case = Case {
-            settings,
-            scale: sliced(70),
-            least: 1,
-        };
+        let case = Case { settings, scale: sliced(70), least: 1 };
         let (_, _, stats) = run(case, [&y, &x]);
         (stats.bytes_sent, stats.bytes_received, stats.turns)
     };
@@ -643,19 +587,8 @@ fn lengths_depend_on_the_sizes_alone() {
 
 #[test]
 fn comparisons_at_all_bounds() {
-    let plan = Parameters::new(Settings::default(), 10, 10)
-        .gate_plan()
-        .plan;
-    let bounds: [u64; 8] = [
-        0,
-        1,
-        2,
-        7,
-        1 << 31,
-        (1 << 31) + 1,
-        (1 << 62) + 5,
-        (1 << 63) - 1,
-    ];
+    let plan = Parameters::new(Settings::default(), 10, 10).gate_plan().plan;
+    let bounds: [u64; 8] = [0, 1, 2, 7, 1 << 31, (1 << 31) + 1, (1 << 62) + 5, (1 << 63) - 1];
     let cases: Vec<[u64; 3]> = bounds[..7]
         .iter()
         .flat_map(|value| bounds.map(|least| [*value, least, value.wrapping_mul(0x9e37_79b9_7f4a)]))
@@ -724,39 +657,18 @@ fn a_failed_call_is_the_last() {
 fn parties_with_other_settings_or_too_many_items() {
     let (settings, y, x) = data([20, 20], 10, [0, 0], Form::Fast);
     let others = [
-        Settings {
-            form: Form::Low,
-            ..settings
-        },
-        Settings {
-            payload: 1,
-            ..settings
-        },
-        Settings {
-            weights: 1,
-            ..settings
-        },
-        Settings {
-            products: 1,
-            ..settings
-        },
-        Settings {
-            selections: 1,
-            ..settings
-        },
+        Settings { form: Form::Low, ..settings },
+        Settings { payload: 1, ..settings },
+        Settings { weights: 1, ..settings },
+        Settings { products: 1, ..settings },
+        Settings { selections: 1, ..settings },
     ];
     for other in others {
         let weights = vec![vec![1; 20]; other.weights];
-        let x = Data {
-            columns: weights,
-            ..x.clone()
-        };
+        let x = Data { columns: weights, ..x.clone() };
         let (sent, received) = run_two_unchecked(
             |channel| {
-                let y = Data {
-                    columns: vec![vec![1; 20]; settings.payload],
-                    ..y.clone()
-                };
+                let y = Data { columns: vec![vec![1; 20]; settings.payload], ..y.clone() };
                 let own = (SESSION, rng(Role::Sender));
                 Sender::setup(&y.items, &y.columns(), settings, own, &mut (), channel).err()
             },
@@ -796,39 +708,21 @@ fn a_peer_that_announces_too_many_items() {
 #[test]
 #[should_panic(expected = "there is no malicious form")]
 fn there_is_no_malicious_form() {
-    let settings = Settings {
-        form: Form::Malicious,
-        ..Settings::default()
-    };
+    let settings = Settings { form: Form::Malicious, ..Settings::default() };
     let _ = Parameters::new(settings, 5, 5);
 }
 
 #[test]
 fn all_failures_together_stay_below_2_to_the_minus_40() {
-    let logs = [
-        0, 1, 2, 5, 8, 9, 10, 12, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 26, 27, 28, 29,
-    ];
+    let logs = [0, 1, 2, 5, 8, 9, 10, 12, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 26, 27, 28, 29];
     let equal = logs.map(|log| [1 << log, 1 << log]);
-    let odd = [
-        [1, 1_000_000],
-        [1_000_000, 1],
-        [6789, 7890],
-        [1000, 1 << 24],
-        [1 << 24, 1000],
-    ];
+    let odd = [[1, 1_000_000], [1_000_000, 1], [6789, 7890], [1000, 1 << 24], [1 << 24, 1000]];
     for form in [Form::Fast, Form::Low] {
         for [n, m] in equal.into_iter().chain(odd) {
-            let settings = Settings {
-                form,
-                ..Settings::default()
-            };
+            let settings = Settings { form, ..Settings::default() };
             let parameters = Parameters::new(settings, n, m);
             let bits = parameters.failure_bits();
-            assert!(
-                bits >= 40.0,
-                "{form} {n} {m}: {bits} {:?}",
-                parameters.failures()
-            );
+            assert!(bits >= 40.0, "{form} {n} {m}: {bits} {:?}", parameters.failures());
             assert!(
                 parameters.value_bits <= 73,
                 "{form} {n} {m}: {} {:?}",
@@ -865,16 +759,8 @@ fn hints_of_a_slice() {
     assert!((mean + mean / 20..mean + mean / 10).contains(&parameters.capacity));
     // One hint more than fits.
     let mut few = parameters.clone();
-    few.capacity = starts
-        .windows(2)
-        .map(|ends| ends[1] - ends[0])
-        .max()
-        .unwrap()
-        - 1;
-    assert!(matches!(
-        sort_by_slice(&places, &few),
-        Err(Error::Unplaced { attempts: 1 })
-    ));
+    few.capacity = starts.windows(2).map(|ends| ends[1] - ends[0]).max().unwrap() - 1;
+    assert!(matches!(sort_by_slice(&places, &few), Err(Error::Unplaced { attempts: 1 })));
 }
 
 /// The encoding of few hints in many columns: none of them is left at zero.
@@ -909,11 +795,7 @@ fn hints_are_random_where_they_are_free() {
 #[test]
 fn executions_share_a_failure_probability() {
     let bits = |form, parts: u64, [sender, receiver]: [u64; 2]| {
-        let settings = Settings {
-            form,
-            parts,
-            ..Settings::default()
-        };
+        let settings = Settings { form, parts, ..Settings::default() };
         let parameters = Parameters::new(settings, sender, receiver);
         parameters.failure_bits() - (parts as f64).log2()
     };

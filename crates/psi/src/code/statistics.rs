@@ -55,11 +55,8 @@ fn distances_are_those_of_random_words() {
                     _ => rng.block(),
                 })
                 .collect();
-            let distances: Vec<_> = own
-                .iter()
-                .zip(&words(&code, &others))
-                .map(|(a, b)| distance(a, b))
-                .collect();
+            let distances: Vec<_> =
+                own.iter().zip(&words(&code, &others)).map(|(a, b)| distance(a, b)).collect();
             // Bounds at the middle and up to three standard deviations away.
             let deviation = (width as f64).sqrt() / 2.0;
             for step in -6..=6 {
@@ -186,18 +183,12 @@ fn folding_at_the_least_distance_is_a_random_matrix() {
     // of one, 0.1284 of two, 0.0052 of three.
     for (lost, share) in lost.into_iter().zip([0.2888, 0.5776, 0.1284, 0.0052]) {
         let expected = f64::from(draws) * share;
-        assert!(
-            (f64::from(lost) - expected).abs() < 6.0 * expected.sqrt(),
-            "{lost} {expected}"
-        );
+        assert!((f64::from(lost) - expected).abs() < 6.0 * expected.sqrt(), "{lost} {expected}");
     }
     // The mean over the weights of 2^-rank, against which the module documentation measures a
     // guess.
-    let guess: f64 = lost
-        .iter()
-        .zip(0..)
-        .map(|(&n, lost)| f64::from(n) * f64::exp2(lost.into()))
-        .sum();
+    let guess: f64 =
+        lost.iter().zip(0..).map(|(&n, lost)| f64::from(n) * f64::exp2(lost.into())).sum();
     assert!((guess / f64::from(draws) - 2.0).abs() < 0.2, "{guess}");
     // The best of N has a rank deficit of about the square root of log2 N, here of 11.
     let most = lost.iter().rposition(|&n| n > 0);

@@ -24,10 +24,7 @@ pub(crate) fn tags() -> Count {
         run.points(&run.digests, &half, &mut points);
         let mut outputs = vec![Block::ZERO; items.len()];
         run.hash(&points, &mut outputs);
-        let tags: Vec<_> = outputs
-            .iter()
-            .map(|&output| parameters.truncate(output))
-            .collect();
+        let tags: Vec<_> = outputs.iter().map(|&output| parameters.truncate(output)).collect();
         let (ours, theirs) = tags.split_at(n as usize);
         let equal = |tag: &u128| ours.iter().filter(|ours| *ours == tag).count() as u64;
         theirs.iter().map(equal).sum()

@@ -58,12 +58,7 @@ impl Matching for Count {
         if sender > 0 && receiver > 0 {
             work = 3_000.0 * sender as f64 + 8_500.0 * receiver as f64;
         }
-        Cost {
-            bytes: sent + received,
-            trips: 2.0,
-            fixed: 0.3,
-            work,
-        }
+        Cost { bytes: sent + received, trips: 2.0, fixed: 0.3, work }
     }
 
     fn run(
@@ -73,12 +68,7 @@ impl Matching for Count {
         channel: &mut Channel,
     ) -> Result<Outcome> {
         let counting = counting(&party.output).expect("a party learns the number of common items");
-        let Party {
-            session,
-            rng,
-            items,
-            ..
-        } = party;
+        let Party { session, rng, items, .. } = party;
         let (parameters, count) = if party.role == counting {
             let counted = Receiver::new(session, rng).count(items, watch, channel)?;
             (counted.parameters, Some(counted.common))
@@ -86,10 +76,7 @@ impl Matching for Count {
             let sender = Sender::new(session, rng);
             (sender.count(items, watch, channel)?, None)
         };
-        Ok(Outcome {
-            count,
-            ..Outcome::with(parameters)
-        })
+        Ok(Outcome { count, ..Outcome::with(parameters) })
     }
 }
 

@@ -51,10 +51,7 @@ fn all_sizes() {
     check(&items(0..130), &items((0..130).rev()));
     check(&items(0..1), &items(0..200));
     // Items of any length.
-    check(
-        &[vec![], vec![0], vec![0; 5000]],
-        &[vec![0, 0], vec![0; 5000], vec![]],
-    );
+    check(&[vec![], vec![0], vec![0; 5000]], &[vec![0, 0], vec![0; 5000], vec![]]);
 }
 
 /// More elements than are sent at a time, and a number that is no multiple of anything.
@@ -75,10 +72,7 @@ fn cost() {
     }
     for (n, m) in [(0, 9), (9, 0), (0, 0)] {
         let stats = check(&items(0..n), &items(0..m));
-        assert_eq!(
-            (stats.bytes_sent, stats.bytes_received),
-            bytes(n as u64, m as u64)
-        );
+        assert_eq!((stats.bytes_sent, stats.bytes_received), bytes(n as u64, m as u64));
     }
     // What the documentation says of sets of a million.
     let (sent, received) = bytes(1 << 20, 1 << 20);
@@ -87,20 +81,11 @@ fn cost() {
 
 #[test]
 fn tags_have_forty_bits_more_than_the_pairs() {
-    for (n, m, tag) in [
-        (1, 1, 40),
-        (2, 3, 43),
-        (1 << 20, 1 << 20, 80),
-        (1 << 31, 1 << 31, 102),
-    ] {
+    for (n, m, tag) in [(1, 1, 40), (2, 3, 43), (1 << 20, 1 << 20, 80), (1 << 31, 1 << 31, 102)] {
         assert_eq!(Parameters::new(n, m).tag, tag);
     }
     let parameters = Parameters::new(2, 3);
-    assert_eq!(
-        parameters.truncate(Block::new(5 << 85 | 1)),
-        5,
-        "the highest bits"
-    );
+    assert_eq!(parameters.truncate(Block::new(5 << 85 | 1)), 5, "the highest bits");
 }
 
 #[test]
@@ -218,10 +203,7 @@ fn repeated_elements_are_refused() {
 fn another_end_is_refused() {
     for at in 0..16 {
         let refused = receive_from(|_, _, end| end[at] = 1);
-        assert_caught(
-            refused,
-            "it has seen or sent other messages than this party",
-        );
+        assert_caught(refused, "it has seen or sent other messages than this party");
     }
 }
 
@@ -249,10 +231,8 @@ fn orders_are_uniform() {
     }
     assert_eq!(seen.len(), 24);
     let expected = f64::from(runs) / 24.0;
-    let square: f64 = seen
-        .values()
-        .map(|&count| (f64::from(count) - expected).powi(2) / expected)
-        .sum();
+    let square: f64 =
+        seen.values().map(|&count| (f64::from(count) - expected).powi(2) / expected).sum();
     // 23 degrees of freedom: above 60 with probability below 10^-4.
     assert!(square < 60.0, "{square}");
 }

@@ -15,15 +15,9 @@ pub(crate) fn tags() -> Count {
         let digests = numbered(0..n + m).into_iter().map(|item| {
             let mut name = [0; 32];
             name[..8].copy_from_slice(&item);
-            Digest {
-                point: Element::ONE,
-                name,
-            }
+            Digest { point: Element::ONE, name }
         });
-        let run = Run {
-            digests: Zeroizing::new(digests.collect()),
-            agreement,
-        };
+        let run = Run { digests: Zeroizing::new(digests.collect()), agreement };
         let mut keys = Zeroizing::new(vec![[[0; 32]; 2]; (n + m) as usize]);
         rng.fill_bytes(keys.as_flattened_mut().as_flattened_mut());
         let tags = run.derive(&[9; 32], &keys, TAG);

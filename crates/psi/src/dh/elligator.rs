@@ -103,13 +103,7 @@ fn attempt(secrets: &[[u8; 32]], signs: &[u8], tried: &mut [(u8, Key)]) {
     let roots = roots_of_ratios(&Zeroizing::new(ratios.collect::<Vec<_>>()));
     for ((tried, &(exists, representative)), &secret) in tried.iter_mut().zip(&**roots).zip(secrets)
     {
-        *tried = (
-            exists,
-            Key {
-                secret,
-                representative,
-            },
-        );
+        *tried = (exists, Key { secret, representative });
     }
 }
 
@@ -226,9 +220,7 @@ mod tests {
             // Eight times the point, divided by 8 in the subgroup, is the point without its part of
             // small order.
             let u = map(&[key.representative])[0];
-            let point = MontgomeryPoint(u.to_bytes())
-                .to_edwards(0)
-                .expect("a point");
+            let point = MontgomeryPoint(u.to_bytes()).to_edwards(0).expect("a point");
             let eighth = Scalar::from(8_u8).invert();
             let small = point - (point.mul_by_cofactor() * eighth);
             assert!(small.mul_by_cofactor().is_identity());

@@ -77,10 +77,7 @@ mod tests {
             let image = permutation.forward(&string(i));
             assert_eq!(image[31] >> 6, 0, "254 bits");
             assert_eq!(permutation.backward(&image), string(i));
-            assert_eq!(
-                permutation.forward(&permutation.backward(&string(i))),
-                string(i)
-            );
+            assert_eq!(permutation.forward(&permutation.backward(&string(i))), string(i));
             assert_ne!(Permutation::new([4; 32]).forward(&string(i)), image);
             // The two highest bits do not matter.
             let mut other = string(i);
@@ -100,10 +97,7 @@ mod tests {
                 let (one, other) = (map(&permutation, &string(1)), map(&permutation, &other));
                 let different = one.iter().zip(&other).map(|(a, b)| (a ^ b).count_ones());
                 let different: u32 = different.sum();
-                assert!(
-                    (127_i32 - different as i32).abs() < 50,
-                    "{bit}: {different}"
-                );
+                assert!((127_i32 - different as i32).abs() < 50, "{bit}: {different}");
             }
         }
     }

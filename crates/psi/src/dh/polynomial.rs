@@ -46,12 +46,9 @@ pub(super) fn evaluate(
     points: &[Element],
 ) -> Coefficients {
     let mut values = Zeroizing::new(vec![leading; points.len()]);
-    values
-        .par_chunks_mut(SHARED)
-        .zip(points.par_chunks(SHARED))
-        .for_each(|(values, points)| {
-            curve25519::evaluate(leading, coefficients, points, values);
-        });
+    values.par_chunks_mut(SHARED).zip(points.par_chunks(SHARED)).for_each(|(values, points)| {
+        curve25519::evaluate(leading, coefficients, points, values);
+    });
     values
 }
 
@@ -66,10 +63,7 @@ impl Tree {
     fn new(points: &[Element]) -> Self {
         if points.len() < 2 {
             let product = points.iter().map(|&point| -point).chain([Element::ONE]);
-            return Self {
-                product: Zeroizing::new(product.collect()),
-                parts: None,
-            };
+            return Self { product: Zeroizing::new(product.collect()), parts: None };
         }
         let (left, right) = points.split_at(points.len() / 2);
         let (left, right) = join(points.len(), || Self::new(left), || Self::new(right));
@@ -103,11 +97,7 @@ fn join<T: Send>(
     left: impl FnOnce() -> T + Send,
     right: impl FnOnce() -> T + Send,
 ) -> (T, T) {
-    if points < SHARED {
-        (left(), right())
-    } else {
-        rayon::join(left, right)
-    }
+    if points < SHARED { (left(), right()) } else { rayon::join(left, right) }
 }
 
 /// The product of two polynomials with at least one coefficient each.
@@ -158,16 +148,8 @@ mod tests {
 
     #[test]
     fn products_are_the_plain_ones() {
-        for (n, m) in [
-            (1, 1),
-            (1, 9),
-            (24, 25),
-            (25, 25),
-            (26, 50),
-            (64, 65),
-            (99, 100),
-            (130, 7),
-        ] {
+        for (n, m) in [(1, 1), (1, 9), (24, 25), (25, 25), (26, 50), (64, 65), (99, 100), (130, 7)]
+        {
             let (a, b) = (elements(n), elements(n + m).split_off(n));
             let mut plain = vec![Element::ZERO; n + m - 1];
             for (i, &a) in a.iter().enumerate() {
@@ -186,11 +168,7 @@ mod tests {
             let (points, values) = points.split_at(n);
             let coefficients = interpolate(points, values);
             assert_eq!(coefficients.len(), n);
-            assert_eq!(
-                *evaluate(Element::ONE, &coefficients, points),
-                values,
-                "{n}"
-            );
+            assert_eq!(*evaluate(Element::ONE, &coefficients, points), values, "{n}");
         }
     }
 

@@ -49,12 +49,7 @@ impl Matching for Dh {
             // The last is for the pairs of an item of the receiver and one of either set.
             work = 3_800.0 * sender + 18_000.0 * receiver + 2.2 * receiver * (sender + receiver);
         }
-        Cost {
-            bytes: sent + received,
-            trips: 2.0,
-            fixed: 0.2,
-            work,
-        }
+        Cost { bytes: sent + received, trips: 2.0, fixed: 0.2, work }
     }
 
     fn run(
@@ -65,25 +60,18 @@ impl Matching for Dh {
     ) -> Result<Outcome> {
         let (call, both) = party.call();
         assert!(!both, "dh gives the result to the receiver only");
-        let Party {
-            session,
-            rng,
-            items,
-            ..
-        } = party;
+        let Party { session, rng, items, .. } = party;
         Ok(match call {
-            Call::SendIntersect => Sender::new(session, rng)
-                .intersect(items, watch, channel)?
-                .into(),
-            Call::ReceiveIntersect => Receiver::new(session, rng)
-                .intersect(items, watch, channel)?
-                .into(),
-            Call::Answer(values) => Sender::new(session, rng)
-                .answer(items, values, watch, channel)?
-                .into(),
-            Call::Search => Receiver::new(session, rng)
-                .search(items, watch, channel)?
-                .into(),
+            Call::SendIntersect => {
+                Sender::new(session, rng).intersect(items, watch, channel)?.into()
+            }
+            Call::ReceiveIntersect => {
+                Receiver::new(session, rng).intersect(items, watch, channel)?.into()
+            }
+            Call::Answer(values) => {
+                Sender::new(session, rng).answer(items, values, watch, channel)?.into()
+            }
+            Call::Search => Receiver::new(session, rng).search(items, watch, channel)?.into(),
         })
     }
 }
@@ -130,9 +118,6 @@ impl fmt::Display for Parameters {
     /// Describes the parameters, for reports.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let degree = self.receiver_items;
-        write!(
-            f,
-            "Curve25519, polynomial of degree {degree}, tags of 128 bits"
-        )
+        write!(f, "Curve25519, polynomial of degree {degree}, tags of 128 bits")
     }
 }

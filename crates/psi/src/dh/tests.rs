@@ -31,10 +31,7 @@ fn hellos() {
         (hello("intersection", Role::Receiver), true),
         (hello("search", Role::Receiver), false),
         (hello("intersection", Role::Sender), false),
-        (
-            vole::Settings::default().hello("intersection", Role::Receiver),
-            false,
-        ),
+        (vole::Settings::default().hello("intersection", Role::Receiver), false),
     ];
     for (theirs, fits) in receivers {
         let ours = hello("intersection", Role::Sender);
@@ -56,10 +53,8 @@ fn check(ours: &[Vec<u8>], theirs: &[Vec<u8>]) -> Stats {
         |channel| send(ours, channel).unwrap(),
         |channel| receive(theirs, channel).unwrap(),
     );
-    let parameters = Parameters {
-        sender_items: ours.len() as u64,
-        receiver_items: theirs.len() as u64,
-    };
+    let parameters =
+        Parameters { sender_items: ours.len() as u64, receiver_items: theirs.len() as u64 };
     assert_eq!(sent.parameters, parameters);
     let common = common(theirs, ours);
     assert_eq!(received, Received { parameters, common });
@@ -79,10 +74,7 @@ fn all_sizes() {
     check(&[], &items(0..70));
     check(&items(0..1), &items(0..200));
     // Items of any length.
-    check(
-        &[vec![], vec![0], vec![0; 5000]],
-        &[vec![0, 0], vec![0; 5000], vec![]],
-    );
+    check(&[vec![], vec![0], vec![0; 5000]], &[vec![0, 0], vec![0; 5000], vec![]]);
 }
 
 #[test]
@@ -96,10 +88,7 @@ fn cost() {
     }
     for (n, m) in [(0, 9), (9, 0), (0, 0)] {
         let stats = check(&items(0..n), &items(0..m));
-        assert_eq!(
-            (stats.bytes_sent, stats.bytes_received),
-            bytes(n as u64, m as u64, None)
-        );
+        assert_eq!((stats.bytes_sent, stats.bytes_received), bytes(n as u64, m as u64, None));
     }
 }
 
@@ -157,17 +146,8 @@ fn refused_sets() {
     let mut channel = Channel::memory_pair().0;
     let many = items(0..=MAX_ITEMS as usize);
     let refused = send(&many, &mut channel);
-    assert!(matches!(
-        refused,
-        Err(Error::TooMany {
-            items: 16_385,
-            most: MAX_ITEMS
-        })
-    ));
-    assert!(matches!(
-        receive(&many, &mut channel),
-        Err(Error::TooMany { .. })
-    ));
+    assert!(matches!(refused, Err(Error::TooMany { items: 16_385, most: MAX_ITEMS })));
+    assert!(matches!(receive(&many, &mut channel), Err(Error::TooMany { .. })));
     let sender = Sender::new(SESSION, rng(Role::Sender));
     let values = [vec![], vec![0; MAX_VALUE + 1]];
     let refused = sender.answer(&items(0..2), &values[..], &mut (), &mut channel);
@@ -225,23 +205,12 @@ fn receive_from(
 #[test]
 fn keys_outside_the_group_are_refused() {
     assert_eq!(receive_from(None, |_| ()).unwrap().common, [0, 1]);
-    let mut refused: Vec<_> = EIGHT_TORSION
-        .iter()
-        .map(|point| point.to_montgomery().0)
-        .collect();
+    let mut refused: Vec<_> = EIGHT_TORSION.iter().map(|point| point.to_montgomery().0).collect();
     // A point with a part of small order, and one of the twist.
     let point = &Scalar::from(8_u8) * ED25519_BASEPOINT_TABLE;
-    refused.extend(
-        EIGHT_TORSION[1..]
-            .iter()
-            .map(|small| (point + small).to_montgomery().0),
-    );
+    refused.extend(EIGHT_TORSION[1..].iter().map(|small| (point + small).to_montgomery().0));
     let twist = (2..).map(|i| Element::small(i).to_bytes());
-    refused.extend(
-        twist
-            .filter(|u| MontgomeryPoint(*u).to_edwards(0).is_none())
-            .take(3),
-    );
+    refused.extend(twist.filter(|u| MontgomeryPoint(*u).to_edwards(0).is_none()).take(3));
     // Encodings of 9, the base point's coordinate, that are not the canonical one.
     let mut nine = [0; 32];
     nine[0] = 9;
@@ -263,10 +232,7 @@ fn repeated_or_unordered_tags_are_refused() {
     assert_caught(receive_from(None, |tags| tags[1] = tags[0]), why);
     assert_caught(receive_from(None, |tags| tags.swap(1, 2)), why);
     let received = receive_from(None, |tags| tags[3] = [0xff; TAG]).unwrap();
-    assert!(
-        received.common.len() < 3,
-        "one tag was replaced, maybe a common one"
-    );
+    assert!(received.common.len() < 3, "one tag was replaced, maybe a common one");
 }
 
 #[test]
@@ -316,9 +282,7 @@ fn tags_for(
             let keys = sample(2, &mut rng(Role::Receiver)).to_vec();
             let mut public = [0; 32];
             channel.recv(&mut public).unwrap();
-            channel
-                .send(coefficients(&run, &keys).as_flattened())
-                .unwrap();
+            channel.send(coefficients(&run, &keys).as_flattened()).unwrap();
             let mut tags = vec![[0; TAG]; 5];
             channel.recv(tags.as_flattened_mut()).ok()?;
             channel.recv(&mut [0; 16]).unwrap();
@@ -347,22 +311,13 @@ fn a_constant_gives_no_keys() {
     sent.unwrap();
     let (run, public, keys, tags) = result.unwrap();
     // The receiver, as if it had all items of the sender under this one key.
-    let mut all = Run {
-        agreement: run.agreement.clone(),
-        digests: Zeroizing::new(Vec::new()),
-    };
+    let mut all = Run { agreement: run.agreement.clone(), digests: Zeroizing::new(Vec::new()) };
     let mut oracle = RandomOracle::new("volery psi dh: item");
     oracle.absorb(&run.agreement.salt());
     for item in items(0..5) {
         let mut hash = [[0; 32]; 2];
-        oracle
-            .clone()
-            .absorb(&item)
-            .finish_into(hash.as_flattened_mut());
-        all.digests.push(Digest {
-            point: Element::from_bytes(&hash[0]),
-            name: hash[1],
-        });
+        oracle.clone().absorb(&item).finish_into(hash.as_flattened_mut());
+        all.digests.push(Digest { point: Element::from_bytes(&hash[0]), name: hash[1] });
     }
     assert!(all.digests[2].name == run.digests[0].name);
     let shared = shared_keys(&public, &[keys[0]; 5]);
@@ -381,10 +336,7 @@ fn a_polynomial_gives_the_keys_of_its_points() {
             .map(|preimage| Element::from_bytes(&preimage))
             .collect();
         let polynomial = interpolate(&run.points(), &values);
-        polynomial
-            .iter()
-            .map(|coefficient| coefficient.to_bytes())
-            .collect()
+        polynomial.iter().map(|coefficient| coefficient.to_bytes()).collect()
     });
     sent.unwrap();
     let (run, public, keys, tags) = result.unwrap();
@@ -412,10 +364,7 @@ fn polynomials_are_uniform() {
                 channel.recv(coefficients.as_flattened_mut()).unwrap();
                 let polynomial: Vec<_> = coefficients.iter().map(Element::from_bytes).collect();
                 let values = evaluate(Element::ONE, &polynomial, &run.points());
-                [
-                    coefficients,
-                    values.iter().map(|value| value.to_bytes()).collect(),
-                ]
+                [coefficients, values.iter().map(|value| value.to_bytes()).collect()]
             },
         );
         for (numbers, ones) in polynomial.into_iter().zip(&mut ones) {
@@ -430,10 +379,7 @@ fn polynomials_are_uniform() {
     for (what, ones) in ["coefficient", "value"].iter().zip(ones) {
         for (bit, ones) in ones.into_iter().enumerate() {
             let far = (f64::from(ones) - expected).abs();
-            assert!(
-                far < 6.0 * (expected / 2.0).sqrt(),
-                "{what}, bit {bit}: {ones}"
-            );
+            assert!(far < 6.0 * (expected / 2.0).sqrt(), "{what}, bit {bit}: {ones}");
         }
     }
 }
@@ -462,10 +408,7 @@ fn tags_depend_on_everything() {
     );
     let tag = |public: u8, message: u8, key: u8| {
         let keys = Zeroizing::new(vec![[[message; 32], [key; 32]]; 2]);
-        run.derive(&[public; 32], &keys, TAG)
-            .as_chunks::<TAG>()
-            .0
-            .to_vec()
+        run.derive(&[public; 32], &keys, TAG).as_chunks::<TAG>().0.to_vec()
     };
     let tags = [tag(0, 0, 0), tag(1, 0, 0), tag(0, 1, 0), tag(0, 0, 1)].concat();
     let different: HashSet<_> = tags.iter().collect();

@@ -41,9 +41,7 @@ impl Bins {
     }
 
     fn of(&self, sample: i64) -> usize {
-        let bin = sample
-            .div_euclid(self.width)
-            .clamp(-self.most - 1, self.most + 1);
+        let bin = sample.div_euclid(self.width).clamp(-self.most - 1, self.most + 1);
         (bin + self.most + 1) as usize
     }
 
@@ -207,15 +205,11 @@ fn coins_of_exponentials() {
         (large - 1, large),
         (4 * large + 1, 3 * large),
     ] {
-        let count = (0..SAMPLES)
-            .filter(|_| bernoulli_exp(numerator, denominator, &mut rng))
-            .count() as f64;
+        let count =
+            (0..SAMPLES).filter(|_| bernoulli_exp(numerator, denominator, &mut rng)).count() as f64;
         let p = (-(numerator as f64) / denominator as f64).exp();
         let (n, deviation) = (SAMPLES as f64, (p * (1.0 - p) * SAMPLES as f64).sqrt());
-        assert!(
-            (count - n * p).abs() <= 4.5 * deviation,
-            "{numerator}/{denominator}"
-        );
+        assert!((count - n * p).abs() <= 4.5 * deviation, "{numerator}/{denominator}");
     }
 }
 
@@ -246,9 +240,7 @@ fn sigma_is_that_of_the_theorem() {
         (3, rational(50, 1), rational(1, 100)),
         (1 << 20, rational(1, 1_000_000), rational(1, 1000)),
     ] {
-        let sigma = Mechanism::gaussian(sensitivity, epsilon, delta)
-            .unwrap()
-            .scale();
+        let sigma = Mechanism::gaussian(sensitivity, epsilon, delta).unwrap().scale();
         let loss = |sigma: f64| {
             let rho = (sensitivity as f64 / sigma).powi(2) / 2.0;
             rho + 2.0 * (rho * (1.0 / delta.to_f64()).ln()).sqrt()
@@ -264,12 +256,7 @@ fn sigma_is_that_of_the_theorem() {
 fn the_ratio_of_neighbouring_probabilities() {
     let mechanism = Mechanism::laplace(4, rational(1, 2)).unwrap();
     let samples = samples(&mechanism, 17);
-    let count = |low: i64| {
-        samples
-            .iter()
-            .filter(|x| (low..low + 8).contains(*x))
-            .count() as f64
-    };
+    let count = |low: i64| samples.iter().filter(|x| (low..low + 8).contains(*x)).count() as f64;
     // Eight further from zero is twice the sensitivity: a factor of exp(2 epsilon).
     let ratio = (count(1) + count(-8)) / (count(9) + count(-16));
     assert!((ratio / 1.0_f64.exp() - 1.0).abs() < 0.03, "{ratio}");
@@ -290,10 +277,7 @@ fn the_tail() {
         }
         assert_eq!(beyond(mechanism.tail(40)), 0);
         let (four, forty) = (mechanism.tail(4), mechanism.tail(40));
-        assert!(
-            beyond(four / 2) > SAMPLES >> 4 && forty < 10 * four,
-            "{mechanism}"
-        );
+        assert!(beyond(four / 2) > SAMPLES >> 4 && forty < 10 * four, "{mechanism}");
     }
 }
 
@@ -313,14 +297,8 @@ fn noise_that_does_not_exist() {
     assert!(Mechanism::gaussian(1, one, rational(1, 2)).is_ok());
     assert!(Mechanism::laplace(1 << 55, one).is_ok());
     assert_eq!(Mechanism::laplace(1 << 40, tiny), Err(Error::Scale));
-    assert_eq!(
-        Mechanism::laplace(u64::MAX, rational(1, u64::MAX)),
-        Err(Error::Scale)
-    );
-    assert_eq!(
-        Mechanism::gaussian(u64::MAX, rational(1, u64::MAX), tiny),
-        Err(Error::Scale)
-    );
+    assert_eq!(Mechanism::laplace(u64::MAX, rational(1, u64::MAX)), Err(Error::Scale));
+    assert_eq!(Mechanism::gaussian(u64::MAX, rational(1, u64::MAX), tiny), Err(Error::Scale));
     assert_eq!(Mechanism::gaussian(1 << 53, one, tiny), Err(Error::Scale));
     // The largest that there are.
     let mut rng = Prg::new(Block::new(1));

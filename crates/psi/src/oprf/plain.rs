@@ -109,10 +109,7 @@ impl Code {
             .absorb_u64(width as u64)
             .finish_into(&mut bytes);
         let (blocks, _) = bytes.as_chunks();
-        let drawn: Vec<_> = blocks
-            .iter()
-            .map(|&bytes| u128::from_le_bytes(bytes))
-            .collect();
+        let drawn: Vec<_> = blocks.iter().map(|&bytes| u128::from_le_bytes(bytes)).collect();
         Self {
             width,
             keys: drawn[..4].iter().map(|&key| Aes::new(key)).collect(),
@@ -124,17 +121,13 @@ impl Code {
     /// `C(x)`.
     pub(super) fn word(&self, x: u128) -> Bits {
         let blocks: Vec<_> = self.keys.iter().map(|key| key.encrypt(x)).collect();
-        (0..self.width)
-            .map(|i| blocks[i / 128] >> (i % 128) & 1 == 1)
-            .collect()
+        (0..self.width).map(|i| blocks[i / 128] >> (i % 128) & 1 == 1).collect()
     }
 
     /// `L(row)`.
     pub(super) fn fold(&self, row: &[bool]) -> u128 {
         let blocks = row.chunks(128).map(block);
-        blocks
-            .zip(&self.weights)
-            .fold(0, |sum, (block, &weight)| sum ^ times(block, weight))
+        blocks.zip(&self.weights).fold(0, |sum, (block, &weight)| sum ^ times(block, weight))
     }
 
     /// `H(j, x, y)`.
@@ -145,9 +138,7 @@ impl Code {
 
 /// At most 128 bits.
 pub(super) fn block(bits: &[bool]) -> u128 {
-    bits.iter()
-        .rev()
-        .fold(0, |block, &bit| block << 1 | u128::from(bit))
+    bits.iter().rev().fold(0, |block, &bit| block << 1 | u128::from(bit))
 }
 
 pub(super) fn add(a: &[bool], b: &[bool]) -> Bits {

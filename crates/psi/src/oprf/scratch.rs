@@ -33,13 +33,8 @@ impl Streams {
         oracle.absorb(session.as_bytes());
         let mut starts = vec![0; keys.len()];
         oracle.finish_into(cast_slice_mut(&mut starts));
-        starts
-            .iter_mut()
-            .for_each(|start| *start = u64::from_le(*start));
-        Self {
-            keys: keys.map(Aes128::new).collect(),
-            starts,
-        }
+        starts.iter_mut().for_each(|start| *start = u64::from_le(*start));
+        Self { keys: keys.map(Aes128::new).collect(), starts }
     }
 }
 
@@ -56,12 +51,7 @@ pub(super) fn rows(
     let row_blocks = n.div_ceil(128);
     let columns = &mut columns[..128 * row_blocks];
     let (used, unused) = columns.split_at_mut(range.len() * row_blocks);
-    ctr_columns(
-        &streams.keys[range.clone()],
-        &streams.starts[range],
-        first,
-        used,
-    );
+    ctr_columns(&streams.keys[range.clone()], &streams.starts[range], first, used);
     unused.fill(Block::ZERO);
     transpose_128(columns, &mut out[..128 * row_blocks]);
 }

@@ -34,10 +34,7 @@ fn parties(ots: &Ots) -> (Sender, Receiver) {
             Block::new(plain::block(&ots.s[128 * i..][..128]))
         })),
         columns: Streams::new(
-            pairs
-                .clone()
-                .zip(&ots.s)
-                .map(|(pair, &bit)| Block::new(pair[usize::from(bit)])),
+            pairs.clone().zip(&ots.s).map(|(pair, &bit)| Block::new(pair[usize::from(bit)])),
             plain::SESSION,
         ),
         next: 0,
@@ -76,24 +73,15 @@ fn extend(
 ) -> Extension {
     let (mut near, mut far) = Channel::memory_pair();
     let mut outputs = vec![Block::ZERO; inputs.len()];
-    receiver
-        .extend(code, inputs, &mut outputs, &mut near)
-        .unwrap();
+    receiver.extend(code, inputs, &mut outputs, &mut near).unwrap();
     let mut message = vec![0; inputs.len() * code.width() / 8];
     far.recv(&mut message).unwrap();
     let (mut near, mut far) = Channel::memory_pair();
     near.send(&message).unwrap();
     near.flush().unwrap();
     let keys = sender.extend(code, inputs.len(), &mut far).unwrap();
-    assert_eq!(
-        (keys.len(), keys.is_empty()),
-        (inputs.len(), inputs.is_empty())
-    );
-    Extension {
-        message,
-        outputs,
-        keys,
-    }
+    assert_eq!((keys.len(), keys.is_empty()), (inputs.len(), inputs.is_empty()));
+    Extension { message, outputs, keys }
 }
 
 /// Evaluates each instance once.

@@ -65,11 +65,7 @@ impl Layout {
     fn with_bits(bits: u32, items: u64, queries: u64) -> Self {
         let log = |number: u64| number.max(1).next_power_of_two().ilog2();
         let high = items.max(1).ilog2();
-        Self {
-            items,
-            high,
-            low: bits + log(queries) + log(items) - high,
-        }
+        Self { items, high, low: bits + log(queries) + log(items) - high }
     }
 
     const fn bits(&self) -> u32 {
@@ -165,9 +161,7 @@ impl Label {
         let (queries, said) = rest.split_at(8);
         // mutant(psi-filter-format): false
         if format != MAGIC {
-            return Err(Error::Filter(
-                "it does not begin as one, or has another format",
-            ));
+            return Err(Error::Filter("it does not begin as one, or has another format"));
         }
         let mut public = [0; 32];
         public.copy_from_slice(key);
@@ -186,12 +180,7 @@ impl Label {
         }
         let mut version = [0; 32];
         version.copy_from_slice(said);
-        Ok(Self {
-            public,
-            queries,
-            layout: Layout::new(items, queries),
-            version,
-        })
+        Ok(Self { public, queries, layout: Layout::new(items, queries), version })
     }
 
     /// Reads a file to its end without keeping it, and checks that its contents are those of its
@@ -341,12 +330,7 @@ impl<W: Write> Coder<W> {
         self.put(&last[..usize::from(self.used > 0)])?;
         let unary = std::mem::take(&mut self.unary);
         self.put(&unary)?;
-        let mut label = Label {
-            public,
-            queries,
-            layout: self.layout,
-            version: [0; 32],
-        };
+        let mut label = Label { public, queries, layout: self.layout, version: [0; 32] };
         label.version = label.hashed(&self.hash);
         Ok((label, self.lows))
     }
@@ -395,11 +379,7 @@ impl Deref for Filter {
 impl Filter {
     /// The filter of the highest bits of these outputs, which ascend, under the key with this name.
     pub(super) fn new(public: Encoded, queries: u64, outputs: &[u128]) -> Self {
-        Self::with_layout(
-            Layout::new(outputs.len() as u64, queries),
-            (public, queries),
-            outputs,
-        )
+        Self::with_layout(Layout::new(outputs.len() as u64, queries), (public, queries), outputs)
     }
 
     fn with_layout(layout: Layout, label: (Encoded, u64), outputs: &[u128]) -> Self {
@@ -415,11 +395,7 @@ impl Filter {
         let pushed = outputs.iter().try_for_each(|output| coder.push(*output));
         let coded = pushed.and_then(|()| coder.finish(public, queries));
         let (label, body) = coded.expect("writing to memory does not fail");
-        Self {
-            label,
-            body,
-            samples: Vec::new(),
-        }
+        Self { label, body, samples: Vec::new() }
     }
 
     /// The file of a server that chooses its tags, which ascend: the highest bits of `outputs`.
@@ -518,11 +494,7 @@ impl Filter {
         if label.hashed(&hash) != label.version {
             return Err(Error::Filter(OTHER_CONTENTS));
         }
-        let mut filter = Self {
-            label,
-            body,
-            samples: Vec::new(),
-        };
+        let mut filter = Self { label, body, samples: Vec::new() };
         filter.sample()?;
         Ok(filter)
     }
@@ -722,9 +694,7 @@ mod tests {
             let zeros = (0..label.layout.unary())
                 .filter(|place| unary[(place / 8) as usize] >> (place % 8) & 1 == 0);
             let after = zeros.skip(SAMPLE as usize - 1).step_by(SAMPLE as usize);
-            let expected: Vec<_> = std::iter::once(0)
-                .chain(after.map(|place| place + 1))
-                .collect();
+            let expected: Vec<_> = std::iter::once(0).chain(after.map(|place| place + 1)).collect();
             assert_eq!(filter.samples, expected, "{items}");
         }
     }

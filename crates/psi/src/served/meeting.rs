@@ -30,9 +30,7 @@ pub fn greet(label: &Label, left: Option<u64>, channel: &mut Channel) -> Result<
         [0] => Ok(false),
         [1] => Ok(true),
         // mutant(psi-meeting-choice): insert `_ if $ON => Ok(false),`
-        _ => Err(misbehaved(
-            "its choice about the filter is none that there is",
-        )),
+        _ => Err(misbehaved("its choice about the filter is none that there is")),
     }
 }
 

@@ -130,9 +130,7 @@ impl<'a> Preparing<'a> {
             merged.write_all(&output?.to_be_bytes())?;
             items += 1;
         }
-        let merged = merged
-            .into_inner()
-            .map_err(io::IntoInnerError::into_error)?;
+        let merged = merged.into_inner().map_err(io::IntoInnerError::into_error)?;
         let outputs = Merge::new(vec![merged])?;
         write_sorted((public, items, queries), outputs, file)
     }
@@ -147,11 +145,7 @@ struct Merge {
 
 impl Merge {
     fn new(runs: Vec<File>) -> io::Result<Self> {
-        let mut merge = Self {
-            runs: Vec::new(),
-            next: BinaryHeap::new(),
-            last: None,
-        };
+        let mut merge = Self { runs: Vec::new(), next: BinaryHeap::new(), last: None };
         for mut run in runs {
             run.seek(SeekFrom::Start(0))?;
             merge.runs.push(BufReader::with_capacity(1 << 16, run));

@@ -42,10 +42,8 @@ fn check(ours: &[Vec<u8>], theirs: &[Vec<u8>]) -> Stats {
     );
     assert_eq!(answered, theirs.len() as u64);
     assert_eq!(budget.left(), 5);
-    let expected = Queried {
-        common: common(theirs, ours),
-        left: (!theirs.is_empty()).then_some(5),
-    };
+    let expected =
+        Queried { common: common(theirs, ours), left: (!theirs.is_empty()).then_some(5) };
     assert_eq!(queried, expected);
     stats
 }
@@ -171,13 +169,7 @@ fn long_items_are_refused() {
     let mut channel = Channel::memory_pair().0;
     let asked = ask(&filter, &long, &mut channel).unwrap_err();
     for error in [refused, asked] {
-        assert!(matches!(
-            error,
-            Error::LongItem {
-                item: 1,
-                bytes: 65_536
-            }
-        ));
+        assert!(matches!(error, Error::LongItem { item: 1, bytes: 65_536 }));
     }
     assert_eq!(channel.stats().bytes_sent, 0);
 }
@@ -196,13 +188,7 @@ fn budgets() {
     assert_eq!((answered.unwrap(), queried.unwrap().left), (10, Some(5)));
     let (refused, asked) = query(6);
     for error in [refused.unwrap_err(), asked.unwrap_err()] {
-        assert!(matches!(
-            error,
-            Error::Budget {
-                left: 5,
-                wait: None
-            }
-        ));
+        assert!(matches!(error, Error::Budget { left: 5, wait: None }));
     }
     assert_eq!(budget.left(), 5, "a refused request costs nothing");
     assert_eq!(query(5).1.unwrap().left, Some(0));
@@ -249,10 +235,7 @@ fn elements_of_a_client_outside_the_group_are_refused() {
                     Ok(())
                 },
             );
-            assert_caught(
-                answered,
-                "it sent what is not an element of the group, or the identity",
-            );
+            assert_caught(answered, "it sent what is not an element of the group, or the identity");
         }
     }
 }
@@ -328,10 +311,7 @@ fn answers_without_a_proof_are_refused() {
 #[test]
 fn another_key_is_refused() {
     let (_, filter) = prepared(&items(0..4));
-    let other = Server {
-        key: Key::random(&mut rng(77)),
-        version: *filter.version(),
-    };
+    let other = Server { key: Key::random(&mut rng(77)), version: *filter.version() };
     let (_, asked) = meet(
         |channel| answer(&other, &Budget::new(9), channel),
         |channel| ask(&filter, &items(0..3), channel),
@@ -348,20 +328,12 @@ fn verdicts() {
     let other = ask_of(|front, _, _| front[0] = OTHER_VERSION);
     assert!(matches!(other, Err(Error::OtherVersion)));
     let over = ask_of(|front, _, _| front[0] = OVER_BUDGET);
-    assert!(matches!(
-        over,
-        Err(Error::Budget {
-            left: 1,
-            wait: None
-        })
-    ));
+    assert!(matches!(over, Err(Error::Budget { left: 1, wait: None })));
     for why in Later::ALL {
         let wait = Duration::from_millis(1500);
         let late = ask_of(|front, _, _| *front = refused(&Refusal::Later(why, wait)));
         // Rounded up, and no time is too long.
-        let Err(Error::Later { why: told, wait }) = late else {
-            panic!("{late:?}")
-        };
+        let Err(Error::Later { why: told, wait }) = late else { panic!("{late:?}") };
         assert_eq!((told, wait), (why, Duration::from_secs(2)));
     }
     let late = ask_of(|front, _, _| *front = verdict(LATER, 0, Some(Duration::MAX)));
@@ -441,17 +413,12 @@ fn clients_are_turned_away() {
     let (_, filter) = prepared(&items(0..40));
     let wait = Duration::from_secs(9);
     let told = |refusal: Refusal| {
-        let (sent, told) = meet(
-            |channel| turn_away(&refusal, channel),
-            |channel| Welcome::receive(50, channel),
-        );
+        let (sent, told) =
+            meet(|channel| turn_away(&refusal, channel), |channel| Welcome::receive(50, channel));
         sent.unwrap();
         told.unwrap_err()
     };
-    let over = told(Refusal::Budget {
-        left: 0,
-        wait: Some(wait),
-    });
+    let over = told(Refusal::Budget { left: 0, wait: Some(wait) });
     assert!(matches!(over, Error::Budget { left: 0, wait: Some(time) } if time == wait));
     for why in Later::ALL {
         let late = told(Refusal::Later(why, wait));
@@ -460,10 +427,8 @@ fn clients_are_turned_away() {
         );
     }
     // The filter of a server may be too large for a client; and a choice is one of two.
-    let (_, large) = meet(
-        |channel| greet(&filter, None, channel),
-        |channel| Welcome::receive(39, channel),
-    );
+    let (_, large) =
+        meet(|channel| greet(&filter, None, channel), |channel| Welcome::receive(39, channel));
     assert!(matches!(large, Err(Error::Filter(_))));
     for choice in 2..=255 {
         let (greeted, _) = meet(
@@ -525,10 +490,7 @@ fn tampering() {
             assert_eq!(queried.common, [0], "{role:?} {at} {cut}");
             // Only the client's last message, and the rest of its budget, is not checked.
             let last = role == Role::Receiver && at >= sizes.1 - 40;
-            assert!(
-                last || role == Role::Sender && at < VERDICT as u64,
-                "{role:?} {at} {cut}"
-            );
+            assert!(last || role == Role::Sender && at < VERDICT as u64, "{role:?} {at} {cut}");
         },
     );
 }

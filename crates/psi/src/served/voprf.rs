@@ -286,16 +286,11 @@ pub(super) fn prove(
 ) -> Option<[u8; PROOF]> {
     let weights = weights(public, blinded, evaluated);
     // Weights and elements are public.
-    let points = blinded
-        .iter()
-        .map(|&blinded| CompressedRistretto(blinded).decompress());
+    let points = blinded.iter().map(|&blinded| CompressedRistretto(blinded).decompress());
     let composite = Element::optional_multiscalar_mul(&weights, points)?;
     let times = secret * composite;
     let commitments = [random * RISTRETTO_BASEPOINT_TABLE, random * composite];
-    let challenge = challenge(
-        public,
-        [&composite, &times, &commitments[0], &commitments[1]],
-    );
+    let challenge = challenge(public, [&composite, &times, &commitments[0], &commitments[1]]);
     let response = random - challenge * secret;
     let mut proof = [0; PROOF];
     proof[..32].copy_from_slice(challenge.as_bytes());
@@ -437,11 +432,7 @@ mod tests {
         let pool = Pool(Mutex::new(()));
         let here = || thread::current().id();
         let held = pool.0.lock();
-        assert!(
-            (0..100)
-                .map(|i| (i, here()))
-                .eq(pool.map(100, |i| (i, here())))
-        );
+        assert!((0..100).map(|i| (i, here())).eq(pool.map(100, |i| (i, here()))));
         drop(held);
         // Alone, on the threads of `rayon`, of which this is none.
         let alone = pool.map(100, |i| (i, here()));

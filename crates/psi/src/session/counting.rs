@@ -14,10 +14,7 @@ use crate::receiver_table::Placement;
 /// is an item.
 pub(crate) fn tags() -> Count {
     let [n, m] = [256, 1024];
-    let settings = Settings {
-        variant: Variant::Short,
-        both: false,
-    };
+    let settings = Settings { variant: Variant::Short, both: false };
     let failures = Parameters::new(settings.variant, n, m).failures();
     let bits = bits_of(&failures, "a false match");
     Count::in_turn(16, m, [bits + (m as f64).log2(), 0.1], |trial| {
@@ -33,10 +30,7 @@ pub(crate) fn tags() -> Count {
 
 /// Sets that the first hash functions do not place.
 pub(crate) fn table() -> Count {
-    let scale = Scale {
-        rarer: -34,
-        ..Scale::RUN
-    };
+    let scale = Scale { rarer: -34, ..Scale::RUN };
     let sizes = [5, 8];
     let parameters = Parameters::with_scale(scale, 1, Variant::Kkrt, sizes);
     let what = "the items do not fit into a cuckoo table";
@@ -52,10 +46,7 @@ pub(crate) fn table() -> Count {
 /// Sets of which one of the sender's items has a code word close to that of the receiver's item,
 /// under any hash function.
 pub(crate) fn code() -> Count {
-    let scale = Scale {
-        rarer: -35,
-        ..Scale::RUN
-    };
+    let scale = Scale { rarer: -35, ..Scale::RUN };
     let parameters = Parameters::with_scale(scale, 1, Variant::Kkrt, [1, 1]);
     let what = "outputs of the code are not pseudorandom";
     let bits = bits_of(&parameters.failures(), what);

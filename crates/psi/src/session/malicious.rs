@@ -34,20 +34,11 @@ fn theirs() -> Vec<Vec<u8>> {
     items(10..10 + M)
 }
 
-const ONE: Settings = Settings {
-    variant: Variant::Kkrt,
-    both: false,
-};
+const ONE: Settings = Settings { variant: Variant::Kkrt, both: false };
 
-const BOTH: Settings = Settings {
-    variant: Variant::Kkrt,
-    both: true,
-};
+const BOTH: Settings = Settings { variant: Variant::Kkrt, both: true };
 
-const PAPER: Settings = Settings {
-    variant: Variant::KkrtPaper,
-    both: false,
-};
+const PAPER: Settings = Settings { variant: Variant::KkrtPaper, both: false };
 
 /// The terms of an honest party of an intersection with the first settings.
 static TERMS: std::sync::LazyLock<Terms> =
@@ -135,9 +126,7 @@ fn claim(role: Role, terms: Terms, size: u64, channel: &mut Channel) -> Result<(
 #[test]
 fn a_size_above_the_bound() {
     for size in [MAX_ITEMS + 1, 1 << 32, u64::MAX] {
-        let sent = sender_against(ONE, |_, channel| {
-            claim(Role::Receiver, *TERMS, size, channel)
-        });
+        let sent = sender_against(ONE, |_, channel| claim(Role::Receiver, *TERMS, size, channel));
         assert_caught(sent, TOO_LARGE);
         let terms = BOTH.terms(Protocol::Intersection, 1);
         let received =
@@ -148,9 +137,8 @@ fn a_size_above_the_bound() {
         assert_caught(found, TOO_LARGE);
     }
     // The bound itself is a valid size.
-    let received = receiver_against(ONE, |_, channel| {
-        claim(Role::Sender, *TERMS, MAX_ITEMS, channel)
-    });
+    let received =
+        receiver_against(ONE, |_, channel| claim(Role::Sender, *TERMS, MAX_ITEMS, channel));
     assert_disconnected(received);
 }
 
@@ -168,9 +156,7 @@ fn a_size_that_is_not_meant() {
         });
         assert_disconnected(sent);
         let received = receiver_against(settings, |sender, channel| {
-            let Sender {
-                session, mut rng, ..
-            } = sender;
+            let Sender { session, mut rng, .. } = sender;
             Agreement::reach(Role::Sender, session, &mut rng, terms, (size, 0), channel)?;
             channel.send(&[0; 1000])?;
             // Waits for the rows.

@@ -21,18 +21,9 @@ pub(super) const SESSION: SessionId = SessionId::from_bytes([8; 32]);
 pub(super) fn dealt(seed: u128) -> (Sender, Receiver) {
     let (sender, receiver) = oprf::tests::dealt(seed);
     let mut rng = Prg::new(Block::new(seed << 8));
-    let receiver = Receiver {
-        oprf: receiver,
-        session: SESSION,
-        rng: rng.fork("receiver"),
-        parts: 1,
-    };
-    let sender = Sender {
-        oprf: sender,
-        session: SESSION,
-        rng,
-        parts: 1,
-    };
+    let receiver =
+        Receiver { oprf: receiver, session: SESSION, rng: rng.fork("receiver"), parts: 1 };
+    let sender = Sender { oprf: sender, session: SESSION, rng, parts: 1 };
     (sender, receiver)
 }
 
@@ -73,10 +64,7 @@ fn a_placement_that_fails_is_made_again() {
     for seed in 0..150 {
         let n = 20 + seed as usize % 7;
         let (ours, theirs) = (items(0..40), items(30..30 + n));
-        let settings = Settings {
-            variant: Variant::Tight,
-            both: true,
-        };
+        let settings = Settings { variant: Variant::Tight, both: true };
         let (sent, received, bytes) = run(seed, &ours, &theirs, settings);
         match received {
             Ok(received) => {
@@ -88,19 +76,13 @@ fn a_placement_that_fails_is_made_again() {
             Err(other) => panic!("{seed}: {other}"),
         }
     }
-    assert!(
-        by_attempt[..4].iter().all(|&runs| runs > 0),
-        "{by_attempt:?}"
-    );
+    assert!(by_attempt[..4].iter().all(|&runs| runs > 0), "{by_attempt:?}");
     assert!(by_attempt[8] < 50, "{by_attempt:?}");
 }
 
 #[test]
 fn items_that_find_no_place_are_an_error_that_names_none() {
-    let settings = Settings {
-        variant: Variant::Tight,
-        both: true,
-    };
+    let settings = Settings { variant: Variant::Tight, both: true };
     let (sent, received, bytes) = run(1, &items(0..5), &items(0..3000), settings);
     let error = received.err().unwrap();
     assert!(matches!(error, Error::Unplaced { attempts: 8 }));
@@ -108,10 +90,7 @@ fn items_that_find_no_place_are_an_error_that_names_none() {
         error.to_string(),
         "the items did not fit with any of 8 sets of hash functions: run again in a new session"
     );
-    assert!(matches!(
-        sent,
-        Err(Error::Channel(ChannelError::Disconnected))
-    ));
+    assert!(matches!(sent, Err(Error::Channel(ChannelError::Disconnected))));
     assert_eq!(bytes.len(), ATTEMPT, "nothing is sent that depends on them");
 }
 
@@ -120,10 +99,7 @@ fn items_that_find_no_place_are_an_error_that_names_none() {
 fn items_in_the_stash_are_found() {
     for (n, m) in [(1, 1), (2, 9), (50, 40), (1, 41), (300, 100)] {
         for both in [false, true] {
-            let settings = Settings {
-                variant: Variant::Stashed,
-                both,
-            };
+            let settings = Settings { variant: Variant::Stashed, both };
             let (ours, theirs) = (items(0..n), items(n / 2..n / 2 + m));
             let (sent, received, _) = run(n as u128, &ours, &theirs, settings);
             let (sent, received) = (sent.unwrap(), received.unwrap());
@@ -245,10 +221,7 @@ fn the_places_of_common_items_are_uniform() {
         (&backward, vec![0, 1]),
     ] {
         let (ours, theirs) = (items(order.iter().copied()), items(wanted.iter().copied()));
-        let settings = Settings {
-            both: true,
-            ..Settings::default()
-        };
+        let settings = Settings { both: true, ..Settings::default() };
         let mut counts = vec![0; 256];
         for seed in 0..RUNS {
             let (sent, _, bytes) = run(1000 + seed as u128, &ours, &theirs, settings);
@@ -256,23 +229,17 @@ fn the_places_of_common_items_are_uniform() {
             counts[usize::from(bytes[bytes.len() - 17])] += 1;
             assert_eq!(sent.unwrap().common.unwrap(), common(&ours, &theirs));
         }
-        let cells: Vec<_> = (0_usize..256)
-            .filter(|places| places.count_ones() as usize == wanted.len())
-            .collect();
+        let cells: Vec<_> =
+            (0_usize..256).filter(|places| places.count_ones() as usize == wanted.len()).collect();
         assert_eq!(cells.len(), [8, 28][wanted.len() - 1]);
         let expected = RUNS as f64 / cells.len() as f64;
-        let chi_square: f64 = cells
-            .iter()
-            .map(|&cell| (f64::from(counts[cell]) - expected).powi(2) / expected)
-            .sum();
+        let chi_square: f64 =
+            cells.iter().map(|&cell| (f64::from(counts[cell]) - expected).powi(2) / expected).sum();
         // A uniform choice exceeds these bounds once in 10^6 times, for 7 and 27 degrees of
         // freedom.
         let bound = [40.5, 77.2][wanted.len() - 1];
         assert!(chi_square < bound, "{order:?}, {wanted:?}: {chi_square}");
-        assert_eq!(
-            cells.iter().map(|&cell| counts[cell]).sum::<u32>() as usize,
-            RUNS
-        );
+        assert_eq!(cells.iter().map(|&cell| counts[cell]).sum::<u32>() as usize, RUNS);
     }
 }
 
@@ -285,11 +252,7 @@ fn the_receiver_sees_no_more_than_its_result() {
         let (sender, receiver) = dealt(3);
         let (_, end) = run_two_parties_with_stats(
             |channel| sender.intersect(ours, settings, &mut (), channel).unwrap(),
-            |channel| {
-                receiver
-                    .intersect(&theirs, settings, &mut (), channel)
-                    .unwrap()
-            },
+            |channel| receiver.intersect(&theirs, settings, &mut (), channel).unwrap(),
         );
         end
     };
@@ -326,22 +289,11 @@ fn a_watch_sees_all_phases() {
         for (n, m) in [(0, 0), (0, 3), (1, 1), (9000, 40), (40, 9000)] {
             let (sender, receiver) = dealt(3);
             let (ours, theirs) = (items(0..n), items(0..m));
-            let settings = Settings {
-                variant,
-                both: true,
-            };
+            let settings = Settings { variant, both: true };
             let (mut left, mut right) = (Seen::default(), Seen::default());
             run_two_parties(
-                |channel| {
-                    sender
-                        .intersect(&ours, settings, &mut left, channel)
-                        .unwrap()
-                },
-                |channel| {
-                    receiver
-                        .intersect(&theirs, settings, &mut right, channel)
-                        .unwrap()
-                },
+                |channel| sender.intersect(&ours, settings, &mut left, channel).unwrap(),
+                |channel| receiver.intersect(&theirs, settings, &mut right, channel).unwrap(),
             );
             for seen in [left, right] {
                 let place = |phase: &Phase| Phase::ALL.iter().position(|other| other == phase);

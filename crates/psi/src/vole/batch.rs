@@ -69,9 +69,7 @@ impl Functions {
         let mut oracle = RandomOracle::new("volery vole psi: hash functions of a batch");
         // mutant(vole-functions-seed): `("batches", 0)` => `$0[..if $ON { 0 } else { 32 }]`
         // mutant(vole-functions-batch): `batch` => `0`
-        oracle
-            .absorb(&agreement.derive("batches", 0))
-            .absorb_u64(batch);
+        oracle.absorb(&agreement.derive("batches", 0)).absorb_u64(batch);
         // mutant(vole-functions-evaluator): `in shares` =>
         //     `$0.iter().skip(usize::from($ON)).take(if $ON[vole-functions-encoder] { 1 } else {
         //     usize::MAX })`
@@ -83,12 +81,7 @@ impl Functions {
         oracle.finish_into(&mut keys[..]);
         let (keys, _) = keys.as_chunks();
         let [rows, value, point] = [0, 1, 2].map(|key| Block::from_bytes(keys[key]));
-        Self {
-            band: Band::new(shape, rows),
-            value: Aes128::new(value),
-            value_bits,
-            point,
-        }
+        Self { band: Band::new(shape, rows), value: Aes128::new(value), value_bits, point }
     }
 
     /// `h` of each digest.
@@ -194,13 +187,10 @@ impl Keys {
     /// If the bin is not in this batch.
     pub(crate) fn evaluate(&self, bin: usize, blocks: &mut [Block], second: Option<&mut [Block]>) {
         let second = chunks(second, blocks.len());
-        blocks
-            .par_chunks_mut(chunk(blocks.len()))
-            .zip(second)
-            .for_each(|(digests, second)| {
-                let rows = self.functions.band.rows(digests);
-                self.finish(bin, rows, digests, second);
-            });
+        blocks.par_chunks_mut(chunk(blocks.len())).zip(second).for_each(|(digests, second)| {
+            let rows = self.functions.band.rows(digests);
+            self.finish(bin, rows, digests, second);
+        });
     }
 
     /// [`evaluate`](Self::evaluate) of one chunk.
@@ -208,9 +198,7 @@ impl Keys {
         let columns = &self.columns[(bin - self.first) * self.width..][..self.width];
         let functions = &self.functions;
         let mut out = Zeroizing::new(vec![Block::ZERO; digests.len()]);
-        functions
-            .band
-            .decode(&rows, bytemuck::cast_slice(columns), &mut out);
+        functions.band.decode(&rows, bytemuck::cast_slice(columns), &mut out);
         functions.band.recycle(rows);
         let mut values = Zeroizing::new([Block::ZERO; STEP]);
         let second = steps(second, digests.len(), STEP);
@@ -248,13 +236,7 @@ impl Evaluator {
     ) -> Result<Self> {
         let fork = rng.fork("vole");
         let vole = vole::Receiver::setup(&parameters.plan(), None, session, fork, channel)?;
-        Ok(Self {
-            vole,
-            rng,
-            session,
-            batch: 0,
-            deadline: None,
-        })
+        Ok(Self { vole, rng, session, batch: 0, deadline: None })
     }
 
     /// Steps 3 to 5 for the next bins, on the items of a set if there is one.
@@ -312,9 +294,7 @@ impl Evaluator {
                 return Vec::new();
             }
             let chunks = digests.par_chunks(chunk(digests.len()));
-            chunks
-                .map(|chunk| keys.functions.band.rows(chunk))
-                .collect()
+            chunks.map(|chunk| keys.functions.band.rows(chunk)).collect()
         };
         let evaluate =
             |keys: &Keys, set: &mut Option<Evaluated<'_>>, bin: usize, rows: Vec<Rows>| {
@@ -417,12 +397,7 @@ impl Encoder {
     ) -> Result<Self> {
         let fork = rng.fork("vole");
         let vole = vole::Sender::setup(&parameters.plan(), session, fork, channel)?;
-        Ok(Self {
-            vole,
-            rng,
-            session,
-            batch: 0,
-        })
+        Ok(Self { vole, rng, session, batch: 0 })
     }
 
     /// Steps 3 to 6 for the next bins: the outputs of the OPRF replace the digests of their items.
@@ -468,12 +443,7 @@ impl Encoder {
         let mut encoded: Vec<_> = bins
             .clone()
             .zip(bytemuck::cast_slice_mut(&mut u).chunks_mut(width))
-            .map(|(bin, columns)| BinEncoding {
-                bin,
-                columns,
-                rows: None,
-                failed: false,
-            })
+            .map(|(bin, columns)| BinEncoding { bin, columns, rows: None, failed: false })
             .collect();
         let mut bytes = Vec::new();
         let mut fixed = StreamHash::default();
@@ -484,9 +454,7 @@ impl Encoder {
                 let rows = one.rows.take().expect("each bin has rows");
                 let values = &mut one.columns[..rows.len()];
                 let columns = &v[(one.bin - bins.start) * width..][..width];
-                functions
-                    .band
-                    .decode(&rows, bytemuck::cast_slice(columns), values);
+                functions.band.decode(&rows, bytemuck::cast_slice(columns), values);
                 functions.band.recycle(rows);
             });
         };
@@ -544,10 +512,7 @@ impl Encoder {
         for one in encoded {
             let places = set.places(one.bin);
             let digests = &mut set.blocks[places.clone()];
-            let second = chunks(
-                second.as_deref_mut().map(|all| &mut all[places]),
-                digests.len(),
-            );
+            let second = chunks(second.as_deref_mut().map(|all| &mut all[places]), digests.len());
             let size = chunk(digests.len());
             digests
                 .par_chunks_mut(size)

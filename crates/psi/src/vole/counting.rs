@@ -18,11 +18,7 @@ pub(crate) fn overflows(inputs: &[Block], parameters: &Parameters) -> bool {
 
 /// Sets of which a bin overflows.
 pub(crate) fn bins() -> Count {
-    let scale = Scale {
-        bin: 50,
-        rarer: -36,
-        ..Scale::RUN
-    };
+    let scale = Scale { bin: 50, rarer: -36, ..Scale::RUN };
     let [n, m] = [600, 400];
     let parameters = Parameters::with_scale(scale, 1, Form::Fast, false, [n, m]);
     assert_eq!(parameters.bins, 8);
@@ -37,10 +33,7 @@ pub(crate) fn bins() -> Count {
 /// Items that are taken for encoded ones because of their short hash values. The formula adds up
 /// all pairs of items; an item that is not encoded meets one value only.
 pub(crate) fn values() -> Count {
-    let scale = Scale {
-        rarer: -35,
-        ..Scale::RUN
-    };
+    let scale = Scale { rarer: -35, ..Scale::RUN };
     let [n, m] = [256, 2];
     let parameters = Parameters::with_scale(scale, 1, Form::Low, false, [n, m]);
     let what = "two different items have the same hash value";
@@ -68,25 +61,16 @@ pub(crate) fn values() -> Count {
 /// item.
 pub(crate) fn tags() -> Count {
     let [n, m] = [1 << 6, 1 << 14];
-    let scale = Scale {
-        rarer: -45,
-        ..Scale::RUN
-    };
+    let scale = Scale { rarer: -45, ..Scale::RUN };
     let parameters = Parameters::with_scale(scale, 1, Form::Fast, false, [n, m]);
-    let bits = bits_of(
-        &parameters.failures(),
-        "two different items have the same tag",
-    );
+    let bits = bits_of(&parameters.failures(), "two different items have the same tag");
     Count::in_turn(8, m, [bits + (m as f64).log2(), 0.1], |trial| {
         let session = SessionId::from_bytes([trial as u8; 32]);
         let rng = |role| Prg::new(Block::from_words(trial, role as u64));
         let mut sender = Sender::new(session, rng(Role::Sender));
         let mut receiver = Receiver::new(session, rng(Role::Receiver));
         (sender.party.scale, receiver.party.scale) = (scale, scale);
-        let settings = Settings {
-            form: Form::Fast,
-            both: false,
-        };
+        let settings = Settings { form: Form::Fast, both: false };
         let (sent, received) = run_two_parties(
             |channel| sender.intersect(&numbered(0..n), settings, &mut (), channel),
             |channel| receiver.intersect(&numbered(n..n + m), settings, &mut (), channel),

@@ -50,35 +50,27 @@ impl Sender {
         assert_eq!(keywords.len(), values.len(), "a value for each keyword");
         let longest = longest(values)?;
         let said = longest as u64;
-        let begun = self
-            .party
-            .begin(keywords, said, (SEARCH, settings), watch, channel)?;
+        let begun = self.party.begin(keywords, said, (SEARCH, settings), watch, channel)?;
         let done = begun.evaluate(true, watch, channel)?;
         let tags = done.send_placed_tags(watch, channel)?;
         let (base, size) = (done.base(), LENGTH + longest);
         let mut ciphertexts = Vec::new();
         for (piece, tags) in tags.chunks(PIECE).enumerate() {
             ciphertexts.resize(tags.len() * size, 0);
-            ciphertexts
-                .par_chunks_exact_mut(size)
-                .zip(tags)
-                .enumerate()
-                .for_each(|(number, (out, tag))| {
+            ciphertexts.par_chunks_exact_mut(size).zip(tags).enumerate().for_each(
+                |(number, (out, tag))| {
                     let place = tag.place as usize;
                     let value = values.item(done.set.number(place));
                     let number = piece * PIECE + number;
                     encrypt(done.second[place], base, number, value, out);
-                });
+                },
+            );
             channel.send(&ciphertexts)?;
         }
         channel.flush()?;
         let shared = settings.both.then_some(&tags);
         let found = done.end_evaluating(shared, watch, channel)?;
-        Ok(Answered {
-            parameters: done.parameters,
-            longest,
-            found,
-        })
+        Ok(Answered { parameters: done.parameters, longest, found })
     }
 }
 
@@ -98,9 +90,7 @@ impl Receiver {
         watch: &mut dyn Watch,
         channel: &mut Channel,
     ) -> Result<Found> {
-        let begun = self
-            .party
-            .begin(keywords, 0, (SEARCH, settings), watch, channel)?;
+        let begun = self.party.begin(keywords, 0, (SEARCH, settings), watch, channel)?;
         let longest = usize::try_from(begun.agreement.note).unwrap_or(usize::MAX);
         // mutant(vole-long-values): false
         if longest > MAX_VALUE {
@@ -111,10 +101,8 @@ impl Receiver {
         let (base, size) = (done.base(), LENGTH + longest);
         let mut values = Vec::with_capacity(matches.len());
         let mut ciphertexts = Zeroizing::new(Vec::new());
-        let mut found = matches
-            .iter()
-            .map(|&(number, place)| (number as usize, place as usize))
-            .peekable();
+        let mut found =
+            matches.iter().map(|&(number, place)| (number as usize, place as usize)).peekable();
         let items = match done.parameters.trivial() {
             true => 0,
             false => done.parameters.sender_items as usize,

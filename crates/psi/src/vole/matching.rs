@@ -60,11 +60,7 @@ impl Evaluation {
         tags.reserve_exact(self.parameters.sides()[0] as usize);
         tags.extend(self.set.all_places().map(|place| {
             let output = self.set.blocks[place];
-            PlacedTag {
-                high: output.high(),
-                low: output.low(),
-                place: place as u32,
-            }
+            PlacedTag { high: output.high(), low: output.low(), place: place as u32 }
         }));
         let output = |placed: &PlacedTag| Block::from_words(placed.low, placed.high);
         sort_by_key(&mut tags, |placed| u128::from(output(placed)));
@@ -137,9 +133,7 @@ impl Evaluation {
             }
             // mutant(vole-too-many): false
             if common.len() as u64 > self.parameters.sides()[1] {
-                return Err(misbehaved(
-                    "it reported more common items than it has items",
-                ));
+                return Err(misbehaved("it reported more common items than it has items"));
             }
             common.sort_unstable();
         }
@@ -176,10 +170,8 @@ impl Evaluation {
         channel.flush()?;
         // mutant(whole-set-error): insert `if $ON && matches.len() > 1 { return
         //     Err(crate::error::misbehaved("a mutant")); }`
-        let mut common: Vec<_> = matches
-            .iter()
-            .map(|(_, place)| self.set.number(*place as usize))
-            .collect();
+        let mut common: Vec<_> =
+            matches.iter().map(|(_, place)| self.set.number(*place as usize)).collect();
         common.sort_unstable();
         Ok(common)
     }
@@ -190,9 +182,7 @@ impl Evaluation {
         let words = self.parameters.words();
         // mutant(vole-end): false
         if end != self.agreement.end(self.role.other(), &words) {
-            return Err(misbehaved(
-                "it sent more or less data than the set sizes require",
-            ));
+            return Err(misbehaved("it sent more or less data than the set sizes require"));
         }
         Ok(())
     }
@@ -248,11 +238,7 @@ impl<'a> OwnTags<'a> {
                 }
             }
         }
-        Self {
-            sorted,
-            lower,
-            lower_bits,
-        }
+        Self { sorted, lower, lower_bits }
     }
 
     fn iter(&self) -> impl Iterator<Item = OwnTag> {
@@ -271,9 +257,7 @@ impl<'a> OwnTags<'a> {
 #[cfg(test)]
 pub(super) fn own_tags(set: &mut BinnedSet, bits: u32) -> Vec<(u128, usize)> {
     let own = OwnTags::new(set, bits);
-    own.iter()
-        .map(|own| (own.tag, own.place as usize))
-        .collect()
+    own.iter().map(|own| (own.tag, own.place as usize)).collect()
 }
 
 /// The tag of an output: its highest `bits` bits.

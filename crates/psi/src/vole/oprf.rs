@@ -31,10 +31,7 @@ pub struct Outputs {
 
 /// The settings in the handshake and the terms.
 fn settings(form: Form) -> (&'static str, Settings) {
-    assert!(
-        form != Form::Low,
-        "the low-communication form is for intersections"
-    );
+    assert!(form != Form::Low, "the low-communication form is for intersections");
     (OPRF, Settings { form, both: false })
 }
 
@@ -50,15 +47,9 @@ impl Sender {
     pub fn keys(self, form: Form, watch: &mut dyn Watch, channel: &mut Channel) -> Result<Keys> {
         // The sender states one item, so that a receiver with an empty set is the trivial case.
         let nothing: [&[u8]; 1] = [&[]];
-        let mut begun = self
-            .party
-            .begin(&nothing[..], 0, settings(form), watch, channel)?;
+        let mut begun = self.party.begin(&nothing[..], 0, settings(form), watch, channel)?;
         let parameters = begun.parameters;
-        let mut keys = Keys {
-            salt: begun.agreement.salt(),
-            batches: Vec::new(),
-            parameters,
-        };
+        let mut keys = Keys { salt: begun.agreement.salt(), batches: Vec::new(), parameters };
         let parameters = &keys.parameters;
         if parameters.trivial() {
             let rng = &mut begun.party.rng;
@@ -74,9 +65,7 @@ impl Sender {
                 keys.batches.push(batch);
             }
         }
-        let end = begun
-            .agreement
-            .end(volery_channel::Role::Sender, &parameters.words());
+        let end = begun.agreement.end(volery_channel::Role::Sender, &parameters.words());
         channel.send(&end)?;
         channel.flush()?;
         Ok(keys)
@@ -102,9 +91,7 @@ impl Receiver {
         let begun = self.party.begin(items, 0, settings(form), watch, channel)?;
         // mutant(vole-oprf-items): false
         if begun.parameters.sender_items != 1 {
-            return Err(misbehaved(
-                "it sent a number of items where the protocol has none",
-            ));
+            return Err(misbehaved("it sent a number of items where the protocol has none"));
         }
         let done = begun.evaluate(false, watch, channel)?;
         done.expect_end(channel)?;
@@ -112,10 +99,7 @@ impl Receiver {
         for place in done.set.all_places() {
             outputs[done.set.number(place)] = done.set.blocks[place];
         }
-        Ok(Outputs {
-            parameters: done.parameters,
-            outputs,
-        })
+        Ok(Outputs { parameters: done.parameters, outputs })
     }
 }
 

@@ -88,10 +88,7 @@ impl Form {
     pub(crate) fn link(self) -> Link {
         match self {
             Self::Malicious | Self::Fast => Link::default(),
-            Self::Low => Link {
-                bits_per_second: 1e7,
-                round_trip: 0.02,
-            },
+            Self::Low => Link { bits_per_second: 1e7, round_trip: 0.02 },
         }
     }
 }
@@ -252,10 +249,7 @@ impl Parameters {
             ..PlanOptions::default()
         };
         let candidates = Plan::candidates(Kind::Vole(Field::Gf128), &options);
-        let best = candidates
-            .expect("there are plans for gf128")
-            .into_iter()
-            .next();
+        let best = candidates.expect("there are plans for gf128").into_iter().next();
         best.expect("`candidates` returns one plan at least")
     }
 
@@ -365,10 +359,7 @@ impl Parameters {
             // `u`, `v`, an encoding of each bin at the same time with its pivots, and the values.
             let low = if self.tag_bits > 96 { LOW } else { 0 };
             let found = FOUND * evaluated.min(encoded);
-            (
-                (3 * BLOCK + band) * columns + (row + BLOCK) * items,
-                low * places + found,
-            )
+            ((3 * BLOCK + band) * columns + (row + BLOCK) * items, low * places + found)
         } else {
             // The rows of a bin, or of a batch, before the encoding arrives.
             let bins = match self.form {
@@ -505,13 +496,7 @@ impl Parameters {
 impl fmt::Display for Parameters {
     /// Describes the parameters, for reports.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            bins,
-            columns,
-            value_bits,
-            tag_bits,
-            ..
-        } = self;
+        let Self { bins, columns, value_bits, tag_bits, .. } = self;
         let width = self.shape().width;
         let several = if *bins == 1 { "" } else { "s" };
         write!(
@@ -530,12 +515,7 @@ mod tests {
     /// All sizes from one item to the most, and 1 to 1000.
     fn sizes() -> impl Iterator<Item = (u64, u64)> {
         let equal = (0..=28).map(|log| (1 << log, 1 << log));
-        let odd = [
-            (1, 1_000_000),
-            (1_000_000, 1),
-            (6789, 7890),
-            (1000, 1 << 24),
-        ];
+        let odd = [(1, 1_000_000), (1_000_000, 1), (6789, 7890), (1000, 1 << 24)];
         equal.chain(odd).chain([
             (MAX_ITEMS, MAX_ITEMS >> 5),
             (1, MAX_ITEMS),
@@ -561,11 +541,7 @@ mod tests {
     /// The figures that the documents give for 2^20 items a side.
     #[test]
     fn bytes_an_item() {
-        for (form, most) in [
-            (Form::Fast, 26.9),
-            (Form::Low, 19.2),
-            (Form::Malicious, 32.9),
-        ] {
+        for (form, most) in [(Form::Fast, 26.9), (Form::Low, 19.2), (Form::Malicious, 32.9)] {
             let bytes = Parameters::new(form, false, 1 << 20, 1 << 20).bytes();
             let each = bytes as f64 / f64::from(1 << 20);
             assert!((most - 0.2..=most).contains(&each), "{form}: {each}");
@@ -587,10 +563,7 @@ mod tests {
             let parameters = Parameters::new(form, false, 5000, 5000);
             let search = parameters.memory(Role::Sender, true, false);
             assert!(search > parameters.memory(Role::Sender, false, false));
-            assert_eq!(
-                Parameters::new(form, false, 0, 9).memory(Role::Sender, true, false),
-                0
-            );
+            assert_eq!(Parameters::new(form, false, 0, 9).memory(Role::Sender, true, false), 0);
         }
     }
 

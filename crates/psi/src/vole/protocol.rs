@@ -73,12 +73,7 @@ impl Matching for Vole {
         if !parameters.trivial() {
             work = evaluator * evaluated as f64 + encoder * encoded as f64;
         }
-        Cost {
-            bytes,
-            trips,
-            fixed,
-            work,
-        }
+        Cost { bytes, trips, fixed, work }
     }
 
     fn run(
@@ -90,28 +85,18 @@ impl Matching for Vole {
         let (call, both) = party.call();
         let form = self.0;
         let settings = Settings { form, both };
-        let Party {
-            session,
-            rng,
-            parts,
-            items,
-            ..
-        } = party;
+        let Party { session, rng, parts, items, .. } = party;
         let sender = |rng| Sender::new(session, rng).one_of(parts);
         let receiver = |rng| Receiver::new(session, rng).one_of(parts);
         Ok(match call {
-            Call::SendIntersect => sender(rng)
-                .intersect(items, settings, watch, channel)?
-                .into(),
-            Call::ReceiveIntersect => receiver(rng)
-                .intersect(items, settings, watch, channel)?
-                .into(),
-            Call::Answer(values) => sender(rng)
-                .answer(items, values, settings, watch, channel)?
-                .into(),
-            Call::Search => receiver(rng)
-                .search(items, settings, watch, channel)?
-                .into(),
+            Call::SendIntersect => sender(rng).intersect(items, settings, watch, channel)?.into(),
+            Call::ReceiveIntersect => {
+                receiver(rng).intersect(items, settings, watch, channel)?.into()
+            }
+            Call::Answer(values) => {
+                sender(rng).answer(items, values, settings, watch, channel)?.into()
+            }
+            Call::Search => receiver(rng).search(items, settings, watch, channel)?.into(),
         })
     }
 }

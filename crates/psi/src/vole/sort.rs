@@ -70,10 +70,7 @@ fn sort<T: Copy + Send + Zeroize>(items: &mut [T], key: &(impl Fn(&T) -> u128 + 
         parts.push(part);
         start = end;
     }
-    parts
-        .into_par_iter()
-        .with_min_len(16)
-        .for_each(|part| sort(part, key, known + bits));
+    parts.into_par_iter().with_min_len(16).for_each(|part| sort(part, key, known + bits));
 }
 
 /// Sorts few items: by as many bits as leave about one item each, and then by insertion.

@@ -11,9 +11,7 @@ pub(super) const SESSION: SessionId = SessionId::from_bytes([3; 32]);
 
 /// Items `first`, `first + step`, .., as strings of different lengths.
 pub(super) fn set(first: usize, step: usize, count: usize) -> Vec<String> {
-    (0..count)
-        .map(|i| format!("{}{}", "x".repeat(i % 3), first + i * step))
-        .collect()
+    (0..count).map(|i| format!("{}{}", "x".repeat(i % 3), first + i * step)).collect()
 }
 
 pub(super) fn sender() -> Sender {
@@ -57,11 +55,7 @@ fn check(settings: Settings, sets: &[Vec<String>; 2]) {
     };
     // The model of the vector OLE is rough for few correlations.
     let predicted = sent.parameters.bytes() + shared;
-    let least = if x.len() < 10_000 {
-        predicted / 2
-    } else {
-        predicted - predicted / 20
-    };
+    let least = if x.len() < 10_000 { predicted / 2 } else { predicted - predicted / 20 };
     assert!(
         (least..=predicted + predicted / 50).contains(&bytes),
         "{bytes}, {predicted}: {settings:?}"
@@ -95,13 +89,7 @@ fn own_tags_are_in_order() {
     }
     assert_eq!(
         matching::own_tags(&mut set, 128),
-        [
-            (1, 2),
-            (tags[1], 1),
-            (tags[3], 3),
-            (tags[0], 0),
-            (tags[4], 4)
-        ]
+        [(1, 2), (tags[1], 1), (tags[3], 3), (tags[0], 0), (tags[4], 4)]
     );
 }
 
@@ -182,12 +170,7 @@ fn several_batches() {
         let found = found.unwrap();
         assert_eq!(found.items, common(&y, &x));
         let expected = found.items.iter().map(|item| (item + n / 2).to_string());
-        assert!(
-            expected.eq(found
-                .values
-                .iter()
-                .map(|value| str::from_utf8(value).unwrap()))
-        );
+        assert!(expected.eq(found.values.iter().map(|value| str::from_utf8(value).unwrap())));
         if settings.form != Form::Low && !settings.both {
             let (sender, receiver) = parties();
             let (keys, outputs) = run_two_parties(

@@ -43,9 +43,7 @@ impl Kind {
             all.map(move |protocol| Self { protocol, both })
         });
         let large = kinds.filter(|kind| kind.protocol.most_items() == MAX_ITEMS);
-        large
-            .filter(|kind| kind.protocol.gives(&kind.output(false)))
-            .collect()
+        large.filter(|kind| kind.protocol.gives(&kind.output(false))).collect()
     }
 
     pub(crate) const fn output(self, search: bool) -> Output {

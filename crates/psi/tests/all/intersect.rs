@@ -15,25 +15,17 @@ fn check(sender: &[Vec<u8>], receiver: &[Vec<u8>], kind: Kind) {
     let ((ours, sent), (theirs, received)) = (sent.unwrap(), received.unwrap());
     let expected = |ours: &[Vec<u8>], theirs: &[Vec<u8>]| -> Vec<usize> {
         let theirs: HashSet<_> = theirs.iter().collect();
-        (0..ours.len())
-            .filter(|&i| theirs.contains(&ours[i]))
-            .collect()
+        (0..ours.len()).filter(|&i| theirs.contains(&ours[i])).collect()
     };
     let what = format!("{} x {}, {kind:?}", sender.len(), receiver.len());
     assert_eq!(received, Some(expected(receiver, sender)), "{what}");
-    assert_eq!(
-        sent,
-        kind.both.then(|| expected(sender, receiver)),
-        "{what}"
-    );
+    assert_eq!(sent, kind.both.then(|| expected(sender, receiver)), "{what}");
     assert_eq!(ours, theirs);
 }
 
 #[test]
 fn awkward_sizes() {
-    let sizes = [
-        0, 1, 2, 3, 7, 8, 9, 31, 127, 128, 129, 257, 1023, 1024, 1025, 2053,
-    ];
+    let sizes = [0, 1, 2, 3, 7, 8, 9, 31, 127, 128, 129, 257, 1023, 1024, 1025, 2053];
     for (place, kind) in Kind::all().into_iter().enumerate() {
         for (i, &n) in sizes.iter().enumerate() {
             let m = sizes[(i + 5 + place) % sizes.len()];
@@ -79,11 +71,7 @@ fn sizes_that_once_went_wrong_elsewhere() {
 fn bytes_an_item_at_2_to_the_20() {
     let items: Vec<_> = (0..3_u32 << 19).map(u32::to_le_bytes).collect();
     let (ours, theirs) = (items[..1 << 20].to_vec(), items[1 << 19..].to_vec());
-    for (form, most) in [
-        (Form::Fast, 27.0),
-        (Form::Low, 19.5),
-        (Form::Malicious, 33.0),
-    ] {
+    for (form, most) in [(Form::Fast, 27.0), (Form::Low, 19.5), (Form::Malicious, 33.0)] {
         let kind = vole(form, false);
         let ((_, stats), (received, _)) = run_two_parties_with_stats(
             |channel| kind.intersect(Role::Sender, &ours, channel).unwrap(),
@@ -101,11 +89,7 @@ fn over_tcp() {
     for kind in Kind::all() {
         let (sent, received) = run_two_parties_tcp(
             |channel| kind.intersect(Role::Sender, &sender, channel).unwrap().1,
-            |channel| {
-                kind.intersect(Role::Receiver, &receiver, channel)
-                    .unwrap()
-                    .1
-            },
+            |channel| kind.intersect(Role::Receiver, &receiver, channel).unwrap().1,
         );
         assert_eq!(received.unwrap(), (0..15_011).collect::<Vec<_>>());
         let expected = kind.both.then(|| (15_000..30_011).collect::<Vec<_>>());
@@ -142,38 +126,26 @@ const MESSAGES: [u64; 2] = [2, 3];
 #[test]
 fn bytes_and_messages() {
     for variant in Variant::ALL {
-        for (n, m, both) in [
-            (0, 0, true),
-            (0, 5, false),
-            (1, 1, true),
-            (1000, 3, false),
-            (999, 20_000, true),
-        ] {
+        for (n, m, both) in
+            [(0, 0, true), (0, 5, false), (1, 1, true), (1000, 3, false), (999, 20_000, true)]
+        {
             let settings = Settings { variant, both };
             let (sender, receiver) = (items(0, n), items(0, m));
             let ((setup, sent, whole), _) = run_two_parties(
                 |channel| {
                     let party = Sender::setup(SESSION, Prg::new(Block::new(1)), channel).unwrap();
                     let setup = channel.stats();
-                    let sent = party
-                        .intersect(&sender, settings, &mut (), channel)
-                        .unwrap();
+                    let sent = party.intersect(&sender, settings, &mut (), channel).unwrap();
                     (setup, sent, channel.stats())
                 },
                 |channel| {
                     let party = Receiver::setup(SESSION, Prg::new(Block::new(2)), channel).unwrap();
-                    party
-                        .intersect(&receiver, settings, &mut (), channel)
-                        .unwrap()
+                    party.intersect(&receiver, settings, &mut (), channel).unwrap()
                 },
             );
             let parameters = sent.parameters;
             let trivial = n == 0 || m == 0;
-            let shared = if both && !trivial {
-                n.div_ceil(8) as u64
-            } else {
-                0
-            };
+            let shared = if both && !trivial { n.div_ceil(8) as u64 } else { 0 };
             let attempt = u64::from(!trivial);
             assert_eq!(
                 whole.bytes_sent - setup.bytes_sent,

@@ -39,30 +39,18 @@ fn check(
         |channel| search(wanted, settings, channel).unwrap(),
     );
     let map: HashMap<_, _> = keywords.iter().zip(values).collect();
-    let expected: Vec<_> = (0..wanted.len())
-        .filter_map(|i| Some((i, map.get(&wanted[i])?.to_vec())))
-        .collect();
+    let expected: Vec<_> =
+        (0..wanted.len()).filter_map(|i| Some((i, map.get(&wanted[i])?.to_vec()))).collect();
     let what = format!("{} x {}, {settings:?}", keywords.len(), wanted.len());
     let longest = values.iter().map(Vec::len).max().unwrap_or(0);
-    let pairs: Vec<_> = found
-        .items
-        .iter()
-        .copied()
-        .zip(found.values.clone())
-        .collect();
+    let pairs: Vec<_> = found.items.iter().copied().zip(found.values.clone()).collect();
     assert_eq!(found.items.len(), found.values.len(), "{what}");
     assert!(pairs == expected, "{what}: {} found", pairs.len());
-    assert_eq!(
-        (answered.longest, found.longest),
-        (longest, longest),
-        "{what}"
-    );
+    assert_eq!((answered.longest, found.longest), (longest, longest), "{what}");
     assert_eq!(answered.parameters, found.parameters, "{what}");
     let named = settings.both.then(|| {
         let wanted: std::collections::HashSet<_> = wanted.iter().collect();
-        (0..keywords.len())
-            .filter(|&i| wanted.contains(&keywords[i]))
-            .collect::<Vec<_>>()
+        (0..keywords.len()).filter(|&i| wanted.contains(&keywords[i])).collect::<Vec<_>>()
     });
     assert_eq!(answered.found, named, "{what}");
     (answered, sent)
@@ -84,18 +72,10 @@ fn values(n: usize, most: usize) -> Vec<Bytes> {
 fn awkward_sizes() {
     let sizes = [0, 1, 2, 3, 7, 31, 127, 128, 129, 509, 1023, 1024, 1025];
     for (i, &n) in sizes.iter().enumerate() {
-        for (j, m) in [
-            n,
-            sizes[(i + 4) % sizes.len()],
-            sizes[(i + 9) % sizes.len()],
-        ]
-        .into_iter()
-        .enumerate()
+        for (j, m) in
+            [n, sizes[(i + 4) % sizes.len()], sizes[(i + 9) % sizes.len()]].into_iter().enumerate()
         {
-            let settings = Settings {
-                variant: Variant::ALL[(i + j) % 2],
-                both: (i + j) % 3 != 0,
-            };
+            let settings = Settings { variant: Variant::ALL[(i + j) % 2], both: (i + j) % 3 != 0 };
             let (keywords, wanted) = (items(0, n), items(n / 3, n / 3 + m));
             check(&keywords, &values(n, 40), &wanted, settings);
         }
@@ -106,25 +86,12 @@ fn awkward_sizes() {
 #[test]
 fn more_than_one_piece() {
     for variant in Variant::ALL {
-        let settings = Settings {
-            variant,
-            both: true,
-        };
+        let settings = Settings { variant, both: true };
         for n in [8191, 8192, 8193, 20_011] {
-            check(
-                &items(0, n),
-                &values(n, 9),
-                &items(n - 50, n + 150),
-                settings,
-            );
+            check(&items(0, n), &values(n, 9), &items(n - 50, n + 150), settings);
         }
     }
-    check(
-        &items(0, 40),
-        &values(40, 9),
-        &items(20, 20_031),
-        Settings::default(),
-    );
+    check(&items(0, 40), &values(40, 9), &items(20, 20_031), Settings::default());
 }
 
 #[test]
@@ -140,20 +107,14 @@ fn one_kind_of_value_at_a_time() {
     ];
     let keywords = items(0, 20);
     for (i, kind) in kinds.iter().enumerate() {
-        let settings = Settings {
-            variant: Variant::ALL[i % 2],
-            both: i % 3 == 0,
-        };
+        let settings = Settings { variant: Variant::ALL[i % 2], both: i % 3 == 0 };
         check(&keywords, &vec![kind.clone(); 20], &items(10, 30), settings);
     }
     // All of them, each with its own keyword, the empty keyword included.
     let mut keywords = items(0, kinds.len());
     keywords[3].clear();
     for variant in Variant::ALL {
-        let settings = Settings {
-            variant,
-            both: true,
-        };
+        let settings = Settings { variant, both: true };
         check(&keywords, &kinds, &keywords, settings);
     }
 }
@@ -206,15 +167,7 @@ fn a_keyword_that_is_there_twice_is_refused() {
             |channel| search(wanted, settings, channel),
         );
         let (ours, theirs) = (answered.err().unwrap(), found.err().unwrap());
-        let expected = |error: &Error| {
-            matches!(
-                error,
-                Error::Duplicate {
-                    first: 4,
-                    second: 30
-                }
-            )
-        };
+        let expected = |error: &Error| matches!(error, Error::Duplicate { first: 4, second: 30 });
         assert_eq!(expected(&ours), keywords.len() == 31);
         assert_eq!(expected(&theirs), wanted.len() == 31);
     }
@@ -288,10 +241,7 @@ fn the_traffic_tells_only_the_longest() {
 #[test]
 fn debug_shows_no_value_and_no_keyword() {
     let (keywords, values) = (vec![b"keyword".to_vec()], vec![b"SECRET".to_vec()]);
-    let settings = Settings {
-        both: true,
-        ..Settings::default()
-    };
+    let settings = Settings { both: true, ..Settings::default() };
     let ((answered, _), (found, _)) = run_two_parties_with_stats(
         |channel| answer(&keywords, &values, settings, channel).unwrap(),
         |channel| search(&keywords, settings, channel).unwrap(),

@@ -39,11 +39,7 @@ fn a_stated_size_takes_no_memory() {
     let status = Command::new("sh")
         .args(["-c", &limited])
         .arg(std::env::current_exe().unwrap())
-        .args([
-            "memory::a_stated_size_takes_no_memory",
-            "--exact",
-            "--nocapture",
-        ])
+        .args(["memory::a_stated_size_takes_no_memory", "--exact", "--nocapture"])
         .env(INSIDE, "1")
         // Excludes arenas and threads of a large machine from the measurement.
         .env("MALLOC_ARENA_MAX", "2")
@@ -57,11 +53,7 @@ fn a_stated_size_takes_no_memory() {
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmPeak:"));
-    line.unwrap()
-        .trim()
-        .trim_end_matches(" kB")
-        .parse()
-        .unwrap()
+    line.unwrap().trim().trim_end_matches(" kB").parse().unwrap()
 }
 
 fn inside() {
@@ -158,14 +150,8 @@ fn run(kind: Kind, lookup: bool, liar: usize, patience: Duration, change: Change
     let ((sent, _), (received, _)) = run_two_channels(
         lie(0, left),
         lie(1, right),
-        |channel| {
-            kind.run(Role::Sender, &ours, values, lookup, channel)
-                .map(drop)
-        },
-        |channel| {
-            kind.run(Role::Receiver, &theirs, None, lookup, channel)
-                .map(drop)
-        },
+        |channel| kind.run(Role::Sender, &ours, values, lookup, channel).map(drop),
+        |channel| kind.run(Role::Receiver, &theirs, None, lookup, channel).map(drop),
     );
     if liar == 0 { received } else { sent }
 }

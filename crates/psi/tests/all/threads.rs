@@ -141,10 +141,7 @@ fn errors_are_found_by_any_number_of_threads() {
         let channels = [Channel::new(left), Channel::new(right)];
         let [_, received] = run([&ours, &theirs], kind, false, threads, channels);
         assert!(
-            matches!(
-                received,
-                Err(Error::Channel(volery_channel::Error::PeerMisbehaved(_)))
-            ),
+            matches!(received, Err(Error::Channel(volery_channel::Error::PeerMisbehaved(_)))),
             "{threads:?}"
         );
     }

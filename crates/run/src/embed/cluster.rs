@@ -48,17 +48,12 @@ impl Call {
             _ => Err(Failure::usage("--verb", "give psi or lookup")),
         };
         let of_verb = named.iter().find(|(name, _)| name == "verb");
-        call.verb = of_verb
-            .map(|(_, value)| verb(value.to_str().unwrap_or_default()))
-            .transpose()?;
+        call.verb =
+            of_verb.map(|(_, value)| verb(value.to_str().unwrap_or_default())).transpose()?;
         let others = named.iter().filter(|(name, _)| name != "verb").cloned();
         let others: Vec<_> = others.collect();
-        let mut sets: [&mut dyn SetByName; 4] = [
-            &mut call.options,
-            &mut call.cluster,
-            &mut call.endpoint,
-            &mut call.run,
-        ];
+        let mut sets: [&mut dyn SetByName; 4] =
+            [&mut call.options, &mut call.cluster, &mut call.endpoint, &mut call.run];
         fill(&others, &mut sets, &[])?;
         Ok(call)
     }
@@ -106,9 +101,7 @@ pub fn totals(named: &Named, [own, peer]: [u64; 2]) -> Result<Option<String>, Fa
         Role::Receiver => [peer, own],
     };
     settings.check_range(sizes)?;
-    let protocol = settings
-        .protocol()
-        .expect("the protocol of workers is named");
+    let protocol = settings.protocol().expect("the protocol of workers is named");
     let cost = protocol.cost(&settings.task(sizes));
     let about = json!({
         "kind": settings.kind.name(),
@@ -184,9 +177,7 @@ pub fn agree(
     run: &Run,
 ) -> Result<String, Failure> {
     let call = Call::of(named, &["role", "gateway", "run", "workers"])?;
-    let earlier = earlier
-        .map(|text| Manifest::from_json(text.as_bytes()))
-        .transpose();
+    let earlier = earlier.map(|text| Manifest::from_json(text.as_bytes())).transpose();
     let earlier = earlier.map_err(|what| Failure::usage("the earlier manifest", what))?;
     let (facts, secrets) = (read_facts(facts)?, read_secrets(secret)?);
     run.with("", Some(call.options.role), |reporter| {
@@ -211,10 +202,7 @@ pub fn agree(
         let mut channel = meeting.meet(&certificate, times, reporter)?;
         reporter.end();
         let terms = (terms, call.cluster.shards);
-        let earlier = ResumeState {
-            manifest: earlier.as_ref(),
-            begun,
-        };
+        let earlier = ResumeState { manifest: earlier.as_ref(), begun };
         let mut kept = Ok(());
         let mut keep = |manifest: &Manifest| {
             kept = keep(&manifest.to_json());
@@ -263,11 +251,7 @@ pub fn open(
         return Err(wrong("it is not of a run for totals"));
     };
     let secrets = read_secrets(secret)?;
-    let Opening {
-        found,
-        opened,
-        no_group,
-    } = opening;
+    let Opening { found, opened, no_group } = opening;
     let found: Vec<_> = found.into_iter().map(Zeroizing::new).collect();
     let opened = opened
         .map(|(text, told)| {
@@ -339,18 +323,10 @@ pub fn tickets(manifest: &str, named: &Named) -> Result<Vec<String>, Failure> {
     let role = call.options.role;
     let wrong = |what| Failure::usage("--manifest", what);
     let manifest = Manifest::from_json(manifest.as_bytes()).map_err(wrong)?;
-    let terms = manifest
-        .terms()
-        .ok_or_else(|| wrong("it is not of a run with workers"))?;
+    let terms = manifest.terms().ok_or_else(|| wrong("it is not of a run with workers"))?;
     let identity = call.endpoint.load_identity()?;
     let issue = |worker| {
-        let meeting = Meeting {
-            gateway: "",
-            terms,
-            role,
-            worker: Some(worker),
-            attempt: 0,
-        };
+        let meeting = Meeting { gateway: "", terms, role, worker: Some(worker), attempt: 0 };
         Ok(meeting.certificate(&identity)?.to_pem().to_owned())
     };
     (0..terms.workers).map(issue).collect()

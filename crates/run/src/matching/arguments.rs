@@ -50,22 +50,13 @@ impl MatchingArguments {
                 return Err(Failure::usage(&option, what));
             }
         }
-        let mut sets: [&mut dyn SetByName; 4] = [
-            &mut options,
-            &mut endpoint,
-            &mut common.run,
-            &mut common.report,
-        ];
+        let mut sets: [&mut dyn SetByName; 4] =
+            [&mut options, &mut endpoint, &mut common.run, &mut common.report];
         let required: &[_] = match has_table {
             true => &["role", "key"],
             false => &["role", "key", "input"],
         };
         fill(named, &mut sets, required)?;
-        Ok(Self {
-            verb,
-            options,
-            endpoint,
-            common,
-        })
+        Ok(Self { verb, options, endpoint, common })
     }
 }

@@ -51,10 +51,8 @@ impl OutputFile {
             (Some(path), true) => path,
             (None, false) => return Ok(None),
             (Some(_), false) => {
-                return Err(
-                    Failure::usage("--out", "the sender gets no rows; remove --out")
-                        .with_hint("--both on both sides gives the result to the sender too"),
-                );
+                return Err(Failure::usage("--out", "the sender gets no rows; remove --out")
+                    .with_hint("--both on both sides gives the result to the sender too"));
             }
             (None, true) if !is_required => return Ok(None),
             (None, true) => {
@@ -92,12 +90,7 @@ impl OutputFile {
         }
         check_free(path, arguments.force)?;
         let file = SingleFile::prepare("--out", path)?;
-        Ok(Some(Self {
-            file: Some(file),
-            path: path.clone(),
-            format,
-            force: arguments.force,
-        }))
+        Ok(Some(Self { file: Some(file), path: path.clone(), format, force: arguments.force }))
     }
 
     /// The format of the file.
@@ -107,15 +100,9 @@ impl OutputFile {
 
     /// Checks that the columns of the table have a form in this format.
     pub(crate) fn check(&self, table: &Table) -> Result<(), Failure> {
-        let output = Output {
-            format: self.format.0,
-            packing: self.format.1,
-            like: Some(table),
-        };
+        let output = Output { format: self.format.0, packing: self.format.1, like: Some(table) };
         let tried = Sink::new(std::io::sink(), output, table.schema());
-        tried
-            .map(|_| ())
-            .map_err(|problem| failure(&self.path, &problem))
+        tried.map(|_| ()).map_err(|problem| failure(&self.path, &problem))
     }
 
     /// Writes the matching rows and returns the number of rows of the output.
@@ -126,12 +113,7 @@ impl OutputFile {
         columns: &Columns,
         told: &mut PhaseProgress<'_>,
     ) -> Result<u64, Failure> {
-        let Self {
-            file,
-            path,
-            format,
-            force,
-        } = self;
+        let Self { file, path, format, force } = self;
         let refused = |error| refused(error, &path);
         let Some(file) = file else {
             let mut out = BufWriter::with_capacity(1 << 16, std::io::stdout());

@@ -45,9 +45,7 @@ impl RunState<'_, '_> {
     /// Ends the run on this connection, and adds its protection to the report.
     pub(crate) fn end_connection(&mut self, channel: Met<'_>) {
         let connection = channel.describe();
-        self.report
-            .result
-            .insert("connection".to_owned(), connection);
+        self.report.result.insert("connection".to_owned(), connection);
         channel.end();
     }
 }

@@ -164,13 +164,7 @@ impl Job for Rows<'_> {
 
     fn report(&self, table: &Table, revealed: &[String], reporter: &Reporter) -> Report {
         let (arguments, settings) = (self.arguments, &self.settings);
-        text::report(
-            arguments,
-            settings,
-            table,
-            self.side(),
-            (revealed, reporter),
-        )
+        text::report(arguments, settings, table, self.side(), (revealed, reporter))
     }
 
     fn meet(&mut self, endpoint: Endpoint<'_>, run: &mut RunState<'_, '_>) -> Result<(), Failure> {

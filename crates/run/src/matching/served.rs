@@ -65,19 +65,13 @@ impl Query {
             let what = "not with --protocol served: a server has keys of one kind, and a query fits into memory";
             return Err(Failure::usage(option, what).with_hint(format_args!("remove {option}")));
         }
-        let mut query = Self {
-            filter: None,
-            place: None,
-        };
+        let mut query = Self { filter: None, place: None };
         let Some(path) = filter else {
             return Ok(Some(query));
         };
         let damaged = |error: &dyn std::fmt::Display| {
-            Failure::new(
-                Status::Other,
-                format_args!("--filter: {}: {error}", path.display()),
-            )
-            .with_hint("if the file is the one of an earlier run, --refresh fetches it again")
+            Failure::new(Status::Other, format_args!("--filter: {}: {error}", path.display()))
+                .with_hint("if the file is the one of an earlier run, --refresh fetches it again")
         };
         if !refresh {
             match File::open(path) {
@@ -133,11 +127,9 @@ impl Query {
             + 3.0 * link.round_trip;
         let memory = filter.unwrap_or(0) + MEMORY * own;
         let _ = match (&self.filter, filter) {
-            (Some(filter), _) => writeln!(
-                text,
-                "filter: here, of {} at the server",
-                many(filter.items(), "key")
-            ),
+            (Some(filter), _) => {
+                writeln!(text, "filter: here, of {} at the server", many(filter.items(), "key"))
+            }
             (None, Some(bytes)) => writeln!(text, "filter: about {bytes} bytes, to be fetched"),
             (None, None) => writeln!(
                 text,
@@ -202,10 +194,7 @@ impl Query {
             Some(left) => format!("{} may still be asked for", many(left, "key")),
             None => "without a limit".to_owned(),
         };
-        reporter.tell(format_args!(
-            "the server has {}; {left}",
-            many(asked.label.items(), "key")
-        ));
+        reporter.tell(format_args!("the server has {}; {left}", many(asked.label.items(), "key")));
         Ok((asked.matches, asked.finish))
     }
 }

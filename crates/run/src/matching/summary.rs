@@ -28,14 +28,8 @@ pub(crate) fn tell_counts(
     }
     let counts = summary.counts.rules.first().copied().unwrap_or_default();
     let numbers = [
-        (
-            counts.empty,
-            "left out because a key column is empty or null",
-        ),
-        (
-            counts.malformed,
-            "left out because a key column is malformed",
-        ),
+        (counts.empty, "left out because a key column is empty or null"),
+        (counts.malformed, "left out because a key column is malformed"),
         (summary.duplicates, "with the same key as an earlier row"),
     ];
     for (number, what) in numbers.iter().chain(others).filter(|(rows, _)| *rows > 0) {
@@ -63,11 +57,7 @@ pub(crate) fn report(
         "keys": summary.keys,
         "duplicates": summary.duplicates,
     });
-    let files: Vec<_> = table
-        .paths()
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect();
+    let files: Vec<_> = table.paths().iter().map(|path| path.display().to_string()).collect();
     let mut report = Report {
         role: Some(role.name().to_owned()),
         n: Some(summary.keys),

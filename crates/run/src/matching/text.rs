@@ -16,11 +16,7 @@ use crate::reporter::many;
 
 /// The name of a table in lines about it.
 pub(crate) fn name_of(table: &Table) -> String {
-    let names: Vec<_> = table
-        .paths()
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect();
+    let names: Vec<_> = table.paths().iter().map(|path| path.display().to_string()).collect();
     match &names[..] {
         [] => "the table".to_owned(),
         [one] => one.clone(),
@@ -54,9 +50,7 @@ pub(crate) fn tell_counts(reporter: &Reporter, table: &Table, side: &PreparedTab
         }
         if let Some((_, number)) = side.distinct(rule).filter(|(_, number)| *number > 0) {
             let rows = many(number, "row");
-            reporter.tell(format_args!(
-                "{name}: {rows} with the same key as an earlier row{by}"
-            ));
+            reporter.tell(format_args!("{name}: {rows} with the same key as an earlier row{by}"));
         }
     }
 }
@@ -106,18 +100,9 @@ pub(crate) fn report(
         ..Report::new(settings.verb.name(), reporter)
     };
     report.result = object(result);
-    let digest = side
-        .digest()
-        .iter()
-        .fold(String::new(), |text, byte| format!("{text}{byte:02x}"));
-    let files: Vec<_> = table
-        .paths()
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect();
-    report
-        .result
-        .insert("input_digest".to_owned(), digest.into());
+    let digest = side.digest().iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"));
+    let files: Vec<_> = table.paths().iter().map(|path| path.display().to_string()).collect();
+    report.result.insert("input_digest".to_owned(), digest.into());
     report.result.insert("inputs".to_owned(), files.into());
     report
 }
@@ -262,19 +247,12 @@ pub(crate) fn summary(
                 "{} of {} match; wrote {} to {}",
                 matches.rows(),
                 many(rows, "row"),
-                many(
-                    report.result["rows_written"].as_u64().unwrap_or_default(),
-                    "row"
-                ),
+                many(report.result["rows_written"].as_u64().unwrap_or_default(), "row"),
                 out.display()
             );
         }
         _ => {
-            let _ = write!(
-                text,
-                "done; compared {} with the peer's keys",
-                many(rows, "row")
-            );
+            let _ = write!(text, "done; compared {} with the peer's keys", many(rows, "row"));
         }
     }
     if let Some(outcome) = outcome {
@@ -288,10 +266,7 @@ pub(crate) fn summary(
         );
         if let (Some(_), Some(log2)) = (matches, report.result.get("false_positive_log2")) {
             let log2 = log2.as_f64().unwrap_or_default();
-            let _ = write!(
-                text,
-                ", false matches with probability at most 2^{log2:.0} in all"
-            );
+            let _ = write!(text, ", false matches with probability at most 2^{log2:.0} in all");
         }
         let _ = write!(
             text,

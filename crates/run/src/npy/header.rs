@@ -75,9 +75,7 @@ impl Array {
         if length == expected {
             return Ok(());
         }
-        Err(invalid(format_args!(
-            "it has {length} bytes, but its header implies {expected}"
-        )))
+        Err(invalid(format_args!("it has {length} bytes, but its header implies {expected}")))
     }
 }
 
@@ -88,9 +86,7 @@ impl Array {
 /// [`Number`]s.
 pub(crate) fn read(stream: &mut impl Read) -> io::Result<Array> {
     let mut bytes = vec![0; 10];
-    stream
-        .read_exact(&mut bytes)
-        .map_err(|_| invalid("it is too short for an .npy file"))?;
+    stream.read_exact(&mut bytes).map_err(|_| invalid("it is too short for an .npy file"))?;
     if &bytes[..6] != b"\x93NUMPY" {
         return Err(invalid("it is not an .npy file"));
     }
@@ -102,28 +98,19 @@ pub(crate) fn read(stream: &mut impl Read) -> io::Result<Array> {
         return Err(invalid("its header is too long"));
     }
     bytes.resize(10 + length, 0);
-    stream
-        .read_exact(&mut bytes[10..])
-        .map_err(|_| invalid("it ends inside its header"))?;
+    stream.read_exact(&mut bytes[10..]).map_err(|_| invalid("it ends inside its header"))?;
     let text = std::str::from_utf8(&bytes[10..]).ok();
     let fields = text.and_then(parse);
     let (descr, rows_first, shape) =
         fields.ok_or_else(|| invalid("its header is not that of an array of numbers"))?;
-    let number = Number::ALL
-        .into_iter()
-        .find(|number| number.code() == descr);
+    let number = Number::ALL.into_iter().find(|number| number.code() == descr);
     let number = number.ok_or_else(|| {
         invalid(format_args!(
             "its dtype is '{descr}', not '<u8' (uint64), '<i8' (int64), '<f8' (float64) or '|u1' \
              (uint8)"
         ))
     })?;
-    Ok(Array {
-        number,
-        shape,
-        rows_first,
-        bytes: bytes.len() as u64,
-    })
+    Ok(Array { number, shape, rows_first, bytes: bytes.len() as u64 })
 }
 
 /// Writes the header of an array in C order.

@@ -33,10 +33,7 @@ impl SignedWriter {
     pub(crate) fn write(&mut self, numbers: &[i64]) -> io::Result<()> {
         let left = self.left.checked_sub(numbers.len() as u64);
         self.left = left.expect("no more numbers than announced");
-        let bytes: Vec<u8> = numbers
-            .iter()
-            .flat_map(|number| number.to_le_bytes())
-            .collect();
+        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
         self.file.write_all(&bytes)
     }
 
@@ -69,10 +66,7 @@ pub(crate) fn read_signed(path: &Path) -> io::Result<Vec<i64>> {
     file.read_to_end(&mut bytes)?;
     let (numbers, rest) = bytes.as_chunks();
     match rest {
-        [] => Ok(numbers
-            .iter()
-            .map(|number| i64::from_le_bytes(*number))
-            .collect()),
+        [] => Ok(numbers.iter().map(|number| i64::from_le_bytes(*number)).collect()),
         _ => Err(invalid("it changed while it was read")),
     }
 }

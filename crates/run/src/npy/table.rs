@@ -37,9 +37,7 @@ impl Table {
             Values::Words(words) => words.len(),
             Values::Reals(reals) => reals.len(),
         };
-        let size = shape
-            .iter()
-            .try_fold(1_usize, |size, side| size.checked_mul(*side));
+        let size = shape.iter().try_fold(1_usize, |size, side| size.checked_mul(*side));
         if !matches!(shape[..], [_] | [_, _]) || size != Some(count) {
             return Err(invalid(format_args!(
                 "its shape is {shape:?}, not (n,) or (n, m), or it does not have as many values"
@@ -82,11 +80,7 @@ impl Table {
         let side = |side: &u64| {
             usize::try_from(*side).map_err(|_| invalid("its shape is larger than any file"))
         };
-        let shape = array
-            .shape
-            .iter()
-            .map(side)
-            .collect::<io::Result<Vec<_>>>()?;
+        let shape = array.shape.iter().map(side).collect::<io::Result<Vec<_>>>()?;
         let count = shape.iter().product::<usize>();
         let mut bytes = Zeroizing::new(Vec::new());
         bytes
@@ -102,20 +96,12 @@ impl Table {
             }
             Number::Word => {
                 stream.read_exact(&mut bytes)?;
-                let words = bytes
-                    .as_chunks()
-                    .0
-                    .iter()
-                    .map(|bytes| u64::from_le_bytes(*bytes));
+                let words = bytes.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
                 Values::Words(Zeroizing::new(words.collect()))
             }
             Number::Real => {
                 stream.read_exact(&mut bytes)?;
-                let reals = bytes
-                    .as_chunks()
-                    .0
-                    .iter()
-                    .map(|bytes| f64::from_le_bytes(*bytes));
+                let reals = bytes.as_chunks().0.iter().map(|bytes| f64::from_le_bytes(*bytes));
                 Values::Reals(Zeroizing::new(reals.collect()))
             }
         };
@@ -223,20 +209,13 @@ mod tests {
         let elements = table.elements::<Z64>().unwrap();
         assert_eq!(elements[3], Z64::new(4));
         assert_eq!(table.place(3), "[1, 0]");
-        let reals: Vec<_> = [0.5_f64, -1.0]
-            .iter()
-            .flat_map(|x| x.to_le_bytes())
-            .collect();
+        let reals: Vec<_> = [0.5_f64, -1.0].iter().flat_map(|x| x.to_le_bytes()).collect();
         let table = read(&file("<f8", false, "(2,)", &reals)).unwrap();
         assert!(matches!(table.values(), Values::Reals(reals) if reals[..] == [0.5, -1.0]));
         assert_eq!(table.place(1), "[1]");
         for shape in ["(0,)", "(0, 3)", "(3, 0)"] {
             assert_eq!(
-                read(&file("<u8", false, shape, &[]))
-                    .unwrap()
-                    .elements::<Z64>()
-                    .unwrap()
-                    .len(),
+                read(&file("<u8", false, shape, &[])).unwrap().elements::<Z64>().unwrap().len(),
                 0
             );
         }
@@ -252,33 +231,18 @@ mod tests {
             (file("<f4", false, "(2,)", &eight), "dtype"),
             (file(">u8", false, "(1,)", &eight), "dtype"),
             (file("<u8", false, "()", &eight), "not (n,) or (n, m)"),
-            (
-                file("<u8", false, "(1, 1, 1)", &eight),
-                "not (n,) or (n, m)",
-            ),
+            (file("<u8", false, "(1, 1, 1)", &eight), "not (n,) or (n, m)"),
             (file("<u8", false, "(2,)", &eight), "bytes, but its header"),
-            (
-                file("<u8", false, "(4294967296, 4294967296)", &eight),
-                "larger than any file",
-            ),
+            (file("<u8", false, "(4294967296, 4294967296)", &eight), "larger than any file"),
         ] {
             let error = read(&bytes).err().unwrap().to_string();
             assert!(error.contains(complaint), "{error}");
         }
         let table = read(&file("<u8", false, "(2, 2)", &words(&[0, 1, u64::MAX, 0]))).unwrap();
         let error = table.elements::<Fp61>().unwrap_err().to_string();
-        assert!(
-            error.contains("element [1, 0] is not a canonical value of fp61"),
-            "{error}"
-        );
+        assert!(error.contains("element [1, 0] is not a canonical value of fp61"), "{error}");
         let reals = read(&file("<f8", false, "(1,)", &eight)).unwrap();
-        assert!(
-            reals
-                .elements::<Fp61>()
-                .unwrap_err()
-                .to_string()
-                .contains("float64")
-        );
+        assert!(reals.elements::<Fp61>().unwrap_err().to_string().contains("float64"));
     }
 
     #[test]

@@ -64,10 +64,7 @@ fn bits_take_a_byte_each() {
     let mut reader = reader(file).unwrap();
     assert_eq!(reader.header().form, Form::Bit);
     let error = reader.read(&mut [F2::ZERO; 10]).unwrap_err();
-    assert!(
-        error.to_string().contains("element 9 is neither 0 nor 1"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("element 9 is neither 0 nor 1"), "{error}");
 }
 
 #[test]
@@ -81,10 +78,7 @@ fn the_bytes_are_those_numpy_writes() {
     assert!(header.contains("'descr': '<u8'"), "{header}");
     assert!(header.contains("'fortran_order': False"), "{header}");
     assert!(header.contains("(1, 2"), "{header}");
-    assert_eq!(
-        bytes[bytes.len() - 16..],
-        [2, 1, 0, 0, 0, 0, 0, 0, 4, 3, 0, 0, 0, 0, 0, 0]
-    );
+    assert_eq!(bytes[bytes.len() - 16..], [2, 1, 0, 0, 0, 0, 0, 0, 4, 3, 0, 0, 0, 0, 0, 0]);
 }
 
 fn complaint(bytes: &[u8]) -> String {
@@ -133,16 +127,7 @@ fn a_header_of_brackets_in_brackets_ends_at_once() {
     }
     // Characters are allowed here but the text is wrong: the parser must refuse it.
     let quotes = "'".repeat(4000);
-    for text in [
-        "",
-        "{",
-        "}{",
-        "{(",
-        "'",
-        "{'shape': (3,",
-        &quotes,
-        &"a".repeat(4000),
-    ] {
+    for text in ["", "{", "}{", "{(", "'", "{'shape': (3,", &quotes, &"a".repeat(4000)] {
         header(text);
     }
 }

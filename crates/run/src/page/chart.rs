@@ -23,24 +23,14 @@ fn rectangle(class: &'static str, x: f64, width: f64, y: f64, height: f64) -> Ma
     let [x, width, y, height] = [x, width, y, height].map(|part| format!("{:.2}%", 100.0 * part));
     element(
         "rect",
-        &[
-            ("class", class),
-            ("x", &*x),
-            ("width", &*width),
-            ("y", &*y),
-            ("height", &*height),
-        ],
+        &[("class", class), ("x", &*x), ("width", &*width), ("y", &*y), ("height", &*height)],
         "",
     )
 }
 
 /// A part of the whole, from 0 to 1.
 fn part(value: f64, whole: f64) -> f64 {
-    if whole > 0.0 {
-        (value / whole).clamp(0.0, 1.0)
-    } else {
-        0.0
-    }
+    if whole > 0.0 { (value / whole).clamp(0.0, 1.0) } else { 0.0 }
 }
 
 /// A table with a bar in each row, on an axis from 0 to `whole`.
@@ -55,17 +45,9 @@ pub(crate) fn bars(caption: &str, headings: [&str; 3], rows: &[Bar], whole: f64)
     let body = rows.iter().map(|bar| {
         let [from, to] = bar.span.map(|end| part(end, whole));
         // What is there stays visible, however short.
-        let width = if to > from {
-            (to - from).max(0.004)
-        } else {
-            0.0
-        };
+        let width = if to > from { (to - from).max(0.004) } else { 0.0 };
         let shapes = [
-            element(
-                "title",
-                &[],
-                format!("{}: {}", bar.name, bar.values.join(", ")),
-            ),
+            element("title", &[], format!("{}: {}", bar.name, bar.values.join(", "))),
             rectangle("track", 0.0, 1.0, 0.0, 1.0),
             rectangle("own", from.min(1.0 - width), width, 0.0, 1.0),
         ];
@@ -110,16 +92,10 @@ pub(crate) fn sets(own: u64, peer: u64, common: Option<u64>) -> Markup {
             count(peer),
             things(common, "key")
         ),
-        None => format!(
-            "This side has {}, the peer {}.",
-            things(own, "key"),
-            count(peer)
-        ),
+        None => format!("This side has {}, the peer {}.", things(own, "key"), count(peer)),
     };
-    let mut shapes = vec![
-        element("title", &[], "Sizes of the two sets"),
-        element("desc", &[], summary),
-    ];
+    let mut shapes =
+        vec![element("title", &[], "Sizes of the two sets"), element("desc", &[], summary)];
     if shared > 0 {
         shapes.push(rectangle("band", begin, width(shared), 0.0, 1.0));
     }
@@ -128,51 +104,27 @@ pub(crate) fn sets(own: u64, peer: u64, common: Option<u64>) -> Markup {
     if shared > 0 {
         for x in [begin, begin + width(shared)] {
             let x = format!("{:.2}%", 100.0 * x);
-            let line = [
-                ("class", "edge"),
-                ("x1", &*x),
-                ("x2", &*x),
-                ("y1", "0"),
-                ("y2", "100%"),
-            ];
+            let line = [("class", "edge"), ("x1", &*x), ("x2", &*x), ("y1", "0"), ("y2", "100%")];
             shapes.push(element("line", &line, ""));
         }
     }
     let entry = |class, line: String| {
-        let mark = element(
-            "svg",
-            &[("aria-hidden", "true")],
-            rectangle(class, 0.0, 1.0, 0.0, 1.0),
-        );
+        let mark = element("svg", &[("aria-hidden", "true")], rectangle(class, 0.0, 1.0, 0.0, 1.0));
         element("li", &[], [mark, line.into()])
     };
     let mut key = vec![
-        entry(
-            "own",
-            format!("this side, upper bar: {}", things(own, "key")),
-        ),
+        entry("own", format!("this side, upper bar: {}", things(own, "key"))),
         entry("peer", format!("peer, lower bar: {}", things(peer, "key"))),
     ];
     if let Some(common) = common {
-        key.push(entry(
-            "band",
-            format!("both, where the bars overlap: {}", things(common, "key")),
-        ));
+        key.push(entry("band", format!("both, where the bars overlap: {}", things(common, "key"))));
     }
     element(
         "div",
         &[("class", "sets")],
         [
-            element(
-                "svg",
-                &[("role", "img")],
-                shapes.into_iter().collect::<Markup>(),
-            ),
-            element(
-                "ul",
-                &[("class", "key")],
-                key.into_iter().collect::<Markup>(),
-            ),
+            element("svg", &[("role", "img")], shapes.into_iter().collect::<Markup>()),
+            element("ul", &[("class", "key")], key.into_iter().collect::<Markup>()),
         ],
     )
 }

@@ -84,9 +84,8 @@ pub(crate) fn void(name: &'static str, attributes: &[(&'static str, &str)]) -> M
 }
 
 fn open(name: &str, attributes: &[(&str, &str)]) -> String {
-    let attributes = attributes
-        .iter()
-        .map(|(name, value)| format!(" {name}=\"{}\"", Markup::from(*value).0));
+    let attributes =
+        attributes.iter().map(|(name, value)| format!(" {name}=\"{}\"", Markup::from(*value).0));
     format!("<{name}{}>", attributes.collect::<String>())
 }
 

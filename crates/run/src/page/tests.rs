@@ -43,16 +43,8 @@ fn text(page: &str) -> String {
     }
     assert_eq!(rest, "\n");
     assert!(open.is_empty(), "{open:?}");
-    let plain = [
-        ("&lt;", "<"),
-        ("&gt;", ">"),
-        ("&quot;", "\""),
-        ("&#39;", "'"),
-        ("&amp;", "&"),
-    ];
-    plain.iter().fold(out, |out, (escaped, character)| {
-        out.replace(escaped, character)
-    })
+    let plain = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")];
+    plain.iter().fold(out, |out, (escaped, character)| out.replace(escaped, character))
 }
 
 #[test]
@@ -71,9 +63,7 @@ fn pages_are_well_formed_and_load_nothing() {
     for report in strange.into_iter().chain((0..SAMPLES.len()).map(sample)) {
         let page = render(&report);
         text(&page);
-        for load in [
-            "http:", "https:", "<script", "src=", "@import", "url(", "NaN", "inf%",
-        ] {
+        for load in ["http:", "https:", "<script", "src=", "@import", "url(", "NaN", "inf%"] {
             assert!(!page.contains(load), "{load}: {page}");
         }
     }
@@ -215,10 +205,7 @@ fn totals_have_their_numbers() {
     }
     assert!(!page.contains("minimum"), "{page}");
     let page = text(&render(&total(json!({ "below_minimum": true }))));
-    for fragment in [
-        "There are fewer common keys than the minimum",
-        "yes: nothing was opened",
-    ] {
+    for fragment in ["There are fewer common keys than the minimum", "yes: nothing was opened"] {
         assert!(page.contains(fragment), "{fragment:?}: {page}");
     }
     let page = text(&render(&total(json!({

@@ -31,18 +31,12 @@ impl Page<'_> {
         let result = self.result;
         if kind == "shares" {
             let places = whole(&result["shares"]["places"]).unwrap_or_default();
-            return Some(format!(
-                "Each side has shares of {}",
-                things(places, "place")
-            ));
+            return Some(format!("Each side has shares of {}", things(places, "place")));
         }
         let about = if self.noisy() { "About " } else { "" };
         let groups = list(&result["groups"]).len() as u64;
         Some(if groups > 0 {
-            format!(
-                "A {kind} over the common keys of {}",
-                things(groups, "group")
-            )
+            format!("A {kind} over the common keys of {}", things(groups, "group"))
         } else if result["below_minimum"] == true {
             "There are fewer common keys than the minimum".to_owned()
         } else if let (Some(found), "count") = (result["count"].as_i64(), kind) {
@@ -96,17 +90,10 @@ impl Page<'_> {
             .chain([heading("Below the minimum")]);
         let rows = totals.iter().map(|total| {
             let group = text(&total["group"]).unwrap_or("all common keys");
-            let below = if total["below_minimum"] == true {
-                "yes: nothing was opened"
-            } else {
-                "no"
-            };
+            let below =
+                if total["below_minimum"] == true { "yes: nothing was opened" } else { "no" };
             let cells = std::iter::once(element("th", &[("scope", "row")], group))
-                .chain(
-                    columns
-                        .iter()
-                        .map(|(field, _)| number(shown(&total[*field]))),
-                )
+                .chain(columns.iter().map(|(field, _)| number(shown(&total[*field]))))
                 .chain([element("td", &[], below)]);
             element("tr", &[], cells.collect::<Markup>())
         });
@@ -123,9 +110,7 @@ impl Page<'_> {
             Some(minimum) => format!("The minimum was {}.", things(minimum, "common key")),
         }];
         if let Some(bound) = text(&result["bound"]) {
-            notes.push(format!(
-                "A key’s value was at most {bound}, without its sign."
-            ));
+            notes.push(format!("A key’s value was at most {bound}, without its sign."));
         }
         for part in ["count", "sum"] {
             let noise = &result["noise"][part];
@@ -139,22 +124,14 @@ impl Page<'_> {
         if let Some(epsilon) = result["epsilon"].as_f64() {
             let delta = result["delta"].as_f64();
             let delta = delta.map_or(String::new(), |delta| format!(" and delta {delta}"));
-            notes.push(format!(
-                "Differential privacy has epsilon {epsilon}{delta} for one run."
-            ));
+            notes.push(format!("Differential privacy has epsilon {epsilon}{delta} for one run."));
         }
-        Some(section(
-            "totals",
-            "The result",
-            [table, note(notes.join(" "))],
-        ))
+        Some(section("totals", "The result", [table, note(notes.join(" "))]))
     }
 
     /// The fields of a total without groups, if this side knows something of it.
     fn total(&self) -> Option<&Value> {
-        let there = ["count", "sum"]
-            .iter()
-            .any(|field| !self.result[*field].is_null());
+        let there = ["count", "sum"].iter().any(|field| !self.result[*field].is_null());
         let value = self.report.get("result")?;
         (there || value["below_minimum"] == true).then_some(value)
     }

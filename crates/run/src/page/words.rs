@@ -65,12 +65,7 @@ pub(crate) fn one_in(log2: f64) -> String {
         return "no bound".to_owned();
     }
     let log10 = -log2 * std::f64::consts::LOG10_2;
-    for (power, name) in [
-        (15.0, ""),
-        (12.0, " trillion"),
-        (9.0, " billion"),
-        (6.0, " million"),
-    ] {
+    for (power, name) in [(15.0, ""), (12.0, " trillion"), (9.0, " billion"), (6.0, " million")] {
         if log10 >= power {
             return if name.is_empty() {
                 format!("1 in 10^{log10:.0}")

@@ -48,15 +48,9 @@ impl Description {
     /// Of this side's shares.
     pub(crate) fn new(settings: &Settings, layout: &Layout) -> Self {
         let mut columns = Vec::new();
-        for (role, side) in [Role::Sender, Role::Receiver]
-            .into_iter()
-            .zip(layout.columns)
-        {
+        for (role, side) in [Role::Sender, Role::Receiver].into_iter().zip(layout.columns) {
             for number in 0..side.count {
-                let own = settings
-                    .columns
-                    .get(number)
-                    .filter(|_| role == settings.role);
+                let own = settings.columns.get(number).filter(|_| role == settings.role);
                 columns.push(Column {
                     array: format!("{}_{}", role.name(), number + 1),
                     name: own.cloned(),
@@ -95,14 +89,8 @@ impl Description {
             let other = parsed.format;
             return Err(format!("its format is {other:?}, not {FORMAT:?}"));
         }
-        if parsed
-            .columns
-            .iter()
-            .any(|column| column.decimals > MAX_DECIMALS)
-        {
-            return Err(format!(
-                "a column has more than {MAX_DECIMALS} decimal places"
-            ));
+        if parsed.columns.iter().any(|column| column.decimals > MAX_DECIMALS) {
+            return Err(format!("a column has more than {MAX_DECIMALS} decimal places"));
         }
         let arrays = parsed.columns.iter().map(|column| column.array.as_str());
         let of_sender = arrays.clone().take_while(|name| name.starts_with("sender"));
@@ -111,10 +99,7 @@ impl Description {
             None => format!("sender_{}", place + 1),
             Some(place) => format!("receiver_{}", place + 1),
         };
-        if arrays
-            .enumerate()
-            .any(|(place, name)| name != expected(place))
-        {
+        if arrays.enumerate().any(|(place, name)| name != expected(place)) {
             return Err("its columns are not sender_1, .., receiver_1, ..".to_owned());
         }
         Ok(parsed)

@@ -115,12 +115,7 @@ pub(crate) fn plan(
     let own = side.summary().keys;
     let peer = arguments.peer_rows.unwrap_or(own);
     let link = arguments.link.unwrap_or_default();
-    let Plan {
-        protocol,
-        bytes,
-        seconds,
-        memory,
-    } = side.plan(peer, link)?;
+    let Plan { protocol, bytes, seconds, memory } = side.plan(peer, link)?;
     let assumed = |given: bool, text: &'static str| if given { "" } else { text };
     let mut text = format!(
         "this side: {}, {}, {}\npeer: {} (assumed{}), with as many columns (assumed)\n\

@@ -63,16 +63,11 @@ pub(crate) fn make<E: Party>(
         step: Zeroizing::default(),
         put,
     };
-    let made = driver::run_into::<E>(
-        order,
-        key,
-        channel,
-        listener,
-        |key, count, draw| match count {
+    let made =
+        driver::run_into::<E>(order, key, channel, listener, |key, count, draw| match count {
             0 => parts.begin(key),
             _ => parts.draw(count, draw),
-        },
-    )?;
+        })?;
     if order.n == 0 {
         parts.hand_over()?;
     }
@@ -150,10 +145,8 @@ impl<E: Party> Parts<'_, E> {
             }
         }
         // Of two parts, or memory that is not aligned for the elements.
-        let (mut units, mut step) = (
-            std::mem::take(&mut self.units),
-            std::mem::take(&mut self.step),
-        );
+        let (mut units, mut step) =
+            (std::mem::take(&mut self.units), std::mem::take(&mut self.step));
         step.resize(count, E::Ring::ZERO);
         draw(&mut units, &mut step)?;
         E::open(&units, count, |values| -> Result<(), Failure> {

@@ -230,13 +230,7 @@ pub(crate) fn plan(
     let own = side.summary().keys;
     let peer = arguments.peer_rows.unwrap_or(own);
     let link = arguments.link.unwrap_or_default();
-    let Plan {
-        protocol,
-        choice: chosen,
-        bytes,
-        seconds,
-        memory,
-    } = side.plan(peer, link)?;
+    let Plan { protocol, choice: chosen, bytes, seconds, memory } = side.plan(peer, link)?;
     let mut text = format!(
         "this side: {}, {}\npeer: {} (assumed{})\nprotocol: {protocol}, semi-honest\n",
         many(side.summary().rows, "row"),

@@ -42,16 +42,8 @@ pub(crate) fn are_in(sender: &Path, receiver: &Path) -> Result<bool, Failure> {
     if left == right {
         return Ok(left);
     }
-    let (with, without) = if left {
-        (sender, receiver)
-    } else {
-        (receiver, sender)
-    };
-    let what = format_args!(
-        "{} holds shares, {} does not",
-        with.display(),
-        without.display()
-    );
+    let (with, without) = if left { (sender, receiver) } else { (receiver, sender) };
+    let what = format_args!("{} holds shares, {} does not", with.display(), without.display());
     Err(Failure::new(Status::Other, what).with_hint("the two folders must come from the same run"))
 }
 
@@ -91,11 +83,7 @@ impl<'a> Folder<'a> {
                 "give the sender's folder first: volery verify DIR_SENDER DIR_RECEIVER",
             ));
         }
-        Ok(Self {
-            path,
-            description,
-            table,
-        })
+        Ok(Self { path, description, table })
     }
 
     fn array(&self, name: &str, form: Form) -> Result<Array<'_>, Failure> {
@@ -137,10 +125,7 @@ impl<'a> Folder<'a> {
         let path = self.path.join(file_name("row"));
         let rows = read_signed(&path).map_err(|error| Failure::file(&path, error))?;
         if rows.len() as u64 != n {
-            let what = format!(
-                "holds {} numbers, but {DESCRIPTION} implies {n}",
-                rows.len()
-            );
+            let what = format!("holds {} numbers, but {DESCRIPTION} implies {n}", rows.len());
             return Err(Failure::file(&path, what));
         }
         Ok(rows)
@@ -278,22 +263,10 @@ impl<'a> Column<'a> {
 /// Names the first thing in which the two sides differ.
 fn agree(sender: &Folder<'_>, receiver: &Folder<'_>) -> Result<(), Failure> {
     let [left, right] = [sender, receiver].map(|folder| {
-        let Description {
-            session,
-            order,
-            places,
-            sender_keys,
-            receiver_keys,
-            columns,
-            ..
-        } = &folder.description;
+        let Description { session, order, places, sender_keys, receiver_keys, columns, .. } =
+            &folder.description;
         let columns = columns.iter().map(|column| {
-            let description::Column {
-                array,
-                decimals,
-                bound,
-                ..
-            } = column;
+            let description::Column { array, decimals, bound, .. } = column;
             format!("{array} of at most {bound} with {decimals} decimals")
         });
         [
@@ -363,12 +336,7 @@ impl Checks<'_> {
 
     /// Looks at all places together.
     fn all(&self) -> Option<String> {
-        let Description {
-            places,
-            sender_keys,
-            receiver_keys,
-            ..
-        } = *self.description;
+        let Description { places, sender_keys, receiver_keys, .. } = *self.description;
         let rows = self.seen.len() as u64;
         // Without a key at either side there are no bins.
         if rows != receiver_keys && (places > 0 || sender_keys > 0 && receiver_keys > 0) {
@@ -400,12 +368,8 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<String, 
     let columns = description.columns.iter();
     let columns = columns.map(|column| open(&column.array, Form::Word));
     let mut columns = columns.collect::<Result<Vec<_>, _>>()?;
-    let mut checks = Checks {
-        description,
-        rows: receiver.rows()?,
-        seen: HashSet::new(),
-        common: 0,
-    };
+    let mut checks =
+        Checks { description, rows: receiver.rows()?, seen: HashSet::new(), common: 0 };
     let progress = reporter.progress(n);
     let (mut done, mut wrong) = (0, None);
     let size = usize::try_from(n).unwrap_or(CHUNK).min(CHUNK);
@@ -443,14 +407,8 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<String, 
     report.result = serde_json::Map::from_iter([
         ("protocol".to_owned(), "shares".into()),
         ("checked".to_owned(), done.into()),
-        (
-            "common".to_owned(),
-            wrong.is_none().then_some(checks.common).into(),
-        ),
-        (
-            "first_wrong".to_owned(),
-            wrong.as_ref().map(|(at, _)| *at).into(),
-        ),
+        ("common".to_owned(), wrong.is_none().then_some(checks.common).into()),
+        ("first_wrong".to_owned(), wrong.as_ref().map(|(at, _)| *at).into()),
     ]);
     let json = place.write(&report)?;
     let what = match (wrong, whole) {

@@ -157,11 +157,7 @@ fn residues_must_be_canonical_and_sizes_must_agree() {
     let place = tempfile::tempdir().unwrap();
     let mut arguments = folders::<Z64>(place.path(), 10);
     arguments.options.ring = Some(RingName::Z64);
-    fs::copy(
-        arguments.receiver.join("x.npy"),
-        arguments.receiver.join("w.npy"),
-    )
-    .unwrap();
+    fs::copy(arguments.receiver.join("x.npy"), arguments.receiver.join("w.npy")).unwrap();
     refused(&arguments, "w.npy: holds (1,)");
     fs::remove_file(arguments.receiver.join("w.npy")).unwrap();
     refused(&arguments, "w.npy: No such file");
@@ -242,18 +238,10 @@ fn invalid_cots_are_refused() {
     assert!(complaint(&arguments).contains("v.npy: holds (10, 2), but"));
     fs::write(r.join("u.npy"), good).unwrap();
 
-    let other_way = Arguments {
-        sender: r.clone(),
-        receiver: s.clone(),
-        ..arguments.clone()
-    };
+    let other_way = Arguments { sender: r.clone(), receiver: s.clone(), ..arguments.clone() };
     assert!(complaint(&other_way).contains("delta.npy: No such file"));
-    let with_ring = Arguments {
-        options: VerifyOptions {
-            ring: Some(RingName::Gf128),
-        },
-        ..arguments.clone()
-    };
+    let with_ring =
+        Arguments { options: VerifyOptions { ring: Some(RingName::Gf128) }, ..arguments.clone() };
     assert_eq!(verified(&with_ring).unwrap_err().status(), Status::Usage);
     verified(&arguments).unwrap();
 }

@@ -139,9 +139,7 @@ impl Checked {
     fn check(&self, page: &Page) -> Result<()> {
         let nested = self.column.max_rep_level() > 0;
         match page {
-            Page::DictionaryPage {
-                buf, num_values, ..
-            } => {
+            Page::DictionaryPage { buf, num_values, .. } => {
                 let (kind, length) = (self.column.physical_type(), self.column.type_length());
                 check_dictionary(kind, length, *num_values, buf.len() as u64)
             }
@@ -163,11 +161,9 @@ impl Checked {
                     (self.column.max_rep_level(), rep_level_encoding),
                     (self.column.max_def_level(), def_level_encoding),
                 ];
-                let values = levels
-                    .into_iter()
-                    .try_fold(&buf[..], |rest, (most, encoding)| {
-                        behind_levels(rest, most, *encoding, *num_values)
-                    });
+                let values = levels.into_iter().try_fold(&buf[..], |rest, (most, encoding)| {
+                    behind_levels(rest, most, *encoding, *num_values)
+                });
                 check_lengths(values, *encoding, *num_values)
             }
             Page::DataPageV2 {
@@ -212,22 +208,13 @@ fn check_dictionary(kind: Type, length: i32, count: u32, bytes: u64) -> Result<(
 
 /// Whether values begin with a list of lengths that is decoded as a whole.
 fn is_list_of_lengths(encoding: Encoding) -> bool {
-    matches!(
-        encoding,
-        Encoding::DELTA_LENGTH_BYTE_ARRAY | Encoding::DELTA_BYTE_ARRAY
-    )
+    matches!(encoding, Encoding::DELTA_LENGTH_BYTE_ARRAY | Encoding::DELTA_BYTE_ARRAY)
 }
 
 fn check_lengths(values: Option<&[u8]>, encoding: Encoding, count: u32) -> Result<()> {
-    let lists = if encoding == Encoding::DELTA_BYTE_ARRAY {
-        2
-    } else {
-        1
-    };
+    let lists = if encoding == Encoding::DELTA_BYTE_ARRAY { 2 } else { 1 };
     let whole = values.is_some_and(|values| {
-        (0..lists)
-            .try_fold(values, |rest, _| delta::behind(rest, count.into()))
-            .is_some()
+        (0..lists).try_fold(values, |rest, _| delta::behind(rest, count.into())).is_some()
     });
     match whole {
         true => Ok(()),
@@ -277,10 +264,7 @@ impl ChunkReader for Source {
     type T = Header;
 
     fn get_read(&self, start: u64) -> Result<Header> {
-        Ok(Header {
-            file: self.file.get_read(start)?,
-            header: None,
-        })
+        Ok(Header { file: self.file.get_read(start)?, header: None })
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
@@ -371,19 +355,12 @@ mod tests {
             }
             bytes
         };
-        for (size, stored) in [
-            (0, 0),
-            (1, 1),
-            (LARGE, 0),
-            (LARGE + RATIO, LARGE / RATIO + 1),
-        ] {
+        for (size, stored) in [(0, 0), (1, 1), (LARGE, 0), (LARGE + RATIO, LARGE / RATIO + 1)] {
             assert_eq!(check_sizes(&header(size, stored)), Ok(()), "{size}");
         }
-        for (size, stored) in [
-            (LARGE + RATIO, LARGE / RATIO),
-            (i32::MAX as u64, 1000),
-            (u64::MAX >> 2, 0),
-        ] {
+        for (size, stored) in
+            [(LARGE + RATIO, LARGE / RATIO), (i32::MAX as u64, 1000), (u64::MAX >> 2, 0)]
+        {
             assert!(check_sizes(&header(size, stored)).is_err(), "{size}");
         }
         let good = header(300, 200);
@@ -435,21 +412,14 @@ mod tests {
             assert!(!is_good(kind, length, 50, 50 * least - 1), "{kind}");
             let is_string = kind == Type::BYTE_ARRAY || kind == Type::FIXED_LEN_BYTE_ARRAY;
             assert!(is_good(kind, length, ENTRIES, u64::MAX), "{kind}");
-            assert_eq!(
-                is_good(kind, length, ENTRIES + 1, u64::MAX),
-                !is_string,
-                "{kind}"
-            );
+            assert_eq!(is_good(kind, length, ENTRIES + 1, u64::MAX), !is_string, "{kind}");
         }
     }
 
     #[test]
     fn the_longest_entry_of_a_dictionary() {
         assert_eq!(longest_entry(b""), 0);
-        assert_eq!(
-            longest_entry(b"\x02\0\0\0ab\0\0\0\0\x03\0\0\0abc\x01\0\0\0a"),
-            3
-        );
+        assert_eq!(longest_entry(b"\x02\0\0\0ab\0\0\0\0\x03\0\0\0abc\x01\0\0\0a"), 3);
         // Cut short: what is there counts.
         assert_eq!(longest_entry(b"\x01\0\0\0a\xff\xff\xff\xffabcd"), 4);
         assert_eq!(longest_entry(b"\x01\0\0"), 0);

@@ -124,10 +124,7 @@ const LOGICAL_TYPE: Type = Struct(&[
     (18, Struct(&[(1, Binary), (2, I32)])),
     (19, EMPTY),
 ]);
-const TIME: Type = Struct(&[
-    (1, Bool),
-    (2, Struct(&[(1, EMPTY), (2, EMPTY), (3, EMPTY)])),
-]);
+const TIME: Type = Struct(&[(1, Bool), (2, Struct(&[(1, EMPTY), (2, EMPTY), (3, EMPTY)]))]);
 
 const ROW_GROUP: Type = Struct(&[
     (1, List(&COLUMN_CHUNK)),
@@ -146,10 +143,7 @@ const COLUMN_CHUNK: Type = Struct(&[
     (5, I32),
     (6, I64),
     (7, I32),
-    (
-        8,
-        Struct(&[(1, EMPTY), (2, Struct(&[(1, List(&Binary)), (2, Binary)]))]),
-    ),
+    (8, Struct(&[(1, EMPTY), (2, Struct(&[(1, List(&Binary)), (2, Binary)]))])),
     (9, Binary),
 ]);
 const COLUMN_META_DATA: Type = Struct(&[
@@ -198,10 +192,7 @@ const PAGE_HEADER: Type = Struct(&[
     (2, I32),
     (3, I32),
     (4, I32),
-    (
-        5,
-        Struct(&[(1, I32), (2, I32), (3, I32), (4, I32), (5, STATISTICS)]),
-    ),
+    (5, Struct(&[(1, I32), (2, I32), (3, I32), (4, I32), (5, STATISTICS)])),
     (6, EMPTY),
     (7, Struct(&[(1, I32), (2, I32), (3, Bool)])),
     (8, DATA_PAGE_HEADER_V2),
@@ -357,14 +348,7 @@ mod tests {
     fn description(members: &[u8]) -> Vec<u8> {
         let root = [&[0x48, 1, b'r', 0x15][..], members, &[0]].concat();
         let column = [0x15, 2, 0x25, 2, 0x18, 1, b'c', 0];
-        [
-            &[0x15, 4, 0x19, 0x3c],
-            &root[..],
-            &column,
-            &column,
-            &[0x16, 8, 0],
-        ]
-        .concat()
+        [&[0x15, 4, 0x19, 0x3c], &root[..], &column, &column, &[0x16, 8, 0]].concat()
     }
 
     #[test]
@@ -372,10 +356,7 @@ mod tests {
         for members in [0, 1, 2, 3] {
             assert!(is_whole(&description(&[2 * members])), "{members}");
         }
-        assert!(
-            is_whole(&description(&[1])),
-            "below zero: the library reports the error"
-        );
+        assert!(is_whole(&description(&[1])), "below zero: the library reports the error");
         for members in [
             &[8][..],
             &[0xfe, 0xff, 0xff, 0xff, 0x0f],
@@ -416,11 +397,7 @@ mod tests {
                     let field = [&[stated, 2 * *number as u8][..], &[0; 9]].concat();
                     let read = known(&Struct(types), code::STRUCT, 0, &mut &field[..]);
                     let truth = [of.code(), stated] == [code::TRUE, code::FALSE];
-                    assert_eq!(
-                        read.is_some(),
-                        stated == of.code() || truth,
-                        "{number} {stated}"
-                    );
+                    assert_eq!(read.is_some(), stated == of.code() || truth, "{number} {stated}");
                 }
             }
         }
@@ -463,10 +440,7 @@ mod tests {
             &[0xac, 0x15, 8, 0x12, 0, 0],
         ];
         for logical in bad {
-            assert!(
-                !is_whole(&with(&[&[0x6c], logical].concat())),
-                "{logical:?}"
-            );
+            assert!(!is_whole(&with(&[&[0x6c], logical].concat())), "{logical:?}");
         }
     }
 
@@ -480,10 +454,7 @@ mod tests {
         ]
         .concat();
         assert_eq!(page_header(&header), Some(header.len()));
-        assert_eq!(
-            page_header(&[&header[..], b"page"].concat()),
-            Some(header.len())
-        );
+        assert_eq!(page_header(&[&header[..], b"page"].concat()), Some(header.len()));
         for end in 0..header.len() {
             assert_eq!(page_header(&header[..end]), None, "{end}");
         }
@@ -505,16 +476,14 @@ mod tests {
     #[test]
     fn every_type_is_passed_by() {
         let fields: [&[u8]; 11] = [
-            &[0x11],                         // true
-            &[0x12],                         // false
-            &[0x13, 9],                      // 8 bits
-            &[0x14, 0x80, 1],                // 16 bits
-            &[0x16, 0xff, 0xff, 0xff, 1],    // 64 bits
+            &[0x11],                                                           // true
+            &[0x12],                                                           // false
+            &[0x13, 9],                                                        // 8 bits
+            &[0x14, 0x80, 1],                                                  // 16 bits
+            &[0x16, 0xff, 0xff, 0xff, 1],                                      // 64 bits
             &[0x17, 0, 0, 0, 0, 0, 0, 0, 0], // a number with a point
             &[0x18, 3, b'a', b'b', b'c'],    // bytes
-            &[
-                0x1a, 0xf3, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-            ], // a set of 16
+            &[0x1a, 0xf3, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], // a set of 16
             &[0x1b, 1, 0x85, 1, b'k', 7],    // a map of bytes to 32 bits
             &[0x1b, 0],                      // an empty map
             &[0x0c, 200, 1, 0x15, 1, 0],     // a struct, its number in full
@@ -523,10 +492,7 @@ mod tests {
         let all = [&[0x01, 64][..], &fields.concat(), &[0]].concat();
         assert!(is_whole(&all));
         assert!(!is_whole(&[0x3d, 0]), "an unknown type");
-        assert!(
-            !is_whole(&[0x09, 66, 0xf3, 0xff, 0xff, 0xff, 0xff, 0x0f, 0]),
-            "a list of nothing"
-        );
+        assert!(!is_whole(&[0x09, 66, 0xf3, 0xff, 0xff, 0xff, 0xff, 0x0f, 0]), "a list of nothing");
         for truths in [&[0x19, 0x21, 1, 2][..], &[0x1b, 1, 0x15, 1, 7]] {
             let field = [&[0x01, 64], truths, &[0]].concat();
             assert!(!is_whole(&field), "booleans in a list or map");

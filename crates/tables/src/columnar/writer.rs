@@ -36,9 +36,7 @@ impl<W: Write + Send> Writer<W> {
     }
 
     pub(crate) fn write(&mut self, rows: &RecordBatch) -> Result<(), Problem> {
-        guarded(Format::Parquet, 0, || {
-            self.0.write(rows).map_err(not_written)
-        })
+        guarded(Format::Parquet, 0, || self.0.write(rows).map_err(not_written))
     }
 
     /// Keeps a text under a name in the metadata of the file.
@@ -66,9 +64,8 @@ fn begin<W: Write + Send>(
     let mut columns = Vec::new();
     for field in schema.fields() {
         let one = Schema::new(vec![Arc::clone(field)]);
-        let converted = guarded(Format::Parquet, 0, || {
-            converter.convert(&one).map_err(not_written)
-        });
+        let converted =
+            guarded(Format::Parquet, 0, || converter.convert(&one).map_err(not_written));
         let converted = converted.map_err(|_| Problem::NoForm {
             column: field.name().clone(),
             found: cell::type_name(field).to_owned(),
@@ -95,10 +92,7 @@ fn begin<W: Write + Send>(
         .set_max_row_group_bytes(Some(GROUP.1))
         .set_key_value_metadata(Some(notes).filter(|notes| !notes.is_empty()))
         .build();
-    let root = Type::group_type_builder(name)
-        .with_fields(columns)
-        .build()
-        .map_err(not_written)?;
+    let root = Type::group_type_builder(name).with_fields(columns).build().map_err(not_written)?;
     // The types of Arrow are noted where they are those of the source.
     let is_arrow = like.is_some_and(|table| table.format() == Format::Arrow);
     let options = ArrowWriterOptions::new()
@@ -111,11 +105,7 @@ fn begin<W: Write + Send>(
 /// The column of the table that is called so and has this type.
 fn original<'t>(table: &'t Table, field: &Field) -> Option<&'t TypePtr> {
     let (place, found) = table.fields().find(field.name())?;
-    let root = table
-        .metadata()
-        .file_metadata()
-        .schema_descr()
-        .root_schema();
+    let root = table.metadata().file_metadata().schema_descr().root_schema();
     let column = root.get_fields().get(place)?;
     (found.data_type() == field.data_type()).then_some(column)
 }
@@ -130,16 +120,8 @@ fn has_shape(original: &Type, converted: &Type) -> bool {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| has_shape(a, b))
         }
         (
-            Type::PrimitiveType {
-                physical_type: a,
-                type_length: m,
-                ..
-            },
-            Type::PrimitiveType {
-                physical_type: b,
-                type_length: n,
-                ..
-            },
+            Type::PrimitiveType { physical_type: a, type_length: m, .. },
+            Type::PrimitiveType { physical_type: b, type_length: n, .. },
         ) => a == b && m == n || holds_decimals(original, converted),
         _ => false,
     }
@@ -157,9 +139,7 @@ fn holds_decimals(original: &Type, converted: &Type) -> bool {
     let bytes = (f64::from(count) * 10_f64.log2() + 1.0) / 8.0;
     let is_stored = match original {
         Type::PrimitiveType {
-            physical_type: Physical::FIXED_LEN_BYTE_ARRAY,
-            type_length,
-            ..
+            physical_type: Physical::FIXED_LEN_BYTE_ARRAY, type_length, ..
         } => f64::from(*type_length) == bytes.ceil(),
         Type::PrimitiveType { physical_type, .. } => {
             matches!(physical_type, Physical::INT32 | Physical::INT64)

@@ -100,12 +100,12 @@ impl Scan {
         while i < bytes.len() {
             // Most bytes are inside a field and change no state.
             let skipped = match self.state {
-                State::Bare => self.skip(&bytes[i..], |class| {
-                    matches!(class, Class::Other | Class::Quote)
-                }),
-                State::Quoted => self.skip(&bytes[i..], |class| {
-                    matches!(class, Class::Other | Class::Delimiter)
-                }),
+                State::Bare => {
+                    self.skip(&bytes[i..], |class| matches!(class, Class::Other | Class::Quote))
+                }
+                State::Quoted => {
+                    self.skip(&bytes[i..], |class| matches!(class, Class::Other | Class::Delimiter))
+                }
                 _ => 0,
             };
             i += skipped;
@@ -118,10 +118,7 @@ impl Scan {
                 (State::Quoted, _) => {}
                 (State::QuoteInQuoted, Class::Quote) => self.state = State::Quoted,
                 (State::QuoteInQuoted, Class::Other) => {
-                    self.problem = Some(Problem::AfterQuote {
-                        row: self.row,
-                        line: self.line,
-                    });
+                    self.problem = Some(Problem::AfterQuote { row: self.row, line: self.line });
                     return i;
                 }
                 // The second half of a CRLF.
@@ -160,9 +157,7 @@ impl Scan {
     }
 
     fn skip(&self, bytes: &[u8], passes: impl Fn(Class) -> bool) -> usize {
-        let end = bytes
-            .iter()
-            .position(|&byte| !passes(self.classes[usize::from(byte)]));
+        let end = bytes.iter().position(|&byte| !passes(self.classes[usize::from(byte)]));
         end.unwrap_or(bytes.len())
     }
 
@@ -238,11 +233,7 @@ mod tests {
             ("a\nx\"y\"z,\"\"\n", 2, 0),
             ("\"\"\"\",\"\"\n", 1, 0),
         ] {
-            assert_eq!(
-                scanned(text),
-                (Ok((rows, blank)), text.to_owned()),
-                "{text:?}"
-            );
+            assert_eq!(scanned(text), (Ok((rows, blank)), text.to_owned()), "{text:?}");
         }
     }
 
@@ -259,27 +250,15 @@ mod tests {
                 "a\r\n\"1\r\n2\"\r\n\"",
                 "a quote that opens in row 2, on line 4, never closes",
             ),
-            (
-                "\"",
-                "\"",
-                "a quote that opens in the header, on line 1, never closes",
-            ),
-            (
-                "a\n\"1\"2\n",
-                "a\n\"1\"",
-                "there is text after a closing quote in row 1, on line 2",
-            ),
+            ("\"", "\"", "a quote that opens in the header, on line 1, never closes"),
+            ("a\n\"1\"2\n", "a\n\"1\"", "there is text after a closing quote in row 1, on line 2"),
             (
                 "a\n\"1\" ,2\n",
                 "a\n\"1\"",
                 "there is text after a closing quote in row 1, on line 2",
             ),
         ] {
-            assert_eq!(
-                scanned(text),
-                (Err(problem.to_owned()), before.to_owned()),
-                "{text:?}"
-            );
+            assert_eq!(scanned(text), (Err(problem.to_owned()), before.to_owned()), "{text:?}");
         }
     }
 
@@ -291,14 +270,7 @@ mod tests {
         assert!(error.is_err());
         let problem = scan.take_problem();
         assert!(
-            matches!(
-                problem,
-                Some(Problem::RowTooLong {
-                    row: 2,
-                    line: 3,
-                    ..
-                })
-            ),
+            matches!(problem, Some(Problem::RowTooLong { row: 2, line: 3, .. })),
             "{problem:?}"
         );
     }

@@ -60,12 +60,7 @@ impl Format {
                 _ => Part::Literal(c),
             });
         }
-        let count = |field| {
-            parts
-                .iter()
-                .filter(|part| part.field() == Some(field))
-                .count()
-        };
+        let count = |field| parts.iter().filter(|part| part.field() == Some(field)).count();
         if [Field::Year, Field::Month, Field::Day].map(count) != [1; 3] {
             return Err(format!(
                 "the date format '{text}' does not have the year (%Y), the month (%m, or %b for \
@@ -143,9 +138,7 @@ fn conversion(letter: char) -> Result<Part, String> {
         'B' => Part::MonthName { full: true },
         '%' => Part::Literal('%'),
         'y' => {
-            return Err(
-                "'%y' leaves the century open: write years in full and use '%Y'".to_owned(),
-            );
+            return Err("'%y' leaves the century open: write years in full and use '%Y'".to_owned());
         }
         _ => {
             return Err(format!(
@@ -159,11 +152,7 @@ fn conversion(letter: char) -> Result<Part, String> {
 /// one at least.
 fn number(rest: &mut &str, field: Field, fixed: bool) -> Option<u32> {
     let most = if field == Field::Year { 4 } else { 2 };
-    let found = rest
-        .bytes()
-        .take(most)
-        .take_while(u8::is_ascii_digit)
-        .count();
+    let found = rest.bytes().take(most).take_while(u8::is_ascii_digit).count();
     if found == 0 || fixed && found < most {
         return None;
     }

@@ -54,15 +54,11 @@ fn local_part(text: &str, out: &mut String) -> Option<()> {
     } else {
         // Canonical caseless matching: definition D145 of Unicode.
         let decomposer = DecomposingNormalizer::new_nfd();
-        let folded = CaseMapper::new()
-            .fold_string(&decomposer.normalize(text))
-            .into_owned();
+        let folded = CaseMapper::new().fold_string(&decomposer.normalize(text)).into_owned();
         out.push_str(&ComposingNormalizer::new_nfc().normalize(&folded));
     }
     let whole = out.len() <= LONGEST_LOCAL_PART
-        && out
-            .split('.')
-            .all(|atom| !atom.is_empty() && atom.chars().all(is_atext));
+        && out.split('.').all(|atom| !atom.is_empty() && atom.chars().all(is_atext));
     whole.then_some(())
 }
 

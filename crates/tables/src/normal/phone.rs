@@ -20,9 +20,7 @@ impl Phone {
         let upper = code.to_ascii_uppercase();
         let region = Region::from_code(&upper).ok();
         let region = region.filter(|region| {
-            PHONE_NUMBER_UTIL
-                .get_supported_regions()
-                .any(|supported| supported == *region)
+            PHONE_NUMBER_UTIL.get_supported_regions().any(|supported| supported == *region)
         });
         region.map(Self).ok_or_else(|| {
             format!(

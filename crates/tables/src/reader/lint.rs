@@ -89,9 +89,7 @@ impl Lint {
             progress(batch.done_bytes);
         }
         let rules = reader.rules.iter().zip(findings);
-        let rules = rules
-            .map(|(keys, found)| found.finish(keys, table))
-            .collect();
+        let rules = rules.map(|(keys, found)| found.finish(keys, table)).collect();
         Ok(Self { rows, rules })
     }
 }
@@ -110,10 +108,7 @@ struct Found {
 impl Found {
     fn new(keys: &[KeyColumn]) -> Self {
         let changed = keys.iter().map(|key| vec![0; key.normalisers.len()]);
-        Self {
-            changed: changed.collect(),
-            ..Self::default()
-        }
+        Self { changed: changed.collect(), ..Self::default() }
     }
 
     fn refuse(&mut self, row: u64, refused: Refused) {
@@ -129,10 +124,7 @@ impl Found {
 
     fn finish(mut self, keys: &[KeyColumn], table: &Table) -> RuleLint {
         self.items.par_sort_unstable();
-        let runs = self
-            .items
-            .chunk_by(|a, b| a == b)
-            .map(|run| run.len() as u64);
+        let runs = self.items.chunk_by(|a, b| a == b).map(|run| run.len() as u64);
         let mut lint = RuleLint {
             description: rule::describe(&[keys.to_vec()]),
             counts: self.counts,
@@ -167,12 +159,7 @@ impl Found {
             .map(|(i, (key, changed))| ColumnLint {
                 name: name(i),
                 kind: key.kind,
-                changed: key
-                    .normalisers
-                    .iter()
-                    .map(Normaliser::name)
-                    .zip(changed)
-                    .collect(),
+                changed: key.normalisers.iter().map(Normaliser::name).zip(changed).collect(),
             })
             .collect();
         lint
@@ -187,12 +174,7 @@ impl AddAssign for Found {
         self.counts.empty += next.counts.empty;
         self.counts.malformed += next.counts.malformed;
         self.counts.changed += next.counts.changed;
-        for (sum, more) in self
-            .changed
-            .iter_mut()
-            .flatten()
-            .zip(next.changed.iter().flatten())
-        {
+        for (sum, more) in self.changed.iter_mut().flatten().zip(next.changed.iter().flatten()) {
             *sum += more;
         }
         for (first, more) in [

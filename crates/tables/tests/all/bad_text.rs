@@ -18,44 +18,24 @@ fn refused(bytes: impl AsRef<[u8]>, reading: &Reading) -> (String, String) {
 #[test]
 fn missing_columns() {
     let (message, hint) = csv("ID,name\nsecret,x\n");
-    assert_eq!(
-        message,
-        r#"there is no column "id"; the columns are "ID", "name""#
-    );
+    assert_eq!(message, r#"there is no column "id"; the columns are "ID", "name""#);
     assert_eq!(hint, r#"case and spaces count: did you mean "ID"?"#);
     let (_, hint) = csv("id;name\nsecret;x\n");
     assert_eq!(hint, "is the delimiter ';'? name it with --delimiter");
     let (message, _) = refused("id,a\n1,2\n", &by(&["id", "b"]));
-    assert_eq!(
-        message,
-        r#"there is no column "b"; the columns are "id", "a""#
-    );
+    assert_eq!(message, r#"there is no column "b"; the columns are "id", "a""#);
     let (message, hint) = refused("id\n1\n", &by(&["id:number"]));
     assert!(message.starts_with(r#"key "id:number": "#), "{message}");
     assert!(hint.starts_with("after the colon, give a type"), "{hint}");
     let (message, hint) = refused("a\n1\n", &by(&["id:number"]));
-    assert_eq!(
-        message,
-        r#"there is no column "id:number"; the columns are "a""#
-    );
+    assert_eq!(message, r#"there is no column "id:number"; the columns are "a""#);
     assert!(hint.starts_with("after the colon, give a type"), "{hint}");
-    let value = Reading {
-        value: Some("price".to_owned()),
-        ..by(&["id"])
-    };
+    let value = Reading { value: Some("price".to_owned()), ..by(&["id"]) };
     let (message, _) = refused("id,a\n1,2\n", &value);
-    assert_eq!(
-        message,
-        r#"there is no column "price"; the columns are "id", "a""#
-    );
-    let wide: Vec<String> = (0..100)
-        .map(|i| format!("c{i}\t{}", "x".repeat(i)))
-        .collect();
+    assert_eq!(message, r#"there is no column "price"; the columns are "id", "a""#);
+    let wide: Vec<String> = (0..100).map(|i| format!("c{i}\t{}", "x".repeat(i))).collect();
     let (message, _) = csv(wide.join(","));
-    assert!(
-        message.contains(r#""c1\tx""#) && message.ends_with(" and 60 more"),
-        "{message}"
-    );
+    assert!(message.contains(r#""c1\tx""#) && message.ends_with(" and 60 more"), "{message}");
     assert!(message.len() < 4000);
 }
 
@@ -67,10 +47,7 @@ fn wrong_arguments() {
         r#"column "id" is named twice in the key"#
     );
     for delimiter in [b'"', b'\n', b'\r', 0, 0x80, 0xff] {
-        let reading = Reading {
-            delimiter: Some(delimiter),
-            ..by(&["id"])
-        };
+        let reading = Reading { delimiter: Some(delimiter), ..by(&["id"]) };
         assert_eq!(
             refused("id\n1\n", &reading).0,
             format!("byte {delimiter} cannot be a delimiter")
@@ -121,16 +98,10 @@ fn encodings() {
     assert_eq!(message, "is utf-32le, by its byte-order mark");
     assert_eq!(hint, "convert it to UTF-8");
 
-    let declared = |label: &str| Reading {
-        encoding: Some(label.parse().unwrap()),
-        ..by(&["id"])
-    };
+    let declared = |label: &str| Reading { encoding: Some(label.parse().unwrap()), ..by(&["id"]) };
     let records = read_as("rows.csv", utf16("\u{feff}id\nö\n"), &declared("utf-16le")).unwrap();
     assert_eq!(records.keys(), texts(["ö"]));
-    assert_eq!(
-        records.notices(),
-        ["a byte-order mark was removed from the front of the file"]
-    );
+    assert_eq!(records.notices(), ["a byte-order mark was removed from the front of the file"]);
     let records = read_as("rows.csv", b"id\n\xf6\n", &declared("latin1")).unwrap();
     assert_eq!(records.keys(), texts(["ö"]));
     assert_eq!(
@@ -139,10 +110,7 @@ fn encodings() {
     );
     let malformed = refused(b"id\n1\nsecret\xff\n", &declared("utf-8"));
     assert_eq!(malformed.0, "row 2 is not valid UTF-8");
-    assert_eq!(
-        refused(b"i\xff\n1\n", &declared("utf-8")).0,
-        "the header is not valid UTF-8"
-    );
+    assert_eq!(refused(b"i\xff\n1\n", &declared("utf-8")).0, "the header is not valid UTF-8");
     assert_eq!(csv(b"id,i\xff\n1\n").0, "the name of column 2 is not UTF-8");
 
     // Without a declaration, fields are bytes.
@@ -156,27 +124,17 @@ fn rows_without_a_key() {
     let (message, hint) = csv(text);
     assert_eq!(message, r#"row 2 has no key: column "id" is empty"#);
     assert_eq!(hint, "--empty-keys skip leaves such rows out");
-    let skip = Reading {
-        empty_keys: EmptyKeys::Skip,
-        ..by(&["id", "a"])
-    };
+    let skip = Reading { empty_keys: EmptyKeys::Skip, ..by(&["id", "a"]) };
     let records = read_as("rows.csv", text, &skip).unwrap();
     assert_eq!(
-        (
-            records.counts().rows,
-            records.counts().rules[0].keys,
-            records.counts().rules[0].empty
-        ),
+        (records.counts().rows, records.counts().rules[0].keys, records.counts().rules[0].empty),
         (4, 1, 3)
     );
     // A space is a key, and an empty field of another column is allowed.
     let records = read_as("rows.csv", "id,a\n ,\n", &by(&["id"])).unwrap();
     assert_eq!(records.keys(), texts([" "]));
     // An empty field is reported as a missing key, not as a wrong type.
-    let skip = Reading {
-        keys: vec!["id:integer".to_owned()],
-        ..skip
-    };
+    let skip = Reading { keys: vec!["id:integer".to_owned()], ..skip };
     let records = read_as("rows.csv", text, &skip).unwrap();
     assert_eq!(records.counts().rules[0].empty, 2);
 }
@@ -189,11 +147,8 @@ fn rows_with_the_same_key() {
     assert_eq!(hint, "--duplicates dedup keeps the first row of each key");
     let folder = Folder::new();
     let path = folder.write("rows.csv", text);
-    let dedup = Reading {
-        duplicates: Duplicates::Dedup,
-        value: Some("a".to_owned()),
-        ..by(&["id"])
-    };
+    let dedup =
+        Reading { duplicates: Duplicates::Dedup, value: Some("a".to_owned()), ..by(&["id"]) };
     let records = read(&path, &dedup).unwrap();
     assert_eq!(records.keys(), texts(["secret", "x", "y"]));
     let rows: Vec<u64> = (0..3).map(|i| records.row_of(i)).collect();
@@ -204,19 +159,10 @@ fn rows_with_the_same_key() {
     let written = matches(&records, &[0, 2], Format::Csv).unwrap();
     assert_eq!(written, b"id,a\nsecret,1\ny,6\n");
     // Row numbers in errors count rows that were left out.
-    let skip = Reading {
-        empty_keys: EmptyKeys::Skip,
-        ..by(&["id"])
-    };
-    assert_eq!(
-        refused("id,a\n,1\nz,2\n,3\nz,4\n", &skip).0,
-        "rows 2 and 4 have the same key"
-    );
+    let skip = Reading { empty_keys: EmptyKeys::Skip, ..by(&["id"]) };
+    assert_eq!(refused("id,a\n,1\nz,2\n,3\nz,4\n", &skip).0, "rows 2 and 4 have the same key");
     // Keys are compared by their type.
-    assert_eq!(
-        refused("id\n7\n007\n", &by(&["id:integer"])).0,
-        "rows 1 and 2 have the same key"
-    );
+    assert_eq!(refused("id\n7\n007\n", &by(&["id:integer"])).0, "rows 1 and 2 have the same key");
 }
 
 #[test]
@@ -228,18 +174,8 @@ fn fields_that_are_not_of_the_type() {
             "is not an integer",
             "an integer is decimal digits with or without a sign, and no space",
         ),
-        (
-            "id:boolean",
-            "yes",
-            "is not a boolean",
-            "a boolean is true or false",
-        ),
-        (
-            "id:date",
-            "1.2.2024",
-            "is not a date",
-            "a date is written YYYY-MM-DD",
-        ),
+        ("id:boolean", "yes", "is not a boolean", "a boolean is true or false"),
+        ("id:date", "1.2.2024", "is not a date", "a date is written YYYY-MM-DD"),
     ] {
         let text = format!("id\n\"{field}\"\n");
         let (found, advice) = refused(text, &by(&[key]));
@@ -291,8 +227,7 @@ fn files_that_change() {
     assert!(problem());
     fs::write(&path, "id,a\n1,2\n3,4\n").unwrap();
     let file = fs::File::options().write(true).open(&path).unwrap();
-    file.set_modified(modified + std::time::Duration::from_secs(1))
-        .unwrap();
+    file.set_modified(modified + std::time::Duration::from_secs(1)).unwrap();
     assert!(problem());
     file.set_modified(modified).unwrap();
     assert!(!matches(&records, &[1], Format::Csv).unwrap().is_empty());

@@ -29,22 +29,13 @@ fn files_that_are_not_whole() {
     // The middle is missing, and then is all zeros.
     let damaged =
         "is damaged, or uses a part of the Parquet format that is not supported, after row 0";
-    assert_eq!(
-        said(&[&whole[..4], &whole[whole.len() - 30..]].concat()),
-        damaged
-    );
+    assert_eq!(said(&[&whole[..4], &whole[whole.len() - 30..]].concat()), damaged);
     let mut zeroed = whole.clone();
     zeroed[4..2000].fill(0);
     assert_eq!(said(&zeroed), damaged);
     for option in [
-        Reading {
-            delimiter: Some(b';'),
-            ..by(&["id"])
-        },
-        Reading {
-            encoding: Some("utf-8".parse().unwrap()),
-            ..by(&["id"])
-        },
+        Reading { delimiter: Some(b';'), ..by(&["id"]) },
+        Reading { encoding: Some("utf-8".parse().unwrap()), ..by(&["id"]) },
     ] {
         let (message, hint) = complaint(read(&path, &option));
         assert!(message.starts_with("a Parquet file has no "), "{message}");
@@ -55,18 +46,10 @@ fn files_that_are_not_whole() {
 #[test]
 fn compressions_that_are_not_supported() {
     let folder = Folder::new();
-    let path = store(
-        &folder,
-        "rows.parquet",
-        &[strings("k", ["a"])],
-        Compression::SNAPPY,
-    );
+    let path = store(&folder, "rows.parquet", &[strings("k", ["a"])], Compression::SNAPPY);
     let mut bytes = std::fs::read(&path).unwrap();
     // In the metadata of the column, its compression follows its path; 4 is Brotli, as zigzag 8.
-    let place = bytes
-        .windows(6)
-        .position(|w| w == b"\x19\x18\x01k\x15\x02")
-        .unwrap();
+    let place = bytes.windows(6).position(|w| w == b"\x19\x18\x01k\x15\x02").unwrap();
     for (code, name) in [(8, "brotli"), (6, "lzo")] {
         bytes[place + 5] = code;
         let (message, hint) = complaint(read_as("rows.parquet", &bytes, &by(&["k"])));
@@ -125,10 +108,7 @@ fn inflate(file: &mut Vec<u8>, at: usize, width: usize, until: usize) {
 /// The error for a file that claims more than it can hold.
 fn claim(file: &[u8]) -> String {
     let error = read_as("rows.parquet", file, &by(&["k"])).unwrap_err();
-    assert!(
-        matches!(error.problem(), Problem::Damaged { after: 0, .. }),
-        "{error}"
-    );
+    assert!(matches!(error.problem(), Problem::Damaged { after: 0, .. }), "{error}");
     error.source().unwrap().to_string()
 }
 
@@ -151,11 +131,7 @@ fn claims_are_refused_before_memory_is_taken() {
     // header.
     let shorter = 2 * (stored - 3);
     file[13..15].copy_from_slice(&[shorter as u8 | 0x80, (shorter >> 7) as u8]);
-    assert!(
-        claim(&file).contains("claims far more bytes"),
-        "{}",
-        claim(&file)
-    );
+    assert!(claim(&file).contains("claims far more bytes"), "{}", claim(&file));
 
     // In the header of a dictionary its own number of values follows: here 50 of 8 bytes.
     let mut file = one_column(false, None, Compression::UNCOMPRESSED);
@@ -165,38 +141,23 @@ fn claims_are_refused_before_memory_is_taken() {
     let shorter = [((2 * 396) & 0x7f) as u8 | 0x80, ((2 * 396) >> 7) as u8];
     file[7..9].copy_from_slice(&shorter);
     file[10..12].copy_from_slice(&shorter);
-    assert!(
-        claim(&file).contains("more values than it has"),
-        "{}",
-        claim(&file)
-    );
+    assert!(claim(&file).contains("more values than it has"), "{}", claim(&file));
 
-    for encoding in [
-        Encoding::DELTA_LENGTH_BYTE_ARRAY,
-        Encoding::DELTA_BYTE_ARRAY,
-    ] {
+    for encoding in [Encoding::DELTA_LENGTH_BYTE_ARRAY, Encoding::DELTA_BYTE_ARRAY] {
         let whole = one_column(true, Some(encoding), Compression::UNCOMPRESSED);
         let lists: Vec<usize> = whole
             .windows(4)
             .enumerate()
             .filter_map(|(i, list)| (list == b"\x80\x01\x04\x32").then_some(i))
             .collect();
-        let expected = if encoding == Encoding::DELTA_BYTE_ARRAY {
-            2
-        } else {
-            1
-        };
+        let expected = if encoding == Encoding::DELTA_BYTE_ARRAY { 2 } else { 1 };
         assert_eq!(lists.len(), expected, "{encoding}");
         for list in lists {
             let mut file = whole.clone();
             let (size, _) = header(&file);
             // The strings themselves are at the end of the page.
             inflate(&mut file, list + 3, 1, size);
-            assert!(
-                claim(&file).contains("more strings than it has"),
-                "{}",
-                claim(&file)
-            );
+            assert!(claim(&file).contains("more strings than it has"), "{}", claim(&file));
         }
     }
 }
@@ -216,17 +177,11 @@ fn a_group_that_claims_members_beyond_all_columns() {
 
 #[test]
 fn every_encoding_of_strings_can_be_read() {
-    let expected = read_as(
-        "rows.parquet",
-        one_column(true, None, Compression::SNAPPY),
-        &by(&["k"]),
-    );
+    let expected =
+        read_as("rows.parquet", one_column(true, None, Compression::SNAPPY), &by(&["k"]));
     let expected = expected.unwrap();
-    for encoding in [
-        Encoding::PLAIN,
-        Encoding::DELTA_LENGTH_BYTE_ARRAY,
-        Encoding::DELTA_BYTE_ARRAY,
-    ] {
+    for encoding in [Encoding::PLAIN, Encoding::DELTA_LENGTH_BYTE_ARRAY, Encoding::DELTA_BYTE_ARRAY]
+    {
         let file = one_column(true, Some(encoding), Compression::SNAPPY);
         let records = read_as("rows.parquet", file, &by(&["k"])).unwrap();
         assert_eq!(records.keys(), expected.keys(), "{encoding}");

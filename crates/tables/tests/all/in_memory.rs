@@ -27,10 +27,7 @@ fn a_text_in_memory_is_as_a_file() {
     let packed = packed.finish().unwrap();
     for (name, bytes) in [("t.csv", CSV), ("t.csv.gz", &packed[..]), ("t.txt", CSV)] {
         let table = open(name, bytes).unwrap();
-        let reading = Reading {
-            rules: vec![Rule::parse("id").unwrap()],
-            ..Reading::default()
-        };
+        let reading = Reading { rules: vec![Rule::parse("id").unwrap()], ..Reading::default() };
         let records = Records::read(&table, &reading, &mut |_, _| {}).unwrap();
         assert_eq!(records.items(0).len(), 2);
         assert_eq!(table.bytes(), bytes.len() as u64);
@@ -50,15 +47,9 @@ fn a_text_in_memory_is_as_a_file() {
 
 #[test]
 fn other_formats_are_refused_in_memory() {
-    refused("t.parquet", CSV, |problem| {
-        matches!(problem, Problem::NotBuilt("a Parquet file"))
-    });
-    refused("t.arrow", CSV, |problem| {
-        matches!(problem, Problem::NotBuilt(_))
-    });
-    refused("t", CSV, |problem| {
-        matches!(problem, Problem::UnknownExtension)
-    });
+    refused("t.parquet", CSV, |problem| matches!(problem, Problem::NotBuilt("a Parquet file")));
+    refused("t.arrow", CSV, |problem| matches!(problem, Problem::NotBuilt(_)));
+    refused("t", CSV, |problem| matches!(problem, Problem::UnknownExtension));
     refused("t.csv", b"", |problem| matches!(problem, Problem::Empty));
 }
 
@@ -69,10 +60,7 @@ fn columns_have_the_texts_of_an_output() {
     let [accent, empty] = ["é", ""].map(|text| Some(text.to_owned()));
     assert_eq!(texts(DataType::Utf8, strings), [accent, None, empty]);
     let days: ArrayRef = Arc::new(Date32Array::from(vec![Some(1)]));
-    assert_eq!(
-        texts(DataType::Date32, days),
-        [Some("1970-01-02".to_owned())]
-    );
+    assert_eq!(texts(DataType::Date32, days), [Some("1970-01-02".to_owned())]);
     let bytes: ArrayRef = Arc::new(BinaryArray::from(vec![&b"\x0a\xff"[..]]));
     assert_eq!(texts(DataType::Binary, bytes), [Some("0aff".to_owned())]);
 }

@@ -20,10 +20,7 @@ use crate::{Folder, by, complaint, integers, item, matches, read, texts, write};
 
 fn open(paths: &[PathBuf]) -> Result<Table, Error> {
     let paths = paths.to_vec();
-    Table::open(&Inputs {
-        paths,
-        ..Inputs::default()
-    })
+    Table::open(&Inputs { paths, ..Inputs::default() })
 }
 
 fn records(table: &Table, keys: &[&str]) -> Result<Records, Error> {
@@ -60,10 +57,7 @@ fn several_files_are_one_table() {
     let table = open(&[paths[2].clone(), more.clone()]).unwrap();
     let (message, _) = complaint(records(&table, &["id"]));
     let first = paths[2].display();
-    assert_eq!(
-        message,
-        format!("row 1 of {first} and row 2 have the same key")
-    );
+    assert_eq!(message, format!("row 1 of {first} and row 2 have the same key"));
     let last = batches(&table, &[1]).pop().unwrap();
     assert_eq!(last.done_bytes, table.bytes());
 }
@@ -79,23 +73,12 @@ fn files_of_one_table_have_the_same_columns() {
     ] {
         let other = folder.write("b.csv", text);
         let (message, _) = complaint(open(&[first.clone(), other]));
-        assert_eq!(
-            message,
-            format!("{found}; in {} {expected}", first.display())
-        );
+        assert_eq!(message, format!("{found}; in {} {expected}", first.display()));
     }
     let table = store(&folder, "a.parquet", &mixed(3), Compression::SNAPPY);
     let (message, _) = complaint(open(&[first.clone(), table.clone()]));
-    assert_eq!(
-        message,
-        format!("has another format than {}", first.display())
-    );
-    let other = store(
-        &folder,
-        "b.parquet",
-        &[strings("id", ["a"])],
-        Compression::SNAPPY,
-    );
+    assert_eq!(message, format!("has another format than {}", first.display()));
+    let other = store(&folder, "b.parquet", &[strings("id", ["a"])], Compression::SNAPPY);
     let (message, _) = complaint(open(&[table.clone(), other]));
     let expected = format!(
         "column 1 is \"id\" of type Utf8; in {} it is \"id\" of type Int32",
@@ -114,10 +97,7 @@ fn folders_and_patterns() {
         store(&folder, name, &[strings("id", [id])], Compression::SNAPPY);
     };
     put("t/year=2024/zone=b%2Fc/2.parquet", "two");
-    put(
-        "t/year=2023/zone=__HIVE_DEFAULT_PARTITION__/1.parquet",
-        "one",
-    );
+    put("t/year=2023/zone=__HIVE_DEFAULT_PARTITION__/1.parquet", "one");
     put("t/year=2024/zone=b%2Fc/1.PARQUET", "three");
     put("t/_temporary/9.parquet", "no");
     folder.write("t/_SUCCESS", "");
@@ -189,10 +169,8 @@ fn text_is_compressed_as_a_whole() {
 fn arrow_batches() -> Vec<RecordBatch> {
     let batch = |ids: Vec<i32>, words: Vec<Option<&str>>| {
         let words: DictionaryArray<Int32Type> = words.into_iter().collect();
-        let columns: [(&str, ArrayRef); 2] = [
-            ("id", Arc::new(Int32Array::from(ids))),
-            ("word", Arc::new(words)),
-        ];
+        let columns: [(&str, ArrayRef); 2] =
+            [("id", Arc::new(Int32Array::from(ids))), ("word", Arc::new(words))];
         RecordBatch::try_from_iter_with_nullable(columns.map(|(n, c)| (n, c, true))).unwrap()
     };
     vec![
@@ -205,14 +183,10 @@ fn arrow_batches() -> Vec<RecordBatch> {
 /// The batches as a stream, with this compression.
 fn stream(compression: Option<CompressionType>) -> Vec<u8> {
     let batches = arrow_batches();
-    let options = IpcWriteOptions::default()
-        .try_with_compression(compression)
-        .unwrap();
+    let options = IpcWriteOptions::default().try_with_compression(compression).unwrap();
     let schema = batches[0].schema();
     let mut writer = StreamWriter::try_new_with_options(Vec::new(), &schema, options).unwrap();
-    batches
-        .iter()
-        .for_each(|batch| writer.write(batch).unwrap());
+    batches.iter().for_each(|batch| writer.write(batch).unwrap());
     writer.into_inner().unwrap()
 }
 
@@ -226,23 +200,12 @@ fn arrow_files_streams_and_batches() {
         writer.finish().unwrap();
         writer.into_inner().unwrap()
     })];
-    assert!(
-        read(&paths.remove(0), &by(&["id"]))
-            .unwrap()
-            .keys()
-            .is_empty()
-    );
-    let codecs = [
-        None,
-        Some(CompressionType::LZ4_FRAME),
-        Some(CompressionType::ZSTD),
-    ];
+    assert!(read(&paths.remove(0), &by(&["id"])).unwrap().keys().is_empty());
+    let codecs = [None, Some(CompressionType::LZ4_FRAME), Some(CompressionType::ZSTD)];
     for (i, codec) in codecs.into_iter().enumerate() {
         paths.push(folder.write(&format!("{i}.arrows"), stream(codec)));
     }
-    let tables = paths
-        .iter()
-        .map(|path| open(std::slice::from_ref(path)).unwrap());
+    let tables = paths.iter().map(|path| open(std::slice::from_ref(path)).unwrap());
     let memory = Table::from_batches(schema, batches).unwrap();
     for table in tables.chain([memory]) {
         assert_eq!(table.format(), Format::Arrow);
@@ -270,10 +233,7 @@ fn arrow_files_streams_and_batches() {
         };
         let expected = "id,word\n1,x\n3,\n4,z\n5,x\n";
         assert_eq!(text(&table), expected);
-        for (format, name) in [
-            (Format::Arrow, "copy.arrow"),
-            (Format::Parquet, "copy.parquet"),
-        ] {
+        for (format, name) in [(Format::Arrow, "copy.arrow"), (Format::Parquet, "copy.parquet")] {
             let copy = folder.write(name, write_memory(&table, format));
             let copy = read(&copy, &by(&["id"])).unwrap();
             assert_eq!(copy.keys(), integers(["1", "3", "4", "5"]));
@@ -285,11 +245,7 @@ fn arrow_files_streams_and_batches() {
 
 /// All rows but row 1.
 fn write_memory(table: &Table, format: Format) -> Vec<u8> {
-    let output = volery_tables::Output {
-        format,
-        packing: Packing::None,
-        like: Some(table),
-    };
+    let output = volery_tables::Output { format, packing: Packing::None, like: Some(table) };
     let mut sink = volery_tables::Sink::new(Vec::new(), output, table.schema()).unwrap();
     let mut scan = table.select(&|row| row != 1).unwrap();
     while let Some(batch) = scan.next().unwrap() {
@@ -352,10 +308,7 @@ fn timestamps_and_decimals_are_keys() {
     use crate::table::required;
     let folder = Folder::new();
     let columns = [
-        required(
-            "int64 at (TIMESTAMP(MILLIS,true))",
-            vec![1_614_834_367_891_i64],
-        ),
+        required("int64 at (TIMESTAMP(MILLIS,true))", vec![1_614_834_367_891_i64]),
         required("int64 local (TIMESTAMP(MICROS,false))", vec![1_i64]),
         required("int32 price (DECIMAL(9,2))", vec![1250]),
         required("int64 whole (DECIMAL(12,0))", vec![-7_i64]),
@@ -366,12 +319,7 @@ fn timestamps_and_decimals_are_keys() {
         2021-03-04T06:06:07.891+01:00,1970-01-01 00:00:00.000001,+12.5,-007,3\n";
     let text = folder.write("a.csv", text);
     for (ours, theirs, tag, content) in [
-        (
-            "at",
-            "at:timestamp",
-            6,
-            &1_614_834_367_891_000_000_i128.to_le_bytes()[..],
-        ),
+        ("at", "at:timestamp", 6, &1_614_834_367_891_000_000_i128.to_le_bytes()[..]),
         ("local", "local:datetime", 7, &1000_i128.to_le_bytes()),
         ("price", "price:decimal", 8, b"12.5"),
         ("whole", "whole:integer", 3, b"-7"),

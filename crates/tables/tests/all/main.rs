@@ -101,9 +101,7 @@ impl ReadTable {
     /// The first row of an item, counted from 1.
     fn row_of(&self, item: u32) -> u64 {
         let mut rows = 0..self.records.rows();
-        rows.find(|&row| self.records.item_of_row(0, row) == Some(item))
-            .unwrap()
-            + 1
+        rows.find(|&row| self.records.item_of_row(0, row) == Some(item)).unwrap() + 1
     }
 
     fn notices(&self) -> Vec<String> {
@@ -152,11 +150,7 @@ fn write(
 ) -> Result<Vec<u8>, Error> {
     table.check_unchanged()?;
     let like = Some(table);
-    let output = Output {
-        format,
-        packing,
-        like,
-    };
+    let output = Output { format, packing, like };
     let failed = |problem| Error::new(&table.paths()[0], problem);
     let mut sink = Sink::new(Vec::new(), output, table.schema()).map_err(failed)?;
     let mut scan = table.select(wanted)?;
@@ -164,8 +158,7 @@ fn write(
         let numbers = batch.row_numbers.as_ref().unwrap();
         assert!(batch.rows.num_rows() > 0 && batch.rows.num_rows() == numbers.len());
         assert!(numbers[0] == batch.first_row && numbers.is_sorted());
-        sink.write(&batch.rows)
-            .map_err(|problem| table.error(&batch, problem))?;
+        sink.write(&batch.rows).map_err(|problem| table.error(&batch, problem))?;
     }
     sink.finish().map_err(failed)
 }
@@ -175,25 +168,17 @@ fn item(tag: u8, content: &[u8]) -> Item {
     let length = content.len() as u64;
     let key = [&[tag][..], &length.to_le_bytes(), content].concat();
     let mut hasher = blake3::Hasher::new_derive_key("volery 2026 item");
-    hasher.update(&key).finalize().as_bytes()[..16]
-        .try_into()
-        .unwrap()
+    hasher.update(&key).finalize().as_bytes()[..16].try_into().unwrap()
 }
 
 /// The items of these texts.
 fn texts<S: AsRef<[u8]>>(texts: impl IntoIterator<Item = S>) -> Vec<Item> {
-    texts
-        .into_iter()
-        .map(|text| item(1, text.as_ref()))
-        .collect()
+    texts.into_iter().map(|text| item(1, text.as_ref())).collect()
 }
 
 /// The items of these integers.
 fn integers<S: AsRef<[u8]>>(integers: impl IntoIterator<Item = S>) -> Vec<Item> {
-    integers
-        .into_iter()
-        .map(|text| item(3, text.as_ref()))
-        .collect()
+    integers.into_iter().map(|text| item(3, text.as_ref())).collect()
 }
 
 /// The message and the hint; neither may contain the text `secret`, which is in the fields of the
@@ -202,15 +187,9 @@ fn complaint<T: std::fmt::Debug>(result: Result<T, Error>) -> (String, String) {
     let error = result.unwrap_err();
     let file = error.file().display().to_string();
     let message = error.to_string();
-    let message = message
-        .strip_prefix(&format!("{file}: "))
-        .unwrap()
-        .to_owned();
+    let message = message.strip_prefix(&format!("{file}: ")).unwrap().to_owned();
     let hint = error.hint().unwrap_or_default();
-    assert!(
-        !message.contains("secret") && !hint.contains("secret"),
-        "{message} {hint}"
-    );
+    assert!(!message.contains("secret") && !hint.contains("secret"), "{message} {hint}");
     assert!(!message.contains('\n') && !hint.contains('\n'));
     (message, hint)
 }

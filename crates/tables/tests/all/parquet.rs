@@ -57,10 +57,7 @@ fn every_integer_type_is_the_same_integer() {
     ];
     let path = store(&folder, "more.parquet", &extremes, Compression::SNAPPY);
     let written = |name| read(&path, &by(&[name])).unwrap().keys().to_vec();
-    assert_eq!(
-        written("i"),
-        integers(["-9223372036854775808", "9223372036854775807"])
-    );
+    assert_eq!(written("i"), integers(["-9223372036854775808", "9223372036854775807"]));
     assert_eq!(written("u"), integers(["0", "18446744073709551615"]));
     assert_eq!(written("v"), integers(["0", "4294967295"]));
 }
@@ -96,25 +93,12 @@ fn every_string_type_is_the_same_text() {
         ("flags", "b:boolean"),
         ("days:text", "d"),
     ] {
-        assert_eq!(
-            read(&path, &by(&[ours])).unwrap().keys(),
-            of_csv(theirs).keys(),
-            "{ours}"
-        );
+        assert_eq!(read(&path, &by(&[ours])).unwrap().keys(), of_csv(theirs).keys(), "{ours}");
     }
-    assert_eq!(
-        read(&path, &by(&["flags:text"])).unwrap().keys(),
-        texts(["true", "false"])
-    );
+    assert_eq!(read(&path, &by(&["flags:text"])).unwrap().keys(), texts(["true", "false"]));
     let (message, hint) = complaint(read(&path, &by(&["days:integer"])));
-    assert_eq!(
-        message,
-        r#"column "days" is date and cannot be read as integer"#
-    );
-    assert_eq!(
-        hint,
-        r#""days":text reads it as text; the other party must do the same"#
-    );
+    assert_eq!(message, r#"column "days" is date and cannot be read as integer"#);
+    assert_eq!(hint, r#""days":text reads it as text; the other party must do the same"#);
     let (message, _) = complaint(read(&path, &by(&["plain:integer"])));
     assert_eq!(message, r#"column "plain" of row 1 is not an integer"#);
 }
@@ -132,10 +116,7 @@ fn types_that_are_no_keys_are_refused() {
     let path = store(&folder, "rows.parquet", &columns, Compression::SNAPPY);
     for name in ["float", "time", "interval", "list", "float:text"] {
         let (message, hint) = complaint(read(&path, &by(&[name])));
-        assert!(
-            message.contains(name.trim_end_matches(":text")),
-            "{message}"
-        );
+        assert!(message.contains(name.trim_end_matches(":text")), "{message}");
         assert!(message.ends_with("which cannot be a key"), "{message}");
         assert!(hint.contains("text, binary, integer, decimal, boolean, date"));
     }
@@ -154,11 +135,7 @@ fn nulls_and_empty_strings_are_no_keys() {
     assert_eq!(message, r#"row 2 has no key: column "id" is empty"#);
     let (message, _) = complaint(read(&path, &by(&["n"])));
     assert_eq!(message, r#"row 4 has no key: column "n" is empty"#);
-    let skip = Reading {
-        empty_keys: EmptyKeys::Skip,
-        value: Some("n".to_owned()),
-        ..by(&["id"])
-    };
+    let skip = Reading { empty_keys: EmptyKeys::Skip, value: Some("n".to_owned()), ..by(&["id"]) };
     let records = read(&path, &skip).unwrap();
     assert_eq!((records.row_of(0), records.row_of(1)), (1, 4));
     assert_eq!(records.payload(0, 0), [1, 1, 0, 0, 0, 0, 0, 0, 0]);
@@ -175,19 +152,10 @@ pub(super) fn mixed(n: i32) -> Vec<Column> {
         required("int32 id", (0..n).collect::<Vec<_>>()),
         optional("binary name (STRING)", names),
         strings("word", (0..n).map(|i| format!("word {}", i % 7))),
-        required(
-            "double score",
-            (0..n).map(|i| f64::from(i) / 4.0).collect::<Vec<_>>(),
-        ),
-        required(
-            "int64 at (TIMESTAMP(MICROS,true))",
-            times.collect::<Vec<_>>(),
-        ),
+        required("double score", (0..n).map(|i| f64::from(i) / 4.0).collect::<Vec<_>>()),
+        required("int64 at (TIMESTAMP(MICROS,true))", times.collect::<Vec<_>>()),
         required("binary raw", bytes.collect::<Vec<_>>()),
-        optional(
-            "boolean flag",
-            (0..n).map(|i| (i % 5 > 0).then_some(i % 2 == 0)),
-        ),
+        optional("boolean flag", (0..n).map(|i| (i % 5 > 0).then_some(i % 2 == 0))),
     ]
 }
 
@@ -214,16 +182,9 @@ fn matching_rows_keep_their_types() {
         let copy = load(&folder.write("copy.parquet", written));
         let (declared, rows) = load(&path);
         let expected = items.iter().map(|&item| rows[item as usize].clone());
-        assert_eq!(
-            copy,
-            (declared.clone(), expected.collect()),
-            "{compression:?}"
-        );
+        assert_eq!(copy, (declared.clone(), expected.collect()), "{compression:?}");
         let nothing = matches(&records, &[], Format::Parquet).unwrap();
-        assert_eq!(
-            load(&folder.write("none.parquet", nothing)),
-            (declared, vec![])
-        );
+        assert_eq!(load(&folder.write("none.parquet", nothing)), (declared, vec![]));
     }
 }
 
@@ -239,19 +200,13 @@ fn parquet_becomes_text() {
          0,,word 0,0.0,1970-01-01T00:00:00Z,00ff,\n\
          8,\"n\"\"8\",word 1,2.0,1970-01-01T00:00:08Z,08ff,true\n"
     );
-    assert!(
-        matches(&records, &[1], Format::Tsv)
-            .unwrap()
-            .starts_with(b"id\tname\t")
-    );
+    assert!(matches(&records, &[1], Format::Tsv).unwrap().starts_with(b"id\tname\t"));
 }
 
 #[test]
 fn text_becomes_parquet() {
     let folder = Folder::new();
-    let text: String = (0..20_011)
-        .map(|i| format!("{i},\"é,{}\"\n", i * 3))
-        .collect();
+    let text: String = (0..20_011).map(|i| format!("{i},\"é,{}\"\n", i * 3)).collect();
     let path = folder.write("rows.csv", format!("id,a\n{text}"));
     let records = read(&path, &by(&["id"])).unwrap();
     let items: Vec<u32> = (0..20_011).filter(|item| item % 2 == 0).collect();
@@ -274,15 +229,7 @@ fn text_becomes_parquet() {
 #[test]
 fn nested_columns_pass_but_not_into_text() {
     let elements: [&[Option<i32>]; 3] = [&[Some(1), None, Some(2)], &[], &[Some(3)]];
-    let lists = lists(
-        "list",
-        &[
-            Some(elements[0]),
-            None,
-            Some(elements[1]),
-            Some(elements[2]),
-        ],
-    );
+    let lists = lists("list", &[Some(elements[0]), None, Some(elements[1]), Some(elements[2])]);
     let columns = [strings("id", ["a", "b", "c", "d"]), lists];
     let folder = Folder::new();
     let path = store(&folder, "rows.parquet", &columns, Compression::SNAPPY);
@@ -296,15 +243,9 @@ fn nested_columns_pass_but_not_into_text() {
     }
     let error = matches(&records, &[0], Format::Csv).unwrap_err();
     assert!(matches!(error.problem(), Problem::NoText { .. }), "{error}");
-    let value = Reading {
-        value: Some("list".to_owned()),
-        ..by(&["id"])
-    };
+    let value = Reading { value: Some("list".to_owned()), ..by(&["id"]) };
     let (message, _) = complaint(read(&path, &value));
-    assert_eq!(
-        message,
-        r#"column "list" is of type list, which cannot be sent"#
-    );
+    assert_eq!(message, r#"column "list" is of type list, which cannot be sent"#);
 }
 
 #[test]
@@ -313,13 +254,8 @@ fn few_rows_of_many() {
     let path = store(&folder, "rows.parquet", &mixed(20_011), Compression::SNAPPY);
     let records = read(&path, &by(&["id"])).unwrap();
     let (declared, rows) = load(&path);
-    let far: [&[u32]; 5] = [
-        &[0],
-        &[20_010],
-        &[999, 1000],
-        &[1024, 5000, 5001, 19_999],
-        &[7, 17_000],
-    ];
+    let far: [&[u32]; 5] =
+        [&[0], &[20_010], &[999, 1000], &[1024, 5000, 5001, 19_999], &[7, 17_000]];
     for items in far {
         let copy = matches(&records, items, Format::Parquet).unwrap();
         let expected = items.iter().map(|&item| rows[item as usize].clone());
@@ -338,17 +274,11 @@ fn text_is_utf_8() {
     let folder = Folder::new();
     let path = store(&folder, "rows.parquet", &columns, Compression::SNAPPY);
     let error = read(&path, &by(&["raw"])).unwrap_err();
-    assert!(
-        matches!(error.problem(), Problem::Damaged { after: 0, .. }),
-        "{error}"
-    );
+    assert!(matches!(error.problem(), Problem::Damaged { after: 0, .. }), "{error}");
     let records = read(&path, &by(&["id"])).unwrap();
     for format in [Format::Csv, Format::Parquet] {
         let error = matches(&records, &[1], format).unwrap_err();
-        assert!(
-            matches!(error.problem(), Problem::Damaged { .. }),
-            "{error}"
-        );
+        assert!(matches!(error.problem(), Problem::Damaged { .. }), "{error}");
     }
 }
 

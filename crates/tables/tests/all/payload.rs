@@ -33,11 +33,7 @@ fn encoded(table: &Table, values: &[&str]) -> (PayloadSchema, Vec<Vec<u8>>) {
 
 fn types() -> Table {
     let paths = vec![sample("types.parquet")];
-    Table::open(&Inputs {
-        paths,
-        ..Inputs::default()
-    })
-    .unwrap()
+    Table::open(&Inputs { paths, ..Inputs::default() }).unwrap()
 }
 
 const VALUES: [&str; 23] = [
@@ -103,9 +99,7 @@ fn every_type_comes_back() {
     }
     // Narrow floats have other digits when they are wide.
     let skip = |text: &str| -> Vec<Vec<String>> {
-        let rows = text
-            .lines()
-            .map(|line| line.split(',').map(str::to_owned).collect());
+        let rows = text.lines().map(|line| line.split(',').map(str::to_owned).collect());
         rows.map(|mut row: Vec<String>| {
             row.drain(14..16);
             row
@@ -156,21 +150,10 @@ fn values_that_cannot_be_sent() {
     assert_eq!(message, "the values of row 1 have more than 1048576 bytes");
     let folder = Folder::new();
     let paths = vec![folder.write("a.csv", "id,v\n1,2\n")];
-    let table = Table::open(&Inputs {
-        paths,
-        ..Inputs::default()
-    })
-    .unwrap();
+    let table = Table::open(&Inputs { paths, ..Inputs::default() }).unwrap();
     let said = |values: &[&str]| Reader::new(&table, &self::reading(values)).map(|_| ());
-    assert_eq!(
-        complaint(said(&["v", "v"])).0,
-        r#"column "v" is named twice in the payload"#
-    );
-    assert!(
-        complaint(said(&["w"]))
-            .0
-            .starts_with(r#"there is no column "w""#)
-    );
+    assert_eq!(complaint(said(&["v", "v"])).0, r#"column "v" is named twice in the payload"#);
+    assert!(complaint(said(&["w"])).0.starts_with(r#"there is no column "w""#));
 }
 
 proptest! {

@@ -16,12 +16,9 @@ fn awkward() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn records_of(bytes: &[u8]) -> Vec<Vec<Vec<u8>>> {
-    let mut reader = csv::ReaderBuilder::new()
-        .has_headers(false)
-        .from_reader(bytes);
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(bytes);
     let rows = reader.byte_records().map(|row| row.unwrap());
-    rows.map(|row| row.iter().map(<[u8]>::to_vec).collect())
-        .collect()
+    rows.map(|row| row.iter().map(<[u8]>::to_vec).collect()).collect()
 }
 
 fn quoted(field: &[u8]) -> Vec<u8> {

@@ -8,19 +8,12 @@ use crate::{Folder, complaint, integers, texts};
 
 fn table(folder: &Folder, text: &str) -> Table {
     let paths = vec![folder.write("rows.csv", text)];
-    Table::open(&Inputs {
-        paths,
-        ..Inputs::default()
-    })
-    .unwrap()
+    Table::open(&Inputs { paths, ..Inputs::default() }).unwrap()
 }
 
 fn reading(rules: &[&str]) -> Reading {
     Reading {
-        rules: rules
-            .iter()
-            .map(|rule| Rule::parse(rule).unwrap())
-            .collect(),
+        rules: rules.iter().map(|rule| Rule::parse(rule).unwrap()).collect(),
         ..Reading::default()
     }
 }
@@ -30,9 +23,7 @@ fn read(table: &Table, reading: &Reading) -> Result<Records, Error> {
 }
 
 fn of_rows(records: &Records, rule: usize) -> Vec<Option<u32>> {
-    (0..records.rows())
-        .map(|row| records.item_of_row(rule, row))
-        .collect()
+    (0..records.rows()).map(|row| records.item_of_row(rule, row)).collect()
 }
 
 #[test]
@@ -43,10 +34,7 @@ fn duplicates_are_rows_of_one_item() {
     by_id.values = vec!["v".to_owned()];
     let keep = read(&table, &by_id).unwrap();
     assert_eq!(keep.items(0), texts(["a", "b", "c"]));
-    assert_eq!(
-        of_rows(&keep, 0),
-        [Some(0), Some(1), Some(0), Some(2), Some(1)]
-    );
+    assert_eq!(of_rows(&keep, 0), [Some(0), Some(1), Some(0), Some(2), Some(1)]);
     assert_eq!((keep.duplicates(0), keep.counts().rules[0].keys), (2, 5));
     // The payload is that of the first row.
     let values: Vec<&[u8]> = (0..3).map(|item| keep.payload(0, item)).collect();
@@ -72,22 +60,10 @@ fn alternatives() {
     assert_eq!(records.key_description(), "text+lower/v1 or integer");
     assert_eq!(records.items(0), texts(["a@x", "b@x"]));
     assert_eq!(records.items(1), integers(["1", "2", "3"]));
-    assert_eq!(
-        of_rows(&records, 0),
-        [Some(0), None, Some(1), Some(0), None]
-    );
-    assert_eq!(
-        of_rows(&records, 1),
-        [Some(0), Some(1), None, Some(2), None]
-    );
+    assert_eq!(of_rows(&records, 0), [Some(0), None, Some(1), Some(0), None]);
+    assert_eq!(of_rows(&records, 1), [Some(0), Some(1), None, Some(2), None]);
     let counts = records.counts();
-    let rule = |i: usize| {
-        (
-            counts.rules[i].keys,
-            counts.rules[i].empty,
-            counts.rules[i].changed,
-        )
-    };
+    let rule = |i: usize| (counts.rules[i].keys, counts.rules[i].empty, counts.rules[i].changed);
     assert_eq!((counts.rows, rule(0), rule(1)), (5, (3, 2, 1), (3, 2, 0)));
     let value = |rule, item| records.payload(rule, item)[2];
     assert_eq!([value(0, 0), value(0, 1)], *b"pr");
@@ -117,11 +93,7 @@ fn malformed_rows() {
     let folder = Folder::new();
     let bytes = b"id,d\n1,2024-01-01\nsecret,2024-01-02\n3,\n4,secret\n5,\xff\n";
     let paths = vec![folder.write("rows.csv", bytes)];
-    let table = Table::open(&Inputs {
-        paths,
-        ..Inputs::default()
-    })
-    .unwrap();
+    let table = Table::open(&Inputs { paths, ..Inputs::default() }).unwrap();
     let mut rule = reading(&["id:integer,d:date"]);
     rule.empty_keys = EmptyKeys::Skip;
     let (message, _) = complaint(read(&table, &rule));
@@ -137,8 +109,5 @@ fn malformed_rows() {
     lower.duplicates = Duplicates::Keep;
     let (message, hint) = complaint(read(&table, &lower));
     assert_eq!(message, r#"column "d" of row 5 is malformed for lower/v1"#);
-    assert_eq!(
-        hint,
-        "correct the row; --malformed skip leaves such rows out"
-    );
+    assert_eq!(hint, "correct the row; --malformed skip leaves such rows out");
 }

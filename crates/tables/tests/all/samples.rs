@@ -9,9 +9,7 @@ use crate::table::load;
 use crate::{Folder, by, integers, matches, read, texts};
 
 pub(super) fn sample(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/samples")
-        .join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples").join(name)
 }
 
 fn as_text(name: &str, items: &[u32]) -> String {
@@ -43,23 +41,11 @@ fn every_type_has_its_text() {
         ("float", ["0.1", "1e20"]),
         ("double", ["0.1", "1e-7"]),
         ("decimal", ["-0.05", "1234567.89"]),
-        (
-            "wide",
-            [
-                "-1.234",
-                "10000000000000000000000000000000000000000000000.000",
-            ],
-        ),
+        ("wide", ["-1.234", "10000000000000000000000000000000000000000000000.000"]),
         ("seconds", ["2021-03-04T05:06:07", "1969-01-01T00:00:00"]),
         ("millis", ["2021-03-04T05:06:07.891", "1969-01-01T00:00:00"]),
-        (
-            "zoned",
-            ["2021-03-04T05:06:07.891Z", "1969-01-01T00:00:00Z"],
-        ),
-        (
-            "nanos",
-            ["1970-01-01T00:00:00.000000001", "1970-01-01T00:00:01"],
-        ),
+        ("zoned", ["2021-03-04T05:06:07.891Z", "1969-01-01T00:00:00Z"]),
+        ("nanos", ["1970-01-01T00:00:00.000000001", "1970-01-01T00:00:01"]),
         ("time_ms", ["01:02:03", "23:59:59.999"]),
         ("time_us", ["01:02:03.000004", "00:00:00"]),
         ("time_ns", ["00:00:00.000000001", "00:00:00"]),
@@ -99,11 +85,7 @@ fn keys_of_every_type() {
         let mut reading = by(&[name, "id"]);
         reading.empty_keys = volery_tables::EmptyKeys::Skip;
         let records = read(&sample("types.parquet"), &reading).unwrap();
-        assert_eq!(
-            records.key_description(),
-            format!("{found},integer"),
-            "{name}"
-        );
+        assert_eq!(records.key_description(), format!("{found},integer"), "{name}");
         if let Some(shown) = shown {
             let mut reading = by(&[name]);
             reading.empty_keys = volery_tables::EmptyKeys::Skip;
@@ -157,11 +139,7 @@ fn rows_are_copied_whole() {
             let copy = folder.write("copy.parquet", copy);
             assert_eq!(notes(&copy), ["ARROW:schema"]);
             let expected = items.iter().map(|&item| rows[item as usize].clone());
-            assert_eq!(
-                load(&copy),
-                (declared.clone(), expected.collect()),
-                "{name}"
-            );
+            assert_eq!(load(&copy), (declared.clone(), expected.collect()), "{name}");
         }
     }
 }

@@ -115,14 +115,7 @@ pub(crate) fn lists(name: &str, lists: &[Option<&[Option<i32>]>]) -> Column {
 pub(crate) fn table(columns: &[Column], rows: usize, properties: WriterProperties) -> Vec<u8> {
     let declared: String = columns
         .iter()
-        .map(|column| {
-            column.declared.clone()
-                + if column.repetitions.is_some() {
-                    ""
-                } else {
-                    ";"
-                }
-        })
+        .map(|column| column.declared.clone() + if column.repetitions.is_some() { "" } else { ";" })
         .collect();
     let schema = parse_message_type(&format!("message schema {{ {declared} }}")).unwrap();
     let fields = schema.get_fields().iter().zip(columns);

@@ -18,10 +18,7 @@ fn lines_end_in_any_way() {
         let folder = Folder::new();
         let records = read(&folder.write("rows.csv", text), &by(&["id"])).unwrap();
         assert_eq!(records.keys(), texts(["1", "2"]), "{text:?}");
-        assert_eq!(
-            matches(&records, &[1], Format::Csv).unwrap(),
-            b"id,a\n2,y\n"
-        );
+        assert_eq!(matches(&records, &[1], Format::Csv).unwrap(), b"id,a\n2,y\n");
         assert!(records.notices().is_empty());
     }
 }
@@ -31,18 +28,9 @@ fn blank_lines_are_no_rows() {
     let folder = Folder::new();
     let path = folder.write("rows.csv", "\nid\n\n1\n\n\n2\n\n");
     let records = read(&path, &by(&["id"])).unwrap();
-    assert_eq!(
-        (records.keys(), records.row_of(1)),
-        (&texts(["1", "2"])[..], 2)
-    );
-    assert_eq!(
-        records.notices(),
-        ["5 blank lines left out (an empty field is written \"\")"]
-    );
-    assert_eq!(
-        matches(&records, &[0, 1], Format::Csv).unwrap(),
-        b"id\n1\n2\n"
-    );
+    assert_eq!((records.keys(), records.row_of(1)), (&texts(["1", "2"])[..], 2));
+    assert_eq!(records.notices(), ["5 blank lines left out (an empty field is written \"\")"]);
+    assert_eq!(matches(&records, &[0, 1], Format::Csv).unwrap(), b"id\n1\n2\n");
     let records = read_as("rows.csv", "id,a\n1,2\n\n", &by(&["id"])).unwrap();
     assert_eq!(records.notices(), ["1 blank line left out"]);
 }
@@ -63,17 +51,11 @@ fn fields_are_bytes() {
     let copy = folder.write("copy.csv", &written);
     let again = read(&copy, &by(&["id", "a"]));
     // Row 2 has an empty field: with the second column as the key it has none.
-    assert!(matches!(
-        again.unwrap_err().problem(),
-        Problem::EmptyKey { row: 2, .. }
-    ));
+    assert!(matches!(again.unwrap_err().problem(), Problem::EmptyKey { row: 2, .. }));
     let fields = |bytes: &[u8]| -> Vec<Vec<Vec<u8>>> {
-        let mut reader = csv::ReaderBuilder::new()
-            .has_headers(false)
-            .from_reader(bytes);
+        let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(bytes);
         let rows = reader.byte_records().map(|row| row.unwrap());
-        rows.map(|row| row.iter().map(<[u8]>::to_vec).collect())
-            .collect()
+        rows.map(|row| row.iter().map(<[u8]>::to_vec).collect()).collect()
     };
     assert_eq!(fields(&written), fields(text.as_bytes()));
 }
@@ -86,10 +68,7 @@ fn a_name_that_begins_like_a_mark_is_still_the_name() {
         let records = read(&folder.write("rows.csv", &file), &by(&["a"])).unwrap();
         assert!(records.notices().is_empty());
         let written = matches(&records, &[0], Format::Csv).unwrap();
-        assert!(
-            written.starts_with(&[b"\"", name, b"\","].concat()),
-            "{written:?}"
-        );
+        assert!(written.starts_with(&[b"\"", name, b"\","].concat()), "{written:?}");
         let again = read(&folder.write("again.csv", &written), &by(&["a"])).unwrap();
         assert_eq!(again.keys(), records.keys());
         assert!(again.columns() == records.columns() && again.notices().is_empty());
@@ -100,25 +79,13 @@ fn a_name_that_begins_like_a_mark_is_still_the_name() {
 #[test]
 fn delimiters() {
     let folder = Folder::new();
-    let semicolons = Reading {
-        delimiter: Some(b';'),
-        ..by(&["id"])
-    };
+    let semicolons = Reading { delimiter: Some(b';'), ..by(&["id"]) };
     let csv = read(&folder.write("a.csv", "id;a\n1;x,y\n"), &semicolons).unwrap();
     assert_eq!(matches(&csv, &[0], Format::Csv).unwrap(), b"id;a\n1;x,y\n");
-    assert_eq!(
-        matches(&csv, &[0], Format::Tsv).unwrap(),
-        b"id\ta\n1\tx,y\n"
-    );
+    assert_eq!(matches(&csv, &[0], Format::Tsv).unwrap(), b"id\ta\n1\tx,y\n");
     let tsv = read(&folder.write("a.tsv", "id\ta\n1\tx,y\n"), &by(&["id"])).unwrap();
-    assert_eq!(
-        matches(&tsv, &[0], Format::Tsv).unwrap(),
-        b"id\ta\n1\tx,y\n"
-    );
-    assert_eq!(
-        matches(&tsv, &[0], Format::Csv).unwrap(),
-        b"id,a\n1,\"x,y\"\n"
-    );
+    assert_eq!(matches(&tsv, &[0], Format::Tsv).unwrap(), b"id\ta\n1\tx,y\n");
+    assert_eq!(matches(&tsv, &[0], Format::Csv).unwrap(), b"id,a\n1,\"x,y\"\n");
 }
 
 #[test]
@@ -129,12 +96,7 @@ fn compound_keys_keep_their_columns_apart() {
     assert_ne!(one.keys(), other.keys());
     let same = read_as("rows.csv", "b,x,a\nc,,ab\n", &reading).unwrap();
     assert_eq!(one.keys(), same.keys());
-    assert_ne!(
-        one.keys(),
-        read_as("rows.csv", "a,b\nab,c\n", &by(&["b", "a"]))
-            .unwrap()
-            .keys()
-    );
+    assert_ne!(one.keys(), read_as("rows.csv", "a,b\nab,c\n", &by(&["b", "a"])).unwrap().keys());
 }
 
 #[test]
@@ -154,11 +116,7 @@ fn progress_ends_at_the_length_of_the_file() {
     let length = fs::metadata(&path).unwrap().len();
     let mut told = Vec::new();
     let paths = vec![path];
-    let table = Table::open(&Inputs {
-        paths,
-        ..Inputs::default()
-    })
-    .unwrap();
+    let table = Table::open(&Inputs { paths, ..Inputs::default() }).unwrap();
     let reading = by(&["id"]).reading();
     Records::read(&table, &reading, &mut |done, of| told.push((done, of))).unwrap();
     assert!(told.len() > 1 && told.is_sorted());
@@ -185,11 +143,7 @@ fn an_output_that_is_full_is_an_error() {
         (Format::Parquet, Packing::None),
         (Format::Arrow, Packing::None),
     ] {
-        let output = Output {
-            format,
-            packing,
-            like: Some(&records.table),
-        };
+        let output = Output { format, packing, like: Some(&records.table) };
         let all = |_| true;
         let mut scan = records.table.select(&all).unwrap();
         let batch = scan.next().unwrap().unwrap();
@@ -198,11 +152,9 @@ fn an_output_that_is_full_is_an_error() {
             sink.finish()
         });
         match written.map(|_| ()).unwrap_err() {
-            Problem::Output(error) => assert_eq!(
-                error.kind(),
-                std::io::ErrorKind::StorageFull,
-                "{format:?} {error:?}"
-            ),
+            Problem::Output(error) => {
+                assert_eq!(error.kind(), std::io::ErrorKind::StorageFull, "{format:?} {error:?}")
+            }
             other => panic!("{format:?} {other:?}"),
         }
     }

@@ -7,10 +7,7 @@ use crate::samples::sample;
 
 fn open(path: std::path::PathBuf) -> Table {
     let paths = vec![path];
-    let inputs = Inputs {
-        paths,
-        ..Inputs::default()
-    };
+    let inputs = Inputs { paths, ..Inputs::default() };
     Table::open(&inputs).unwrap()
 }
 
@@ -45,21 +42,8 @@ fn fields_are_those_of_a_text_file() {
     assert_eq!(texts(&table, "k", "v"), fields);
     // Each type of Parquet, one column beside the same column in a text file.
     let table = open(sample("types.parquet"));
-    for name in [
-        "id",
-        "int8",
-        "uint64",
-        "boolean",
-        "date",
-        "float",
-        "double",
-        "dictionary",
-    ] {
-        let output = Output {
-            format: Format::Csv,
-            packing: Packing::None,
-            like: Some(&table),
-        };
+    for name in ["id", "int8", "uint64", "boolean", "date", "float", "double", "dictionary"] {
+        let output = Output { format: Format::Csv, packing: Packing::None, like: Some(&table) };
         let mut sink = Sink::new(Vec::new(), output, table.schema()).unwrap();
         let mut scan = table.select(&|_| true).unwrap();
         while let Some(batch) = scan.next().unwrap() {
@@ -67,9 +51,8 @@ fn fields_are_those_of_a_text_file() {
         }
         let copy = open(folder.write("copy.csv", sink.finish().unwrap()));
         let null_is_empty = texts(&table, "id", name).into_iter();
-        let null_is_empty: Vec<_> = null_is_empty
-            .map(|field| Some(field.unwrap_or_default()))
-            .collect();
+        let null_is_empty: Vec<_> =
+            null_is_empty.map(|field| Some(field.unwrap_or_default())).collect();
         assert_eq!(null_is_empty, texts(&copy, "id", name), "{name}");
     }
 }

@@ -26,9 +26,7 @@ const ENCODINGS: [&str; 10] = [
     "iso-2022-jp",
 ];
 
-const TYPES: [&str; 8] = [
-    "text", "text", "binary", "text", "binary", "integer", "boolean", "date",
-];
+const TYPES: [&str; 8] = ["text", "text", "binary", "text", "binary", "integer", "boolean", "date"];
 
 const OUTPUTS: [Format; 3] = [Format::Csv, Format::Tsv, Format::Parquet];
 
@@ -63,11 +61,8 @@ pub fn csv(data: &[u8]) {
         })
         .collect();
     let names: Vec<String> = chosen.iter().map(|(i, _)| column(*i)).collect();
-    let keys: Vec<(&str, &str)> = names
-        .iter()
-        .zip(&chosen)
-        .map(|(name, (_, kind))| (name.as_str(), *kind))
-        .collect();
+    let keys: Vec<(&str, &str)> =
+        names.iter().zip(&chosen).map(|(name, (_, kind))| (name.as_str(), *kind)).collect();
     let value = (flags >> 5 & 1 == 1).then(|| usize::from(flags >> 6) % count);
     let duplicates = DUPLICATES[usize::from(flags >> 3 & 1 | mask >> 6 & 2) % 3];
     let empty_keys = [EmptyKeys::Error, EmptyKeys::Skip][usize::from(flags >> 4 & 1)];
@@ -84,37 +79,23 @@ pub fn csv(data: &[u8]) {
     let delimiter = named.unwrap_or(if tab_by_name { b'\t' } else { b',' });
     // A column without a name cannot be a key.
     let plain = coded.is_none()
-        && chosen
-            .iter()
-            .all(|(_, kind)| matches!(*kind, "text" | "binary"))
+        && chosen.iter().all(|(_, kind)| matches!(*kind, "text" | "binary"))
         && !names.iter().any(String::is_empty)
         && delimiter != 0;
     let expected = plain.then(|| {
         let rows = reference::parse(bytes, delimiter)?;
         let mut keys: Vec<usize> = chosen.iter().map(|(i, _)| *i).collect();
-        let question = Question {
-            keys: keys.clone(),
-            value,
-            duplicates,
-            empty_keys,
-        };
+        let question = Question { keys: keys.clone(), value, duplicates, empty_keys };
         keys.sort_unstable();
         keys.dedup();
         let items = reference::items(&rows, &question)?;
         (keys.len() == chosen.len()).then_some((rows, items, question))
     });
     if let Some(expected) = &expected {
-        assert_eq!(
-            result.is_ok(),
-            expected.is_some(),
-            "both parsers accept or both refuse"
-        );
+        assert_eq!(result.is_ok(), expected.is_some(), "both parsers accept or both refuse");
     }
     let Ok((records, table)) = result else { return };
-    assert_same(
-        &records,
-        &read(&table, &reading).expect("the same file was read before"),
-    );
+    assert_same(&records, &read(&table, &reading).expect("the same file was read before"));
     if let Some(Some((rows, items, question))) = &expected {
         compare(&records, rows, items, question, &chosen);
     }
@@ -129,18 +110,12 @@ pub fn csv(data: &[u8]) {
     }
     let Ok(file) = file else { return };
     let name = ["rows.csv", "rows.tsv", "rows.parquet"][usize::from(flags >> 1 & 3) % 3];
-    let same = matches!(
-        (tab_by_name, output),
-        (false, Format::Csv) | (true, Format::Tsv)
-    );
+    let same = matches!((tab_by_name, output), (false, Format::Csv) | (true, Format::Tsv));
     let kept = if output == Format::Tsv { b'\t' } else { b',' };
     let kept = if same { delimiter } else { kept };
     let kept_by_name = (output != Format::Parquet).then_some(kept);
-    let reading = Reading {
-        duplicates: Duplicates::Error,
-        empty_keys: EmptyKeys::Error,
-        ..reading
-    };
+    let reading =
+        Reading { duplicates: Duplicates::Error, empty_keys: EmptyKeys::Error, ..reading };
     let again = open(&inputs(name, &file, kept_by_name, None));
     let again = again.and_then(|table| read(&table, &reading));
     let again = again.expect("a written file can be read");
@@ -151,18 +126,13 @@ pub fn csv(data: &[u8]) {
         let parsed = reference::parse(&file, kept).expect("a written file can be parsed");
         let wanted = items.iter().map(|&item| numbers[item as usize]);
         let wanted: Vec<&Row> = std::iter::once(0).chain(wanted).map(|i| &rows[i]).collect();
-        assert!(
-            parsed.iter().eq(wanted),
-            "the written rows are the selected ones"
-        );
+        assert!(parsed.iter().eq(wanted), "the written rows are the selected ones");
     }
 }
 
 fn label(encoding: u8) -> Encoding {
     let label = ENCODINGS[usize::from(encoding) % ENCODINGS.len()];
-    label
-        .parse()
-        .expect("the label is in the encoding standard")
+    label.parse().expect("the label is in the encoding standard")
 }
 
 /// Checks that the records equal the result of the plain parser.
@@ -185,10 +155,7 @@ fn compare(
             key.extend_from_slice(field);
         }
         let item = blake3::derive_key("volery 2026 item", &key);
-        assert!(
-            records.items(0)[i] == item[..16],
-            "both parsers read the same key"
-        );
+        assert!(records.items(0)[i] == item[..16], "both parsers read the same key");
         let Some(column) = question.value else {
             continue;
         };

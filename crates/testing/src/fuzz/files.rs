@@ -56,11 +56,7 @@ pub(super) fn written(
 }
 
 fn write(table: &Table, rows: &[u64], items: &[u32], format: Format) -> Result<Vec<u8>, Error> {
-    let output = Output {
-        format,
-        packing: Packing::None,
-        like: Some(table),
-    };
+    let output = Output { format, packing: Packing::None, like: Some(table) };
     let failed = |problem| Error::new(Path::new("out"), problem);
     let mut sink = Sink::new(Vec::new(), output, table.schema()).map_err(failed)?;
     let rows: HashSet<u64> = items.iter().map(|&item| rows[item as usize]).collect();
@@ -93,10 +89,7 @@ fn check_message(error: &Error) {
     let message = error.problem().to_string();
     let hint = error.hint().unwrap_or_default();
     for text in [&message, &hint] {
-        assert!(
-            !text.chars().any(char::is_control),
-            "the message has no control characters"
-        );
+        assert!(!text.chars().any(char::is_control), "the message has no control characters");
         assert!(text.len() < 1 << 12, "a message of {} bytes", text.len());
     }
 }
@@ -114,9 +107,7 @@ pub(super) fn assert_same(a: &Records, b: &Records) {
     assert!(a.items(0) == b.items(0), "both readings have the same keys");
     let items = 0..a.items(0).len() as u32;
     assert!(
-        items
-            .into_iter()
-            .all(|i| a.payload(0, i) == b.payload(0, i)),
+        items.into_iter().all(|i| a.payload(0, i) == b.payload(0, i)),
         "both readings have the same values"
     );
     assert!((0..a.rows()).all(|row| a.item_of_row(0, row) == b.item_of_row(0, row)));
@@ -125,15 +116,10 @@ pub(super) fn assert_same(a: &Records, b: &Records) {
 /// Checks that `again` holds the keys of these items of `records`, in this order.
 pub(super) fn assert_items(again: &Records, records: &Records, items: &[u32]) {
     let wanted = items.iter().map(|&item| &records.items(0)[item as usize]);
-    assert!(
-        again.items(0).iter().eq(wanted),
-        "the keys that were written"
-    );
+    assert!(again.items(0).iter().eq(wanted), "the keys that were written");
 }
 
 /// Items selected by the bits of `mask`, repeated.
 pub(super) fn picked(count: usize, mask: u8) -> Vec<u32> {
-    (0..count as u32)
-        .filter(|i| mask >> (i % 8) & 1 == 1)
-        .collect()
+    (0..count as u32).filter(|i| mask >> (i % 8) & 1 == 1).collect()
 }

@@ -25,9 +25,7 @@ pub fn filter(data: &[u8]) {
     if mode == 0 {
         return check(script.rest());
     }
-    let items: Vec<_> = (0..u64::from(script.byte()))
-        .map(u64::to_le_bytes)
-        .collect();
+    let items: Vec<_> = (0..u64::from(script.byte())).map(u64::to_le_bytes).collect();
     let good = prepare(&key(), &items[..], 1 + u64::from(script.word()), &mut ());
     let mut file = Vec::new();
     let written = good.and_then(|good| good.write(&mut file));
@@ -45,10 +43,7 @@ pub fn filter(data: &[u8]) {
     }
     check(&file);
     if edits.len() < 3 && mode % 2 == 1 {
-        assert!(
-            Filter::from_bytes(&file, MOST).is_ok(),
-            "an honest file is refused"
-        );
+        assert!(Filter::from_bytes(&file, MOST).is_ok(), "an honest file is refused");
     }
 }
 

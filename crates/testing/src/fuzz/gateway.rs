@@ -16,12 +16,7 @@ const OTHER: &str = include_str!("identity/right.pem");
 
 const CHALLENGE: [u8; 32] = [5; 32];
 
-const TICKET: Ticket = Ticket {
-    run: [9; 32],
-    side: Role::Sender,
-    worker: Some(3),
-    attempt: 1,
-};
+const TICKET: Ticket = Ticket { run: [9; 32], side: Role::Sender, worker: Some(3), attempt: 1 };
 
 fn identity(pem: &str) -> Identity {
     Identity::from_pem(pem).expect("the constant identity file is valid")

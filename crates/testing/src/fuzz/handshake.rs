@@ -56,25 +56,15 @@ pub fn handshake(data: &[u8]) {
             if theirs.starts_with(&honest) {
                 let mut peer = Channel::new(Replay::new(heard.bytes(), piece));
                 let theirs = shake(&mut peer, &hello(ROLES[1]), NONCES[1]);
-                assert_eq!(
-                    theirs.ok(),
-                    Some(session),
-                    "both sides compute the same session id"
-                );
+                assert_eq!(theirs.ok(), Some(session), "both sides compute the same session id");
             }
         }
         Err(error) => {
             let text = error.to_string();
-            assert!(
-                !text.chars().any(char::is_control),
-                "the message has no control characters"
-            );
+            assert!(!text.chars().any(char::is_control), "the message has no control characters");
             assert!(text.len() <= LONGEST_MESSAGE, "{} bytes", text.len());
             let later = channel.send(&[0]);
-            assert!(
-                matches!(later, Err(Error::Broken)),
-                "the channel is broken after a failure"
-            );
+            assert!(matches!(later, Err(Error::Broken)), "the channel is broken after a failure");
         }
     }
 }
@@ -92,14 +82,10 @@ fn accepted(honest: &[u8], theirs: &[u8]) -> bool {
         return false;
     };
     let word = |bytes: &[u8], at: &std::ops::Range<usize>| {
-        bytes
-            .get(at.clone())
-            .map(|b| i64::from(u16::from_le_bytes([b[0], b[1]])))
+        bytes.get(at.clone()).map(|b| i64::from(u16::from_le_bytes([b[0], b[1]])))
     };
     let differs = |at: &std::ops::Range<usize>| {
-        word(theirs, at)
-            .zip(word(honest, at))
-            .map(|(a, b)| (a - b) as isize)
+        word(theirs, at).zip(word(honest, at)).map(|(a, b)| (a - b) as isize)
     };
     let nonce = honest.len() - 32;
     theirs[..length.start] == honest[..length.start]

@@ -14,10 +14,7 @@ use super::replay::Replay;
 
 /// Two fictitious identities, valid from 1970 to the end of 9999: with fixed keys an input always
 /// has the same result.
-const PEM: [&str; 2] = [
-    include_str!("identity/left.pem"),
-    include_str!("identity/right.pem"),
-];
+const PEM: [&str; 2] = [include_str!("identity/left.pem"), include_str!("identity/right.pem")];
 
 /// The time that a party waits for bytes lost by a change.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -39,10 +36,7 @@ pub fn identity(data: &[u8]) {
     match script.byte() % 8 {
         0 => fingerprint(&String::from_utf8_lossy(script.rest())),
         1 => file(&String::from_utf8_lossy(script.rest())),
-        2 => file(&String::from_utf8_lossy(&edited(
-            PEM[0].as_bytes(),
-            &mut script,
-        ))),
+        2 => file(&String::from_utf8_lossy(&edited(PEM[0].as_bytes(), &mut script))),
         3 => impostor(&mut script, |transport, ours, pinned| {
             respond(transport, ours, pinned, PATIENCE)
         }),
@@ -58,11 +52,8 @@ fn fingerprint(text: &str) {
         Ok(fingerprint) => {
             let shown = fingerprint.to_string();
             assert_eq!(shown.parse(), Ok(fingerprint));
-            let digits = |text: &str| {
-                text.chars()
-                    .filter(|c| *c != '-' && !c.is_whitespace())
-                    .count()
-            };
+            let digits =
+                |text: &str| text.chars().filter(|c| *c != '-' && !c.is_whitespace()).count();
             assert_eq!(digits(text), digits(&shown));
         }
         Err(
@@ -90,10 +81,7 @@ fn file(pem: &str) {
 /// Messages are single lines and show nothing of a key.
 fn check_message(error: &Error) {
     let text = error.to_string();
-    assert!(
-        !text.chars().any(char::is_control),
-        "the message has no control characters"
-    );
+    assert!(!text.chars().any(char::is_control), "the message has no control characters");
     assert!(text.len() < 1 << 10, "a message of {} bytes", text.len());
 }
 
@@ -136,12 +124,7 @@ fn between(script: &mut Script<'_>) {
         });
         let connecting = initiate(right, theirs, ours.fingerprint(), PATIENCE);
         let connecting = connecting.and_then(|tls| talk(tls, *b"there", *b"here "));
-        (
-            listening
-                .join()
-                .expect("the listening thread does not panic"),
-            connecting,
-        )
+        (listening.join().expect("the listening thread does not panic"), connecting)
     });
     for error in [a, b].into_iter().filter_map(Result::err) {
         check_message(&error);
@@ -161,15 +144,12 @@ fn talk(tls: impl Transport + 'static, ours: [u8; 5], theirs: [u8; 5]) -> Result
 /// An endpoint whose outgoing bytes are changed at up to three positions, and possibly truncated.
 fn changed(end: memory::Memory, script: &mut Script<'_>) -> Tampered<memory::Memory> {
     let flags = script.byte();
-    let changes: Vec<(u64, u8)> = (0..flags & 3)
-        .map(|_| (script.word().into(), script.byte()))
-        .collect();
+    let changes: Vec<(u64, u8)> =
+        (0..flags & 3).map(|_| (script.word().into(), script.byte())).collect();
     let cut = (flags & 4 != 0).then(|| u64::from(script.word()));
     let tampered = Tampered::new(end, move |offset, bytes| {
         for &(at, mask) in &changes {
-            let place = at
-                .checked_sub(offset)
-                .and_then(|at| usize::try_from(at).ok());
+            let place = at.checked_sub(offset).and_then(|at| usize::try_from(at).ok());
             if let Some(byte) = place.and_then(|place| bytes.get_mut(place)) {
                 *byte ^= mask;
             }

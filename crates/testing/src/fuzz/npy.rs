@@ -88,39 +88,20 @@ fn table(bytes: &[u8]) {
     match table.values() {
         Values::Words(words) => {
             assert_eq!(words.len(), count, "one number for each index");
-            let in_file = data
-                .as_chunks()
-                .0
-                .iter()
-                .map(|bytes| u64::from_le_bytes(*bytes));
-            assert!(
-                in_file.eq(words.iter().copied()),
-                "the words are those of the file"
-            );
-            let elements = table
-                .elements::<Z64>()
-                .expect("any word is an element of z64");
+            let in_file = data.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
+            assert!(in_file.eq(words.iter().copied()), "the words are those of the file");
+            let elements = table.elements::<Z64>().expect("any word is an element of z64");
             assert_eq!(elements.len(), count, "one element for each index");
             let canonical = table.elements::<Fp61>().is_ok();
-            assert_eq!(
-                canonical,
-                words.iter().all(|word| *word < Fp61::MODULUS),
-                "reduced or not"
-            );
+            assert_eq!(canonical, words.iter().all(|word| *word < Fp61::MODULUS), "reduced or not");
             if table.shape().len() == 1 {
                 let streamed = load::<Z64>(bytes).expect("the stream reader accepts the same file");
-                assert!(
-                    streamed == elements[..],
-                    "both readers return the same elements"
-                );
+                assert!(streamed == elements[..], "both readers return the same elements");
             }
         }
         Values::Reals(reals) => {
             assert_eq!(reals.len(), count, "one number for each index");
-            assert!(
-                table.elements::<Z64>().is_err(),
-                "reals are not ring elements"
-            );
+            assert!(table.elements::<Z64>().is_err(), "reals are not ring elements");
         }
     }
 }
@@ -138,14 +119,8 @@ fn there_and_back<R: Ring>(bytes: &[u8]) {
     written.expect("a temporary file can be written");
     let again = fs::read(&path).expect("the written file can be read");
     let data = elements.len() * Form::of::<R>().bytes();
-    assert!(
-        again.ends_with(&bytes[bytes.len() - data..]),
-        "the bytes are unchanged"
-    );
-    assert!(
-        load::<R>(&again).is_ok_and(|again| again == elements),
-        "the elements are unchanged"
-    );
+    assert!(again.ends_with(&bytes[bytes.len() - data..]), "the bytes are unchanged");
+    assert!(load::<R>(&again).is_ok_and(|again| again == elements), "the elements are unchanged");
 }
 
 /// Two folders with correlations `w = u*x + v`. In correlated OT the sender has `x`, called delta,
@@ -169,10 +144,7 @@ fn verify<B: Ring, R: ExtensionOf<B>>(ring: Option<&str>, script: &mut Script<'_
         }
         folder
     });
-    let ring: Vec<_> = ring
-        .map(|ring| ("ring".to_owned(), ring.into()))
-        .into_iter()
-        .collect();
+    let ring: Vec<_> = ring.map(|ring| ("ring".to_owned(), ring.into())).into_iter().collect();
     let run = Run::new(Arc::new(Silence), Cancel::default());
     let verdict = embed::verify(folders, &ring, &run).map_err(|failure| failure.to_string());
 

@@ -27,9 +27,7 @@ pub fn parquet(data: &[u8]) {
     if count == 0 {
         return;
     }
-    let kinds = (0..)
-        .step_by(2)
-        .map(|i| TYPES[usize::from(types >> i) % TYPES.len()]);
+    let kinds = (0..).step_by(2).map(|i| TYPES[usize::from(types >> i) % TYPES.len()]);
     let chosen: Vec<(usize, &str)> = (0..=usize::from(keys & 3))
         .map(|i| (usize::from(keys >> 2) + i) % count)
         .zip(kinds)
@@ -50,10 +48,7 @@ pub fn parquet(data: &[u8]) {
     let Ok(records) = read(&table, &reading) else {
         return;
     };
-    assert_same(
-        &records,
-        &read(&table, &reading).expect("the same file was read before"),
-    );
+    assert_same(&records, &read(&table, &reading).expect("the same file was read before"));
 
     let items = picked(records.items(0).len(), mask);
     let again = Reading {
@@ -76,17 +71,14 @@ pub fn parquet(data: &[u8]) {
         // Bytes are hexadecimal as text, and other numbers may have a point.
         let stored = table.schema().field(*column).data_type().to_string();
         matches!(*kind, "text" | "integer" | "boolean")
-            && !["Binary", "Float", "Decimal"]
-                .iter()
-                .any(|name| stored.contains(name))
+            && !["Binary", "Float", "Decimal"].iter().any(|name| stored.contains(name))
     };
     if chosen.iter().zip(&kinds).all(has_one_form)
         && let Ok(bytes) = written(&table, &records, &items, Format::Csv)
     {
         let keys = chosen.iter().zip(&kinds);
-        let keys: Vec<_> = keys
-            .map(|((column, _), kind)| (columns[*column].as_str(), *kind))
-            .collect();
+        let keys: Vec<_> =
+            keys.map(|((column, _), kind)| (columns[*column].as_str(), *kind)).collect();
         let again = Reading {
             rules: vec![rule(&keys).expect("the same columns were a rule before")],
             values: Vec::new(),
@@ -98,8 +90,5 @@ pub fn parquet(data: &[u8]) {
 
 /// A Parquet file, or a text file by that name, of these bytes.
 fn file(name: &str, bytes: &[u8]) -> Inputs {
-    Inputs {
-        paths: vec![stored(name, bytes)],
-        ..Inputs::default()
-    }
+    Inputs { paths: vec![stored(name, bytes)], ..Inputs::default() }
 }

@@ -23,10 +23,7 @@ pub(super) struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
     pub(super) fn bytes(&self) -> Vec<u8> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn append(&self, bytes: &[u8]) {
@@ -37,12 +34,7 @@ impl Log {
 
 impl Replay {
     pub(super) fn new(bytes: Vec<u8>, piece: usize) -> Self {
-        Self {
-            bytes,
-            piece: piece.max(1),
-            read: AtomicUsize::new(0),
-            heard: Log::default(),
-        }
+        Self { bytes, piece: piece.max(1), read: AtomicUsize::new(0), heard: Log::default() }
     }
 
     /// The bytes it received.

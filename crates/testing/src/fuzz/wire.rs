@@ -107,10 +107,7 @@ pub fn wire(data: &[u8]) {
             let honest = std::mem::replace(&mut found[side as usize], ours);
             let holds = scene.protocol.agree(&found[0], &found[1]);
             found[side as usize] = honest;
-            assert!(
-                holds || !is_honest,
-                "{name}: the honest bytes give another result"
-            );
+            assert!(holds || !is_honest, "{name}: the honest bytes give another result");
             assert!(
                 holds || !is_checked(&scene.protocol, side),
                 "{name}: a deviation was not detected"
@@ -120,10 +117,7 @@ pub fn wire(data: &[u8]) {
             let is_whole = theirs.starts_with(sent);
             assert!(!is_whole, "{name}: the honest bytes are refused: {error}");
             let text = error.to_string();
-            assert!(
-                !text.chars().any(char::is_control),
-                "the message has no control characters"
-            );
+            assert!(!text.chars().any(char::is_control), "the message has no control characters");
             let expected = matches!(
                 error,
                 Error::Disconnected
@@ -131,10 +125,7 @@ pub fn wire(data: &[u8]) {
                     | Error::Mismatch { .. }
                     | Error::Broken
             );
-            assert!(
-                expected,
-                "{name}: a peer cannot cause this error: {error:?}"
-            );
+            assert!(expected, "{name}: a peer cannot cause this error: {error:?}");
         }
     }
 }

@@ -62,22 +62,12 @@ fn of_shares<R: Ring>(result: volery_apps::Result<Zeroizing<Vec<R>>>) -> Result<
 
 fn senders(channel: &mut Channel) -> Result<offline::Sender> {
     let seed = rng(SEEDS[0]);
-    of_apps(offline::Sender::setup(
-        Security::Malicious,
-        SESSION,
-        seed,
-        channel,
-    ))
+    of_apps(offline::Sender::setup(Security::Malicious, SESSION, seed, channel))
 }
 
 fn receivers(channel: &mut Channel) -> Result<offline::Receiver> {
     let seed = rng(SEEDS[1]);
-    of_apps(offline::Receiver::setup(
-        Security::Malicious,
-        SESSION,
-        seed,
-        channel,
-    ))
+    of_apps(offline::Receiver::setup(Security::Malicious, SESSION, seed, channel))
 }
 
 /// A sender's `u, v`.
@@ -201,15 +191,10 @@ fn product() -> Protocol {
             let mut source = receivers(channel)?;
             let receiver = linear::Receiver::offline(shape(), Output::Right, &mut source, channel);
             let result = of_apps(of_apps(receiver)?.online(&right::<Fp61>(), channel))?;
-            Ok(result
-                .expect("the right party gets the result")
-                .entries()
-                .to_vec())
+            Ok(result.expect("the right party gets the result").entries().to_vec())
         },
         |&(): &(), entries: &Vec<Fp61>| {
-            let plain = left::<Fp61>()
-                .times(&right())
-                .expect("the shapes are compatible");
+            let plain = left::<Fp61>().times(&right()).expect("the shapes are compatible");
             plain.entries() == &entries[..]
         },
     )
@@ -234,9 +219,7 @@ fn either_product() -> Protocol {
             Ok(share.expect("a share").entries().to_vec())
         },
         |first: &Vec<Z64>, second: &Vec<Z64>| {
-            let plain = left::<Z64>()
-                .times(&right())
-                .expect("the shapes are compatible");
+            let plain = left::<Z64>().times(&right()).expect("the shapes are compatible");
             let sums = first.iter().zip(second).map(|(a, b)| *a + *b);
             sums.eq(plain.entries().iter().copied())
         },

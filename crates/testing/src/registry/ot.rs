@@ -213,9 +213,8 @@ fn random_chosen() -> Protocol {
 }
 
 fn chosen() -> Protocol {
-    let messages: Vec<_> = (0..OTS as u128)
-        .map(|i| [Block::new(2 * i), Block::new(2 * i + 1)])
-        .collect();
+    let messages: Vec<_> =
+        (0..OTS as u128).map(|i| [Block::new(2 * i), Block::new(2 * i + 1)]).collect();
     Protocol::new(
         "OT of chosen blocks",
         Model::Malicious,

@@ -80,10 +80,7 @@ fn items() -> [Vec<String>; 2] {
 
 /// The indices of the sender's common items, and of the receiver's.
 fn common() -> [Vec<usize>; 2] {
-    [
-        (ITEMS[0] - COMMON..ITEMS[0]).collect(),
-        (0..COMMON).collect(),
-    ]
+    [(ITEMS[0] - COMMON..ITEMS[0]).collect(), (0..COMMON).collect()]
 }
 
 fn values() -> Vec<String> {
@@ -197,14 +194,8 @@ fn number(item: usize) -> u64 {
 }
 
 fn circuit(form: Form) -> Protocol {
-    let settings = circuit::Settings {
-        form,
-        payload: 1,
-        weights: 1,
-        products: 1,
-        selections: 1,
-        parts: 1,
-    };
+    let settings =
+        circuit::Settings { form, payload: 1, weights: 1, products: 1, selections: 1, parts: 1 };
     let send = move |channel: &mut Channel| -> volery_psi::Result<Sums> {
         let values: Vec<_> = (0..ITEMS[0]).map(number).collect();
         let (items, own) = (&items()[0], (SESSION, rng(SEEDS[0])));
@@ -231,9 +222,8 @@ fn circuit(form: Form) -> Protocol {
             let weight = |bin| receiver.item(bin).map_or(0, number);
             let weights: Vec<_> = slice.bins.clone().map(weight).collect();
             let mut products = receiver.multiply(&weights, channel)?;
-            for (product, (weight, share)) in products
-                .iter_mut()
-                .zip(weights.iter().zip(&*slice.payload[0]))
+            for (product, (weight, share)) in
+                products.iter_mut().zip(weights.iter().zip(&*slice.payload[0]))
             {
                 *product = product.wrapping_add(weight.wrapping_mul(*share));
             }

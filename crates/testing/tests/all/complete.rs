@@ -129,10 +129,7 @@ fn every_file_with_a_channel_has_a_protocol() {
         }
     }
     let listed: BTreeSet<_> = FILES.iter().map(|(file, _)| (*file).to_owned()).collect();
-    assert_eq!(
-        files, listed,
-        "add a protocol to the registry, and a row here"
-    );
+    assert_eq!(files, listed, "add a protocol to the registry, and a row here");
     let registry = registry();
     for (file, protocol) in FILES {
         let known = registry.iter().any(|of| of.name == *protocol);

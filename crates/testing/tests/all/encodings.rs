@@ -41,18 +41,9 @@ fn values_out_of_range_are_refused() {
             0x80,
             "the position of the carrier bit is not below 128",
         ),
-        (
-            "dh search",
-            (Right, 2),
-            1,
-            0x80,
-            "a coefficient is not below 2^255 - 19",
-        ),
+        ("dh search", (Right, 2), 1, 0x80, "a coefficient is not below 2^255 - 19"),
     ] {
-        let protocol = registry
-            .iter()
-            .find(|protocol| protocol.name == name)
-            .unwrap();
+        let protocol = registry.iter().find(|protocol| protocol.name == name).unwrap();
         let (lengths, _) = &messages(protocol)[corrupted as usize];
         let at = lengths[message] - from_end;
         let verdict = run(protocol, corrupted, message, FaultKind::Flip { at, mask });

@@ -22,10 +22,7 @@ fn only_tests_enable_the_feature_testing() {
                 section = line;
             }
             if section == "[features]" && line.starts_with("testing =") {
-                assert_eq!(
-                    line, "testing = []",
-                    "{name}: it adds tools of tests and nothing else"
-                );
+                assert_eq!(line, "testing = []", "{name}: it adds tools of tests and nothing else");
                 with_feature.push(name.clone());
             }
             let of_tests = section == "[dev-dependencies]" || name == "testing";

@@ -48,10 +48,7 @@ fn seeded(
 fn no_row_is_left_out() {
     let sections = ["registry", "ot", "pcg", "psi"].map(|name| section(name).lines().count());
     let headlines = sections.len();
-    assert_eq!(
-        TABLE.lines().count(),
-        headlines + sections.iter().sum::<usize>()
-    );
+    assert_eq!(TABLE.lines().count(), headlines + sections.iter().sum::<usize>());
     assert!(sections.into_iter().all(|rows| rows > 0), "{sections:?}");
 }
 

@@ -73,30 +73,18 @@ const MASKED: &[(&str, [&[usize]; 2])] = &[
     ("vole search, fast, for both", [&[8, 9], &[10, 11]]),
     ("vole intersection, low-communication", [&[13], &[19]]),
     ("vole search, low-communication", [&[13], &[19, 20]]),
-    (
-        "vole intersection, low-communication, for both",
-        [&[13, 14], &[19]],
-    ),
-    (
-        "vole search, low-communication, for both",
-        [&[13, 14], &[19, 20]],
-    ),
+    ("vole intersection, low-communication, for both", [&[13, 14], &[19]]),
+    ("vole search, low-communication, for both", [&[13, 14], &[19, 20]]),
     ("kkrt ", [&[6], &[5]]),
     ("dh ", [&[2], &[3]]),
     ("count", [&[2], &[2]]),
     (
         "circuit, fast",
-        [
-            &[8, 16, 17, 18, 19, 20, 21, 22, 23, 24],
-            &[18, 21, 24, 27, 30, 33, 35, 37, 38],
-        ],
+        [&[8, 16, 17, 18, 19, 20, 21, 22, 23, 24], &[18, 21, 24, 27, 30, 33, 35, 37, 38]],
     ),
     (
         "circuit, low-communication",
-        [
-            &[13, 28, 29, 30, 31, 32, 33, 34, 35, 36],
-            &[33, 34, 35, 36, 37, 38, 39, 40, 41],
-        ],
+        [&[13, 28, 29, 30, 31, 32, 33, 34, 35, 36], &[33, 34, 35, 36, 37, 38, 39, 40, 41]],
     ),
 ];
 
@@ -127,20 +115,12 @@ fn chosen(scenario: &Scenario) -> Vec<Deviation> {
     }
     let all = std::env::var_os("VOLERY_ATTACKS").is_some();
     let deviations = scenario.deviations();
-    let (edits, faults): (Vec<_>, Vec<_>) = deviations
-        .into_iter()
-        .partition(|of| matches!(of.act, Act::Edit(..)));
-    let step = if all {
-        1
-    } else {
-        faults.len().div_ceil(FAULTS).max(1)
-    };
+    let (edits, faults): (Vec<_>, Vec<_>) =
+        deviations.into_iter().partition(|of| matches!(of.act, Act::Edit(..)));
+    let step = if all { 1 } else { faults.len().div_ceil(FAULTS).max(1) };
     // Beginning at another place in each scenario.
     let first = scenario.name.len() % step;
-    edits
-        .into_iter()
-        .chain(faults.into_iter().skip(first).step_by(step))
-        .collect()
+    edits.into_iter().chain(faults.into_iter().skip(first).step_by(step)).collect()
 }
 
 /// Compares the worlds of each scenario, without and with deviations. Every row that names one of
@@ -163,11 +143,7 @@ fn assert_alike(scenarios: &[Scenario]) {
         }
     }
     let count = wrong.len();
-    assert!(
-        wrong.is_empty(),
-        "{count} differences:\n{}",
-        wrong.join("\n")
-    );
+    assert!(wrong.is_empty(), "{count} differences:\n{}", wrong.join("\n"));
     for (number, row) in LISTED.iter().enumerate() {
         let named = |scenario: &Scenario| row.names.iter().any(|name| scenario.name.contains(name));
         if scenarios.iter().any(named) {

@@ -69,10 +69,7 @@ pub(super) struct Opening {
 impl Opening {
     /// For this many trees.
     pub(super) fn window(trees: usize) -> Self {
-        Self {
-            sigma: vec![Block::ZERO; trees],
-            tau: vec![0; bits::bytes_for(2 * trees)],
-        }
+        Self { sigma: vec![Block::ZERO; trees], tau: vec![0; bits::bytes_for(2 * trees)] }
     }
 
     pub(super) fn send(&self, channel: &mut Channel) -> Result<()> {
@@ -138,9 +135,7 @@ impl<'a, R: Ring> Party<'a, R> {
 
     /// The numbers of the trees that have this level of seeds.
     fn with_level(&self, level: u32) -> Vec<usize> {
-        (0..self.trees.len())
-            .filter(|tree| self.trees[*tree].seed_levels() >= level)
-            .collect()
+        (0..self.trees.len()).filter(|tree| self.trees[*tree].seed_levels() >= level).collect()
     }
 
     /// Space for the other party's values of this level.
@@ -161,9 +156,7 @@ impl<'a, R: Ring> Party<'a, R> {
     /// Step 1.
     pub(super) fn grow(&mut self, level: u32) -> Zeroizing<Vec<[Block; 2]>> {
         let trees = self.trees.par_iter_mut();
-        let sums = trees
-            .filter(|tree| tree.seed_levels() >= level)
-            .map(|tree| tree.grow(level));
+        let sums = trees.filter(|tree| tree.seed_levels() >= level).map(|tree| tree.grow(level));
         Zeroizing::new(sums.collect())
     }
 
@@ -173,11 +166,7 @@ impl<'a, R: Ring> Party<'a, R> {
             let [zero, one] = self.pads.offered[self.place(tree, level)];
             zero ^ one ^ z[0] ^ z[1]
         };
-        self.with_level(level)
-            .into_iter()
-            .zip(z)
-            .map(offer)
-            .collect()
+        self.with_level(level).into_iter().zip(z).map(offer).collect()
     }
 
     /// Step 3, with the other party's values.

@@ -44,10 +44,7 @@ fn check<R: Ring>(forest: &TreeBatch, alphas: &[usize]) -> [Stats; 2] {
         R::random_slice(&mut dealer, &mut betas);
         betas
     });
-    let input = |party: usize| Input {
-        alphas: &indices[party],
-        betas: &betas[party],
-    };
+    let input = |party: usize| Input { alphas: &indices[party], betas: &betas[party] };
     let [mut ots_0, mut ots_1] = ots();
     let ((r, stats_0), (m, stats_1)) = run_two_parties_with_stats(
         |channel| {
@@ -66,11 +63,7 @@ fn check<R: Ring>(forest: &TreeBatch, alphas: &[usize]) -> [Stats; 2] {
     let (r, m) = (r.expect("no fault"), m.expect("no fault"));
     for (tree, alpha) in alphas.iter().enumerate() {
         for (leaf, place) in forest.leaves_of(tree).enumerate() {
-            let expected = if leaf == *alpha {
-                betas[0][tree] + betas[1][tree]
-            } else {
-                R::ZERO
-            };
+            let expected = if leaf == *alpha { betas[0][tree] + betas[1][tree] } else { R::ZERO };
             assert!(
                 r[place] - m[place] == expected,
                 "{}: leaf {leaf} of tree {tree}, alpha {alpha}",
@@ -89,9 +82,7 @@ fn check_rings(forest: &TreeBatch, alphas: &[usize]) {
 
 #[test]
 fn one_tree_of_every_shape() {
-    for n in [
-        1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 127, 128, 129, 509, 1021, 1025, 4097,
-    ] {
+    for n in [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 127, 128, 129, 509, 1021, 1025, 4097] {
         for alpha in [0, 1, n / 2, n - 1] {
             check_rings(&TreeBatch::regular(1, n), &[alpha.min(n - 1)]);
         }

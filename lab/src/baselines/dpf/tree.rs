@@ -69,11 +69,8 @@ impl<'a, R: Ring> Tree<'a, R> {
         // before it: the two buffers are swapped on every level.
         let [last, before] = [seeds, seeds.saturating_sub(1)]
             .map(|level| Buffer::zeroed(shape.width(level).next_multiple_of(2)));
-        let (mut nodes, next) = if seeds.is_multiple_of(2) {
-            (last, before)
-        } else {
-            (before, last)
-        };
+        let (mut nodes, next) =
+            if seeds.is_multiple_of(2) { (last, before) } else { (before, last) };
         nodes[0] = root;
         let tags = || vec![0; bits::bytes_for(shape.width(seeds))];
         Self {
@@ -131,10 +128,7 @@ impl<'a, R: Ring> Tree<'a, R> {
         let tags = self.tags.chunks(CHUNK / 16);
         let new_tags = self.next_tags.chunks_mut(CHUNK / 8);
         let mut pairs = vec![R::ZERO; 2 * groups.min(CHUNK)];
-        let mut sums = LeafSums {
-            sides: [R::ZERO; 2],
-            tagged: 0,
-        };
+        let mut sums = LeafSums { sides: [R::ZERO; 2], tagged: 0 };
         for (((nodes, leaves), tags), new_tags) in nodes.zip(leaves).zip(tags).zip(new_tags) {
             correct(nodes, tags, self.correction);
             let new_tags = &mut new_tags[..bits::bytes_for(nodes.len())];

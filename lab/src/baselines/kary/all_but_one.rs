@@ -77,11 +77,9 @@ pub(crate) fn send_random<C: CotSender>(
     let mut pairs = Zeroizing::new(vec![[Block::ZERO; 2]; ots(arities)]);
     ot.random_chosen(&mut pairs, channel)?;
     let mut parts = split(arities, pads, &mut pairs);
-    parts
-        .par_iter_mut()
-        .for_each_init(Scratch::default, |scratch, part| {
-            grow(part, prgs, roots[part.instance], scratch);
-        });
+    parts.par_iter_mut().for_each_init(Scratch::default, |scratch, part| {
+        grow(part, prgs, roots[part.instance], scratch);
+    });
     for part in parts.iter().filter(|part| part.has_tree()) {
         channel.send_blocks(part.ots.as_flattened())?;
     }
@@ -116,11 +114,9 @@ pub(crate) fn receive_random<C: CotReceiver>(
         }
         first += levels;
     }
-    parts
-        .par_iter_mut()
-        .for_each_init(Scratch::default, |scratch, part| {
-            rebuild(part, prgs, without[part.instance], scratch);
-        });
+    parts.par_iter_mut().for_each_init(Scratch::default, |scratch, part| {
+        rebuild(part, prgs, without[part.instance], scratch);
+    });
     Ok(())
 }
 
@@ -147,22 +143,14 @@ fn split<'a, T>(
     mut pads: &'a mut [Block],
     mut ots: &'a mut [T],
 ) -> Vec<Part<'a, T>> {
-    assert_eq!(
-        pads.len(),
-        messages(arities),
-        "k messages for each instance"
-    );
+    assert_eq!(pads.len(), messages(arities), "k messages for each instance");
     let mut parts = Vec::with_capacity(arities.len());
     for (instance, arity) in arities.iter().enumerate() {
         let (mine, rest) = pads.split_at_mut(arity.children());
         pads = rest;
         let (levels, rest) = ots.split_at_mut(arity.bits() as usize);
         ots = rest;
-        parts.push(Part {
-            instance,
-            pads: mine,
-            ots: levels,
-        });
+        parts.push(Part { instance, pads: mine, ots: levels });
     }
     parts
 }
@@ -177,8 +165,7 @@ fn grow(part: &mut Part<'_, [Block; 2]>, prgs: &TreePrgs, root: Block, scratch: 
     let mut leaves = Zeroizing::new([Gf128::ZERO; Arity::Sixteen.children()]);
     let leaves = &mut leaves[..part.pads.len()];
     let sums = ggm::expand(&prg, shape, root, Block::ZERO, leaves, scratch);
-    part.pads
-        .copy_from_slice(Gf128::as_blocks(leaves).expect("elements are blocks"));
+    part.pads.copy_from_slice(Gf128::as_blocks(leaves).expect("elements are blocks"));
     let last = sums.leaf.map(wire::pack);
     for (pair, sums) in part.ots.iter_mut().zip(sums.inner.iter().chain([&last])) {
         pair[0] ^= sums[0];
@@ -212,14 +199,9 @@ fn rebuild(part: &mut Part<'_, Block>, prgs: &TreePrgs, without: usize, scratch:
     }
     let (prg, shape) = (prgs.tree(part.instance), Shape::new(part.pads.len()));
     let (last, inner) = part.ots.split_last().expect("a tree has a level");
-    let sums = PuncturedSums {
-        alpha: without,
-        inner: inner.to_vec(),
-        leaf: wire::unpack(*last),
-    };
+    let sums = PuncturedSums { alpha: without, inner: inner.to_vec(), leaf: wire::unpack(*last) };
     let mut leaves = Zeroizing::new([Gf128::ZERO; Arity::Sixteen.children()]);
     let leaves = &mut leaves[..part.pads.len()];
     ggm::expand_punctured(&prg, shape, &sums, leaves, scratch);
-    part.pads
-        .copy_from_slice(Gf128::as_blocks(leaves).expect("elements are blocks"));
+    part.pads.copy_from_slice(Gf128::as_blocks(leaves).expect("elements are blocks"));
 }

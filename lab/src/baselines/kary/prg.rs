@@ -28,10 +28,7 @@ pub(super) struct Children {
 
 impl Default for Children {
     fn default() -> Self {
-        Self {
-            pairs: Buffer::zeroed(PARENTS),
-            words: Buffer::zeroed(PARENTS * super::MAX),
-        }
+        Self { pairs: Buffer::zeroed(PARENTS), words: Buffer::zeroed(PARENTS * super::MAX) }
     }
 }
 
@@ -74,9 +71,7 @@ impl TreePrgs {
         let mut keys = [Block::ZERO; super::MAX];
         self.aes.ctr((k * tree) as u128, &mut keys[..k]);
         let pairs = keys[..k].as_chunks::<2>().0;
-        TreePrg {
-            keys: pairs.iter().map(|pair| pair.map(Aes128::new)).collect(),
-        }
+        TreePrg { keys: pairs.iter().map(|pair| pair.map(Aes128::new)).collect() }
     }
 }
 
@@ -199,9 +194,7 @@ fn words<const K: usize, R: Ring>(
         let leaves = families.as_flattened_mut();
         if K == 2 {
             let sides = R::from_words_sides(words.as_flattened(), leaves);
-            sums.iter_mut()
-                .zip(sides)
-                .for_each(|(sum, side)| *sum += side);
+            sums.iter_mut().zip(sides).for_each(|(sum, side)| *sum += side);
         } else {
             R::from_words_slice(words.as_flattened(), leaves);
             add_digits(sums, families);
@@ -260,10 +253,6 @@ impl TreePrg {
             return R::from_block(child(seed, digit));
         }
         let block = child(seed, digit / 2);
-        R::from_words(&[if digit.is_multiple_of(2) {
-            block.low()
-        } else {
-            block.high()
-        }])
+        R::from_words(&[if digit.is_multiple_of(2) { block.low() } else { block.high() }])
     }
 }

@@ -30,11 +30,7 @@ pub(crate) fn send<R: Ring, C: CotSender>(
 ) -> Result<()> {
     assert_eq!(beta.len(), batch.trees(), "one share for each tree");
     let totals = punctured_ot::send(batch, prgs, leaves, rng, ot, channel)?; // steps 1, 2
-    let masked: Vec<_> = totals
-        .iter()
-        .zip(beta)
-        .map(|(total, beta)| *total - *beta)
-        .collect();
+    let masked: Vec<_> = totals.iter().zip(beta).map(|(total, beta)| *total - *beta).collect();
     wire::send(&masked, channel)?; // step 3
     channel.flush()
 }
@@ -83,9 +79,7 @@ mod tests {
             beta
         };
         let beta = [shares(), shares()];
-        let alphas: Vec<_> = (0..trees)
-            .map(|tree| (tree + size * 3 / 4) % size)
-            .collect();
+        let alphas: Vec<_> = (0..trees).map(|tree| (tree + size * 3 / 4) % size).collect();
         let (cot_sender, cot_receiver) = ideal::pair(Block::from(3), Block::from(1));
         let ((v1, sent), (negated, _)) = run_two_parties_with_stats(
             |channel| {
@@ -105,11 +99,8 @@ mod tests {
         );
         for place in 0..batch.leaves() {
             let (tree, point) = (place / size, place % size);
-            let expected = if point == alphas[tree] {
-                beta[0][tree] + beta[1][tree]
-            } else {
-                R::ZERO
-            };
+            let expected =
+                if point == alphas[tree] { beta[0][tree] + beta[1][tree] } else { R::ZERO };
             assert!(v1[place] - negated[place] == expected, "{tree}, {point}");
         }
         assert_eq!(sent.messages_sent, u64::from(trees > 0));

@@ -26,10 +26,7 @@ fn check_tree<R: Ring>(arity: Arity, n: usize) {
     let total = expand(&prg, shape, root, &mut leaves, &mut sums, &mut scratch);
     assert!(total == R::sum(&leaves));
     for (j, leaf) in leaves.iter().enumerate() {
-        assert!(
-            *leaf == prg.leaf_by_path(shape, root, j),
-            "leaf {j} of {n}, {arity:?}"
-        );
+        assert!(*leaf == prg.leaf_by_path(shape, root, j), "leaf {j} of {n}, {arity:?}");
     }
     let mut alphas = vec![0, n / 3, n / 2, n - 1];
     alphas.extend((0..n).rev().take(arity.children()));

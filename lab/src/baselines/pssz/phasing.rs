@@ -22,11 +22,7 @@ pub(super) struct Phased {
 
 impl Phasing {
     pub(super) fn new(key: Block, plan: &Plan) -> Self {
-        Self {
-            aes: Aes128::new(key),
-            bins: plan.bins() as u64,
-            quotients: plan.quotients(),
-        }
+        Self { aes: Aes128::new(key), bins: plan.bins() as u64, quotients: plan.quotients() }
     }
 
     pub(super) fn split(&self, items: &[u128]) -> Phased {
@@ -40,10 +36,7 @@ impl Phasing {
         let chunks = items.chunks(CHUNK).zip(quotients.chunks(CHUNK));
         for ((items, quotients), out) in chunks.zip(phased.chunks_mut(CHUNK)) {
             for (input, &quotient) in inputs.iter_mut().zip(quotients) {
-                assert!(
-                    quotient < self.quotients,
-                    "items are below the plan's bound"
-                );
+                assert!(quotient < self.quotients, "items are below the plan's bound");
                 *input = Block::new(quotient);
             }
             let hashes = &mut hashes[..items.len()];
@@ -55,10 +48,7 @@ impl Phasing {
                 *out = [0, 1, 2].map(|function| self.bin(rest, hash, function));
             }
         }
-        Phased {
-            bins: phased,
-            quotients,
-        }
+        Phased { bins: phased, quotients }
     }
 
     /// `r + f_z(q) mod b`: a number below `b` is drawn by scaling 42 bits of the hash.
@@ -67,11 +57,7 @@ impl Phasing {
         let bits = (u128::from(hash) >> (BITS * function)) & ((1 << BITS) - 1);
         let shift = ((bits * u128::from(self.bins)) >> BITS) as u64;
         let bin = rest + shift;
-        (if bin < self.bins {
-            bin
-        } else {
-            bin - self.bins
-        }) as u32
+        (if bin < self.bins { bin } else { bin - self.bins }) as u32
     }
 }
 
@@ -105,11 +91,7 @@ impl Buckets {
                 entries[*at as usize] = (item * 4 + function) as u32;
             }
         }
-        Self {
-            phased,
-            starts,
-            entries,
-        }
+        Self { phased, starts, entries }
     }
 
     /// Number, function and quotient of all items that may be in a bin.

@@ -39,10 +39,7 @@ impl Plan {
     /// The plan for sets of these sizes, of items below 2^`item_bits`.
     pub(crate) fn new(sizes: Sizes, item_bits: u32) -> Self {
         assert!((1..=128).contains(&item_bits), "items have 1 to 128 bits");
-        assert!(
-            sizes.sender.max(sizes.receiver) < 1 << 30,
-            "sets of less than 2^30 items"
-        );
+        assert!(sizes.sender.max(sizes.receiver) < 1 << 30, "sets of less than 2^30 items");
         let bins = (6 * sizes.receiver).div_ceil(5).max(1);
         // Any two items of both sets, of which there are as many as 3|X||Y| where the sets are
         // equal, and no more.
@@ -96,10 +93,7 @@ impl Plan {
     /// The items as numbers, hashed to fewer bits if they have too many.
     pub(super) fn reduce(&self, items: &[Block], key: &[u8; 32]) -> Vec<u128> {
         let short = |item: &Block| {
-            cut(
-                blake3::keyed_hash(key, &item.to_bytes()).as_bytes(),
-                self.bits as usize / 8,
-            )
+            cut(blake3::keyed_hash(key, &item.to_bytes()).as_bytes(), self.bits as usize / 8)
         };
         if self.shortened {
             return items.iter().map(short).collect();

@@ -71,11 +71,7 @@ impl Folder {
         }
         // Checks now, not after all measurements, whether the results can be written.
         drop(SingleFile::prepare("--out", &results)?);
-        Ok(Self {
-            path: path.to_owned(),
-            _made: made,
-            _lock: lock,
-        })
+        Ok(Self { path: path.to_owned(), _made: made, _lock: lock })
     }
 
     /// The existing results, or empty ones.

@@ -41,9 +41,7 @@ pub(super) fn intro(results: &Results) -> Vec<String> {
 }
 
 fn when(session: &BenchmarkSession) -> String {
-    let date = i64::try_from(session.began)
-        .ok()
-        .and_then(|s| DateTime::from_timestamp(s, 0));
+    let date = i64::try_from(session.began).ok().and_then(|s| DateTime::from_timestamp(s, 0));
     let date = date.map_or_else(
         || "an unknown time".to_owned(),
         |date| date.format("%Y-%m-%d %H:%M UTC").to_string(),
@@ -61,18 +59,12 @@ fn when(session: &BenchmarkSession) -> String {
 
 fn machine(machine: &Machine) -> String {
     let plural = if machine.cores == 1 { "" } else { "s" };
-    let memory = machine.memory_bytes.map(|bytes| {
-        format!(
-            ", {} GiB of memory",
-            short(bytes as f64 / f64::from(1 << 30))
-        )
-    });
+    let memory = machine
+        .memory_bytes
+        .map(|bytes| format!(", {} GiB of memory", short(bytes as f64 / f64::from(1 << 30))));
     format!(
         "{}, {} core{plural} for both parties{}, {}, instructions {}",
-        machine
-            .processor
-            .as_deref()
-            .unwrap_or("an unnamed processor"),
+        machine.processor.as_deref().unwrap_or("an unnamed processor"),
         machine.cores,
         memory.unwrap_or_default(),
         machine.system,
@@ -83,20 +75,14 @@ fn machine(machine: &Machine) -> String {
 fn calibration(machine: &Machine) -> String {
     let each = |nanoseconds: f64, what: &str| {
         let millions = short(1e3 / nanoseconds);
-        format!(
-            "{millions} million {what} a second ({} ns each)",
-            short(nanoseconds)
-        )
+        format!("{millions} million {what} a second ({} ns each)", short(nanoseconds))
     };
     format!(
         "One thread of it, in the same session: {}, {}, {}, {}, {} GB copied a second ({} ns a \
          byte).",
         each(machine.nanoseconds_aes_block, "AES blocks"),
         each(machine.nanoseconds_ot_hash, "OT hashes"),
-        each(
-            machine.nanoseconds_random_read,
-            "random 16-byte reads from 2 MiB"
-        ),
+        each(machine.nanoseconds_random_read, "random 16-byte reads from 2 MiB"),
         each(machine.nanoseconds_random_read_9_mib, "from 9 MiB"),
         short(1.0 / machine.nanoseconds_copied_byte),
         short(machine.nanoseconds_copied_byte),
@@ -122,10 +108,7 @@ fn figures(results: &Results) -> String {
 fn mixed(results: &Results) -> usize {
     let measurements = results.measurements.iter();
     let mixes = measurements.filter(|one| {
-        let mut sessions = one
-            .samples
-            .iter()
-            .filter_map(|run| results.sittings.get(run.sitting));
+        let mut sessions = one.samples.iter().filter_map(|run| results.sittings.get(run.sitting));
         let first = sessions.next();
         first.is_some_and(|first| sessions.any(|other| !other.changes_from(first).is_empty()))
     });
@@ -150,17 +133,9 @@ mod tests {
         other.machine.cores = 77;
         results.sittings = vec![session.clone(), session, other];
         for (n, sittings) in (1..).zip([[0, 0], [0, 1], [2, 2], [1, 2]]) {
-            let sample = |sitting| Sample {
-                sitting,
-                ..Sample::default()
-            };
+            let sample = |sitting| Sample { sitting, ..Sample::default() };
             results.measurements.push(Measurement {
-                key: Key {
-                    protocol: "cot".to_owned(),
-                    n,
-                    link: Link::Loopback,
-                    threads: 1,
-                },
+                key: Key { protocol: "cot".to_owned(), n, link: Link::Loopback, threads: 1 },
                 plan: None,
                 security_bits: None,
                 skipped_seconds: None,

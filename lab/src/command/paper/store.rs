@@ -30,15 +30,8 @@ struct State {
 
 impl Store {
     pub(super) fn new(path: PathBuf, results: &Results) -> Self {
-        let state = State {
-            unsaved: None,
-            runs: runs(results),
-            saved: None,
-        };
-        Self {
-            path,
-            state: Mutex::new(state),
-        }
+        let state = State { unsaved: None, runs: runs(results), saved: None };
+        Self { path, state: Mutex::new(state) }
     }
 
     /// The path of the file.
@@ -63,27 +56,19 @@ impl Store {
         let _whole = undisturbed();
         let mut state = self.state();
         results.save(&self.path)?;
-        *state = State {
-            unsaved: None,
-            runs: runs(results),
-            saved: Some(Instant::now()),
-        };
+        *state = State { unsaved: None, runs: runs(results), saved: Some(Instant::now()) };
         Ok(())
     }
 
     /// Saves unsaved results when a signal ends the program; returns the message.
     pub(super) fn last_words(&self) -> Failure {
         let mut state = self.state();
-        let saved = state
-            .unsaved
-            .take()
-            .map_or(Ok(()), |results| results.save(&self.path));
+        let saved = state.unsaved.take().map_or(Ok(()), |results| results.save(&self.path));
         let (runs, path) = (state.runs, self.path.display());
         match saved {
-            Ok(()) if runs == 0 => Failure::new(
-                Status::Other,
-                "interrupted by a signal before the first run ended",
-            ),
+            Ok(()) if runs == 0 => {
+                Failure::new(Status::Other, "interrupted by a signal before the first run ended")
+            }
             Ok(()) => Failure::new(
                 Status::Other,
                 format_args!("interrupted by a signal; runs that are kept in {path}: {runs}"),

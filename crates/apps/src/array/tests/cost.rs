@@ -53,40 +53,23 @@ fn cost<R: Ring>(n: usize) {
         (access, elements),
         (access, elements),
         (access, elements + R::encoded_len(1)),
-        (
-            depth.div_ceil(8) + extension(depth),
-            16 * (depth + 1) + R::encoded_len(1),
-        ),
+        (depth.div_ceil(8) + extension(depth), 16 * (depth + 1) + R::encoded_len(1)),
     ];
     for (step, (from_holder, from_partner)) in expected.into_iter().enumerate() {
         // Step 0 of the array, and of the vector.
         let first = usize::from(step == 0 || step == 3);
         let [left, right] = [&left, &right].map(|stats| stats[step + 1] - stats[step]);
-        assert_eq!(
-            right.bytes_sent as usize,
-            32 * first + from_holder,
-            "step {step} of {n}"
-        );
-        assert_eq!(
-            left.bytes_sent as usize,
-            32 * first + from_partner,
-            "step {step} of {n}"
-        );
+        assert_eq!(right.bytes_sent as usize, 32 * first + from_holder, "step {step} of {n}");
+        assert_eq!(left.bytes_sent as usize, 32 * first + from_partner, "step {step} of {n}");
         // P2's first message merges with the last of the setup, P1's first message for the vector
         // with its opening.
-        let messages = (
-            left.messages_sent + u64::from(step == 3),
-            right.messages_sent + u64::from(step == 0),
-        );
+        let messages =
+            (left.messages_sent + u64::from(step == 3), right.messages_sent + u64::from(step == 0));
         let expected = 1 + first as u64;
         assert_eq!(messages, (expected, expected), "step {step} of {n}");
     }
     if n == 1 << 20 && R::BYTES == 8 {
-        assert_eq!(
-            expected[2],
-            (5 + 190 + 3_168, 12_104 + 8),
-            "the numbers of the doc"
-        );
+        assert_eq!(expected[2], (5 + 190 + 3_168, 12_104 + 8), "the numbers of the doc");
         assert_eq!(expected[3], (3 + 528, 344), "the numbers of the doc");
     }
 }

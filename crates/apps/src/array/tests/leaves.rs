@@ -11,10 +11,7 @@ fn leaves(n: usize, accesses: impl Iterator<Item = usize>) -> Vec<u32> {
 /// Chi-square of counts that should be equal; its mean is one less than their number.
 fn chi_square(counts: &[u64]) -> f64 {
     let mean = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
-    counts
-        .iter()
-        .map(|count| (*count as f64 - mean).powi(2) / mean)
-        .sum()
+    counts.iter().map(|count| (*count as f64 - mean).powi(2) / mean).sum()
 }
 
 /// Leaves, and pairs of a leaf and the one `apart` accesses later, are uniform, independent of the
@@ -28,12 +25,7 @@ fn leaves_are_uniform_and_say_nothing() {
         ("one entry", vec![5; ACCESSES]),
         ("in turn", (0..N).cycle().take(ACCESSES).collect()),
         ("two entries", (0..2).cycle().take(ACCESSES).collect()),
-        (
-            "random",
-            (0..ACCESSES)
-                .map(|_| random.below(N as u64) as usize)
-                .collect(),
-        ),
+        ("random", (0..ACCESSES).map(|_| random.below(N as u64) as usize).collect()),
     ];
     for (name, order) in orders {
         let leaves = leaves(N, order.into_iter());

@@ -12,11 +12,7 @@ use super::*;
 /// The difference that an error reports: its name, and the values of both sides.
 fn difference(error: volery_channel::Error) -> [String; 3] {
     match error {
-        volery_channel::Error::Mismatch {
-            field,
-            ours,
-            theirs,
-        } => [field, ours, theirs],
+        volery_channel::Error::Mismatch { field, ours, theirs } => [field, ours, theirs],
         other => panic!("{other}"),
     }
 }
@@ -183,10 +179,7 @@ impl Transport for Closing {
 fn an_opening_that_is_not_sent_ends_the_array() {
     let (inner, right) = pair();
     let mut right = Channel::new(right);
-    let mut left = Channel::new(Closing {
-        inner,
-        writes: AtomicUsize::new(0),
-    });
+    let mut left = Channel::new(Closing { inner, writes: AtomicUsize::new(0) });
     let (mut ot, _) = ots();
     let mut array = Partner::<Z64>::new(10);
     let switches = switching::switches(array.memory.shape.wires());

@@ -16,21 +16,15 @@ fn check<R: Ring>(n: usize) {
                 vector.add(*share, &mut ot, channel).unwrap();
             }
             // The first entry is known as shares.
-            vector
-                .replace(shares[0][0], R::ZERO, &mut ot, channel)
-                .unwrap();
+            vector.replace(shares[0][0], R::ZERO, &mut ot, channel).unwrap();
             vector.into_shares()
         },
         |channel| {
             let mut vector = dense::Holder::new(shares[1].clone(), SESSION);
             for (index, share) in indices.iter().zip(&added[1]) {
-                vector
-                    .add(*index, *share, &mut receiver_ot, channel)
-                    .unwrap();
+                vector.add(*index, *share, &mut receiver_ot, channel).unwrap();
             }
-            vector
-                .replace(0, shares[1][0], R::ONE, &mut receiver_ot, channel)
-                .unwrap();
+            vector.replace(0, shares[1][0], R::ONE, &mut receiver_ot, channel).unwrap();
             vector.into_shares()
         },
     );
@@ -41,10 +35,7 @@ fn check<R: Ring>(n: usize) {
     plain[0] += R::ONE - shares[0][0] - shares[1][0];
     for (index, value) in plain.into_iter().enumerate() {
         assert!(left[index] + right[index] == value, "entry {index} of {n}");
-        assert!(
-            R::BITS == 1 || left[index] != shares[0][index],
-            "entry {index} of {n}"
-        );
+        assert!(R::BITS == 1 || left[index] != shares[0][index], "entry {index} of {n}");
     }
 }
 
@@ -77,19 +68,12 @@ fn a_dense_vector_becomes_an_array() {
         |channel| {
             let mut vector = dense::Holder::new(vec![Z64::ZERO; n], SESSION);
             for index in [7, 299, 7] {
-                vector
-                    .add(index, Z64::new(index as u64), &mut receiver_ot, channel)
-                    .unwrap();
+                vector.add(index, Z64::new(index as u64), &mut receiver_ot, channel).unwrap();
             }
             let shares = vector.into_shares();
             let mut array = Holder::load(&shares, rng(1), &mut receiver_ot, channel).unwrap();
             (0..n)
-                .map(|index| {
-                    array
-                        .open(index, &mut receiver_ot, channel)
-                        .unwrap()
-                        .value()
-                })
+                .map(|index| array.open(index, &mut receiver_ot, channel).unwrap().value())
                 .collect::<Vec<_>>()
         },
     );

@@ -3,11 +3,7 @@
 use super::*;
 
 fn check_gather<R: Ring>(length: usize, order: gather::Order, indices: &[usize]) {
-    let public = gather::Public {
-        length,
-        count: indices.len(),
-        order,
-    };
+    let public = gather::Public { length, count: indices.len(), order };
     let vector = random::<R>(length);
     let (left, right, stats) = run(
         |ot, channel| gather::send(public, &vector[0], ot, channel).unwrap(),
@@ -27,30 +23,16 @@ fn check_gather<R: Ring>(length: usize, order: gather::Order, indices: &[usize])
         products.extend([switching::switches(length.max(count)), count - 1]);
         products.extend((order == gather::Order::Any).then(|| switching::switches(count)));
     }
-    let sent: usize = 32
-        + products
-            .iter()
-            .map(|products| products.div_ceil(8))
-            .sum::<usize>();
+    let sent: usize = 32 + products.iter().map(|products| products.div_ceil(8)).sum::<usize>();
     let received: usize = 32 + products.iter().map(|n| R::encoded_len(*n)).sum::<usize>();
-    assert_eq!(
-        (stats.bytes_sent as usize, stats.bytes_received as usize),
-        (sent, received)
-    );
+    assert_eq!((stats.bytes_sent as usize, stats.bytes_received as usize), (sent, received));
 }
 
 #[test]
 fn entries_are_gathered() {
-    for (length, count) in [
-        (0, 0),
-        (7, 0),
-        (1, 1),
-        (1, 12),
-        (2, 3),
-        (100, 5),
-        (33, 64),
-        (1009, 1000),
-    ] {
+    for (length, count) in
+        [(0, 0), (7, 0), (1, 1), (1, 12), (2, 3), (100, 5), (33, 64), (1009, 1000)]
+    {
         let mut some = indices(length, count, 9);
         check_gather::<Fp61>(length, gather::Order::Any, &some);
         check_gather::<Gf128>(length, gather::Order::Any, &some);
@@ -73,11 +55,7 @@ proptest! {
 #[test]
 fn a_gather_out_of_range_is_refused() {
     let (mut ot_sender, mut ot_receiver) = ots();
-    let public = gather::Public {
-        length: 3,
-        count: 2,
-        order: gather::Order::Any,
-    };
+    let public = gather::Public { length: 3, count: 2, order: gather::Order::Any };
     let (left, right) = run_two_unchecked(
         |channel| gather::send(public, &[Z64::ONE; 3], &mut ot_sender, channel).unwrap_err(),
         |channel| {
@@ -85,34 +63,15 @@ fn a_gather_out_of_range_is_refused() {
         },
     );
     assert!(matches!(left, Error::Channel(_)), "{left}");
-    assert!(
-        matches!(
-            right,
-            Error::Index {
-                place: 1,
-                length: 3
-            }
-        ),
-        "{right}"
-    );
+    assert!(matches!(right, Error::Index { place: 1, length: 3 }), "{right}");
 }
 
 #[test]
 fn each_setting_is_compared() {
-    let public = gather::Public {
-        length: 3,
-        count: 2,
-        order: gather::Order::Any,
-    };
+    let public = gather::Public { length: 3, count: 2, order: gather::Order::Any };
     let order = gather::Order::Runs;
     for (theirs, name) in [
-        (
-            gather::Public {
-                length: 4,
-                ..public
-            },
-            "entries of the vector",
-        ),
+        (gather::Public { length: 4, ..public }, "entries of the vector"),
         (gather::Public { count: 1, ..public }, "the indices"),
         (gather::Public { order, ..public }, "order"),
     ] {

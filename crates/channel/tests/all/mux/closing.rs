@@ -51,10 +51,7 @@ impl Transport for Faulty {
 fn faulty_substreams() -> ([Substream; 2], Arc<Fault>, Channel) {
     let (inner, peer) = memory::pair();
     let fault = Arc::new(Fault::default());
-    let left = Faulty {
-        inner,
-        fault: Arc::clone(&fault),
-    };
+    let left = Faulty { inner, fault: Arc::clone(&fault) };
     let left = Channel::with_timeout(left, Some(LONG));
     let mut peer = Channel::with_timeout(peer, Some(LONG));
     peer.send(&greeting()).unwrap();
@@ -106,9 +103,7 @@ fn a_panic_while_one_reads_for_all_ends_all() {
     peer.send(&frame(0, 0, 1)).unwrap();
     peer.flush().unwrap();
     let waiting = substreams.map(|mut substream| {
-        substream
-            .channel()
-            .set_timeout(Some(Duration::from_secs(5)));
+        substream.channel().set_timeout(Some(Duration::from_secs(5)));
         thread::spawn(move || substream.channel().recv(&mut [0]))
     });
     let ended = waiting.map(thread::JoinHandle::join);
@@ -129,8 +124,7 @@ fn sent_bytes_arrive_after_the_sender_has_gone() {
         peer.send(&frame(0, 0, part.len() as u32)).unwrap();
         peer.send(part).unwrap();
     }
-    peer.send(&[frame(0, 2, 0), frame(1, 0, 1), vec![8]].concat())
-        .unwrap();
+    peer.send(&[frame(0, 2, 0), frame(1, 0, 1), vec![8]].concat()).unwrap();
     peer.flush().unwrap();
     drop(peer);
     // Each piece is read with its own call, and some calls send a window update.

@@ -54,27 +54,17 @@ pub(crate) fn connect(address: SocketAddr, page: Page<'_>) -> Result<Browser, Er
 /// The page of the server, with a token or without one.
 pub(crate) fn own(address: SocketAddr, token: Option<&str>) -> Browser {
     let protocols = match token {
-        Some(token) => format!(
-            "volery.1, token.{}",
-            BASE64URL_NOPAD.encode(token.as_bytes())
-        ),
+        Some(token) => format!("volery.1, token.{}", BASE64URL_NOPAD.encode(token.as_bytes())),
         None => "volery.1".to_owned(),
     };
-    let page = Page {
-        origin: None,
-        protocols: Some(&protocols),
-    };
+    let page = Page { origin: None, protocols: Some(&protocols) };
     connect(address, page).unwrap()
 }
 
 /// A frame as a browser sends it.
 pub(crate) fn frame(bytes: &[u8], opcode: OpCode, is_final: bool) -> Vec<u8> {
-    let header = FrameHeader {
-        is_final,
-        opcode,
-        mask: Some([1, 2, 3, 4]),
-        ..FrameHeader::default()
-    };
+    let header =
+        FrameHeader { is_final, opcode, mask: Some([1, 2, 3, 4]), ..FrameHeader::default() };
     let frame = Frame::from_payload(header, bytes.to_vec().into());
     let mut out = Vec::new();
     frame.format(&mut out).unwrap();
@@ -119,10 +109,7 @@ pub(crate) fn through(
                     return;
                 }
             }
-            let mut close = Frame::close(Some(CloseFrame {
-                code: 1000.into(),
-                reason: "".into(),
-            }));
+            let mut close = Frame::close(Some(CloseFrame { code: 1000.into(), reason: "".into() }));
             close.header_mut().mask = Some([1, 2, 3, 4]);
             let mut out = Vec::new();
             close.format(&mut out).unwrap();

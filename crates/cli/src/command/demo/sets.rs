@@ -19,10 +19,7 @@ use super::super::table::table;
 
 /// The files of the sender and of the receiver.
 const FILES: [(&str, &[u8]); 2] = [
-    (
-        "customers.csv",
-        include_bytes!("../../../data/customers.csv"),
-    ),
+    ("customers.csv", include_bytes!("../../../data/customers.csv")),
     ("loyalty.csv", include_bytes!("../../../data/loyalty.csv")),
 ];
 
@@ -55,24 +52,14 @@ pub(super) struct Row {
 
 /// Runs both parties and compares the result with an intersection in plaintext.
 pub(super) fn run(common: &Common) -> Result<Row, Failure> {
-    let threads = common
-        .threads
-        .map_or_else(driver::threads_per_party, usize::from);
+    let threads = common.threads.map_or_else(driver::threads_per_party, usize::from);
     let pools = [pool(threads)?, pool(threads)?];
     let folder = tempfile::tempdir().map_err(|error| {
         let what = format_args!("cannot use a temporary folder: {error}");
         Failure::new(Status::Other, what).with_hint("set TMPDIR to use another folder")
     })?;
-    let settings = |role| {
-        Settings::new(
-            Operation::Psi,
-            role,
-            ProtocolChoice::Vole,
-            None,
-            false,
-            None,
-        )
-    };
+    let settings =
+        |role| Settings::new(Operation::Psi, role, ProtocolChoice::Vole, None, false, None);
     let [sender, receiver] = [settings(Role::Sender)?, settings(Role::Receiver)?];
     let (_, theirs) = side(&folder, FILES[0], &sender)?;
     let (table, ours) = side(&folder, FILES[1], &receiver)?;
@@ -107,22 +94,11 @@ fn side(
 ) -> Result<(Table, PreparedTable), Failure> {
     let path = folder.path().join(name);
     fs::write(&path, contents).map_err(|error| Failure::file(&path, error))?;
-    let table = Table::open(&Inputs {
-        paths: vec![path],
-        ..Inputs::default()
-    })?;
+    let table = Table::open(&Inputs { paths: vec![path], ..Inputs::default() })?;
     let rule = Rule::parse(KEY).map_err(|problem| Failure::new(Status::Other, problem))?;
-    let reading = Reading {
-        rules: vec![rule],
-        ..Reading::default()
-    };
-    let side = PreparedTable::read(
-        &table,
-        &reading,
-        settings,
-        &StorageOptions::default(),
-        &mut (),
-    )?;
+    let reading = Reading { rules: vec![rule], ..Reading::default() };
+    let side =
+        PreparedTable::read(&table, &reading, settings, &StorageOptions::default(), &mut ())?;
     Ok((table, side))
 }
 
@@ -134,9 +110,7 @@ fn keyed(contents: &[u8]) -> Vec<(&str, &str)> {
     let header = lines.next().unwrap_or_default();
     let column = fields(header).position(|name| name == KEY);
     let column = column.expect("both files have the column");
-    lines
-        .map(|line| (line, fields(line).nth(column).unwrap_or_default()))
-        .collect()
+    lines.map(|line| (line, fields(line).nth(column).unwrap_or_default())).collect()
 }
 
 /// The fields of a line: with quotes around it, a field may have commas.
@@ -153,9 +127,7 @@ fn row([sender, receiver]: [&Outcome; 2], written: &[u8]) -> Row {
     let set: HashSet<&str> = keyed(FILES[0].1).into_iter().map(|(_, key)| key).collect();
     let ours = keyed(FILES[1].1);
     let found: HashSet<&str> = keyed(written).into_iter().map(|(line, _)| line).collect();
-    let wrong = ours
-        .iter()
-        .filter(|(line, key)| found.contains(line) != set.contains(key));
+    let wrong = ours.iter().filter(|(line, key)| found.contains(line) != set.contains(key));
     // The run ends when the slower party ends.
     let slower = |of: fn(&Outcome) -> f64| of(sender).max(of(receiver));
     let parameters = receiver.parameters.as_ref().expect("the run had one part");

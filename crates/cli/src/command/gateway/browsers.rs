@@ -59,10 +59,7 @@ pub(super) fn run(
         // All of them are compared.
         let same = |token: &Fingerprint| shown.is_some_and(|shown| shown.is_same(token));
         // mutant(gateway-token): insert `$ON ||`
-        tokens.is_empty()
-            || tokens
-                .iter()
-                .fold(false, |known, token| known | same(token))
+        tokens.is_empty() || tokens.iter().fold(false, |known, token| known | same(token))
     });
     let group = arguments.allow_group_readable_identity;
     let settings = arguments.web.settings(admits, group)?;
@@ -72,10 +69,7 @@ pub(super) fn run(
         wait: arguments.wait,
         idle: arguments.idle,
     };
-    let target = Target {
-        address: to.to_owned(),
-        secured,
-    };
+    let target = Target { address: to.to_owned(), secured };
     let bridge =
         Bridge::bind(address, settings, target).map_err(|error| unusable(address, error))?;
     arguments.web.announce(bridge.local_addr()?, reporter);
@@ -95,11 +89,7 @@ pub(super) fn run(
     let counts = counted();
     let mut report = Report::new("gateway", reporter);
     let refused = counts.refusals.count;
-    for (name, count) in [
-        ("met", counts.met),
-        ("refused", refused),
-        ("bytes", counts.bytes),
-    ] {
+    for (name, count) in [("met", counts.met), ("refused", refused), ("bytes", counts.bytes)] {
         report.result.insert(name.to_owned(), count.into());
     }
     report_place.write(&report)?;
@@ -125,10 +115,7 @@ fn tell(event: &Event, reporter: &Reporter) {
             set("address", refusal.address.to_string().into());
             set("reason", why.as_str().into());
             let address = refusal.address;
-            (
-                "refused",
-                format!("a browser at {address} was refused: {why}"),
-            )
+            ("refused", format!("a browser at {address} was refused: {why}"))
         }
         Event::Met { address, token } => {
             set("address", address.to_string().into());
@@ -136,13 +123,7 @@ fn tell(event: &Event, reporter: &Reporter) {
             let by = by(token);
             ("met", format!("a browser at {address}{by} is connected"))
         }
-        Event::Ended {
-            address,
-            token,
-            bytes: [from_browser, from_party],
-            lasted,
-            reason,
-        } => {
+        Event::Ended { address, token, bytes: [from_browser, from_party], lasted, reason } => {
             let seconds = lasted.as_secs_f64();
             let reason = reason.as_ref().map(why);
             set("address", address.to_string().into());

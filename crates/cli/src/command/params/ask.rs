@@ -128,11 +128,7 @@ impl InstanceArguments {
     pub(super) fn question(&self, reporter: &Reporter) -> Result<Question, Failure> {
         let Some(name) = &self.set else {
             let (instance, search) = self.instance(reporter)?;
-            return Ok(Question {
-                set: None,
-                instances: vec![instance],
-                search,
-            });
+            return Ok(Question { set: None, instances: vec![instance], search });
         };
         let set = set_named(name).ok_or_else(|| {
             let names: Vec<_> = sets().iter().map(|set| set.name).collect();
@@ -141,17 +137,9 @@ impl InstanceArguments {
         })?;
         let instances = match self.field {
             Some(field) => vec![set.instance(field.into())],
-            None => set
-                .fields
-                .iter()
-                .map(|field| set.instance(*field))
-                .collect(),
+            None => set.fields.iter().map(|field| set.instance(*field)).collect(),
         };
-        Ok(Question {
-            set: Some(set.name),
-            instances,
-            search: Search::None,
-        })
+        Ok(Question { set: Some(set.name), instances, search: Search::None })
     }
 
     fn instance(&self, reporter: &Reporter) -> Result<(Instance, Search), Failure> {
@@ -159,14 +147,7 @@ impl InstanceArguments {
             (Some(n), Some(field), Some(noise)) => (n, Field::from(field), noise),
             _ => unreachable!("the parser requires all three without --set"),
         };
-        let instance = |k, t| Instance {
-            n,
-            k,
-            t,
-            field,
-            noise: shape(noise),
-            local: true,
-        };
+        let instance = |k, t| Instance { n, k, t, field, noise: shape(noise), local: true };
         let bits = f64::from(self.bits);
         let found = match (self.k, self.t) {
             (Some(k), Some(t)) => (instance(k, t), Search::None),
@@ -211,21 +192,13 @@ fn fits(instance: &Instance) -> Result<(), Failure> {
     instance.fits().map_err(|unfit| {
         let Instance { n, k, t, .. } = instance;
         let (option, message, hint) = match unfit {
-            Unfit::Length => (
-                "--n",
-                format!("{n} samples"),
-                format!("from 2 to {LONGEST} (2^40)"),
-            ),
+            Unfit::Length => ("--n", format!("{n} samples"), format!("from 2 to {LONGEST} (2^40)")),
             Unfit::Secret => (
                 "--k",
                 format!("a secret of {k} symbols with {n} samples"),
                 "the secret is shorter than the samples: from 1 to n - 1".to_owned(),
             ),
-            Unfit::Weight => (
-                "--t",
-                format!("{t} noisy samples of {n}"),
-                "from 1 to n".to_owned(),
-            ),
+            Unfit::Weight => ("--t", format!("{t} noisy samples of {n}"), "from 1 to n".to_owned()),
             _ => ("--n", unfit.to_string(), "other numbers".to_owned()),
         };
         Failure::usage(option, message).with_hint(hint)
@@ -264,8 +237,6 @@ fn parse_number(text: &str) -> Result<usize, String> {
     }
     match digits.parse() {
         Ok(number) if number <= LONGEST => Ok(number),
-        _ => Err(format!(
-            "the estimator accepts at most {LONGEST} (2^40) samples"
-        )),
+        _ => Err(format!("the estimator accepts at most {LONGEST} (2^40) samples")),
     }
 }

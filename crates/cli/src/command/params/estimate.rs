@@ -42,16 +42,8 @@ pub(super) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
     let pool = common.pool()?;
 
     let question = pool.install(|| asked.question(reporter))?;
-    let answers: Vec<_> = question
-        .instances
-        .iter()
-        .copied()
-        .map(InstanceReport::new)
-        .collect();
-    let texts: Vec<_> = answers
-        .iter()
-        .map(|answer| answer.text(&question, asked.bits))
-        .collect();
+    let answers: Vec<_> = question.instances.iter().copied().map(InstanceReport::new).collect();
+    let texts: Vec<_> = answers.iter().map(|answer| answer.text(&question, asked.bits)).collect();
     reporter.output(&format!("{}\n", texts.join("\n\n")))?;
     let mut report = Report::new("params", reporter);
     let entries = answers.iter().map(|answer| answer.json(asked.bits));
@@ -71,11 +63,7 @@ impl InstanceReport {
         let Instance { n, k, t, field, .. } = instance;
         let kind = kind(field);
         let noise = noise(instance.noise);
-        Self {
-            instance,
-            attacks,
-            round: RoundSize::new(kind, security(kind), noise, [n, k, t]),
-        }
+        Self { instance, attacks, round: RoundSize::new(kind, security(kind), noise, [n, k, t]) }
     }
 
     fn least(&self) -> Estimate {
@@ -94,14 +82,7 @@ impl InstanceReport {
 
     /// The instance in words.
     fn heading(&self) -> String {
-        let Instance {
-            n,
-            k,
-            t,
-            field,
-            noise: shape,
-            ..
-        } = self.instance;
+        let Instance { n, k, t, field, noise: shape, .. } = self.instance;
         let noise = noise(shape);
         format!("n = {n}, k = {k}, t = {t}, {noise} noise over {field}")
     }
@@ -126,42 +107,22 @@ impl InstanceReport {
             self.round.bits_each()
         );
         let rows = self.attacks.iter().map(|Estimate { attack, bits }| {
-            let bits = if bits.is_finite() {
-                format!("{bits:.1}")
-            } else {
-                "does not work".to_owned()
-            };
+            let bits =
+                if bits.is_finite() { format!("{bits:.1}") } else { "does not work".to_owned() };
             [(*attack).to_owned(), bits]
         });
-        let Estimate {
-            attack,
-            bits: least,
-        } = self.least();
-        let verdict = if self.holds(bits) {
-            "holds"
-        } else {
-            "falls short of"
-        };
+        let Estimate { attack, bits: least } = self.least();
+        let verdict = if self.holds(bits) { "holds" } else { "falls short of" };
         let least = if least.is_finite() {
             format!("{least:.1} bits, by {attack}")
         } else {
             "no attack works".to_owned()
         };
-        format!(
-            "{text}\n\n{}\n\n{verdict} {bits} bits: {least}",
-            table(["attack", ">bits"], rows)
-        )
+        format!("{text}\n\n{}\n\n{verdict} {bits} bits: {least}", table(["attack", ">bits"], rows))
     }
 
     fn json(&self, wanted: u32) -> serde_json::Value {
-        let Instance {
-            n,
-            k,
-            t,
-            field,
-            noise: shape,
-            ..
-        } = self.instance;
+        let Instance { n, k, t, field, noise: shape, .. } = self.instance;
         let Estimate { attack, bits } = self.least();
         // If no attack works, there is no cheapest attack.
         let attack = bits.is_finite().then_some(attack);
@@ -170,12 +131,7 @@ impl InstanceReport {
             .iter()
             .map(|found| serde_json::json!({ "attack": found.attack, "bits": found.bits }));
         let (block, left_over) = self.blocks().unzip();
-        let RoundSize {
-            trees,
-            levels,
-            base,
-            ..
-        } = self.round;
+        let RoundSize { trees, levels, base, .. } = self.round;
         serde_json::json!({
             "n": n, "k": k, "t": t, "field": field.to_string(), "noise": noise(shape).to_string(),
             "block": block, "left_over": left_over,

@@ -49,8 +49,7 @@ fn list() -> String {
             format!("{} bits", set.claim),
             format!("{bits:.1}"),
             attack.to_owned(),
-            set.with_binary_code()
-                .map_or("-".to_owned(), |level| format!("{:.1}", level.bits)),
+            set.with_binary_code().map_or("-".to_owned(), |level| format!("{:.1}", level.bits)),
             if set.paper { "paper" } else { "own" }.to_owned(),
             set.source.to_owned(),
             set.date.to_owned(),
@@ -101,10 +100,7 @@ mod tests {
             }
             assert!(line.contains(&fields(set)), "{line}");
             assert!(line.contains(set.weakest().attack), "{line}");
-            assert_eq!(
-                line.split_whitespace().any(|word| word == "paper"),
-                set.paper
-            );
+            assert_eq!(line.split_whitespace().any(|word| word == "paper"), set.paper);
         }
     }
 }

@@ -17,11 +17,7 @@ const RESULT: &str = "result.csv";
 
 /// The outputs of the two parties of `verb`; the sender of an intersection has none.
 fn outputs(verb: &str) -> [&'static str; 2] {
-    if verb == "psi" {
-        ["none", RESULT]
-    } else {
-        ["sender", "receiver"]
-    }
+    if verb == "psi" { ["none", RESULT] } else { ["sender", "receiver"] }
 }
 
 /// The arguments of the two parties of `verb`, except the endpoint; all their output is in `place`.
@@ -30,19 +26,10 @@ fn calls(verb: &str, place: &Path) -> [Vec<String>; 2] {
         let file = |name: &str| text(&place.join(name)).to_owned();
         let own: Vec<String> = match (verb, role) {
             ("psi", "sender") => vec!["--input".into(), file("s.csv"), "--key".into(), "id".into()],
-            ("psi", _) => [
-                "--input",
-                &file("r.csv"),
-                "--key",
-                "id",
-                "--out",
-                &file(RESULT),
-            ]
-            .map(str::to_owned)
-            .to_vec(),
-            _ => ["--n", "2_000_000", "--out", &file(role)]
+            ("psi", _) => ["--input", &file("r.csv"), "--key", "id", "--out", &file(RESULT)]
                 .map(str::to_owned)
                 .to_vec(),
+            _ => ["--n", "2_000_000", "--out", &file(role)].map(str::to_owned).to_vec(),
         };
         let seconds = TIMEOUT.as_secs().to_string();
         let start = [verb, "--role", role, "--timeout", &seconds];

@@ -39,12 +39,7 @@ fn against(peer: impl Fn(TcpStream) + Sync) -> Vec<Finished> {
     };
     thread::scope(|scope| {
         let run = &run;
-        let cases = [
-            ("sender", true),
-            ("sender", false),
-            ("receiver", true),
-            ("receiver", false),
-        ];
+        let cases = [("sender", true), ("sender", false), ("receiver", true), ("receiver", false)];
         let cases = cases.map(|(role, listening)| scope.spawn(move || run(role, listening)));
         cases.into_iter().map(|case| case.join().unwrap()).collect()
     })
@@ -73,9 +68,7 @@ fn random_bytes() {
         let mut state = 1_u64;
         let bytes: Vec<u8> = (0..65_536)
             .map(|_| {
-                state = state
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1);
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 (state >> 56) as u8
             })
             .collect();
@@ -119,18 +112,12 @@ fn nobody_comes() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("out");
     // A port that was free a moment ago.
-    let port = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let address = format!("127.0.0.1:{port}");
     for endpoint in ["--listen 127.0.0.1:0", &format!("--connect {address}")] {
         let out = text(&out);
         let call = format!("vole --role sender --n 5 --wait 1 --out {out} {endpoint}");
-        Running::start(&words(&call))
-            .finish_within(LIMIT)
-            .assert_refused(4, &["timed out"]);
+        Running::start(&words(&call)).finish_within(LIMIT).assert_refused(4, &["timed out"]);
         assert!(names(place.path()).is_empty());
     }
 }
@@ -146,23 +133,13 @@ fn a_signal_leaves_nothing() {
             text(&report)
         )));
         us.port(); // it waits for the peer now
-        assert_eq!(
-            names(place.path()).len(),
-            2,
-            "the temporary folder and file"
-        );
+        assert_eq!(names(place.path()).len(), 2, "the temporary folder and file");
         us.signal(signal);
         us.finish_within(LIMIT).assert_refused(1, &["signal"]);
         assert_eq!(names(place.path()), ["report.json"], "{signal}");
         let report = std::fs::read(&report).unwrap();
         let report: serde_json::Value = serde_json::from_slice(&report).unwrap();
-        assert_eq!(
-            (&report["status"], &report["protocol"]),
-            (&1.into(), &"vole".into())
-        );
-        assert!(
-            report["error"].as_str().unwrap().contains("signal"),
-            "{report}"
-        );
+        assert_eq!((&report["status"], &report["protocol"]), (&1.into(), &"vole".into()));
+        assert!(report["error"].as_str().unwrap().contains("signal"), "{report}");
     }
 }

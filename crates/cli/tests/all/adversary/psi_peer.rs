@@ -83,11 +83,7 @@ impl Sides {
         ended.assert_refused(status, &[]);
         assert!(!ended.stderr.contains(PLANTED), "{why}: {ended:?}");
         let folder = &self.folders[side];
-        assert_eq!(
-            folder.names(),
-            ["data.csv", "report.json"],
-            "{why}: {ended:?}"
-        );
+        assert_eq!(folder.names(), ["data.csv", "report.json"], "{why}: {ended:?}");
         let report = folder.read("report.json");
         assert!(!report.contains(PLANTED), "{why}: {report}");
         assert_eq!(folder.json("report.json")["status"], status, "{why}");
@@ -96,11 +92,7 @@ impl Sides {
 
     /// The bytes that each side sends in an undisturbed run.
     fn traffic(&self) -> [u64; 2] {
-        let nothing = Tampering {
-            of_listener: true,
-            at: 0,
-            act: Act::Pass,
-        };
+        let nothing = Tampering { of_listener: true, at: 0, act: Act::Pass };
         let ended = self.run(nothing, "60", |_, _| ());
         assert_matched(&ended);
         let sent = [0, 1].map(|side: usize| {
@@ -132,10 +124,7 @@ impl Sides {
 fn places(total: u64, count: u32) -> Vec<u64> {
     let last = f64::from(count - 1);
     let place = |i| ((total - 1) as f64).powf(f64::from(i) / last) as u64;
-    (0..count)
-        .map(place)
-        .chain([0, total - 17, total - 16, total - 1])
-        .collect()
+    (0..count).map(place).chain([0, total - 17, total - 16, total - 1]).collect()
 }
 
 /// Positions at which the receiver has finished but the sender has not been told: the receiver's
@@ -162,20 +151,12 @@ fn every_phase(verb: &'static str, act: Act, count: u32, timeout: &str, together
     let totals = Sides::new(verb).traffic();
     let all: Vec<_> = [0, 1]
         .into_iter()
-        .flat_map(|side| {
-            places(totals[side], count)
-                .into_iter()
-                .map(move |at| (side, at))
-        })
+        .flat_map(|side| places(totals[side], count).into_iter().map(move |at| (side, at)))
         .collect();
     let attempt = |(side, at): (usize, u64)| {
         let sides = Sides::new(verb);
         let total = totals[side];
-        let tampering = Tampering {
-            of_listener: side == 0,
-            at,
-            act,
-        };
+        let tampering = Tampering { of_listener: side == 0, at, act };
         let why = format!("{verb} {tampering:?} of {total}");
         let [sender, receiver] = sides.run(tampering, timeout, |_, _| ());
         sides.assert_failed(0, &sender, &[4], &why);
@@ -206,11 +187,7 @@ fn a_peer_that_stalls() {
 fn more_bytes_than_the_sizes_ask_for() {
     let sides = Sides::new("lookup");
     for (side, total) in sides.traffic().into_iter().enumerate() {
-        let tampering = Tampering {
-            of_listener: side == 0,
-            at: total - 100,
-            act: Act::Insert(16),
-        };
+        let tampering = Tampering { of_listener: side == 0, at: total - 100, act: Act::Insert(16) };
         let why = format!("{tampering:?} of {total}");
         let ended = sides.run(tampering, "60", |_, _| ());
         sides.assert_failed(1 - side, &ended[1 - side], &[3], &why);
@@ -239,11 +216,7 @@ fn a_side_that_is_killed() {
         .collect();
     each(&all, 4, |(victim, signal, side, at)| {
         let sides = Sides::new("psi");
-        let tampering = Tampering {
-            of_listener: side == 0,
-            at,
-            act: Act::Stall,
-        };
+        let tampering = Tampering { of_listener: side == 0, at, act: Act::Stall };
         let why = format!("SIG{signal} of {victim}, {tampering:?}");
         let ended = sides.run(tampering, "60", |running, begins| {
             begins.recv_timeout(LIMIT).unwrap();

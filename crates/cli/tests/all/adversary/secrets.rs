@@ -66,9 +66,7 @@ fn entries(place: &Path) -> Vec<PathBuf> {
 
 /// The mode of each new path.
 fn look(place: &Path, before: &HashSet<PathBuf>) -> Vec<(PathBuf, u32)> {
-    let new = entries(place)
-        .into_iter()
-        .filter(|path| !before.contains(path));
+    let new = entries(place).into_iter().filter(|path| !before.contains(path));
     new.filter_map(|path| {
         let mode = fs::metadata(&path).ok()?.permissions().mode() & 0o777;
         Some((path, mode))
@@ -84,16 +82,8 @@ fn forms(path: &Path) -> Vec<String> {
     for &word in &words {
         forms.push(word.to_string());
         forms.push(format!("{word:x}"));
-        forms.push(
-            word.to_le_bytes()
-                .map(|byte| format!("{byte:02x}"))
-                .concat(),
-        );
-        forms.push(
-            format!("{:?}", word.to_le_bytes())
-                .trim_matches(['[', ']'])
-                .to_owned(),
-        );
+        forms.push(word.to_le_bytes().map(|byte| format!("{byte:02x}")).concat());
+        forms.push(format!("{:?}", word.to_le_bytes()).trim_matches(['[', ']']).to_owned());
     }
     if shape.last() == Some(&2) {
         for pair in words.as_chunks::<2>().0 {
@@ -161,10 +151,7 @@ fn files(folder: &Folder) -> [String; 2] {
         let row = |i| format!("{PLANTED}{i},{PLANTED}v{i},{PLANTED}w{i}\n");
         "k,v,w\n".to_owned() + &numbers.map(row).collect::<String>()
     };
-    [
-        folder.write("a.csv", rows(0..60)),
-        folder.write("b.csv", rows(30..90)),
-    ]
+    [folder.write("a.csv", rows(0..60)), folder.write("b.csv", rows(30..90))]
 }
 
 fn assert_rows_stay(verb: &str, left: &[&str], right: &[&str]) {
@@ -180,11 +167,7 @@ fn assert_rows_stay(verb: &str, left: &[&str], right: &[&str]) {
     let place = PathBuf::from(folder.path("."));
     let both = run(&place, &left, &right);
     assert_done(&both, "malicious");
-    assert_eq!(
-        folder.read("out.csv").lines().count(),
-        31,
-        "30 rows matched"
-    );
+    assert_eq!(folder.read("out.csv").lines().count(), 31, "30 rows matched");
     let planted = [PLANTED.to_lowercase()];
     for (finished, report) in both.iter().zip(["left.json", "right.json"]) {
         assert_silent("standard error", &finished.stderr, &planted);
@@ -230,10 +213,8 @@ fn debug_shows_nothing() {
         values: vec!["v".to_owned()],
         ..volery_tables::Reading::default()
     };
-    let inputs = volery_tables::Inputs {
-        paths: vec![path.into()],
-        ..volery_tables::Inputs::default()
-    };
+    let inputs =
+        volery_tables::Inputs { paths: vec![path.into()], ..volery_tables::Inputs::default() };
     let opened = volery_tables::Table::open(&inputs).unwrap();
     let records = volery_tables::Records::read(&opened, &reading, &mut |_, _| ()).unwrap();
     let batch = opened.scan(&[0, 1]).unwrap().next().unwrap().unwrap();
@@ -302,19 +283,10 @@ fn outputs_do_not_go_through_planted_links() {
         (format!("{vole} --out shared/new/ --force"), "--out"),
         (format!("{vole} --out shared/lost"), "--out"),
         (format!("{psi} --out shared/rows.csv --force"), "--out"),
-        (
-            format!("{vole} --out out --report shared/report"),
-            "--report",
-        ),
-        (
-            format!("{psi} --out out.csv --report shared/lost"),
-            "--report",
-        ),
+        (format!("{vole} --out out --report shared/report"), "--report"),
+        (format!("{psi} --out out.csv --report shared/lost"), "--report"),
         ("keygen --out shared/new".to_owned(), "--out"),
-        (
-            "keygen --out id --report shared/report".to_owned(),
-            "--report",
-        ),
+        ("keygen --out id --report shared/report".to_owned(), "--report"),
         ("params list --report shared/report".to_owned(), "--report"),
     ] {
         let words: Vec<_> = call.split(' ').collect();
@@ -329,10 +301,7 @@ fn outputs_do_not_go_through_planted_links() {
         .filter(|name| !name.starts_with("shared"))
         .collect();
     left.sort();
-    assert_eq!(
-        left,
-        ["data.csv", "empty", "mine", "mine/u.npy", "precious.csv"]
-    );
+    assert_eq!(left, ["data.csv", "empty", "mine", "mine/u.npy", "precious.csv"]);
     for file in ["mine/u.npy", "precious.csv"] {
         assert_eq!(fs::read(path(file)).unwrap(), b"k\n1\n");
     }

@@ -38,20 +38,10 @@ pub(crate) fn wire(to: u16, tampering: Tampering) -> (u16, mpsc::Receiver<()>) {
     thread::spawn(move || {
         let (near, _) = listener.accept().unwrap();
         let far = TcpStream::connect((Ipv4Addr::LOCALHOST, to)).unwrap();
-        let pass = Tampering {
-            act: Act::Pass,
-            ..tampering
-        };
-        let (back, forth) = if tampering.of_listener {
-            (tampering, pass)
-        } else {
-            (pass, tampering)
-        };
-        let copies = (
-            near.try_clone().unwrap(),
-            far.try_clone().unwrap(),
-            begun.clone(),
-        );
+        let pass = Tampering { act: Act::Pass, ..tampering };
+        let (back, forth) =
+            if tampering.of_listener { (tampering, pass) } else { (pass, tampering) };
+        let copies = (near.try_clone().unwrap(), far.try_clone().unwrap(), begun.clone());
         thread::spawn(move || pump(copies.0, copies.1, forth, &copies.2));
         pump(far, near, back, &begun);
     });
@@ -75,12 +65,7 @@ impl Inner {
         from.read_exact(&mut greeting)?;
         to.write_all(&greeting)?;
         let (left, stalled) = (0, false);
-        Ok(Self {
-            from,
-            to,
-            left,
-            stalled,
-        })
+        Ok(Self { from, to, left, stalled })
     }
 
     /// The next bytes, at most to the end of a frame; passes heartbeats on.

@@ -66,18 +66,11 @@ fn every_output(left: &str, right: &str) {
         let common = people.iter().filter(|&&i| (500..1009).contains(&i));
         common.copied().collect()
     };
-    let (names, others) = (
-        ["no", "mail", "name", "born"],
-        ["n r", "e", "na:me", "birth:day"],
-    );
+    let (names, others) = (["no", "mail", "name", "born"], ["n r", "e", "na:me", "birth:day"]);
     let left_path = write_people(&folder, &left, names, &ours);
     let right_path = write_people(&folder, &right, others, &theirs);
     let key = |file: &str, parquet, text| {
-        if file.ends_with(".csv") {
-            text
-        } else {
-            parquet
-        }
+        if file.ends_with(".csv") { text } else { parquet }
     };
     let left_key = key(&left, "mail,no,born", "mail,no:integer,born:date");
     let right_key = key(&right, "e,n r,birth:day", "e,n r:integer,birth:day:date");
@@ -87,15 +80,10 @@ fn every_output(left: &str, right: &str) {
             let right_out = right_out.to_lowercase();
             let (a, b) = (folder.path(left_out), folder.path(&right_out));
             let call = |input, key, out| {
-                [
-                    "--input", input, "--key", key, "--out", out, "--both", "--force",
-                ]
+                ["--input", input, "--key", key, "--out", out, "--both", "--force"]
             };
-            let ended = pair(
-                "psi",
-                &call(&left_path, left_key, &a),
-                &call(&right_path, right_key, &b),
-            );
+            let ended =
+                pair("psi", &call(&left_path, left_key, &a), &call(&right_path, right_key, &b));
             assert_matched(&ended);
             check_people(&folder, left_out, &left, names, &both(&ours));
             check_people(&folder, &right_out, &right, others, &both(&theirs));

@@ -20,9 +20,7 @@ fn schema(value: &serde_json::Value) -> String {
         Value::Object(_) => format!("{{{}}}", schema(value)),
     };
     let fields = value.as_object().unwrap().iter();
-    let fields: Vec<_> = fields
-        .map(|(name, value)| format!("{name} {}", kind(value)))
-        .collect();
+    let fields: Vec<_> = fields.map(|(name, value)| format!("{name} {}", kind(value))).collect();
     fields.join(", ")
 }
 
@@ -35,20 +33,13 @@ fn the_report_has_its_documented_fields() {
         let lines = (from..from + 100_000).map(|i| format!("{i:08}\n"));
         "k\n".to_owned() + &lines.collect::<String>()
     };
-    let (a, b) = (
-        folder.write("a.csv", rows(0)),
-        folder.write("b.csv", rows(60_000)),
-    );
+    let (a, b) = (folder.write("a.csv", rows(0)), folder.write("b.csv", rows(60_000)));
     let paths = ["s.json", "r.json", "out.csv"].map(|name| folder.path(name));
     let [s, r, out] = &paths;
     let ended = pair(
         "psi",
         &[&["--input", &a, "--key", "k", "--report", s][..], &KKRT].concat(),
-        &[
-            &["--input", &b, "--key", "k", "--report", r, "--out", out][..],
-            &KKRT,
-        ]
-        .concat(),
+        &[&["--input", &b, "--key", "k", "--report", r, "--out", out][..], &KKRT].concat(),
     );
     assert_matched(&ended);
     assert_eq!(folder.read("out.csv").lines().count(), 40_001);
@@ -116,11 +107,7 @@ fn the_report_has_its_documented_fields() {
         assert_eq!(number("bytes_online") + number("bytes_setup"), bytes as f64);
         assert!((-48.0..=-40.0).contains(&number("false_positive_log2")));
         // The report repeats the lines shown before the run.
-        let ended = if role == "sender" {
-            &ended[0]
-        } else {
-            &ended[1]
-        };
+        let ended = if role == "sender" { &ended[0] } else { &ended[1] };
         for line in result["reveals"].as_array().unwrap() {
             let line = format!("volery: {}\n", line.as_str().unwrap());
             assert!(ended.stderr.contains(&line), "{line:?}: {ended:?}");
@@ -135,10 +122,7 @@ fn the_report_has_its_documented_fields() {
     assert_eq!(sent["bytes_sent"], received["bytes_received"]);
     assert_eq!(sent["bytes_received"], received["bytes_sent"]);
     assert_eq!(sent["result"]["session"], received["result"]["session"]);
-    assert_eq!(
-        sent["result"]["bytes_formula"],
-        received["result"]["bytes_formula"]
-    );
+    assert_eq!(sent["result"]["bytes_formula"], received["result"]["bytes_formula"]);
 }
 
 /// The report of the malicious protocol, and of a choice.
@@ -149,10 +133,7 @@ fn the_report_of_a_malicious_run() {
         let lines = (from..from + 20_000).map(|i| format!("{i:08}\n"));
         "k\n".to_owned() + &lines.collect::<String>()
     };
-    let (a, b) = (
-        folder.write("a.csv", rows(0)),
-        folder.write("b.csv", rows(15_000)),
-    );
+    let (a, b) = (folder.write("a.csv", rows(0)), folder.write("b.csv", rows(15_000)));
     let paths = ["s.json", "r.json", "out.csv"].map(|name| folder.path(name));
     let [s, r, out] = &paths;
     let ended = pair(
@@ -165,15 +146,9 @@ fn the_report_of_a_malicious_run() {
         let report = folder.json(report);
         assert_eq!(report["security"], "malicious");
         let assumption = report["assumption"].as_str().unwrap();
-        assert!(
-            assumption.starts_with("malicious: the peer may do anything"),
-            "{assumption}"
-        );
+        assert!(assumption.starts_with("malicious: the peer may do anything"), "{assumption}");
         let parameters = report["parameters"].as_str().unwrap();
-        assert!(
-            parameters.contains("tags of 128 bits, vector OLE"),
-            "{parameters}"
-        );
+        assert!(parameters.contains("tags of 128 bits, vector OLE"), "{parameters}");
         let result = &report["result"];
         assert_eq!(result["protocol"], "vole");
         let number = |name: &str| result[name].as_f64().unwrap();
@@ -181,10 +156,7 @@ fn the_report_of_a_malicious_run() {
         assert!((5.0..12.0).contains(&result["most_items"]["2^128 hashes"].as_f64().unwrap()));
         assert_eq!(number("bytes_encoding") % 16.0, 0.0);
         let encoding = number("bytes_encoding") / 16.0 / 20_000.0;
-        assert!(
-            (1.1..1.12).contains(&encoding),
-            "{encoding} columns an item"
-        );
+        assert!((1.1..1.12).contains(&encoding), "{encoding} columns an item");
         let tags = number("bytes_tags") * 8.0 / 20_000.0;
         assert!((114.0..118.0).contains(&tags), "{tags} bits a tag");
         let off = number("bytes_online") / number("bytes_formula") - 1.0;
@@ -198,24 +170,14 @@ fn the_report_of_a_malicious_run() {
         }
         let said = "volery: secure against a malicious peer: a peer that does not follow";
         assert!(side.stderr.contains(said), "{side:?}");
-        assert!(
-            side.stderr
-                .contains("by vole, secure against a malicious peer"),
-            "{side:?}"
-        );
+        assert!(side.stderr.contains("by vole, secure against a malicious peer"), "{side:?}");
         let choice = &result["choice"];
         let why = choice["why"].as_str().unwrap();
-        assert!(
-            why.starts_with("malicious, 20000 and 20000 keys, fastest at "),
-            "{why}"
-        );
+        assert!(why.starts_with("malicious, 20000 and 20000 keys, fastest at "), "{why}");
         assert!(side.stderr.contains(why), "-v says it: {side:?}");
         assert_eq!(choice["predicted"][0]["protocol"], "vole");
         let bytes = choice["predicted"][0]["bytes"].as_f64().unwrap();
-        assert!(
-            (0.95..1.05).contains(&(bytes / number("bytes_formula"))),
-            "{bytes}"
-        );
+        assert!((0.95..1.05).contains(&(bytes / number("bytes_formula"))), "{bytes}");
     }
     let choices = ["s.json", "r.json"].map(|name| folder.json(name)["result"]["choice"].clone());
     assert_eq!(choices[0], choices[1]);
@@ -243,16 +205,10 @@ fn the_report_of_small_sets_and_of_both() {
             left.extend(["--value", "v"]);
         }
         left.extend(more);
-        let right = [
-            "--input", &b, "--key", "k", "--out", &out, "--report", &report,
-        ];
+        let right = ["--input", &b, "--key", "k", "--out", &out, "--report", &report];
         assert_matched(&pair(verb, &left, &[&right, more, &["--force"]].concat()));
         let report = folder.json("r.json");
-        let security = if more.is_empty() {
-            "malicious"
-        } else {
-            "semi-honest"
-        };
+        let security = if more.is_empty() { "malicious" } else { "semi-honest" };
         assert_eq!(report["security"], security);
         let result = &report["result"];
         assert_eq!(result["protocol"], protocol);
@@ -264,10 +220,7 @@ fn the_report_of_small_sets_and_of_both() {
         let rest = number("bytes_online") - number("bytes_formula");
         assert!((208.0..=260.0).contains(&rest), "{protocol} {rest}");
         if protocol == "dh" {
-            assert_eq!(
-                number("bytes_encoding") + number("bytes_tags"),
-                2.0 * 32.0 + 3.0 * 16.0
-            );
+            assert_eq!(number("bytes_encoding") + number("bytes_tags"), 2.0 * 32.0 + 3.0 * 16.0);
             assert_eq!(result["most_items"]["2^80 hashes"], 3.8);
             assert!(number("failure_log2") < -120.0);
         }
@@ -356,40 +309,13 @@ fn quiet_runs_say_nothing_and_outputs_are_their_owners() {
     let paths = ["out.csv", "other.csv", "report.json"].map(|name| folder.path(name));
     let [out, other, report] = &paths;
     // A port that was free a moment ago.
-    let port = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let address = format!("127.0.0.1:{port}");
-    let more = [
-        "--input",
-        &a,
-        "--key",
-        "k",
-        "--duplicates",
-        "dedup",
-        "--both",
-        "-q",
-    ];
-    let sender = [
-        &[
-            "psi", "--role", "sender", "--listen", &address, "--out", other,
-        ][..],
-        &more,
-    ]
-    .concat();
-    let receiver = [
-        "psi",
-        "--role",
-        "receiver",
-        "--connect",
-        &address,
-        "--out",
-        out,
-        "--report",
-        report,
-    ];
+    let more = ["--input", &a, "--key", "k", "--duplicates", "dedup", "--both", "-q"];
+    let sender =
+        [&["psi", "--role", "sender", "--listen", &address, "--out", other][..], &more].concat();
+    let receiver =
+        ["psi", "--role", "receiver", "--connect", &address, "--out", out, "--report", report];
     let receiver = [&receiver[..], &more].concat();
     let (left, right) = thread::scope(|scope| {
         let left = scope.spawn(|| volery(&sender).output().unwrap());
@@ -397,10 +323,7 @@ fn quiet_runs_say_nothing_and_outputs_are_their_owners() {
     });
     for output in [left, right] {
         assert!(output.status.success(), "{output:?}");
-        assert!(
-            output.stdout.is_empty() && output.stderr.is_empty(),
-            "{output:?}"
-        );
+        assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
     }
     for path in &paths {
         let mode = std::fs::metadata(path).unwrap().permissions().mode();

@@ -17,12 +17,8 @@ fn an_output_never_replaces_what_it_should_not() {
     std::fs::create_dir(folder.path("sub")).unwrap();
     let link = folder.path("link.csv");
     let spelling = folder.path("sub/../data.csv");
-    let inputs = [
-        (&data, "data.csv"),
-        (&data, "link.csv"),
-        (&data, "hard.csv"),
-        (&data, "sub/../data.csv"),
-    ];
+    let inputs =
+        [(&data, "data.csv"), (&data, "link.csv"), (&data, "hard.csv"), (&data, "sub/../data.csv")];
     let inputs = inputs.into_iter().chain([
         (&link, "data.csv"),
         (&link, "hard.csv"),
@@ -86,12 +82,7 @@ fn changed_meanwhile(folder: &Folder, change: impl FnOnce()) -> [Finished; 2] {
         let call = ["psi", "--role", role, endpoint, address, "--key", "k"];
         Running::start(&[&call[..], more].concat())
     };
-    let receiver = start(
-        "receiver",
-        "--listen",
-        "127.0.0.1:0",
-        &["--input", &data, "--out", &out],
-    );
+    let receiver = start("receiver", "--listen", "127.0.0.1:0", &["--input", &data, "--out", &out]);
     let address = format!("127.0.0.1:{}", receiver.port());
     change();
     let sender = start("sender", "--connect", &address, &["--input", &theirs]);

@@ -60,9 +60,7 @@ pub(super) fn value_holder(
     channel.recv(&mut salt)?;
     // mutant(coin-commitment): false
     if commitment(context, theirs, &salt) != committed {
-        return Err(Error::PeerMisbehaved(
-            "the coin for the code is not the one committed to",
-        ));
+        return Err(Error::PeerMisbehaved("the coin for the code is not the one committed to"));
     }
     Ok(seed(context, theirs, mine))
 }

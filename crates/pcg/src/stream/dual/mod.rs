@@ -77,12 +77,7 @@ struct Instance {
 
 impl Instances {
     fn new(plan: Plan, session: SessionId) -> Self {
-        Self {
-            plan,
-            session,
-            number: 0,
-            delivered: 0,
-        }
+        Self { plan, session, number: 0, delivered: 0 }
     }
 
     fn checked(&self) -> bool {
@@ -99,24 +94,14 @@ impl Instances {
     /// # Panics
     /// If the plan's total has been returned.
     fn next<K: Correlation>(&mut self) -> Instance {
-        assert!(
-            !self.finished(),
-            "no more correlations than the plan was made for"
-        );
+        assert!(!self.finished(), "no more correlations than the plan was made for");
         let step = self.plan.dual_step(self.delivered);
         let growth = K::growth(self.plan.trees());
         let prgs = TreePrgs::growing(growth, self.session, self.number);
         let instance = Instance {
             layout: Layout::blocks(step.shape.blocks()),
-            prgs: if K::CARRIES {
-                prgs.with_cleared_leaves()
-            } else {
-                prgs
-            },
-            context: Context {
-                session: self.session,
-                round: self.number,
-            },
+            prgs: if K::CARRIES { prgs.with_cleared_leaves() } else { prgs },
+            context: Context { session: self.session, round: self.number },
             need: self.plan.dual_need(step.shape),
             step,
         };
@@ -129,10 +114,7 @@ impl Instances {
 
 impl Instance {
     fn public(&self) -> Public<'_> {
-        Public {
-            layout: &self.layout,
-            prgs: &self.prgs,
-        }
+        Public { layout: &self.layout, prgs: &self.prgs }
     }
 
     fn batch(&self) -> &TreeBatch {
@@ -173,13 +155,7 @@ impl<K: Correlation> ValueHolder<K> {
         base: Pairs<K>,
     ) -> Self {
         assert!(base.len() >= plan.base_count(), "a base for the plan");
-        Self {
-            instances: Instances::new(plan, session),
-            rng,
-            ot,
-            base,
-            outputs: None,
-        }
+        Self { instances: Instances::new(plan, session), rng, ot, base, outputs: None }
     }
 
     /// Setup of an instance.
@@ -206,9 +182,7 @@ impl<K: Correlation> ValueHolder<K> {
             let (context, leaves) = (instance.context, &m[..]);
             let seed = coin::value_holder(context, rng, channel)?;
             let mask = K::value_mask(&base[..instance.need]);
-            check::value_holder(
-                context, batch, &alphas, &values, leaves, &mask, rng, channel,
-            )?;
+            check::value_holder(context, batch, &alphas, &values, leaves, &mask, rng, channel)?;
             code = match K::pairs(m) {
                 Ok(pairs) => Compression::of(seed, pairs),
                 Err(m) => {
@@ -233,10 +207,7 @@ impl<K: Correlation> ValueHolder<K> {
                 noise.absorb(leaves, &mut code);
             }
         }
-        let mut outputs = Outputs {
-            code,
-            left: step.keep + step.deliver,
-        };
+        let mut outputs = Outputs { code, left: step.keep + step.deliver };
         // The base of the next instance
         let mut kept = Buffer::zeroed(step.keep);
         outputs.fill(&mut kept);
@@ -312,10 +283,7 @@ impl<K: Correlation> KeyHolder<K> {
                 code.absorb(leaves);
             }
         }
-        let mut outputs = Outputs {
-            code,
-            left: step.keep + step.deliver,
-        };
+        let mut outputs = Outputs { code, left: step.keep + step.deliver };
         // The base of the next instance
         let mut kept = Buffer::zeroed(step.keep);
         outputs.fill(&mut kept);

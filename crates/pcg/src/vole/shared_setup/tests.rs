@@ -19,11 +19,7 @@ fn rng(seed: u128) -> Prg {
 }
 
 fn plan<R: VoleRing>(n: usize) -> crate::Plan {
-    let security = if R::NAME == "z64" {
-        Security::SemiHonest
-    } else {
-        Security::Malicious
-    };
+    let security = if R::NAME == "z64" { Security::SemiHonest } else { Security::Malicious };
     rounds::<R>(n, Noise::Regular, security)
 }
 
@@ -72,12 +68,7 @@ fn check<R: VoleRing>(sizes: &[usize]) {
     );
     for (((u, v), w), x) in uv.iter().zip(&w).zip(&xs) {
         for i in 0..w.len() {
-            assert!(
-                w[i] == u[i] * *x + v[i],
-                "{i} of {} over {}",
-                w.len(),
-                R::NAME
-            );
+            assert!(w[i] == u[i] * *x + v[i], "{i} of {} over {}", w.len(), R::NAME);
         }
     }
     // The two of one length differ, although the randomness of the parties is the same.
@@ -229,10 +220,7 @@ fn a_failed_vector_ole_ends_the_holders_of_x() {
 fn another_plan_is_noticed() {
     fn refused<R: VoleRing>(plans: [crate::Plan; 2]) {
         let refused = |result: Result<()>| {
-            assert!(
-                matches!(result, Err(Error::PeerMisbehaved(_))),
-                "{result:?}"
-            );
+            assert!(matches!(result, Err(Error::PeerMisbehaved(_))), "{result:?}");
         };
         run_two_unchecked(
             |channel| {

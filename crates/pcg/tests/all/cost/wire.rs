@@ -176,12 +176,7 @@ fn ring_bits(plan: &Plan) -> usize {
 pub(crate) fn levels(set: &LpnSet, trees: usize) -> usize {
     let depth = match set.noise {
         Noise::Regular => set.block().ilog2(),
-        _ => {
-            ((3 * set.n).div_ceil(trees) + 1)
-                .next_power_of_two()
-                .ilog2()
-                + 1
-        }
+        _ => ((3 * set.n).div_ceil(trees) + 1).next_power_of_two().ilog2() + 1,
     };
     trees * depth as usize
 }
@@ -216,9 +211,8 @@ pub(crate) fn need(plan: &Plan, set: &LpnSet, trees: usize) -> usize {
 fn described_trees(plan: &Plan) -> Vec<usize> {
     let text = plan.describe();
     let instances = text.split('+').rev().take(plan.schedule().len());
-    let mut trees: Vec<_> = instances
-        .map(|text| text.rsplit_once('x').unwrap().1.parse().unwrap())
-        .collect();
+    let mut trees: Vec<_> =
+        instances.map(|text| text.rsplit_once('x').unwrap().1.parse().unwrap()).collect();
     trees.reverse();
     trees
 }
@@ -227,21 +221,13 @@ fn described_trees(plan: &Plan) -> Vec<usize> {
 pub(crate) fn rounds(plan: &Plan, wanted: usize) -> Vec<(&'static LpnSet, usize)> {
     let (set, below) = plan.schedule().split_last().unwrap();
     let described = described_trees(plan);
-    let mut rounds: Vec<_> = below
-        .iter()
-        .copied()
-        .zip(described.iter().copied())
-        .collect();
+    let mut rounds: Vec<_> = below.iter().copied().zip(described.iter().copied()).collect();
     let mut left = wanted;
     loop {
         let last = plan.total().is_some() && left <= set.n;
         let trees = trees(set, if last { left } else { set.n });
         rounds.push((*set, trees));
-        left = left.saturating_sub(if last {
-            left
-        } else {
-            set.n - need(plan, set, trees)
-        });
+        left = left.saturating_sub(if last { left } else { set.n - need(plan, set, trees) });
         if left == 0 {
             assert_eq!(rounds[below.len()].1, described[below.len()]);
             return rounds;

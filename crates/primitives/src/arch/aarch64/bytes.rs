@@ -50,20 +50,14 @@ pub(crate) fn repeated(half: Half) -> Vector {
 #[inline]
 #[target_feature(enable = "neon")]
 pub(crate) fn nibbles(x: Vector) -> [Vector; 2] {
-    [
-        and(x, fill(0x0f)),
-        [vshrq_n_u8::<4>(x[0]), vshrq_n_u8::<4>(x[1])],
-    ]
+    [and(x, fill(0x0f)), [vshrq_n_u8::<4>(x[0]), vshrq_n_u8::<4>(x[1])]]
 }
 
 /// In each half, the bytes of `table` at these places, which are below 16.
 #[inline]
 #[target_feature(enable = "neon")]
 pub(crate) fn lookup(table: Vector, places: Vector) -> Vector {
-    [
-        vqtbl1q_u8(table[0], places[0]),
-        vqtbl1q_u8(table[1], places[1]),
-    ]
+    [vqtbl1q_u8(table[0], places[0]), vqtbl1q_u8(table[1], places[1])]
 }
 
 /// The smaller of `a - b`, or zero, and 8.
@@ -71,20 +65,14 @@ pub(crate) fn lookup(table: Vector, places: Vector) -> Vector {
 #[target_feature(enable = "neon")]
 pub(crate) fn distance_to_8(a: Vector, b: Vector) -> Vector {
     let most = vdupq_n_u8(8);
-    [
-        vminq_u8(vqsubq_u8(a[0], b[0]), most),
-        vminq_u8(vqsubq_u8(a[1], b[1]), most),
-    ]
+    [vminq_u8(vqsubq_u8(a[0], b[0]), most), vminq_u8(vqsubq_u8(a[1], b[1]), most)]
 }
 
 /// Bytes of the two vectors by turns: those of the low words of each half, and of the high words.
 #[inline]
 #[target_feature(enable = "neon")]
 pub(crate) fn interleaved(a: Vector, b: Vector) -> [Vector; 2] {
-    [
-        [vzip1q_u8(a[0], b[0]), vzip1q_u8(a[1], b[1])],
-        [vzip2q_u8(a[0], b[0]), vzip2q_u8(a[1], b[1])],
-    ]
+    [[vzip1q_u8(a[0], b[0]), vzip1q_u8(a[1], b[1])], [vzip2q_u8(a[0], b[0]), vzip2q_u8(a[1], b[1])]]
 }
 
 /// The low half of each vector, and the high half.

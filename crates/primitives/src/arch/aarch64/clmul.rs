@@ -10,11 +10,7 @@ type Product = [u128; 3];
 #[target_feature(enable = "neon,aes")]
 fn mul_wide(a: u128, b: u128) -> Product {
     let ([a0, a1], [b0, b1]) = ([a as u64, (a >> 64) as u64], [b as u64, (b >> 64) as u64]);
-    [
-        vmull_p64(a0, b0),
-        vmull_p64(a0, b1) ^ vmull_p64(a1, b0),
-        vmull_p64(a1, b1),
-    ]
+    [vmull_p64(a0, b0), vmull_p64(a0, b1) ^ vmull_p64(a1, b0), vmull_p64(a1, b1)]
 }
 
 #[inline]

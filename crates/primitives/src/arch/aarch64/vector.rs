@@ -44,10 +44,7 @@ pub(crate) mod x2 {
     #[target_feature(enable = "neon,aes")]
     pub(crate) fn aes_round(x: Vector, key: Vector) -> Vector {
         let zero = vdupq_n_u8(0);
-        let x = [
-            vaesmcq_u8(vaeseq_u8(x[0], zero)),
-            vaesmcq_u8(vaeseq_u8(x[1], zero)),
-        ];
+        let x = [vaesmcq_u8(vaeseq_u8(x[0], zero)), vaesmcq_u8(vaeseq_u8(x[1], zero))];
         xor(x, key)
     }
 
@@ -119,10 +116,7 @@ pub(crate) mod x2 {
     pub(crate) fn clmul<const WORDS: i32>(a: Vector, b: Vector) -> Vector {
         let (a, b): ([[u64; 2]; 2], [[u64; 2]; 2]) = (bytemuck::cast(a), bytemuck::cast(b));
         let (of_a, of_b) = ((WORDS & 1) as usize, (WORDS >> 4 & 1) as usize);
-        bytemuck::cast([
-            vmull_p64(a[0][of_a], b[0][of_b]),
-            vmull_p64(a[1][of_a], b[1][of_b]),
-        ])
+        bytemuck::cast([vmull_p64(a[0][of_a], b[0][of_b]), vmull_p64(a[1][of_a], b[1][of_b])])
     }
 
     /// The words of each block exchanged.

@@ -29,8 +29,7 @@ impl Schedule {
 impl Cipher for Schedule {
     fn encrypt_blocks(&self, x: &mut [Block]) {
         let bytes: &mut [[u8; 16]] = bytemuck::cast_slice_mut(x);
-        self.0
-            .encrypt_blocks(Array::cast_slice_from_core_mut(bytes));
+        self.0.encrypt_blocks(Array::cast_slice_from_core_mut(bytes));
     }
 
     fn encrypt_sets<const B: usize>(keys: &[Block], x: &mut [[Block; B]]) {
@@ -164,9 +163,7 @@ pub(crate) fn rekeyed_circular<C: Cipher>(keys: &[Block], x: &mut [Block]) {
 }
 
 pub(crate) fn rekeyed_circular_pairs<C: Cipher>(keys: &[Block], x: &mut [[Block; 2]]) {
-    x.as_flattened_mut()
-        .iter_mut()
-        .for_each(|x| *x = orthomorphism(*x));
+    x.as_flattened_mut().iter_mut().for_each(|x| *x = orthomorphism(*x));
     rekeyed_sets::<C, 2>(keys, x);
 }
 

@@ -17,9 +17,7 @@ struct Window<V: Value, const WORDS: usize> {
 impl<V: Value, const WORDS: usize> Window<V, WORDS> {
     /// A window over columns that are all zero.
     fn new() -> Self {
-        Self {
-            sums: Buffer::zeroed(WORDS),
-        }
+        Self { sums: Buffer::zeroed(WORDS) }
     }
 
     /// Adds `difference` to the column of the window that stands at the place of `column`.

@@ -16,8 +16,5 @@ pub(crate) fn lowest_bits(blocks: &[Block], out: &mut [u8]) {
 /// The lowest bits of up to eight blocks.
 #[inline]
 fn pack(blocks: &[Block]) -> u8 {
-    blocks
-        .iter()
-        .enumerate()
-        .fold(0, |byte, (i, block)| byte | u8::from(block.lsb()) << i)
+    blocks.iter().enumerate().fold(0, |byte, (i, block)| byte | u8::from(block.lsb()) << i)
 }

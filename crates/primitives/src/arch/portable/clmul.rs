@@ -150,9 +150,8 @@ mod tests {
         let mut state = 1_u64;
         words.extend(
             std::iter::repeat_with(|| {
-                state = state
-                    .wrapping_mul(0x5851_f42d_4c95_7f2d)
-                    .wrapping_add(0x1405_7b7e_f767_814f);
+                state =
+                    state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
                 state ^ state >> 32
             })
             .take(40),

@@ -45,10 +45,7 @@ pub(crate) fn add_reduce_pairs(sums: &[[u64; 2]], y: &[u64], u: &mut [u64], v: &
 pub(crate) fn inner_product(a: &[u64], b: &[u64]) -> u64 {
     // (2^61 - 1)^2 < 2^122, so that 64 products fit in 128 bits.
     a.chunks(64).zip(b.chunks(64)).fold(0, |sum, (a, b)| {
-        let products = a
-            .iter()
-            .zip(b)
-            .fold(0, |sum, (a, b)| sum + u128::from(*a) * u128::from(*b));
+        let products = a.iter().zip(b).fold(0, |sum, (a, b)| sum + u128::from(*a) * u128::from(*b));
         reduce(sum + reduce_wide(products))
     })
 }

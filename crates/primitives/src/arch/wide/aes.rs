@@ -49,9 +49,7 @@ macro_rules! kernels {
                 let pairs: [[Block; 2]; WIDTH / 2] = bytemuck::cast(sum);
                 pairs
                     .into_iter()
-                    .fold([Block::ZERO; 2], |[even, odd], pair| {
-                        [even ^ pair[0], odd ^ pair[1]]
-                    })
+                    .fold([Block::ZERO; 2], |[even, odd], pair| [even ^ pair[0], odd ^ pair[1]])
             }
 
             #[inline]

@@ -23,20 +23,14 @@ const GROUP: usize = 8;
 const SPREAD: usize = 30;
 
 /// Byte `r` has the bits of the columns of a group from column `r` on.
-const FROM: [u8; 16] = [
-    0xff, 0xfe, 0xfc, 0xf8, 0xf0, 0xe0, 0xc0, 0x80, 0, 0, 0, 0, 0, 0, 0, 0,
-];
+const FROM: [u8; 16] = [0xff, 0xfe, 0xfc, 0xf8, 0xf0, 0xe0, 0xc0, 0x80, 0, 0, 0, 0, 0, 0, 0, 0];
 
 /// The tables of half a group each, for the sixteen bytes of a part of a value.
 type Tables = [[Half; 2]; 16];
 
 /// Bytes of a value of type `V` in a part.
 const fn part_bytes<V>() -> usize {
-    if size_of::<V>() < 16 {
-        size_of::<V>()
-    } else {
-        16
-    }
+    if size_of::<V>() < 16 { size_of::<V>() } else { 16 }
 }
 
 /// Half parts of eight bytes that are not empty.

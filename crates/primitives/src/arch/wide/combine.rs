@@ -145,9 +145,7 @@ macro_rules! kernels {
                 let lanes: [u128; WIDTH] = bytemuck::cast(reduce(total));
                 lanes
                     .into_iter()
-                    .fold(narrow::inner_product(a_rest, b_rest), |sum, lane| {
-                        sum ^ lane
-                    })
+                    .fold(narrow::inner_product(a_rest, b_rest), |sum, lane| sum ^ lane)
             }
         }
     };
@@ -156,11 +154,7 @@ macro_rules! kernels {
 #[cfg(target_arch = "x86_64")]
 kernels!(x2, x2, "vaes,vpclmulqdq,aes,pclmulqdq,avx2");
 #[cfg(target_arch = "x86_64")]
-kernels!(
-    x4,
-    x4,
-    "vaes,vpclmulqdq,aes,pclmulqdq,avx2,avx512f,avx512bw"
-);
+kernels!(x4, x4, "vaes,vpclmulqdq,aes,pclmulqdq,avx2,avx512f,avx512bw");
 #[cfg(target_arch = "aarch64")]
 kernels!(x2, x2, "neon,aes");
 #[cfg(target_arch = "aarch64")]

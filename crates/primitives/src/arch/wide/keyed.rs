@@ -42,10 +42,7 @@ macro_rules! kernel {
             ) {
                 let pair = |step: usize| {
                     let [first, second] = [2 * step, 2 * step + 1];
-                    [
-                        words[SCHEDULE[ROUND][first]][part],
-                        words[SCHEDULE[ROUND][second]][part],
-                    ]
+                    [words[SCHEDULE[ROUND][first]][part], words[SCHEDULE[ROUND][second]][part]]
                 };
                 mix(state, STEPS[0], pair(0));
                 mix(state, STEPS[1], pair(1));
@@ -145,15 +142,7 @@ kernel!(
 );
 
 #[cfg(target_arch = "x86_64")]
-kernel!(
-    avx2,
-    "avx2",
-    __m256i,
-    fill_8_lanes,
-    _mm256_add_epi32,
-    _mm256_xor_si256,
-    rotate_8_lanes
-);
+kernel!(avx2, "avx2", __m256i, fill_8_lanes, _mm256_add_epi32, _mm256_xor_si256, rotate_8_lanes);
 
 #[cfg(target_arch = "aarch64")]
 #[inline]
@@ -169,12 +158,4 @@ fn rotate_4_lanes<const BITS: i32>(x: uint32x4_t) -> uint32x4_t {
 }
 
 #[cfg(target_arch = "aarch64")]
-kernel!(
-    neon,
-    "neon",
-    uint32x4_t,
-    vdupq_n_u32,
-    vaddq_u32,
-    veorq_u32,
-    rotate_4_lanes
-);
+kernel!(neon, "neon", uint32x4_t, vdupq_n_u32, vaddq_u32, veorq_u32, rotate_4_lanes);

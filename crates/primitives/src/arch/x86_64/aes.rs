@@ -181,10 +181,7 @@ fn double_lanes(keys: [&[__m128i; 11]; 2], parents: [__m128i; LANES / 2]) -> [__
     let [even, odd] = keys;
     let mut x: [__m128i; LANES] = bytemuck::Zeroable::zeroed();
     for (pair, parent) in x.as_chunks_mut::<2>().0.iter_mut().zip(parents) {
-        *pair = [
-            _mm_xor_si128(parent, even[0]),
-            _mm_xor_si128(parent, odd[0]),
-        ];
+        *pair = [_mm_xor_si128(parent, even[0]), _mm_xor_si128(parent, odd[0])];
     }
     for (even, odd) in even[1..10].iter().zip(&odd[1..10]) {
         for [left, right] in x.as_chunks_mut::<2>().0 {
@@ -296,10 +293,7 @@ pub(crate) fn split(
         let children = children.as_chunks_mut::<4>().0;
         for ((children, parents), left) in children.iter_mut().zip(parents).zip(hashes) {
             let right = _mm256_xor_si256(parents, left);
-            sums = [
-                _mm256_xor_si256(sums[0], left),
-                _mm256_xor_si256(sums[1], parents),
-            ];
+            sums = [_mm256_xor_si256(sums[0], left), _mm256_xor_si256(sums[1], parents)];
             let left: [Block; 2] = bytemuck::cast(_mm256_and_si256(left, masks));
             let right: [Block; 2] = bytemuck::cast(_mm256_and_si256(right, masks));
             *children = [left[0], right[0], left[1], right[1]];

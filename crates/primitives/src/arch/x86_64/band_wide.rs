@@ -200,11 +200,7 @@ pub(crate) fn sums<V: Value, const WORDS: usize, const PARTS: usize>(
             let from = _mm_cvtsi128_si64(from) as u64;
             let row = rows[group % groups];
             add(&mut sums, row & from, &ring[group % (2 * groups)]);
-            add(
-                &mut sums,
-                row & !from,
-                &ring[(group + groups) % (2 * groups)],
-            );
+            add(&mut sums, row & !from, &ring[(group + groups) % (2 * groups)]);
         }
         for group in last + 1..first + groups {
             add(&mut sums, rows[group % groups], &ring[group % (2 * groups)]);
@@ -223,9 +219,7 @@ pub(crate) fn substitute<V: Value, const WORDS: usize, const PARTS: usize>(
     let groups = 8 * WORDS;
     let mut ring = Buffer::zeroed(2 * groups * PARTS);
     let ring = ring.as_chunks_mut::<PARTS>().0;
-    let columns = bytemuck::cast_slice_mut::<V, u64>(columns)
-        .as_chunks_mut::<PARTS>()
-        .0;
+    let columns = bytemuck::cast_slice_mut::<V, u64>(columns).as_chunks_mut::<PARTS>().0;
     let pairs = pivots.chunks(GROUP).zip(columns.chunks_mut(GROUP));
     for (group, (pivots, columns)) in pairs.enumerate().rev() {
         let rows = bytes_of_rows(&match pivots.first_chunk() {
@@ -239,11 +233,7 @@ pub(crate) fn substitute<V: Value, const WORDS: usize, const PARTS: usize>(
         });
         // The group's own bits: those of its columns, and those at the end of the windows.
         let own = rows[group % groups];
-        add(
-            &mut sums,
-            own & !FROM,
-            &ring[(group + groups) % (2 * groups)],
-        );
+        add(&mut sums, own & !FROM, &ring[(group + groups) % (2 * groups)]);
         // The next group last: its solution is the newest.
         for other in (group + 1..group + groups).rev() {
             add(&mut sums, rows[other % groups], &ring[other % (2 * groups)]);

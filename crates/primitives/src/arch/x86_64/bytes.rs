@@ -79,10 +79,7 @@ pub(crate) fn interleaved(a: Vector, b: Vector) -> [Vector; 2] {
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(crate) fn halves(a: Vector, b: Vector) -> [Vector; 2] {
-    [
-        _mm256_permute2x128_si256::<0x20>(a, b),
-        _mm256_permute2x128_si256::<0x31>(a, b),
-    ]
+    [_mm256_permute2x128_si256::<0x20>(a, b), _mm256_permute2x128_si256::<0x31>(a, b)]
 }
 
 /// Each word moved to the left.

@@ -9,15 +9,9 @@ type Product = [__m128i; 3];
 #[inline]
 #[target_feature(enable = "pclmulqdq,avx2")]
 fn mul_wide(a: __m128i, b: __m128i) -> Product {
-    let middle = _mm_xor_si128(
-        _mm_clmulepi64_si128::<0x01>(a, b),
-        _mm_clmulepi64_si128::<0x10>(a, b),
-    );
-    [
-        _mm_clmulepi64_si128::<0x00>(a, b),
-        middle,
-        _mm_clmulepi64_si128::<0x11>(a, b),
-    ]
+    let middle =
+        _mm_xor_si128(_mm_clmulepi64_si128::<0x01>(a, b), _mm_clmulepi64_si128::<0x10>(a, b));
+    [_mm_clmulepi64_si128::<0x00>(a, b), middle, _mm_clmulepi64_si128::<0x11>(a, b)]
 }
 
 /// The remainder modulo X^128 + X^7 + X^2 + X + 1.

@@ -41,11 +41,7 @@ pub(crate) fn cut_wide(blocks: &[Block], mask: u32, shift: u32, out: &mut [u32])
     let cuts = blocks.as_chunks::<CUT_BLOCKS>().0;
     for (blocks, out) in cuts.iter().zip(out.as_chunks_mut::<CUT_PLACES>().0) {
         let words: __m512i = bytemuck::cast(*blocks);
-        let pieces = [
-            words,
-            _mm512_srli_epi64::<MIDDLE>(words),
-            _mm512_srli_epi64::<HIGH>(words),
-        ];
+        let pieces = [words, _mm512_srli_epi64::<MIDDLE>(words), _mm512_srli_epi64::<HIGH>(words)];
         let distances = pieces.map(|pieces| {
             let places = _mm256_and_si256(_mm512_cvtepi64_epi32(pieces), mask);
             _mm256_sll_epi32(places, shift)

@@ -12,9 +12,7 @@ const WIDTH: usize = 8;
 #[inline(always)]
 fn sides<const N: usize>(lanes: [u64; N]) -> [u64; 2] {
     let pairs = lanes.as_chunks::<2>().0;
-    pairs.iter().fold([0; 2], |sums, pair| {
-        [reduce(sums[0] + pair[0]), reduce(sums[1] + pair[1])]
-    })
+    pairs.iter().fold([0; 2], |sums, pair| [reduce(sums[0] + pair[0]), reduce(sums[1] + pair[1])])
 }
 
 #[target_feature(enable = "avx2")]
@@ -42,10 +40,7 @@ pub(crate) fn reduce_sides(words: &[u64], out: &mut [u64]) -> [u64; 2] {
         sums = _mm256_add_epi64(low, _mm256_srli_epi64::<61>(sums));
     }
     let lanes: [u64; LANES] = bytemuck::cast(sums);
-    total(
-        sides(lanes),
-        portable::mersenne::reduce_sides(words_rest, out_rest),
-    )
+    total(sides(lanes), portable::mersenne::reduce_sides(words_rest, out_rest))
 }
 
 #[inline(always)]
@@ -78,19 +73,13 @@ pub(crate) fn reduce_sides_wide(words: &[u64], out: &mut [u64]) -> [u64; 2] {
             *word = residues(*word);
         }
         *out = bytemuck::cast(words);
-        let pairs = [
-            _mm512_add_epi64(words[0], words[1]),
-            _mm512_add_epi64(words[2], words[3]),
-        ];
+        let pairs = [_mm512_add_epi64(words[0], words[1]), _mm512_add_epi64(words[2], words[3])];
         sums = _mm512_add_epi64(sums, _mm512_add_epi64(pairs[0], pairs[1]));
         let low = _mm512_and_si512(sums, modulus);
         sums = _mm512_add_epi64(low, _mm512_srli_epi64::<61>(sums));
     }
     let lanes: [u64; WIDTH] = bytemuck::cast(sums);
-    total(
-        sides(lanes),
-        portable::mersenne::reduce_sides(words_rest, out_rest),
-    )
+    total(sides(lanes), portable::mersenne::reduce_sides(words_rest, out_rest))
 }
 
 /// The compiler vectorizes the plain loop.

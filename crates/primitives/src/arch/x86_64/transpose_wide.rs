@@ -88,14 +88,8 @@ fn interleave(mut x: [__m512i; 8]) -> [__m512i; 8] {
 fn columns(x: [__m512i; 4]) -> [__m512i; 4] {
     let places = bytemuck::cast(GATHER);
     let x = x.map(|x| _mm512_permutexvar_epi8(places, x));
-    let low = [
-        _mm512_unpacklo_epi32(x[0], x[1]),
-        _mm512_unpacklo_epi32(x[2], x[3]),
-    ];
-    let high = [
-        _mm512_unpackhi_epi32(x[0], x[1]),
-        _mm512_unpackhi_epi32(x[2], x[3]),
-    ];
+    let low = [_mm512_unpacklo_epi32(x[0], x[1]), _mm512_unpacklo_epi32(x[2], x[3])];
+    let high = [_mm512_unpackhi_epi32(x[0], x[1]), _mm512_unpackhi_epi32(x[2], x[3])];
     [
         _mm512_unpacklo_epi64(low[0], low[1]),
         _mm512_unpackhi_epi64(low[0], low[1]),

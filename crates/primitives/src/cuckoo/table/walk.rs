@@ -26,11 +26,7 @@ struct Walk {
 
 impl Walk {
     const fn of(item: usize) -> Self {
-        Self {
-            item: item as u32,
-            from: NONE,
-            steps: 0,
-        }
+        Self { item: item as u32, from: NONE, steps: 0 }
     }
 }
 
@@ -84,11 +80,7 @@ impl Builder<'_> {
         let bin = bins[function];
         let evicted = self.items[bin as usize];
         self.put(walk.item, bin as usize, function);
-        *walk = Walk {
-            item: evicted,
-            from: bin,
-            steps: walk.steps + 1,
-        };
+        *walk = Walk { item: evicted, from: bin, steps: walk.steps + 1 };
         false
     }
 }

@@ -96,9 +96,6 @@ fn levels_agree_on_degenerate_strings() {
         sums.add(&points);
         sums.multiply(&Scalar::from(3u64));
         let tripled = expected.iter().map(|point| Scalar::from(3u64) * point);
-        assert!(
-            encoded(&sums, all.len()) == super::doubles(tripled),
-            "{cpu}"
-        );
+        assert!(encoded(&sums, all.len()) == super::doubles(tripled), "{cpu}");
     }
 }

@@ -40,9 +40,7 @@ fn scalars(n: usize) -> Vec<Scalar> {
 
 fn doubles(points: impl IntoIterator<Item = RistrettoPoint>) -> Vec<[u8; 32]> {
     let points = points.into_iter();
-    points
-        .map(|point| (point + point).compress().to_bytes())
-        .collect()
+    points.map(|point| (point + point).compress().to_bytes()).collect()
 }
 
 fn encoded(points: &Points, n: usize) -> Vec<[u8; 32]> {
@@ -52,10 +50,7 @@ fn encoded(points: &Points, n: usize) -> Vec<[u8; 32]> {
 }
 
 fn dalek(strings: &[[u8; 64]]) -> Vec<RistrettoPoint> {
-    strings
-        .iter()
-        .map(RistrettoPoint::from_uniform_bytes)
-        .collect()
+    strings.iter().map(RistrettoPoint::from_uniform_bytes).collect()
 }
 
 #[test]
@@ -74,11 +69,7 @@ fn levels_agree_on_all_operations() {
             points.sub(&other);
             points.sub(&other);
             let differences: Vec<_> = a.iter().zip(&b).map(|(a, b)| a - b).collect();
-            assert_eq!(
-                encoded(&points, n),
-                doubles(differences.clone()),
-                "{n} {cpu}"
-            );
+            assert_eq!(encoded(&points, n), doubles(differences.clone()), "{n} {cpu}");
             for scalar in scalars(9) {
                 let mut products = Points::from_uniform_on(cpu, &left);
                 products.sub(&other);
@@ -135,9 +126,7 @@ fn levels_agree_on_what_is_an_encoding() {
         candidates.push(bytes);
     }
     let mut valid = 0;
-    let good = RistrettoPoint::mul_base(&Scalar::from(5u64))
-        .compress()
-        .to_bytes();
+    let good = RistrettoPoint::mul_base(&Scalar::from(5u64)).compress().to_bytes();
     for (i, candidate) in candidates.iter().enumerate() {
         let expected = CompressedRistretto(*candidate).decompress();
         valid += usize::from(expected.is_some());
@@ -173,10 +162,7 @@ fn the_identity_is_found_in_every_lane_and_nowhere_else() {
             let mut sums = Points::decode_on(cpu, &encodings).unwrap();
             sums.add(&others);
             assert!(sums.any_identity(), "{place} {cpu}");
-            assert_eq!(
-                encoded(&sums, 19)[place],
-                doubles([RistrettoPoint::identity()])[0]
-            );
+            assert_eq!(encoded(&sums, 19)[place], doubles([RistrettoPoint::identity()])[0]);
         }
         assert!(!Points::from_uniform_on(cpu, &[]).any_identity());
     }

@@ -24,9 +24,7 @@ fn one_message_from_the_receiver_and_nothing_from_the_sender() {
                 },
                 |channel| {
                     let mut outputs = vec![Block::ZERO; n];
-                    receiver
-                        .extend(&code, &inputs, &mut outputs, channel)
-                        .unwrap();
+                    receiver.extend(&code, &inputs, &mut outputs, channel).unwrap();
                 },
             );
             assert_eq!(sent.bytes_sent, 0);
@@ -47,20 +45,14 @@ fn the_setup_makes_keys_that_fit() {
     let code = Code::new(&SEED, 512);
     let inputs = inputs(200, 3);
     let made = extend(&mut sender, &mut receiver, &code, &inputs);
-    assert_eq!(
-        evaluate_all(&sender, &made.keys, &code, &inputs),
-        made.outputs
-    );
+    assert_eq!(evaluate_all(&sender, &made.keys, &code, &inputs), made.outputs);
     // Each of the sender's keys is the one of the pair that the bit of s selects, and all are
     // distinct.
     let (sender, receiver) = (sender.0.unwrap(), receiver.0.unwrap());
     let stream = |key: &Aes128| key.encrypt(Block::new(1 << 100));
     let mut all = std::collections::HashSet::new();
     let mut ones = 0;
-    let [zeros, ones_of] = receiver
-        .columns
-        .each_ref()
-        .map(|columns| columns.keys.iter());
+    let [zeros, ones_of] = receiver.columns.each_ref().map(|columns| columns.keys.iter());
     let pairs = zeros.zip(ones_of).map(|(zero, one)| [zero, one]);
     for (i, (own, pair)) in sender.columns.keys.iter().zip(pairs).enumerate() {
         let bit = sender.s[i / 128].bit(i % 128);
@@ -78,18 +70,14 @@ fn cost_of_the_ots() -> (Stats, Stats) {
             let rng = Prg::new(Block::new(3));
             let cot = softspoken::Receiver::setup(FIELD, SESSION, rng, channel).unwrap();
             let (mut bits, mut keys) = ([0; 64], [Block::ZERO; 512]);
-            convert::Receiver::new(cot, SESSION)
-                .random(&mut bits, &mut keys, channel)
-                .unwrap();
+            convert::Receiver::new(cot, SESSION).random(&mut bits, &mut keys, channel).unwrap();
             channel.flush().unwrap();
         },
         |channel| {
             let rng = Prg::new(Block::new(4));
             let cot = softspoken::Sender::setup(None, FIELD, SESSION, rng, channel).unwrap();
             let mut keys = [[Block::ZERO; 2]; 512];
-            convert::Sender::new(cot, SESSION)
-                .random(&mut keys, channel)
-                .unwrap();
+            convert::Sender::new(cot, SESSION).random(&mut keys, channel).unwrap();
         },
     );
     (left, right)

@@ -15,10 +15,7 @@ fn a_sender_that_failed_is_broken() {
         near.send(&vec![0; 10 * 55 - missing]).unwrap();
         near.flush().unwrap();
         drop(near);
-        assert!(matches!(
-            sender.extend(&code, 10, &mut far),
-            Err(Error::Disconnected)
-        ));
+        assert!(matches!(sender.extend(&code, 10, &mut far), Err(Error::Disconnected)));
         assert!(sender.0.is_none(), "its secrets are gone");
         let (_near, mut far) = Channel::memory_pair();
         for n in [0, 1] {

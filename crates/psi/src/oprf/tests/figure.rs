@@ -26,10 +26,7 @@ fn check(width: usize, n: usize) {
         assert!(made.outputs == outputs, "{what}: the receiver's outputs");
         assert!(made.message == plain::message(&rows), "{what}: the message");
         let same = evaluate_all(&sender, &made.keys, &code, &inputs);
-        assert!(
-            same == outputs,
-            "{what}: the sender at the receiver's inputs"
-        );
+        assert!(same == outputs, "{what}: the sender at the receiver's inputs");
         let others: Vec<_> = inputs.iter().map(|&input| input ^ Block::ONE).collect();
         let other = evaluate_all(&sender, &made.keys, &code, &others);
         for (i, &x) in others.iter().enumerate() {
@@ -78,10 +75,7 @@ fn as_in_figure_2_around_a_chunk() {
         let (mut sender, mut receiver) = parties(&ots);
         let inputs = inputs(n, 7);
         let made = extend(&mut sender, &mut receiver, &code, &inputs);
-        assert!(
-            evaluate_all(&sender, &made.keys, &code, &inputs) == made.outputs,
-            "{n}"
-        );
+        assert!(evaluate_all(&sender, &made.keys, &code, &inputs) == made.outputs, "{n}");
         let near = |place: usize| place.saturating_sub(2)..n.min(place + 2);
         for i in [0, MESSAGE, CHUNK, n].into_iter().flat_map(near) {
             let (_, output) = ots.receive(&slow, i as u64, inputs[i]);
@@ -116,10 +110,7 @@ fn instances_are_numbered_on() {
     let code = Code::new(&[9; 32], 512);
     let inputs = inputs(10, 1);
     let made = extend(&mut sender, &mut receiver, &code, &inputs);
-    assert_eq!(
-        evaluate_all(&sender, &made.keys, &code, &inputs),
-        made.outputs
-    );
+    assert_eq!(evaluate_all(&sender, &made.keys, &code, &inputs), made.outputs);
 }
 
 #[test]

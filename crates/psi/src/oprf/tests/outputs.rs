@@ -40,8 +40,7 @@ fn outputs_look_unrelated() {
     let many: Vec<_> = (0..n as u128).map(Block::new).collect();
     let mut values = vec![Block::ZERO; n];
     sender.shift(&code, &many, &mut values).unwrap();
-    made.keys
-        .evaluate_shifted(&code, &vec![5; n], &many, &mut values);
+    made.keys.evaluate_shifted(&code, &vec![5; n], &many, &mut values);
     assert_balanced(&values, "one instance");
     assert_eq!(values[12], made.outputs[5]);
     values.sort_unstable_by_key(|value| u128::from(*value));
@@ -57,9 +56,7 @@ fn another_code_gives_other_outputs() {
     let inputs = inputs(100, 1);
     let (mut near, mut far) = Channel::memory_pair();
     let mut outputs = vec![Block::ZERO; 100];
-    receiver
-        .extend(&theirs, &inputs, &mut outputs, &mut near)
-        .unwrap();
+    receiver.extend(&theirs, &inputs, &mut outputs, &mut near).unwrap();
     let keys = sender.extend(&ours, 100, &mut far).unwrap();
     let values = evaluate_all(&sender, &keys, &ours, &inputs);
     assert!(values.iter().zip(&outputs).all(|(a, b)| a != b));

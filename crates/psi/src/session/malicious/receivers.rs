@@ -24,13 +24,8 @@ fn receive(
     items: &[Vec<u8>],
     channel: &mut Channel,
 ) -> Result<ReceiverSession> {
-    let mut session = receiver.begin(
-        items,
-        (Protocol::Intersection, settings),
-        None,
-        &mut (),
-        channel,
-    )?;
+    let mut session =
+        receiver.begin(items, (Protocol::Intersection, settings), None, &mut (), channel)?;
     let parameters = session.parameters.clone();
     session.listen(&mut (), |session, _, first, places| {
         let mut tags = vec![0; places * parameters.tag];
@@ -116,13 +111,7 @@ fn more_common_items_than_items() {
 /// any case.
 #[test]
 fn places_that_are_not_common() {
-    for settings in [
-        BOTH,
-        Settings {
-            both: true,
-            ..PAPER
-        },
-    ] {
+    for settings in [BOTH, Settings { both: true, ..PAPER }] {
         let sent = sender_against(settings, |receiver, channel| {
             let session = receive(receiver, settings, &theirs(), channel)?;
             channel.send(&[0b1010_1010, 0b1_0101])?;
@@ -160,9 +149,7 @@ fn rows_that_are_too_many_or_too_few() {
         finish(run, channel)
     });
     assert_caught(sent, WRONG_END);
-    let sent = sender_against(ONE, |receiver, channel| {
-        extend(receiver, -1, channel).map(|_| ())
-    });
+    let sent = sender_against(ONE, |receiver, channel| extend(receiver, -1, channel).map(|_| ()));
     assert_disconnected(sent);
     let sent = sender_against(ONE, |receiver, channel| {
         let run = extend(receiver, 0, channel)?;

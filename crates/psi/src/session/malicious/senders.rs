@@ -11,13 +11,8 @@ pub(super) fn send(
     change: impl FnOnce(&Parameters, &mut Vec<u8>),
     channel: &mut Channel,
 ) -> Result<SenderSession> {
-    let mut session = sender.begin(
-        &ours(),
-        0,
-        (Protocol::Intersection, settings),
-        &mut (),
-        channel,
-    )?;
+    let mut session =
+        sender.begin(&ours(), 0, (Protocol::Intersection, settings), &mut (), channel)?;
     let tag = session.parameters.tag;
     let mut message = Vec::new();
     session.answer(&mut (), |_, _, sets, _| {
@@ -206,12 +201,9 @@ fn values_that_are_too_long() {
 
 #[test]
 fn a_value_longer_than_announced() {
-    for (longest, length) in [
-        (0, 1),
-        (3, 4),
-        (3, u16::MAX),
-        (MAX_VALUE as u64, MAX_VALUE as u16 + 1),
-    ] {
+    for (longest, length) in
+        [(0, 1), (3, 4), (3, u16::MAX), (MAX_VALUE as u64, MAX_VALUE as u16 + 1)]
+    {
         // The value is cut to what there is, and its item is as any other.
         let found = searcher_against(|sender, channel| answer(sender, longest, length, channel));
         let found = found.unwrap();

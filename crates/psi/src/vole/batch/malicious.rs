@@ -19,20 +19,11 @@ const N: usize = 13;
 const M: usize = 12;
 const COMMON: [usize; 3] = [0, 1, 2];
 
-const MALICIOUS: Settings = Settings {
-    form: Form::Malicious,
-    both: false,
-};
+const MALICIOUS: Settings = Settings { form: Form::Malicious, both: false };
 
-const BOTH: Settings = Settings {
-    form: Form::Fast,
-    both: true,
-};
+const BOTH: Settings = Settings { form: Form::Fast, both: true };
 
-const LOW: Settings = Settings {
-    form: Form::Low,
-    both: false,
-};
+const LOW: Settings = Settings { form: Form::Low, both: false };
 
 /// `h` of each digest.
 fn hashed(functions: &Functions, digests: &[Block]) -> Vec<Block> {
@@ -136,9 +127,7 @@ fn encode_as(
     change: Change<'_>,
     channel: &mut Channel,
 ) -> Result<EncoderState> {
-    let begun = receiver()
-        .party
-        .begin(&theirs(), 0, terms, &mut (), channel)?;
+    let begun = receiver().party.begin(&theirs(), 0, terms, &mut (), channel)?;
     let (parameters, agreement, mut set) = (begun.parameters, begun.agreement, begun.set);
     let malicious = parameters.form == Form::Malicious;
     let (plan, seed) = (parameters.plan(), rng(Role::Receiver).fork("vole"));
@@ -183,28 +172,16 @@ fn encode_as(
         offset ^= own_offset(&theirs);
     }
     evaluate_own(&functions, &v, offset, set.bin_mut(0));
-    let done = Evaluation {
-        role: Role::Receiver,
-        second: Buffer::zeroed(0),
-        parameters,
-        agreement,
-        set,
-    };
-    Ok(EncoderState {
-        done,
-        functions,
-        v,
-        offset,
-    })
+    let done =
+        Evaluation { role: Role::Receiver, second: Buffer::zeroed(0), parameters, agreement, set };
+    Ok(EncoderState { done, functions, v, offset })
 }
 
 /// Step 6.
 fn evaluate_own(functions: &Functions, v: &[Gf128], offset: Block, digests: &mut [Block]) {
     let mut values = vec![Block::ZERO; digests.len()];
     let rows = functions.band.rows(digests);
-    functions
-        .band
-        .decode(&rows, bytemuck::cast_slice(v), &mut values);
+    functions.band.decode(&rows, bytemuck::cast_slice(v), &mut values);
     functions.outputs(&mut values, offset, digests, None);
 }
 
@@ -221,9 +198,7 @@ fn evaluate_as(
     change: Change<'_>,
     channel: &mut Channel,
 ) -> Result<Evaluation> {
-    let begun = sender()
-        .party
-        .begin(&ours(), note, terms, &mut (), channel)?;
+    let begun = sender().party.begin(&ours(), note, terms, &mut (), channel)?;
     let (parameters, agreement, mut set) = (begun.parameters, begun.agreement, begun.set);
     let malicious = parameters.form == Form::Malicious;
     let (plan, seed) = (parameters.plan(), rng(Role::Sender).fork("vole"));
@@ -244,12 +219,7 @@ fn evaluate_as(
         shares = vec![share, opening];
     }
     let mut received = vec![Block::ZERO; parameters.columns];
-    recv(
-        &mut received,
-        parameters.value_bits,
-        &mut Vec::new(),
-        channel,
-    )?;
+    recv(&mut received, parameters.value_bits, &mut Vec::new(), channel)?;
     let delta = vole.x().into();
     gf128_axpy(bytemuck::cast_slice_mut(&mut columns), delta, &received);
     let mut offset = Block::ZERO;
@@ -269,13 +239,7 @@ fn evaluate_as(
     };
     let mut second = Buffer::zeroed(set.blocks.len());
     keys.evaluate(0, set.bin_mut(0), Some(&mut second[..]));
-    Ok(Evaluation {
-        role: Role::Sender,
-        parameters,
-        agreement,
-        set,
-        second,
-    })
+    Ok(Evaluation { role: Role::Sender, parameters, agreement, set, second })
 }
 
 /// [`evaluate_as`] of an intersection, with the commitment of this run.
@@ -343,11 +307,9 @@ fn a_receiver_that_opens_something_else() {
         assert_caught(run(&commit, &mut flip(Message::Commitment, bit)), OPENING);
     }
     let other = SessionId::from_bytes([9; 32]);
-    for (session, batch, role) in [
-        (other, 0, Role::Receiver),
-        (SESSION, 1, Role::Receiver),
-        (SESSION, 0, Role::Sender),
-    ] {
+    for (session, batch, role) in
+        [(other, 0, Role::Receiver), (SESSION, 1, Role::Receiver), (SESSION, 0, Role::Sender)]
+    {
         let replayed = |opening: &[u8; 32]| commitment(session, batch, role, opening);
         assert_caught(run(&replayed, &mut honest), OPENING);
     }
@@ -372,11 +334,9 @@ fn a_sender_that_opens_something_else() {
         assert_caught(run(&right, &mut flip(Message::Commitment, bit)), OFFSET);
     }
     let other = SessionId::from_bytes([9; 32]);
-    for (session, batch, role) in [
-        (other, 0, Role::Sender),
-        (SESSION, 1, Role::Sender),
-        (SESSION, 0, Role::Receiver),
-    ] {
+    for (session, batch, role) in
+        [(other, 0, Role::Sender), (SESSION, 1, Role::Sender), (SESSION, 0, Role::Receiver)]
+    {
         let replayed = |opening: &[u8; 32]| commitment(session, batch, role, opening);
         assert_caught(run(&replayed, &mut honest), OFFSET);
     }
@@ -443,9 +403,7 @@ fn listen_as_receiver(stage: u8, sender: Sender) -> [u8; 64] {
         |channel| sender.intersect(&ours(), MALICIOUS, &mut (), channel),
         |channel| -> Result<_> {
             let (terms, party) = ((INTERSECTION, MALICIOUS), receiver().party);
-            let parameters = party
-                .begin(&theirs(), 0, terms, &mut (), channel)?
-                .parameters;
+            let parameters = party.begin(&theirs(), 0, terms, &mut (), channel)?.parameters;
             let (plan, seed) = (parameters.plan(), rng(Role::Receiver));
             let mut vole = vole::Sender::<Gf128>::setup(&plan, SESSION, seed, channel)?;
             channel.send(&commit(&[1; 32]))?;
@@ -508,12 +466,7 @@ fn shares_are_drawn() {
         let sender = listen_as_receiver(1, Sender::new(SESSION, seeded()));
         let receiver = listen_as_sender(false, Receiver::new(SESSION, seeded()));
         let [share, commitment] = [0, 32].map(|at| sender[at..][..32].to_vec());
-        [
-            share,
-            commitment,
-            receiver[..32].to_vec(),
-            receiver[32..].to_vec(),
-        ]
+        [share, commitment, receiver[..32].to_vec(), receiver[32..].to_vec()]
     });
     for (one, other) in said[0].iter().zip(&said[1]) {
         assert_ne!(one, other);
@@ -545,15 +498,10 @@ fn hash_functions_are_drawn_anew() {
         let parameters = Parameters::new(Form::Malicious, false, 1000, 1000);
         let functions = parameters.functions(&agreement(seed), batch, shares);
         let mut columns = Buffer::<Block>::zeroed(parameters.columns);
-        columns
-            .iter_mut()
-            .zip(1..)
-            .for_each(|(column, i)| *column = Block::new(i));
+        columns.iter_mut().zip(1..).for_each(|(column, i)| *column = Block::new(i));
         let mut row = [Block::ZERO];
         let keys = [Block::ONE];
-        functions
-            .band
-            .decode(&functions.band.rows(&keys), &columns, &mut row);
+        functions.band.decode(&functions.band.rows(&keys), &columns, &mut row);
         [row[0], hashed(&functions, &keys)[0], functions.point]
     };
     let all = [
@@ -630,10 +578,7 @@ fn short_values_get_no_tags() {
 fn an_encoding_of_more_items_than_stated() {
     let found = Mutex::new(Vec::new());
     let overfull = |functions: Shaped<'_>, _: &[Block], columns: &mut [Block]| {
-        let wide = functions(Shape {
-            items: columns.len(),
-            ..shape(Form::Malicious)
-        });
+        let wide = functions(Shape { items: columns.len(), ..shape(Form::Malicious) });
         let mut kept = Vec::new();
         for i in 1..2000 {
             kept.push(Block::new(i << 64));
@@ -656,11 +601,7 @@ fn an_encoding_of_more_items_than_stated() {
     let (keys, ended) = (keys.unwrap(), ended.unwrap());
     let known = found.into_inner().unwrap();
     let width = ended.done.parameters.columns;
-    assert!(
-        known.len() > width - 8 && known.len() <= width,
-        "{}",
-        known.len()
-    );
+    assert!(known.len() > width - 8 && known.len() <= width, "{}", known.len());
     let most = ended.done.parameters.most_items(60.0).unwrap() * M as f64;
     assert!((known.len() as f64) < most, "{most}");
     // What it computes for digests, and what the sender does.
@@ -678,11 +619,7 @@ fn an_encoding_of_more_items_than_stated() {
 /// The tags of an evaluator, ascending.
 fn tags(done: &mut Evaluation) -> Vec<u128> {
     let (outputs, bits) = (done.set.take_sorted(), done.parameters.tag_bits);
-    outputs
-        .blocks()
-        .iter()
-        .map(|output| tag(*output, bits))
-        .collect()
+    outputs.blocks().iter().map(|output| tag(*output, bits)).collect()
 }
 
 /// The end of a malicious sender in a run with one result; the error of a receiver that ends
@@ -898,10 +835,7 @@ fn a_sender_of_the_oprf_that_states_items() {
         },
         |channel| receiver().outputs(&theirs(), Form::Malicious, &mut (), channel),
     );
-    assert_caught(
-        outputs,
-        "it sent a number of items where the protocol has none",
-    );
+    assert_caught(outputs, "it sent a number of items where the protocol has none");
 }
 
 /// A receiver without items gives the sender no key that fails.
@@ -923,10 +857,7 @@ fn keys_for_a_receiver_without_items() {
 #[test]
 fn parties_that_run_different_things() {
     const DIFFERENT: &str = "it runs another protocol or has other settings";
-    let fast = Settings {
-        both: false,
-        ..BOTH
-    };
+    let fast = Settings { both: false, ..BOTH };
     for (left, right) in [(MALICIOUS, fast), (fast, LOW), (fast, BOTH), (BOTH, fast)] {
         let (sent, received) = meet(
             |channel| sender().intersect(&ours(), left, &mut (), channel),
@@ -948,10 +879,7 @@ fn parties_that_run_different_things() {
 fn the_malicious_form_is_so_in_all_parts() {
     for log in [0, 4, 10, 16, 20, 24] {
         let parameters = Parameters::new(Form::Malicious, false, 1 << log, 1 << log);
-        assert_eq!(
-            parameters.plan().security(),
-            volery_pcg::Security::Malicious
-        );
+        assert_eq!(parameters.plan().security(), volery_pcg::Security::Malicious);
         assert_eq!((parameters.value_bits, parameters.tag_bits), (128, 128));
     }
 }

@@ -45,12 +45,7 @@ mod tests {
     fn the_end_of_a_list_is_found() {
         // 128 values a block of 4 miniblocks; first value 5; the differences have widths 0, 1, 0
         // and 0.
-        let block = [
-            &[0x80, 1, 4, 100, 10, 2, 0, 1, 0, 0][..],
-            &[0xaa; 4],
-            b"rest",
-        ]
-        .concat();
+        let block = [&[0x80, 1, 4, 100, 10, 2, 0, 1, 0, 0][..], &[0xaa; 4], b"rest"].concat();
         assert_eq!(behind(&block, 100), Some(&b"rest"[..]));
         assert_eq!(behind(&block, 99), None);
         for end in 0..10 {

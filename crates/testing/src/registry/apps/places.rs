@@ -40,12 +40,8 @@ fn scatter(repeats: Repeats) -> Protocol {
         Repeats::Refuse => vec![7, 60, 0],
         _ => vec![7, 60, 7],
     };
-    let public = move || scatter::Public {
-        length: 64,
-        count: 3,
-        repeats,
-        overflow: Overflow::Drop,
-    };
+    let public =
+        move || scatter::Public { length: 64, count: 3, repeats, overflow: Overflow::Drop };
     let values = || [random::<Fp61>(3, 9), random::<Fp61>(3, 10)];
     Protocol::new(
         format!("scatter, {repeats:?}"),
@@ -57,14 +53,7 @@ fn scatter(repeats: Repeats) -> Protocol {
         move |channel| {
             let (rng, ot) = (&mut rng(SEEDS[1]), &mut dealt_receiver());
             let (indices, values) = (indices(), &values()[1]);
-            of_shares(scatter::receive(
-                public(),
-                &indices,
-                values,
-                rng,
-                ot,
-                channel,
-            ))
+            of_shares(scatter::receive(public(), &indices, values, rng, ot, channel))
         },
         move |left: &Vec<Fp61>, right: &Vec<Fp61>| {
             let mut expected = vec![Fp61::ZERO; 64];
@@ -79,11 +68,7 @@ fn scatter(repeats: Repeats) -> Protocol {
 
 fn gather() -> Protocol {
     const INDICES: [usize; 5] = [3, 0, 3, 6, 3];
-    let public = || gather::Public {
-        length: 7,
-        count: INDICES.len(),
-        order: gather::Order::Any,
-    };
+    let public = || gather::Public { length: 7, count: INDICES.len(), order: gather::Order::Any };
     let vector = || [random::<Fp61>(7, 9), random::<Fp61>(7, 10)];
     Protocol::new(
         "gather",
@@ -94,13 +79,7 @@ fn gather() -> Protocol {
         },
         move |channel| {
             let ot = &mut dealt_receiver();
-            of_shares(gather::receive(
-                public(),
-                &INDICES,
-                &vector()[1],
-                ot,
-                channel,
-            ))
+            of_shares(gather::receive(public(), &INDICES, &vector()[1], ot, channel))
         },
         move |left: &Vec<Fp61>, right: &Vec<Fp61>| {
             let [first, second] = vector();
@@ -111,10 +90,7 @@ fn gather() -> Protocol {
 }
 
 fn elementwise() -> Protocol {
-    let (values, factors) = (
-        || random::<Z64>(6, 9),
-        || [0, 1, 2, 255, 3, 9].map(Z64::new),
-    );
+    let (values, factors) = (|| random::<Z64>(6, 9), || [0, 1, 2, 255, 3, 9].map(Z64::new));
     Protocol::new(
         "elementwise product",
         Model::SemiHonest,
@@ -128,12 +104,7 @@ fn elementwise() -> Protocol {
 }
 
 fn sparse(factor: Factor) -> Protocol {
-    let shape = || sparse::Shape {
-        rows: 6,
-        columns: 9,
-        entries: 4,
-        bits: 8,
-    };
+    let shape = || sparse::Shape { rows: 6, columns: 9, entries: 4, bits: 8 };
     let entries =
         || [(0, 8, 3), (5, 0, 200), (0, 1, 7), (0, 8, 1)].map(|(i, j, a)| (i, j, Z64::new(a)));
     let vector = move || {
@@ -145,26 +116,12 @@ fn sparse(factor: Factor) -> Protocol {
         Model::SemiHonest,
         move |channel| {
             let (rng, ot) = (&mut rng(SEEDS[0]), &mut dealt_sender());
-            of_shares(sparse::send(
-                shape(),
-                factor,
-                &vector()[0],
-                rng,
-                ot,
-                channel,
-            ))
+            of_shares(sparse::send(shape(), factor, &vector()[0], rng, ot, channel))
         },
         move |channel| {
             let (rng, ot) = (&mut rng(SEEDS[1]), &mut dealt_receiver());
             let matrix = of_apps(sparse::Matrix::new(shape(), &entries()))?;
-            of_shares(sparse::receive(
-                &matrix,
-                factor,
-                &vector()[1],
-                rng,
-                ot,
-                channel,
-            ))
+            of_shares(sparse::receive(&matrix, factor, &vector()[1], rng, ot, channel))
         },
         move |left: &Vec<Z64>, right: &Vec<Z64>| {
             let [first, second] = vector();

@@ -66,9 +66,7 @@ fn products() -> Protocol {
         move |channel| {
             let (bits, mut ot) = (bits(), dealt_receiver());
             let mut products = ring_cot::Receiver::new(&bits, VALUES, &mut ot, channel);
-            (0..VALUES)
-                .map(|_| products.multiply(Fp61::ZERO))
-                .collect::<Result<Vec<_>, _>>()
+            (0..VALUES).map(|_| products.multiply(Fp61::ZERO)).collect::<Result<Vec<_>, _>>()
         },
         move |left: &Vec<Fp61>, right: &Vec<Fp61>| {
             let (bits, values) = (bits(), values());
@@ -114,11 +112,7 @@ fn of_channel(failure: Failure) -> Error {
 
 fn mpfss(name: &str, overflow: Overflow) -> Protocol {
     const POINTS: [Option<usize>; 4] = [Some(3), None, Some(40), Some(94)];
-    let public = move || Public {
-        n: 95,
-        t: POINTS.len(),
-        overflow,
-    };
+    let public = move || Public { n: 95, t: POINTS.len(), overflow };
     let beta = || [random::<Fp61>(4, 2), random::<Fp61>(4, 3)];
     Protocol::new(
         name,

@@ -110,26 +110,13 @@ fn cots(name: String, security: Security, plan: Plan, n: usize) -> Protocol {
 }
 
 fn cot(security: Security, noise: Noise, trees: Trees) -> Protocol {
-    let options = PlanOptions {
-        security,
-        noise,
-        trees,
-        ..PlanOptions::default()
-    };
+    let options = PlanOptions { security, noise, trees, ..PlanOptions::default() };
     let plan = plan(Kind::Cot, options, true);
-    cots(
-        format!("cot, {security}, {noise}, {trees}"),
-        security,
-        plan,
-        N,
-    )
+    cots(format!("cot, {security}, {noise}, {trees}"), security, plan, N)
 }
 
 fn few_cots(security: Security) -> Protocol {
-    let options = PlanOptions {
-        security,
-        ..PlanOptions::default()
-    };
+    let options = PlanOptions { security, ..PlanOptions::default() };
     let plan = plan(Kind::Cot, options, false);
     cots(format!("cot, {security}, few"), security, plan, FEW)
 }
@@ -160,22 +147,14 @@ fn voles<R: VoleRing>(name: String, security: Security, plan: Plan, n: usize) ->
 }
 
 fn vole<R: VoleRing>(security: Security, noise: Noise, trees: Trees) -> Protocol {
-    let options = PlanOptions {
-        security,
-        noise,
-        trees,
-        ..PlanOptions::default()
-    };
+    let options = PlanOptions { security, noise, trees, ..PlanOptions::default() };
     let plan = plan(Kind::Vole(R::FIELD), options, true);
     let name = format!("vole {}, {security}, {noise}, {trees}", R::NAME);
     voles::<R>(name, security, plan, N)
 }
 
 fn few_voles<R: VoleRing>(security: Security) -> Protocol {
-    let options = PlanOptions {
-        security,
-        ..PlanOptions::default()
-    };
+    let options = PlanOptions { security, ..PlanOptions::default() };
     let plan = plan(Kind::Vole(R::FIELD), options, false);
     let name = format!("vole {}, {security}, few", R::NAME);
     voles::<R>(name, security, plan, FEW)

@@ -97,13 +97,7 @@ fn spfss() -> Protocol {
         },
         move |left: &Vec<Fp61>, right: &Vec<Fp61>| {
             let value = beta()[0] + beta()[1];
-            differ(
-                &TreeBatch::regular(1, LEAVES),
-                left,
-                &ALPHAS[1..2],
-                right,
-                value,
-            )
+            differ(&TreeBatch::regular(1, LEAVES), left, &ALPHAS[1..2], right, value)
         },
     )
 }
@@ -165,17 +159,10 @@ type Kind = Vole<Fp61>;
 
 /// The values at the receiver's positions, for `trees` trees.
 fn values(layout: &Layout) -> (Vec<usize>, Vec<Fp61>) {
-    let places: &[usize] = if layout.is_regular() {
-        &[3, 40, 95]
-    } else {
-        &[0, 50, 94, 7]
-    };
+    let places: &[usize] = if layout.is_regular() { &[3, 40, 95] } else { &[0, 50, 94, 7] };
     let assignment = layout.assign(places);
     let value = |point: &Option<usize>| point.map_or(Fp61::ZERO, |_| Fp61::ONE);
-    (
-        assignment.alphas.to_vec(),
-        assignment.points.iter().map(value).collect(),
-    )
+    (assignment.alphas.to_vec(), assignment.points.iter().map(value).collect())
 }
 
 fn mpfss(name: &str, anywhere: bool) -> Protocol {

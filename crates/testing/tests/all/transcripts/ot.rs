@@ -78,8 +78,7 @@ pub(super) fn run(protocol: &str) -> [String; 2] {
             hashes(
                 |channel| {
                     let mut ot = convert::Sender::new(sender, SESSION);
-                    ot.chosen(&[[Block::ZERO, Block::ONE]; 100], channel)
-                        .unwrap();
+                    ot.chosen(&[[Block::ZERO, Block::ONE]; 100], channel).unwrap();
                     ot.chosen_bytes(&[1; 300], &[2; 300], 3, channel).unwrap();
                 },
                 |channel| {

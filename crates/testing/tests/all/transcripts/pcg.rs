@@ -37,11 +37,7 @@ fn plan(words: &[&str]) -> (Plan, usize) {
                 total: protocol.and(Some(n)),
                 noise,
                 security,
-                trees: if trees == "half" {
-                    Trees::Half
-                } else {
-                    Trees::Ggm
-                },
+                trees: if trees == "half" { Trees::Half } else { Trees::Ggm },
                 protocol: protocol.unwrap_or_default(),
                 set: protocol.is_none().then_some(set),
                 ..PlanOptions::default()

@@ -54,10 +54,7 @@ pub(super) fn run(row: &str) -> [String; 2] {
         },
         output: match protocol {
             "count" => COUNT,
-            _ => Output::Items {
-                both: both == "both",
-                search: protocol == "lookup",
-            },
+            _ => Output::Items { both: both == "both", search: protocol == "lookup" },
         },
     };
     // A third of the smaller set is common.
@@ -96,9 +93,7 @@ fn of_oprf(width: usize, instances: [usize; 2]) -> [String; 2] {
             let (first, second) = inputs.split_at(instances[0]);
             for inputs in [first, second] {
                 let mut outputs = vec![Block::ZERO; inputs.len()];
-                receiver
-                    .extend(&code, inputs, &mut outputs, channel)
-                    .unwrap();
+                receiver.extend(&code, inputs, &mut outputs, channel).unwrap();
             }
         },
     )

@@ -23,13 +23,8 @@ fn items(range: std::ops::Range<usize>) -> Vec<String> {
 }
 
 /// The receiver's items in its worlds, against the sender's `items(0..N)`.
-const RECEIVERS: [&str; 5] = [
-    "all are common",
-    "none",
-    "the first alone",
-    "half",
-    "all in reverse",
-];
+const RECEIVERS: [&str; 5] =
+    ["all are common", "none", "the first alone", "half", "all in reverse"];
 
 fn receivers(world: usize) -> Vec<String> {
     let common = [M, 0, 1, M / 2, M][world];
@@ -61,10 +56,7 @@ fn shown(world: usize) -> Vec<String> {
 /// common one.
 fn values(items: &[String]) -> Vec<String> {
     let lengths = (0..items.len()).map(|i| [3, 0, 9][i % 3] * usize::from(i > 0) + i / 12 * 20);
-    lengths
-        .zip(items)
-        .map(|(length, item)| item.repeat(1 + length)[..length].to_owned())
-        .collect()
+    lengths.zip(items).map(|(length, item)| item.repeat(1 + length)[..length].to_owned()).collect()
 }
 
 /// One side of an execution.
@@ -155,12 +147,7 @@ fn circuit_protocols() -> Vec<Protocol> {
 
 /// Both honest parties of a protocol.
 fn scenarios(protocol: Protocol) -> [Scenario; 2] {
-    let Protocol {
-        name,
-        malicious,
-        both,
-        sides: [sender, receiver],
-    } = protocol;
+    let Protocol { name, malicious, both, sides: [sender, receiver] } = protocol;
     let worlds = if both { &SENDERS[..] } else { &RECEIVERS[..] };
     let of = |run: &Side| Arc::clone(run);
     let (honest, peer) = (of(&receiver), of(&sender));
@@ -280,9 +267,7 @@ pub(super) fn by_vole() -> Vec<Scenario> {
 
 /// The other protocols between two parties.
 pub(super) fn by_others() -> Vec<Scenario> {
-    let matches = matches::by_kkrt("kkrt ")
-        .into_iter()
-        .chain(matches::by_dh());
+    let matches = matches::by_kkrt("kkrt ").into_iter().chain(matches::by_dh());
     let protocols = matches.map(matching).chain(circuit_protocols());
     protocols.flat_map(scenarios).collect()
 }

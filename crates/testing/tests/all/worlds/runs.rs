@@ -31,11 +31,7 @@ type Row = (u32, u32);
 
 fn table(rows: &[Row]) -> Table {
     let column = |of: &dyn Fn(&Row) -> String| -> ArrayRef {
-        Arc::new(
-            rows.iter()
-                .map(|row| Some(of(row)))
-                .collect::<StringArray>(),
-        )
+        Arc::new(rows.iter().map(|row| Some(of(row))).collect::<StringArray>())
     };
     let columns = [
         ("a", column(&|row| format!("a{}", row.0))),
@@ -53,12 +49,8 @@ fn rows(keys: std::ops::Range<u32>) -> Vec<Row> {
 }
 
 /// The receiver's rows against the sender's `rows(0..N)`, in its worlds.
-const RECEIVERS: [&str; 4] = [
-    "all match",
-    "none matches",
-    "one matches by the first rule",
-    "some match by each rule",
-];
+const RECEIVERS: [&str; 4] =
+    ["all match", "none matches", "one matches by the first rule", "some match by each rule"];
 
 fn receivers(world: usize) -> Vec<Row> {
     let strangers = |from: u32| (from..M).map(|key| (100 + key, 100 + key));
@@ -158,11 +150,7 @@ impl Run {
                 .iter()
                 .map(|rule| Rule::parse(rule).expect("a rule"))
                 .collect(),
-            values: if answers {
-                vec!["t".to_owned()]
-            } else {
-                Vec::new()
-            },
+            values: if answers { vec!["t".to_owned()] } else { Vec::new() },
             ..Reading::default()
         };
         PreparedTable::read(table, &reading, &self.settings(role), local, &mut ()).expect("a table")
@@ -175,10 +163,8 @@ impl Run {
         let mut work = work.unwrap_or_default();
         match self.kind {
             Kind::OnePart | Kind::Rules | Kind::Buckets => {
-                let local = StorageOptions {
-                    buckets: self.kind.buckets(),
-                    ..StorageOptions::default()
-                };
+                let local =
+                    StorageOptions { buckets: self.kind.buckets(), ..StorageOptions::default() };
                 let side = self.read(role, &table, &local);
                 let mut channel = network.connect();
                 if let Ok(outcome) = side.run(&mut channel, &mut work) {
@@ -282,16 +268,8 @@ fn scenarios(run: Run, malicious: bool) -> [Scenario; 2] {
     };
     let both = if run.both { ", for both" } else { "" };
     let security = if malicious { "" } else { ", semi-honest" };
-    let name = format!(
-        "{verb} by {}{security}{both}, {}",
-        run.name.name(),
-        run.kind.name()
-    );
-    let worlds = if run.both {
-        &SENDERS[..]
-    } else {
-        &RECEIVERS[..]
-    };
+    let name = format!("{verb} by {}{security}{both}, {}", run.name.name(), run.kind.name());
+    let worlds = if run.both { &SENDERS[..] } else { &RECEIVERS[..] };
     let receiver = Scenario {
         connections: run.kind.connections(),
         edits: match run.name {
@@ -303,11 +281,7 @@ fn scenarios(run: Run, malicious: bool) -> [Scenario; 2] {
             malicious,
             worlds,
             move |world, network: &mut Network| {
-                let rows = if run.both {
-                    shown(world)
-                } else {
-                    receivers(world)
-                };
+                let rows = if run.both { shown(world) } else { receivers(world) };
                 let work = network.work();
                 run.side(Role::Receiver, &rows, network, Some(work));
             },
@@ -357,10 +331,7 @@ fn sums(name: &'static str, run: fn(Role, &[Row], &mut Network, Work)) -> [Scena
 }
 
 fn one_rule() -> Reading {
-    Reading {
-        rules: vec![Rule::parse("a").expect("a rule")],
-        ..Reading::default()
-    }
+    Reading { rules: vec![Rule::parse("a").expect("a rule")], ..Reading::default() }
 }
 
 /// A total that the receiver gets.
@@ -388,9 +359,7 @@ fn total(
     let settings = totals::Settings::new(what, role, options).expect("settings");
     let side = totals::PreparedTable::read(&table(rows), &one_rule(), &settings, &mut ());
     let mut channel = network.connect();
-    side.expect("a table")
-        .run(&mut channel, &mut work)
-        .expect("honest parties");
+    side.expect("a table").run(&mut channel, &mut work).expect("honest parties");
 }
 
 fn shared(role: Role, rows: &[Row], network: &mut Network, mut work: Work) {
@@ -402,33 +371,18 @@ fn shared(role: Role, rows: &[Row], network: &mut Network, mut work: Work) {
     let settings = shares::Settings::new(vec!["n".to_owned()], role, options).expect("settings");
     let side = shares::PreparedTable::read(&table(rows), &one_rule(), &settings, &mut ());
     let mut channel = network.connect();
-    let mut running = side
-        .expect("a table")
-        .start(&mut channel, &mut work)
-        .expect("honest parties");
-    while running
-        .next(&mut channel, &mut work)
-        .expect("honest parties")
-        .is_some()
-    {}
+    let mut running =
+        side.expect("a table").start(&mut channel, &mut work).expect("honest parties");
+    while running.next(&mut channel, &mut work).expect("honest parties").is_some() {}
 }
 
 /// The runs of a kind that give rows.
 pub(super) fn rows_by(kind: Kind) -> Vec<Scenario> {
     let (psi, semi_honest) = (Operation::Psi, Some(Security::SemiHonest));
-    let run = |verb, name, security, both| Run {
-        verb,
-        name,
-        security,
-        both,
-        kind,
-    };
+    let run = |verb, name, security, both| Run { verb, name, security, both, kind };
     let mut all = Vec::new();
     for verb in [psi, Operation::Lookup] {
-        all.extend(scenarios(
-            run(verb, ProtocolChoice::Vole, None, false),
-            true,
-        ));
+        all.extend(scenarios(run(verb, ProtocolChoice::Vole, None, false), true));
         if kind == Kind::Workers {
             // They run no other protocol.
             continue;

@@ -46,10 +46,7 @@ pub(crate) fn from_limbs(limbs: [[u64; LANES]; 5]) -> Field {
     let mut split = [_mm256_setzero_si256(); 10];
     for (split, limb) in split.as_chunks_mut::<2>().0.iter_mut().zip(limbs) {
         let limb = bytemuck::cast(limb);
-        *split = [
-            _mm256_and_si256(limb, mask(EVEN_BITS)),
-            _mm256_srli_epi64::<EVEN_BITS>(limb),
-        ];
+        *split = [_mm256_and_si256(limb, mask(EVEN_BITS)), _mm256_srli_epi64::<EVEN_BITS>(limb)];
     }
     Field(split)
 }
@@ -59,10 +56,7 @@ pub(crate) fn from_limbs(limbs: [[u64; LANES]; 5]) -> Field {
 pub(crate) fn limbs(x: &Field) -> [[u64; LANES]; 5] {
     let mut limbs = [[0; LANES]; 5];
     for (limb, [low, high]) in limbs.iter_mut().zip(x.0.as_chunks().0) {
-        *limb = bytemuck::cast(_mm256_add_epi64(
-            *low,
-            _mm256_slli_epi64::<EVEN_BITS>(*high),
-        ));
+        *limb = bytemuck::cast(_mm256_add_epi64(*low, _mm256_slli_epi64::<EVEN_BITS>(*high)));
     }
     limbs
 }
@@ -91,15 +85,9 @@ fn mask(bits: i32) -> __m256i {
 #[target_feature(enable = "avx2")]
 fn split(x: __m256i, limb: usize) -> [__m256i; 2] {
     if limb.is_multiple_of(2) {
-        [
-            _mm256_and_si256(x, mask(EVEN_BITS)),
-            _mm256_srli_epi64::<EVEN_BITS>(x),
-        ]
+        [_mm256_and_si256(x, mask(EVEN_BITS)), _mm256_srli_epi64::<EVEN_BITS>(x)]
     } else {
-        [
-            _mm256_and_si256(x, mask(ODD_BITS)),
-            _mm256_srli_epi64::<ODD_BITS>(x),
-        ]
+        [_mm256_and_si256(x, mask(ODD_BITS)), _mm256_srli_epi64::<ODD_BITS>(x)]
     }
 }
 
@@ -235,11 +223,7 @@ fn add_row<const I: usize>(
     let once = a.0[I];
     let twice = _mm256_add_epi64(once, once);
     for j in 0..10 {
-        let left = if I % 2 == 1 && j % 2 == 1 {
-            twice
-        } else {
-            once
-        };
+        let left = if I % 2 == 1 && j % 2 == 1 { twice } else { once };
         let right = if I + j < 10 { b.0[j] } else { wrapped[j] };
         let sum = &mut sums[(I + j) % 10];
         *sum = _mm256_add_epi64(*sum, _mm256_mul_epu32(left, right));
@@ -375,10 +359,7 @@ pub(crate) fn is_negative(x: &Field) -> Mask {
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(crate) fn equal_words(words: &[u64; LANES], value: u64) -> Mask {
-    lanes(_mm256_cmpeq_epi64(
-        bytemuck::cast(*words),
-        _mm256_set1_epi64x(value as i64),
-    ))
+    lanes(_mm256_cmpeq_epi64(bytemuck::cast(*words), _mm256_set1_epi64x(value as i64)))
 }
 
 #[cfg(test)]
@@ -393,11 +374,7 @@ mod tests {
     type Lanes = [[u64; LANES]; 10];
 
     fn bits(limb: usize) -> i32 {
-        if limb.is_multiple_of(2) {
-            EVEN_BITS
-        } else {
-            ODD_BITS
-        }
+        if limb.is_multiple_of(2) { EVEN_BITS } else { ODD_BITS }
     }
 
     /// The smallest limb that is not reduced.
@@ -476,16 +453,7 @@ mod tests {
                 let random = u128::from(rng.block());
                 let (choice, value) = (random as usize, (random >> 64) as u64);
                 let full = 1 << bits(limb);
-                let ends = [
-                    0,
-                    1,
-                    full - 20,
-                    full - 19,
-                    full - 1,
-                    full,
-                    full + 18,
-                    bound(limb) - 1,
-                ];
+                let ends = [0, 1, full - 20, full - 19, full - 1, full, full + 18, bound(limb) - 1];
                 match (round + other) % 3 {
                     0 => value % bound(limb),
                     1 => ends[choice % ends.len()],

@@ -21,13 +21,7 @@ pub(crate) const LANES: usize = 8;
 pub(crate) struct Field([__m512i; 5]);
 
 /// Twice the modulus, with limbs no less than those of any element.
-const TWICE_P: Limbs = [
-    (1 << 52) - 38,
-    (1 << 52) - 2,
-    (1 << 52) - 2,
-    (1 << 52) - 2,
-    (1 << 52) - 2,
-];
+const TWICE_P: Limbs = [(1 << 52) - 38, (1 << 52) - 2, (1 << 52) - 2, (1 << 52) - 2, (1 << 52) - 2];
 
 /// The same element in all lanes.
 #[inline]
@@ -207,9 +201,7 @@ fn canonical(x: &Field) -> Field {
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
 pub(crate) fn is_zero(x: &Field) -> Mask {
     let any = canonical(x).0.into_iter();
-    let any = any.fold(_mm512_setzero_si512(), |any, limb| {
-        _mm512_or_si512(any, limb)
-    });
+    let any = any.fold(_mm512_setzero_si512(), |any, limb| _mm512_or_si512(any, limb));
     _mm512_testn_epi64_mask(any, any)
 }
 
@@ -301,26 +293,15 @@ mod tests {
     #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
     fn compare(a: Lanes, b: Lanes) {
         let (x, y): (Field, Field) = (bytemuck::cast(a), bytemuck::cast(b));
-        let results = [
-            mul(&x, &y),
-            square(&x),
-            add(&x, &y),
-            sub(&x, &y),
-            negate(&x),
-        ];
+        let results = [mul(&x, &y), square(&x), add(&x, &y), sub(&x, &y), negate(&x)];
         let results: [Lanes; 5] = results.map(bytemuck::cast);
         let (encoded, zero, same) = (to_bytes(&x), is_zero(&x), equal(&x, &y));
         for lane in 0..8 {
             let of = |lanes: &Lanes| lanes.map(|limb| limb[lane]);
             let (a, b) = (of(&a), of(&b));
             let sum = plain(std::array::from_fn(|i| u128::from(a[i]) + u128::from(b[i])));
-            let expected = [
-                product(a, b),
-                product(a, a),
-                sum,
-                difference(a, b),
-                difference([0; 5], a),
-            ];
+            let expected =
+                [product(a, b), product(a, a), sum, difference(a, b), difference([0; 5], a)];
             for (result, expected) in results.iter().zip(expected) {
                 let limbs = of(result);
                 assert!(limbs.iter().all(|limb| *limb < BOUND), "{limbs:x?}");
@@ -340,16 +321,7 @@ mod tests {
             return;
         }
         let half = 1 << LIMB_BITS;
-        let ends = [
-            0,
-            1,
-            half - 20,
-            half - 19,
-            half - 1,
-            half,
-            half + 18,
-            BOUND - 1,
-        ];
+        let ends = [0, 1, half - 20, half - 19, half - 1, half, half + 18, BOUND - 1];
         let mut rng = Prg::new(Block::from(99));
         for round in 0..20_000usize {
             let mut limb = |odd: usize| {

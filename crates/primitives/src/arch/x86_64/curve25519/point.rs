@@ -37,22 +37,13 @@ macro_rules! kernels {
                 #[target_feature(enable = $features)]
                 pub(crate) fn identity() -> Self {
                     let (zero, one) = (constant(&ZERO), constant(&ONE));
-                    Self {
-                        x: zero,
-                        y: one,
-                        z: one,
-                        t: zero,
-                    }
+                    Self { x: zero, y: one, z: one, t: zero }
                 }
 
                 /// The opposites.
                 #[target_feature(enable = $features)]
                 pub(crate) fn negate(&self) -> Self {
-                    Self {
-                        x: negate(&self.x),
-                        t: negate(&self.t),
-                        ..*self
-                    }
+                    Self { x: negate(&self.x), t: negate(&self.t), ..*self }
                 }
 
                 /// The point of the first lane in all lanes.

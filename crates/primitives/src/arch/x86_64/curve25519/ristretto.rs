@@ -69,9 +69,7 @@ macro_rules! kernels {
             #[target_feature(enable = $features)]
             pub(crate) fn from_uniform(strings: &[[u8; 64]]) -> Vec<Points> {
                 let groups = strings.chunks(LANES);
-                groups
-                    .map(|group| group_from_uniform(padded(group)))
-                    .collect()
+                groups.map(|group| group_from_uniform(padded(group))).collect()
             }
 
             #[target_feature(enable = $features)]
@@ -107,12 +105,7 @@ macro_rules! kernels {
                         let (point, number) = double_to_encode(points);
                         let identity = is_zero(&number);
                         let number = select(identity, &number, &one);
-                        doubles.push(Double {
-                            point,
-                            number,
-                            before: product,
-                            identity,
-                        });
+                        doubles.push(Double { point, number, before: product, identity });
                         product = mul(&product, &number);
                     }
                     let mut inverse = invert(&product);
