@@ -227,7 +227,7 @@ def psi(
     progress: ProgressOption = None,
     cancel: threading.Event | None = None,
 ) -> Match:
-    """Find the rows of a table whose key is also in the peer's table.
+    """Find the rows of a table whose keys are also in the peer's table.
 
     The receiver gets its own matching rows. Each side also learns how many distinct keys the other
     has, and the number and types of its key columns; ``report.revealed`` says it for the run. The

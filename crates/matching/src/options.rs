@@ -54,7 +54,7 @@ volery_options::options! {
         many or: String ["Keys", "COL[:SPEC],..", parse::string];
 
         /// Treatment of a row with an empty or null key column: 'error', or 'skip' to leave the row
-        /// out; with --or, either leaves it out of the matching on that key only
+        /// out; with --or, both settings leave it out of the matching on that key only
         default empty_keys: EmptyKeys ["error", "Keys", "RULE", empty_keys];
 
         /// Treatment of a row whose key column does not fit its type or normaliser: 'error', or
@@ -107,8 +107,8 @@ volery_options::options! {
         /// Decimal places of values; a value with more is an error [default: 0]
         once decimals: u32 ["Counts and sums", "D", decimals];
 
-        /// Reveal the result only if at least K keys are common; the number of common keys stays
-        /// hidden. The same on both sides [default: 50; 0 for a count without groups]
+        /// Reveal the result only if the two sides have at least K keys in common; how many they
+        /// have stays hidden. The same on both sides [default: 50; 0 for a count without groups]
         once minimum: u64 ["Counts and sums", "K", parse::count];
 
         /// Add noise, so that the result is differentially private with this epsilon, such as 0.5;

@@ -1,8 +1,8 @@
-//! `volery psi`: finds the rows of this party's table whose key is also in the other party's table.
+//! `volery psi`: finds the rows of this party's table whose keys are also in the peer's table.
 
 use super::matching::{Psi, Words};
 
-/// Find the rows of a table whose key is also in the peer's table; the receiver gets its own
+/// Find the rows of a table whose keys are also in the peer's table; the receiver gets its own
 /// matching rows
 ///
 /// Each side names its files and key columns; both sides must give the same number of key columns,
