@@ -222,7 +222,7 @@ impl EndpointOptions {
     /// The identity and the peer's fingerprint for a run at a gateway, which gives the address.
     ///
     /// # Errors
-    /// As [`secured`](Self::secured), and if they or the address of a peer are given otherwise.
+    /// As `secured`, and if they or the address of a peer are given otherwise.
     pub fn at_gateway(&self, reporter: &Reporter) -> Result<(Identity, Fingerprint), Failure> {
         for (option, given) in [("--listen", &self.listen), ("--connect", &self.connect)] {
             if given.is_some() {

@@ -1,7 +1,7 @@
 //! One run of a matching, from its options to its result: rows, totals or shares.
 //!
 //! [`run`] reads the table, says what will be revealed, meets the peer or starts workers, and
-//! writes the result; a [`Job`] does what depends on the kind of result.
+//! writes the result; a `Job` does what depends on the kind of result.
 
 pub mod arguments;
 mod failure;

@@ -3,7 +3,7 @@
 //! A run writes into a temporary folder beside the requested one, readable by the owner only, and
 //! renames it when everything is written and on the disk. An error, a panic (by `Drop`) and a
 //! signal (by the handler of `signal`) remove the temporary folder. The next run for
-//! the same target removes the leftovers of a killed process ([`leftovers`]). Single files, such as
+//! the same target removes the leftovers of a killed process (`leftovers`). Single files, such as
 //! reports, are written the same way.
 //!
 //! Links are followed only in the name of the parent folder: a target that is a link is refused,
