@@ -269,9 +269,9 @@ pub fn open_shards(
 ) -> Result<Vec<Total>> {
     progress.begin("opening the result", 0);
     // mutant(totals-late): `let noise = secrets.noise.as_ref().filter(|noise|
-    //     noise.fits(settings))` => `let late = Noise::sample(settings, &mut
-    //     Prg::from_os().map_err(ChannelError::from)?); let noise = if $ON { Some(&late) } else {
-    //     secrets.noise.as_ref() }; let noise = noise.filter(|noise| $ON[totals-no-noise] ||
+    //     noise.fits(settings))` => `let late = volery_matching::totals::Noise::sample(settings,
+    //     &mut Prg::from_os().map_err(ChannelError::from)?); let noise = if $ON { Some(&late) }
+    //     else { secrets.noise.as_ref() }; let noise = noise.filter(|noise| $ON[totals-no-noise] ||
     //     noise.fits(settings))`
     // mutant(totals-no-noise): in totals-late
     let noise = secrets.noise.as_ref().filter(|noise| noise.fits(settings));
