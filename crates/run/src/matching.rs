@@ -4,6 +4,7 @@
 //! writes the result; a `Job` does what depends on the kind of result.
 
 pub mod arguments;
+pub(crate) mod cost;
 mod failure;
 pub(crate) mod files;
 pub mod job;

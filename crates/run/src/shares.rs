@@ -23,11 +23,12 @@ use crate::endpoint::Endpoint;
 use crate::failure::{Failure, Status};
 use crate::files::file_name;
 use crate::matching::arguments::MatchingArguments;
+use crate::matching::files::ResultFile;
 use crate::matching::job::{Job, MatchInputs, RunState};
-use crate::matching::summary;
+use crate::matching::summary::TableFacts;
+use crate::matching::text::object;
 use crate::npy::{SignedWriter, Writer};
-use crate::output::{Folder, SingleFile};
-use crate::paths::{check_free, same};
+use crate::output::Folder;
 use crate::progress::PhaseProgress;
 use crate::report::Report;
 use crate::reporter::Reporter;
@@ -41,7 +42,7 @@ pub(crate) const NOTE: &str = "volery.shares";
 /// Where the shares go.
 enum Place {
     Folder(Folder),
-    Parquet(SingleFile, PathBuf, bool),
+    Parquet(ResultFile),
     Caller,
 }
 
@@ -70,13 +71,7 @@ impl Place {
                 return Ok(Self::Folder(Folder::prepare("--out", path, arguments.force)?));
             }
         }
-        if arguments.input.iter().any(|input| same(path, input)) {
-            let what = format!("{} is the input file", path.display());
-            return refuse(what, "choose another file; the input is never overwritten");
-        }
-        check_free(path, arguments.force)?;
-        let file = SingleFile::prepare("--out", path)?;
-        Ok(Self::Parquet(file, path.clone(), arguments.force))
+        ResultFile::prepare(arguments, path).map(Self::Parquet)
     }
 }
 
@@ -210,13 +205,13 @@ fn batch(schema: &SchemaRef, piece: &Piece) -> RecordBatch {
 
 /// Writes a table.
 fn into_parquet(
-    file: SingleFile,
-    (path, force): (&Path, bool),
+    file: ResultFile,
     description: &Description,
     going: ShareRun<'_, '_>,
 ) -> Result<Outcome, Failure> {
     let schema = schema(description);
     let output = Output { format: Format::Parquet, packing: Packing::None, like: None };
+    let path = file.path.clone();
     let refused = |problem| {
         let why = format_args!("{}: {problem}", path.display());
         Failure::new(Status::Other, why)
@@ -227,8 +222,7 @@ fn into_parquet(
         sink.note(NOTE, &description.to_json());
         outcome = Some(going.each(|piece| sink.write(&batch(&schema, piece)).map_err(refused))?);
         sink.finish().map_err(refused)?;
-        // Another process may have created the file in the meantime.
-        check_free(path, force)
+        Ok(())
     })?;
     Ok(outcome.expect("the run has ended"))
 }
@@ -322,7 +316,7 @@ impl Job for SharesOf<'_> {
     }
 
     fn tell_counts(&self, table: &Table, reporter: &Reporter) -> String {
-        summary::tell_counts(reporter, table, self.side().summary(), &[]);
+        TableFacts::from(self.side().summary()).tell(table, &[], reporter);
         many(self.side().summary().keys, "distinct key")
     }
 
@@ -335,14 +329,10 @@ impl Job for SharesOf<'_> {
     }
 
     fn report(&self, table: &Table, revealed: &[String], reporter: &Reporter) -> Report {
-        summary::report(
-            self.arguments,
-            self.settings.role,
-            (table, self.side().summary()),
-            text::settings_of(&self.settings),
-            revealed,
-            reporter,
-        )
+        let facts = TableFacts::from(self.side().summary());
+        let fields = object(text::settings_of(&self.settings));
+        let table = (table, "semi-honest".to_owned());
+        facts.report(self.arguments, table, fields, revealed, reporter)
     }
 
     fn meet(&mut self, endpoint: Endpoint<'_>, run: &mut RunState<'_, '_>) -> Result<(), Failure> {
@@ -357,9 +347,7 @@ impl Job for SharesOf<'_> {
             ShareRun { running, channel: &mut channel, pool: run.pool, told: &mut *run.told };
         let outcome = match std::mem::replace(&mut self.place, Place::Caller) {
             Place::Folder(folder) => into_folder(folder, &description, going)?,
-            Place::Parquet(file, path, force) => {
-                into_parquet(file, (&path, force), &description, going)?
-            }
+            Place::Parquet(file) => into_parquet(file, &description, going)?,
             Place::Caller => {
                 let (outcome, shares) = into_memory(&description, going)?;
                 self.shares = Some(shares);

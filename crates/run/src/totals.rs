@@ -3,23 +3,23 @@
 
 pub(crate) mod text;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use volery_cluster::totals::{Driver, SHARES};
 use volery_matching::totals::{
     COLUMN, GROUP_BY, GROUPS, Outcome, PreparedTable, Settings, TO, revealed,
 };
 use volery_matching::{Operation, Options, Partitioning, ProtocolChoice, RESULT, ResultKind};
-use volery_tables::{Format, Packing, Reading, Table};
+use volery_tables::{Reading, Table};
 
 use crate::cluster::Workers;
 use crate::endpoint::Endpoint;
 use crate::failure::Failure;
 use crate::matching::arguments::MatchingArguments;
+use crate::matching::files::{self, ResultFile};
 use crate::matching::job::{Job, RunState, of_workers};
-use crate::matching::{files, summary};
-use crate::output::SingleFile;
-use crate::paths::{check_free, same};
+use crate::matching::summary::TableFacts;
+use crate::matching::text::object;
 use crate::progress::PhaseProgress;
 use crate::report::Report;
 use crate::reporter::Reporter;
@@ -90,67 +90,31 @@ pub(crate) fn check_resume(arguments: &MatchingArguments, kind: &str) -> Result<
     }
 }
 
-/// The file of the totals.
-struct OutputFile {
-    file: SingleFile,
-    path: PathBuf,
-    format: (Format, Packing),
-    force: bool,
-}
-
-impl OutputFile {
-    fn prepare(
-        arguments: &MatchingArguments,
-        settings: &Settings,
-    ) -> Result<Option<Self>, Failure> {
-        let Some(path) = &arguments.out else {
-            return Ok(None);
-        };
-        let refuse = |what: String, hint: &str| Err(Failure::usage("--out", what).with_hint(hint));
-        if !settings.gets_totals() {
-            let what = format!("this side does not get the {}", settings.kind.name());
-            return refuse(what, "remove --out; --to says who gets the result");
-        }
-        if path == Path::new("-") {
-            let what = "the numbers are on standard output already".to_owned();
-            return refuse(what, "remove --out, or name a file");
-        }
-        let format = Format::of(path).map_err(|error| {
-            let failure = Failure::usage("--out", &error);
-            match error.hint() {
-                Some(hint) => failure.with_hint(hint),
-                None => failure,
-            }
-        })?;
-        if arguments.input.iter().any(|input| same(path, input)) {
-            let what = format!("{} is the input file", path.display());
-            return refuse(what, "choose another file; the input is never overwritten");
-        }
-        check_free(path, arguments.force)?;
-        Ok(Some(Self {
-            file: SingleFile::prepare("--out", path)?,
-            path: path.clone(),
-            format,
-            force: arguments.force,
-        }))
+/// The file of the totals, checked before any work.
+fn prepare_file(
+    arguments: &MatchingArguments,
+    settings: &Settings,
+) -> Result<Option<ResultFile>, Failure> {
+    let Some(path) = &arguments.out else {
+        return Ok(None);
+    };
+    let refuse = |what: String, hint: &str| Err(Failure::usage("--out", what).with_hint(hint));
+    if !settings.gets_totals() {
+        let what = format!("this side does not get the {}", settings.kind.name());
+        return refuse(what, "remove --out; --to says who gets the result");
     }
-
-    fn write(self, settings: &Settings, outcome: &Outcome) -> Result<(), Failure> {
-        let Self { file, path, format, force } = self;
-        file.write(|file| {
-            let written = outcome.write(settings, file, format);
-            written.map_err(|problem| files::failure(&path, &problem))?;
-            // Another process may have created the file in the meantime.
-            check_free(&path, force)
-        })
+    if path == Path::new("-") {
+        let what = "the numbers are on standard output already".to_owned();
+        return refuse(what, "remove --out, or name a file");
     }
+    ResultFile::prepare(arguments, path).map(Some)
 }
 
 /// A run for a total. What it does not have yet, or no longer, is `None`.
 pub(crate) struct TotalsOf<'a> {
     arguments: &'a MatchingArguments,
     settings: Settings,
-    output: Option<OutputFile>,
+    output: Option<ResultFile>,
     side: Option<PreparedTable>,
     outcome: Option<Outcome>,
     /// The driver of workers, who keep the progress of the run.
@@ -194,7 +158,7 @@ impl<'a> TotalsOf<'a> {
 
 impl Job for TotalsOf<'_> {
     fn prepare_output(&mut self) -> Result<(), Failure> {
-        self.output = OutputFile::prepare(self.arguments, &self.settings)?;
+        self.output = prepare_file(self.arguments, &self.settings)?;
         Ok(())
     }
 
@@ -211,7 +175,7 @@ impl Job for TotalsOf<'_> {
     fn tell_counts(&self, table: &Table, reporter: &Reporter) -> String {
         let no_group = self.side().rows_in_no_group().unwrap_or(0);
         let others = [(no_group, "in none of the --groups")];
-        summary::tell_counts(reporter, table, self.side().summary(), &others);
+        TableFacts::from(self.side().summary()).tell(table, &others, reporter);
         many(self.side().summary().keys, "distinct key")
     }
 
@@ -225,14 +189,9 @@ impl Job for TotalsOf<'_> {
 
     fn report(&self, table: &Table, revealed: &[String], reporter: &Reporter) -> Report {
         let side = self.side();
-        summary::report(
-            self.arguments,
-            self.settings.role,
-            (table, side.summary()),
-            text::settings_of(side.settings(), side.rows_in_no_group()),
-            revealed,
-            reporter,
-        )
+        let fields = object(text::settings_of(side.settings(), side.rows_in_no_group()));
+        let table = (table, "semi-honest".to_owned());
+        TableFacts::from(side.summary()).report(self.arguments, table, fields, revealed, reporter)
     }
 
     fn meet(&mut self, endpoint: Endpoint<'_>, run: &mut RunState<'_, '_>) -> Result<(), Failure> {
@@ -266,7 +225,11 @@ impl Job for TotalsOf<'_> {
     ) -> Result<Matched, Failure> {
         text::add_outcome(report, &self.settings, self.outcome());
         if let Some(output) = self.output.take() {
-            output.write(&self.settings, self.outcome())?;
+            let (path, format) = (output.path.clone(), output.format);
+            output.write(|file| {
+                let written = self.outcome().write(&self.settings, file, format);
+                written.map_err(|problem| files::failure(&path, &problem))
+            })?;
         }
         Ok(Matched::default())
     }

@@ -1,5 +1,6 @@
 //! The input and output files of a run.
 
+use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -31,16 +32,55 @@ pub(crate) fn check_names(arguments: &MatchingArguments) -> Result<(), Failure> 
     Ok(())
 }
 
-/// The output of the matching rows.
-pub(crate) struct OutputFile {
-    /// None: standard output.
-    file: Option<SingleFile>,
-    path: PathBuf,
-    format: (Format, Packing),
+/// A file for a result.
+pub(crate) struct ResultFile {
+    file: SingleFile,
+    pub(crate) path: PathBuf,
+    pub(crate) format: (Format, Packing),
     force: bool,
 }
 
-impl OutputFile {
+impl ResultFile {
+    /// Checks, before any work, that `path` of `--out` can be written.
+    pub(crate) fn prepare(arguments: &MatchingArguments, path: &Path) -> Result<Self, Failure> {
+        let format = Format::of(path).map_err(|error| {
+            let failure = Failure::usage("--out", &error);
+            match error.hint() {
+                Some(hint) => failure.with_hint(hint),
+                None => failure,
+            }
+        })?;
+        if arguments.input.iter().any(|input| same(path, input)) {
+            let what = format_args!("{} is the input file", path.display());
+            return Err(Failure::usage("--out", what)
+                .with_hint("choose another file; the input is never overwritten"));
+        }
+        check_free(path, arguments.force)?;
+        let file = SingleFile::prepare("--out", path)?;
+        Ok(Self { file, path: path.to_owned(), format, force: arguments.force })
+    }
+
+    /// Writes the file by `write`, and puts it in its place.
+    pub(crate) fn write(
+        self,
+        write: impl FnOnce(&mut File) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let Self { file, path, force, .. } = self;
+        file.write(|file| {
+            write(file)?;
+            // Another process may have created the file in the meantime.
+            check_free(&path, force)
+        })
+    }
+}
+
+/// The output of the matching rows.
+pub(crate) enum RowOutput {
+    StandardOutput,
+    File(ResultFile),
+}
+
+impl RowOutput {
     /// Checks, before any work, that the output can be written; `None` if this side gets no rows.
     pub(crate) fn prepare(
         arguments: &MatchingArguments,
@@ -66,43 +106,31 @@ impl OutputFile {
                 ));
             }
         };
-        if path == Path::new("-") {
-            return Ok(Some(Self {
-                file: None,
-                path: "standard output".into(),
-                format: (Format::Csv, Packing::None),
-                force: true,
-            }));
-        }
-        let format = Format::of(path).map_err(|error| {
-            let failure = Failure::usage("--out", &error);
-            match error.hint() {
-                Some(hint) => failure.with_hint(hint),
-                None => failure,
-            }
-        })?;
-        if arguments.input.iter().any(|input| same(path, input)) {
-            return Err(Failure::usage(
-                "--out",
-                format_args!("{} is the input file", path.display()),
-            )
-            .with_hint("choose another file; the input is never overwritten"));
-        }
-        check_free(path, arguments.force)?;
-        let file = SingleFile::prepare("--out", path)?;
-        Ok(Some(Self { file: Some(file), path: path.clone(), format, force: arguments.force }))
+        Ok(Some(match path == Path::new("-") {
+            true => Self::StandardOutput,
+            false => Self::File(ResultFile::prepare(arguments, path)?),
+        }))
     }
 
-    /// The format of the file.
+    /// The format of the rows, and the path for error messages.
+    fn target(&self) -> ((Format, Packing), &Path) {
+        match self {
+            Self::StandardOutput => ((Format::Csv, Packing::None), "standard output".as_ref()),
+            Self::File(file) => (file.format, &file.path),
+        }
+    }
+
+    /// The format of the rows.
     pub(crate) fn format(&self) -> Format {
-        self.format.0
+        self.target().0.0
     }
 
     /// Checks that the columns of the table have a form in this format.
     pub(crate) fn check(&self, table: &Table) -> Result<(), Failure> {
-        let output = Output { format: self.format.0, packing: self.format.1, like: Some(table) };
+        let ((format, packing), path) = self.target();
+        let output = Output { format, packing, like: Some(table) };
         let tried = Sink::new(std::io::sink(), output, table.schema());
-        tried.map(|_| ()).map_err(|problem| failure(&self.path, &problem))
+        tried.map(|_| ()).map_err(|problem| failure(path, &problem))
     }
 
     /// Writes the matching rows and returns the number of rows of the output.
@@ -113,23 +141,27 @@ impl OutputFile {
         columns: &Columns,
         told: &mut PhaseProgress<'_>,
     ) -> Result<u64, Failure> {
-        let Self { file, path, format, force } = self;
+        let (format, path) = self.target();
+        let path = path.to_owned();
         let refused = |error| refused(error, &path);
-        let Some(file) = file else {
-            let mut out = BufWriter::with_capacity(1 << 16, std::io::stdout());
-            let written = matches.write(table, columns, &mut out, format, told);
-            let written = written.map_err(refused)?;
-            out.flush().map_err(|error| Failure::file(&path, error))?;
-            return Ok(written.rows);
-        };
-        let mut rows = 0;
-        file.write(|file| {
-            let written = matches.write(table, columns, file, format, told);
-            rows = written.map_err(refused)?.rows;
-            // Another process may have created the file in the meantime.
-            check_free(&path, force)
-        })?;
-        Ok(rows)
+        match self {
+            Self::StandardOutput => {
+                let mut out = BufWriter::with_capacity(1 << 16, std::io::stdout());
+                let written = matches.write(table, columns, &mut out, format, told);
+                let written = written.map_err(refused)?;
+                out.flush().map_err(|error| Failure::file(&path, error))?;
+                Ok(written.rows)
+            }
+            Self::File(file) => {
+                let mut rows = 0;
+                file.write(|file| {
+                    let written = matches.write(table, columns, file, format, told);
+                    rows = written.map_err(refused)?.rows;
+                    Ok(())
+                })?;
+                Ok(rows)
+            }
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde_json::json;
 use volery_cluster::{driver, take_back};
 use volery_matching::{
     Columns, Finish, Matches, Outcome, Partitioning, PreparedTable, Settings, StorageOptions,
@@ -9,9 +10,10 @@ use volery_matching::{
 use volery_tables::{Format, Reading, Table};
 
 use super::arguments::MatchingArguments;
-use super::files::{self, OutputFile};
+use super::files::{self, RowOutput};
 use super::job::{Job, MatchInputs, RunState, of_workers};
 use super::served::Query;
+use super::summary::TableFacts;
 use super::text;
 use crate::cluster::Workers;
 use crate::endpoint::Endpoint;
@@ -29,7 +31,7 @@ pub(crate) struct Rows<'a> {
     local: StorageOptions,
     columns: Columns,
     query: Option<Query>,
-    output: Option<OutputFile>,
+    output: Option<RowOutput>,
     /// Whether this is the program: it requires an output file, and returns no rows.
     is_program: bool,
     /// Whether the caller wants the rows in memory.
@@ -94,7 +96,7 @@ impl<'a> Rows<'a> {
 
 impl Job for Rows<'_> {
     fn prepare_output(&mut self) -> Result<(), Failure> {
-        self.output = OutputFile::prepare(self.arguments, &self.settings, self.is_program)?;
+        self.output = RowOutput::prepare(self.arguments, &self.settings, self.is_program)?;
         Ok(())
     }
 
@@ -137,7 +139,7 @@ impl Job for Rows<'_> {
     }
 
     fn tell_counts(&self, table: &Table, reporter: &Reporter) -> String {
-        text::tell_counts(reporter, table, self.side());
+        TableFacts::from(self.side()).tell(table, &[], reporter);
         match self.side().distinct(0) {
             Some((keys, _)) => many(keys, "distinct key"),
             None => many(self.side().rows(), "row"),
@@ -163,8 +165,10 @@ impl Job for Rows<'_> {
     }
 
     fn report(&self, table: &Table, revealed: &[String], reporter: &Reporter) -> Report {
-        let (arguments, settings) = (self.arguments, &self.settings);
-        text::report(arguments, settings, table, self.side(), (revealed, reporter))
+        let (arguments, facts) = (self.arguments, TableFacts::from(self.side()));
+        let fields = text::object(json!({ "both": arguments.both }));
+        let security = self.settings.security.to_string();
+        facts.report(arguments, (table, security), fields, revealed, reporter)
     }
 
     fn meet(&mut self, endpoint: Endpoint<'_>, run: &mut RunState<'_, '_>) -> Result<(), Failure> {

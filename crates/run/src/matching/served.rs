@@ -12,6 +12,7 @@ use volery_psi::Error;
 use volery_psi::served::{self as protocol, Filter};
 
 use super::arguments::MatchingArguments;
+use super::cost::add_cost;
 use super::job::RunState;
 use super::text::object;
 use crate::endpoint::Endpoint;
@@ -19,7 +20,7 @@ use crate::failure::{Failure, Status};
 use crate::memory::peak_memory;
 use crate::output::SingleFile;
 use crate::randomness::hex;
-use crate::report::{Report, Seconds};
+use crate::report::Report;
 use crate::reporter::Reporter;
 use crate::reporter::many;
 
@@ -221,19 +222,9 @@ pub(crate) fn refused(error: &Error) -> Option<Failure> {
 
 /// Adds what a query cost and how sure its result is.
 fn add(report: &mut Report, asked: &QueryResult) {
-    let traffic = asked.traffic;
-    let [all, setup] =
-        [traffic, asked.setup_traffic].map(|one| one.bytes_sent + one.bytes_received);
     let label = &asked.label;
     report.n = Some(asked.items);
-    report.bytes_sent = Some(traffic.bytes_sent);
-    report.bytes_received = Some(traffic.bytes_received);
-    report.messages = Some(traffic.messages_sent + traffic.messages_received);
-    report.seconds = Seconds {
-        setup: Some(asked.setup.as_secs_f64()),
-        online: Some(asked.online.as_secs_f64()),
-        ..Seconds::default()
-    };
+    add_cost(report, [asked.traffic, asked.setup_traffic], [asked.setup, asked.online]);
     report.parameters = Some(format!(
         "RFC 9497, ristretto255-SHA512, mode VOPRF; tags for {} queries",
         label.queries()
@@ -250,8 +241,6 @@ fn add(report: &mut Report, asked: &QueryResult) {
         "protocol": "served",
         "items": asked.items,
         "peer_items": label.items(),
-        "bytes_online": all - setup,
-        "bytes_setup": setup,
         "filter_fetched": asked.fetched,
         "filter_version": hex(label.version()),
         "public_key": hex(label.public()),

@@ -8,9 +8,9 @@ use volery_matching::{Choice, Matches, Outcome, PreparedTable, Settings};
 use volery_tables::Table;
 
 use super::arguments::MatchingArguments;
-use crate::memory::peak_memory;
+use super::cost::{Prediction, add_cost, assumed, choice, failures, lines};
 use crate::randomness::hex;
-use crate::report::{Report, Seconds};
+use crate::report::Report;
 use crate::reporter::Reporter;
 use crate::reporter::many;
 
@@ -22,89 +22,6 @@ pub(crate) fn name_of(table: &Table) -> String {
         [one] => one.clone(),
         [first, rest @ ..] => format!("{first} and {}", many(rest.len() as u64, "other file")),
     }
-}
-
-/// Tells what was left out of a table.
-pub(crate) fn tell_counts(reporter: &Reporter, table: &Table, side: &PreparedTable) {
-    let name = name_of(table);
-    for notice in table.notices() {
-        reporter.tell(format_args!("{name}: {notice}"));
-    }
-    if side.rows() == 0 {
-        reporter.caution(format_args!("{name}: there is no row"));
-    }
-    let rules = &side.counts().rules;
-    for (rule, counts) in rules.iter().enumerate() {
-        let by = match rules.len() {
-            1 => String::new(),
-            _ => format!(" by key {}", rule + 1),
-        };
-        for (number, why) in [
-            (counts.empty, "a key column is empty or null"),
-            (counts.malformed, "a key column is malformed"),
-        ] {
-            if number > 0 {
-                let rows = many(number, "row");
-                reporter.tell(format_args!("{name}: {rows} left out{by} because {why}"));
-            }
-        }
-        if let Some((_, number)) = side.distinct(rule).filter(|(_, number)| *number > 0) {
-            let rows = many(number, "row");
-            reporter.tell(format_args!("{name}: {rows} with the same key as an earlier row{by}"));
-        }
-    }
-}
-
-/// The report as far as it is known before the run.
-pub(crate) fn report(
-    arguments: &MatchingArguments,
-    settings: &Settings,
-    table: &Table,
-    side: &PreparedTable,
-    (revealed, reporter): (&[String], &Reporter),
-) -> Report {
-    let counts = side.counts();
-    let columns = std::iter::once(arguments.key.join(",")).chain(arguments.or.iter().cloned());
-    let rules: Vec<_> = columns
-        .zip(&counts.rules)
-        .enumerate()
-        .map(|(rule, (columns, counts))| {
-            let distinct = side.distinct(rule);
-            json!({
-                "rule": rule + 1,
-                "columns": columns,
-                "rows_with_key": counts.keys,
-                "empty": counts.empty,
-                "malformed": counts.malformed,
-                "changed": counts.changed,
-                "keys": distinct.map(|(keys, _)| keys),
-                "duplicates": distinct.map(|(_, rows)| rows),
-            })
-        })
-        .collect();
-    let first = counts.rules.first().copied().unwrap_or_default();
-    let result = json!({
-        "both": arguments.both,
-        "key_types": side.key_description(),
-        "rows": side.rows(),
-        "duplicates": side.distinct(0).map(|(_, rows)| rows),
-        "empty": first.empty,
-        "malformed": first.malformed,
-        "rules": rules,
-        "reveals": revealed,
-    });
-    let mut report = Report {
-        role: Some(arguments.role.name().to_owned()),
-        n: side.distinct(0).map(|(keys, _)| keys),
-        security: Some(settings.security.to_string()),
-        ..Report::new(settings.verb.name(), reporter)
-    };
-    report.result = object(result);
-    let digest = side.digest().iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"));
-    let files: Vec<_> = table.paths().iter().map(|path| path.display().to_string()).collect();
-    report.result.insert("input_digest".to_owned(), digest.into());
-    report.result.insert("inputs".to_owned(), files.into());
-    report
 }
 
 /// The fields of a JSON literal.
@@ -123,20 +40,10 @@ impl Report {
 
 /// Adds what a run cost and how sure its result is.
 pub(crate) fn add_outcome(report: &mut Report, settings: &Settings, outcome: &Outcome) {
-    let traffic = outcome.traffic;
-    let [all, setup] =
-        [traffic, outcome.setup_traffic].map(|one| one.bytes_sent + one.bytes_received);
     let own = usize::from(settings.role == Role::Receiver);
     let [items, peer_items] = [own, 1 - own].map(|side| outcome.sizes[0][side]);
     report.n = Some(items);
-    report.bytes_sent = Some(traffic.bytes_sent);
-    report.bytes_received = Some(traffic.bytes_received);
-    report.messages = Some(traffic.messages_sent + traffic.messages_received);
-    report.seconds = Seconds {
-        setup: Some(outcome.setup.as_secs_f64()),
-        online: Some(outcome.online.as_secs_f64()),
-        ..Seconds::default()
-    };
+    add_cost(report, [outcome.traffic, outcome.setup_traffic], [outcome.setup, outcome.online]);
     for (rule, sizes) in outcome.sizes.iter().enumerate() {
         if let Some(map) = report.rule(rule) {
             map.insert("keys".to_owned(), sizes[own].into());
@@ -161,8 +68,6 @@ pub(crate) fn add_outcome(report: &mut Report, settings: &Settings, outcome: &Ou
         "peer_items": peer_items,
         "buckets": buckets,
         "longest_value_bytes": outcome.longest,
-        "bytes_online": all - setup,
-        "bytes_setup": setup,
     })));
     let Some(parameters) = &outcome.parameters else {
         return;
@@ -172,11 +77,7 @@ pub(crate) fn add_outcome(report: &mut Report, settings: &Settings, outcome: &Ou
     // All executions together.
     let parts = f64::from(outcome.buckets) * outcome.sizes.len() as f64;
     let more = parts.log2();
-    let failures = parameters.failures().into_iter().map(|(what, bits)| {
-        // A cause that cannot occur has no logarithm.
-        json!({ "what": what, "log2": bits.is_finite().then_some(more - bits) })
-    });
-    let failures: Vec<_> = failures.collect();
+    let failures = failures(parameters.failures().into_iter(), more);
     let [in_2_80, in_2_128] = parameters.most_items();
     let most_items = in_2_80.map(|most| json!({ "2^80 hashes": most, "2^128 hashes": in_2_128 }));
     let bytes = parameters.bytes(outcome.longest);
@@ -209,26 +110,6 @@ pub(crate) fn add_matches(report: &mut Report, matches: Option<&Matches>, writte
         "matched": matches.map(Matches::rows),
         "rows_written": written,
     })));
-}
-
-fn choice(choice: &Choice) -> Value {
-    let predicted: Vec<_> = choice
-        .candidates
-        .iter()
-        .map(|one| {
-            json!({
-                "protocol": one.protocol.name(),
-                "seconds": one.seconds,
-                "bytes": one.bytes,
-            })
-        })
-        .collect();
-    json!({
-        "why": choice.why(),
-        "bits_per_second": choice.link.bits_per_second as u64,
-        "round_trip_seconds": choice.link.round_trip,
-        "predicted": predicted,
-    })
 }
 
 /// The last lines of a run.
@@ -315,53 +196,28 @@ pub(crate) fn plan(
     };
     let task = settings.task([sender_items, receiver_items]);
     let choice_of = Choice::new(task, link);
-    let bytes = plan.bytes * rules;
-    let seconds = plan.seconds * rules as f64;
-    let mut text = format!(
-        "this side: {}, {} with a key\npeer: {} (assumed{})\nprotocol: {}, {}\n",
+    let prediction = Prediction {
+        keys: [own, peer],
+        rows: side.rows(),
+        protocol: plan.protocol.name(),
+        security: settings.security.to_string(),
+        bytes: plan.bytes * rules,
+        seconds: plan.seconds * rules as f64,
+        memory: plan.memory,
+        buckets: plan.buckets,
+    };
+    let text = format!(
+        "this side: {}, {} with a key\npeer: {} (assumed{})\nprotocol: {}, {}\n{}, in {}\n{}",
         many(side.rows(), "row"),
         many(own, "row"),
         many(peer, "key"),
-        match arguments.peer_rows {
-            Some(_) => "",
-            None => "; --peer-rows",
-        },
+        assumed(arguments.peer_rows.is_some(), "; --peer-rows"),
         plan.protocol,
         settings.security,
-    );
-    let _ = write!(
-        text,
-        "bytes: {:.1} MB in both directions\ntime: {:.1} s at {:.0} Mbit/s and {:.0} ms{}, one thread a party, without reading and writing files\nmemory: {:.0} MB on this side, in {}\n",
-        bytes as f64 / 1e6,
-        seconds,
-        link.bits_per_second / 1e6,
-        link.round_trip * 1e3,
-        match arguments.link {
-            Some(_) => "",
-            None => " (assumed; --link)",
-        },
-        plan.memory as f64 / 1e6,
+        prediction.describe(arguments, "reading and writing files"),
         many(plan.buckets.into(), "bucket"),
+        lines(revealed),
     );
-    for line in revealed {
-        let _ = writeln!(text, "- {line}");
-    }
-    let mut report = Report::new(settings.verb.name(), reporter);
-    report.role = Some(settings.role.name().to_owned());
-    report.n = Some(own);
-    report.security = Some(settings.security.to_string());
-    report.peak_rss_bytes = peak_memory();
-    report.result = object(json!({
-        "dry_run": true,
-        "rows": side.rows(),
-        "peer_items": peer,
-        "protocol": plan.protocol.name(),
-        "choice": choice(&choice_of),
-        "bytes": bytes,
-        "seconds": seconds,
-        "memory_bytes": plan.memory,
-        "buckets": plan.buckets,
-        "reveals": revealed,
-    }));
-    (text, report)
+    let fields = object(json!({ "choice": choice(&choice_of) }));
+    (text, prediction.report(arguments, revealed, fields, reporter))
 }

@@ -2,18 +2,16 @@
 
 use serde_json::{Value, json};
 use volery_channel::Role;
-use volery_matching::totals::{
-    Choice, Kind, Outcome, Plan, PreparedTable, Settings, Total, decimal,
-};
+use volery_matching::totals::{Kind, Outcome, PreparedTable, Settings, Total, decimal};
 use volery_psi::noise::Mechanism;
 use volery_tables::{Format, Packing};
 
 use crate::failure::Failure;
 use crate::matching::arguments::MatchingArguments;
+use crate::matching::cost::{Prediction, add_cost, assumed, choice, failures, lines};
 use crate::matching::text::object;
-use crate::memory::peak_memory;
 use crate::randomness::hex;
-use crate::report::{Report, Seconds};
+use crate::report::Report;
 use crate::reporter::Reporter;
 use crate::reporter::many;
 
@@ -71,25 +69,10 @@ fn total_of(settings: &Settings, total: &Total) -> Value {
 pub(crate) fn add_outcome(report: &mut Report, settings: &Settings, outcome: &Outcome) {
     let own = usize::from(settings.role == Role::Receiver);
     let [items, peer_items] = [own, 1 - own].map(|side| outcome.sizes[side]);
-    let traffic = outcome.traffic;
-    let [all, setup] =
-        [traffic, outcome.setup_traffic].map(|one| one.bytes_sent + one.bytes_received);
-    report.bytes_sent = Some(traffic.bytes_sent);
-    report.bytes_received = Some(traffic.bytes_received);
-    report.messages = Some(traffic.messages_sent + traffic.messages_received);
-    report.seconds = Seconds {
-        setup: Some(outcome.setup.as_secs_f64()),
-        online: Some(outcome.online.as_secs_f64()),
-        ..Seconds::default()
-    };
+    add_cost(report, [outcome.traffic, outcome.setup_traffic], [outcome.setup, outcome.online]);
     let parameters = &outcome.parameters;
     report.parameters = Some(parameters.describe());
     report.assumption = Some(parameters.assumption());
-    let failures = parameters.failures().into_iter().map(|(what, bits)| {
-        // A cause that cannot occur has no logarithm.
-        json!({ "what": what, "log2": bits.is_finite().then_some(-bits) })
-    });
-    let failures: Vec<_> = failures.collect();
     match settings.grouped {
         None => {
             let total = outcome.totals.first();
@@ -115,9 +98,7 @@ pub(crate) fn add_outcome(report: &mut Report, settings: &Settings, outcome: &Ou
         "choice": outcome.choice.as_ref().map(choice),
         "items": items,
         "peer_items": peer_items,
-        "bytes_online": all - setup,
-        "bytes_setup": setup,
-        "failures": failures,
+        "failures": failures(parameters.failures().into_iter(), 0.0),
         "failure_log2": -parameters.failure_bits(),
         "statistical_bits": parameters.failure_bits(),
         "memory_bytes": parameters.memory(settings.role),
@@ -126,26 +107,6 @@ pub(crate) fn add_outcome(report: &mut Report, settings: &Settings, outcome: &Ou
     if let Some(Value::Object(rule)) = rules.and_then(|rules| rules.get_mut(0)) {
         rule.insert("peer_keys".to_owned(), peer_items.into());
     }
-}
-
-fn choice(choice: &Choice) -> Value {
-    let predicted: Vec<_> = choice
-        .candidates
-        .iter()
-        .map(|one| {
-            json!({
-                "protocol": one.protocol.name(),
-                "seconds": one.seconds,
-                "bytes": one.bytes,
-            })
-        })
-        .collect();
-    json!({
-        "why": choice.why(),
-        "bits_per_second": choice.link.bits_per_second as u64,
-        "round_trip_seconds": choice.link.round_trip,
-        "predicted": predicted,
-    })
 }
 
 /// The numbers for standard output: a line for each, or CSV with a row for each group.
@@ -229,50 +190,28 @@ pub(crate) fn plan(
     let settings = side.settings();
     let own = side.summary().keys;
     let peer = arguments.peer_rows.unwrap_or(own);
-    let link = arguments.link.unwrap_or_default();
-    let Plan { protocol, choice: chosen, bytes, seconds, memory } = side.plan(peer, link)?;
-    let mut text = format!(
-        "this side: {}, {}\npeer: {} (assumed{})\nprotocol: {protocol}, semi-honest\n",
+    let plan = side.plan(peer, arguments.link.unwrap_or_default())?;
+    let prediction = Prediction {
+        keys: [own, peer],
+        rows: side.summary().rows,
+        protocol: plan.protocol.name(),
+        security: "semi-honest".to_owned(),
+        bytes: plan.bytes,
+        seconds: plan.seconds,
+        memory: plan.memory,
+        buckets: 1,
+    };
+    let text = format!(
+        "this side: {}, {}\npeer: {} (assumed{})\nprotocol: {}, semi-honest\n{}\n{}",
         many(side.summary().rows, "row"),
         many(own, "distinct key"),
         many(peer, "key"),
-        match arguments.peer_rows {
-            Some(_) => "",
-            None => "; --peer-rows",
-        },
+        assumed(arguments.peer_rows.is_some(), "; --peer-rows"),
+        plan.protocol,
+        prediction.describe(arguments, "reading files"),
+        lines(revealed),
     );
-    text += &format!(
-        "bytes: {:.1} MB in both directions\ntime: {seconds:.1} s at {:.0} Mbit/s and {:.0} ms{}, \
-         one thread a party, without reading files\nmemory: {:.0} MB on this side\n",
-        bytes as f64 / 1e6,
-        link.bits_per_second / 1e6,
-        link.round_trip * 1e3,
-        match arguments.link {
-            Some(_) => "",
-            None => " (assumed; --link)",
-        },
-        memory as f64 / 1e6,
-    );
-    for line in revealed {
-        text += &format!("- {line}\n");
-    }
-    let mut report = Report::new("psi", reporter);
-    report.role = Some(settings.role.name().to_owned());
-    report.n = Some(own);
-    report.security = Some("semi-honest".to_owned());
-    report.peak_rss_bytes = peak_memory();
-    report.result = object(settings_of(settings, side.rows_in_no_group()));
-    report.result.extend(object(json!({
-        "dry_run": true,
-        "rows": side.summary().rows,
-        "peer_items": peer,
-        "protocol": protocol.name(),
-        "choice": chosen.as_ref().map(choice),
-        "bytes": bytes,
-        "seconds": seconds,
-        "memory_bytes": memory,
-        "buckets": 1,
-        "reveals": revealed,
-    })));
-    Ok((text, report))
+    let mut fields = object(settings_of(settings, side.rows_in_no_group()));
+    fields.insert("choice".to_owned(), plan.choice.as_ref().map(choice).into());
+    Ok((text, prediction.report(arguments, revealed, fields, reporter)))
 }
