@@ -21,8 +21,10 @@
 //!         values: values.iter().map(|name| name.to_string()).collect(),
 //!         ..Reading::default()
 //!     };
-//!     let settings = Settings::new(Operation::Lookup, role, ProtocolChoice::Auto, None, false, None)?;
-//!     let side = PreparedTable::read(&table, &reading, &settings, &StorageOptions::default(), &mut ())?;
+//!     let protocol = ProtocolChoice::Auto;
+//!     let settings = Settings::new(Operation::Lookup, role, protocol, None, false, None)?;
+//!     let storage = StorageOptions::default();
+//!     let side = PreparedTable::read(&table, &reading, &settings, &storage, &mut ())?;
 //!     Ok::<_, Box<dyn std::error::Error + Send + Sync>>((table, side))
 //! };
 //! let (_, sender) = side(Role::Sender, "sender.csv", "mail:lower", &["city"])?;
