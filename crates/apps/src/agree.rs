@@ -44,7 +44,7 @@ pub(crate) fn same(numbers: &[(&'static str, u64)], channel: &mut Channel) -> Re
 /// and security come first, then the numbers. All rings differ in their number of bits.
 ///
 /// # Errors
-/// As [`same`].
+/// The errors of [`same`].
 pub(crate) fn same_over<R: Ring>(
     security: Option<Security>,
     numbers: &[(&'static str, u64)],

@@ -238,7 +238,7 @@ impl<R: Ring> Partner<R> {
     /// Opens the entry to the holder, which may set it to another value.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// The errors of [`read`](Self::read).
     pub fn open<C: CotSender>(
         &mut self,
         ot: &mut convert::Sender<C>,
@@ -254,7 +254,7 @@ impl<R: Ring> Partner<R> {
     /// Sets the entry to the value of which `share` is P1's share.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// The errors of [`read`](Self::read).
     pub fn write<C: CotSender>(
         &mut self,
         share: R,
@@ -270,7 +270,7 @@ impl<R: Ring> Partner<R> {
     /// Returns P1's share of the entry, then adds the value of which `share` is P1's share.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// The errors of [`read`](Self::read).
     pub fn add<C: CotSender>(
         &mut self,
         share: R,
@@ -389,7 +389,7 @@ impl<R: Ring> Holder<R> {
     /// The entry `index`.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// The errors of [`read`](Self::read).
     pub fn open<C: CotReceiver>(
         &mut self,
         index: usize,
@@ -403,7 +403,7 @@ impl<R: Ring> Holder<R> {
     /// [`open`](Self::open).
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// The errors of [`read`](Self::read).
     pub fn replace<C: CotReceiver>(
         &mut self,
         index: usize,
@@ -424,7 +424,7 @@ impl<R: Ring> Holder<R> {
     /// Sets the entry `index` to the value of which `share` is P2's share.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// The errors of [`read`](Self::read).
     pub fn write<C: CotReceiver>(
         &mut self,
         index: usize,
@@ -441,7 +441,7 @@ impl<R: Ring> Holder<R> {
     /// Returns P2's share of the entry `index`, then adds the value of which `share` is P2's share.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// The errors of [`read`](Self::read).
     pub fn add<C: CotReceiver>(
         &mut self,
         index: usize,

@@ -40,7 +40,7 @@ pub enum Error {
         given.0, given.1, wanted.0, wanted.1
     )]
     Factor {
-        /// Which matrix.
+        /// The matrix, in words.
         what: &'static str,
         /// Its rows and columns.
         given: (usize, usize),
@@ -115,7 +115,7 @@ pub enum Error {
     /// A number that is NaN or infinite.
     #[error("{what}: entry {position} (counted from 0) is NaN or infinite")]
     NotFinite {
-        /// What the entry belongs to.
+        /// The table, vector or matrix that has the entry.
         what: &'static str,
         /// Its place, counted from 0.
         position: usize,
@@ -124,7 +124,7 @@ pub enum Error {
     /// A real number beyond its declared bound.
     #[error("{what}: entry {position} (counted from 0) is beyond the declared bound {bound}")]
     Beyond {
-        /// What the entry belongs to.
+        /// The table, vector or matrix that has the entry.
         what: &'static str,
         /// Its place, counted from 0.
         position: usize,
@@ -138,7 +138,7 @@ pub enum Error {
          the rows of the right one"
     )]
     Terms {
-        /// Which factor.
+        /// The factor, in words.
         what: &'static str,
         /// Its number of terms.
         given: usize,
@@ -198,7 +198,7 @@ pub enum Error {
         "index number {place} (counted from 0) repeats an index of an earlier run, but equal indices must be adjacent: sort them"
     )]
     Runs {
-        /// Which of the indices, counted from 0.
+        /// The number of the index, counted from 0.
         place: usize,
     },
 

@@ -164,7 +164,7 @@ impl<R: VoleRing> Sender<R> {
         self.online_with(piece, channel)
     }
 
-    /// As [`online`](Self::online), for a matrix given in pieces: `piece(i, first, out)` writes the
+    /// Runs [`online`](Self::online) on a matrix given in pieces: `piece(i, first, out)` writes the
     /// entries of column `i` from row `first` on.
     pub(crate) fn online_with(
         mut self,

@@ -164,7 +164,7 @@ pub fn send<R: Ring, C: CotSender>(
 /// or repeated; if the domain has more than about 2^29 points.
 ///
 /// # Errors
-/// As [`send`], and if P1 sent a value that is not an element of the ring.
+/// The errors of [`send`], and an error if P1 sent a value that is not an element of the ring.
 pub fn receive<R: Ring, C: CotReceiver>(
     public: Public,
     points: &[Option<usize>],

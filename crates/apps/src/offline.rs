@@ -106,7 +106,7 @@ impl Sender {
     /// `m` vector-OLEs of length `n`.
     ///
     /// # Errors
-    /// As [`stream`](Self::stream).
+    /// The errors of [`stream`](Self::stream).
     pub fn batch<R: VoleRing>(
         &mut self,
         m: usize,
@@ -168,7 +168,7 @@ impl Receiver {
     /// One vector-OLE of length `n` for each `x`, which is given or random.
     ///
     /// # Errors
-    /// As [`stream`](Self::stream).
+    /// The errors of [`stream`](Self::stream).
     pub fn batch<R: VoleRing>(
         &mut self,
         x: &[Option<R>],

@@ -270,7 +270,8 @@ pub fn send<R: Ring, C: CotSender>(
 /// If the length of the vector does not match the shape.
 ///
 /// # Errors
-/// As [`send`], and if the helper sent a value that is not an element of the ring.
+/// The errors of [`send`], and an error if the helper sent a value that is not an element of the
+/// ring.
 pub fn receive<R: Ring, C: CotReceiver>(
     matrix: &Matrix<R>,
     factor: Factor,

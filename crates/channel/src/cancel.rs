@@ -40,7 +40,7 @@ struct Shared {
     changed: Condvar,
 }
 
-/// What a cancellation ends.
+/// The sockets and other cancellations that a cancellation ends.
 #[derive(Debug, Default)]
 struct Ends {
     #[cfg(feature = "tcp")]

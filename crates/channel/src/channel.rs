@@ -218,7 +218,7 @@ impl Channel {
     /// Hands everything sent so far to the transport.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// The errors of [`send`](Self::send).
     pub fn flush(&mut self) -> Result<()> {
         self.check()?;
         if self.outgoing.is_empty() {
@@ -239,7 +239,7 @@ impl Channel {
         self.recv_until(bytes, None)
     }
 
-    /// As [`recv`](Self::recv), completed by `deadline`, if there is one.
+    /// Receives like [`recv`](Self::recv), completed by `deadline`, if there is one.
     pub(crate) fn recv_until(&mut self, bytes: &mut [u8], deadline: Option<Instant>) -> Result<()> {
         self.flush()?;
         self.recv_only(bytes, deadline)
@@ -264,7 +264,7 @@ impl Channel {
     /// Sends `blocks`, 16 bytes each, little endian.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// The errors of [`send`](Self::send).
     pub fn send_blocks(&mut self, blocks: &[Block]) -> Result<()> {
         if cfg!(target_endian = "little") {
             return self.send(bytemuck::cast_slice(blocks));
@@ -275,7 +275,7 @@ impl Channel {
     /// Receives `blocks.len()` blocks, 16 bytes each, little endian.
     ///
     /// # Errors
-    /// As [`recv`](Self::recv).
+    /// The errors of [`recv`](Self::recv).
     pub fn recv_blocks(&mut self, blocks: &mut [Block]) -> Result<()> {
         self.recv(bytemuck::cast_slice_mut(blocks))?;
         if cfg!(target_endian = "big") {
@@ -291,7 +291,7 @@ impl Channel {
     /// Sends one block.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// The errors of [`send`](Self::send).
     pub fn send_block(&mut self, block: Block) -> Result<()> {
         self.send(&block.to_bytes())
     }
@@ -299,7 +299,7 @@ impl Channel {
     /// Receives one block.
     ///
     /// # Errors
-    /// As [`recv`](Self::recv).
+    /// The errors of [`recv`](Self::recv).
     pub fn recv_block(&mut self) -> Result<Block> {
         let mut bytes = [0; 16];
         self.recv(&mut bytes)?;

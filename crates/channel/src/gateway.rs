@@ -143,7 +143,7 @@ pub struct Client {
     pub ticket: Ticket,
 }
 
-/// What a [`Gateway`] reports.
+/// An event that a [`Gateway`] reports.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {

@@ -94,8 +94,8 @@ pub fn handshake(channel: &mut Channel, hello: &Hello, nonce: [u8; 32]) -> Resul
     handshake_then(channel, hello, nonce, |_| Ok(()))
 }
 
-/// As [`handshake`]; `send` sends the bytes right after the hello, before this side has received
-/// anything.
+/// Runs [`handshake`] with a first message: `send` sends its bytes right after the hello, before
+/// this side has received anything.
 pub(crate) fn handshake_then(
     channel: &mut Channel,
     hello: &Hello,

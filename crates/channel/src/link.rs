@@ -132,8 +132,8 @@ pub enum Side {
 /// whole exchange.
 ///
 /// # Errors
-/// Those of [`handshake`](fn@crate::handshake), and [`Error::PeerMisbehaved`] if the peer's numbers
-/// are out of bounds.
+/// The errors of [`handshake`](fn@crate::handshake), and [`Error::PeerMisbehaved`] if the peer's
+/// numbers are out of bounds.
 pub fn handshake_and_estimate(
     channel: &mut Channel,
     hello: &Hello,
@@ -153,7 +153,7 @@ pub fn handshake_and_estimate(
 /// work follows from messages after it. Both parties must have the same `work`.
 ///
 /// # Errors
-/// As [`handshake_and_estimate`].
+/// The errors of [`handshake_and_estimate`].
 pub fn estimate(channel: &mut Channel, side: Side, work: Duration) -> Result<Link> {
     let measurement = Measurement::new(side, work, channel);
     channel.watch();

@@ -135,13 +135,13 @@ pub fn split<const N: usize>(channel: Channel, session: SessionId) -> Result<[Su
     Ok(substreams.try_into().ok().expect("split_into returns N substreams"))
 }
 
-/// As [`split`], with the number of substreams given at run time.
+/// Splits like [`split`], into a number of substreams given at run time.
 ///
 /// # Panics
-/// As [`split`].
+/// The panics of [`split`].
 ///
 /// # Errors
-/// As [`split`].
+/// The errors of [`split`].
 pub fn split_into(
     mut channel: Channel,
     session: SessionId,

@@ -24,10 +24,10 @@ pub fn run_two_parties<A: Send, B: Send>(
     (a, b)
 }
 
-/// As [`run_two_parties`]; also returns the traffic of each party's channel.
+/// Runs two parties like [`run_two_parties`]; also returns the traffic of each party's channel.
 ///
 /// # Panics
-/// As [`run_two_parties`].
+/// The panics of [`run_two_parties`].
 pub fn run_two_parties_with_stats<A: Send, B: Send>(
     left: impl FnOnce(&mut Channel) -> A + Send,
     right: impl FnOnce(&mut Channel) -> B + Send,
@@ -37,8 +37,8 @@ pub fn run_two_parties_with_stats<A: Send, B: Send>(
     ((a.value, a.stats), (b.value, b.stats))
 }
 
-/// As [`run_two_parties`], without checking for leftover bytes: for tests where a party is expected
-/// to fail.
+/// Runs two parties like [`run_two_parties`], without checking for leftover bytes: for tests where
+/// a party is expected to fail.
 ///
 /// # Panics
 /// If a party panics, as in [`run_two_parties`].
@@ -50,10 +50,10 @@ pub fn run_two_unchecked<A: Send, B: Send>(
     (a.value, b.value)
 }
 
-/// As [`run_two_parties`], over TCP on the loopback interface.
+/// Runs two parties like [`run_two_parties`], over TCP on the loopback interface.
 ///
 /// # Panics
-/// As [`run_two_parties`], and if the operating system gives no connection.
+/// The panics of [`run_two_parties`], and a panic if the operating system gives no connection.
 #[cfg(feature = "tcp")]
 pub fn run_two_parties_tcp<A: Send, B: Send>(
     left: impl FnOnce(&mut Channel) -> A + Send,

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use web_time::Instant;
 
-/// How many bytes the transports of this crate queue before a write waits for the peer to read, per
-/// direction.
+/// The number of bytes that the transports of this crate queue in each direction before a write
+/// waits for the peer to read.
 pub const QUEUE_BOUND: usize = 256 << 20;
 
 /// Longest chunk: the most that the reading thread takes at a time.
@@ -91,7 +91,7 @@ impl Pipe {
         })
     }
 
-    /// As [`Pipe::push`], for one chunk.
+    /// Pushes one chunk like [`Pipe::push`].
     pub(crate) fn push_chunk(&self, chunk: Chunk, timeout: Option<Duration>) -> io::Result<()> {
         let mut state = self.lock();
         let mut deadline = deadline_after(timeout);

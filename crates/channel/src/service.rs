@@ -203,7 +203,7 @@ impl Entrance {
     }
 }
 
-/// What every listener of many clients bounds.
+/// The bounds of every listener of many clients.
 #[derive(Clone, Copy)]
 pub(crate) struct Bounds {
     /// Clients that are served at the same time.
@@ -262,7 +262,7 @@ struct Running<'a, T> {
     /// Clients that have not shown who they are. One that is not there any more was abandoned.
     waiting: Mutex<VecDeque<(u64, Breaker)>>,
     served: AtomicUsize,
-    /// Those of each token.
+    /// The number of served clients with each token.
     of_one: Mutex<HashMap<Fingerprint, usize>>,
 }
 

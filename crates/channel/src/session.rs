@@ -47,7 +47,7 @@ impl<C: BorrowMut<Channel>> Session<C> {
     /// is the operating system's.
     ///
     /// # Errors
-    /// Those of [`handshake`](fn@crate::handshake), and [`Error::Io`](crate::Error::Io) if the
+    /// The errors of [`handshake`](fn@crate::handshake), and [`Error::Io`](crate::Error::Io) if the
     /// operating system provides no randomness.
     pub fn begin(channel: C, hello: &Hello) -> Result<Self> {
         Self::begin_with(channel, hello, Prg::from_os()?)
@@ -57,7 +57,7 @@ impl<C: BorrowMut<Channel>> Session<C> {
     /// randomness in two sessions voids the security of both.
     ///
     /// # Errors
-    /// Those of [`handshake`](fn@crate::handshake).
+    /// The errors of [`handshake`](fn@crate::handshake).
     pub fn begin_with(mut channel: C, hello: &Hello, mut rng: Prg) -> Result<Self> {
         let id = shake(channel.borrow_mut(), hello, &mut rng)?;
         Ok(Self::new(channel, id, rng))
@@ -74,7 +74,7 @@ impl<C: BorrowMut<Channel>> Session<C> {
     /// id.
     ///
     /// # Errors
-    /// Those of [`handshake`](fn@crate::handshake).
+    /// The errors of [`handshake`](fn@crate::handshake).
     pub fn next(&mut self, hello: &Hello) -> Result<()> {
         self.id = shake(self.channel.borrow_mut(), hello, &mut self.rng)?;
         self.begun = 0;

@@ -114,7 +114,7 @@ impl Listener {
     /// Listens on `address`; port 0 lets the system choose one.
     ///
     /// # Errors
-    /// As [`listen`], except for the timeout.
+    /// The errors of [`listen`], except for the timeout.
     pub fn bind(address: impl ToSocketAddrs) -> Result<Self> {
         Self::bind_to(&loopback_only(resolve(&address)?)?)
     }

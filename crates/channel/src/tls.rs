@@ -77,7 +77,7 @@ use crate::{Channel, Result, framed};
 /// and the timeout of the handshake and then of the channel ([`Channel::set_timeout`]).
 ///
 /// # Errors
-/// Those of [`initiate`]; [`Error::TimedOut`](crate::Error::TimedOut) if no peer listens;
+/// The errors of [`initiate`]; [`Error::TimedOut`](crate::Error::TimedOut) if no peer listens;
 /// [`Error::Io`](crate::Error::Io) if the address is not usable.
 pub fn connect(
     address: impl ToSocketAddrs,
@@ -96,7 +96,7 @@ pub fn connect(
 /// forgotten; a [`Listener`] reports them.
 ///
 /// # Errors
-/// As [`Listener::bind`] and [`Listener::accept`].
+/// The errors of [`Listener::bind`] and [`Listener::accept`].
 pub fn listen(
     address: impl ToSocketAddrs,
     identity: &Identity,

@@ -24,11 +24,11 @@ pub trait Transport: Send + Sync {
     /// If the peer is gone or no byte moved within `timeout`.
     fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()>;
 
-    /// As [`write`](Self::write), but goes on waiting after `timeout` as long as `alive` returns
-    /// true, which it is asked several times within each `timeout`: the peer may be busy.
+    /// Sends like [`write`](Self::write), but goes on waiting after `timeout` as long as `alive`
+    /// returns true, which it is asked several times within each `timeout`: the peer may be busy.
     ///
     /// # Errors
-    /// As [`write`](Self::write).
+    /// The errors of [`write`](Self::write).
     fn write_while(
         &self,
         bytes: &[u8],

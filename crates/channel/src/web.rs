@@ -54,7 +54,7 @@ use crate::tls::Fingerprint;
 /// The subprotocol that a page offers: the version of the byte stream's framing.
 pub const PROTOCOL: &str = "volery.1";
 
-/// What a second subprotocol begins with; the text of a token follows, in base64url.
+/// The beginning of a second subprotocol; the text of a token follows, in base64url.
 pub const TOKEN: &str = "token.";
 
 /// Close codes of a WebSocket connection: those below 4000 are of RFC 6455, the others are for the

@@ -121,7 +121,7 @@ pub trait Ring:
     /// Adds the two elements to the two sums; as [`lazy_add`](Self::lazy_add).
     fn pair_add(sums: Self::LazyPair, x: [Self; 2]) -> Self::LazyPair;
 
-    /// As [`lazy_fold`](Self::lazy_fold).
+    /// The same sums, with the capacity that [`lazy_fold`](Self::lazy_fold) gives each.
     fn pair_fold(sums: Self::LazyPair) -> Self::LazyPair;
 
     /// The canonical values of the sums.
@@ -177,7 +177,7 @@ pub trait Ring:
         None
     }
 
-    /// As [`as_blocks`](Self::as_blocks).
+    /// The mutable form of [`as_blocks`](Self::as_blocks).
     fn as_blocks_mut(_elements: &mut [Self]) -> Option<&mut [Block]> {
         None
     }
@@ -201,11 +201,11 @@ pub trait Ring:
         }
     }
 
-    /// As [`from_words_slice`](Self::from_words_slice); returns the sums of the images at even and
-    /// at odd indices.
+    /// Computes the images of [`from_words_slice`](Self::from_words_slice); returns their sums at
+    /// even and at odd indices.
     ///
     /// # Panics
-    /// As [`from_words_slice`](Self::from_words_slice).
+    /// The panics of [`from_words_slice`](Self::from_words_slice).
     fn from_words_sides(words: &[u64], out: &mut [Self]) -> [Self; 2] {
         Self::from_words_slice(words, out);
         Self::sum_sides(out)

@@ -152,11 +152,11 @@ impl LocalCode {
         });
     }
 
-    /// As [`encode`](Self::encode), several columns at a time: calls `output(i, sums)` with the
-    /// sums of the columns from `first + i` on.
+    /// Encodes like [`encode`](Self::encode), several columns at a time: calls `output(i, sums)`
+    /// with the sums of the columns from `first + i` on.
     ///
     /// # Panics
-    /// As [`encode`](Self::encode).
+    /// The panics of [`encode`](Self::encode).
     #[inline]
     pub fn encode_slices<E: Entry>(
         &self,
@@ -178,7 +178,7 @@ impl LocalCode {
     /// of an entry. Uses entries other than one where the ring requires them.
     ///
     /// # Panics
-    /// As [`encode`](Self::encode).
+    /// The panics of [`encode`](Self::encode).
     #[inline]
     pub fn encode_over<R: Ring, E: Parts<R, P>, const P: usize>(
         &self,

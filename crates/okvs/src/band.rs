@@ -108,7 +108,7 @@ impl Band {
     ///
     /// # Panics
     ///
-    /// As [`new`](Self::new), or if the processor cannot run the kernels.
+    /// The panics of [`new`](Self::new), and a panic if the processor cannot run the kernels.
     #[must_use]
     pub fn with_cpu(shape: Shape, seed: Block, cpu: Cpu) -> Self {
         assert!(matches!(shape.width, 256 | 512), "a row has 256 or 512 bits");
@@ -215,16 +215,16 @@ impl Band {
         self.solve(rows, values, columns)
     }
 
-    /// As [`encode`](Self::encode), with uniform values where they are not determined: for an
-    /// encoding that is sent in the clear.
+    /// Encodes like [`encode`](Self::encode), with uniform values where they are not determined:
+    /// for an encoding that is sent in the clear.
     ///
     /// # Errors
     ///
-    /// As [`encode`](Self::encode).
+    /// The errors of [`encode`](Self::encode).
     ///
     /// # Panics
     ///
-    /// As [`encode`](Self::encode).
+    /// The panics of [`encode`](Self::encode).
     pub fn encode_random<V: Value>(
         &self,
         rows: &Rows,

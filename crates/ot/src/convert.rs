@@ -101,7 +101,7 @@ impl<C: CotSender> Sender<C> {
     /// Correlated OT with random choice bits: fills `v` so that the receiver's `w = v + u*delta`.
     ///
     /// # Errors
-    /// Those of the source.
+    /// The errors of the source.
     pub fn correlated(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
         self.cot.call(|cot| v.chunks_mut(BATCH).try_for_each(|v| cot.extend(v, channel)))
     }
@@ -110,8 +110,8 @@ impl<C: CotSender> Sender<C> {
     /// `w = v + x*delta`.
     ///
     /// # Errors
-    /// Those of the source; if the channel fails; if the receiver's message is not a bit string of
-    /// this length.
+    /// The errors of the source; an error if the channel fails, or if the receiver's message is not
+    /// a bit string of this length.
     pub fn correlated_chosen(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
         self.cot.call(|cot| {
             v.chunks_mut(BATCH).try_for_each(|v| {
@@ -126,7 +126,7 @@ impl<C: CotSender> Sender<C> {
     /// Random OT with random choice bits: fills every `m[i]` with two random messages.
     ///
     /// # Errors
-    /// Those of the source.
+    /// The errors of the source.
     pub fn random(&mut self, m: &mut [[Block; 2]], channel: &mut Channel) -> Result<()> {
         for m in m.chunks_mut(BATCH) {
             let mut v = Zeroizing::new(vec![Block::ZERO; m.len()]);
@@ -139,7 +139,7 @@ impl<C: CotSender> Sender<C> {
     /// Random OT whose choice bits the receiver picks: fills every `m[i]` with two random messages.
     ///
     /// # Errors
-    /// Those of the source; if the channel fails.
+    /// The errors of the source, and an error if the channel fails.
     pub fn random_chosen(&mut self, m: &mut [[Block; 2]], channel: &mut Channel) -> Result<()> {
         for m in m.chunks_mut(BATCH) {
             let mut v = Zeroizing::new(vec![Block::ZERO; m.len()]);
@@ -152,7 +152,7 @@ impl<C: CotSender> Sender<C> {
     /// OT of chosen blocks: the receiver gets `messages[i][x_i]`.
     ///
     /// # Errors
-    /// Those of the source; if the channel fails.
+    /// The errors of the source, and an error if the channel fails.
     pub fn chosen(&mut self, messages: &[[Block; 2]], channel: &mut Channel) -> Result<()> {
         for messages in messages.chunks(BATCH) {
             let mut m = Zeroizing::new(vec![[Block::ZERO; 2]; messages.len()]);
@@ -174,7 +174,7 @@ impl<C: CotSender> Sender<C> {
     /// 0.
     ///
     /// # Errors
-    /// Those of the source; if the channel fails.
+    /// The errors of the source, and an error if the channel fails.
     pub fn chosen_bytes(
         &mut self,
         zeros: &[u8],
@@ -231,7 +231,7 @@ impl<C: CotReceiver> Receiver<C> {
     /// If `u.len()` is not `w.len().div_ceil(8)`.
     ///
     /// # Errors
-    /// Those of the source.
+    /// The errors of the source.
     pub fn correlated(
         &mut self,
         u: &mut [u8],
@@ -251,7 +251,7 @@ impl<C: CotReceiver> Receiver<C> {
     /// If `x.len()` is not `w.len().div_ceil(8)`.
     ///
     /// # Errors
-    /// Those of the source; if the channel fails.
+    /// The errors of the source, and an error if the channel fails.
     pub fn correlated_chosen(
         &mut self,
         x: &[u8],
@@ -277,7 +277,7 @@ impl<C: CotReceiver> Receiver<C> {
     /// If `u.len()` is not `m.len().div_ceil(8)`.
     ///
     /// # Errors
-    /// Those of the source.
+    /// The errors of the source.
     pub fn random(&mut self, u: &mut [u8], m: &mut [Block], channel: &mut Channel) -> Result<()> {
         self.correlated(u, m, channel)?;
         self.hash.in_place(m);
@@ -291,7 +291,7 @@ impl<C: CotReceiver> Receiver<C> {
     /// If `x.len()` is not `m.len().div_ceil(8)`.
     ///
     /// # Errors
-    /// Those of the source; if the channel fails.
+    /// The errors of the source, and an error if the channel fails.
     pub fn random_chosen(
         &mut self,
         x: &[u8],
@@ -309,7 +309,7 @@ impl<C: CotReceiver> Receiver<C> {
     /// If `x.len()` is not `m.len().div_ceil(8)`.
     ///
     /// # Errors
-    /// Those of the source; if the channel fails.
+    /// The errors of the source, and an error if the channel fails.
     pub fn chosen(&mut self, x: &[u8], m: &mut [Block], channel: &mut Channel) -> Result<()> {
         assert_eq!(x.len(), bytes_for(m.len()), "one packed bit per OT");
         for (x, m) in x.chunks(BATCH / 8).zip(m.chunks_mut(BATCH)) {
@@ -331,7 +331,7 @@ impl<C: CotReceiver> Receiver<C> {
     /// `len` is 0.
     ///
     /// # Errors
-    /// Those of the source; if the channel fails.
+    /// The errors of the source, and an error if the channel fails.
     pub fn chosen_bytes(
         &mut self,
         x: &[u8],

@@ -32,7 +32,7 @@ impl<T> Poisonable<T> {
     /// Runs `call` on the state. After an error or a panic, every later call is refused.
     ///
     /// # Errors
-    /// Those of `call`; [`Error::Broken`] if an earlier one failed, or a sibling's on another
+    /// The errors of `call`; [`Error::Broken`] if an earlier one failed, or a sibling's on another
     /// thread in the meantime.
     pub(crate) fn call<O>(&mut self, call: impl FnOnce(&mut T) -> Result<O>) -> Result<O> {
         let mut inner = self.take().ok_or(Error::Broken)?;

@@ -139,10 +139,10 @@ impl Sender {
     /// [`setup`](Self::setup) on a session: with a separate session id and randomness.
     ///
     /// # Panics
-    /// As [`setup`](Self::setup).
+    /// The panics of [`setup`](Self::setup).
     ///
     /// # Errors
-    /// As [`setup`](Self::setup).
+    /// The errors of [`setup`](Self::setup).
     pub fn start(
         plan: &Plan,
         delta: Option<Block>,
@@ -214,7 +214,7 @@ impl Sender {
     /// message; zero where a plan uses no LPN, or all of it has been drawn.
     ///
     /// # Errors
-    /// As [`extend`](CotSender::extend).
+    /// The errors of [`extend`](CotSender::extend).
     pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
         self.stream.prepare(channel)
     }
@@ -246,10 +246,10 @@ impl Receiver {
     /// [`setup`](Self::setup) on a session: with a separate session id and randomness.
     ///
     /// # Panics
-    /// As [`setup`](Self::setup).
+    /// The panics of [`setup`](Self::setup).
     ///
     /// # Errors
-    /// As [`setup`](Self::setup).
+    /// The errors of [`setup`](Self::setup).
     pub fn start(plan: &Plan, session: &mut Session<impl BorrowMut<Channel>>) -> Result<Self> {
         let (id, rng, channel) = session.parts();
         Self::setup(plan, id, rng, channel)
@@ -305,10 +305,10 @@ impl Receiver {
         Ok(Self { carrier, stream: Stream::new(source, (), plan.total(), Failure::default()) })
     }
 
-    /// As [`Sender::prepare`].
+    /// The receiver's counterpart of [`Sender::prepare`].
     ///
     /// # Errors
-    /// As [`extend`](CotReceiver::extend).
+    /// The errors of [`extend`](CotReceiver::extend).
     pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
         self.stream.prepare(channel)
     }

@@ -284,7 +284,7 @@ pub fn expand_punctured<R: Ring>(
     (total, copath)
 }
 
-/// As [`expand_punctured`], from the copath.
+/// Expands like [`expand_punctured`], from the copath.
 ///
 /// # Panics
 /// If `leaves.len()` differs from the shape's, `alpha` is not a leaf, or `copath` does not have one
@@ -361,7 +361,8 @@ fn open_level(
     children[sibling] = seed(known, there);
 }
 
-/// As [`open_level`], for the leaves. Returns the sum of all leaves in `sums`, except `alpha`.
+/// Does for the leaves what [`open_level`] does for a level. Returns the sum of all leaves in
+/// `sums`, except `alpha`.
 #[inline(always)]
 fn open_leaf<R: Ring>(
     prg: &TreePrg,

@@ -110,7 +110,7 @@ impl Sender {
     /// Steps 1 to 6, over a field.
     ///
     /// # Panics
-    /// As [`multiply`](Self::multiply).
+    /// The panics of [`multiply`](Self::multiply).
     ///
     /// # Errors
     /// If the channel fails.

@@ -20,7 +20,7 @@ pub enum Security {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Trees {
-    /// Those of the papers: two AES calls and two blocks for each level's OT.
+    /// The trees of the papers: two AES calls and two blocks for each level's OT.
     Ggm,
     /// Half-trees: one of each.
     #[default]

@@ -95,7 +95,8 @@ impl TreeBatch {
         self.split_run(0..self.trees(), leaves, levels)
     }
 
-    /// As [`split`](Self::split), for a run of trees and vectors of only their leaves and levels.
+    /// Splits like [`split`](Self::split), for a run of trees and vectors of only their leaves and
+    /// levels.
     ///
     /// # Panics
     /// If a length is not that of the run.

@@ -125,10 +125,10 @@ impl<R: VoleRing> Sender<R> {
     /// [`setup`](Self::setup) on a session: with a separate session id and randomness.
     ///
     /// # Panics
-    /// As [`setup`](Self::setup).
+    /// The panics of [`setup`](Self::setup).
     ///
     /// # Errors
-    /// As [`setup`](Self::setup).
+    /// The errors of [`setup`](Self::setup).
     pub fn start(plan: &Plan, session: &mut Session<impl BorrowMut<Channel>>) -> Result<Self> {
         let (id, rng, channel) = session.parts();
         Self::setup(plan, id, rng, channel)
@@ -162,9 +162,9 @@ impl<R: VoleRing> Sender<R> {
     /// If the plan was made for another ring.
     ///
     /// # Errors
-    /// As [`setup`](Self::setup), where another plan is detected before the shared setup is used;
-    /// [`Error::Broken`](crate::Error::Broken) if a call on the shared setup, or on a vector-OLE
-    /// made with it, failed.
+    /// The errors of [`setup`](Self::setup), where another plan is detected before the shared setup
+    /// is used; [`Error::Broken`](crate::Error::Broken) if a call on the shared setup, or on a
+    /// vector-OLE made with it, failed.
     pub fn setup_with(
         shared: &mut shared_setup::Sender,
         plan: &Plan,
@@ -232,7 +232,7 @@ impl<R: VoleRing> Sender<R> {
     /// where a plan uses no LPN, or all of it has been drawn.
     ///
     /// # Errors
-    /// As [`extend`](Self::extend).
+    /// The errors of [`extend`](Self::extend).
     pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
         self.stream.prepare(channel)
     }
@@ -242,10 +242,10 @@ impl<R: VoleRing> Receiver<R> {
     /// [`setup`](Self::setup) on a session: with a separate session id and randomness.
     ///
     /// # Panics
-    /// As [`setup`](Self::setup).
+    /// The panics of [`setup`](Self::setup).
     ///
     /// # Errors
-    /// As [`setup`](Self::setup).
+    /// The errors of [`setup`](Self::setup).
     pub fn start(
         plan: &Plan,
         x: Option<R>,
@@ -286,9 +286,9 @@ impl<R: VoleRing> Receiver<R> {
     /// If the plan was made for another ring.
     ///
     /// # Errors
-    /// As [`setup`](Self::setup), where another plan is detected before the shared setup is used;
-    /// [`Error::Broken`](crate::Error::Broken) if a call on the shared setup, or on a vector-OLE
-    /// made with it, failed.
+    /// The errors of [`setup`](Self::setup), where another plan is detected before the shared setup
+    /// is used; [`Error::Broken`](crate::Error::Broken) if a call on the shared setup, or on a
+    /// vector-OLE made with it, failed.
     pub fn setup_with(
         shared: &mut shared_setup::Receiver,
         plan: &Plan,
@@ -358,10 +358,10 @@ impl<R: VoleRing> Receiver<R> {
         self.stream.extend(w, channel)
     }
 
-    /// As [`Sender::prepare`].
+    /// The receiver's counterpart of [`Sender::prepare`].
     ///
     /// # Errors
-    /// As [`extend`](Self::extend).
+    /// The errors of [`extend`](Self::extend).
     pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
         self.stream.prepare(channel)
     }

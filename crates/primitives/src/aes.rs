@@ -135,7 +135,7 @@ pub(crate) fn for_pairs(
     })
 }
 
-/// As [`for_pairs`], for vectors of four blocks.
+/// The schedules of [`for_pairs`] for vectors of four blocks.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn for_fours(
     keys: &[Aes128],
@@ -398,8 +398,8 @@ pub fn rekeyed_circular_on(cpu: Cpu, keys: &[Block], x: &mut [Block]) {
     }
 }
 
-/// As [`rekeyed_circular`], two blocks under each key: those of `x[i]` under `keys[i]`. One key
-/// schedule serves both.
+/// Hashes like [`rekeyed_circular`], two blocks under each key: those of `x[i]` under `keys[i]`.
+/// One key schedule serves both.
 ///
 /// # Panics
 ///

@@ -86,7 +86,7 @@ pub fn sums<V: Value, const WORDS: usize>(
 ///
 /// # Panics
 ///
-/// As [`sums`], or if the processor cannot run the kernels.
+/// The panics of [`sums`], and a panic if the processor cannot run the kernels.
 pub fn sums_on<V: Value, const WORDS: usize>(
     cpu: Cpu,
     starts: &[u32],
@@ -151,7 +151,7 @@ pub fn substitute<V: Value, const WORDS: usize>(pivots: &[[u64; WORDS]], columns
 ///
 /// # Panics
 ///
-/// As [`substitute`], or if the processor cannot run the kernels.
+/// The panics of [`substitute`], and a panic if the processor cannot run the kernels.
 pub fn substitute_on<V: Value, const WORDS: usize>(
     cpu: Cpu,
     pivots: &[[u64; WORDS]],

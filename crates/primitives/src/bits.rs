@@ -108,7 +108,7 @@ pub fn lowest_bits(blocks: &[Block], out: &mut [u8]) {
 ///
 /// # Panics
 ///
-/// As [`lowest_bits`], or if the processor cannot run the kernels.
+/// The panics of [`lowest_bits`], and a panic if the processor cannot run the kernels.
 pub fn lowest_bits_on(cpu: Cpu, blocks: &[Block], out: &mut [u8]) {
     cpu.assert_available();
     assert_eq!(bytes_for(blocks.len()), out.len(), "one bit for each block");

@@ -89,13 +89,13 @@ impl Cpu {
     /// WebAssembly with SIMD128: a module that is compiled with it runs nowhere else.
     pub const WASM_SIMD128: Self = Self(WASM);
 
-    /// What the kernels on vectors of two blocks need.
+    /// The level that the kernels on vectors of two blocks need.
     #[cfg(target_arch = "x86_64")]
     pub(crate) const PAIRS: Self = Self::VAES;
     #[cfg(target_arch = "aarch64")]
     pub(crate) const PAIRS: Self = Self::NEON;
 
-    /// What the kernels on single blocks need.
+    /// The level that the kernels on single blocks need.
     #[cfg(target_arch = "x86_64")]
     pub(crate) const NATIVE: Self = Self::AES_NI;
     #[cfg(target_arch = "aarch64")]

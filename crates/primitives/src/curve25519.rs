@@ -314,7 +314,7 @@ pub fn evaluate(
 ///
 /// # Panics
 ///
-/// As [`evaluate`], and if the processor cannot run them.
+/// The panics of [`evaluate`], and a panic if the processor cannot run the kernels.
 pub fn evaluate_on(
     cpu: Cpu,
     leading: Element,
@@ -409,7 +409,7 @@ pub fn multiply(scalars: &[[u8; BYTES]], points: &[[u8; BYTES]]) -> Zeroizing<Ve
 ///
 /// # Panics
 ///
-/// As [`multiply`], and if the processor cannot run them.
+/// The panics of [`multiply`], and a panic if the processor cannot run the kernels.
 #[must_use]
 pub fn multiply_on(
     cpu: Cpu,

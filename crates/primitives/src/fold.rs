@@ -54,14 +54,14 @@ pub fn fold(
     fold_with(leaves, counter, rows, stride, Finish::Sum(sum));
 }
 
-/// As [`fold`], for the party that lacks one stream: the sum of all, plus `correction`, is not
-/// written but added to each row `j` for which `masks[j]` is all ones, and not to those for which
-/// it is zero.
+/// Folds like [`fold`], for the party that lacks one stream: the sum of all, plus `correction`, is
+/// not written but added to each row `j` for which `masks[j]` is all ones, and not to those for
+/// which it is zero.
 ///
 /// # Panics
 ///
-/// As [`fold`], for `correction` in place of `sum`; if the number of masks is not the number of
-/// rows.
+/// The panics of [`fold`], for `correction` in place of `sum`, and a panic if the number of masks
+/// is not the number of rows.
 pub fn fold_corrected(
     leaves: &[Aes128],
     counter: u128,

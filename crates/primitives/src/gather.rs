@@ -91,7 +91,7 @@ impl<E: Copy, const WEIGHT: usize, const COLUMNS: usize> Columns<E, WEIGHT, COLU
     /// [`cut`](Self::cut) with the kernels of one level.
     ///
     /// # Panics
-    /// As [`cut`](Self::cut), or if the processor cannot run the kernels.
+    /// The panics of [`cut`](Self::cut), and a panic if the processor cannot run the kernels.
     #[inline]
     pub fn cut_on(&mut self, cpu: Cpu, blocks: &[Block]) {
         cpu.assert_available();

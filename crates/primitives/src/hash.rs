@@ -127,8 +127,8 @@ impl Tweaked {
         self.chunks(first_tweak, x, aes::rekeyed_circular);
     }
 
-    /// As [`hash_slice`](Self::hash_slice) for two blocks with each tweak: those of `x[j]` have
-    /// `first_tweak + j`.
+    /// Hashes like [`hash_slice`](Self::hash_slice), two blocks with each tweak: those of `x[j]`
+    /// have `first_tweak + j`.
     pub fn hash_pairs(&self, first_tweak: u128, x: &mut [[Block; 2]]) {
         self.chunks(first_tweak, x, aes::rekeyed_circular_pairs);
     }

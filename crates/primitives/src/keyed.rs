@@ -134,7 +134,7 @@ pub fn keyed_hashes(key: &[u8; 32], strings: &[&[u8]], out: &mut [Block]) {
 ///
 /// # Panics
 ///
-/// As [`keyed_hashes`], or if the processor cannot run the kernels.
+/// The panics of [`keyed_hashes`], and a panic if the processor cannot run the kernels.
 pub fn keyed_hashes_on(cpu: Cpu, key: &[u8; 32], strings: &[&[u8]], out: &mut [Block]) {
     cpu.assert_available();
     assert_eq!(strings.len(), out.len(), "a hash for each string");

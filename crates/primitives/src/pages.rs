@@ -82,7 +82,7 @@ impl<T: Copy + Zeroable> Buffer<T> {
     /// new one, all zero.
     ///
     /// # Panics
-    /// As [`zeroed`](Self::zeroed).
+    /// The panics of [`zeroed`](Self::zeroed).
     #[must_use]
     pub fn with_len(self, len: usize) -> Self {
         if self.len == len {

@@ -27,14 +27,14 @@ pub fn transpose_128(rows: &[Block], out: &mut [Block]) {
 ///
 /// # Panics
 ///
-/// As [`transpose_128`], or if the processor cannot run the kernels.
+/// The panics of [`transpose_128`], and a panic if the processor cannot run the kernels.
 pub fn transpose_128_on(cpu: Cpu, rows: &[Block], out: &mut [Block]) {
     assert_eq!(rows.len(), out.len(), "rows and columns differ in size");
     assert_eq!(out.len() % 128, 0, "columns come in groups of 128");
     transpose_first_on(cpu, rows, rows.len() / 128, out);
 }
 
-/// As [`transpose_128`], of the first columns of a matrix whose row `r` begins at
+/// Transposes like [`transpose_128`], but the first columns of a matrix whose row `r` begins at
 /// `rows[r * stride]`; the number of columns is arbitrary. Rows that begin at multiples of some
 /// thousand bytes share few cache sets; a `stride` of an odd number of cache lines spreads them.
 ///
@@ -49,7 +49,7 @@ pub fn transpose_first(rows: &[Block], stride: usize, out: &mut [Block]) {
 ///
 /// # Panics
 ///
-/// As [`transpose_first`], or if the processor cannot run the kernels.
+/// The panics of [`transpose_first`], and a panic if the processor cannot run the kernels.
 pub fn transpose_first_on(cpu: Cpu, rows: &[Block], stride: usize, out: &mut [Block]) {
     cpu.assert_available();
     let width = out.len().div_ceil(128);

@@ -72,7 +72,7 @@ fn place(name: &str) -> Result<usize, String> {
 struct Total {
     /// Runs and items of each protocol.
     of: [[u64; 2]; ALL.len()],
-    /// How many of the runs were keyword searches.
+    /// The number of runs that were keyword searches.
     lookups: u64,
     items: u64,
     common: u64,

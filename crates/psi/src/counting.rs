@@ -34,7 +34,7 @@ pub(crate) struct Count {
 /// The error of an interval is 2 to the minus this, or one in a million.
 const ERROR: f64 = 19.93;
 
-/// So many trials, or a multiple.
+/// The number of trials, multiplied as the environment asks.
 pub(crate) fn trials(number: u64) -> u64 {
     let times = std::env::var("VOLERY_COUNTS").map(|times| times.parse());
     number * times.map_or(1, |times| times.expect("VOLERY_COUNTS is a number"))

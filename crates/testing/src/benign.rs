@@ -16,7 +16,7 @@ enum Outcome {
 struct Row {
     protocols: &'static [&'static str],
     corrupted: Side,
-    /// Which faults may have the outcome.
+    /// The test whether a fault may have the outcome.
     faults: fn(Fault) -> bool,
     outcome: Outcome,
     why: &'static str,

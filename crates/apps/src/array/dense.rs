@@ -92,7 +92,7 @@ impl<R: Ring> Partner<R> {
     /// Sets an entry from `old` to `new`, of which these are P1's shares.
     ///
     /// # Errors
-    /// As [`add`](Self::add).
+    /// The errors of [`add`](Self::add).
     pub fn replace<C: CotSender>(
         &mut self,
         old: R,
@@ -153,7 +153,7 @@ impl<R: Ring> Holder<R> {
     /// Sets the entry `index` from `old` to `new`, of which these are P2's shares.
     ///
     /// # Errors
-    /// As [`add`](Self::add).
+    /// The errors of [`add`](Self::add).
     pub fn replace<C: CotReceiver>(
         &mut self,
         index: usize,

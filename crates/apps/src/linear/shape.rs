@@ -98,7 +98,7 @@ impl Shape {
         Self::new(size(left[0])?, size(left[1])?, size(right[1])?)
     }
 
-    /// As [`agree`](Self::agree), for a product with a vector: the right factor must have one
+    /// Runs [`agree`](Self::agree) for a product with a vector: the right factor must have one
     /// column.
     ///
     /// # Errors

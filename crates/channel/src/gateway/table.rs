@@ -1,4 +1,4 @@
-//! Which worker is connected with which attempt.
+//! The table of workers and attempts: which worker is connected with which attempt.
 //!
 //! Computes only, apart from single bytes to clients that wait. They are sent under the lock of the
 //! table and without waiting, so that nothing follows the byte that lets a client go.
@@ -91,7 +91,7 @@ impl Organisation {
     }
 }
 
-/// What becomes of a connection that waits.
+/// The outcome of a look at a connection that waits.
 pub(super) enum Fate {
     Waits,
     Met(Arc<Pair>),

@@ -34,7 +34,7 @@ pub(super) struct Presented {
     pub(super) peer: Fingerprint,
     leaf: CertificateDer<'static>,
     organisation: CertificateDer<'static>,
-    /// What was signed, without the challenge.
+    /// The signed bytes, without the challenge.
     signed: Vec<u8>,
     signature: [u8; SIGNATURE],
 }
@@ -103,7 +103,7 @@ fn header(mut bytes: &[u8]) -> Option<(Ticket, Fingerprint, [usize; 2])> {
 /// Reads a ticket.
 ///
 /// # Errors
-/// Those of `source`; [`Reason::Malformed`] in the inner result.
+/// The errors of `source`; [`Reason::Malformed`] in the inner result.
 pub(super) fn read(source: &mut impl Read) -> io::Result<Option<Presented>> {
     let mut signed = vec![0; HEADER];
     source.read_exact(&mut signed)?;

@@ -77,7 +77,7 @@ impl Reader {
     /// Delivers `bytes` to the substreams.
     ///
     /// # Errors
-    /// As [`deliver`](Self::deliver).
+    /// The errors of [`deliver`](Self::deliver).
     pub(super) fn take(
         &mut self,
         mut bytes: &[u8],

@@ -72,7 +72,7 @@ impl Stream {
     /// Connects to `address`, retrying until a listener is there, for at most `patience.wait`.
     ///
     /// # Errors
-    /// As [`connect`](super::connect).
+    /// The errors of [`connect`](super::connect).
     pub fn connect(address: impl ToSocketAddrs, patience: impl Into<Patience>) -> Result<Self> {
         Self::meet(address, &patience.into(), loopback_only)
     }

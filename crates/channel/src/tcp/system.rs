@@ -1,4 +1,4 @@
-//! What operating systems call differently.
+//! Flags and error codes with different names on different operating systems.
 
 use std::ffi::c_int;
 

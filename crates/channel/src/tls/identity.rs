@@ -261,7 +261,7 @@ fn certificate_pem(pem: &str) -> Result<&str> {
     text.ok_or_else(|| unusable("it contains no certificate in PEM"))
 }
 
-/// What every certificate has.
+/// The parameters that every certificate has.
 fn parameters(name: &str, validity: Range<SystemTime>) -> Result<CertificateParams> {
     if validity.is_empty() {
         return Err(unusable("its validity period is empty"));

@@ -16,7 +16,7 @@ use rustls::{
 use super::Fingerprint;
 use super::certificate::{self, Invalid};
 
-/// What a party pins of its peer: an identity, or a run certificate that the identity
+/// The pin of a peer: an identity, or a run certificate that the identity
 /// [issued](super::Identity::issue).
 ///
 /// A plain [`Fingerprint`] is the identity itself, which never passes for one of its run
@@ -41,7 +41,7 @@ impl From<&Self> for Peer {
     }
 }
 
-/// Which identities a server of many clients knows.
+/// The test whether a server of many clients knows an identity.
 pub type Known = Arc<dyn Fn(Fingerprint) -> bool + Send + Sync>;
 
 /// The certificates that a party accepts.

@@ -97,7 +97,7 @@ pub fn initiate<T: Transport>(
 /// Secures `transport` as the side that was connected to; the peer calls [`initiate`].
 ///
 /// # Errors
-/// As [`initiate`].
+/// The errors of [`initiate`].
 pub fn respond<T: Transport>(
     transport: T,
     identity: &Identity,
@@ -109,11 +109,11 @@ pub fn respond<T: Transport>(
     serve(transport, identity, Accepted::Peer(peer), timeout)
 }
 
-/// As [`respond`], for a server of many clients: any identity that `known` knows, which
-/// [`Tls::peer`] then tells.
+/// Secures `transport` like [`respond`], for a server of many clients: accepts any identity that
+/// `known` knows, which [`Tls::peer`] then tells.
 ///
 /// # Errors
-/// As [`initiate`].
+/// The errors of [`initiate`].
 pub(crate) fn respond_to<T: Transport>(
     transport: T,
     identity: &Identity,
@@ -328,8 +328,8 @@ impl<T: Transport> Tls<T> {
         self.inner.write(outgoing, timeout)
     }
 
-    /// As [`Transport::read`], and `None` after reading encrypted bytes that did not complete a
-    /// record.
+    /// Reads like [`Transport::read`]; returns `None` after reading encrypted bytes that did not
+    /// complete a record.
     fn read_once(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<Option<usize>> {
         let mut incoming = lock(&self.incoming);
         match lock(&self.connection).reader().read(bytes) {

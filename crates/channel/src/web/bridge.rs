@@ -28,7 +28,8 @@ const OFTEN: Duration = Duration::from_millis(10);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Browsers at the same time, at most 8 of them with the same token; further ones are told so.
-    /// Those and the ones that have not shown who they are, together at most 64, are not counted.
+    /// The further ones and those that have not shown who they are, at most 64 together, are not
+    /// counted.
     pub connections: usize,
     /// How long a browser waits for the native party to be there.
     pub wait: Duration,
@@ -46,7 +47,7 @@ pub struct Target {
     pub secured: Option<(Identity, Fingerprint)>,
 }
 
-/// What a [`Bridge`] reports.
+/// An event that a [`Bridge`] reports.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event {

@@ -41,7 +41,7 @@ const ALWAYS: &str = "Connection: close\r\n\
 
 /// A browser that asked for a WebSocket connection, and is told yes.
 pub(super) struct Asked {
-    /// What came behind the request.
+    /// The bytes that came after the request.
     pub(super) part: Vec<u8>,
     pub(super) token: Given,
 }
@@ -53,7 +53,7 @@ pub(super) enum Given {
     Token(Fingerprint),
 }
 
-/// What a request asks for.
+/// The file or connection that a request asks for.
 enum Request {
     File(String),
     Socket { key: String, token: Given },

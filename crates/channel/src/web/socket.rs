@@ -51,7 +51,7 @@ pub struct WebSocket {
     link: Arc<Link>,
 }
 
-/// What both directions share.
+/// The connection that both directions share.
 struct Link {
     inner: Box<dyn Transport>,
     /// Held while a frame is sent; has the bytes of a frame.
@@ -64,7 +64,7 @@ struct Link {
 
 struct Reading {
     frames: tungstenite::WebSocket<Side>,
-    /// What was not read yet of a message.
+    /// The rest of a message that was not read yet.
     rest: tungstenite::Bytes,
     has_ended: bool,
     /// The browser broke the rules: what follows is not read as frames.

@@ -42,7 +42,7 @@ impl Token {
         Zeroizing::new(BASE64URL_NOPAD.encode(&*self.0))
     }
 
-    /// What a server knows it by. It tells nothing of the token.
+    /// The fingerprint by which a server knows it. It tells nothing of the token.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of_token(&*self.0)

@@ -130,7 +130,7 @@ impl<T: Term> Compression<T> {
         Self::over(seed, Buffer::zeroed(len))
     }
 
-    /// As [`new`](Self::new), for these values, all of which then count as absorbed.
+    /// The code with the public `seed` for these values, all of which count as absorbed.
     ///
     /// # Panics
     /// If their number is no positive multiple of 256, or above 2^31.

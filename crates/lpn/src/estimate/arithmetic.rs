@@ -58,7 +58,7 @@ pub(super) fn minimise(
     minimise_on(GRID, range, cost)
 }
 
-/// As [`minimise`], with `grid` points per round.
+/// Finds what [`minimise`] finds, with `grid` points per round.
 pub(super) fn minimise_on(
     grid: i64,
     range: RangeInclusive<i64>,

@@ -381,7 +381,7 @@ pub fn estimate(instance: &Instance) -> Vec<Estimate> {
 /// The cheapest attack on `instance`.
 ///
 /// # Panics
-/// As [`estimate`].
+/// The panics of [`estimate`].
 pub fn security_bits(instance: &Instance) -> Estimate {
     estimate(instance)
         .into_iter()
@@ -393,7 +393,7 @@ pub fn security_bits(instance: &Instance) -> Estimate {
 /// one does not.
 ///
 /// # Panics
-/// As [`estimate`].
+/// The panics of [`estimate`].
 pub fn resists(instance: &Instance, bits: f64) -> bool {
     instance.check();
     ATTACKS.iter().all(|&(_, attack)| instance.cost(attack).is_none_or(|cost| cost >= bits))

@@ -56,9 +56,9 @@ impl Sender {
         Ok(Self(self.0.sibling(fork)))
     }
 
-    /// As [`setup_for_scalar`](Self::setup_for_scalar), with 128 existing random OTs: `keys[i]` is
-    /// the message that bit `i` of `delta` chose. No two setups have the same `session`. The peer
-    /// calls [`Receiver::setup_from_ots`].
+    /// Sets up like [`setup_for_scalar`](Self::setup_for_scalar), with 128 existing random OTs:
+    /// `keys[i]` is the message that bit `i` of `delta` chose. No two setups have the same
+    /// `session`. The peer calls [`Receiver::setup_from_ots`].
     ///
     /// # Panics
     /// If there are not 128 keys.

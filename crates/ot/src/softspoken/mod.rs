@@ -192,11 +192,11 @@ impl Sender {
         Self::setup_for_scalar(*delta, settings, session, rng, channel)
     }
 
-    /// As [`setup`](Self::setup), where `delta` is a multiplier, not a key that hides another
-    /// value: it may be zero.
+    /// Sets up like [`setup`](Self::setup), where `delta` is a multiplier, not a key that hides
+    /// another value: it may be zero.
     ///
     /// # Errors
-    /// As [`setup`](Self::setup).
+    /// The errors of [`setup`](Self::setup).
     pub fn setup_for_scalar(
         delta: Block,
         settings: impl Into<Settings>,

@@ -57,7 +57,7 @@ fn grow<R: Ring>(
     }
 }
 
-/// As [`super::expand`].
+/// Expands a deep tree for [`super::expand`].
 pub(super) fn expand<R: Ring>(
     prg: &TreePrg,
     shape: Shape,

@@ -58,7 +58,7 @@ impl TreePrgs {
         Self::growing(Growth::Ggm, session, batch)
     }
 
-    /// As [`new`](Self::new), for trees of any kind.
+    /// For the trees of one batch, of any kind: see [`new`](Self::new).
     #[must_use]
     pub fn growing(growth: Growth, session: SessionId, batch: u64) -> Self {
         let mut oracle = RandomOracle::new("volery ggm tree keys");

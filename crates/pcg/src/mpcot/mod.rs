@@ -101,7 +101,7 @@ pub fn send<K: Correlation>(
 /// P1: as [`send`], on half-trees that are expanded and sent later, a few at a time.
 ///
 /// # Errors
-/// As [`send`].
+/// The errors of [`send`].
 pub(crate) fn begin_send<K: Correlation>(
     public: Public<'_>,
     points: Points<'_>,
@@ -119,7 +119,7 @@ pub(crate) fn begin_send<K: Correlation>(
 /// P1: as [`begin_send`], for trees that it may have expanded before.
 ///
 /// # Errors
-/// As [`send`].
+/// The errors of [`send`].
 pub(crate) fn begin_send_trees<K: Correlation>(
     trees: &mut spcot::Sender<K::Ring>,
     Public { layout, prgs }: Public<'_>,
@@ -137,7 +137,7 @@ pub(crate) fn begin_send_trees<K: Correlation>(
 /// P2: as [`receive`], on half-trees that are received and rebuilt later, a few at a time.
 ///
 /// # Errors
-/// As [`receive`].
+/// The errors of [`receive`].
 pub(crate) fn begin_receive<K: Correlation>(
     Public { layout, prgs }: Public<'_>,
     points: Points<'_>,

@@ -471,7 +471,7 @@ fn usable(kind: Kind, noise: Noise) -> impl Fn(&&'static LpnSet) -> bool {
     move |set| set.noise == noise && set.claim >= 128 && set.holds_over(kind.field())
 }
 
-/// Those of them that may be chosen without a name.
+/// The [`usable`] sets that may be chosen without a name.
 fn own_sets(kind: Kind, noise: Noise) -> Vec<&'static LpnSet> {
     let usable = sets().iter().filter(usable(kind, noise));
     usable.filter(|set| !set.paper).collect()

@@ -153,13 +153,13 @@ pub(crate) trait Rounds<R: Role>: Send {
     /// Exchanges all remaining messages of the current round.
     ///
     /// # Errors
-    /// As [`next_round`](Self::next_round).
+    /// The errors of [`next_round`](Self::next_round).
     fn exchange(&mut self, channel: &mut Channel) -> Result<()>;
 
     /// The next outputs of the current round, at most as many as are [left](Self::left).
     ///
     /// # Errors
-    /// As [`next_round`](Self::next_round).
+    /// The errors of [`next_round`](Self::next_round).
     fn draw(&mut self, out: R::Part<'_>, channel: &mut Channel) -> Result<()>;
 }
 
@@ -305,7 +305,7 @@ impl<R: Role, S: Rounds<R>> Stream<R, S> {
     /// of the plan's total has been drawn.
     ///
     /// # Errors
-    /// As [`extend`](Self::extend).
+    /// The errors of [`extend`](Self::extend).
     pub(crate) fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
         self.guarded(None, |source| match source {
             Source::Direct(_) => Ok(0),

@@ -67,7 +67,7 @@ pub(crate) fn values<R: VoleRing>(
     })
 }
 
-/// As [`values`], with the OTs on the bits of `x` from `bits` in place of base OTs.
+/// Sets up like [`values`], with the OTs on the bits of `x` from `bits` in place of base OTs.
 pub(crate) fn values_from<R: VoleRing>(
     plan: &Plan,
     bits: &mut convert::Sender<softspoken::Sender>,
@@ -86,7 +86,7 @@ pub(crate) fn values_from<R: VoleRing>(
     })
 }
 
-/// As [`key`], with the OTs on the bits of `x` from `bits` in place of base OTs.
+/// Sets up like [`key`], with the OTs on the bits of `x` from `bits` in place of base OTs.
 pub(crate) fn key_from<R: VoleRing>(
     plan: &Plan,
     x: R,

@@ -112,7 +112,7 @@ pub(crate) fn vole_sender<R: VoleRing>(
     (u, v)
 }
 
-/// Those of the receiver.
+/// The correlations of a receiver in draws of these lengths.
 pub(crate) fn vole_receiver<R: VoleRing>(
     plan: &Plan,
     draws: &[usize],

@@ -61,9 +61,9 @@ impl Table {
         Self::place_all(&bins, hasher.bin_count())
     }
 
-    /// As [`Table::build`], with bins that do not come from a [`Hasher`]: `bins[i]` are those of
-    /// item `i` among `bin_count`, in the order of the hash functions. They need not be distinct;
-    /// an item with equal bins has fewer choices.
+    /// Builds like [`Table::build`], with bins that do not come from a [`Hasher`]: `bins[i]` are
+    /// those of item `i` among `bin_count`, in the order of the hash functions. They need not be
+    /// distinct; an item with equal bins has fewer choices.
     ///
     /// # Errors
     ///

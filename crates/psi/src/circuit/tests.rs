@@ -90,7 +90,7 @@ impl Shares {
     }
 }
 
-/// What a run does beside the slices.
+/// The settings of a run beside the slices.
 #[derive(Clone, Copy)]
 struct Case {
     settings: Settings,

@@ -268,7 +268,7 @@ fn wrong_announcements_are_refused() {
     assert_caught(found, why);
 }
 
-/// What a malicious receiver has at the end: its run, `A`, its keys and the tags.
+/// A malicious receiver's view at the end: its run, `A`, its keys and the tags.
 type Heard = (Run, [u8; 32], Vec<Key>, Vec<[u8; TAG]>);
 
 /// The tags that an honest sender of items 0 to 4 sends to a malicious receiver of two items.

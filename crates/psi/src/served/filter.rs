@@ -87,7 +87,7 @@ impl Layout {
     }
 }
 
-/// Which filter: what its header says.
+/// The label of a filter: the content of its header.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Label {
     public: Encoded,
@@ -412,7 +412,7 @@ impl Filter {
         bytes
     }
 
-    /// Which filter this is.
+    /// The label of this filter.
     #[must_use]
     pub const fn label(&self) -> &Label {
         &self.label

@@ -47,7 +47,7 @@ pub fn turn_away(refusal: &Refusal, channel: &mut Channel) -> Result<()> {
 /// Client: what the server said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Welcome {
-    /// Which filter it has.
+    /// The label of its filter.
     pub label: Label,
     /// Items that the client may ask for; `None` if there is no limit.
     pub left: Option<u64>,

@@ -212,8 +212,8 @@ macro_rules! kernels {
                 sums
             }
 
-            /// As [`split`]: inner levels keep all bits, and are not `MASKED`. Returns the sums in
-            /// each lane.
+            /// Splits whole vectors like [`split`]: inner levels keep all bits, and are not
+            /// `MASKED`. Returns the sums in each lane.
             #[inline]
             #[target_feature(enable = $features)]
             fn split_lanes<const MASKED: bool>(

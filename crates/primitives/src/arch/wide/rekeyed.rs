@@ -73,7 +73,7 @@ macro_rules! kernels {
                 aes::rekeyed(keys_rest, x_rest);
             }
 
-            /// As [`rekeyed`], with the orthomorphism applied first.
+            /// Encrypts like [`rekeyed`], with the orthomorphism applied first.
             #[target_feature(enable = $features)]
             pub(crate) fn rekeyed_circular(keys: &[Block], x: &mut [Block]) {
                 let (keys, keys_rest) = keys.as_chunks::<{ WIDTH * VECTORS }>();
@@ -92,7 +92,7 @@ macro_rules! kernels {
             /// Vectors of keys in flight if each key serves two blocks.
             const PAIRED: usize = VECTORS / 2;
 
-            /// As [`rekeyed_circular`], two blocks under each key.
+            /// Encrypts like [`rekeyed_circular`], two blocks under each key.
             #[target_feature(enable = $features)]
             pub(crate) fn rekeyed_circular_pairs(keys: &[Block], x: &mut [[Block; 2]]) {
                 let (keys, keys_rest) = keys.as_chunks::<{ WIDTH * PAIRED }>();

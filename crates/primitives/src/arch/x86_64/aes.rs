@@ -439,13 +439,13 @@ pub(crate) fn rekeyed(keys: &[Block], x: &mut [Block]) {
     rekeyed_sets::<REKEYED, 1, false>(keys, bytemuck::cast_slice_mut(x));
 }
 
-/// As [`rekeyed`], with the orthomorphism applied first.
+/// Encrypts like [`rekeyed`], with the orthomorphism applied first.
 #[target_feature(enable = "aes,avx2")]
 pub(crate) fn rekeyed_circular(keys: &[Block], x: &mut [Block]) {
     rekeyed_sets::<REKEYED, 1, true>(keys, bytemuck::cast_slice_mut(x));
 }
 
-/// As [`rekeyed_circular`], two blocks under each key.
+/// Encrypts like [`rekeyed_circular`], two blocks under each key.
 #[target_feature(enable = "aes,avx2")]
 pub(crate) fn rekeyed_circular_pairs(keys: &[Block], x: &mut [[Block; 2]]) {
     rekeyed_sets::<PAIRED, 2, true>(keys, x);

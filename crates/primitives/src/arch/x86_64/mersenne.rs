@@ -48,7 +48,7 @@ fn total(a: [u64; 2], b: [u64; 2]) -> [u64; 2] {
     [reduce(a[0] + b[0]), reduce(a[1] + b[1])]
 }
 
-/// As [`reduce`].
+/// Reduces each word like [`reduce`].
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn residues(words: __m512i) -> __m512i {
@@ -88,7 +88,7 @@ pub(crate) fn add_reduce(sums: &[u64], x: &[u64], out: &mut [u64]) {
     portable::mersenne::add_reduce(sums, x, out);
 }
 
-/// As [`add_reduce`].
+/// The compiler vectorizes this plain loop, too.
 #[target_feature(enable = "avx2")]
 pub(crate) fn add_reduce_pairs(sums: &[[u64; 2]], y: &[u64], u: &mut [u64], v: &mut [u64]) {
     portable::mersenne::add_reduce_pairs(sums, y, u, v);
