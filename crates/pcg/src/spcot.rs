@@ -7,22 +7,35 @@
 //! = 0`); in a vector-OLE it is a share of `y*x`.
 //!
 //! The interface has two kinds of trees; the [`TreePrgs`] select one. With GGM trees it is Protocol
-//! 3 of the 2019 paper (`spfss`) on chosen OTs, which is Fig. 6, steps 2 to 5. With
-//! half-trees (ePrint 2022/1431):
+//! 3 of the 2019 paper (`spfss`) on chosen OTs. With half-trees (ePrint 2022/1431), by the steps of
+//! Figure 6:
 //!
 //! ```text
 //! P1: delta                               P2: alpha, or none: then it is random
-//! 1. ---- one correlated OT for each level: P1 gets q_l, P2 r_l and t_l = q_l + r_l*delta ----
-//! 2.       <---- r_l + alpha_l + 1 ----   where P2 has an alpha: makes r_l = 1 + alpha_l.
+//! 2. ---- one correlated OT for each level: P1 gets q_l, P2 r_l and t_l = q_l + r_l*delta ----
+//! 4.       <---- r_l + alpha_l + 1 ----   where P2 has an alpha: makes r_l = 1 + alpha_l.
 //!                                         Otherwise alpha_l = 1 + r_l
 //! 3. the tree; its level sums K_l0, K_l1 = K_l0 + delta
-//!         ---- c_l = q_l + K_l0 ---->     t_l + c_l: the sum of the side off the path
-//! Correlated leaves:                      m_j = r_j, m_alpha = sum of the others = r_alpha + delta
+//! 4.      ---- c_l = q_l + K_l0 ---->
 //! Hashed leaves: instead of the last c_h
-//!         ---- h(q_h) + K_h0, h(q_h + delta) + K_h1 ---->
-//! 4.      ---- psi = sum r_j - beta_1 ---->
-//!                                         m_j = r_j, and m_alpha = psi - beta_2 - (the others)
+//!         ---- h(q_h) + K_h0, h(q_h + delta) + K_h1, psi = sum r_j - beta_1 ---->
+//! 5.                                      t_l + c_l: the sum of the side off the path
+//! Correlated leaves:                      m_j = r_j, m_alpha = sum of the others = r_alpha + delta
+//! Hashed leaves:                          m_j = r_j, and m_alpha = psi - beta_2 - (the others)
 //! ```
+//!
+//! All steps named in this module are those of Figure 6. Its functions:
+//!
+//! | Figure 6 | half-trees | GGM trees |
+//! |---|---|---|
+//! | 1: `delta` | the setup of the source of OTs | the same |
+//! | 2: correlated OTs | `Sender::begin`, `Receiver::begin` | in the chosen OTs of step 4 |
+//! | 3: tree, level sums | [`ggm::expand`], in `Sender::expand` | `punctured_ot::Trees::grow` |
+//! | 4: P2's bits `b_i` | `Receiver::begin`, if chosen | `punctured_ot::receive` |
+//! | 4: P1's sums `M_0`, `M_1` | `Sender::send_run`: `c_l` | `punctured_ot::Trees::send` |
+//! | 4: P1's `c` | `Sender::send_run`: `psi` | `spfss::send`: `R_beta` |
+//! | 5: P2's tree | [`ggm::expand_punctured`], in `Receiver::rebuild` | `spfss::receive` |
+//! | 6 to 9: the check | `check`, of all trees at once | the same |
 //!
 //! `h` is the tweakable hash of [`convert`]; `psi` and the last-level sums are in the ring.
 //! Correlated leaves must have `delta = beta_1`: the OTs of the trees have the correlation of the
@@ -37,7 +50,7 @@
 //! Cost, in addition to the OTs of the levels: half-trees: 16 bytes a level from P1 (hashed leaves:
 //! 16 more and a ring element a tree); before that from P2, where it has an alpha, a bit a level,
 //! together a whole number of bytes. One message each, for all trees; P1 sends its part for some
-//! trees before it expands the next ones, or has expanded all of them before step 1. GGM: as
+//! trees before it expands the next ones, or has expanded all of them before step 2. GGM: as
 //! `spfss`. Computation as in [`crate::ggm`].
 
 use std::ops::Range;
@@ -98,7 +111,7 @@ pub fn send<R: Ring, C: CotSender>(
 }
 
 /// P1's half-trees, expanded and sent a few at a time. The sums of a tree and what masks them are
-/// added in either order: trees can be expanded while P2 is not yet ready for step 1.
+/// added in either order: trees can be expanded while P2 is not yet ready for step 2.
 pub(crate) struct Sender<R: Ring> {
     delta: Zeroizing<Block>,
     /// The message `c_l` of each level of each tree; for hashed leaves on the last level the left
@@ -115,7 +128,7 @@ pub(crate) struct Sender<R: Ring> {
     expanded: usize,
     /// The sums of those before this one are in.
     summed: usize,
-    /// Those before this one have been sent.
+    /// The trees before this one have been sent.
     next: usize,
     scratches: Scratches,
 }
@@ -147,7 +160,7 @@ impl<R: Ring> Sender<R> {
         })
     }
 
-    /// Steps 1 and 2, for all trees.
+    /// Step 2 for all trees, and receives P2's bits of step 4.
     ///
     /// # Errors
     /// If the channel or the source of OTs fails.
@@ -290,7 +303,7 @@ impl<R: Ring> Sender<R> {
         Ok(())
     }
 
-    /// Step 4 for the next trees, which are expanded.
+    /// P1's messages of step 4 for the next trees, which are expanded.
     fn send_run(
         &mut self,
         (batch, prgs): (&TreeBatch, &TreePrgs),
@@ -449,7 +462,7 @@ pub(crate) struct Receiver<R: Ring> {
 }
 
 impl<R: Ring> Receiver<R> {
-    /// Steps 1 and 2, for all trees.
+    /// Step 2 for all trees, and sends P2's bits of step 4.
     ///
     /// # Errors
     /// If the channel or the source of OTs fails.
@@ -502,7 +515,7 @@ impl<R: Ring> Receiver<R> {
         runs_from(batch, self.next)
     }
 
-    /// Steps 3 and 4 for the next [run](Self::next_run).
+    /// P1's messages of step 4, and step 5, for the next [run](Self::next_run).
     ///
     /// # Panics
     /// If `leaves` is not theirs, or a tree is not complete.
@@ -519,13 +532,13 @@ impl<R: Ring> Receiver<R> {
         self.rebuild_some(public, run, leaves, channel)
     }
 
-    /// Steps 3 and 4 for the [next trees](Self::next_trees).
+    /// P1's messages of step 4, and step 5, for the [next trees](Self::next_trees).
     ///
     /// # Panics
     /// If they are not the next, `leaves` is not theirs, or a tree is not complete.
     ///
     /// # Errors
-    /// As [`rebuild_next`](Self::rebuild_next).
+    /// The errors of [`rebuild_next`](Self::rebuild_next).
     pub(crate) fn rebuild_some(
         &mut self,
         public: (&TreeBatch, &TreePrgs),
@@ -541,10 +554,10 @@ impl<R: Ring> Receiver<R> {
         Ok(())
     }
 
-    /// P1's message for all remaining trees: [`rebuild`](Self::rebuild) has their leaves.
+    /// P1's messages of step 4 for all remaining trees: [`rebuild`](Self::rebuild) has the leaves.
     ///
     /// # Errors
-    /// As [`rebuild_next`](Self::rebuild_next).
+    /// The errors of [`rebuild_next`](Self::rebuild_next).
     pub(crate) fn receive_all(
         &mut self,
         public: (&TreeBatch, &TreePrgs),
@@ -556,7 +569,7 @@ impl<R: Ring> Receiver<R> {
         Ok(())
     }
 
-    /// P1's message for the next trees.
+    /// P1's messages of step 4 for the next trees.
     fn receive_next(
         &mut self,
         (batch, prgs): (&TreeBatch, &TreePrgs),
@@ -591,7 +604,7 @@ impl<R: Ring> Receiver<R> {
         Ok(())
     }
 
-    /// The leaves of some received trees, any number of times.
+    /// Step 5: the leaves of some received trees, any number of times.
     ///
     /// # Panics
     /// If `leaves` is not theirs, or a tree is not complete.
@@ -635,7 +648,7 @@ fn last_rows(batch: &TreeBatch, rows: &[Block]) -> Zeroizing<Vec<Block>> {
     Zeroizing::new((0..batch.trees()).map(last).collect())
 }
 
-/// Step 2 where P2 has no alpha: the path goes right where the choice bit is zero.
+/// The places where P2 has no alpha: the path goes right where the choice bit is zero.
 fn alphas(batch: &TreeBatch, choices: &[u8]) -> Vec<usize> {
     let alpha = |tree| {
         batch

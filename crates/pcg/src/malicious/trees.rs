@@ -28,7 +28,7 @@ fn error<R: Ring>() -> R {
     R::from_block(Block::from(6))
 }
 
-/// An honest key holder whose trees are expanded, and sent before step 1.
+/// An honest key holder whose trees are expanded, and sent before step 2 of Figure 6.
 fn sent_after(expand: impl FnOnce(&mut spcot::Sender<Fp61>, (&TreeBatch, &TreePrgs))) {
     let layout = Layout::regular(2, 8);
     let public = (layout.batch(), &prgs::<Vole<Fp61>>(Trees::Half, 0));
