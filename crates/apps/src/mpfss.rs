@@ -114,7 +114,7 @@ pub struct Public {
 
 /// The cost of an instance; see [`expected`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Expected {
+pub struct Cost {
     /// Bins, each with a tree.
     pub bins: usize,
     /// Switches of the network: products, with an OT each.
@@ -126,13 +126,13 @@ pub struct Expected {
 /// The cost of an instance over the domain `0..n` with `t` places: bins and switches are exact,
 /// levels an estimate, since the size of a bin depends on the key.
 #[must_use]
-pub fn expected(n: usize, t: usize) -> Expected {
+pub fn expected(n: usize, t: usize) -> Cost {
     if n == 0 || t == 0 {
-        return Expected { bins: 0, switches: 0, levels: 0 };
+        return Cost { bins: 0, switches: 0, levels: 0 };
     }
     let bins = cuckoo::bins_for(t, ETA);
     let average = (cuckoo::FUNCTIONS * n).div_ceil(bins) + 1;
-    Expected {
+    Cost {
         bins,
         switches: switching::switches(bins),
         levels: bins * average.next_power_of_two().ilog2() as usize,

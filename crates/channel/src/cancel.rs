@@ -50,7 +50,7 @@ struct Ends {
 
 /// While it lives, one [`Cancel`] also cancels another one.
 #[derive(Debug)]
-pub struct PassedOn {
+pub struct CancelLink {
     from: Cancel,
     to: Weak<Shared>,
 }
@@ -89,7 +89,7 @@ impl Cancel {
     /// Cancels `other` with this one, until the returned value is dropped: for a run on a
     /// connection that was made before it.
     #[must_use = "dropping it ends the effect"]
-    pub fn pass_on(&self, other: &Self) -> PassedOn {
+    pub fn pass_on(&self, other: &Self) -> CancelLink {
         let to = Arc::downgrade(&other.0);
         if !Arc::ptr_eq(&self.0, &other.0) {
             let mut ends = self.ends();
@@ -100,7 +100,7 @@ impl Cancel {
                 ends.others.push(Weak::clone(&to));
             }
         }
-        PassedOn { from: self.clone(), to }
+        CancelLink { from: self.clone(), to }
     }
 
     /// Fails once it was cancelled.
@@ -152,7 +152,7 @@ impl PartialEq for Cancel {
 
 impl Eq for Cancel {}
 
-impl Drop for PassedOn {
+impl Drop for CancelLink {
     fn drop(&mut self) {
         let mut ends = self.from.ends();
         if let Some(place) = ends.others.iter().position(|one| one.ptr_eq(&self.to)) {

@@ -86,7 +86,7 @@ mod transport;
 pub mod web;
 
 pub use alive::framed;
-pub use cancel::{Cancel, PassedOn};
+pub use cancel::{Cancel, CancelLink};
 pub use channel::{Channel, Stats, TranscriptHashes};
 pub use error::{Error, Result};
 pub use handshake::{Hello, SessionId, handshake};

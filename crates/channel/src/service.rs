@@ -18,7 +18,7 @@ use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
 use crate::tcp::{self, Breaker, HANDSHAKE_TIMEOUT, MAX_HANDSHAKES, Patience, Refusal, Stream};
-use crate::tls::{self, Fingerprint, Identity, Known, session};
+use crate::tls::{self, Fingerprint, Identity, KnownIdentities, session};
 #[cfg(feature = "web")]
 use crate::web;
 use crate::{Cancel, Channel, Error, Result};
@@ -51,8 +51,8 @@ pub struct Limits {
 pub struct Client {
     /// The connection to it.
     pub channel: Channel,
-    /// How it has shown who it is.
-    pub shown: Shown,
+    /// The credential by which it has shown who it is.
+    pub shown: ClientCredential,
     /// Where it connects from.
     pub address: SocketAddr,
     /// Cancelled when the connection is closed at the end of the service.
@@ -69,9 +69,9 @@ impl Client {
     }
 }
 
-/// How a client has shown who it is.
+/// The credential by which a client has shown who it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Shown {
+pub enum ClientCredential {
     /// Not at all: on the loopback interface without TLS, or a browser without a token.
     Nothing,
     /// By a certificate with this fingerprint.
@@ -89,7 +89,7 @@ pub struct Service {
 /// Whom a service lets in.
 enum Entrance {
     Loopback,
-    Tls(Identity, Known),
+    Tls(Identity, KnownIdentities),
     #[cfg(feature = "web")]
     Web(web::Settings),
 }
@@ -102,7 +102,10 @@ impl Service {
     /// # Errors
     /// [`Error::NotLoopback`]; [`Error::Identity`] if the identity is not valid now; [`Error::Io`]
     /// if the address is not usable.
-    pub fn bind(address: impl ToSocketAddrs, identity: Option<(Identity, Known)>) -> Result<Self> {
+    pub fn bind(
+        address: impl ToSocketAddrs,
+        identity: Option<(Identity, KnownIdentities)>,
+    ) -> Result<Self> {
         let (listener, entrance) = match identity {
             None => (tcp::Listener::bind(address)?, Entrance::Loopback),
             Some((identity, known)) => {
@@ -153,7 +156,7 @@ impl Service {
         let Self { listener, entrance } = self;
         let timeout = limits.timeout;
         let limit = timeout.min(HANDSHAKE_TIMEOUT);
-        let accepting = Accepting {
+        let accepting = Acceptor {
             bounds: Bounds {
                 connections: limits.connections,
                 patience: timeout,
@@ -179,15 +182,16 @@ impl Entrance {
         stream: Stream,
         timeout: Duration,
         limit: Duration,
-    ) -> Result<Option<(Channel, Shown)>> {
+    ) -> Result<Option<(Channel, ClientCredential)>> {
         match self {
             Self::Loopback => {
                 let channel = tcp::greeted(stream, timeout, limit)?;
-                Ok(Some((channel, Shown::Nothing)))
+                Ok(Some((channel, ClientCredential::Nothing)))
             }
             Self::Tls(identity, known) => {
                 let tls = session::respond_to(stream, identity, known, limit)?;
-                let shown = tls.peer().map_or(Shown::Nothing, Shown::Certificate);
+                let shown =
+                    tls.peer().map_or(ClientCredential::Nothing, ClientCredential::Certificate);
                 Ok(Some((tls::channel(tls, timeout)?, shown)))
             }
             #[cfg(feature = "web")]
@@ -195,7 +199,8 @@ impl Entrance {
                 let Some(visitor) = web::shake(stream, settings, limit)? else {
                     return Ok(None);
                 };
-                let shown = visitor.token.map_or(Shown::Nothing, Shown::Token);
+                let shown =
+                    visitor.token.map_or(ClientCredential::Nothing, ClientCredential::Token);
                 let channel = tcp::greeted(visitor.socket, timeout, limit)?;
                 Ok(Some((channel.described("WebSocket".to_owned()), shown)))
             }
@@ -215,7 +220,7 @@ pub(crate) struct Bounds {
 }
 
 /// A listener of many clients, each with a thread; `T` is a client that has shown who it is.
-pub(crate) struct Accepting<'a, T> {
+pub(crate) struct Acceptor<'a, T> {
     pub(crate) bounds: Bounds,
     /// Lets a client show who it is; `None` if it wanted nothing more.
     pub(crate) shake: &'a (dyn Fn(Stream) -> Result<Option<T>> + Sync),
@@ -229,10 +234,10 @@ pub(crate) struct Accepting<'a, T> {
     pub(crate) refused: &'a (dyn Fn(Refusal) + Sync),
 }
 
-impl<T> Accepting<'_, T> {
+impl<T> Acceptor<'_, T> {
     /// Takes clients until `stop`, then waits for those that are served, at most for the grace.
     pub(crate) fn run(&self, listener: tcp::Listener, stop: &Cancel) {
-        let running = Running {
+        let running = AcceptorRun {
             accepting: self,
             closed: Cancel::default(),
             waiting: Mutex::default(),
@@ -254,9 +259,9 @@ impl<T> Accepting<'_, T> {
     }
 }
 
-/// One call of [`Accepting::run`].
-struct Running<'a, T> {
-    accepting: &'a Accepting<'a, T>,
+/// One call of [`Acceptor::run`].
+struct AcceptorRun<'a, T> {
+    accepting: &'a Acceptor<'a, T>,
     /// Closes all connections.
     closed: Cancel,
     /// Clients that have not shown who they are. One that is not there any more was abandoned.
@@ -266,7 +271,7 @@ struct Running<'a, T> {
     of_one: Mutex<HashMap<Fingerprint, usize>>,
 }
 
-impl<T> Running<'_, T> {
+impl<T> AcceptorRun<'_, T> {
     fn waiting(&self) -> MutexGuard<'_, VecDeque<(u64, Breaker)>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -432,7 +437,7 @@ mod tests {
         let (told, served) = mpsc::channel();
         let leaving = AtomicUsize::new(0);
         let [gone, stop] = [(); 2].map(|()| Cancel::default());
-        let accepting = Accepting {
+        let accepting = Acceptor {
             bounds: Bounds { connections: 1, patience: LONG, grace: Duration::ZERO },
             shake: &|stream| Ok(Some(stream)),
             serve: &|_stream, _, _, _| {

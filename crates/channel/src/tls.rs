@@ -64,7 +64,7 @@ use std::time::Duration;
 
 pub use fingerprint::{BadFingerprint, Fingerprint};
 pub use identity::Identity;
-pub use pin::{Known, Peer};
+pub use pin::{KnownIdentities, Peer};
 pub use session::{Tls, initiate, respond};
 
 use crate::tcp::{self, Stream};

@@ -81,7 +81,7 @@ pub mod code {
 }
 
 /// Says whether a browser is served, by the fingerprint of its token, or without one.
-pub type Admits = Arc<dyn Fn(Option<Fingerprint>) -> bool + Send + Sync>;
+pub type Admission = Arc<dyn Fn(Option<Fingerprint>) -> bool + Send + Sync>;
 
 /// Who is let in, and what is shown.
 #[derive(Clone)]
@@ -93,5 +93,5 @@ pub struct Settings {
     /// The files of the page, if they are here.
     pub files: Option<Files>,
     /// Whether a browser is served.
-    pub admits: Admits,
+    pub admits: Admission,
 }

@@ -15,7 +15,7 @@ use volery_channel::{Channel, Error as ChannelError, Hello, Role, Session, Sessi
 use volery_primitives::ro::StreamHash;
 use volery_psi::Items;
 use volery_psi::served::meeting::Welcome;
-use volery_psi::served::{self, Client, Filter, Label, Preparing};
+use volery_psi::served::{self, Client, Filter, Label, SetBuilder};
 use volery_tables::{Counts, Reader, Reading, Table};
 use web_time::Instant;
 
@@ -180,7 +180,7 @@ pub struct TableSummary {
 pub fn read(
     table: &Table,
     reading: &Reading,
-    mut preparing: Option<&mut Preparing<'_>>,
+    mut preparing: Option<&mut SetBuilder<'_>>,
     cancelled: &dyn Fn() -> bool,
     progress: &mut dyn Progress,
 ) -> Result<TableSummary> {

@@ -99,9 +99,9 @@ mod tests {
     use super::*;
 
     /// Counts its drops.
-    struct Counted<'a>(&'a Cell<u32>);
+    struct DropCounter<'a>(&'a Cell<u32>);
 
-    impl Drop for Counted<'_> {
+    impl Drop for DropCounter<'_> {
         fn drop(&mut self) {
             self.0.set(self.0.get() + 1);
         }
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn the_first_error_drops_what_is_held() {
         let drops = Cell::new(0);
-        let mut held = Poisonable::new(Counted(&drops));
+        let mut held = Poisonable::new(DropCounter(&drops));
         for _ in 0..3 {
             assert_eq!(held.call(|_| Ok(5)).unwrap(), 5);
             assert_eq!(held.get().0.get(), 0);
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn a_panic_is_a_failure() {
         let drops = Cell::new(0);
-        let mut held = Poisonable::new(Counted(&drops));
+        let mut held = Poisonable::new(DropCounter(&drops));
         let call = AssertUnwindSafe(|| held.call(|_| -> Result<()> { panic!("on purpose") }));
         assert!(catch_unwind(call).is_err());
         assert_eq!(drops.get(), 1);
@@ -142,9 +142,9 @@ mod tests {
     #[test]
     fn siblings_fail_together() {
         let drops = Cell::new(0);
-        let mut parent = Poisonable::new(Counted(&drops));
-        let mut child = parent.sibling(Counted(&drops));
-        let mut grandchild = child.sibling(Counted(&drops));
+        let mut parent = Poisonable::new(DropCounter(&drops));
+        let mut child = parent.sibling(DropCounter(&drops));
+        let mut grandchild = child.sibling(DropCounter(&drops));
         assert!(child.call(|_| Ok(())).is_ok() && parent.get_mut().is_ok());
         assert!(child.call(|_| Err::<(), _>(Error::Disconnected)).is_err());
         assert_eq!(drops.get(), 1, "of the one that failed, at once");
@@ -159,8 +159,8 @@ mod tests {
     #[test]
     fn a_sibling_that_fails_meanwhile_ends_the_call() {
         let drops = Cell::new(0);
-        let mut parent = Poisonable::new(Counted(&drops));
-        let mut child = parent.sibling(Counted(&drops));
+        let mut parent = Poisonable::new(DropCounter(&drops));
+        let mut child = parent.sibling(DropCounter(&drops));
         let result = parent.call(|_| {
             assert!(child.call(|_| Err::<(), _>(Error::Disconnected)).is_err());
             Ok(5)

@@ -454,12 +454,12 @@ impl<K: Correlation> PairsMut<K> for &mut [K::Pair] {
 }
 
 /// `u` and `v` apart.
-pub(crate) struct Apart<'a, R> {
+pub(crate) struct VoleSlices<'a, R> {
     pub(crate) u: &'a mut [R],
     pub(crate) v: &'a mut [R],
 }
 
-impl<R: Ring> OutputMut for Apart<'_, R> {
+impl<R: Ring> OutputMut for VoleSlices<'_, R> {
     fn none() -> Self {
         Self { u: &mut [], v: &mut [] }
     }
@@ -471,11 +471,11 @@ impl<R: Ring> OutputMut for Apart<'_, R> {
     fn split_at(self, at: usize) -> (Self, Self) {
         let (u_0, u_1) = self.u.split_at_mut(at);
         let (v_0, v_1) = self.v.split_at_mut(at);
-        (Apart { u: u_0, v: v_0 }, Apart { u: u_1, v: v_1 })
+        (VoleSlices { u: u_0, v: v_0 }, VoleSlices { u: u_1, v: v_1 })
     }
 }
 
-impl<R: Ring> PairsMut<Vole<R>> for Apart<'_, R> {
+impl<R: Ring> PairsMut<Vole<R>> for VoleSlices<'_, R> {
     #[inline(always)]
     fn put(&mut self, place: usize, pair: Pair<R>) {
         self.u[place] = pair.u;

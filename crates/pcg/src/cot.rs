@@ -69,7 +69,7 @@ use crate::{
     Base, Kind, Plan, PlanOptions, Security,
     correlation::{Correlation, Cot},
     cot_buffer,
-    stream::{self, CotValueHolder, Direct, Failure, KeyHolder, Packed, Source, Stream},
+    stream::{self, CotSlices, CotValueHolder, Direct, Failure, KeyHolder, Source, Stream},
 };
 
 /// The cheapest plan for `total` correlated OTs, or for an unlimited stream, on that link. See
@@ -323,7 +323,7 @@ impl CotReceiver for Receiver {
     fn extend(&mut self, u: &mut [u8], w: &mut [Block], channel: &mut Channel) -> Result<()> {
         assert_eq!(u.len(), bits::bytes_for(w.len()), "one packed bit for each OT");
         let v = bytemuck::cast_slice_mut(w);
-        self.stream.extend(Packed { u, v }, channel)?;
+        self.stream.extend(CotSlices { u, v }, channel)?;
         self.carrier.exchange_all(w);
         Ok(())
     }
@@ -336,7 +336,7 @@ impl Direct<KeyHolder<Cot>> for Box<dyn CotSender + Send> {
 }
 
 impl Direct<CotValueHolder> for Box<dyn CotReceiver + Send> {
-    fn draw(&mut self, out: &mut Packed<'_>, channel: &mut Channel) -> Result<()> {
+    fn draw(&mut self, out: &mut CotSlices<'_>, channel: &mut Channel) -> Result<()> {
         self.extend(out.u, bytemuck::cast_slice_mut(out.v), channel)
     }
 }

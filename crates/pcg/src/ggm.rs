@@ -124,16 +124,16 @@ impl Scratch {
 pub(crate) struct Scratches(Mutex<Vec<Scratch>>);
 
 /// One of [`Scratches`], while in use.
-pub(crate) struct Lent<'a> {
+pub(crate) struct ScratchGuard<'a> {
     to: &'a Scratches,
     scratch: Scratch,
 }
 
 impl Scratches {
     /// An unused one.
-    pub(crate) fn take(&self) -> Lent<'_> {
+    pub(crate) fn take(&self) -> ScratchGuard<'_> {
         let scratch = self.lock().pop().unwrap_or_default();
-        Lent { to: self, scratch }
+        ScratchGuard { to: self, scratch }
     }
 
     /// Also after a panic elsewhere: their content is never read.
@@ -142,7 +142,7 @@ impl Scratches {
     }
 }
 
-impl Deref for Lent<'_> {
+impl Deref for ScratchGuard<'_> {
     type Target = Scratch;
 
     fn deref(&self) -> &Scratch {
@@ -150,13 +150,13 @@ impl Deref for Lent<'_> {
     }
 }
 
-impl DerefMut for Lent<'_> {
+impl DerefMut for ScratchGuard<'_> {
     fn deref_mut(&mut self) -> &mut Scratch {
         &mut self.scratch
     }
 }
 
-impl Drop for Lent<'_> {
+impl Drop for ScratchGuard<'_> {
     fn drop(&mut self) {
         self.to.lock().push(take(&mut self.scratch));
     }

@@ -49,7 +49,7 @@ pub struct Trees<R: Ring> {
 }
 
 /// The state of P2 after step 4.
-pub struct Punctured<R: Ring> {
+pub struct PuncturedTrees<R: Ring> {
     /// The seeds beside the path of each tree: the key K_2.
     pub copaths: Vec<Copath<R>>,
     /// The sum of all leaves of each tree except the missing one.
@@ -116,7 +116,7 @@ pub fn receive<R: Ring, C: CotReceiver>(
     leaves: &mut [R],
     ot: &mut convert::Receiver<C>,
     channel: &mut Channel,
-) -> Result<Punctured<R>> {
+) -> Result<PuncturedTrees<R>> {
     let choices = Zeroizing::new(choices(batch, alphas)); // step 3
     let mut opened = Zeroizing::new(vec![Block::ZERO; batch.levels()]);
     ot.chosen(&choices, &mut opened, channel)?; // step 4
@@ -143,7 +143,7 @@ fn rebuild<R: Ring>(
     alphas: &[usize],
     opened: &mut [Block],
     leaves: &mut [R],
-) -> Punctured<R> {
+) -> PuncturedTrees<R> {
     let mut totals = Zeroizing::new(vec![R::ZERO; batch.trees()]);
     let copaths = batch
         .split(leaves, opened)
@@ -167,7 +167,7 @@ fn rebuild<R: Ring>(
             copath
         })
         .collect();
-    Punctured { copaths, totals }
+    PuncturedTrees { copaths, totals }
 }
 
 #[cfg(test)]

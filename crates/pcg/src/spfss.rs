@@ -69,7 +69,7 @@ pub fn receive<R: Ring, C: CotReceiver>(
     negated: &mut [R],
     ot: &mut convert::Receiver<C>,
     channel: &mut Channel,
-) -> Result<punctured_ot::Punctured<R>> {
+) -> Result<punctured_ot::PuncturedTrees<R>> {
     assert_eq!(beta.len(), batch.trees(), "one share for each tree");
     let punctured = punctured_ot::receive(batch, prgs, alphas, negated, ot, channel)?; // steps 1, 2
     let values = receive_values(&punctured.totals, beta, channel)?; // steps 3, 4

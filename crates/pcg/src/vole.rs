@@ -65,7 +65,7 @@ use volery_primitives::{pages::Buffer, prg::Prg, ro::RandomOracle};
 
 use crate::{
     Kind, Plan, PlanError, PlanOptions, Security,
-    correlation::{Apart, Correlation, Vole},
+    correlation::{Correlation, Vole, VoleSlices},
     lpn::estimate::Field,
     stream::{self, Direct, Failure, KeyHolder, Source, Stream, VoleValueHolder},
 };
@@ -109,7 +109,7 @@ pub fn plan<R: VoleRing>(
 }
 
 /// A base for outputs, with its randomness.
-type Drawn<B> = (Box<B>, Prg);
+type RandomizedBase<B> = (Box<B>, Prg);
 
 /// The holder of `u` and `v`.
 pub struct Sender<R: VoleRing> {
@@ -222,7 +222,7 @@ impl<R: VoleRing> Sender<R> {
     /// are then all zero, and the state of this object is wiped.
     pub fn extend(&mut self, u: &mut [R], v: &mut [R], channel: &mut Channel) -> Result<()> {
         assert_eq!(u.len(), v.len(), "u and v have one length");
-        self.stream.extend(Apart { u, v }, channel)
+        self.stream.extend(VoleSlices { u, v }, channel)
     }
 
     /// `VOLE.Setup` of Protocol 6 without `VOLE.Expand`: exchanges all messages of the next round
@@ -367,14 +367,14 @@ impl<R: VoleRing> Receiver<R> {
     }
 }
 
-impl<R: VoleRing> Direct<VoleValueHolder<R>> for Drawn<dyn ValueBase<R>> {
-    fn draw(&mut self, out: &mut Apart<'_, R>, channel: &mut Channel) -> Result<()> {
+impl<R: VoleRing> Direct<VoleValueHolder<R>> for RandomizedBase<dyn ValueBase<R>> {
+    fn draw(&mut self, out: &mut VoleSlices<'_, R>, channel: &mut Channel) -> Result<()> {
         let (base, rng) = self;
         base.draw(out.u, out.v, rng, channel)
     }
 }
 
-impl<R: VoleRing> Direct<KeyHolder<Vole<R>>> for Drawn<dyn KeyBase<R>> {
+impl<R: VoleRing> Direct<KeyHolder<Vole<R>>> for RandomizedBase<dyn KeyBase<R>> {
     fn draw(&mut self, out: &mut &mut [R], channel: &mut Channel) -> Result<()> {
         let (base, rng) = self;
         base.draw(out, rng, channel)

@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 /// The system's allocator, with zeroed memory and a list of all blocks in use. The
 /// `global_allocator` of a test program that calls [`blocks_with`].
 #[derive(Debug)]
-pub struct Watching;
+pub struct WatchingAllocator;
 
 /// The header before each block.
 #[repr(C)]
@@ -30,7 +30,7 @@ static FIRST: AtomicPtr<Header> = AtomicPtr::new(ptr::null_mut());
 /// Held while the list is read or changed.
 static LOCKED: AtomicBool = AtomicBool::new(false);
 /// The secrets to search for; null: none.
-static WANTED: AtomicPtr<Wanted> = AtomicPtr::new(ptr::null_mut());
+static WANTED: AtomicPtr<SecretWords> = AtomicPtr::new(ptr::null_mut());
 /// Number of freed blocks that held a secret.
 static HITS: AtomicUsize = AtomicUsize::new(0);
 /// The places where the first of them were freed.
@@ -62,7 +62,7 @@ fn whole(layout: Layout) -> Option<(Layout, usize)> {
 // SAFETY: blocks are those of the system's allocator, moved up by `front`, which keeps their
 // alignment; `dealloc` computes the same `front` from the same layout. `realloc` is the default
 // one: a new block, a copy, and `dealloc`.
-unsafe impl GlobalAlloc for Watching {
+unsafe impl GlobalAlloc for WatchingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let Some((whole, front)) = whole(layout) else {
             return ptr::null_mut();
@@ -134,7 +134,7 @@ fn record_hit(size: usize) {
 }
 
 /// Words that must not be found, each plus [`MASK`]: the list itself is in memory.
-struct Wanted {
+struct SecretWords {
     words: HashSet<u64>,
     /// A filter with one bit for each word, selected by some of its own bits.
     filter: Vec<u64>,
@@ -149,7 +149,7 @@ fn place(word: u64) -> usize {
     (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - FILTER)) as usize
 }
 
-impl Wanted {
+impl SecretWords {
     fn new(secrets: &[u8]) -> Self {
         let words: HashSet<u64> = secrets
             .as_chunks()
@@ -216,7 +216,7 @@ pub fn blocks_with(
     work: impl FnOnce(),
 ) -> Result<(), String> {
     let secrets = secrets.into();
-    let wanted = Wanted::new(&secrets);
+    let wanted = SecretWords::new(&secrets);
     drop(secrets);
     assert!(!wanted.words.is_empty(), "the list of secrets is not empty");
     // Never freed: a thread may be reading it.

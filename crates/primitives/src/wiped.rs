@@ -50,13 +50,13 @@ mod tests {
     use super::*;
 
     /// With space between its fields, and in an `Option` that is `None`.
-    struct Counted<'a> {
+    struct DropCounter<'a> {
         drops: &'a Cell<u32>,
         array: Option<[u64; 5]>,
         byte: u8,
     }
 
-    impl Drop for Counted<'_> {
+    impl Drop for DropCounter<'_> {
         fn drop(&mut self) {
             self.drops.set(self.drops.get() + 1);
         }
@@ -66,7 +66,7 @@ mod tests {
     fn nothing_is_left_where_a_value_was() {
         for array in [None, Some([7; 5])] {
             let drops = Cell::new(0);
-            let counted = Counted { drops: &drops, array, byte: 3 };
+            let counted = DropCounter { drops: &drops, array, byte: 3 };
             let mut boxed = Box::new(MaybeUninit::new(Wiped::new(counted)));
             // SAFETY: the value is there until it is dropped, once.
             let wiped = unsafe { boxed.assume_init_mut() };

@@ -87,7 +87,7 @@ const TASK: usize = 256;
 const PIECE: usize = 1 << 14;
 
 /// An encoded element.
-type Encoded = [u8; ENCODED];
+type EncodedElement = [u8; ENCODED];
 
 /// This party's hello for the handshake of a run. There are no settings to compare.
 #[must_use]
@@ -173,7 +173,7 @@ impl Parameters {
 
 /// The receiver's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counted {
+pub struct CountResult {
     /// The sizes and the parameters derived from them.
     pub parameters: Parameters,
     /// The number of its items that are among the sender's.
@@ -222,7 +222,7 @@ impl Run {
     }
 
     /// `H1` of these items, times twice the scalar.
-    fn points(&self, digests: &[Block], half: &Scalar, out: &mut [Encoded]) {
+    fn points(&self, digests: &[Block], half: &Scalar, out: &mut [EncodedElement]) {
         let key = self.agreement.derive("count", 1);
         out.par_chunks_mut(TASK).zip(digests.par_chunks(TASK)).for_each(|(out, digests)| {
             let mut strings = Zeroizing::new(vec![[0; 64]; digests.len()]);
@@ -238,7 +238,7 @@ impl Run {
     }
 
     /// `H2` of these elements.
-    fn hash(&self, points: &[Encoded], out: &mut [Block]) {
+    fn hash(&self, points: &[EncodedElement], out: &mut [Block]) {
         items::hash(&self.agreement.derive("count", 2), points, 0, out);
     }
 
@@ -270,7 +270,7 @@ fn half(scalar: &Scalar) -> Zeroizing<Scalar> {
 }
 
 /// Multiplies elements of the peer by twice the scalar.
-fn multiply(points: &mut [Encoded], half: &Scalar) -> Result<()> {
+fn multiply(points: &mut [EncodedElement], half: &Scalar) -> Result<()> {
     points.par_chunks_mut(TASK).try_for_each(|encodings| {
         // mutant(psi-count-identity): `!points.any_identity()` => `true`
         let decoded = Points::decode(encodings).filter(|points| !points.any_identity());
@@ -372,7 +372,7 @@ impl Sender {
 }
 
 /// Brings elements into an order that is uniform among all of them, by Fisher and Yates.
-fn shuffle(points: &mut [Encoded], rng: &mut Prg) {
+fn shuffle(points: &mut [EncodedElement], rng: &mut Prg) {
     // The places index this party's own memory.
     for last in (1..points.len()).rev() {
         points.swap(last, rng.below(last as u64 + 1) as usize);
@@ -409,12 +409,12 @@ impl Receiver {
         items: &(impl Items + ?Sized),
         watch: &mut dyn Watch,
         channel: &mut Channel,
-    ) -> Result<Counted> {
+    ) -> Result<CountResult> {
         let party = (Role::Receiver, self.session, &mut self.rng);
         let mut run = Run::begin(party, items, watch, channel)?; // step 0
         let parameters = run.parameters;
         if run.trivial() {
-            return Ok(Counted { parameters, common: 0 });
+            return Ok(CountResult { parameters, common: 0 });
         }
         let secret = scalar(&mut self.rng); // step 1
         watch.begin(Phase::Rows, parameters.receiver_items);
@@ -456,7 +456,7 @@ impl Receiver {
         if !outputs.is_sorted_by(|one, next| u128::from(*one) < u128::from(*next)) {
             return Err(misbehaved("its elements are not distinct"));
         }
-        Ok(Counted { parameters, common })
+        Ok(CountResult { parameters, common })
     }
 
     /// The number of these outputs, which ascend, with a tag among those of the sender.

@@ -191,16 +191,16 @@ impl Parameters {
 }
 
 /// The sender's result of an intersection; `common` is `None`.
-pub type Sent = crate::results::Sent<Parameters>;
+pub type SenderResult = crate::results::SenderResult<Parameters>;
 
 /// The receiver's result of an intersection.
-pub type Received = crate::results::Received<Parameters>;
+pub type ReceiverResult = crate::results::ReceiverResult<Parameters>;
 
 /// The sender's result of a search; `found` is `None`.
-pub type Answered = crate::results::Answered<Parameters>;
+pub type LookupSenderResult = crate::results::LookupSenderResult<Parameters>;
 
 /// The receiver's result of a search.
-pub type Found = crate::results::Found<Parameters>;
+pub type LookupReceiverResult = crate::results::LookupReceiverResult<Parameters>;
 
 /// The protocols of this module.
 #[derive(Clone, Copy)]
@@ -390,9 +390,9 @@ impl Sender {
         items: &(impl Items + ?Sized),
         watch: &mut dyn Watch,
         channel: &mut Channel,
-    ) -> Result<Sent> {
+    ) -> Result<SenderResult> {
         let values: Option<(&[&[u8]], usize)> = None;
-        Ok(Sent { parameters: self.run(items, values, watch, channel)?, common: None })
+        Ok(SenderResult { parameters: self.run(items, values, watch, channel)?, common: None })
     }
 
     /// Lets the receiver learn the values of its keywords that are among these. The call fixes
@@ -410,10 +410,10 @@ impl Sender {
         values: &(impl Items + ?Sized),
         watch: &mut dyn Watch,
         channel: &mut Channel,
-    ) -> Result<Answered> {
+    ) -> Result<LookupSenderResult> {
         assert_eq!(keywords.len(), values.len(), "a value for each keyword");
         let longest = longest(values)?;
-        Ok(Answered {
+        Ok(LookupSenderResult {
             parameters: self.run(keywords, Some((values, longest)), watch, channel)?,
             longest,
             found: None,
@@ -526,14 +526,14 @@ impl Receiver {
         items: &(impl Items + ?Sized),
         watch: &mut dyn Watch,
         channel: &mut Channel,
-    ) -> Result<Received> {
+    ) -> Result<ReceiverResult> {
         let matched = self.run(items, Protocol::Intersection, watch, channel)?;
-        Ok(Received { parameters: matched.parameters, common: matched.common })
+        Ok(ReceiverResult { parameters: matched.parameters, common: matched.common })
     }
 
     /// Learns the values of its keywords that the sender has. The call fixes the keywords, which
     /// must be distinct. A malicious sender chooses the values, each of at most
-    /// [`Found::longest`] bytes.
+    /// [`LookupReceiverResult::longest`] bytes.
     ///
     /// # Errors
     /// See [`Sender::intersect`].
@@ -542,9 +542,9 @@ impl Receiver {
         keywords: &(impl Items + ?Sized),
         watch: &mut dyn Watch,
         channel: &mut Channel,
-    ) -> Result<Found> {
+    ) -> Result<LookupReceiverResult> {
         let matched = self.run(keywords, Protocol::Search, watch, channel)?;
-        Ok(Found {
+        Ok(LookupReceiverResult {
             parameters: matched.parameters,
             longest: matched.longest,
             items: matched.common,

@@ -42,10 +42,10 @@ use crate::truncate::write_cut;
 use crate::watch::Watch;
 
 /// The sender's result.
-pub type Sent = crate::results::Sent<Parameters>;
+pub type SenderResult = crate::results::SenderResult<Parameters>;
 
 /// The receiver's result.
-pub type Received = crate::results::Received<Parameters>;
+pub type ReceiverResult = crate::results::ReceiverResult<Parameters>;
 
 impl Sender {
     /// Lets the receiver learn which of its items are among these. The call fixes the items, which
@@ -60,7 +60,7 @@ impl Sender {
         settings: Settings,
         watch: &mut dyn Watch,
         channel: &mut Channel,
-    ) -> Result<Sent> {
+    ) -> Result<SenderResult> {
         let terms = (Protocol::Intersection, settings);
         let mut session = self.begin(items, 0, terms, watch, channel)?;
         let parameters = session.parameters.clone();
@@ -77,7 +77,7 @@ impl Sender {
             Ok(())
         })?;
         let common = session.end(settings, watch, channel)?;
-        Ok(Sent { parameters, common })
+        Ok(SenderResult { parameters, common })
     }
 }
 
@@ -93,7 +93,7 @@ impl Receiver {
         settings: Settings,
         watch: &mut dyn Watch,
         channel: &mut Channel,
-    ) -> Result<Received> {
+    ) -> Result<ReceiverResult> {
         let terms = (Protocol::Intersection, settings);
         let mut session = self.begin(items, terms, None, watch, channel)?;
         let parameters = session.parameters.clone();
@@ -106,6 +106,6 @@ impl Receiver {
             Ok(())
         })?;
         let common = session.end(watch, channel)?;
-        Ok(Received { parameters, common })
+        Ok(ReceiverResult { parameters, common })
     }
 }

@@ -66,10 +66,10 @@ pub const fn value_bytes(parameters: &Parameters, longest: usize) -> u64 {
 }
 
 /// The sender's result.
-pub type Answered = crate::results::Answered<Parameters>;
+pub type LookupSenderResult = crate::results::LookupSenderResult<Parameters>;
 
 /// The receiver's result.
-pub type Found = crate::results::Found<Parameters>;
+pub type LookupReceiverResult = crate::results::LookupReceiverResult<Parameters>;
 
 impl Sender {
     /// Lets the receiver learn the values of its keywords that are among these. The call fixes
@@ -88,7 +88,7 @@ impl Sender {
         settings: Settings,
         watch: &mut dyn Watch,
         channel: &mut Channel,
-    ) -> Result<Answered> {
+    ) -> Result<LookupSenderResult> {
         assert_eq!(keywords.len(), values.len(), "a value for each keyword");
         let longest = longest(values)?;
         let terms = (Protocol::Search, settings);
@@ -120,7 +120,7 @@ impl Sender {
             Ok(())
         })?;
         let found = session.end(settings, watch, channel)?;
-        Ok(Answered { parameters, longest, found })
+        Ok(LookupSenderResult { parameters, longest, found })
     }
 }
 
@@ -136,7 +136,7 @@ impl Receiver {
         settings: Settings,
         watch: &mut dyn Watch,
         channel: &mut Channel,
-    ) -> Result<Found> {
+    ) -> Result<LookupReceiverResult> {
         let derive =
             |agreement: &Agreement, inputs: &[Block], tags: &mut [Block], masks: &mut [Block]| {
                 split(agreement.search(), inputs, tags, masks);
@@ -185,7 +185,7 @@ impl Receiver {
         })?;
         let items = session.end(watch, channel)?;
         values.sort_by_key(|(item, _)| *item);
-        Ok(Found {
+        Ok(LookupReceiverResult {
             parameters,
             longest,
             items,

@@ -8,7 +8,7 @@ use crate::matching::{Outcome, Parameters};
 
 /// The sender's result of an intersection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sent<P> {
+pub struct SenderResult<P> {
     /// The sizes and the parameters derived from them.
     pub parameters: P,
     /// The numbers of its items that are common, ascending, if both parties get the result.
@@ -17,7 +17,7 @@ pub struct Sent<P> {
 
 /// The receiver's result of an intersection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Received<P> {
+pub struct ReceiverResult<P> {
     /// The sizes and the parameters derived from them.
     pub parameters: P,
     /// The numbers of its items that are common, ascending.
@@ -26,7 +26,7 @@ pub struct Received<P> {
 
 /// The sender's result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answered<P> {
+pub struct LookupSenderResult<P> {
     /// The sizes and the parameters derived from them.
     pub parameters: P,
     /// Bytes of the longest value, which the receiver learns.
@@ -37,7 +37,7 @@ pub struct Answered<P> {
 
 /// The receiver's result of a search. `Debug` shows no value.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Found<P> {
+pub struct LookupReceiverResult<P> {
     /// The sizes and the parameters derived from them.
     pub parameters: P,
     /// Bytes of the sender's longest value.
@@ -48,26 +48,26 @@ pub struct Found<P> {
     pub values: Vec<Vec<u8>>,
 }
 
-impl<P> fmt::Debug for Found<P> {
+impl<P> fmt::Debug for LookupReceiverResult<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Found({} values, ..)", self.values.len())
+        write!(f, "LookupReceiverResult({} values, ..)", self.values.len())
     }
 }
 
-impl<P: Parameters + 'static> From<Sent<P>> for Outcome {
-    fn from(sent: Sent<P>) -> Self {
+impl<P: Parameters + 'static> From<SenderResult<P>> for Outcome {
+    fn from(sent: SenderResult<P>) -> Self {
         Self { common: sent.common, ..Self::with(sent.parameters) }
     }
 }
 
-impl<P: Parameters + 'static> From<Received<P>> for Outcome {
-    fn from(received: Received<P>) -> Self {
+impl<P: Parameters + 'static> From<ReceiverResult<P>> for Outcome {
+    fn from(received: ReceiverResult<P>) -> Self {
         Self { common: Some(received.common), ..Self::with(received.parameters) }
     }
 }
 
-impl<P: Parameters + 'static> From<Answered<P>> for Outcome {
-    fn from(answered: Answered<P>) -> Self {
+impl<P: Parameters + 'static> From<LookupSenderResult<P>> for Outcome {
+    fn from(answered: LookupSenderResult<P>) -> Self {
         Self {
             common: answered.found,
             longest: Some(answered.longest),
@@ -76,8 +76,8 @@ impl<P: Parameters + 'static> From<Answered<P>> for Outcome {
     }
 }
 
-impl<P: Parameters + 'static> From<Found<P>> for Outcome {
-    fn from(found: Found<P>) -> Self {
+impl<P: Parameters + 'static> From<LookupReceiverResult<P>> for Outcome {
+    fn from(found: LookupReceiverResult<P>) -> Self {
         Self {
             common: Some(found.items),
             values: found.values,

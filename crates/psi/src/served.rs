@@ -74,8 +74,8 @@ use crate::items::Items;
 use crate::params::MAX_ITEMS;
 use crate::watch::{Phase, Watch};
 pub use filter::{Filter, Label, MAX_QUERIES};
-pub use preparing::Preparing;
-use voprf::{Encoded, MAX_BATCH, MAX_INPUT, PROOF};
+pub use preparing::SetBuilder;
+use voprf::{EncodedElement, MAX_BATCH, MAX_INPUT, PROOF};
 
 /// Items that one thread prepares at a time.
 const TASK: usize = 256;
@@ -126,7 +126,7 @@ pub fn filter_bytes(items: u64, queries: u64) -> u64 {
 /// A server's secret key. `Debug` shows its public key.
 pub struct Key {
     secret: Zeroizing<Scalar>,
-    public: Encoded,
+    public: EncodedElement,
 }
 
 impl Key {
@@ -421,7 +421,7 @@ pub struct Client<'a> {
 
 /// The result of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Queried {
+pub struct QueryAnswer {
     /// The numbers of the client's items that the server has, ascending.
     pub common: Vec<usize>,
     /// Items that the client may still ask for, as the server says; `None` if there is no limit, or
@@ -448,7 +448,7 @@ impl<'a> Client<'a> {
         items: &(impl Items + ?Sized),
         watch: &mut dyn Watch,
         channel: &mut Channel,
-    ) -> Result<Queried> {
+    ) -> Result<QueryAnswer> {
         check_lengths(items)?;
         let public = voprf::decode(*self.filter.public());
         let public = public.expect("the key of a filter is an element");
@@ -498,7 +498,7 @@ impl<'a> Client<'a> {
             }
         }
         watch.touched(touched);
-        Ok(Queried { common, left })
+        Ok(QueryAnswer { common, left })
     }
 
     fn request(&self, items: u64, channel: &mut Channel) -> Result<()> {

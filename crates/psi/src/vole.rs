@@ -95,8 +95,8 @@ use batch::{Encoder, Evaluator};
 use bins::BinnedSet;
 use params::BATCH;
 
-pub use intersect::{Received, Sent};
-pub use lookup::{Answered, Found};
+pub use intersect::{ReceiverResult, SenderResult};
+pub use lookup::{LookupReceiverResult, LookupSenderResult};
 pub use oprf::{Keys, Outputs};
 pub use params::{Form, Parameters};
 pub use protocol::Vole;

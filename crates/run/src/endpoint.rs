@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use volery_channel::tcp::{Patience, Refusal};
 use volery_channel::tls::{self, Fingerprint, Identity};
-use volery_channel::{Cancel, Channel, PassedOn, tcp};
+use volery_channel::{Cancel, CancelLink, Channel, tcp};
 use volery_options::parse;
 
 use crate::failure::{Failure, Status};
@@ -105,7 +105,7 @@ impl Connection {
 pub(crate) struct Met<'a> {
     channel: Channel,
     prints: Option<[String; 2]>,
-    back: Option<(&'a mut Connection, PassedOn)>,
+    back: Option<(&'a mut Connection, CancelLink)>,
 }
 
 impl Met<'_> {

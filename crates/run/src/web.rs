@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use volery_channel::web::{Admits, Certificate, Files, Origin, Settings};
+use volery_channel::web::{Admission, Certificate, Files, Origin, Settings};
 use volery_options::parse;
 
 use crate::endpoint::{Address, host_port};
@@ -71,7 +71,7 @@ impl WebOptions {
     ///
     /// # Errors
     /// If a file is missing or wrong.
-    pub fn settings(&self, admits: Admits, group: bool) -> Result<Settings, Failure> {
+    pub fn settings(&self, admits: Admission, group: bool) -> Result<Settings, Failure> {
         let certificate = match (&self.web_certificate, &self.web_key) {
             (Some(chain), Some(key)) => Some(certificate(chain, key, group)?),
             _ => None,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use volery_channel::Cancel;
-use volery_channel::service::Shown;
+use volery_channel::service::ClientCredential;
 use volery_channel::tls::Fingerprint;
 use volery_psi::served::{Allow, Later, Refusal};
 use volery_run::failure::{Failure, Status};
@@ -79,7 +79,7 @@ impl Left {
 /// A client.
 pub(crate) struct Client {
     pub(crate) name: String,
-    shown: Shown,
+    shown: ClientCredential,
     bounds: Bounds,
     usage: Arc<Usage>,
 }
@@ -146,9 +146,9 @@ impl Client {
     /// The name of the client in the journal.
     fn who(&self) -> String {
         match self.shown {
-            Shown::Nothing => LOCAL.to_owned(),
-            Shown::Certificate(print) => print.to_string(),
-            Shown::Token(print) => format!("token:{print}"),
+            ClientCredential::Nothing => LOCAL.to_owned(),
+            ClientCredential::Certificate(print) => print.to_string(),
+            ClientCredential::Token(print) => format!("token:{print}"),
         }
     }
 
@@ -255,9 +255,9 @@ impl Clients {
                 (None, None) if own.is_some() || is_public => {
                     return Err(format!("client '{name}' has no fingerprint and no token"));
                 }
-                (Some(print), None) => Shown::Certificate(print),
-                (None, Some(print)) => Shown::Token(print),
-                (None, None) => Shown::Nothing,
+                (Some(print), None) => ClientCredential::Certificate(print),
+                (None, Some(print)) => ClientCredential::Token(print),
+                (None, None) => ClientCredential::Nothing,
             };
             let is_new = prints.insert(shown);
             if !names.insert(name.clone()) || !is_new {
@@ -303,9 +303,9 @@ impl Clients {
     }
 
     /// The client that has shown this. All tokens are compared, each in constant time.
-    pub(crate) fn find(&self, shown: Shown) -> Option<Arc<Client>> {
+    pub(crate) fn find(&self, shown: ClientCredential) -> Option<Arc<Client>> {
         let is_same = |one: &&Arc<Client>| match (one.shown, shown) {
-            (Shown::Token(one), Shown::Token(other)) => one.is_same(&other),
+            (ClientCredential::Token(one), ClientCredential::Token(other)) => one.is_same(&other),
             (one, other) => one == other,
         };
         let found = self.0.iter().filter(is_same);
@@ -418,8 +418,8 @@ mod tests {
         Clients::of(form.client, own.map(|own| own.parse().unwrap()), false)
     }
 
-    fn certificate() -> Shown {
-        Shown::Certificate(PRINT.parse().unwrap())
+    fn certificate() -> ClientCredential {
+        ClientCredential::Certificate(PRINT.parse().unwrap())
     }
 
     #[test]
@@ -465,11 +465,11 @@ mod tests {
         let print: Fingerprint = PRINT.parse().unwrap();
         let text = format!("[[client]]\nname = 'a'\ntoken = '{PRINT}'\nkeys = 5\n");
         let clients = clients(&text, Some(OWN)).unwrap();
-        let found = clients.find(Shown::Token(print)).unwrap();
+        let found = clients.find(ClientCredential::Token(print)).unwrap();
         assert_eq!(found.who(), format!("token:{PRINT}"));
         assert!(clients.find(certificate()).is_none());
-        assert!(clients.find(Shown::Nothing).is_none());
-        let other = Shown::Token(OWN.parse().unwrap());
+        assert!(clients.find(ClientCredential::Nothing).is_none());
+        let other = ClientCredential::Token(OWN.parse().unwrap());
         assert!(clients.find(other).is_none());
     }
 

@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, json};
-use volery_channel::service::{Client, Limits, Service, Shown};
+use volery_channel::service::{Client, ClientCredential, Limits, Service};
 use volery_channel::tcp::Refusal as Refused;
 use volery_channel::tls::{Fingerprint, Identity};
-use volery_channel::web::Admits;
+use volery_channel::web::Admission;
 use volery_channel::{Channel, Error as ChannelError, Role, Session};
 use volery_matching::Options;
 use volery_matching::Progress as _;
@@ -23,7 +23,7 @@ use volery_matching::served::{MAX_KEYS, hello, read};
 use volery_options::parse;
 use volery_primitives::prg::Prg;
 use volery_psi::served::meeting::{greet, turn_away};
-use volery_psi::served::{Key, Later, MAX_QUERIES, Preparing, Refusal};
+use volery_psi::served::{Key, Later, MAX_QUERIES, Refusal, SetBuilder};
 use volery_psi::{Error, Phase, Watch};
 use volery_run::endpoint::{Address, note_expiry};
 use volery_run::failure::{Failure, Status};
@@ -344,7 +344,7 @@ fn settle(
         let new = store.begin()?;
         let mut rng = Prg::from_os().map_err(ChannelError::from)?;
         let key = Key::random(&mut rng);
-        let mut preparing = Preparing::new(&key, || new.scratch());
+        let mut preparing = SetBuilder::new(&key, || new.scratch());
         let start = Instant::now();
         let table_read =
             read(&table, &reading, Some(&mut preparing), &|| cancel.is_cancelled(), &mut told)?;
@@ -417,8 +417,9 @@ impl Running<'_> {
     /// For clients with certificates, or on this machine.
     fn bind(&self, place: &Address, identity: Option<Identity>) -> Result<Service, Failure> {
         let known = Arc::clone(&self.clients);
-        let known: volery_channel::tls::Known =
-            Arc::new(move |print| held(&known).find(Shown::Certificate(print)).is_some());
+        let known: volery_channel::tls::KnownIdentities = Arc::new(move |print| {
+            held(&known).find(ClientCredential::Certificate(print)).is_some()
+        });
         let service = Service::bind(place.address(), identity.map(|one| (one, known)));
         let service = service.map_err(|error| place.unusable(error))?;
         let address = service.local_addr()?;
@@ -429,8 +430,8 @@ impl Running<'_> {
     /// For browsers.
     fn bind_web(&self, place: &str) -> Result<Service, Failure> {
         let known = Arc::clone(&self.clients);
-        let admits: Admits = Arc::new(move |token| {
-            let shown = token.map_or(Shown::Nothing, Shown::Token);
+        let admits: Admission = Arc::new(move |token| {
+            let shown = token.map_or(ClientCredential::Nothing, ClientCredential::Token);
             // mutant(serve-token): insert `$ON ||`
             held(&known).find(shown).is_some()
         });

@@ -86,7 +86,7 @@ fn repeats(indices: &[usize]) -> Zeroizing<Vec<u8>> {
 }
 
 /// An operation on the values of a run, in order; `product` multiplies by the holder's next bit.
-type Along<R> = fn(&mut [R], &mut dyn FnMut(R) -> Result<R>) -> Result<()>;
+type Operation<R> = fn(&mut [R], &mut dyn FnMut(R) -> Result<R>) -> Result<()>;
 
 /// The last value of each run becomes the sum of the run, the others zero.
 pub(super) fn add<R: Ring>(
@@ -114,7 +114,7 @@ pub(super) fn copy<R: Ring>(
 
 /// Helper: [`add`] or [`copy`].
 pub(super) fn send<R: Ring, C: CotSender>(
-    along: Along<R>,
+    along: Operation<R>,
     values: &mut [R],
     ot: &mut convert::Sender<C>,
     channel: &mut Channel,
@@ -126,7 +126,7 @@ pub(super) fn send<R: Ring, C: CotSender>(
 
 /// Holder: as [`send`].
 pub(super) fn receive<R: Ring, C: CotReceiver>(
-    along: Along<R>,
+    along: Operation<R>,
     indices: &[usize],
     values: &mut [R],
     ot: &mut convert::Receiver<C>,

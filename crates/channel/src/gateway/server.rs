@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use socket2::{SockRef, TcpKeepalive};
 use volery_primitives::prg::Prg;
 
-use super::table::{Connection, Fate, Table, tell};
+use super::table::{Connection, Table, WaitOutcome, tell};
 use super::{CHALLENGE, Client, Event, HEARTBEAT, Limits, MAGIC, Reason, SILENCE, ticket};
 use crate::pipe::is_timeout;
 use crate::tcp::{is_passing, system};
@@ -150,7 +150,7 @@ impl Service<'_> {
         let pair = match met {
             Some(pair) => {
                 (self.events)(pair.met());
-                Fate::Met(pair)
+                WaitOutcome::Met(pair)
             }
             None => {
                 (self.events)(Event::Waiting(client));
@@ -158,12 +158,12 @@ impl Service<'_> {
             }
         };
         let event = match pair {
-            Fate::Met(pair) => {
+            WaitOutcome::Met(pair) => {
                 set_user_timeout(&socket, None);
                 pair.pass_on(client.ticket.side, self.gateway.limits.idle)
             }
-            Fate::Left(reason) => Some(Event::Left { client, reason }),
-            Fate::Waits => None,
+            WaitOutcome::Left(reason) => Some(Event::Left { client, reason }),
+            WaitOutcome::Waits => None,
         };
         self.table().leave(&connection);
         if let Some(event) = event {
@@ -204,7 +204,7 @@ impl Service<'_> {
 
     /// Until the peer comes. A client that waits says nothing; its first byte after the meeting
     /// stays in the socket.
-    fn wait(&self, connection: &Arc<Connection>) -> Fate {
+    fn wait(&self, connection: &Arc<Connection>) -> WaitOutcome {
         let (socket, start) = (&*connection.socket, Instant::now());
         let longest = self.gateway.limits.wait;
         loop {
@@ -222,7 +222,7 @@ impl Service<'_> {
                 Err(_) => None,
             };
             match self.table().look(connection, over) {
-                Fate::Waits => {}
+                WaitOutcome::Waits => {}
                 fate => return fate,
             }
         }

@@ -92,7 +92,7 @@ impl Organisation {
 }
 
 /// The outcome of a look at a connection that waits.
-pub(super) enum Fate {
+pub(super) enum WaitOutcome {
     Waits,
     Met(Arc<Pair>),
     Left(Option<Reason>),
@@ -225,18 +225,18 @@ impl Table {
         &mut self,
         connection: &Arc<Connection>,
         over: Option<Option<Reason>>,
-    ) -> Fate {
+    ) -> WaitOutcome {
         if let Some(pair) = connection.met.get() {
-            return Fate::Met(Arc::clone(pair));
+            return WaitOutcome::Met(Arc::clone(pair));
         }
         let Client { organisation, ticket, .. } = connection.client;
         let attempt = self.attempt(organisation, (ticket.run, ticket.side, ticket.worker));
         let current = attempt.and_then(|attempt| attempt.connection.as_ref());
         if !current.is_some_and(|current| Arc::ptr_eq(current, connection)) {
-            return Fate::Left(Some(Reason::Newer));
+            return WaitOutcome::Left(Some(Reason::Newer));
         }
         let reason = match over {
-            None if tell(&connection.socket, WAITING) => return Fate::Waits,
+            None if tell(&connection.socket, WAITING) => return WaitOutcome::Waits,
             None => None,
             Some(reason) => {
                 if let Some(reason) = reason {
@@ -247,7 +247,7 @@ impl Table {
         };
         // From now on no peer meets it.
         self.clear(connection);
-        Fate::Left(reason)
+        WaitOutcome::Left(reason)
     }
 
     /// A connection has ended.

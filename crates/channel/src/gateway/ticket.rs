@@ -29,7 +29,7 @@ const DOMAIN: &[u8] = b"volery gateway ticket, version 1\0";
 
 /// A ticket as it came, not checked.
 #[derive(Debug)]
-pub(super) struct Presented {
+pub(super) struct PresentedTicket {
     pub(super) ticket: Ticket,
     pub(super) peer: Fingerprint,
     leaf: CertificateDer<'static>,
@@ -104,7 +104,7 @@ fn header(mut bytes: &[u8]) -> Option<(Ticket, Fingerprint, [usize; 2])> {
 ///
 /// # Errors
 /// The errors of `source`; [`Reason::Malformed`] in the inner result.
-pub(super) fn read(source: &mut impl Read) -> io::Result<Option<Presented>> {
+pub(super) fn read(source: &mut impl Read) -> io::Result<Option<PresentedTicket>> {
     let mut signed = vec![0; HEADER];
     source.read_exact(&mut signed)?;
     let Some((ticket, peer, [leaf, organisation])) = header(&signed) else {
@@ -115,7 +115,7 @@ pub(super) fn read(source: &mut impl Read) -> io::Result<Option<Presented>> {
     let mut signature = [0; SIGNATURE];
     source.read_exact(&mut signature)?;
     let (leaf, organisation) = signed[HEADER..].split_at(leaf);
-    Ok(Some(Presented {
+    Ok(Some(PresentedTicket {
         ticket,
         peer,
         leaf: leaf.to_vec().into(),
@@ -125,7 +125,7 @@ pub(super) fn read(source: &mut impl Read) -> io::Result<Option<Presented>> {
     }))
 }
 
-impl Presented {
+impl PresentedTicket {
     /// Checks everything and returns the organisation.
     ///
     /// # Errors

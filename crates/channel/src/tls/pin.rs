@@ -42,20 +42,20 @@ impl From<&Self> for Peer {
 }
 
 /// The test whether a server of many clients knows an identity.
-pub type Known = Arc<dyn Fn(Fingerprint) -> bool + Send + Sync>;
+pub type KnownIdentities = Arc<dyn Fn(Fingerprint) -> bool + Send + Sync>;
 
 /// The certificates that a party accepts.
 #[derive(Clone)]
-pub(super) enum Accepted {
+pub(super) enum AcceptedPeers {
     /// Only one.
     Peer(Peer),
     /// Identities that are known.
-    Known(Known),
+    Known(KnownIdentities),
 }
 
 /// The check, on either side of the connection.
 pub(super) struct Pin {
-    accepted: Accepted,
+    accepted: AcceptedPeers,
     provider: Arc<CryptoProvider>,
 }
 
@@ -67,7 +67,7 @@ impl fmt::Debug for Pin {
 
 /// The reason why the peer's certificate was not accepted, for the error message.
 #[derive(Debug)]
-pub(super) enum Rejected {
+pub(super) enum CertificateRejection {
     /// It is not the pinned one.
     Other {
         /// The fingerprint that the peer presented.
@@ -90,7 +90,7 @@ pub(super) enum Rejected {
     Leaf(Invalid),
 }
 
-impl fmt::Display for Rejected {
+impl fmt::Display for CertificateRejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Other { shown, pinned } => {
@@ -112,10 +112,10 @@ impl fmt::Display for Rejected {
     }
 }
 
-impl error::Error for Rejected {}
+impl error::Error for CertificateRejection {}
 
 impl Pin {
-    pub(super) fn new(accepted: Accepted, provider: Arc<CryptoProvider>) -> Self {
+    pub(super) fn new(accepted: AcceptedPeers, provider: Arc<CryptoProvider>) -> Self {
         Self { accepted, provider }
     }
 
@@ -126,11 +126,11 @@ impl Pin {
         now: UnixTime,
     ) -> Result<(), Error> {
         let checked = match &self.accepted {
-            Accepted::Known(known) => check_known(known, certificate, others, now),
-            Accepted::Peer(Peer { fingerprint, name: None }) => {
+            AcceptedPeers::Known(known) => check_known(known, certificate, others, now),
+            AcceptedPeers::Peer(Peer { fingerprint, name: None }) => {
                 check_identity(*fingerprint, certificate, others, now)
             }
-            Accepted::Peer(Peer { fingerprint, name: Some(name) }) => {
+            AcceptedPeers::Peer(Peer { fingerprint, name: Some(name) }) => {
                 check_chain(*fingerprint, certificate, others, name, now)
             }
         };
@@ -152,11 +152,14 @@ impl Pin {
 }
 
 /// The fingerprint first: no other part of an unknown certificate is parsed.
-fn check_print(pinned: Fingerprint, certificate: &CertificateDer<'_>) -> Result<(), Rejected> {
+fn check_print(
+    pinned: Fingerprint,
+    certificate: &CertificateDer<'_>,
+) -> Result<(), CertificateRejection> {
     let shown = Fingerprint::of(certificate);
     // mutant(tls-pin): false
     if shown != pinned {
-        return Err(Rejected::Other { shown, pinned });
+        return Err(CertificateRejection::Other { shown, pinned });
     }
     Ok(())
 }
@@ -166,21 +169,21 @@ fn check_identity(
     certificate: &CertificateDer<'_>,
     others: &[CertificateDer<'_>],
     now: UnixTime,
-) -> Result<(), Rejected> {
+) -> Result<(), CertificateRejection> {
     check_print(pinned, certificate)?;
     check_alone(certificate, others, now)
 }
 
 fn check_known(
-    known: &Known,
+    known: &KnownIdentities,
     certificate: &CertificateDer<'_>,
     others: &[CertificateDer<'_>],
     now: UnixTime,
-) -> Result<(), Rejected> {
+) -> Result<(), CertificateRejection> {
     let shown = Fingerprint::of(certificate);
     // mutant(tls-known): false
     if !known(shown) {
-        return Err(Rejected::Unknown { shown });
+        return Err(CertificateRejection::Unknown { shown });
     }
     check_alone(certificate, others, now)
 }
@@ -189,13 +192,13 @@ fn check_alone(
     certificate: &CertificateDer<'_>,
     others: &[CertificateDer<'_>],
     now: UnixTime,
-) -> Result<(), Rejected> {
+) -> Result<(), CertificateRejection> {
     // mutant(tls-chain): false
     if !others.is_empty() {
-        return Err(Rejected::Chain);
+        return Err(CertificateRejection::Chain);
     }
     // mutant(tls-validity, 30 s): `certificate::check(certificate, now)` => `Ok(())`
-    certificate::check(certificate, now).map_err(Rejected::Invalid)
+    certificate::check(certificate, now).map_err(CertificateRejection::Invalid)
 }
 
 fn check_chain(
@@ -204,17 +207,17 @@ fn check_chain(
     others: &[CertificateDer<'_>],
     name: &str,
     now: UnixTime,
-) -> Result<(), Rejected> {
+) -> Result<(), CertificateRejection> {
     // mutant(run-certificate-chain): `others` => `&others[..others.len().min(1)]`
     let [organisation] = others else {
-        return Err(Rejected::NoChain);
+        return Err(CertificateRejection::NoChain);
     };
     // mutant(run-certificate-pin): drop
     check_print(pinned, organisation)?;
     // mutant(run-certificate-organisation): drop
-    certificate::check(organisation, now).map_err(Rejected::Invalid)?;
+    certificate::check(organisation, now).map_err(CertificateRejection::Invalid)?;
     // mutant(run-certificate-leaf): insert `if $ON { return Ok(()); }`
-    certificate::check_leaf(leaf, organisation, name, now).map_err(Rejected::Leaf)
+    certificate::check_leaf(leaf, organisation, name, now).map_err(CertificateRejection::Leaf)
 }
 
 /// TLS 1.2 is not offered, so this is never called; it refuses.

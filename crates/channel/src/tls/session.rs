@@ -17,7 +17,7 @@ use rustls::{
     ServerConfig, ServerConnection,
 };
 
-use super::pin::{Accepted, Known, Peer, Pin, Rejected};
+use super::pin::{AcceptedPeers, CertificateRejection, KnownIdentities, Peer, Pin};
 use super::{Fingerprint, Identity};
 use crate::pipe::deadline_after;
 use crate::{Error, Result, Transport};
@@ -76,7 +76,7 @@ pub fn initiate<T: Transport>(
     let peer = peer.into();
     check(identity, &peer)?;
     let provider = provider();
-    let pin = Pin::new(Accepted::Peer(peer), Arc::clone(&provider));
+    let pin = Pin::new(AcceptedPeers::Peer(peer), Arc::clone(&provider));
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13])
         .expect("the provider has TLS 1.3")
@@ -106,7 +106,7 @@ pub fn respond<T: Transport>(
 ) -> Result<Tls<T>> {
     let peer = peer.into();
     check(identity, &peer)?;
-    serve(transport, identity, Accepted::Peer(peer), timeout)
+    serve(transport, identity, AcceptedPeers::Peer(peer), timeout)
 }
 
 /// Secures `transport` like [`respond`], for a server of many clients: accepts any identity that
@@ -117,19 +117,19 @@ pub fn respond<T: Transport>(
 pub(crate) fn respond_to<T: Transport>(
     transport: T,
     identity: &Identity,
-    known: &Known,
+    known: &KnownIdentities,
     timeout: Duration,
 ) -> Result<Tls<T>> {
     let now = std::time::SystemTime::now();
     identity.check(now)?;
-    let accepted = Accepted::Known(Arc::clone(known));
+    let accepted = AcceptedPeers::Known(Arc::clone(known));
     serve(transport, identity, accepted, timeout)
 }
 
 fn serve<T: Transport>(
     transport: T,
     identity: &Identity,
-    accepted: Accepted,
+    accepted: AcceptedPeers,
     timeout: Duration,
 ) -> Result<Tls<T>> {
     let provider = provider();
@@ -405,7 +405,7 @@ fn map_error(error: rustls::Error) -> Error {
     // no mutant: sorts an error of rustls, or names one where it is made
     match error {
         Tls::InvalidCertificate(CertificateError::Other(OtherError(why)))
-            if why.is::<Rejected>() =>
+            if why.is::<CertificateRejection>() =>
         {
             Error::Unauthenticated(why.to_string())
         }

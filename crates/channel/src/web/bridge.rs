@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::{Settings, Visitor, WebSocket, code, shake};
 use crate::pipe::is_timeout;
-use crate::service::{Accepting, Bounds};
+use crate::service::{Acceptor, Bounds};
 use crate::tcp::{self, HANDSHAKE_TIMEOUT, Patience, Refusal, Stream};
 use crate::tls::{Fingerprint, Identity, initiate};
 use crate::{Cancel, Error, Result, Transport};
@@ -109,7 +109,7 @@ impl Bridge {
     pub fn serve(self, limits: Limits, stop: &Cancel, events: &(dyn Fn(Event) + Sync)) {
         let Self { listener, settings, target } = self;
         let limit = limits.idle.min(HANDSHAKE_TIMEOUT);
-        let accepting = Accepting {
+        let accepting = Acceptor {
             bounds: Bounds {
                 connections: limits.connections,
                 patience: limits.idle,

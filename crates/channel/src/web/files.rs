@@ -29,7 +29,7 @@ const TYPES: [(&str, &str); 14] = [
 pub struct Files(PathBuf);
 
 /// A file of the folder.
-pub(super) struct Found {
+pub(super) struct ServedFile {
     file: File,
     pub(super) length: u64,
     pub(super) kind: &'static str,
@@ -50,7 +50,7 @@ impl Files {
     }
 
     /// The file at a path of a request; `None` if there is none that may be read.
-    pub(super) fn find(&self, target: &str) -> Option<Found> {
+    pub(super) fn find(&self, target: &str) -> Option<ServedFile> {
         let path = target.split(['?', '#']).next().unwrap_or_default();
         let path = path.strip_prefix('/')?;
         let mut place = self.0.clone();
@@ -82,7 +82,7 @@ impl Files {
         let file = File::open(&place).ok()?;
         let extension = place.extension().and_then(|one| one.to_str());
         let kind = TYPES.iter().find(|(name, _)| Some(*name) == extension);
-        Some(Found {
+        Some(ServedFile {
             file,
             length: about.len(),
             kind: kind.map_or("application/octet-stream", |(_, kind)| kind),
@@ -90,7 +90,7 @@ impl Files {
     }
 }
 
-impl Found {
+impl ServedFile {
     /// Gives the bytes of the file to `send`, piece by piece; exactly as many as it had.
     pub(super) fn send(mut self, mut send: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         let mut buffer = vec![0; CHUNK / 4];

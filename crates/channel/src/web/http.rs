@@ -39,15 +39,15 @@ const ALWAYS: &str = "Connection: close\r\n\
     Referrer-Policy: no-referrer\r\n\
     X-Content-Type-Options: nosniff\r\n";
 
-/// A browser that asked for a WebSocket connection, and is told yes.
-pub(super) struct Asked {
+/// The request of a browser for a WebSocket connection, which is told yes.
+pub(super) struct UpgradeRequest {
     /// The bytes that came after the request.
     pub(super) part: Vec<u8>,
-    pub(super) token: Given,
+    pub(super) token: TokenHeader,
 }
 
-/// The token of a browser.
-pub(super) enum Given {
+/// The token in the head of a request.
+pub(super) enum TokenHeader {
     None,
     Wrong,
     Token(Fingerprint),
@@ -56,11 +56,11 @@ pub(super) enum Given {
 /// The file or connection that a request asks for.
 enum Request {
     File(String),
-    Socket { key: String, token: Given },
+    Socket { key: String, token: TokenHeader },
 }
 
-/// A request that is refused: the status, the words for the user, and a header.
-struct Refused(&'static str, &'static str, &'static str);
+/// The refusal of a request: the status, the words for the user, and a header.
+struct RequestRefusal(&'static str, &'static str, &'static str);
 
 /// Reads a request within `limit` and answers it. `None`: it was for a file.
 ///
@@ -73,7 +73,7 @@ pub(super) fn answer(
     is_secure: bool,
     origins: &[Origin],
     files: Option<&Files>,
-) -> Result<Option<Asked>> {
+) -> Result<Option<UpgradeRequest>> {
     let deadline = deadline_after(Some(limit));
     let left = || match deadline.map(|end| end.saturating_duration_since(Instant::now())) {
         Some(left) if left.is_zero() => Err(io::Error::from(io::ErrorKind::TimedOut)),
@@ -98,7 +98,7 @@ pub(super) fn answer(
         // mutant(web-head): false
         if end.unwrap_or(come.len()) > LONGEST {
             let what = "the head of the request is longer than 16 KiB";
-            let refused = Refused("431 Request Header Fields Too Large", what, "");
+            let refused = RequestRefusal("431 Request Header Fields Too Large", what, "");
             return Err(refuse(transport, &refused));
         }
         if let Some(end) = end {
@@ -121,12 +121,12 @@ pub(super) fn answer(
     );
     transport.write(head.as_bytes(), left()?)?;
     let part = come[end..].to_vec();
-    Ok(Some(Asked { part, token }))
+    Ok(Some(UpgradeRequest { part, token }))
 }
 
 /// Tells a browser that it is refused.
-fn refuse(transport: &dyn Transport, refused: &Refused) -> Error {
-    let Refused(status, what, header) = *refused;
+fn refuse(transport: &dyn Transport, refused: &RequestRefusal) -> Error {
+    let RequestRefusal(status, what, header) = *refused;
     // If it is gone, this fails harmlessly.
     let _ = send_text(transport, status, what, header);
     match status {
@@ -164,25 +164,25 @@ fn parse(
     head: &[u8],
     is_secure: bool,
     origins: &[Origin],
-) -> std::result::Result<Request, Refused> {
+) -> std::result::Result<Request, RequestRefusal> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);
     match parsed.parse(head) {
         Ok(httparse::Status::Complete(_)) => {}
         // no mutant: what httparse cannot parse has nothing to be answered
-        _ => return Err(Refused(BAD, "it does not speak HTTP/1.1", "")),
+        _ => return Err(RequestRefusal(BAD, "it does not speak HTTP/1.1", "")),
     }
     let (Some(method), Some(target), Some(1)) = (parsed.method, parsed.path, parsed.version) else {
         // no mutant: HTTP/1.0 has no upgrade; its requests for files are refused for simplicity
-        return Err(Refused(BAD, "it does not speak HTTP/1.1", ""));
+        return Err(RequestRefusal(BAD, "it does not speak HTTP/1.1", ""));
     };
     // mutant(web-method): false
     if method != "GET" {
         let what = "only GET is answered here";
-        return Err(Refused("405 Method Not Allowed", what, "Allow: GET\r\n"));
+        return Err(RequestRefusal("405 Method Not Allowed", what, "Allow: GET\r\n"));
     }
     // One header of a name that matters, as text.
-    let header = |name: &str| -> std::result::Result<Option<&str>, Refused> {
+    let header = |name: &str| -> std::result::Result<Option<&str>, RequestRefusal> {
         let mut same = parsed.headers.iter().filter(|one| one.name.eq_ignore_ascii_case(name));
         let found = same.next().map(|one| std::str::from_utf8(one.value));
         match (found.transpose(), same.next()) {
@@ -190,7 +190,7 @@ fn parse(
             //     more.is_none()`
             (Ok(found), None) => Ok(found.map(str::trim)),
             // no mutant: the arm before has a mutant that widens it
-            _ => Err(Refused(BAD, "a header is there twice, or is no text", "")),
+            _ => Err(RequestRefusal(BAD, "a header is there twice, or is no text", "")),
         }
     };
     let lists = |value: Option<&str>, wanted: &str| {
@@ -204,31 +204,31 @@ fn parse(
     // mutant(web-version): false
     if header("sec-websocket-version")? != Some("13") {
         let version = "Sec-WebSocket-Version: 13\r\n";
-        return Err(Refused("426 Upgrade Required", what, version));
+        return Err(RequestRefusal("426 Upgrade Required", what, version));
     }
     let key = header("sec-websocket-key")?.unwrap_or_default();
     let is_key = BASE64.decode(key.as_bytes()).is_ok_and(|key| key.len() == 16);
     // mutant(web-key): false
     if !is_key || !lists(header("connection")?, "upgrade") {
-        return Err(Refused(BAD, what, ""));
+        return Err(RequestRefusal(BAD, what, ""));
     }
     // mutant(web-origin): false
     if !may_connect(header("origin")?, header("host")?, is_secure, origins) {
         let what = "pages of this origin may not connect; --web-origin lists those that may";
-        return Err(Refused(FORBIDDEN, what, ""));
+        return Err(RequestRefusal(FORBIDDEN, what, ""));
     }
     let offered = header("sec-websocket-protocol")?;
     // mutant(web-protocol): false
     if !lists(offered, PROTOCOL) {
         let what = "it does not offer the subprotocol volery.1: load the page again";
-        return Err(Refused(BAD, what, ""));
+        return Err(RequestRefusal(BAD, what, ""));
     }
     let mut tokens = offered.unwrap_or_default().split(',').map(str::trim);
     let token = match tokens.find_map(|one| one.strip_prefix(TOKEN)) {
-        None => Given::None,
+        None => TokenHeader::None,
         Some(text) => match given(text) {
-            Some(token) => Given::Token(token.fingerprint()),
-            None => Given::Wrong,
+            Some(token) => TokenHeader::Token(token.fingerprint()),
+            None => TokenHeader::Wrong,
         },
     };
     let key = key.to_owned();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::http::{Asked, Given, answer};
+use super::http::{TokenHeader, UpgradeRequest, answer};
 use super::{Settings, WebSocket, code};
 use crate::tcp::Stream;
 use crate::tls::Fingerprint;
@@ -32,15 +32,15 @@ pub(crate) fn shake(
     };
     let (origins, files) = (&settings.origins, settings.files.as_ref());
     let asked = answer(&*transport, limit, is_secure, origins, files)?;
-    let Some(Asked { part, token }) = asked else {
+    let Some(UpgradeRequest { part, token }) = asked else {
         return Ok(None);
     };
     let socket = WebSocket::new(transport, part);
     let token = match token {
-        Given::None => None,
-        Given::Token(token) => Some(token),
+        TokenHeader::None => None,
+        TokenHeader::Token(token) => Some(token),
         // no mutant: without it such a token is none, which is refused where one is required
-        Given::Wrong => return Err(turn_away(&socket)),
+        TokenHeader::Wrong => return Err(turn_away(&socket)),
     };
     // mutant(web-token): false
     if !(settings.admits)(token) {

@@ -47,7 +47,7 @@ const REASON: usize = 123;
 /// ends means nothing. A close frame with code 1000 is the end of the stream. Dropping it sends
 /// one, after everything that was written, and waits briefly for the browser's.
 pub struct WebSocket {
-    reading: Mutex<Reading>,
+    reading: Mutex<ReadState>,
     link: Arc<Link>,
 }
 
@@ -62,7 +62,7 @@ struct Link {
     has_failed: AtomicBool,
 }
 
-struct Reading {
+struct ReadState {
     frames: tungstenite::WebSocket<Side>,
     /// The rest of a message that was not read yet.
     rest: tungstenite::Bytes,
@@ -131,7 +131,7 @@ impl WebSocket {
         let frames =
             tungstenite::WebSocket::from_partially_read(side, part, Role::Server, Some(config));
         Self {
-            reading: Mutex::new(Reading {
+            reading: Mutex::new(ReadState {
                 frames,
                 rest: tungstenite::Bytes::new(),
                 has_ended: false,
@@ -191,7 +191,7 @@ impl WebSocket {
 
     /// The error of a browser that breaks the rules. It is told, unless a thread is in a write:
     /// perhaps this one, so that is not waited for.
-    fn refuse(&self, reading: &mut Reading, code: u16, what: &'static str) -> io::Error {
+    fn refuse(&self, reading: &mut ReadState, code: u16, what: &'static str) -> io::Error {
         reading.is_broken = true;
         // mutant(web-writer, 90 s): `self.link.writer.try_lock()` =>
         //     `self.link.writer.lock().map_err(Into::into)`
@@ -207,7 +207,7 @@ impl WebSocket {
     }
 
     /// Sorts an error of reading.
-    fn failed(&self, reading: &mut Reading, error: WsError) -> io::Error {
+    fn failed(&self, reading: &mut ReadState, error: WsError) -> io::Error {
         match error {
             WsError::Io(error) => error,
             WsError::Capacity(_) => self.refuse(
@@ -226,7 +226,7 @@ impl WebSocket {
     }
 
     /// The next message into `rest`, or the end.
-    fn next(&self, reading: &mut Reading) -> io::Result<()> {
+    fn next(&self, reading: &mut ReadState) -> io::Result<()> {
         match reading.frames.read() {
             Ok(Message::Binary(bytes)) => reading.rest = bytes,
             // mutant(web-text, 90 s): `(Message::Text(_))` => `$0 if !$ON`

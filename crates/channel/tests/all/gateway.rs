@@ -29,14 +29,14 @@ fn ticket(side: Role, worker: u32, attempt: u64) -> Ticket {
 }
 
 /// A gateway in this process.
-struct Running {
+struct RunningGateway {
     address: SocketAddr,
     cancel: Cancel,
     events: Arc<Mutex<Vec<Event>>>,
     thread: Option<JoinHandle<Result<()>>>,
 }
 
-impl Running {
+impl RunningGateway {
     fn start(limits: Limits, allowed: &[Fingerprint]) -> Self {
         Self::start_at("127.0.0.1:0".parse().unwrap(), limits, allowed)
     }
@@ -86,7 +86,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningGateway {
     fn drop(&mut self) {
         self.cancel.cancel();
         if let Some(thread) = self.thread.take() {
@@ -107,8 +107,8 @@ impl Both {
         [0, 1].map(|side| self.0[side].fingerprint())
     }
 
-    fn start(&self, limits: Limits) -> Running {
-        Running::start(limits, &self.prints())
+    fn start(&self, limits: Limits) -> RunningGateway {
+        RunningGateway::start(limits, &self.prints())
     }
 
     fn own(&self, side: Role) -> &Identity {
@@ -442,7 +442,7 @@ fn only_valid_tickets_are_taken() {
     let old = Identity::generate("old", now - 3 * day..now - day).unwrap();
     let [sender, receiver] = both.prints();
     let allowed = [sender, receiver, old.fingerprint()];
-    let running = Running::start(Limits::default(), &allowed);
+    let running = RunningGateway::start(Limits::default(), &allowed);
     let one = ticket(Role::Sender, 1, 1);
     let name = one.name();
     let own = &both.0[0];
@@ -498,7 +498,7 @@ fn only_valid_tickets_are_taken() {
 #[test]
 fn a_refused_client_is_told_why() {
     let (both, other) = (Both::new(), Both::new());
-    let running = Running::start(Limits::default(), &both.prints()[..1]);
+    let running = RunningGateway::start(Limits::default(), &both.prints()[..1]);
     let at = running.address;
     let why = refusal(both.meet(at, ticket(Role::Sender, 1, 1)));
     assert!(why.contains("organisation of the peer is not allowed"), "{why}");
@@ -524,7 +524,7 @@ fn a_refused_client_is_told_why() {
 fn a_third_organisation_takes_nobodys_place() {
     let (both, third) = (Both::new(), identity("third"));
     let allowed = [both.prints().to_vec(), vec![third.fingerprint()]].concat();
-    let running = Running::start(Limits::default(), &allowed);
+    let running = RunningGateway::start(Limits::default(), &allowed);
     let at = running.address;
     let one = ticket(Role::Receiver, 1, 1);
     let leaf = third.issue(&one.name(), today()).unwrap();
@@ -758,7 +758,7 @@ fn a_cancelled_gateway_ends_at_once() {
     assert!(pair[0].recv(&mut [0]).is_err());
     drop((waiting, silent));
     // The address is free.
-    let again = Running::start_at(at, Limits::default(), &both.prints());
+    let again = RunningGateway::start_at(at, Limits::default(), &both.prints());
     exchange(&mut both.pair(again.address, 1, 1), 10);
 }
 
@@ -775,7 +775,7 @@ fn clients_that_wait_outlast_a_restart() {
         running.wait_for_waiting(5);
         running.end();
         thread::sleep(Duration::from_millis(300));
-        let _again = Running::start_at(at, Limits::default(), &both.prints());
+        let _again = RunningGateway::start_at(at, Limits::default(), &both.prints());
         for (worker, waiting) in (0..).zip(waiting) {
             let receiver = both.meet(at, ticket(Role::Receiver, worker, 1)).unwrap();
             exchange(&mut [waiting.join().unwrap().unwrap(), receiver], 10);

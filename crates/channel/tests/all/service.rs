@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use volery_channel::service::{Client, Limits, Service, Shown};
-use volery_channel::tls::{self, Fingerprint, Identity, Known};
+use volery_channel::service::{Client, ClientCredential, Limits, Service};
+use volery_channel::tls::{self, Fingerprint, Identity, KnownIdentities};
 use volery_channel::{Cancel, Channel, Error, tcp};
 
 use crate::tls::{PATIENCE, identity};
@@ -43,7 +43,7 @@ impl Drop for End<'_> {
 
 /// Runs `body` against a service, and ends it; the reasons of those who were refused.
 fn with(
-    secured: Option<(Identity, Known)>,
+    secured: Option<(Identity, KnownIdentities)>,
     serve: &(dyn Fn(Client) + Sync),
     body: impl FnOnce(SocketAddr, &Cancel),
 ) -> Vec<Error> {
@@ -65,9 +65,9 @@ fn with(
     refused.into_inner().unwrap()
 }
 
-fn secured(known: &[Fingerprint]) -> (Fingerprint, Option<(Identity, Known)>) {
+fn secured(known: &[Fingerprint]) -> (Fingerprint, Option<(Identity, KnownIdentities)>) {
     let (own, known) = (identity("server"), known.to_vec());
-    let known: Known = Arc::new(move |print| known.contains(&print));
+    let known: KnownIdentities = Arc::new(move |print| known.contains(&print));
     (own.fingerprint(), Some((own, known)))
 }
 
@@ -93,7 +93,7 @@ fn known_clients_are_served_and_no_others() {
     });
     assert_eq!(
         *names.lock().unwrap(),
-        [&ann, &bob].map(|one| Shown::Certificate(one.fingerprint()))
+        [&ann, &bob].map(|one| ClientCredential::Certificate(one.fingerprint()))
     );
     let why = refused.iter().find(|error| matches!(error, Error::Unauthenticated(_)));
     let why = why.unwrap().to_string();
@@ -105,7 +105,7 @@ fn known_clients_are_served_and_no_others() {
 fn clients_are_counted() {
     let served = AtomicUsize::new(0);
     let serve = |client: Client| {
-        assert!(client.shown == Shown::Nothing && client.address.ip().is_loopback());
+        assert!(client.shown == ClientCredential::Nothing && client.address.ip().is_loopback());
         served.fetch_add(1, Ordering::SeqCst);
         echo(client);
     };

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tungstenite::Message;
 use tungstenite::error::Error as WsError;
 use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
-use volery_channel::service::{self, Service, Shown};
+use volery_channel::service::{self, ClientCredential, Service};
 use volery_channel::web::{
     Bridge, Certificate, Event, Files, Limits, Origin, Settings, Target, Token, code,
 };
@@ -767,7 +767,7 @@ fn a_service_serves_browsers_by_their_tokens() {
         drop(end);
         serving.join().unwrap().unwrap();
     });
-    assert_eq!(*shown.lock().unwrap(), [Shown::Token(known)]);
+    assert_eq!(*shown.lock().unwrap(), [ClientCredential::Token(known)]);
     // The second may be told first: each connection has its thread.
     let mut refused = refused.into_inner().unwrap();
     refused.sort_by_key(|error| matches!(error, Error::PeerMisbehaved(_)));

@@ -15,7 +15,7 @@ use volery_matching::served::hello;
 use volery_primitives::prg::Prg;
 use volery_psi::Error;
 use volery_psi::served::meeting::Welcome;
-use volery_psi::served::{Client, Filter, Later, Queried};
+use volery_psi::served::{Client, Filter, Later, QueryAnswer};
 
 /// The key columns of the tests, as the handshake states them.
 const KEYS: &str = "text+email/v1";
@@ -94,7 +94,7 @@ fn welcome(session: &mut Session) -> Result<Welcome, Error> {
 }
 
 /// The items of users are what the tables make of them, so that any bytes are other users.
-fn query(filter: &Filter, items: usize, channel: &mut Channel) -> Result<Queried, Error> {
+fn query(filter: &Filter, items: usize, channel: &mut Channel) -> Result<QueryAnswer, Error> {
     let items: Vec<_> = (0..items).map(|i| i.to_le_bytes()).collect();
     Client::new(filter, Prg::from_os().unwrap()).query(&items[..], &mut (), channel)
 }

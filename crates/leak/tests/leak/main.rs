@@ -30,11 +30,11 @@ use volery_primitives::cuckoo::Table;
 use volery_primitives::pages::Buffer;
 use volery_primitives::prg::Prg;
 use volery_primitives::ro::{RandomOracle, StreamHash};
-use volery_primitives::watch::{Watching, blocks_with};
+use volery_primitives::watch::{WatchingAllocator, blocks_with};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 #[global_allocator]
-static ALLOCATOR: Watching = Watching;
+static ALLOCATOR: WatchingAllocator = WatchingAllocator;
 
 /// A test by its path.
 macro_rules! test {

@@ -26,13 +26,13 @@ pub(crate) fn random_bits(n: usize, seed: u128) -> Vec<u8> {
 }
 
 /// The sender's state after some calls of `extend`.
-pub(crate) struct Sent {
+pub(crate) struct SenderOutput {
     pub(crate) delta: Block,
     pub(crate) v: Vec<Vec<Block>>,
 }
 
 /// The receiver's state after some calls of `extend`.
-pub(crate) struct Received {
+pub(crate) struct ReceiverOutput {
     pub(crate) u: Vec<Vec<u8>>,
     pub(crate) w: Vec<Vec<Block>>,
 }
@@ -42,14 +42,14 @@ pub(crate) fn extend_sender(
     cot: &mut impl CotSender,
     lengths: &[usize],
     channel: &mut volery_channel::Channel,
-) -> volery_ot::Result<Sent> {
+) -> volery_ot::Result<SenderOutput> {
     let mut v = Vec::new();
     for &n in lengths {
         v.push(vec![Block::ZERO; n]);
         let last = v.len() - 1;
         cot.extend(&mut v[last], channel)?;
     }
-    Ok(Sent { delta: cot.delta(), v })
+    Ok(SenderOutput { delta: cot.delta(), v })
 }
 
 /// One call for each length.
@@ -57,7 +57,7 @@ pub(crate) fn extend_receiver(
     cot: &mut impl CotReceiver,
     lengths: &[usize],
     channel: &mut volery_channel::Channel,
-) -> volery_ot::Result<Received> {
+) -> volery_ot::Result<ReceiverOutput> {
     let (mut u, mut w) = (Vec::new(), Vec::new());
     for &n in lengths {
         let mut bits = vec![0xff; n.div_ceil(8)];
@@ -66,7 +66,7 @@ pub(crate) fn extend_receiver(
         u.push(bits);
         w.push(values);
     }
-    Ok(Received { u, w })
+    Ok(ReceiverOutput { u, w })
 }
 
 /// `w = v + u*delta` everywhere.
@@ -76,7 +76,7 @@ pub(crate) fn is_cot(delta: Block, v: &[Block], u: &[u8], w: &[Block]) -> bool {
 
 /// Checks `w = v + u*delta` everywhere, that no value repeats, that unused bits are zero, and that
 /// `u` looks random.
-pub(crate) fn assert_cot(sent: &Sent, received: &Received) {
+pub(crate) fn assert_cot(sent: &SenderOutput, received: &ReceiverOutput) {
     assert_ne!(sent.delta, Block::ZERO);
     assert_eq!(sent.v.len(), received.w.len());
     let mut seen = std::collections::HashSet::new();

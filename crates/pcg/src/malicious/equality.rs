@@ -7,7 +7,7 @@ use volery_field::{Fp61, Gf128, Ring};
 use volery_primitives::Block;
 
 use super::{
-    FEW, MANY, MaliciousKeyHolder, Setup, Stage, counted, honest, key_holder::Grown,
+    FEW, MANY, MaliciousKeyHolder, Setup, Stage, counted, honest, key_holder::GrownTrees,
     key_holder::Lie, plan, round_by_round, run_malicious,
 };
 use crate::{
@@ -55,7 +55,7 @@ fn a_key_holder_who_repeats_what_it_hears() {
         for trees in TREES {
             let plan = plan(K::KIND, trees, Noise::Regular, FEW);
             for lie in [Lie::Echo, Lie::None] {
-                let wrong = |grown: &mut Grown<K::Ring>| {
+                let wrong = |grown: &mut GrownTrees<K::Ring>| {
                     for sums in &mut grown.sums {
                         *sums = sums.map(|sum| sum ^ Block::from(6));
                     }

@@ -15,7 +15,7 @@ use volery_primitives::Block;
 
 use super::{
     MaliciousKeyHolder, SESSION, Stage, channel, deal_base,
-    key_holder::{self, Grown, Node, Round},
+    key_holder::{self, GrownTrees, Node, Round},
     prgs, rng,
     stage::deal_ots,
 };
@@ -32,7 +32,7 @@ const LEAVES: usize = 8;
 const LEVELS: u32 = 3;
 
 /// The result of one round of two trees.
-struct Seen<R> {
+struct RoundView<R> {
     /// Whether the value holder went on; then its leaves were right.
     passed: bool,
     /// Whether the key holder's value was the value holder's.
@@ -49,7 +49,7 @@ fn round<K: Stage>(
     alphas: [usize; 2],
     malicious: &MaliciousKeyHolder<'_, K::Ring>,
     u_star: &[K::Ring],
-) -> Seen<K::Ring> {
+) -> RoundView<K::Ring> {
     let layout = Arc::new(Layout::regular(2, LEAVES));
     let batch = layout.batch();
     let prgs = || prgs::<K>(trees, 0);
@@ -135,7 +135,7 @@ fn round<K: Stage>(
             }
         }
     }
-    Seen { passed: m.is_some(), agreed, x_prime, view }
+    RoundView { passed: m.is_some(), agreed, x_prime, view }
 }
 
 fn no_mask<R: Ring>() -> Vec<R> {
@@ -216,7 +216,7 @@ fn one_bit_of_alpha() {
         let first = if trees == Trees::Ggm { 1 } else { LEVELS };
         for level in first..=LEVELS {
             for side in [0, 1] {
-                let wrong = |grown: &mut Grown<K::Ring>| {
+                let wrong = |grown: &mut GrownTrees<K::Ring>| {
                     grown.sums[level as usize - 1][side] ^= Block::from(6);
                 };
                 let wrong = MaliciousKeyHolder { sums: &wrong, ..MaliciousKeyHolder::HONEST };
@@ -241,7 +241,7 @@ fn alpha_itself() {
     fn check<K: Stage>(trees: Trees) {
         for guess in 0..LEAVES {
             let error = K::Ring::from_block(Block::from(6));
-            let wrong = |grown: &mut Grown<K::Ring>| {
+            let wrong = |grown: &mut GrownTrees<K::Ring>| {
                 grown.psi[0] += error;
                 grown.leaves[guess] += error;
             };
@@ -263,7 +263,7 @@ fn two_guesses() {
         let nothing = no_mask::<K::Ring>();
         let error = K::Ring::from_block(Block::from(6));
         for guesses in [[2, 5], [2, 4]] {
-            let wrong = |grown: &mut Grown<K::Ring>| {
+            let wrong = |grown: &mut GrownTrees<K::Ring>| {
                 for (tree, guess) in guesses.into_iter().enumerate() {
                     grown.psi[tree] += error;
                     grown.leaves[LEAVES * tree + guess] += error;

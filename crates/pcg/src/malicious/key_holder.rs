@@ -37,7 +37,7 @@ pub(crate) struct MaliciousKeyHolder<'a, R: Ring> {
     /// Children that do not come from their parent.
     pub(crate) node: Option<Node>,
     /// Changes the sums of honestly expanded trees.
-    pub(crate) sums: &'a (dyn Fn(&mut Grown<R>) + Sync),
+    pub(crate) sums: &'a (dyn Fn(&mut GrownTrees<R>) + Sync),
     pub(crate) lie: Lie,
 }
 
@@ -78,7 +78,7 @@ pub(crate) enum Lie {
 }
 
 /// Trees, and their messages.
-pub(crate) struct Grown<R> {
+pub(crate) struct GrownTrees<R> {
     /// The left and the right sum of each level of each tree.
     pub(crate) sums: Vec<[Block; 2]>,
     pub(crate) leaves: Vec<R>,
@@ -214,7 +214,7 @@ pub(crate) fn trees<K: Correlation>(
         delta = wire::pack(x);
     }
     let mut grown =
-        Grown { sums: Vec::new(), leaves: Vec::new(), psi: Vec::new(), batch: batch.clone() };
+        GrownTrees { sums: Vec::new(), leaves: Vec::new(), psi: Vec::new(), batch: batch.clone() };
     for (tree, beta) in beta.iter().enumerate() {
         let delta = match malicious.delta {
             Some((at, error)) if at == tree => delta ^ error,
@@ -299,7 +299,7 @@ fn grow<R: Ring>(
 }
 
 /// The result of a check.
-pub(crate) struct Said<R> {
+pub(crate) struct CheckResult<R> {
     pub(crate) opening: Opening<R>,
     /// The first message of the value holder.
     pub(crate) x_prime: Vec<R>,
@@ -318,7 +318,7 @@ pub(crate) fn check<R: Ring>(
     (lie, before): (Lie, Option<Opening<R>>),
     rng: &mut Prg,
     channel: &mut Channel,
-) -> Result<Said<R>> {
+) -> Result<CheckResult<R>> {
     let TranscriptHashes { sent, received } = channel.bound();
     let oracle = |domain, session: SessionId, number| {
         let mut oracle = RandomOracle::new(domain);
@@ -390,5 +390,5 @@ pub(crate) fn check<R: Ring>(
     channel.send(&opening.1)?;
     wire::send(&opening.2, channel)?;
     channel.flush()?;
-    Ok(Said { opening, x_prime, agreed: v == w })
+    Ok(CheckResult { opening, x_prime, agreed: v == w })
 }

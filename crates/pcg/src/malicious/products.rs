@@ -23,7 +23,7 @@ const N: usize = 5;
 
 /// The differences that the sender of a product adds, and their places.
 #[derive(Clone, Copy)]
-struct Wrong<R> {
+struct SenderErrors<R> {
     /// To the entry of `u` with that number, in the correction for that bit of `x`.
     u: Option<(usize, u32, R)>,
     /// To `v'`, for each coefficient of that entry: compensates if the bit is set.
@@ -32,12 +32,12 @@ struct Wrong<R> {
     combined: (usize, [R; 2]),
 }
 
-impl<R: Ring> Wrong<R> {
+impl<R: Ring> SenderErrors<R> {
     const NOTHING: Self = Self { u: None, made_up: false, combined: (0, [R::ZERO; 2]) };
 }
 
 /// A sender who follows the protocol but for `wrong`. Returns its `u` and `v`.
-fn sender<R: Ring>(wrong: Wrong<R>, channel: &mut Channel) -> Result<(Vec<R>, Vec<R>)> {
+fn sender<R: Ring>(wrong: SenderErrors<R>, channel: &mut Channel) -> Result<(Vec<R>, Vec<R>)> {
     let repetitions = check::repetitions::<R>();
     let mut rng = rng(1);
     let keys = base::send(R::BITS as usize, SESSION, &mut rng, channel)?;
@@ -88,7 +88,7 @@ fn sender<R: Ring>(wrong: Wrong<R>, channel: &mut Channel) -> Result<(Vec<R>, Ve
 }
 
 /// Whether the honest receiver with `x` goes on; then `w = u*x + v`, up to the sender's guess.
-fn passes<R: Ring>(x: R, wrong: Wrong<R>) -> bool {
+fn passes<R: Ring>(x: R, wrong: SenderErrors<R>) -> bool {
     let (left, right) = memory::pair();
     let ((sent, _), (received, _)) = run_two_channels(
         channel(left),
@@ -127,7 +127,7 @@ fn passes<R: Ring>(x: R, wrong: Wrong<R>) -> bool {
 fn another_u_in_one_correction() {
     fn run<R: Ring>(bits: impl Iterator<Item = u32>) {
         let x = R::random(&mut rng(3));
-        assert!(passes(x, Wrong::NOTHING), "honest");
+        assert!(passes(x, SenderErrors::NOTHING), "honest");
         let (mut ones, mut runs) = (0, 0);
         for bit in bits {
             let is_set = x.bit(bit).unwrap_u8() == 1;
@@ -135,7 +135,8 @@ fn another_u_in_one_correction() {
             let last = N + check::repetitions::<R>() - 1;
             let entries = [(0, false), (3, true), (N, bit % 2 == 0), (last, bit % 2 == 1)];
             for (entry, made_up) in entries {
-                let wrong = Wrong { u: Some((entry, bit, error)), made_up, ..Wrong::NOTHING };
+                let wrong =
+                    SenderErrors { u: Some((entry, bit, error)), made_up, ..SenderErrors::NOTHING };
                 assert_eq!(passes(x, wrong), is_set == made_up, "bit {bit} of x");
             }
             ones += u32::from(is_set);
@@ -154,7 +155,7 @@ fn a_wrong_answer_to_the_challenge() {
         let mut random = rng(5);
         let x = R::random(&mut random);
         let passes = |repetition: usize, errors: [R; 2]| {
-            let wrong = Wrong { combined: (repetition, errors), ..Wrong::NOTHING };
+            let wrong = SenderErrors { combined: (repetition, errors), ..SenderErrors::NOTHING };
             passes(x, wrong)
         };
         for repetition in 0..check::repetitions::<R>() {

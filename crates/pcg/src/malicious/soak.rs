@@ -21,21 +21,21 @@ use crate::{
 };
 
 /// The two parties' part of a dealer's output for one round.
-struct Dealt<K: Stage> {
+struct DealtCorrelations<K: Stage> {
     base: Base<K>,
     q: Vec<Block>,
     t: Vec<Block>,
     mask: Vec<(K::Ring, K::Ring)>,
 }
 
-fn deal<K: Stage>(layout: &Layout, round: u64) -> Dealt<K> {
+fn deal<K: Stage>(layout: &Layout, round: u64) -> DealtCorrelations<K> {
     let mut dealer = rng(1 << 64 | u128::from(round));
     let base = deal_base::<K>(K::VALUES * layout.batch().trees(), &mut dealer);
     let random = |_| (K::Ring::random(&mut dealer), K::Ring::random(&mut dealer));
     let mask = (0..check::repetitions::<K::Ring>()).map(random).collect();
     let choices = random_choices(layout.batch().levels(), &mut dealer);
     let (q, t) = deal_ots(base.delta, choices.into_iter(), &mut dealer);
-    Dealt { base, q, t, mask }
+    DealtCorrelations { base, q, t, mask }
 }
 
 fn context(round: u64) -> check::Context {

@@ -8,8 +8,8 @@ use volery_ot::convert;
 use volery_primitives::Block;
 
 use super::{
-    FEW, MANY, MaliciousKeyHolder, SESSION, Setup, Stage, channel, honest, key_holder::Grown, plan,
-    prgs, rng, round_by_round, run_malicious,
+    FEW, MANY, MaliciousKeyHolder, SESSION, Setup, Stage, channel, honest, key_holder::GrownTrees,
+    plan, prgs, rng, round_by_round, run_malicious,
 };
 use crate::{
     Noise, Trees,
@@ -128,7 +128,7 @@ fn another_key_in_one_tree() {
             let plan = plan(K::KIND, trees, Noise::Regular, FEW);
             for setup in (0..8).map(Setup::Dealt).chain([Setup::Real]) {
                 let half = K::growth(trees) == Growth::Correlated;
-                let wrong_sum = |grown: &mut Grown<K::Ring>| {
+                let wrong_sum = |grown: &mut GrownTrees<K::Ring>| {
                     if !half {
                         grown.psi[1] += error();
                     }
@@ -187,7 +187,7 @@ fn a_wrong_sum_of_one_side() {
             let (mut caught, mut runs) = (0, 0);
             for side in [0, 1] {
                 for seed in 0..8 {
-                    let wrong = |grown: &mut Grown<K::Ring>| {
+                    let wrong = |grown: &mut GrownTrees<K::Ring>| {
                         grown.sums[levels + level][side] ^= Block::from(6);
                     };
                     let wrong = MaliciousKeyHolder { sums: &wrong, ..MaliciousKeyHolder::HONEST };
@@ -220,7 +220,7 @@ fn a_wrong_correction_of_a_level() {
         let plan = plan(K::KIND, Trees::Half, Noise::Regular, FEW);
         for level in 0..levels {
             for bit in [0, 1, 63, 64, 127] {
-                let wrong = |grown: &mut Grown<K::Ring>| {
+                let wrong = |grown: &mut GrownTrees<K::Ring>| {
                     grown.sums[5 + level][0] ^= Block::from(1 << bit);
                 };
                 let wrong = MaliciousKeyHolder { sums: &wrong, ..MaliciousKeyHolder::HONEST };
@@ -251,7 +251,7 @@ fn a_wrong_sum_of_all_leaves() {
         let plan = plan(K::KIND, trees, Noise::Regular, FEW);
         for tree in 0..4 {
             for bit in [1, 30, 60] {
-                let wrong = |grown: &mut Grown<K::Ring>| {
+                let wrong = |grown: &mut GrownTrees<K::Ring>| {
                     grown.psi[tree] += K::Ring::from_block(Block::from(1 << bit));
                 };
                 let wrong = MaliciousKeyHolder { sums: &wrong, ..MaliciousKeyHolder::HONEST };
@@ -278,7 +278,7 @@ fn a_wrong_tree_in_a_later_round() {
         for trees in TREES {
             let plan = plan(K::KIND, trees, Noise::Regular, MANY);
             let pieces = round_by_round(&plan);
-            let wrong = |grown: &mut Grown<K::Ring>| {
+            let wrong = |grown: &mut GrownTrees<K::Ring>| {
                 let levels = grown.batch.levels_of(3);
                 for sums in &mut grown.sums[levels] {
                     *sums = sums.map(|sum| sum ^ Block::from(6));

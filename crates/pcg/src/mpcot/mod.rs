@@ -61,7 +61,7 @@ pub struct Public<'a> {
 }
 
 /// The leaves of all trees, and the place of each.
-type Punctured<R> = (Buffer<R>, Zeroizing<Vec<usize>>);
+type PuncturedLeaves<R> = (Buffer<R>, Zeroizing<Vec<usize>>);
 
 impl Public<'_> {
     /// Whether the points follow from the choice bits of the trees' OTs: half-trees, each over a
@@ -171,7 +171,7 @@ pub fn receive<K: Correlation>(
     mut leaves: Buffer<K::Ring>,
     ot: &mut convert::Receiver<K::ValueOt>,
     channel: &mut Channel,
-) -> Result<Punctured<K::Ring>> {
+) -> Result<PuncturedLeaves<K::Ring>> {
     let beta = K::value_shares(values, spare, channel)?; // steps 3a and 3b: beta_2
     let batch = layout.batch();
     let alphas = spcot::receive((batch, prgs), points, &beta, &mut leaves, ot, channel)?; // step 4

@@ -123,7 +123,7 @@ impl<R: Ring, T: Trees<R>, E> Expansion<R, T, E> {
         &mut self,
         kept: A,
         out: B,
-        check: Option<impl FnOnce(Checked<'_, R, T, E, A, B>, &mut Channel) -> Result<()>>,
+        check: Option<impl FnOnce(CheckedLeaves<'_, R, T, E, A, B>, &mut Channel) -> Result<()>>,
         channel: &mut Channel,
     ) -> Result<()>
     where
@@ -132,7 +132,7 @@ impl<R: Ring, T: Trees<R>, E> Expansion<R, T, E> {
         let (mut kept, mut out) = (Some(kept), Some(out));
         if let Some(check) = check {
             self.shares.exchange_all(channel)?;
-            let leaves = Checked { expansion: self, kept: &mut kept, out: &mut out };
+            let leaves = CheckedLeaves { expansion: self, kept: &mut kept, out: &mut out };
             check(leaves, channel)?;
         }
         kept.map_or(Ok(()), |kept| self.expand(kept, channel))?;
@@ -159,13 +159,13 @@ fn in_tasks<R: Sync, P: OutputMut>(
 
 /// A round under its check, which reads all its leaves: where they are expanded for that, the first
 /// outputs go to `kept` and then to `out`, from which the filled part is removed.
-pub(super) struct Checked<'a, R: Ring, T, E, A, B> {
+pub(super) struct CheckedLeaves<'a, R: Ring, T, E, A, B> {
     expansion: &'a mut Expansion<R, T, E>,
     kept: &'a mut Option<A>,
     out: &'a mut Option<B>,
 }
 
-impl<R, T, E, A, B> check::Leaves<R> for Checked<'_, R, T, E, A, B>
+impl<R, T, E, A, B> check::Leaves<R> for CheckedLeaves<'_, R, T, E, A, B>
 where
     R: Ring,
     T: Trees<R>,

@@ -28,7 +28,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::{
     Plan,
-    correlation::{Apart, Correlation, OutputMut, Pairs, PairsMut},
+    correlation::{Correlation, OutputMut, Pairs, PairsMut, VoleSlices},
 };
 
 /// A party of a stream.
@@ -76,15 +76,15 @@ pub(crate) struct VoleValueHolder<R>(PhantomData<R>);
 
 impl<R: Ring> Role for VoleValueHolder<R> {
     type Secret = ();
-    type Out<'a> = Apart<'a, R>;
-    type Part<'a> = Apart<'a, R>;
+    type Out<'a> = VoleSlices<'a, R>;
+    type Part<'a> = VoleSlices<'a, R>;
 
     fn count(out: &Self::Out<'_>) -> usize {
         out.u.len()
     }
 
     fn part<'a>(out: &'a mut Self::Out<'_>) -> Self::Part<'a> {
-        Apart { u: out.u, v: out.v }
+        VoleSlices { u: out.u, v: out.v }
     }
 
     fn wipe(out: &mut Self::Out<'_>) {
@@ -97,14 +97,14 @@ impl<R: Ring> Role for VoleValueHolder<R> {
 pub(crate) struct CotValueHolder;
 
 /// Packed bits `u`, and blocks `v`.
-pub(crate) struct Packed<'a> {
+pub(crate) struct CotSlices<'a> {
     pub(crate) u: &'a mut [u8],
     pub(crate) v: &'a mut [Gf128],
 }
 
 impl Role for CotValueHolder {
     type Secret = ();
-    type Out<'a> = Packed<'a>;
+    type Out<'a> = CotSlices<'a>;
     type Part<'a> = &'a mut [Gf128];
 
     fn count(out: &Self::Out<'_>) -> usize {

@@ -42,7 +42,7 @@ use zeroize::Zeroizing;
 
 use super::{
     Role,
-    expand::{Checked, Expansion, KeyEncoder, ValueEncoder},
+    expand::{CheckedLeaves, Expansion, KeyEncoder, ValueEncoder},
     noise::{Noises, sample_noise},
     rounds::{Round, Rounds},
     shares::Shares,
@@ -185,7 +185,7 @@ impl<K: Correlation> ValueHolder<K> {
         let (batch, rng) = (layout.batch(), &mut self.rng);
         let check = mask.map(|mask| {
             let (alphas, values) = (&alphas, &values);
-            move |leaves: Checked<'_, _, _, _, _, _>, channel: &mut Channel| {
+            move |leaves: CheckedLeaves<'_, _, _, _, _, _>, channel: &mut Channel| {
                 check::value_holder(context, batch, alphas, values, leaves, &mask, rng, channel)
             }
         });
@@ -275,7 +275,7 @@ impl<K: Correlation> KeyHolder<K> {
         let (now, rest) = out.split_at_mut(step.deliver.min(out.len()));
         let batch = layout.batch();
         let check = mask.map(|mask| {
-            move |leaves: Checked<'_, _, _, _, _, _>, channel: &mut Channel| {
+            move |leaves: CheckedLeaves<'_, _, _, _, _, _>, channel: &mut Channel| {
                 check::key_holder(context, batch, x, leaves, &mask, rng, channel)
             }
         });

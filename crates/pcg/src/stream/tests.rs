@@ -73,7 +73,7 @@ struct Lines<K: Correlation> {
 }
 
 /// A kind of correlation as in the papers.
-struct Reading<K: Correlation> {
+struct PaperCorrelation<K: Correlation> {
     x: K::Ring,
     /// The level sum of the half-trees.
     delta: Block,
@@ -247,7 +247,7 @@ fn noise<K: Correlation>(
 
 /// All outputs of a round, and its traffic.
 fn round<K: Correlation>(
-    reading: &Reading<K>,
+    reading: &PaperCorrelation<K>,
     plan: &Plan,
     (number, step): (u64, Step),
     base: &Lines<K>,
@@ -308,7 +308,7 @@ fn bytes<K: Correlation>(plan: &Plan, trees: usize, levels: usize) -> Bytes {
 
 /// `n` correlations of the stream against those of the papers.
 fn check<K: Correlation>(
-    reading: &Reading<K>,
+    reading: &PaperCorrelation<K>,
     plan: &Plan,
     n: usize,
     key_ot: K::KeyOt,
@@ -411,7 +411,7 @@ fn small(noise: Noise) -> (&'static str, u64) {
 
 fn cot(plan: &Plan, n: usize) {
     let delta = Prg::new(Block::from(5)).block() | Block::ONE;
-    let reading = Reading::<Cot> {
+    let reading = PaperCorrelation::<Cot> {
         x: Gf128::new(delta),
         delta,
         choices: |spare, levels| spare[..levels].iter().map(|u| *u == F2::ONE).collect(),
@@ -423,7 +423,7 @@ fn cot(plan: &Plan, n: usize) {
 }
 
 fn vole<R: VoleRing>(plan: &Plan, n: usize) {
-    let reading = Reading::<Vole<R>> {
+    let reading = PaperCorrelation::<Vole<R>> {
         x: R::random(&mut Prg::new(Block::from(5))),
         delta: Block::from(DELTA),
         choices: |_, levels| {

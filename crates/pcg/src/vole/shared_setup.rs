@@ -45,7 +45,7 @@ use crate::stream::Failure;
 
 /// The endpoint of the holder of the `u` and `v`.
 pub struct Sender {
-    pub(super) extensions: Guarded<SenderExtensions>,
+    pub(super) extensions: GuardedExtensions<SenderExtensions>,
 }
 
 /// The share of the holder of the `u` and `v` in both extensions.
@@ -56,7 +56,7 @@ pub(super) struct SenderExtensions {
 
 /// The endpoint of the holder of the `x`.
 pub struct Receiver {
-    pub(super) extensions: Guarded<ReceiverExtensions>,
+    pub(super) extensions: GuardedExtensions<ReceiverExtensions>,
 }
 
 /// The share of the holder of the `x` in both extensions.
@@ -79,7 +79,7 @@ impl Sender {
             softspoken::Sender::setup(None, OT_FIELD, part("bits"), rng.fork("bits"), channel)?; // step 2
         let extensions =
             SenderExtensions { trees, bits: convert::Sender::new(bits, part("bits hash")) };
-        Ok(Self { extensions: Guarded::new(session, extensions) })
+        Ok(Self { extensions: GuardedExtensions::new(session, extensions) })
     }
 }
 
@@ -95,12 +95,12 @@ impl Receiver {
         let bits = softspoken::Receiver::setup(OT_FIELD, part("bits"), rng.fork("bits"), channel)?; // step 2
         let extensions =
             ReceiverExtensions { trees, bits: convert::Receiver::new(bits, part("bits hash")) };
-        Ok(Self { extensions: Guarded::new(session, extensions) })
+        Ok(Self { extensions: GuardedExtensions::new(session, extensions) })
     }
 }
 
 /// A party's extensions, for one vector-OLE after the other, each with a session of its own.
-pub(super) struct Guarded<E> {
+pub(super) struct GuardedExtensions<E> {
     session: SessionId,
     next: u64,
     failure: Failure,
@@ -108,7 +108,7 @@ pub(super) struct Guarded<E> {
     extensions: Option<E>,
 }
 
-impl<E> Guarded<E> {
+impl<E> GuardedExtensions<E> {
     fn new(session: SessionId, extensions: E) -> Self {
         Self { session, next: 0, failure: Failure::default(), extensions: Some(extensions) }
     }

@@ -27,12 +27,16 @@ const N: usize = 300_007;
 const THREADS: [[usize; 2]; 5] = [[1, 1], [2, 2], [3, 1], [1, 8], [8, 3]];
 
 /// The outputs of a party, and the hash of its messages.
-type Made = Result<(Vec<Block>, [u8; 32])>;
+type RunOutput = Result<(Vec<Block>, [u8; 32])>;
 
 type Party<'a> = &'a (dyn Fn(&mut Channel) -> Result<Vec<Block>> + Sync);
 
 /// A run with `threads` threads for each party.
-fn run([left, right]: [Party<'_>; 2], threads: [usize; 2], channels: [Channel; 2]) -> [Made; 2] {
+fn run(
+    [left, right]: [Party<'_>; 2],
+    threads: [usize; 2],
+    channels: [Channel; 2],
+) -> [RunOutput; 2] {
     let party = |party: Party<'_>, threads: usize, channel: &mut Channel| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         pool.unwrap().install(|| {

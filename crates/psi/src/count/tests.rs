@@ -16,7 +16,7 @@ fn send(ours: &[Vec<u8>], channel: &mut Channel) -> Result<Parameters> {
     Sender::new(SESSION, rng(Role::Sender)).count(ours, &mut (), channel)
 }
 
-fn receive(theirs: &[Vec<u8>], channel: &mut Channel) -> Result<Counted> {
+fn receive(theirs: &[Vec<u8>], channel: &mut Channel) -> Result<CountResult> {
     Receiver::new(SESSION, rng(Role::Receiver)).count(theirs, &mut (), channel)
 }
 
@@ -29,7 +29,7 @@ fn check(ours: &[Vec<u8>], theirs: &[Vec<u8>]) -> Stats {
     let parameters = Parameters::new(ours.len() as u64, theirs.len() as u64);
     assert_eq!(sent, parameters);
     let common = common(ours, theirs).len() as u64;
-    assert_eq!(received, Counted { parameters, common });
+    assert_eq!(received, CountResult { parameters, common });
     stats
 }
 
@@ -112,7 +112,7 @@ fn begin(role: Role, items: &[Vec<u8>], channel: &mut Channel) -> Run {
 }
 
 /// Encodings of no element, and of the identity.
-fn outside() -> [Encoded; 4] {
+fn outside() -> [EncodedElement; 4] {
     let mut negative = [0; 32];
     negative[0] = 1;
     let mut large = [0xff; 32];
@@ -147,8 +147,8 @@ fn elements_of_the_receiver_outside_the_group_are_refused() {
 
 /// The result of a receiver with 3 items whose sender changes its elements, its tags, or its end.
 fn receive_from(
-    change: impl FnOnce(&mut [Encoded], &mut [u128], &mut [u8; 16]) + Send,
-) -> Result<Counted> {
+    change: impl FnOnce(&mut [EncodedElement], &mut [u128], &mut [u8; 16]) + Send,
+) -> Result<CountResult> {
     let (_, received) = meet(
         |channel| -> Result<()> {
             let mut run = begin(Role::Sender, &items(0..4), channel);
@@ -220,7 +220,7 @@ fn tags_of_the_sender_are_its_own() {
 /// The elements of a sender's answer are in an order that is uniform among all.
 #[test]
 fn orders_are_uniform() {
-    let points: [Encoded; 4] = [[1; 32], [2; 32], [3; 32], [4; 32]];
+    let points: [EncodedElement; 4] = [[1; 32], [2; 32], [3; 32], [4; 32]];
     let mut rng = Prg::new(Block::ONE);
     let mut seen = HashMap::new();
     let runs = 24_000;
@@ -238,7 +238,7 @@ fn orders_are_uniform() {
 }
 
 /// The answer to a receiver with 3 items, each times a number of its own, and the tags.
-fn answers(scalars: [u8; 3], seed: u128) -> ([Encoded; 3], Vec<u128>) {
+fn answers(scalars: [u8; 3], seed: u128) -> ([EncodedElement; 3], Vec<u128>) {
     let (_, answer) = meet(
         |channel| {
             let sender = Sender::new(SESSION, Prg::new(Block::new(seed)));

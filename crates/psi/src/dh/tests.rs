@@ -39,11 +39,11 @@ fn hellos() {
     }
 }
 
-fn send(ours: &[Vec<u8>], channel: &mut Channel) -> Result<Sent> {
+fn send(ours: &[Vec<u8>], channel: &mut Channel) -> Result<SenderResult> {
     Sender::new(SESSION, rng(Role::Sender)).intersect(ours, &mut (), channel)
 }
 
-fn receive(theirs: &[Vec<u8>], channel: &mut Channel) -> Result<Received> {
+fn receive(theirs: &[Vec<u8>], channel: &mut Channel) -> Result<ReceiverResult> {
     Receiver::new(SESSION, rng(Role::Receiver)).intersect(theirs, &mut (), channel)
 }
 
@@ -57,7 +57,7 @@ fn check(ours: &[Vec<u8>], theirs: &[Vec<u8>]) -> Stats {
         Parameters { sender_items: ours.len() as u64, receiver_items: theirs.len() as u64 };
     assert_eq!(sent.parameters, parameters);
     let common = common(theirs, ours);
-    assert_eq!(received, Received { parameters, common });
+    assert_eq!(received, ReceiverResult { parameters, common });
     stats
 }
 
@@ -96,7 +96,7 @@ fn search_for(
     keywords: &[Vec<u8>],
     values: &[Vec<u8>],
     wanted: &[Vec<u8>],
-) -> (Answered, Found, Stats) {
+) -> (LookupSenderResult, LookupReceiverResult, Stats) {
     let ((answered, stats), (found, _)) = run_two_parties_with_stats(
         |channel| {
             let sender = Sender::new(SESSION, rng(Role::Sender));
@@ -125,7 +125,7 @@ fn search() {
         assert_eq!(found.values, values[5..11]);
         let expected = bytes(20, 6, Some(longest));
         assert_eq!((stats.bytes_sent, stats.bytes_received), expected);
-        assert_eq!(format!("{found:?}"), "Found(6 values, ..)");
+        assert_eq!(format!("{found:?}"), "LookupReceiverResult(6 values, ..)");
     }
     let (_, found, _) = search_for(&items(0..4), &items(4..8), &items(9..10));
     assert_eq!((found.items.len(), found.values.len()), (0, 0));
@@ -178,7 +178,7 @@ fn begin(role: Role, items: &[Vec<u8>], note: u64, channel: &mut Channel) -> Run
 fn receive_from(
     public: Option<[u8; 32]>,
     change: impl FnOnce(&mut Vec<[u8; TAG]>) + Send,
-) -> Result<Received> {
+) -> Result<ReceiverResult> {
     let (_, received) = meet(
         |channel| -> Result<()> {
             let run = begin(Role::Sender, &items(0..4), 0, channel);
@@ -269,12 +269,12 @@ fn wrong_announcements_are_refused() {
 }
 
 /// A malicious receiver's view at the end: its run, `A`, its keys and the tags.
-type Heard = (Run, [u8; 32], Vec<Key>, Vec<[u8; TAG]>);
+type ReceiverView = (Run, [u8; 32], Vec<Key>, Vec<[u8; TAG]>);
 
 /// The tags that an honest sender of items 0 to 4 sends to a malicious receiver of two items.
 fn tags_for(
     coefficients: impl FnOnce(&Run, &[Key]) -> Vec<[u8; 32]> + Send,
-) -> (Result<Sent>, Option<Heard>) {
+) -> (Result<SenderResult>, Option<ReceiverView>) {
     meet(
         |channel| send(&items(0..5), channel),
         |channel| {
@@ -415,7 +415,7 @@ fn tags_depend_on_everything() {
     assert_eq!(different.len(), 8);
 }
 
-fn receive_with(seed: u128, theirs: &[Vec<u8>], channel: &mut Channel) -> Result<Received> {
+fn receive_with(seed: u128, theirs: &[Vec<u8>], channel: &mut Channel) -> Result<ReceiverResult> {
     let rng = Prg::new(Block::new(seed + 1000));
     Receiver::new(SESSION, rng).intersect(theirs, &mut (), channel)
 }

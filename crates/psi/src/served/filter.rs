@@ -17,7 +17,7 @@ use std::ops::Deref;
 use volery_channel::Channel;
 use volery_primitives::ro::{RandomOracle, StreamHash};
 
-use super::voprf::{Encoded, decode};
+use super::voprf::{EncodedElement, decode};
 use crate::error::{Error, Result};
 use crate::failure::{Failure, STATISTICAL, equal_bits};
 use crate::params::MAX_ITEMS;
@@ -90,7 +90,7 @@ impl Layout {
 /// The label of a filter: the content of its header.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Label {
-    public: Encoded,
+    public: EncodedElement,
     queries: u64,
     layout: Layout,
     version: [u8; 32],
@@ -324,7 +324,7 @@ impl<W: Write> Coder<W> {
     }
 
     /// The label of all tags, under the key with this name; the high parts follow the low ones.
-    fn finish(mut self, public: Encoded, queries: u64) -> std::io::Result<(Label, W)> {
+    fn finish(mut self, public: EncodedElement, queries: u64) -> std::io::Result<(Label, W)> {
         assert_eq!(self.number, self.layout.items, "as many tags as announced");
         let last = [self.pending as u8];
         self.put(&last[..usize::from(self.used > 0)])?;
@@ -338,7 +338,7 @@ impl<W: Write> Coder<W> {
 
 /// Writes the filter of the highest bits of so many outputs, which ascend, to a file that is empty.
 pub(super) fn write_sorted(
-    (public, items, queries): (Encoded, u64, u64),
+    (public, items, queries): (EncodedElement, u64, u64),
     outputs: impl Iterator<Item = std::io::Result<u128>>,
     file: &mut (impl Write + Seek),
 ) -> Result<Label> {
@@ -378,18 +378,22 @@ impl Deref for Filter {
 
 impl Filter {
     /// The filter of the highest bits of these outputs, which ascend, under the key with this name.
-    pub(super) fn new(public: Encoded, queries: u64, outputs: &[u128]) -> Self {
+    pub(super) fn new(public: EncodedElement, queries: u64, outputs: &[u128]) -> Self {
         Self::with_layout(Layout::new(outputs.len() as u64, queries), (public, queries), outputs)
     }
 
-    fn with_layout(layout: Layout, label: (Encoded, u64), outputs: &[u128]) -> Self {
+    fn with_layout(layout: Layout, label: (EncodedElement, u64), outputs: &[u128]) -> Self {
         let mut filter = Self::unchecked(layout, label, outputs);
         filter.sample().expect("the tags are those of outputs");
         filter
     }
 
     /// [`with_layout`](Self::with_layout) without the samples, and so without their checks.
-    fn unchecked(layout: Layout, (public, queries): (Encoded, u64), outputs: &[u128]) -> Self {
+    fn unchecked(
+        layout: Layout,
+        (public, queries): (EncodedElement, u64),
+        outputs: &[u128],
+    ) -> Self {
         let body = Vec::with_capacity(layout.bytes() as usize);
         let mut coder = Coder::new(layout, body);
         let pushed = outputs.iter().try_for_each(|output| coder.push(*output));

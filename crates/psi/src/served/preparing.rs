@@ -24,7 +24,7 @@ type Scratch<'a> = dyn FnMut() -> io::Result<File> + 'a;
 
 /// A set that is prepared piece by piece. Memory: 64 MiB for a run of 2^22 items, 3 bits an item,
 /// and a buffer for each run; and 32 bytes an item in files, from 2^22 items on.
-pub struct Preparing<'a> {
+pub struct SetBuilder<'a> {
     key: &'a Key,
     scratch: Box<Scratch<'a>>,
     run: usize,
@@ -33,7 +33,7 @@ pub struct Preparing<'a> {
     added: u64,
 }
 
-impl<'a> Preparing<'a> {
+impl<'a> SetBuilder<'a> {
     /// Nothing yet. `scratch` makes an empty file, open for reading and writing.
     #[must_use]
     pub fn new(key: &'a Key, scratch: impl FnMut() -> io::Result<File> + 'a) -> Self {

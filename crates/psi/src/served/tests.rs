@@ -24,7 +24,7 @@ fn prepared(ours: &[Vec<u8>]) -> (Server, Filter) {
     (Server::new(key(), &filter).unwrap(), filter)
 }
 
-fn ask(filter: &Filter, theirs: &[Vec<u8>], channel: &mut Channel) -> Result<Queried> {
+fn ask(filter: &Filter, theirs: &[Vec<u8>], channel: &mut Channel) -> Result<QueryAnswer> {
     Client::new(filter, rng(3)).query(theirs, &mut (), channel)
 }
 
@@ -43,7 +43,7 @@ fn check(ours: &[Vec<u8>], theirs: &[Vec<u8>]) -> Stats {
     assert_eq!(answered, theirs.len() as u64);
     assert_eq!(budget.left(), 5);
     let expected =
-        Queried { common: common(theirs, ours), left: (!theirs.is_empty()).then_some(5) };
+        QueryAnswer { common: common(theirs, ours), left: (!theirs.is_empty()).then_some(5) };
     assert_eq!(queried, expected);
     stats
 }
@@ -211,7 +211,7 @@ fn another_version_is_refused() {
 }
 
 /// Encodings of no element, and of the identity.
-fn outside() -> [Encoded; 3] {
+fn outside() -> [EncodedElement; 3] {
     let mut negative = [0; 32];
     negative[0] = 1;
     [negative, [0xff; 32], [0; 32]]
@@ -261,8 +261,8 @@ fn a_request_that_is_too_large_is_refused() {
 
 /// The result of a client of three items whose server changes its answer.
 fn ask_of(
-    change: impl FnOnce(&mut [u8; VERDICT], &mut Vec<Encoded>, &mut [u8; PROOF]) + Send,
-) -> Result<Queried> {
+    change: impl FnOnce(&mut [u8; VERDICT], &mut Vec<EncodedElement>, &mut [u8; PROOF]) + Send,
+) -> Result<QueryAnswer> {
     let (_, filter) = prepared(&items(0..4));
     let (_, queried) = meet(
         |channel| -> Result<()> {
@@ -355,7 +355,7 @@ fn meetings() {
                     }
                     answer(&server, &Budget::new(30), channel)
                 },
-                |channel| -> Result<Queried> {
+                |channel| -> Result<QueryAnswer> {
                     let welcome = Welcome::receive(40, channel)?;
                     assert_eq!((welcome.label, welcome.left), (*filter.label(), left));
                     if fetches {
@@ -457,7 +457,7 @@ fn preparing_in_pieces() {
             if run == 1 && n > 5 {
                 continue;
             }
-            let mut preparing = Preparing::new(&key, scratch).with_run(run);
+            let mut preparing = SetBuilder::new(&key, scratch).with_run(run);
             // Some items twice, in this run or another.
             for piece in all.chunks(33).chain(all[..n / 2].chunks(50)) {
                 preparing.add(piece).unwrap();
@@ -470,7 +470,7 @@ fn preparing_in_pieces() {
         }
     }
     let long = [vec![], vec![0; MAX_INPUT + 1]];
-    let refused = Preparing::new(&key, scratch).add(&long[..]);
+    let refused = SetBuilder::new(&key, scratch).add(&long[..]);
     assert!(matches!(refused, Err(Error::LongItem { item: 1, .. })));
 }
 

@@ -19,7 +19,7 @@ use volery_primitives::ro::RandomOracle;
 use zeroize::{Zeroize, Zeroizing};
 
 /// An encoded element.
-pub(super) type Encoded = [u8; ENCODED];
+pub(super) type EncodedElement = [u8; ENCODED];
 
 /// Bytes of a proof: two scalars.
 pub(super) const PROOF: usize = 64;
@@ -93,9 +93,9 @@ pub(super) fn random(rng: &mut Prg) -> Scalar {
 /// copies of one process, as of a restored machine, do not prove different statements with one
 /// nonce, which would give the key away.
 pub(super) fn nonce(
-    (secret, public): (&Scalar, &Encoded),
-    blinded: &[Encoded],
-    evaluated: &[Encoded],
+    (secret, public): (&Scalar, &EncodedElement),
+    blinded: &[EncodedElement],
+    evaluated: &[EncodedElement],
     rng: &mut Prg,
 ) -> Scalar {
     let mut fresh = Zeroizing::new([0; 32]);
@@ -118,19 +118,19 @@ pub(super) fn decode_scalar(bytes: [u8; 32]) -> Option<Scalar> {
 }
 
 /// An element in its only encoding, other than the identity.
-pub(super) fn decode(encoding: Encoded) -> Option<Element> {
+pub(super) fn decode(encoding: EncodedElement) -> Option<Element> {
     let point = CompressedRistretto(encoding).decompress();
     // mutant(psi-voprf-decoded): `!point.is_identity()` => `true`
     point.filter(|point| !point.is_identity())
 }
 
 /// `skS * G`.
-pub(super) fn public(secret: &Scalar) -> Encoded {
+pub(super) fn public(secret: &Scalar) -> EncodedElement {
     (secret * RISTRETTO_BASEPOINT_TABLE).compress().to_bytes()
 }
 
 /// `Finalize` without the inverse of the blind: the output for an input and `k * H(input)`.
-fn output(input: &[u8], element: &Encoded) -> Zeroizing<[u8; 64]> {
+fn output(input: &[u8], element: &EncodedElement) -> Zeroizing<[u8; 64]> {
     let mut hash = Sha512::new();
     hash.update((input.len() as u16).to_be_bytes());
     hash.update(input);
@@ -192,7 +192,7 @@ impl Pool {
 }
 
 /// `Blind`: each input times its own scalar.
-pub(super) fn blind(inputs: &[&[u8]], blinds: &[Scalar]) -> Vec<Encoded> {
+pub(super) fn blind(inputs: &[&[u8]], blinds: &[Scalar]) -> Vec<EncodedElement> {
     assert_eq!(inputs.len(), blinds.len(), "a blind for each input");
     POOL.map(inputs.len(), |i| {
         let mut string = Zeroizing::new([0; 64]);
@@ -205,7 +205,7 @@ pub(super) fn blind(inputs: &[&[u8]], blinds: &[Scalar]) -> Vec<Encoded> {
 /// `BlindEvaluate` without its proof: the elements are multiplied by the secret. `false` if one of
 /// them is no element, or the identity.
 #[must_use]
-pub(super) fn multiply(secret: &Scalar, elements: &mut [Encoded]) -> bool {
+pub(super) fn multiply(secret: &Scalar, elements: &mut [EncodedElement]) -> bool {
     let half = half(secret);
     let tasks: Vec<_> = elements.chunks(TASK).collect();
     let products = POOL.map(tasks.len(), |task| {
@@ -240,7 +240,11 @@ pub(super) fn finalize(
 }
 
 /// The weights of `ComputeComposites`, one for each pair of a blinded and an evaluated element.
-fn weights(public: &Encoded, blinded: &[Encoded], evaluated: &[Encoded]) -> Vec<Scalar> {
+fn weights(
+    public: &EncodedElement,
+    blinded: &[EncodedElement],
+    evaluated: &[EncodedElement],
+) -> Vec<Scalar> {
     const TAG: &[u8] = b"Seed-";
     let mut hash = Sha512::new();
     hash.update((ENCODED as u16).to_be_bytes());
@@ -265,7 +269,7 @@ fn weights(public: &Encoded, blinded: &[Encoded], evaluated: &[Encoded]) -> Vec<
 }
 
 /// The challenge of a proof.
-fn challenge(public: &Encoded, elements: [&Element; 4]) -> Scalar {
+fn challenge(public: &EncodedElement, elements: [&Element; 4]) -> Scalar {
     let length = (ENCODED as u16).to_be_bytes();
     let elements = elements.map(|element| element.compress().to_bytes());
     let mut message: Vec<&[u8]> = vec![&length, public];
@@ -279,9 +283,9 @@ fn challenge(public: &Encoded, elements: [&Element; 4]) -> Scalar {
 /// `GenerateProof` for at most [`MAX_BATCH`] elements, with this random scalar; `None` if one of
 /// the blinded elements is none.
 pub(super) fn prove(
-    (secret, public): (&Scalar, &Encoded),
-    blinded: &[Encoded],
-    evaluated: &[Encoded],
+    (secret, public): (&Scalar, &EncodedElement),
+    blinded: &[EncodedElement],
+    evaluated: &[EncodedElement],
     random: &Scalar,
 ) -> Option<[u8; PROOF]> {
     let weights = weights(public, blinded, evaluated);
@@ -301,15 +305,15 @@ pub(super) fn prove(
 /// `VerifyProof`: the evaluated elements, if they are elements other than the identity and the
 /// secret of the public key times the blinded ones.
 pub(super) fn verify(
-    (public, encoded): (&Element, &Encoded),
-    blinded: &[Encoded],
-    evaluated: &[Encoded],
+    (public, encoded): (&Element, &EncodedElement),
+    blinded: &[EncodedElement],
+    evaluated: &[EncodedElement],
     proof: &[u8; PROOF],
 ) -> Option<Vec<Element>> {
     let (challenged, response) = proof.split_at(32);
     let challenged = decode_scalar(challenged.try_into().ok()?)?;
     let response = decode_scalar(response.try_into().ok()?)?;
-    let decode_all = |encodings: &[Encoded]| {
+    let decode_all = |encodings: &[EncodedElement]| {
         let points = POOL.map(encodings.len(), |i| decode(encodings[i]));
         points.into_iter().collect::<Option<Vec<_>>>()
     };
@@ -328,7 +332,8 @@ pub(super) fn verify(
 
 /// The generator, as the public key of tests.
 #[cfg(test)]
-pub(super) const GENERATOR: Encoded = curve25519_dalek::constants::RISTRETTO_BASEPOINT_COMPRESSED.0;
+pub(super) const GENERATOR: EncodedElement =
+    curve25519_dalek::constants::RISTRETTO_BASEPOINT_COMPRESSED.0;
 
 #[cfg(test)]
 mod tests {
@@ -461,8 +466,9 @@ mod tests {
                 let scalars = texts.iter().map(|text| decode_scalar(bytes(text)).unwrap());
                 scalars.collect()
             };
-            let elements =
-                |texts: &[&str]| -> Vec<Encoded> { texts.iter().map(|text| bytes(text)).collect() };
+            let elements = |texts: &[&str]| -> Vec<EncodedElement> {
+                texts.iter().map(|text| bytes(text)).collect()
+            };
             let mut blinds = scalars(vector.blinds);
             let blinded = blind(&inputs, &blinds);
             assert_eq!(blinded, elements(vector.blinded));
@@ -499,9 +505,10 @@ mod tests {
         let random = Scalar::from(99_u8);
         let pair = (&key, &public_key);
         let proof = prove(pair, &blinded, &evaluated, &random).unwrap();
-        let check = |blinded: &[Encoded], evaluated: &[Encoded], proof: &[u8; PROOF]| {
-            verify((&point, &public_key), blinded, evaluated, proof).is_some()
-        };
+        let check =
+            |blinded: &[EncodedElement], evaluated: &[EncodedElement], proof: &[u8; PROOF]| {
+                verify((&point, &public_key), blinded, evaluated, proof).is_some()
+            };
         assert!(check(&blinded, &evaluated, &proof));
         for bit in 0..8 * PROOF {
             let mut changed = proof;

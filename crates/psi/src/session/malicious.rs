@@ -17,8 +17,8 @@ use super::*;
 use crate::agree::commitment;
 use crate::error::Error;
 use crate::fixtures::{assert_caught, assert_disconnected, common, items, meet};
-use crate::intersect::{Received, Sent};
-use crate::lookup::Found;
+use crate::intersect::{ReceiverResult, SenderResult};
+use crate::lookup::LookupReceiverResult;
 use crate::params::MAX_ITEMS;
 
 /// Number of the sender's items. Items 10 to 12 are common to both parties.
@@ -48,7 +48,7 @@ static TERMS: std::sync::LazyLock<Terms> =
 fn sender_against(
     settings: Settings,
     malicious: impl FnOnce(Receiver, &mut Channel) -> Result<()> + Send,
-) -> Result<Sent> {
+) -> Result<SenderResult> {
     let (sender, receiver) = dealt(1);
     let (sent, _) = meet(
         |channel| sender.intersect(&ours(), settings, &mut (), channel),
@@ -64,7 +64,7 @@ fn sender_against(
 fn receiver_against(
     settings: Settings,
     malicious: impl FnOnce(Sender, &mut Channel) -> Result<()> + Send,
-) -> Result<Received> {
+) -> Result<ReceiverResult> {
     let (sender, receiver) = dealt(1);
     let (_, received) = meet(
         |channel| {
@@ -79,7 +79,7 @@ fn receiver_against(
 /// The result of an honest receiver that searches.
 fn searcher_against(
     malicious: impl FnOnce(Sender, &mut Channel) -> Result<()> + Send,
-) -> Result<Found> {
+) -> Result<LookupReceiverResult> {
     let (sender, receiver) = dealt(1);
     let (_, found) = meet(
         |channel| {

@@ -12,7 +12,7 @@ use volery_primitives::cuckoo::FUNCTIONS;
 use super::*;
 use crate::error::Error;
 use crate::fixtures::{common, items};
-use crate::intersect::{Received, Sent};
+use crate::intersect::{ReceiverResult, SenderResult};
 use crate::items::input;
 
 pub(super) const SESSION: SessionId = SessionId::from_bytes([8; 32]);
@@ -36,7 +36,7 @@ fn run(
     ours: &[Vec<u8>],
     theirs: &[Vec<u8>],
     settings: Settings,
-) -> (Result<Sent>, Result<Received>, Vec<u8>) {
+) -> (Result<SenderResult>, Result<ReceiverResult>, Vec<u8>) {
     let (sender, receiver) = dealt(seed);
     let (near, far) = memory::pair();
     let tap = Tap::default();
@@ -248,7 +248,7 @@ fn the_places_of_common_items_are_uniform() {
 #[test]
 fn the_receiver_sees_no_more_than_its_result() {
     let theirs = items(0..100);
-    let run = |settings, ours: &[Vec<u8>]| -> (Received, Stats) {
+    let run = |settings, ours: &[Vec<u8>]| -> (ReceiverResult, Stats) {
         let (sender, receiver) = dealt(3);
         let (_, end) = run_two_parties_with_stats(
             |channel| sender.intersect(ours, settings, &mut (), channel).unwrap(),
@@ -273,8 +273,8 @@ fn the_receiver_sees_no_more_than_its_result() {
 #[test]
 fn a_watch_sees_all_phases() {
     #[derive(Default)]
-    struct Seen(Vec<(Phase, u64, u64)>);
-    impl Watch for Seen {
+    struct PhaseLog(Vec<(Phase, u64, u64)>);
+    impl Watch for PhaseLog {
         fn begin(&mut self, phase: Phase, steps: u64) {
             self.0.push((phase, steps, 0));
         }
@@ -290,7 +290,7 @@ fn a_watch_sees_all_phases() {
             let (sender, receiver) = dealt(3);
             let (ours, theirs) = (items(0..n), items(0..m));
             let settings = Settings { variant, both: true };
-            let (mut left, mut right) = (Seen::default(), Seen::default());
+            let (mut left, mut right) = (PhaseLog::default(), PhaseLog::default());
             run_two_parties(
                 |channel| sender.intersect(&ours, settings, &mut left, channel).unwrap(),
                 |channel| receiver.intersect(&theirs, settings, &mut right, channel).unwrap(),

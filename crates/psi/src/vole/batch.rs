@@ -213,7 +213,7 @@ impl Keys {
 }
 
 /// The set of the evaluator, whose digests are replaced by the outputs, and the second blocks.
-pub(crate) type Evaluated<'a> = (&'a mut BinnedSet, Option<&'a mut [Block]>);
+pub(crate) type EvaluatorSet<'a> = (&'a mut BinnedSet, Option<&'a mut [Block]>);
 
 /// The party that has `D` and evaluates the OPRF.
 pub(crate) struct Evaluator {
@@ -245,7 +245,7 @@ impl Evaluator {
         parameters: &Parameters,
         agreement: &Agreement,
         bins: Range<usize>,
-        mut set: Option<Evaluated<'_>>,
+        mut set: Option<EvaluatorSet<'_>>,
         channel: &mut Channel,
     ) -> Result<Keys> {
         let malicious = parameters.form == Form::Malicious;
@@ -288,7 +288,7 @@ impl Evaluator {
             columns,
         };
         // Rows of a bin, before its encoding arrives.
-        let prepare = |keys: &Keys, set: &Option<Evaluated<'_>>, bin: usize| -> Vec<Rows> {
+        let prepare = |keys: &Keys, set: &Option<EvaluatorSet<'_>>, bin: usize| -> Vec<Rows> {
             let digests = set.as_ref().map_or(&[][..], |(set, _)| set.bin(bin));
             if digests.len() > PREPARED {
                 return Vec::new();
@@ -297,7 +297,7 @@ impl Evaluator {
             chunks.map(|chunk| keys.functions.band.rows(chunk)).collect()
         };
         let evaluate =
-            |keys: &Keys, set: &mut Option<Evaluated<'_>>, bin: usize, rows: Vec<Rows>| {
+            |keys: &Keys, set: &mut Option<EvaluatorSet<'_>>, bin: usize, rows: Vec<Rows>| {
                 let Some((set, second)) = set else {
                     return;
                 };

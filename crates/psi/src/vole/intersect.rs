@@ -8,10 +8,10 @@ use crate::items::Items;
 use crate::watch::Watch;
 
 /// The sender's result.
-pub type Sent = crate::results::Sent<Parameters>;
+pub type SenderResult = crate::results::SenderResult<Parameters>;
 
 /// The receiver's result.
-pub type Received = crate::results::Received<Parameters>;
+pub type ReceiverResult = crate::results::ReceiverResult<Parameters>;
 
 impl Sender {
     /// Lets the receiver learn which of its items are among these. The call fixes the items, which
@@ -29,9 +29,9 @@ impl Sender {
         settings: Settings,
         watch: &mut dyn Watch,
         channel: &mut Channel,
-    ) -> Result<Sent> {
+    ) -> Result<SenderResult> {
         let (parameters, common) = self.party.intersect(items, settings, watch, channel)?;
-        Ok(Sent { parameters, common })
+        Ok(SenderResult { parameters, common })
     }
 }
 
@@ -50,10 +50,10 @@ impl Receiver {
         settings: Settings,
         watch: &mut dyn Watch,
         channel: &mut Channel,
-    ) -> Result<Received> {
+    ) -> Result<ReceiverResult> {
         let (parameters, common) = self.party.intersect(items, settings, watch, channel)?;
         let common = common.expect("the receiver learns the result");
-        Ok(Received { parameters, common })
+        Ok(ReceiverResult { parameters, common })
     }
 }
 

@@ -23,10 +23,10 @@ use crate::watch::Watch;
 const PIECE: usize = 1 << 13;
 
 /// The sender's result.
-pub type Answered = crate::results::Answered<Parameters>;
+pub type LookupSenderResult = crate::results::LookupSenderResult<Parameters>;
 
 /// The receiver's result.
-pub type Found = crate::results::Found<Parameters>;
+pub type LookupReceiverResult = crate::results::LookupReceiverResult<Parameters>;
 
 impl Sender {
     /// Lets the receiver learn the values of its keywords that are among these. The call fixes
@@ -46,7 +46,7 @@ impl Sender {
         settings: Settings,
         watch: &mut dyn Watch,
         channel: &mut Channel,
-    ) -> Result<Answered> {
+    ) -> Result<LookupSenderResult> {
         assert_eq!(keywords.len(), values.len(), "a value for each keyword");
         let longest = longest(values)?;
         let said = longest as u64;
@@ -70,7 +70,7 @@ impl Sender {
         channel.flush()?;
         let shared = settings.both.then_some(&tags);
         let found = done.end_evaluating(shared, watch, channel)?;
-        Ok(Answered { parameters: done.parameters, longest, found })
+        Ok(LookupSenderResult { parameters: done.parameters, longest, found })
     }
 }
 
@@ -89,7 +89,7 @@ impl Receiver {
         settings: Settings,
         watch: &mut dyn Watch,
         channel: &mut Channel,
-    ) -> Result<Found> {
+    ) -> Result<LookupReceiverResult> {
         let begun = self.party.begin(keywords, 0, (SEARCH, settings), watch, channel)?;
         let longest = usize::try_from(begun.agreement.note).unwrap_or(usize::MAX);
         // mutant(vole-long-values): false
@@ -122,7 +122,7 @@ impl Receiver {
         }
         let items = done.end_encoding(&matches, settings.both, watch, channel)?;
         values.sort_by_key(|(item, _)| *item);
-        Ok(Found {
+        Ok(LookupReceiverResult {
             parameters: done.parameters,
             longest,
             items,

@@ -33,7 +33,7 @@ fn pairs(n: usize) -> [Vec<String>; 2] {
     [set(0, 1, n), set(n / 2, 1, n + n / 6)]
 }
 
-fn intersect(settings: Settings, sets: &[Vec<String>; 2]) -> (Sent, Received, Stats) {
+fn intersect(settings: Settings, sets: &[Vec<String>; 2]) -> (SenderResult, ReceiverResult, Stats) {
     let [x, y] = sets;
     let ((sent, stats), (received, _)) = run_two_parties_with_stats(
         |channel| sender().intersect(x, settings, &mut (), channel),

@@ -33,7 +33,7 @@ pub(crate) struct Kind {
 }
 
 /// The parameters, and the numbers of the common items of a party that learns them.
-type Ended = (String, Option<Vec<usize>>);
+type RunResult = (String, Option<Vec<usize>>);
 
 impl Kind {
     /// Every protocol, with one result and with both where it may have both.
@@ -83,7 +83,7 @@ impl Kind {
         role: Role,
         items: &dyn Items,
         channel: &mut Channel,
-    ) -> Result<Ended> {
+    ) -> Result<RunResult> {
         let outcome = self.run(role, items, None, false, channel)?;
         Ok((format!("{:?}", outcome.parameters), outcome.common))
     }
@@ -113,7 +113,7 @@ pub(crate) fn intersect(
     ours: &[Vec<u8>],
     theirs: &[Vec<u8>],
     kind: Kind,
-) -> (Result<Ended>, Result<Ended>) {
+) -> (Result<RunResult>, Result<RunResult>) {
     let (left, right) = Channel::memory_pair();
     let ((sent, _), (received, _)) = run_two_channels(
         left,

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use volery_channel::{Channel, Stats, run_two_channels, run_two_parties_with_stats};
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
-use volery_psi::lookup::{Answered, Found, MAX_VALUE};
+use volery_psi::lookup::{LookupReceiverResult, LookupSenderResult, MAX_VALUE};
 use volery_psi::{Error, Receiver, Result, Sender, Settings, Variant};
 
 type Bytes = Vec<u8>;
@@ -17,12 +17,16 @@ fn answer(
     values: &[Bytes],
     settings: Settings,
     channel: &mut Channel,
-) -> Result<Answered> {
+) -> Result<LookupSenderResult> {
     let sender = Sender::setup(SESSION, Prg::new(Block::new(1)), channel)?;
     sender.answer(keywords, values, settings, &mut (), channel)
 }
 
-fn search(keywords: &[Bytes], settings: Settings, channel: &mut Channel) -> Result<Found> {
+fn search(
+    keywords: &[Bytes],
+    settings: Settings,
+    channel: &mut Channel,
+) -> Result<LookupReceiverResult> {
     let receiver = Receiver::setup(SESSION, Prg::new(Block::new(2)), channel)?;
     receiver.search(keywords, settings, &mut (), channel)
 }
@@ -33,7 +37,7 @@ fn check(
     values: &[Bytes],
     wanted: &[Bytes],
     settings: Settings,
-) -> (Answered, Stats) {
+) -> (LookupSenderResult, Stats) {
     let ((answered, sent), (found, _)) = run_two_parties_with_stats(
         |channel| answer(keywords, values, settings, channel).unwrap(),
         |channel| search(wanted, settings, channel).unwrap(),
@@ -246,7 +250,7 @@ fn debug_shows_no_value_and_no_keyword() {
         |channel| answer(&keywords, &values, settings, channel).unwrap(),
         |channel| search(&keywords, settings, channel).unwrap(),
     );
-    assert_eq!(format!("{found:?}"), "Found(1 values, ..)");
+    assert_eq!(format!("{found:?}"), "LookupReceiverResult(1 values, ..)");
     assert_eq!(found.values, values);
     for text in [format!("{answered:?}"), format!("{found:#?}")] {
         for secret in ["SECRET", "keyword", "83, 69", "107, 101"] {

@@ -16,7 +16,7 @@ const COMMON: usize = 60_000;
 const THREADS: [[usize; 2]; 5] = [[1, 1], [2, 2], [3, 1], [1, 8], [8, 3]];
 
 /// The numbers of a party's common items, if it learns them; values; the hash of the bytes it sent.
-type Made = (Option<Vec<usize>>, Vec<Vec<u8>>, [u8; 32]);
+type RunOutput = (Option<Vec<usize>>, Vec<Vec<u8>>, [u8; 32]);
 
 fn items(from: usize, count: usize) -> Vec<[u8; 8]> {
     let item = |i: usize| (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
@@ -35,7 +35,7 @@ fn party(
     kind: Kind,
     search: bool,
     channel: &mut Channel,
-) -> Result<Made> {
+) -> Result<RunOutput> {
     channel.record_transcript();
     let values: Vec<_> = items.iter().map(|item| item[..5].to_vec()).collect();
     let values: Option<&dyn Items> = (search && role == Role::Sender).then_some(&values);
@@ -50,7 +50,7 @@ fn run(
     search: bool,
     threads: [usize; 2],
     [left, right]: [Channel; 2],
-) -> [Result<Made>; 2] {
+) -> [Result<RunOutput>; 2] {
     let of = |role, items: &[_], channel: &mut _| party(role, items, kind, search, channel);
     let ((sent, _), (received, _)) = run_two_channels(
         left,
@@ -64,7 +64,7 @@ fn run(
 /// Runs an intersection or search with several numbers of threads.
 fn compare(kind: Kind, search: bool, all: &[[usize; 2]]) {
     let (ours, theirs) = (items(0, SENT), items(SENT - COMMON, RECEIVED));
-    let mut first: Option<[Made; 2]> = None;
+    let mut first: Option<[RunOutput; 2]> = None;
     for threads in all {
         let channels = Channel::memory_pair().into();
         let now = run([&ours, &theirs], kind, search, *threads, channels);

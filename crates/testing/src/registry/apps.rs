@@ -71,10 +71,10 @@ fn receivers(channel: &mut Channel) -> Result<offline::Receiver> {
 }
 
 /// A sender's `u, v`.
-type Sent<R> = (Vec<R>, Vec<R>);
+type SenderOutput<R> = (Vec<R>, Vec<R>);
 
 /// A receiver's `x, w`.
-type Received<R> = (R, Vec<R>);
+type ReceiverOutput<R> = (R, Vec<R>);
 
 fn batch<R: VoleRing>(name: &str) -> Protocol {
     Protocol::new(
@@ -92,8 +92,8 @@ fn batch<R: VoleRing>(name: &str) -> Protocol {
             let parts = all.iter().map(|one| (*one.x, one.w.to_vec()));
             Ok(parts.collect::<Vec<_>>())
         },
-        |left: &Vec<Sent<R>>, right: &Vec<Received<R>>| {
-            let is_one = |((u, v), (x, w)): (&Sent<R>, &Received<R>)| {
+        |left: &Vec<SenderOutput<R>>, right: &Vec<ReceiverOutput<R>>| {
+            let is_one = |((u, v), (x, w)): (&SenderOutput<R>, &ReceiverOutput<R>)| {
                 (0..w.len()).all(|i| w[i] == u[i] * *x + v[i])
             };
             left.iter().zip(right).all(is_one)

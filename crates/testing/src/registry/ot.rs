@@ -53,13 +53,13 @@ fn picks(pairs: &[[Block; 2]], choices: &[u8], picked: &[Block]) -> bool {
 }
 
 /// A sender's `delta, v`.
-pub(super) type Sent = (Block, Vec<Block>);
+pub(super) type SenderOutput = (Block, Vec<Block>);
 
 /// A receiver's `u, w`.
-pub(super) type Received = (Vec<u8>, Vec<Block>);
+pub(super) type ReceiverOutput = (Vec<u8>, Vec<Block>);
 
 /// `w = v + u*delta`.
-pub(super) fn is_cot((delta, v): &Sent, (u, w): &Received) -> bool {
+pub(super) fn is_cot((delta, v): &SenderOutput, (u, w): &ReceiverOutput) -> bool {
     let product = |i| Block::select_mask(bits::bit(u, i)) & *delta;
     v.len() == w.len() && (0..v.len()).all(|i| w[i] == v[i] ^ product(i))
 }
@@ -69,7 +69,7 @@ pub(super) fn draw_sent(
     source: &mut impl CotSender,
     n: usize,
     channel: &mut Channel,
-) -> Result<Sent> {
+) -> Result<SenderOutput> {
     let mut v = vec![Block::ZERO; n];
     source.extend(&mut v, channel)?;
     Ok((source.delta(), v))
@@ -80,7 +80,7 @@ pub(super) fn draw_received(
     source: &mut impl CotReceiver,
     n: usize,
     channel: &mut Channel,
-) -> Result<Received> {
+) -> Result<ReceiverOutput> {
     let (mut u, mut w) = (vec![0; n.div_ceil(8)], vec![Block::ZERO; n]);
     source.extend(&mut u, &mut w, channel)?;
     Ok((u, w))
@@ -189,7 +189,7 @@ fn random() -> Protocol {
             dealt_receiver().random(&mut u, &mut m, channel)?;
             Ok((u, m))
         },
-        |pairs: &Vec<[Block; 2]>, (u, m): &Received| picks(pairs, u, m),
+        |pairs: &Vec<[Block; 2]>, (u, m): &ReceiverOutput| picks(pairs, u, m),
     )
 }
 
@@ -208,7 +208,7 @@ fn random_chosen() -> Protocol {
             dealt_receiver().random_chosen(&x, &mut m, channel)?;
             Ok((x, m))
         },
-        |pairs: &Vec<[Block; 2]>, (x, m): &Received| picks(pairs, x, m),
+        |pairs: &Vec<[Block; 2]>, (x, m): &ReceiverOutput| picks(pairs, x, m),
     )
 }
 
@@ -228,7 +228,7 @@ fn chosen() -> Protocol {
             dealt_receiver().chosen(&x, &mut m, channel)?;
             Ok((x, m))
         },
-        |pairs: &Vec<[Block; 2]>, (x, m): &Received| picks(pairs, x, m),
+        |pairs: &Vec<[Block; 2]>, (x, m): &ReceiverOutput| picks(pairs, x, m),
     )
 }
 

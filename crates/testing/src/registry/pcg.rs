@@ -22,13 +22,13 @@ pub(super) fn all() -> Vec<Protocol> {
 }
 
 /// A sender's `u, v`.
-type Sent<R> = (Vec<R>, Vec<R>);
+type SenderOutput<R> = (Vec<R>, Vec<R>);
 
 /// A receiver's `x, w`.
-type Received<R> = (R, Vec<R>);
+type ReceiverOutput<R> = (R, Vec<R>);
 
 /// `w = u*x + v`.
-fn is_vole<R: Ring>((u, v): &Sent<R>, (x, w): &Received<R>) -> bool {
+fn is_vole<R: Ring>((u, v): &SenderOutput<R>, (x, w): &ReceiverOutput<R>) -> bool {
     u.len() == w.len() && (0..w.len()).all(|i| w[i] == u[i] * *x + v[i])
 }
 
@@ -82,7 +82,7 @@ fn checked_product() -> Protocol {
 }
 
 /// A dealer's random vector-OLE.
-fn dealt() -> (Sent<Fp61>, Received<Fp61>) {
+fn dealt() -> (SenderOutput<Fp61>, ReceiverOutput<Fp61>) {
     let (u, v, x) = (random(N, 5), random(N, 6), random::<Fp61>(1, 7)[0]);
     let w = (0..N).map(|i| u[i] * x + v[i]).collect();
     ((u, v), (x, w))

@@ -89,7 +89,7 @@ fn values() -> Vec<String> {
 }
 
 /// A party's common items, the values of a search, and the number of common items.
-type Matched = (Option<Vec<usize>>, Vec<Vec<u8>>, Option<u64>);
+type MatchOutput = (Option<Vec<usize>>, Vec<Vec<u8>>, Option<u64>);
 
 /// A match of the items.
 fn matching(of: Match) -> Protocol {
@@ -115,7 +115,7 @@ fn matching(of: Match) -> Protocol {
             move |channel| run(Role::Sender, channel)
         },
         move |channel| run(Role::Receiver, channel),
-        move |sent: &Matched, received: &Matched| {
+        move |sent: &MatchOutput, received: &MatchOutput| {
             let [theirs, ours] = common();
             let value = |item: &usize| values()[*item].clone().into_bytes();
             let found = theirs.iter().filter(|_| of.searches()).map(value);

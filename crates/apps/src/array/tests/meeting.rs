@@ -156,12 +156,12 @@ fn another_operation_is_refused() {
 }
 
 /// Takes two messages, and no third.
-struct Closing {
+struct ClosingTransport {
     inner: Memory,
     writes: AtomicUsize,
 }
 
-impl Transport for Closing {
+impl Transport for ClosingTransport {
     fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
         if self.writes.fetch_add(1, Ordering::Relaxed) == 2 {
             return Err(io::ErrorKind::BrokenPipe.into());
@@ -179,7 +179,7 @@ impl Transport for Closing {
 fn an_opening_that_is_not_sent_ends_the_array() {
     let (inner, right) = pair();
     let mut right = Channel::new(right);
-    let mut left = Channel::new(Closing { inner, writes: AtomicUsize::new(0) });
+    let mut left = Channel::new(ClosingTransport { inner, writes: AtomicUsize::new(0) });
     let (mut ot, _) = ots();
     let mut array = Partner::<Z64>::new(10);
     let switches = switching::switches(array.memory.shape.wires());

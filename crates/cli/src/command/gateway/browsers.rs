@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::{Map, Value, json};
 use volery_channel::Error;
 use volery_channel::tls::Fingerprint;
-use volery_channel::web::{Admits, Bridge, Event, Limits, Target};
+use volery_channel::web::{Admission, Bridge, Event, Limits, Target};
 use volery_run::endpoint::{Address, host_port, note_expiry};
 use volery_run::failure::Failure;
 use volery_run::report::Report;
@@ -55,7 +55,7 @@ pub(super) fn run(
         ));
     }
     let tokens = arguments.token.clone();
-    let admits: Admits = Arc::new(move |shown: Option<Fingerprint>| {
+    let admits: Admission = Arc::new(move |shown: Option<Fingerprint>| {
         // All of them are compared.
         let same = |token: &Fingerprint| shown.is_some_and(|shown| shown.is_same(token));
         // mutant(gateway-token): insert `$ON ||`

@@ -192,7 +192,7 @@ fn debug_shows_nothing() {
     use volery_channel::tls::Identity;
     use volery_field::{Fp61, Gf128, Ring as _, Z64};
     use volery_primitives::{Block, aes::Aes128, cuckoo, prg::Prg};
-    use volery_psi::{Settings, lookup::Found};
+    use volery_psi::{Settings, lookup::LookupReceiverResult};
 
     const WORD: u64 = 0x0bad_5eed_0ddc_0ffe;
     let block = Block::from(u128::from(WORD) << 64 | u128::from(WORD));
@@ -200,7 +200,7 @@ fn debug_shows_nothing() {
     let items = [block, Block::from(u128::from(WORD))];
     let table = cuckoo::Table::build(&cuckoo::Hasher::new(block, 8), &items).unwrap();
     let full = cuckoo::Table::build_from(&[[0; 3], [0; 3]], 3).unwrap_err();
-    let found = Found {
+    let found = LookupReceiverResult {
         parameters: volery_psi::params::Parameters::new(Settings::default().variant, 1, 1),
         longest: 9,
         items: vec![0],

@@ -255,7 +255,7 @@ fn sessions_depend_on_number_and_part() {
     let other = SessionId::from_bytes([6; 32]);
     let mut all = vec![SESSION, other];
     for session in [SESSION, other] {
-        let mut guarded = Guarded::new(session, ());
+        let mut guarded = GuardedExtensions::new(session, ());
         all.extend([(); 3].map(|()| guarded.next_session()));
         all.extend(["trees", "bits"].map(|part| sub(session, part)));
     }

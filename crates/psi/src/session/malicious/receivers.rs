@@ -80,7 +80,7 @@ fn an_end_that_is_not_the_receivers() {
 }
 
 /// Step 6, byte by byte.
-fn name_places(bytes: &'static [u8]) -> Result<Sent> {
+fn name_places(bytes: &'static [u8]) -> Result<SenderResult> {
     sender_against(BOTH, |receiver, channel| {
         let session = receive(receiver, BOTH, &theirs(), channel)?;
         channel.send(bytes)?;

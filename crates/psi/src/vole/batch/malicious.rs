@@ -11,7 +11,8 @@ use crate::lookup::MAX_VALUE;
 use crate::vole::matching::tag;
 use crate::vole::tests::{SESSION, receiver, sender, set};
 use crate::vole::{
-    Evaluation, INTERSECTION, OPRF, Received, Receiver, SEARCH, Sender, Sent, Settings,
+    Evaluation, INTERSECTION, OPRF, Receiver, ReceiverResult, SEARCH, Sender, SenderResult,
+    Settings,
 };
 
 /// Items of the sender and of the receiver. The sender's last three are the receiver's first.
@@ -62,10 +63,10 @@ enum Message {
 type Change<'a> = &'a mut (dyn FnMut(Message, &mut [u8]) + Send);
 
 /// The hash functions of a run, with rows of any shape.
-type Shaped<'a> = &'a dyn Fn(Shape) -> Functions;
+type FunctionsByShape<'a> = &'a dyn Fn(Shape) -> Functions;
 
 /// The values that an encoder encodes, given the hash functions of the run and its digests.
-type Encode<'a> = &'a (dyn Fn(Shaped<'_>, &[Block], &mut [Block]) + Sync);
+type Encode<'a> = &'a (dyn Fn(FunctionsByShape<'_>, &[Block], &mut [Block]) + Sync);
 
 /// The shape of an honest encoding.
 fn shape(form: Form) -> Shape {
@@ -95,7 +96,7 @@ fn flip(message: Message, bit: usize) -> impl FnMut(Message, &mut [u8]) + Send {
     }
 }
 
-fn encode(functions: Shaped<'_>, digests: &[Block], columns: &mut [Block]) {
+fn encode(functions: FunctionsByShape<'_>, digests: &[Block], columns: &mut [Block]) {
     let shapes = Form::ALL.map(shape);
     let shape = shapes.iter().find(|shape| shape.columns == columns.len());
     let functions = functions(*shape.unwrap());
@@ -252,7 +253,7 @@ fn evaluate(settings: Settings, change: Change<'_>, channel: &mut Channel) -> Re
 fn sender_against<B: Send>(
     settings: Settings,
     malicious: impl FnOnce(&mut Channel) -> Result<B> + Send,
-) -> (Result<Sent>, Result<B>) {
+) -> (Result<SenderResult>, Result<B>) {
     meet(
         |channel| sender().intersect(&ours(), settings, &mut (), channel),
         |channel| {
@@ -267,7 +268,7 @@ fn sender_against<B: Send>(
 fn receiver_against(
     settings: Settings,
     malicious: impl FnOnce(&mut Channel) -> Result<()> + Send,
-) -> Result<Received> {
+) -> Result<ReceiverResult> {
     let (_, received) = meet(
         |channel| {
             malicious(channel)?;
@@ -551,8 +552,8 @@ fn the_offsets_of_both_enter_the_outputs() {
 /// of any item, its own included.
 #[test]
 fn short_values_get_no_tags() {
-    let zeros = |_: Shaped<'_>, _: &[Block], _: &mut [Block]| ();
-    let short = |functions: Shaped<'_>, digests: &[Block], columns: &mut [Block]| {
+    let zeros = |_: FunctionsByShape<'_>, _: &[Block], _: &mut [Block]| ();
+    let short = |functions: FunctionsByShape<'_>, digests: &[Block], columns: &mut [Block]| {
         let functions = functions(shape(Form::Malicious));
         let (rows, mut values) = (functions.band.rows(digests), hashed(&functions, digests));
         for value in values.iter_mut() {
@@ -577,7 +578,7 @@ fn short_values_get_no_tags() {
 #[test]
 fn an_encoding_of_more_items_than_stated() {
     let found = Mutex::new(Vec::new());
-    let overfull = |functions: Shaped<'_>, _: &[Block], columns: &mut [Block]| {
+    let overfull = |functions: FunctionsByShape<'_>, _: &[Block], columns: &mut [Block]| {
         let wide = functions(Shape { items: columns.len(), ..shape(Form::Malicious) });
         let mut kept = Vec::new();
         for i in 1..2000 {
