@@ -6,20 +6,21 @@
 //! fixed: a row passes or fails for ever. `VOLERY_COUNTS` multiplies the numbers of trials.
 //!
 //! [`every_probability_has_a_row`] takes the names of all probabilities from the parameters of all
-//! protocols.
+//! protocols of [`PROTOCOLS`].
 
 use std::collections::BTreeSet;
 
 use rayon::prelude::*;
+use volery_channel::Role;
 use volery_okvs::{Band, Shape};
 use volery_primitives::Block;
 
 use crate::agree::Agreement;
 use crate::failure::Failure;
 use crate::items::{self, digests};
+use crate::matching::{Output, PROTOCOLS, Task, Totals};
 use crate::noise::{Mechanism, Rational};
-use crate::vole::Form;
-use crate::{circuit, count, dh, params, served, session, vole};
+use crate::{circuit, count, dh, served, session, vole};
 
 /// Events in a number of trials, and their prediction.
 pub(crate) struct Count {
@@ -233,31 +234,42 @@ fn noise(mechanism: &Result<Mechanism, crate::noise::Error>, slack: f64) -> Coun
     })
 }
 
-/// The failures that the parameters of all protocols name.
-fn names() -> BTreeSet<(&'static str, &'static str)> {
-    let mut names = BTreeSet::from([("noise", "a sample is beyond its bound")]);
-    let mut add = |protocol, failures: Vec<Failure>| {
-        assert!(!failures.is_empty());
-        names.extend(failures.iter().map(|one| (protocol, one.what)));
+/// The results for which a protocol may have parameters of its own.
+fn outputs() -> [Output; 2] {
+    let settings = circuit::Settings::default();
+    let counts = Some(Role::Receiver);
+    [
+        Output::Items { both: false, search: false },
+        Output::Totals(Totals { settings, comparisons: 0, in_bins: Role::Receiver, counts }),
+    ]
+}
+
+/// The failures that the parameters of all protocols name, by the type of the protocol.
+fn names() -> BTreeSet<(String, &'static str)> {
+    let mut names = BTreeSet::from([("noise".to_owned(), "a sample is beyond its bound")]);
+    let mut add = |protocol: &str, failures: Vec<Failure>| {
+        assert!(!failures.is_empty(), "{protocol}");
+        names.extend(failures.iter().map(|one| (protocol.to_lowercase(), one.what)));
     };
-    for items in [2, 1000, 1 << 24] {
-        for form in Form::ALL {
-            let parameters = vole::Parameters::new(form, false, items, items);
-            add("vole", parameters.failures());
-            if form != Form::Malicious {
-                let settings = circuit::Settings { form, ..circuit::Settings::default() };
-                let parameters = circuit::Parameters::new(settings, items, items);
-                add("circuit", parameters.failures());
+    for protocol in PROTOCOLS {
+        let debug = format!("{protocol:?}");
+        let (name, _) = debug.split_once('(').unwrap_or((&debug, ""));
+        let outputs = outputs().into_iter().filter(|output| protocol.gives(output));
+        let outputs: Vec<_> = outputs.collect();
+        assert!(!outputs.is_empty(), "{debug} gives one of the results");
+        for output in outputs {
+            for items in [2, 1000, 1 << 24] {
+                let items = protocol.most_items().min(items);
+                let task = Task {
+                    sender_items: items,
+                    receiver_items: items,
+                    security: protocol.security(),
+                    output,
+                    with_workers: false,
+                };
+                add(name, protocol.parameters(&task, 1).failures());
             }
         }
-        for variant in params::Variant::ALL {
-            let parameters = params::Parameters::new(variant, items, items);
-            add("kkrt", parameters.failures());
-        }
-        let [sender_items, receiver_items] = [items; 2];
-        let parameters = dh::Parameters { sender_items, receiver_items };
-        add("dh", parameters.failures());
-        add("count", count::Parameters::new(items, items).failures());
     }
     add("served", served::counting::failures());
     names
@@ -265,7 +277,8 @@ fn names() -> BTreeSet<(&'static str, &'static str)> {
 
 #[test]
 fn every_probability_has_a_row() {
-    let rows: BTreeSet<_> = ROWS.iter().flat_map(|row| row.iter().copied()).collect();
+    let rows = ROWS.iter().flat_map(|row| row.iter());
+    let rows: BTreeSet<_> = rows.map(|(name, what)| ((*name).to_owned(), *what)).collect();
     assert_eq!(rows, names());
 }
 

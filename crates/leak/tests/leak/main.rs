@@ -43,7 +43,7 @@ macro_rules! test {
     };
 }
 
-const TESTS: [(&str, fn()); 24] = [
+const TESTS: [(&str, fn()); 22] = [
     test!(the_allocator_finds_leftover_secrets),
     test!(keys_and_generators),
     test!(compressed_values),
@@ -57,9 +57,7 @@ const TESTS: [(&str, fn()); 24] = [
     test!(sessions::oblivious_prf),
     test!(sessions::matching),
     test!(sessions::oblivious_prf_from_vector_ole),
-    test!(sessions::matching_from_vector_ole),
     test!(sessions::shares_of_an_intersection),
-    test!(sessions::matching_by_diffie_hellman),
     test!(sessions::counting),
     test!(sessions::a_served_query),
     test!(values::of_tables),

@@ -16,10 +16,9 @@ use volery_primitives::{Block, prg::Prg, watch::blocks_with};
 use volery_psi::code::{Code, width};
 use volery_psi::count::Count;
 use volery_psi::dh::Dh;
-use volery_psi::kkrt::Kkrt;
-use volery_psi::matching::{Output, Party, Protocol, Totals};
-use volery_psi::vole::{Form, Vole};
-use volery_psi::{Items, Variant, circuit, oprf, served};
+use volery_psi::matching::{Output, PROTOCOLS, Party, Protocol, Totals};
+use volery_psi::vole::Form;
+use volery_psi::{Items, circuit, oprf, served};
 use zeroize::Zeroizing;
 
 pub(crate) const SESSION: SessionId = SessionId::from_bytes([5; 32]);
@@ -348,6 +347,21 @@ const INTERSECTION: Output = Output::Items { both: false, search: false };
 
 const SEARCH: Output = Output::Items { both: false, search: true };
 
+/// The number of common items, which the receiver learns.
+const COUNT: Output = Output::Totals(Totals {
+    settings: circuit::Settings {
+        form: Form::Fast,
+        payload: 0,
+        weights: 1,
+        products: 0,
+        selections: 0,
+        parts: 1,
+    },
+    comparisons: 0,
+    in_bins: Role::Receiver,
+    counts: Some(Role::Receiver),
+});
+
 /// Looks for copies of `n` items of each party, half of which are common, of as many values, and of
 /// more secrets, after these runs of a protocol.
 fn match_sets(protocol: Protocol, outputs: &[Output], n: u8, more: Vec<u8>) {
@@ -386,9 +400,34 @@ fn match_sets(protocol: Protocol, outputs: &[Output], n: u8, more: Vec<u8>) {
     .unwrap();
 }
 
-/// The sets of an intersection and the values of a search: no copies of them are made.
+/// The sets of an intersection and the values of a search, by each protocol that gives them: no
+/// copies of them are made. By Diffie-Hellman also the scalars of the keys, which a party draws
+/// after its share of the common seed.
 pub(crate) fn matching() {
-    match_sets(&Kkrt(Variant::Kkrt), &[INTERSECTION, SEARCH], 100, Vec::new());
+    let found = |protocol: Protocol| protocol.gives(&INTERSECTION) || protocol.gives(&COUNT);
+    assert!(PROTOCOLS.into_iter().all(found), "all run here or in `counting`");
+    for protocol in PROTOCOLS.into_iter().filter(|protocol| protocol.gives(&INTERSECTION)) {
+        assert!(protocol.gives(&SEARCH), "{protocol:?}");
+        let (n, more) = match protocol == &Dh as Protocol {
+            true => (20, drawn_bytes([32, 320])),
+            false => (100, Vec::new()),
+        };
+        match_sets(protocol, &[INTERSECTION, SEARCH], n, more);
+    }
+}
+
+/// The bytes of these lengths that the parties draw after their shares of the common seed, and the
+/// seeds.
+fn drawn_bytes(lengths: [usize; 2]) -> Vec<u8> {
+    const SHARE: usize = 32;
+    let mut all = Vec::new();
+    for (party, length) in (0..).zip(lengths) {
+        let mut drawn = Zeroizing::new(vec![0; SHARE + length]);
+        Prg::new(seed(party)).fill_bytes(&mut drawn[..]);
+        all.extend(&drawn[SHARE..]);
+        all.extend(seed(party).to_bytes());
+    }
+    all
 }
 
 /// The secrets of [`oblivious_prf`] from vector OLE: the outputs of both parties.
@@ -480,38 +519,32 @@ pub(crate) fn shares_of_an_intersection() {
     });
 }
 
-/// The secrets of [`matching`] from vector OLE.
-pub(crate) fn matching_from_vector_ole() {
-    let forms: [Protocol; 3] = [&Vole(Form::Malicious), &Vole(Form::Fast), &Vole(Form::Low)];
-    for form in forms {
-        match_sets(form, &[INTERSECTION, SEARCH], 100, Vec::new());
+/// The secrets of [`matching`] for the number alone, by each protocol that gives it. By
+/// Diffie-Hellman also the exponents, which are made of the 64 bytes that a party draws after its
+/// share of the common seed, their halves and inverses.
+pub(crate) fn counting() {
+    for protocol in PROTOCOLS.into_iter().filter(|protocol| protocol.gives(&COUNT)) {
+        let (n, more) = match protocol == &Count as Protocol {
+            true => (20, exponents()),
+            false => (100, Vec::new()),
+        };
+        match_sets(protocol, &[COUNT], n, more);
     }
 }
 
-/// The secrets of [`matching`] for the number alone: also the exponents, which are made of the 64
-/// bytes that a party draws after its share of the common seed, their halves and inverses.
-pub(crate) fn counting() {
-    const SHARE: usize = 32;
-    let mut all = Vec::new();
-    for party in 0..2 {
-        let mut drawn = Zeroizing::new([0; SHARE + 64]);
-        Prg::new(seed(party)).fill_bytes(&mut drawn[..]);
-        all.extend(&drawn[SHARE..]);
-        let wide = drawn[SHARE..].try_into().unwrap();
+/// The secrets of [`Count`] that are made of random bytes.
+fn exponents() -> Vec<u8> {
+    const WIDE: usize = 64;
+    let mut all = drawn_bytes([WIDE; 2]);
+    for start in [0, WIDE + seed(0).to_bytes().len()] {
+        let wide = all[start..][..WIDE].try_into().unwrap();
         let secret = Scalar::from_bytes_mod_order_wide(&wide);
         let half = Scalar::from(2_u8).invert();
         for scalar in [secret, secret * half, secret.invert(), secret.invert() * half] {
             all.extend(scalar.to_bytes());
         }
-        all.extend(seed(party).to_bytes());
     }
-    let count = Output::Totals(Totals {
-        settings: circuit::Settings { weights: 1, ..circuit::Settings::default() },
-        comparisons: 0,
-        in_bins: Role::Receiver,
-        counts: Some(Role::Receiver),
-    });
-    match_sets(&Count, &[count], 20, all);
+    all
 }
 
 /// A served query: the key, the items of both, and the client's random scalars with their inverses.
@@ -563,19 +596,4 @@ pub(crate) fn a_served_query() {
         zeroize::Zeroize::zeroize(&mut sets);
     })
     .unwrap();
-}
-
-/// The secrets of [`matching`] by Diffie-Hellman: also the scalars of the keys, which a party draws
-/// after its share of the common seed.
-pub(crate) fn matching_by_diffie_hellman() {
-    const SHARE: usize = 32;
-    let mut all = Vec::new();
-    for party in 0..2 {
-        let mut drawn = Zeroizing::new([0; SHARE + 320]);
-        Prg::new(seed(party)).fill_bytes(&mut drawn[..]);
-        let scalars = if party == 0 { 32 } else { 320 };
-        all.extend(&drawn[SHARE..][..scalars]);
-        all.extend(seed(party).to_bytes());
-    }
-    match_sets(&Dh, &[INTERSECTION, SEARCH], 20, all);
 }

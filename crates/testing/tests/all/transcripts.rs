@@ -13,6 +13,9 @@ mod psi;
 
 use volery_channel::Channel;
 use volery_primitives::{Block, prg::Prg};
+use volery_psi::circuit::Circuit;
+use volery_psi::matching::PROTOCOLS;
+use volery_psi::vole::Form;
 use volery_testing::registry;
 use volery_testing::transcript::{self, assert_unchanged, hashes};
 
@@ -26,11 +29,15 @@ fn section(name: &str) -> &'static str {
     &rows[..end]
 }
 
+/// The names of the rows of a section.
+fn names(section: &'static str) -> impl Iterator<Item = &'static str> {
+    section.lines().map(|row| row.splitn(3, ' ').nth(2).unwrap())
+}
+
 /// Runs each row of a section, by its name.
 fn check(name: &str, run: fn(&str) -> [String; 2]) {
     let table = section(name);
-    let names = table.lines().map(|row| row.splitn(3, ' ').nth(2).unwrap());
-    assert_unchanged(table, names.map(|name| (name.to_owned(), run(name))));
+    assert_unchanged(table, names(table).map(|name| (name.to_owned(), run(name))));
 }
 
 /// The hashes of two parties with the seeds 1 and 2.
@@ -50,6 +57,19 @@ fn no_row_is_left_out() {
     let headlines = sections.len();
     assert_eq!(TABLE.lines().count(), headlines + sections.iter().sum::<usize>());
     assert!(sections.into_iter().all(|rows| rows > 0), "{sections:?}");
+}
+
+/// Of every protocol for two sets.
+#[test]
+fn every_matching_has_a_row() {
+    let mut rows = psi::protocols(names(section("psi")));
+    for form in Form::ALL {
+        let name = format!("circuit, {}", form.name());
+        if names(section("registry")).any(|row| row == name) {
+            rows.insert(format!("{:?}", Circuit(form)));
+        }
+    }
+    assert_eq!(rows, PROTOCOLS.map(|protocol| format!("{protocol:?}")).into());
 }
 
 #[test]

@@ -4,15 +4,15 @@
 //!
 //! The hashes depend on the bins of the cuckoo table, and on the sender's random order.
 
+use std::collections::BTreeSet;
+
 use volery_channel::{Role, SessionId};
+use volery_pcg::Security;
 use volery_primitives::Block;
 use volery_psi::code::Code;
-use volery_psi::count::Count;
-use volery_psi::dh::Dh;
-use volery_psi::kkrt::Kkrt;
-use volery_psi::matching::Output;
+use volery_psi::matching::{Matching, Output, named};
+use volery_psi::oprf;
 use volery_psi::vole::{Form, Vole};
-use volery_psi::{Variant, oprf};
 use volery_testing::matches::{COUNT, Match};
 
 use super::seeded;
@@ -31,32 +31,48 @@ fn items(from: usize, to: usize) -> Vec<Vec<u8>> {
     (from..to).map(item).collect()
 }
 
+fn words(row: &str) -> [&str; 5] {
+    let words: Vec<_> = row.split(' ').collect();
+    words.try_into().expect("a row has five words")
+}
+
+/// The match of a row, by a protocol of the list.
+fn matching(row: &str) -> Match {
+    let [kind, variant, both, ..] = words(row);
+    let both = match both {
+        "both" => true,
+        "one" => false,
+        _ => panic!("{row}: {both} is neither both nor one"),
+    };
+    let output = match kind {
+        "intersect" => Output::Items { both, search: false },
+        "lookup" => Output::Items { both, search: true },
+        "count" => COUNT,
+        _ => panic!("{row}: {kind} is no result"),
+    };
+    let (name, security) = match variant.parse::<Form>() {
+        Ok(form) => (Vole(form).name(), form.security()),
+        Err(_) => (variant, Security::SemiHonest),
+    };
+    let protocol = named(name, security, &output);
+    let protocol = protocol.unwrap_or_else(|| panic!("{row}: no protocol {variant} gives this"));
+    Match { name: row.to_owned(), protocol, output }
+}
+
+/// The protocols of these rows. Circuit-PSI has its rows in the registry.
+pub(super) fn protocols<'a>(rows: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
+    let rows = rows.filter(|row| !row.starts_with("oprf "));
+    rows.map(|row| format!("{:?}", matching(row).protocol)).collect()
+}
+
 /// The hashes of one row.
 pub(super) fn run(row: &str) -> [String; 2] {
-    let words: Vec<_> = row.split(' ').collect();
-    let [protocol, variant, both, n, m] = words[..] else {
-        panic!("a row has five words");
-    };
+    let [protocol, variant, _, n, m] = words(row);
     let (n, m): (usize, usize) = (n.parse().unwrap(), m.parse().unwrap());
     if protocol == "oprf" {
         return of_oprf(variant.parse().unwrap(), [n, m]);
     }
-    let of = Match {
-        name: row.to_owned(),
-        protocol: match variant {
-            "kkrt" => &Kkrt(Variant::Kkrt),
-            "kkrt-paper" => &Kkrt(Variant::KkrtPaper),
-            "malicious" => &Vole(Form::Malicious),
-            "fast" => &Vole(Form::Fast),
-            "low-communication" => &Vole(Form::Low),
-            _ if protocol == "count" => &Count,
-            _ => &Dh,
-        },
-        output: match protocol {
-            "count" => COUNT,
-            _ => Output::Items { both: both == "both", search: protocol == "lookup" },
-        },
-    };
+    let of = matching(row);
     // A third of the smaller set is common.
     let common = n.min(m) / 3;
     let (ours, theirs) = (items(0, n), items(n - common, n - common + m));
