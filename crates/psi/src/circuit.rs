@@ -191,9 +191,9 @@ impl Slice {
     }
 }
 
-/// Who gets values that are opened.
+/// The party or parties that get values that are opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum To {
+pub enum Recipient {
     /// The sender alone.
     Sender,
     /// The receiver alone.
@@ -425,10 +425,15 @@ fn open_bit(bit: bool, channel: &mut Channel) -> Result<bool> {
 }
 
 /// Opens shares modulo `2^64`.
-fn open(role: Role, shares: &[u64], to: To, channel: &mut Channel) -> Result<Option<Vec<u64>>> {
+fn open(
+    role: Role,
+    shares: &[u64],
+    to: Recipient,
+    channel: &mut Channel,
+) -> Result<Option<Vec<u64>>> {
     let (sends, gets) = match (to, role) {
-        (To::Both, _) => (true, true),
-        (To::Sender, Role::Sender) | (To::Receiver, Role::Receiver) => (false, true),
+        (Recipient::Both, _) => (true, true),
+        (Recipient::Sender, Role::Sender) | (Recipient::Receiver, Role::Receiver) => (false, true),
         _ => (true, false),
     };
     if sends {
@@ -664,7 +669,7 @@ impl Sender {
     pub fn open(
         &mut self,
         shares: &[u64],
-        to: To,
+        to: Recipient,
         channel: &mut Channel,
     ) -> Result<Option<Vec<u64>>> {
         call(&mut self.state, |_| open(Role::Sender, shares, to, channel))
@@ -1062,7 +1067,7 @@ impl Receiver {
     pub fn open(
         &mut self,
         shares: &[u64],
-        to: To,
+        to: Recipient,
         channel: &mut Channel,
     ) -> Result<Option<Vec<u64>>> {
         call(&mut self.state, |_| open(Role::Receiver, shares, to, channel))

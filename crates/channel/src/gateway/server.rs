@@ -186,7 +186,7 @@ impl Service<'_> {
             let keepalive = TcpKeepalive::new().with_time(KEEPALIVE);
             SockRef::from(socket).set_tcp_keepalive(&keepalive)?;
             set_user_timeout(socket, Some(SILENCE));
-            let mut source = Within { socket, start: Instant::now(), limit };
+            let mut source = TimedSocket { socket, start: Instant::now(), limit };
             (&mut &*socket).write_all(&[&MAGIC[..], &challenge].concat())?;
             ticket::read(&mut source)
         })();
@@ -230,13 +230,13 @@ impl Service<'_> {
 }
 
 /// A socket that is read until a time limit.
-struct Within<'a> {
+struct TimedSocket<'a> {
     socket: &'a TcpStream,
     start: Instant,
     limit: Duration,
 }
 
-impl Read for Within<'_> {
+impl Read for TimedSocket<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         // mutant(gateway-drip): `self.limit.saturating_sub(self.start.elapsed())` => `self.limit`
         let left = self.limit.saturating_sub(self.start.elapsed());

@@ -152,7 +152,7 @@ pub trait Opener {
     fn open(
         &mut self,
         shares: &[u64],
-        to: circuit::To,
+        to: circuit::Recipient,
         channel: &mut Channel,
     ) -> Result<Option<Vec<u64>>>;
 }
@@ -167,7 +167,7 @@ macro_rules! opener {
             fn open(
                 &mut self,
                 shares: &[u64],
-                to: circuit::To,
+                to: circuit::Recipient,
                 channel: &mut Channel,
             ) -> Result<Option<Vec<u64>>> {
                 Ok(<$party>::open(self, shares, to, channel)?)
@@ -376,12 +376,12 @@ pub fn open(
 }
 
 /// Who gets the totals, by the roles of circuit-PSI.
-fn to_of_circuit(settings: &Settings) -> circuit::To {
+fn to_of_circuit(settings: &Settings) -> circuit::Recipient {
     match (settings.to, settings.in_bins()) {
-        (Recipient::Both, _) => circuit::To::Both,
+        (Recipient::Both, _) => circuit::Recipient::Both,
         (Recipient::Receiver, Role::Receiver) | (Recipient::Sender, Role::Sender) => {
-            circuit::To::Receiver
+            circuit::Recipient::Receiver
         }
-        _ => circuit::To::Sender,
+        _ => circuit::Recipient::Sender,
     }
 }

@@ -19,7 +19,7 @@ use volery_pcg::{Kind, Plan, PlanOptions};
 use volery_primitives::prg::Prg;
 
 use super::params::LINK;
-use super::{COMPARISONS, To, call, gmw, open, open_bit, part};
+use super::{COMPARISONS, Recipient, call, gmw, open, open_bit, part};
 use crate::error::Result;
 use crate::vole::Form;
 
@@ -115,7 +115,7 @@ impl Sender {
     pub fn open(
         &mut self,
         shares: &[u64],
-        to: To,
+        to: Recipient,
         channel: &mut Channel,
     ) -> Result<Option<Vec<u64>>> {
         call(&mut self.state, |_| open(Role::Sender, shares, to, channel))
@@ -168,7 +168,7 @@ impl Receiver {
     pub fn open(
         &mut self,
         shares: &[u64],
-        to: To,
+        to: Recipient,
         channel: &mut Channel,
     ) -> Result<Option<Vec<u64>>> {
         call(&mut self.state, |_| open(Role::Receiver, shares, to, channel))
@@ -195,7 +195,7 @@ mod tests {
         let totals = [0_u64, 1, 4, 5, 6, 1 << 62, (-3_i64) as u64];
         let least = [5_u64, 0, 1 << 40];
         for form in [Form::Fast, Form::Low] {
-            for to in [To::Sender, To::Receiver, To::Both] {
+            for to in [Recipient::Sender, Recipient::Receiver, Recipient::Both] {
                 let mask = 0x9e37_79b9_7f4a_7c15_u64;
                 let (left, right): (Vec<_>, Vec<_>) = totals
                     .iter()
@@ -233,8 +233,8 @@ mod tests {
                     .collect();
                 assert_eq!(said, expected);
                 assert_eq!(heard, expected);
-                assert_eq!(opened.is_some(), to != To::Receiver);
-                assert_eq!(gotten.is_some(), to != To::Sender);
+                assert_eq!(opened.is_some(), to != Recipient::Receiver);
+                assert_eq!(gotten.is_some(), to != Recipient::Sender);
                 for opened in [opened, gotten].into_iter().flatten() {
                     assert_eq!(opened, totals);
                 }
@@ -253,7 +253,7 @@ mod tests {
                     for _ in 0..comparisons {
                         party.at_least(share, 3, channel).unwrap();
                     }
-                    party.open(&[share], To::Both, channel).unwrap();
+                    party.open(&[share], Recipient::Both, channel).unwrap();
                 },
                 |channel| {
                     let mut party =
@@ -261,7 +261,7 @@ mod tests {
                     for _ in 0..comparisons {
                         party.at_least(0, 3, channel).unwrap();
                     }
-                    party.open(&[0], To::Both, channel).unwrap();
+                    party.open(&[0], Recipient::Both, channel).unwrap();
                 },
             );
             [stats.bytes_sent, stats.bytes_received]

@@ -3,7 +3,7 @@
 use volery_channel::{Channel, Role};
 use volery_pcg::Security;
 
-use super::{MAX_ITEMS, Parameters, Receiver, Sender, Settings, Slice, To};
+use super::{MAX_ITEMS, Parameters, Receiver, Recipient, Sender, Settings, Slice};
 use crate::error::Result;
 use crate::failure::Failure;
 use crate::matching::{self, Cost, Matching, Outcome, Output, Party, Task, Totals};
@@ -107,8 +107,8 @@ impl Matching for Circuit {
         let Totals { in_bins, counts, .. } = *totals(&party.output);
         let counts = counts.expect("a party learns the number of common items");
         let to = match counts == in_bins {
-            true => To::Receiver,
-            false => To::Sender,
+            true => Recipient::Receiver,
+            false => Recipient::Sender,
         };
         let settings =
             Settings { form: self.0, weights: 1, parts: party.parts, ..Settings::default() };

@@ -135,9 +135,9 @@ fn send(case: Case, data: &Data, channel: &mut Channel) -> Result<Shares> {
     let share = all.share();
     let enough = sender.at_least(share, case.least, channel)?;
     let more = sender.at_least(share, case.least + 1, channel)?;
-    assert_eq!(sender.open(&[share], To::Receiver, channel)?, None);
-    let sums = sender.open(&[share, 7], To::Both, channel)?.unwrap();
-    assert_eq!(sender.open(&[3], To::Sender, channel)?, Some(vec![7]));
+    assert_eq!(sender.open(&[share], Recipient::Receiver, channel)?, None);
+    let sums = sender.open(&[share, 7], Recipient::Both, channel)?.unwrap();
+    assert_eq!(sender.open(&[3], Recipient::Sender, channel)?, Some(vec![7]));
     all.opened = Some((enough, more, sums));
     Ok(all)
 }
@@ -176,10 +176,10 @@ fn receive(case: Case, data: &Data, channel: &mut Channel) -> Result<Shares> {
     let share = all.share();
     let enough = receiver.at_least(share, case.least, channel)?;
     let more = receiver.at_least(share, case.least + 1, channel)?;
-    let sum = receiver.open(&[share], To::Receiver, channel)?.unwrap();
-    let sums = receiver.open(&[share, 8], To::Both, channel)?.unwrap();
+    let sum = receiver.open(&[share], Recipient::Receiver, channel)?.unwrap();
+    let sums = receiver.open(&[share, 8], Recipient::Both, channel)?.unwrap();
     assert_eq!(sums, [sum[0], 15]);
-    assert_eq!(receiver.open(&[4], To::Sender, channel)?, None);
+    assert_eq!(receiver.open(&[4], Recipient::Sender, channel)?, None);
     all.opened = Some((enough, more, sums));
     Ok(all)
 }
@@ -639,7 +639,7 @@ fn a_failed_call_is_the_last() {
             let sent = channel.stats().bytes_sent;
             for error in [
                 receiver.next(channel).err(),
-                receiver.open(&[1], To::Both, channel).err(),
+                receiver.open(&[1], Recipient::Both, channel).err(),
                 receiver.at_least(1, 1, channel).err(),
                 receiver.multiply(&[1], channel).err(),
                 receiver.select(&[1], &[1], channel).err(),

@@ -209,7 +209,7 @@ fn circuit(form: Form) -> Protocol {
             add(&mut sums, columns);
         }
         let enough = sender.at_least(sums[1], COMMON as u64, channel)?;
-        let opened = sender.open(&sums, circuit::To::Both, channel)?;
+        let opened = sender.open(&sums, circuit::Recipient::Both, channel)?;
         Ok((sums, enough, opened.expect("both get it")))
     };
     let receive = move |channel: &mut Channel| -> volery_psi::Result<Sums> {
@@ -234,7 +234,7 @@ fn circuit(form: Form) -> Protocol {
             add(&mut sums, columns);
         }
         let enough = receiver.at_least(sums[1], COMMON as u64, channel)?;
-        let opened = receiver.open(&sums, circuit::To::Both, channel)?;
+        let opened = receiver.open(&sums, circuit::Recipient::Both, channel)?;
         Ok((sums, enough, opened.expect("both get it")))
     };
     Protocol::new(
@@ -281,7 +281,7 @@ fn opening() -> Protocol {
         for share in [shares[0], shares[2]] {
             enough.push(party.at_least(share, OPENED[2], channel)?);
         }
-        Ok((enough, party.open(&shares, circuit::To::Both, channel)?))
+        Ok((enough, party.open(&shares, circuit::Recipient::Both, channel)?))
     };
     let receive = |channel: &mut Channel| -> volery_psi::Result<_> {
         let own = (SESSION, rng(SEEDS[1]));
@@ -291,7 +291,7 @@ fn opening() -> Protocol {
         for share in [shares[0], shares[2]] {
             enough.push(party.at_least(share, OPENED[2], channel)?);
         }
-        Ok((enough, party.open(&shares, circuit::To::Both, channel)?))
+        Ok((enough, party.open(&shares, circuit::Recipient::Both, channel)?))
     };
     Protocol::new(
         "circuit opening".to_owned(),
