@@ -77,7 +77,7 @@ impl Options {
 pub(crate) struct Left(pub(crate) Option<u64>);
 
 impl Left {
-    /// What is left after `n` more. For a call to check before it touches the caller's memory.
+    /// The remainder after `n` more. For a call to check before it touches the caller's memory.
     pub(crate) fn after(&self, n: usize) -> Result<Self> {
         let Some(left) = self.0 else {
             return Ok(Self(None));

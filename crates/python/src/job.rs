@@ -50,7 +50,7 @@ pub(crate) struct Job {
     is_over: bool,
 }
 
-/// What a job gives next.
+/// The next part of a job, or its end.
 pub(crate) enum Next {
     Part(Part),
     Finished(Finished),
@@ -145,7 +145,7 @@ impl Job {
     /// Waits for the end of a run that makes no parts.
     ///
     /// # Errors
-    /// As [`next`](Self::next).
+    /// The errors of [`next`](Self::next).
     pub(crate) fn finish(
         mut self,
         py: Python<'_>,

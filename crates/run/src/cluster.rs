@@ -23,7 +23,7 @@ use crate::reporter::Reporter;
 /// How long the run certificates of workers are valid.
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// What the clock of the other side may be behind.
+/// The most that the clock of the other side may be behind.
 const SLOW_CLOCK: Duration = Duration::from_secs(3600);
 
 /// How long a side looks for the peer's driver that has a manifest, or the word that the peer has
@@ -95,7 +95,7 @@ pub trait Driver: Send {
     /// Gives each worker a folder of its own.
     ///
     /// # Errors
-    /// Those of the folder of the run.
+    /// Errors of the folder of the run.
     fn hand_out(&self, manifest: &Manifest) -> volery_matching::Result<Vec<PathBuf>>;
 }
 
@@ -357,8 +357,8 @@ impl Meeting<'_> {
         met.map_err(|absent| absent.0)
     }
 
-    /// As [`meet`](Self::meet), and tells when this side waited to the end and the peer was not
-    /// there.
+    /// Does what [`meet`](Self::meet) does, and tells when this side waited to the end and the peer
+    /// was not there.
     pub fn find(
         &self,
         certificate: &Identity,

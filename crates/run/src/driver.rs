@@ -100,7 +100,7 @@ impl Listener for &Bar {
 /// zero.
 ///
 /// # Errors
-/// Those of the channel, and those of `put`.
+/// Errors of the channel, and those of `put`.
 pub fn run<E: Party>(
     order: &Request,
     key: Option<E::Ring>,
@@ -125,13 +125,13 @@ pub fn run<E: Party>(
 pub type Draw<'a, E> =
     dyn FnMut(&mut [<E as Party>::Unit], &mut [<E as Party>::Ring]) -> Result<(), Failure> + 'a;
 
-/// As [`run`], into memory of the caller: `take` gets the number of correlations of the step, and
-/// calls the function it gets once.
+/// Does what [`run`] does, into memory of the caller: `take` gets the number of correlations of the
+/// step, and calls the function it gets once.
 ///
 /// `take` is called once with no correlations first, when there is nothing to draw.
 ///
 /// # Errors
-/// Those of the channel, and those of `take`.
+/// Errors of the channel, and those of `take`.
 pub fn run_into<E: Party>(
     order: &Request,
     key: Option<E::Ring>,
@@ -283,7 +283,7 @@ impl Phase {
 /// including these bytes.
 ///
 /// # Errors
-/// Those of the channel: the peer's run may have failed.
+/// Errors of the channel: the peer's run may have failed.
 pub fn conclude(outcome: Outcome, channel: &mut Channel) -> Result<Outcome, Failure> {
     channel.send(&[DONE])?;
     let mut byte = [0];

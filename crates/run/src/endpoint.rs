@@ -437,7 +437,7 @@ pub fn note_expiry(identity: &Identity, reporter: &Reporter) {
     }
 }
 
-/// What every peer learns.
+/// The facts that every peer learns.
 const LEARNED: &str = "the peer learned the address, the settings and the duration of this run";
 
 impl Connection {

@@ -108,7 +108,7 @@ impl Request {
     /// setup.
     ///
     /// # Errors
-    /// Those of the channel.
+    /// Errors of the channel.
     pub fn settle<E: Party>(&self, channel: &mut Channel) -> Result<(SessionId, Agreed), Failure> {
         let mut nonce = [0; 32];
         fresh_prg()?.fill_bytes(&mut nonce);

@@ -25,7 +25,7 @@ use crate::randomness::{fresh_prg, hex};
 use crate::report::{Report, Seconds};
 use crate::reporter::Reporter;
 
-/// What a caller gives to a run.
+/// The inputs that a caller gives to a run.
 #[derive(Default)]
 pub struct Given<'a> {
     /// This side's numbers, in place of a file.
@@ -313,7 +313,7 @@ impl OutputFile {
     /// Writes the result.
     ///
     /// # Errors
-    /// Those of the file.
+    /// Errors of the file.
     pub(crate) fn write(self, values: &Values) -> Result<(), Failure> {
         let Self { path, file, force } = self;
         check_free(&path, force)?; // another process may have created it meanwhile

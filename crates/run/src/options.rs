@@ -62,7 +62,7 @@ impl Common {
         self.report.report.as_deref()
     }
 
-    /// As [`ReportOptions::prepare`].
+    /// Calls [`ReportOptions::prepare`].
     ///
     /// # Errors
     /// If it cannot be written.

@@ -68,7 +68,7 @@ pub struct Report {
     /// The phases in their order; one that failed is the last.
     #[serde(default)]
     pub phases: Vec<PhaseSeconds>,
-    /// What the run revealed, as far as it came; empty if it met no peer.
+    /// The facts that the run revealed, as far as it came; empty if it met no peer.
     #[serde(default)]
     pub revealed: Vec<String>,
 }

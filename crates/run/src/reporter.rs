@@ -1,4 +1,4 @@
-//! What a run tells its operator, line by line, and what it keeps of it for a report.
+//! The lines that a run tells its operator, and the record that it keeps of them for a report.
 
 use std::fmt;
 use std::io;
@@ -19,7 +19,7 @@ const PROGRESS: Duration = Duration::from_secs(10);
 /// Seconds of a long phase.
 const LONG: f64 = 1.0;
 
-/// What a report says of a run, also of one that failed.
+/// The record of a run for its report, also of one that failed.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     /// Fingerprint of this party.
@@ -28,7 +28,7 @@ pub struct Known {
     pub peer: Option<String>,
     /// Names of phases, with seconds.
     pub phases: Vec<(String, f64)>,
-    /// What the run reveals, once a peer was met.
+    /// The facts that the run reveals, once a peer was met.
     pub revealed: Vec<String>,
     current: Option<(String, Instant)>,
 }
@@ -96,7 +96,7 @@ pub enum Level {
     Warning,
     /// The course of a run.
     Info,
-    /// What explains it.
+    /// The explanation of the course.
     Debug,
     /// Details.
     Trace,
@@ -124,7 +124,7 @@ pub trait Events: Send + Sync {
     /// A phase of so many steps begins; 0 where their number is not known.
     fn phase(&self, name: &str, steps: u64);
 
-    /// So many steps of the phase are done by now.
+    /// `steps` steps of the phase are done by now.
     fn done(&self, steps: u64);
 }
 
@@ -191,7 +191,7 @@ pub enum Display {
 
 /// A bar on a terminal; it goes away with this object.
 pub trait Drawing: Send + Sync {
-    /// So many steps are done.
+    /// Shows that `steps` steps are done.
     fn set_position(&self, steps: u64);
 
     /// Writes a line, with the bar out of the way.
@@ -215,7 +215,7 @@ pub trait Program: Send + Sync {
     /// Writes a result to standard output.
     ///
     /// # Errors
-    /// Those of standard output.
+    /// Errors of standard output.
     fn output(&self, text: &str) -> io::Result<()>;
 }
 
@@ -236,7 +236,7 @@ impl Target {
     }
 }
 
-/// What one run tells, and what it keeps of it for its report. Clones are the same.
+/// Tells the lines of one run, and keeps its record for the report. Clones are the same.
 #[derive(Clone)]
 pub struct Reporter(Arc<Run>);
 
@@ -310,7 +310,7 @@ impl Reporter {
         Self::of_program(Arc::new(Quiet), "test", None)
     }
 
-    /// What a report says of the run so far.
+    /// The record of the run so far.
     pub fn known(&self) -> MutexGuard<'_, Known> {
         self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -325,7 +325,7 @@ impl Reporter {
         (&self.0.verb, self.0.role.clone())
     }
 
-    /// What ends the run from another thread.
+    /// The token that ends the run from another thread.
     pub fn cancel(&self) -> &Cancel {
         &self.0.cancel
     }
@@ -346,7 +346,7 @@ impl Reporter {
     /// Writes a result to standard output; callers have it as a value.
     ///
     /// # Errors
-    /// Those of standard output.
+    /// Errors of standard output.
     pub fn output(&self, text: &str) -> Result<(), Failure> {
         let To::Program(program) = &self.0.to else {
             return Ok(());
@@ -388,12 +388,13 @@ impl Reporter {
         self.tell_with(message, Map::new());
     }
 
-    /// As [`tell`](Self::tell), in the same words at each `-v`: for scripts.
+    /// Tells a line as [`tell`](Self::tell) does, in the same words at each `-v`: for scripts.
     pub fn announce(&self, message: impl fmt::Display) {
         self.line(LineKind::Announcement, message, Map::new());
     }
 
-    /// As [`tell`](Self::tell); with `--log json` the line has the fields of `numbers`, too.
+    /// Tells a line as [`tell`](Self::tell) does; with `--log json` it has the fields of `numbers`,
+    /// too.
     pub fn tell_with(&self, message: impl fmt::Display, numbers: Map<String, Value>) {
         self.line(LineKind::Course, message, numbers);
     }
@@ -514,7 +515,8 @@ pub struct Bar {
     reporter: Reporter,
 }
 
-/// What a thread unwinds with when the run was cancelled; not a panic, and no hook is called.
+/// The payload of a thread that unwinds because the run was cancelled; not a panic, and no hook is
+/// called.
 struct Cancelled;
 
 impl Bar {

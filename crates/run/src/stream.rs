@@ -103,7 +103,7 @@ pub enum Destination<'a> {
     Folder,
     /// To the caller.
     Caller {
-        /// How many at a time; `None`: all of them at once.
+        /// The number at a time; `None`: all of them at once.
         chunk: Option<usize>,
         /// Takes them.
         put: &'a mut dyn FnMut(Part) -> Result<(), Failure>,

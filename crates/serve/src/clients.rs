@@ -60,7 +60,7 @@ struct Bounds {
     connections: u64,
 }
 
-/// What a client may still ask for.
+/// The number of keys that a client may still ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Left {
     pub(crate) in_all: Option<u64>,
@@ -84,10 +84,10 @@ pub(crate) struct Client {
     usage: Arc<Usage>,
 }
 
-/// What stays when the file is read again.
+/// The usage of a client, which stays when the file is read again.
 struct Usage {
     connections: AtomicU64,
-    /// Those that wait to be told that they have no place.
+    /// The connections that wait to be told that they have no place.
     refused: AtomicU64,
     bucket: Mutex<Bucket>,
 }
@@ -321,7 +321,7 @@ impl Clients {
     }
 }
 
-/// What one connection of a client may ask for.
+/// The allowance of one connection of a client.
 pub(crate) struct Allowed<'a> {
     clients: &'a (dyn Fn() -> Arc<Clients> + Sync),
     client: &'a Arc<Client>,

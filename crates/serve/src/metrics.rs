@@ -148,7 +148,7 @@ fn get(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Relaxed)
 }
 
-/// What the service has done.
+/// The counts of the service's work.
 pub(crate) struct Metrics {
     start: f64,
     connections: AtomicU64,

@@ -681,7 +681,7 @@ impl Running<'_> {
 
 /// A place of a client, until its connection is closed.
 struct Place<'a> {
-    /// Those of all clients, unless it is one among those that are turned away.
+    /// The places of all clients, unless this is one for a client that is turned away.
     served: Option<&'a AtomicUsize>,
     _own: clients::Connection,
 }

@@ -1,4 +1,4 @@
-//! What clients have spent: a journal, on disk before a request is answered.
+//! The keys that clients have spent: a journal, on disk before a request is answered.
 //!
 //! ```text
 //! volery spent 1

@@ -31,9 +31,9 @@ const CURRENT: &str = "current";
 const KEY: &str = "key";
 const FILTER: &str = "filter";
 const ABOUT: &str = "about.json";
-/// What the name of a folder that is being prepared begins with.
+/// The beginning of the name of a folder that is being prepared.
 const NEW: &str = ".new-";
-/// What the name of a finished one begins with.
+/// The beginning of the name of a finished one.
 const SET: &str = "set-";
 
 /// Hexadecimal digits of a version in a name.
@@ -42,7 +42,7 @@ const DIGITS: usize = 32;
 /// The version of `about.json`.
 const FORMAT: u32 = 1;
 
-/// Which table a filter was prepared from.
+/// The table that a filter was prepared from.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct About {
@@ -210,7 +210,7 @@ impl Store {
         }
     }
 
-    /// Which table is prepared, if one is.
+    /// The table that is prepared, if one is.
     pub(crate) fn about(&self) -> Result<Option<About>, Failure> {
         self.current()?.map(|name| self.about_of(&name)).transpose()
     }

@@ -79,16 +79,16 @@ pub enum Malformed {
     Skip,
 }
 
-/// What was found in the rows that were read.
+/// The findings in the rows that were read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Counts {
     /// All rows except headers.
     pub rows: u64,
-    /// What was found by each rule.
+    /// The findings by each rule.
     pub rules: Vec<RuleCounts>,
 }
 
-/// What one rule found in the rows that were read. Each row is in one of `keys`, `empty` and
+/// The findings by one rule in the rows that were read. Each row is in one of `keys`, `empty` and
 /// `malformed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RuleCounts {
@@ -291,7 +291,7 @@ impl<'a> Reader<'a> {
         Ok(Texts { field, array })
     }
 
-    /// What was found so far.
+    /// The findings so far.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }

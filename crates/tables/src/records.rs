@@ -23,7 +23,7 @@ pub struct Records {
     payload: ByteStrings,
 }
 
-/// What a rule finds.
+/// The items that a rule finds.
 #[derive(Default)]
 struct Found {
     items: Vec<Item>,
@@ -144,7 +144,7 @@ impl Records {
         self.counts.rows
     }
 
-    /// What was found in the rows.
+    /// The findings in the rows.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
@@ -154,7 +154,7 @@ impl Records {
         self.rules[rule].duplicates
     }
 
-    /// As [`Reader::key_description`](crate::Reader::key_description).
+    /// The description of [`Reader::key_description`](crate::Reader::key_description).
     pub fn key_description(&self) -> &str {
         &self.key_description
     }

@@ -42,7 +42,7 @@ pub struct Filters<'a> {
     pub keep: &'a mut dyn FnMut(&[u8]),
 }
 
-/// What a run gave.
+/// The result of a run.
 pub struct Ran {
     /// The matching rows, counted from 0, ascending.
     pub rows: Vec<u32>,
@@ -72,7 +72,7 @@ impl Prepared {
     /// Reads a list of keys.
     ///
     /// # Errors
-    /// As [`file`](Self::file).
+    /// The errors of [`file`](Self::file).
     pub fn keys(
         options: &Options,
         keys: &[String],
@@ -138,7 +138,7 @@ impl Prepared {
         Ok(Self { table, side, columns, call: options.call, with_file: options.out, terms })
     }
 
-    /// What the run will reveal: `Terms` of `web/index.d.ts`.
+    /// The facts that the run will reveal: `Terms` of `web/index.d.ts`.
     pub fn terms(&self) -> &Value {
         &self.terms
     }
@@ -289,7 +289,7 @@ fn ran(matches: &Matches, mut told: Value) -> Result<Ran, Failure> {
     })
 }
 
-/// What a run cost and how sure its result is, under the names of the program's report.
+/// The cost of a run and the certainty of its result, under the names of the program's report.
 fn outcome_report(settings: &Settings, outcome: &Outcome) -> Value {
     let traffic = outcome.traffic;
     let [sender, receiver] = outcome.sizes.first().copied().unwrap_or_default();
@@ -425,7 +425,7 @@ mod tests {
         assert_eq!(ran.told["report"]["peer_items"], 1000);
     }
 
-    /// What looks like the border of a row is one only where the reader of tables says so.
+    /// A text that looks like the border of a row is one only where the reader of tables says so.
     #[test]
     fn the_file_has_the_rows_that_matched() {
         let sender = sender(Operation::Psi, "mail\nb@x.org\nd@x.org\n", &[]);

@@ -122,7 +122,7 @@ impl Refusals {
     }
 }
 
-/// What a gateway has done.
+/// The counts of a gateway's work.
 #[derive(Default)]
 struct Counts {
     met: u64,

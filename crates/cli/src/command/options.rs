@@ -74,7 +74,7 @@ impl Common {
         options::Common { report: self.output.report.0.clone(), run: self.run.0.clone() }
     }
 
-    /// As [`ReportOptions::prepare`].
+    /// Calls [`ReportOptions::prepare`].
     pub(crate) fn prepare_report(&self, reporter: &Reporter) -> Result<PreparedReport, Failure> {
         self.output.report.prepare(reporter)
     }

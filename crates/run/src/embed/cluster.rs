@@ -1,4 +1,5 @@
-//! What a driver and the tasks of a cluster call for a run that several workers on each side share.
+//! The functions that a driver and the tasks of a cluster call for a run that several workers on
+//! each side share.
 
 use std::time::Instant;
 
@@ -114,7 +115,7 @@ pub fn totals(named: &Named, [own, peer]: [u64; 2]) -> Result<Option<String>, Fa
     Ok(Some(about.to_string()))
 }
 
-/// What the driver of a cluster knows of its table.
+/// The facts about its table that the driver of a cluster knows.
 #[derive(serde::Deserialize)]
 struct FactsText {
     keys: String,
@@ -218,11 +219,11 @@ pub fn agree(
     })
 }
 
-/// What a driver of a cluster has of a run for totals.
+/// The data of a run for totals that the driver of a cluster has.
 pub struct Opening {
-    /// What the workers kept of each shard, in the order of the shards.
+    /// The results that the workers kept of each shard, in the order of the shards.
     pub found: Vec<Vec<u8>>,
-    /// What `keep` got first from an earlier start, and whether it was called a second time.
+    /// The text that `keep` got first from an earlier start, and whether a second call came.
     pub opened: Option<(String, bool)>,
     /// Rows in none of the groups, at the side that has them.
     pub no_group: Option<u64>,

@@ -49,7 +49,7 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// Those of `file`, which has `length` bytes.
+    /// The pages of `file`, which has `length` bytes.
     pub(super) fn new(file: File, length: u64, metadata: Arc<ParquetMetaData>) -> Self {
         let source = Arc::new(Source { file, length });
         Self { source, metadata }
@@ -223,7 +223,7 @@ fn check_lengths(values: Option<&[u8]>, encoding: Encoding, count: u32) -> Resul
 }
 
 #[expect(deprecated, reason = "old files have BIT_PACKED levels")]
-/// What comes behind the levels of a page of the first version, if there are levels; none if they
+/// The bytes behind the levels of a page of the first version, if there are levels; none if they
 /// are cut short.
 fn behind_levels(bytes: &[u8], most: i16, encoding: Encoding, count: u32) -> Option<&[u8]> {
     if most == 0 {

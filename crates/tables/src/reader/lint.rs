@@ -1,4 +1,4 @@
-//! What a run would find in the keys of a table.
+//! Lists what a run would find in the keys of a table.
 
 use std::ops::AddAssign;
 
