@@ -137,7 +137,7 @@ pub trait OptionSet: Clone + Default + Send + Sync + 'static {
 
 /// Options by their names, each with a value: `("rule_column", "key")`. A switch has `true` or
 /// `false`; an option of [`Arity::Many`] may come several times.
-pub type Named = [(String, OsString)];
+pub type NamedValues = [(String, OsString)];
 
 /// Several sets of options that are filled together.
 pub trait SetByName {
@@ -159,7 +159,7 @@ impl<S: OptionSet> SetByName for S {
 /// # Errors
 /// The name of an option that no set has or whose value is none, and what is wrong.
 pub fn fill<'a>(
-    named: &'a Named,
+    named: &'a NamedValues,
     sets: &mut [&mut dyn SetByName],
 ) -> Result<(), (&'a str, String)> {
     for (name, value) in named {

@@ -89,12 +89,12 @@ impl Parts {
     }
 }
 
-struct Tell {
+struct EventSender {
     messages: std::sync::mpsc::Sender<Message>,
     done: Mutex<Steps>,
 }
 
-impl Events for Tell {
+impl Events for EventSender {
     // The caller is gone where a message cannot be sent.
     fn line(&self, level: Level, text: &str) {
         let _ = self.messages.send(Message::Line(level, text.to_owned()));
@@ -125,7 +125,7 @@ impl Job {
         let (permits, wait) = sync_channel(2);
         // The run is one part ahead of the caller.
         let _ = permits.send(());
-        let tell = Tell { messages: sender.clone(), done: Mutex::default() };
+        let tell = EventSender { messages: sender.clone(), done: Mutex::default() };
         let run = Run::new(Arc::new(tell), cancel.clone());
         let parts = Parts { messages: sender.clone(), permits: wait };
         thread::Builder::new().name("volery".into()).spawn(move || {

@@ -11,7 +11,7 @@ use volery_field::Ring as _;
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::failure::{Failure, Status};
-use crate::negotiation::{Agreed, CHUNK, Request};
+use crate::negotiation::{AgreedPlan, CHUNK, Request};
 use crate::party::{Correlation, Party};
 use crate::randomness::{fresh_prg, hex};
 use crate::reporter::Bar;
@@ -107,7 +107,7 @@ pub fn run<E: Party>(
     channel: &mut Channel,
     listener: &mut impl Listener,
     mut put: impl FnMut(Option<E::Ring>, Step<E>) -> Result<Step<E>, Failure>,
-) -> Result<(Outcome, Agreed), Failure> {
+) -> Result<(Outcome, AgreedPlan), Failure> {
     let mut empty = Some(Step::with_capacity(order.n));
     run_into::<E>(order, key, channel, listener, |key, count, draw| {
         let mut step = empty.take().unwrap_or_else(|| Step::with_capacity(order.n));
@@ -138,7 +138,7 @@ pub fn run_into<E: Party>(
     channel: &mut Channel,
     listener: &mut impl Listener,
     mut take: impl FnMut(Option<E::Ring>, usize, &mut Draw<'_, E>) -> Result<(), Failure>,
-) -> Result<(Outcome, Agreed), Failure> {
+) -> Result<(Outcome, AgreedPlan), Failure> {
     let start = Instant::now();
     let (session, agreed) = order.settle::<E>(channel)?;
     listener.phase(&format!("the peer agrees, session {}", hex(session.as_bytes())));
@@ -174,7 +174,7 @@ pub fn run_both<K: Correlation>(
     progress: &Bar,
     mut sent: impl FnMut(Option<<K::Sender as Party>::Ring>, &Step<K::Sender>) + Send,
     mut received: impl FnMut(Option<<K::Receiver as Party>::Ring>, &Step<K::Receiver>) + Send,
-) -> Result<([Outcome; 2], Agreed), Failure> {
+) -> Result<([Outcome; 2], AgreedPlan), Failure> {
     let ((sender, agreed), (receiver, _)) = both(
         channels,
         |channel| {

@@ -21,7 +21,7 @@ const LONG: f64 = 1.0;
 
 /// The record of a run for its report, also of one that failed.
 #[derive(Clone, Debug, Default)]
-pub struct Known {
+pub struct RunRecord {
     /// Fingerprint of this party.
     pub identity: Option<String>,
     /// Fingerprint of the peer.
@@ -33,7 +33,7 @@ pub struct Known {
     current: Option<(String, Instant)>,
 }
 
-impl Known {
+impl RunRecord {
     /// A phase begins, and the one before it ends.
     fn begin(&mut self, name: &str) {
         self.end();
@@ -241,17 +241,17 @@ impl Target {
 pub struct Reporter(Arc<Run>);
 
 struct Run {
-    to: To,
+    to: Recipient,
     cancel: Cancel,
     verb: String,
     role: Option<String>,
-    known: Mutex<Known>,
+    record: Mutex<RunRecord>,
     /// Where the report goes that is not written yet.
     report: Mutex<Option<Target>>,
 }
 
 /// Where the lines of a run go.
-enum To {
+enum Recipient {
     /// To standard error, and results to standard output.
     Program(Arc<dyn Program>),
     /// To the caller, who gets the results as values.
@@ -267,21 +267,21 @@ impl Reporter {
         role: Option<Role>,
     ) -> Self {
         let role = role.map(|role| role.name().to_owned());
-        Self::new(To::Events(events), cancel, verb, role)
+        Self::new(Recipient::Events(events), cancel, verb, role)
     }
 
     /// The reporter of the program, for the subcommand `verb` and a role.
     pub fn of_program(program: Arc<dyn Program>, verb: &str, role: Option<String>) -> Self {
-        Self::new(To::Program(program), Cancel::default(), verb, role)
+        Self::new(Recipient::Program(program), Cancel::default(), verb, role)
     }
 
-    fn new(to: To, cancel: Cancel, verb: &str, role: Option<String>) -> Self {
+    fn new(to: Recipient, cancel: Cancel, verb: &str, role: Option<String>) -> Self {
         Self(Arc::new(Run {
             to,
             cancel,
             verb: verb.to_owned(),
             role,
-            known: Mutex::default(),
+            record: Mutex::default(),
             report: Mutex::default(),
         }))
     }
@@ -311,8 +311,8 @@ impl Reporter {
     }
 
     /// The record of the run so far.
-    pub fn known(&self) -> MutexGuard<'_, Known> {
-        self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn record(&self) -> MutexGuard<'_, RunRecord> {
+        self.0.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Where the report goes that is not written yet.
@@ -332,14 +332,14 @@ impl Reporter {
 
     /// Whether this is the program, which has standard streams and only one run.
     pub fn is_program(&self) -> bool {
-        matches!(self.0.to, To::Program(_))
+        matches!(self.0.to, Recipient::Program(_))
     }
 
     /// Whether the program was asked for errors only.
     pub fn is_quiet(&self) -> bool {
         match &self.0.to {
-            To::Program(program) => program.is_quiet(),
-            To::Events(_) => false,
+            Recipient::Program(program) => program.is_quiet(),
+            Recipient::Events(_) => false,
         }
     }
 
@@ -348,7 +348,7 @@ impl Reporter {
     /// # Errors
     /// Errors of standard output.
     pub fn output(&self, text: &str) -> Result<(), Failure> {
-        let To::Program(program) = &self.0.to else {
+        let Recipient::Program(program) = &self.0.to else {
             return Ok(());
         };
         let written = program.output(text);
@@ -359,9 +359,9 @@ impl Reporter {
     fn line(&self, kind: LineKind, text: impl fmt::Display, numbers: Map<String, Value>) {
         let text = &*text.to_string();
         match &self.0.to {
-            To::Events(events) => events.line(kind.level(), text),
-            To::Program(program) => {
-                let phase = self.known().phase();
+            Recipient::Events(events) => events.line(kind.level(), text),
+            Recipient::Program(program) => {
+                let phase = self.record().phase();
                 let phase = phase.as_deref();
                 program.line(Line { kind, text, phase, numbers });
             }
@@ -417,17 +417,17 @@ impl Reporter {
 
     fn begin_of(&self, name: &str, steps: u64) {
         self.end();
-        self.known().begin(name);
+        self.record().begin(name);
         let line = format_args!("{name} begins");
         self.line(LineKind::Phase { is_long: false }, line, Map::new());
-        if let To::Events(events) = &self.0.to {
+        if let Recipient::Events(events) = &self.0.to {
             events.phase(name, steps);
         }
     }
 
     /// Ends the current phase, if there is one.
     pub fn end(&self) {
-        let ended = self.known().end();
+        let ended = self.record().end();
         if let Some((name, seconds)) = ended {
             let numbers = Map::from_iter([
                 ("ended".to_owned(), name.as_str().into()),
@@ -456,8 +456,8 @@ impl Reporter {
 
     fn bar(&self, name: &'static str, steps: u64) -> Bar {
         let display = match &self.0.to {
-            To::Program(program) => program.display(name, steps),
-            To::Events(_) => Display::Hidden,
+            Recipient::Program(program) => program.display(name, steps),
+            Recipient::Events(_) => Display::Hidden,
         };
         let progress = Arc::new(PhaseSteps {
             steps,
@@ -517,7 +517,7 @@ pub struct Bar {
 
 /// The payload of a thread that unwinds because the run was cancelled; not a panic, and no hook is
 /// called.
-struct Cancelled;
+struct Cancellation;
 
 impl Bar {
     /// `steps` steps are done by now. A run that was cancelled ends here: code that computes waits
@@ -538,9 +538,9 @@ impl Bar {
             drawing.set_position(done);
         }
         if self.reporter.cancel().is_cancelled() {
-            std::panic::resume_unwind(Box::new(Cancelled));
+            std::panic::resume_unwind(Box::new(Cancellation));
         }
-        if let To::Events(events) = &self.reporter.0.to {
+        if let Recipient::Events(events) = &self.reporter.0.to {
             events.done(done);
         }
     }
