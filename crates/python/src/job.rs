@@ -51,7 +51,7 @@ pub(crate) struct Job {
 }
 
 /// The next part of a job, or its end.
-pub(crate) enum Next {
+pub(crate) enum JobOutput {
     Part(Part),
     Finished(Finished),
 }
@@ -152,7 +152,7 @@ impl Job {
         watch: &Bound<'_, PyAny>,
     ) -> PyResult<Py<PyAny>> {
         loop {
-            if let Next::Finished(finished) = self.next(py, watch)? {
+            if let JobOutput::Finished(finished) = self.next(py, watch)? {
                 return finished(py);
             }
         }
@@ -163,12 +163,12 @@ impl Job {
     ///
     /// # Errors
     /// Of the run; of a method of `watch`, or a signal: the run is then cancelled.
-    pub(crate) fn next(&mut self, py: Python<'_>, watch: &Bound<'_, PyAny>) -> PyResult<Next> {
+    pub(crate) fn next(&mut self, py: Python<'_>, watch: &Bound<'_, PyAny>) -> PyResult<JobOutput> {
         match self.serve(py, watch) {
-            Ok(Next::Part(part)) => {
+            Ok(JobOutput::Part(part)) => {
                 // The run may have ended by now.
                 let _ = self.permits.try_send(());
-                Ok(Next::Part(part))
+                Ok(JobOutput::Part(part))
             }
             Ok(finished) => Ok(finished),
             Err(error) => {
@@ -178,7 +178,7 @@ impl Job {
         }
     }
 
-    fn serve(&mut self, py: Python<'_>, watch: &Bound<'_, PyAny>) -> PyResult<Next> {
+    fn serve(&mut self, py: Python<'_>, watch: &Bound<'_, PyAny>) -> PyResult<JobOutput> {
         loop {
             if self.ticked.elapsed() >= TICK {
                 self.ticked = Instant::now();
@@ -204,12 +204,12 @@ impl Job {
                     return match result {
                         Ok(finished) => {
                             watch.call_method1("tick", (self.done.load(Ordering::Relaxed),))?;
-                            Ok(Next::Finished(finished))
+                            Ok(JobOutput::Finished(finished))
                         }
                         Err(failure) => Err(error(py, &failure)?),
                     };
                 }
-                Some(Message::Part(part)) => return Ok(Next::Part(part)),
+                Some(Message::Part(part)) => return Ok(JobOutput::Part(part)),
                 Some(Message::Keep(text, kept)) => {
                     watch.call_method1("keep", (text,))?;
                     // The run may have ended by now.

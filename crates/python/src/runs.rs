@@ -14,7 +14,7 @@ use volery_options::Arity;
 use volery_run::embed::{self, Cancel, Failure, Operation, Run, Status, StreamVerb};
 
 use crate::arrays;
-use crate::job::{Job, Next, Parts, Result};
+use crate::job::{Job, JobOutput, Parts, Result};
 use crate::table::{Source, Table};
 
 /// An open connection, and whether it can be used.
@@ -323,11 +323,11 @@ impl Stream {
             return Ok(None);
         };
         match job.next(py, watch)? {
-            Next::Part(part) => {
+            JobOutput::Part(part) => {
                 *self.job.lock().unwrap_or_else(PoisonError::into_inner) = Some(job);
                 arrays::part(py, part, self.letters, self.words).map(Some)
             }
-            Next::Finished(finished) => {
+            JobOutput::Finished(finished) => {
                 let report = finished(py)?;
                 *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
                 Ok(None)

@@ -13,7 +13,9 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use volery_channel::{Channel, Role};
 use volery_field::{F2, Ring, Z64};
 use volery_matching::Partitioning;
-use volery_matching::shares::{Layout, Outcome, Piece, PreparedTable, Running, Settings, revealed};
+use volery_matching::shares::{
+    Layout, Outcome, Piece, PreparedTable, Settings, ShareExecution, revealed,
+};
 use volery_tables::{Format, Output, Packing, Reading, Sink, Table};
 use zeroize::Zeroizing;
 
@@ -77,7 +79,7 @@ impl Place {
 
 /// A run, and what it tells.
 struct ShareRun<'a, 'b> {
-    running: Running,
+    running: ShareExecution,
     channel: &'a mut Channel,
     pool: &'a rayon::ThreadPool,
     told: &'a mut PhaseProgress<'b>,
