@@ -38,7 +38,7 @@ use volery_run::report::report_failure;
 use volery_run::reporter::Reporter;
 use volery_run::system::keep_memory_private;
 
-use crate::config::{self, Configured};
+use crate::config::{self, Configuration};
 use crate::exit::{print, tell_usage};
 #[cfg(unix)]
 use crate::signal::end_on_second_signal;
@@ -181,7 +181,7 @@ fn program() -> clap::Command {
 }
 
 /// Puts in front of an error of the parser where the value came from, if not from the command line.
-fn with_origin(error: clap::Error, configured: &Configured) -> clap::Error {
+fn with_origin(error: clap::Error, configured: &Configuration) -> clap::Error {
     let text = error.render().to_string();
     let text = text.trim_start_matches("error: ");
     let first = text.split("\n\n").next().unwrap_or_default();

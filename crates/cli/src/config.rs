@@ -42,15 +42,15 @@ pub(crate) fn add_option(command: Command) -> Command {
 
 /// A command line with the values of all levels.
 #[derive(Debug)]
-pub(crate) struct Configured {
+pub(crate) struct Configuration {
     /// The words of the command line, with the name of the program.
     pub(crate) words: Vec<OsString>,
-    added: Vec<Added>,
+    added: Vec<AddedValue>,
 }
 
 /// A value that does not stand on the command line.
 #[derive(Debug)]
-struct Added {
+struct AddedValue {
     /// The name of its option, without dashes.
     option: String,
     values: Vec<OsString>,
@@ -58,11 +58,11 @@ struct Added {
     origin: String,
 }
 
-impl Configured {
+impl Configuration {
     /// The places that gave the values which a message is about, for a user who does not find them
     /// on the command line.
     pub(crate) fn origin(&self, message: &str) -> Option<String> {
-        let named = |added: &&Added| {
+        let named = |added: &&AddedValue| {
             let option = format!("--{}", added.option);
             let ends = |rest: &str| !rest.starts_with(|c: char| c == '-' || c.is_alphanumeric());
             let of_option =
@@ -87,7 +87,7 @@ pub(crate) fn configure(
     program: &Command,
     words: Vec<OsString>,
     variable: &dyn Fn(&str) -> Option<OsString>,
-) -> Result<Configured, Failure> {
+) -> Result<Configuration, Failure> {
     let mut path = vec![program];
     while let Some(next) =
         words.get(path.len()).and_then(|word| path[path.len() - 1].find_subcommand(word))
@@ -96,7 +96,7 @@ pub(crate) fn configure(
     }
     let depth = path.len();
     let command = path[depth - 1];
-    let mut configured = Configured { words, added: Vec::new() };
+    let mut configured = Configuration { words, added: Vec::new() };
     let has_file = command.get_arguments().any(|option| option.get_id() == FILE);
     // The first pass only asks which options there are: the second reports all errors.
     let first = command.clone().ignore_errors(true).no_binary_name(true);
@@ -185,7 +185,7 @@ fn variable_name(option: &str) -> String {
 fn from_environment(
     command: &Command,
     variable: &dyn Fn(&str) -> Option<OsString>,
-) -> Result<Vec<Added>, Failure> {
+) -> Result<Vec<AddedValue>, Failure> {
     let mut all = Vec::new();
     for option in command.get_arguments().filter(|option| configurable(option)) {
         let name = option.get_long().unwrap_or_default();
@@ -213,7 +213,7 @@ fn from_environment(
             },
             _ => vec![value],
         };
-        all.push(Added { option: name.to_owned(), values, origin });
+        all.push(AddedValue { option: name.to_owned(), values, origin });
     }
     Ok(all)
 }
@@ -229,7 +229,7 @@ fn switch(value: &OsStr) -> Option<bool> {
 
 /// The values of a file for the last command of the path: those at the top, then those of its
 /// table. The rest of the file is checked, too.
-fn read(file: &Path, path: &[&Command]) -> Result<Vec<Added>, Failure> {
+fn read(file: &Path, path: &[&Command]) -> Result<Vec<AddedValue>, Failure> {
     let refuse = |what: &dyn std::fmt::Display| {
         Failure::usage("--config", format_args!("{}: {what}", file.display()))
     };
@@ -268,7 +268,7 @@ impl Source<'_> {
         table: &DeTable<'_>,
         command: &Command,
         path: Option<&[&Command]>,
-        all: &mut Vec<Added>,
+        all: &mut Vec<AddedValue>,
     ) -> Result<(), Failure> {
         let target = path.map(|path| path.last().map_or(command, |last| *last));
         // Tables last: they are more special than what stands above them.
@@ -306,7 +306,7 @@ impl Source<'_> {
                     self.refuse(value.span().start, format_args!("{name}: {what}"))
                 })?;
                 all.retain(|added| added.option != name);
-                all.push(Added { option: name.to_owned(), values, origin: self.origin(at) });
+                all.push(AddedValue { option: name.to_owned(), values, origin: self.origin(at) });
             }
         }
         Ok(())

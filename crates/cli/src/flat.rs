@@ -12,7 +12,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use volery_options::{Arity, Field, OptionSet};
 
 /// A choice of the options of a set.
-pub(crate) trait Select: Clone + fmt::Debug + Send + Sync + 'static {
+pub(crate) trait Selection: Clone + fmt::Debug + Send + Sync + 'static {
     /// Whether the option `name` is among them: all are, unless it says otherwise.
     fn has(name: &str) -> bool {
         let _ = name;
@@ -30,13 +30,13 @@ pub(crate) trait Select: Clone + fmt::Debug + Send + Sync + 'static {
 
 /// All options of a set.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct All;
+pub(crate) struct AllOptions;
 
-impl Select for All {}
+impl Selection for AllOptions {}
 
 /// The options of `S` that `W` chooses, as arguments.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Flat<S, W = All>(pub(crate) S, PhantomData<W>);
+pub(crate) struct Flat<S, W = AllOptions>(pub(crate) S, PhantomData<W>);
 
 impl<S, W> Flat<S, W> {
     /// The options with these values.
@@ -53,7 +53,7 @@ impl<S, W> Deref for Flat<S, W> {
     }
 }
 
-impl<S: OptionSet, W: Select> Args for Flat<S, W> {
+impl<S: OptionSet, W: Selection> Args for Flat<S, W> {
     fn augment_args(command: Command) -> Command {
         let fields = S::FIELDS.iter().filter(|field| W::has(field.name));
         let required = |field: &Field<S>| field.required && W::REQUIRES;
@@ -65,7 +65,7 @@ impl<S: OptionSet, W: Select> Args for Flat<S, W> {
     }
 }
 
-impl<S: OptionSet, W: Select> FromArgMatches for Flat<S, W> {
+impl<S: OptionSet, W: Selection> FromArgMatches for Flat<S, W> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let mut options = Self::new(S::default());
         options.update_from_arg_matches(matches)?;

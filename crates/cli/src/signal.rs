@@ -35,7 +35,7 @@ pub(crate) fn end_on_signal(cancel: Cancel) {
     let _ = ctrlc::set_handler(move || cancel.cancel());
 }
 
-/// As [`end_on_signal`]; a second signal ends the process at once.
+/// Does what [`end_on_signal`] does; a second signal ends the process at once.
 #[cfg(unix)]
 pub(crate) fn end_on_second_signal(cancel: Cancel) {
     let _ = ctrlc::set_handler(move || {

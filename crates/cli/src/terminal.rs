@@ -68,7 +68,7 @@ impl Terminal {
                 if let Some(hint) = failure.hint() {
                     more.insert("hint".to_owned(), hint.into());
                 }
-                let phase = reporter.known().phase();
+                let phase = reporter.record().phase();
                 json(Level::Error, phase.as_deref(), failure.message(), more);
             }
         }

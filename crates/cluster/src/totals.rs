@@ -67,7 +67,7 @@ pub enum Keep<'t> {
 
 /// Totals that an earlier start has opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Opened {
+pub struct OpenedTotals {
     /// The totals.
     pub totals: Vec<Total>,
     /// Whether the other side has them, too: [`Keep::Told`].
@@ -182,14 +182,14 @@ impl Driver {
     ///
     /// # Errors
     /// Errors of the folder.
-    pub fn opened(&self) -> Result<Option<Opened>> {
+    pub fn opened(&self) -> Result<Option<OpenedTotals>> {
         let Some(bytes) = self.work.get(TOTALS)? else {
             return Ok(None);
         };
         let read = serde_json::from_slice(&bytes).map_err(io::Error::from);
         let totals = read.map_err(Error::work(self.work.path()))?;
         let told = has_note(&self.work, TOLD);
-        Ok(Some(Opened { totals, told }))
+        Ok(Some(OpenedTotals { totals, told }))
     }
 
     /// Opens the totals with the other side's driver, when all workers have finished.

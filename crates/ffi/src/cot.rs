@@ -7,22 +7,22 @@ use volery::pcg::Kind;
 use volery::primitives::Block;
 use volery::primitives::bits::bytes_for;
 
-use crate::options::{Left, Options, Raw};
-use crate::raw::{Callbacks, Handle, In, New, Out};
+use crate::options::{Options, Raw, Remainder};
+use crate::raw::{Callbacks, Handle, In, NewObject, Out};
 use crate::status::{Failure, Result, guard};
 use crate::transport::{Bytes16, as_elements, begin, blocks};
 
 /// `volery_cot_sender`.
 struct Sender {
     session: Session,
-    left: Left,
+    left: Remainder,
     ot: convert::Sender<cot::Sender>,
 }
 
 /// `volery_cot_receiver`.
 struct Receiver {
     session: Session,
-    left: Left,
+    left: Remainder,
     ot: convert::Receiver<cot::Receiver>,
 }
 
@@ -37,7 +37,7 @@ extern "C" fn volery_cot_sender_new(
     transport: In<Callbacks>,
     options: In<Raw>,
     delta: In<Bytes16>,
-    mut sender: New<Sender>,
+    mut sender: NewObject<Sender>,
 ) -> i32 {
     guard(|| {
         let sender = sender.clear()?;
@@ -53,7 +53,7 @@ extern "C" fn volery_cot_sender_new(
         session.flush()?;
         sender.put(Sender {
             session,
-            left: Left(options.total),
+            left: Remainder(options.total),
             ot: convert::Sender::new(stream, hash),
         })
     })
@@ -161,7 +161,7 @@ extern "C" fn volery_cot_sender_free(sender: Handle<Sender>) {
 extern "C" fn volery_cot_receiver_new(
     transport: In<Callbacks>,
     options: In<Raw>,
-    mut receiver: New<Receiver>,
+    mut receiver: NewObject<Receiver>,
 ) -> i32 {
     guard(|| {
         let receiver = receiver.clear()?;
@@ -173,7 +173,7 @@ extern "C" fn volery_cot_receiver_new(
         session.flush()?;
         receiver.put(Receiver {
             session,
-            left: Left(options.total),
+            left: Remainder(options.total),
             ot: convert::Receiver::new(stream, hash),
         })
     })

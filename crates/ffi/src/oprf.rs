@@ -6,7 +6,7 @@ use volery::primitives::Block;
 use volery::psi::vole::{self, Form, Keys, Settings};
 
 use crate::options::{Options, Raw};
-use crate::raw::{Bytes, Callbacks, Handle, In, New, Out};
+use crate::raw::{Bytes, Callbacks, Handle, In, NewObject, Out};
 use crate::status::{Failure, Result, guard};
 use crate::transport::{Bytes16, begin};
 
@@ -36,7 +36,7 @@ fn copy(outputs: &[Block], out: &mut Out<Bytes16>) -> Result {
 extern "C" fn volery_oprf_sender_new(
     transport: In<Callbacks>,
     options: In<Raw>,
-    mut sender: New<Keys>,
+    mut sender: NewObject<Keys>,
 ) -> i32 {
     guard(|| {
         let sender = sender.clear()?;

@@ -74,10 +74,10 @@ impl Options {
 }
 
 /// The correlations that are left of a plan; `None` for a stream without end.
-pub(crate) struct Left(pub(crate) Option<u64>);
+pub(crate) struct Remainder(pub(crate) Option<u64>);
 
-impl Left {
-    /// What is left after `n` more. For a call to check before it touches the caller's memory.
+impl Remainder {
+    /// The remainder after `n` more. For a call to check before it touches the caller's memory.
     pub(crate) fn after(&self, n: usize) -> Result<Self> {
         let Some(left) = self.0 else {
             return Ok(Self(None));

@@ -1,10 +1,10 @@
 //! Pointers from C: the only module with `unsafe` blocks.
 //!
-//! [`In`], [`Out`], [`Handle`] and [`New`] are the pointers of the header. No other module makes
-//! one: each is an argument of a C caller, who promises what the header asks for: that a pointer
-//! that is not null leads to as many elements as it says, that nobody else uses them meanwhile, and
-//! that a handle came from the function that makes it and has not been freed. Null, lengths above
-//! the address space, alignment, and overlap with another argument are checked here.
+//! [`In`], [`Out`], [`Handle`] and [`NewObject`] are the pointers of the header. No other module
+//! makes one: each is an argument of a C caller, who promises what the header asks for: that a
+//! pointer that is not null leads to as many elements as it says, that nobody else uses them
+//! meanwhile, and that a handle came from the function that makes it and has not been freed. Null,
+//! lengths above the address space, alignment, and overlap with another argument are checked here.
 
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -31,7 +31,7 @@ pub(crate) struct Handle<T>(*mut Object<T>);
 
 /// A pointer to the caller's variable for a new object.
 #[repr(transparent)]
-pub(crate) struct New<T>(*mut *mut Object<T>);
+pub(crate) struct NewObject<T>(*mut *mut Object<T>);
 
 /// The addresses of `n` elements, which are checked: not null, aligned, and not too many.
 fn addresses<T>(start: *const T, n: usize, name: &str) -> Result<Range<usize>> {
@@ -201,21 +201,22 @@ impl<T> Handle<T> {
     /// The object.
     pub(crate) fn get(&self) -> Result<&Object<T>> {
         let missing = || Failure::usage("the object is null: was its _new successful?");
-        // SAFETY: null, or from `New::put` and not freed, as the caller promises. Shared access
-        // only, so calls from several threads, or from a callback, do no harm.
+        // SAFETY: null, or from `NewObject::put` and not freed, as the caller promises. Shared
+        // access only, so calls from several threads, or from a callback, do no harm.
         unsafe { self.0.as_ref() }.ok_or_else(missing)
     }
 
     /// Deletes the object; null is no object.
     pub(crate) fn free(self) {
         if !self.0.is_null() {
-            // SAFETY: from `New::put`, not freed before, and not in use, as the caller promises.
+            // SAFETY: from `NewObject::put`, not freed before, and not in use, as the caller
+            // promises.
             drop(unsafe { Box::from_raw(self.0) });
         }
     }
 }
 
-impl<T> New<T> {
+impl<T> NewObject<T> {
     /// Sets the variable to null, its value if the call fails.
     pub(crate) fn clear(&mut self) -> Result<&mut Self> {
         self.set(std::ptr::null_mut())?;
@@ -277,24 +278,24 @@ pub(crate) struct Callbacks {
 
 impl In<Callbacks> {
     /// The transport.
-    pub(crate) fn connected(&self) -> Result<Connected> {
+    pub(crate) fn connected(&self) -> Result<CallbackTransport> {
         let callbacks = self.slice(1, "transport")?[0];
         if callbacks.send.is_none() || callbacks.receive.is_none() {
             let message = "transport: send or receive is null";
             return Err(Failure::usage(message));
         }
-        Ok(Connected(callbacks))
+        Ok(CallbackTransport(callbacks))
     }
 }
 
 /// The caller's two functions.
-pub(crate) struct Connected(Callbacks);
+pub(crate) struct CallbackTransport(Callbacks);
 
 // SAFETY: the callbacks run only on a thread that called a function of this library, one at a time,
 // and the caller promises that they may on each of those.
-unsafe impl Send for Connected {}
+unsafe impl Send for CallbackTransport {}
 // SAFETY: as above.
-unsafe impl Sync for Connected {}
+unsafe impl Sync for CallbackTransport {}
 
 /// The outcome of a callback.
 fn outcome(name: &str, code: c_int) -> io::Result<()> {
@@ -304,7 +305,7 @@ fn outcome(name: &str, code: c_int) -> io::Result<()> {
     }
 }
 
-impl Transport for Connected {
+impl Transport for CallbackTransport {
     fn write(&self, bytes: &[u8], _timeout: Option<Duration>) -> io::Result<()> {
         let Some(send) = self.0.send else {
             return outcome("send", -1);

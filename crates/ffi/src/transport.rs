@@ -7,14 +7,14 @@ use volery::primitives::cpu::Cpu;
 use volery::primitives::pages::Buffer;
 use volery::primitives::prg::Prg;
 
-use crate::raw::Connected;
+use crate::raw::CallbackTransport;
 use crate::status::{Failure, Result, Status};
 
 /// `volery_block`: 16 bytes at any address.
 pub(crate) type Bytes16 = [u8; 16];
 
 /// The handshake, before which nothing is computed.
-pub(crate) fn begin(transport: Connected, hello: &Hello) -> Result<Session> {
+pub(crate) fn begin(transport: CallbackTransport, hello: &Hello) -> Result<Session> {
     // Otherwise the first kernel would panic.
     Cpu::check().map_err(Failure::usage)?;
     let rng = Prg::from_os().map_err(|error| {

@@ -7,8 +7,8 @@ use volery::pcg::Kind;
 use volery::primitives::Block;
 use volery::vole::{self, VoleRing};
 
-use crate::options::{Left, Options, Raw};
-use crate::raw::{Callbacks, Connected, Handle, In, New, Out};
+use crate::options::{Options, Raw, Remainder};
+use crate::raw::{CallbackTransport, Callbacks, Handle, In, NewObject, Out};
 use crate::status::{Failure, Result, guard};
 use crate::transport::{as_elements, begin};
 
@@ -24,17 +24,17 @@ trait Words {
 
 /// `volery_vole_sender` and `volery_vole_receiver`.
 struct Stream {
-    left: Left,
+    left: Remainder,
     inner: Box<dyn Words + Send>,
 }
 
 /// One party over one ring.
-struct Over<S> {
+struct RingStream<S> {
     session: Session,
     stream: S,
 }
 
-impl<R: VoleRing + Pod> Words for Over<vole::Sender<R>> {
+impl<R: VoleRing + Pod> Words for RingStream<vole::Sender<R>> {
     fn width(&self) -> usize {
         R::WORDS
     }
@@ -47,7 +47,7 @@ impl<R: VoleRing + Pod> Words for Over<vole::Sender<R>> {
     fn x(&self, _x: &mut [u64]) {}
 }
 
-impl<R: VoleRing + Pod> Words for Over<vole::Receiver<R>> {
+impl<R: VoleRing + Pod> Words for RingStream<vole::Receiver<R>> {
     fn width(&self) -> usize {
         R::WORDS
     }
@@ -90,16 +90,16 @@ impl RingName {
 }
 
 impl Stream {
-    fn sender<R: VoleRing + Pod>(transport: Connected, options: &Options) -> Result<Self> {
+    fn sender<R: VoleRing + Pod>(transport: CallbackTransport, options: &Options) -> Result<Self> {
         let plan = options.plan(Kind::Vole(R::FIELD))?;
         let mut session = begin(transport, &plan.hello(Role::Sender))?;
         let stream = vole::Sender::<R>::start(&plan, &mut session)?;
         session.flush()?;
-        Ok(Self { left: Left(options.total), inner: Box::new(Over { session, stream }) })
+        Ok(Self { left: Remainder(options.total), inner: Box::new(RingStream { session, stream }) })
     }
 
     fn receiver<R: VoleRing + Pod>(
-        transport: Connected,
+        transport: CallbackTransport,
         options: &Options,
         x: Option<R>,
     ) -> Result<Self> {
@@ -107,7 +107,7 @@ impl Stream {
         let mut session = begin(transport, &plan.hello(Role::Receiver))?;
         let stream = vole::Receiver::<R>::start(&plan, x, &mut session)?;
         session.flush()?;
-        Ok(Self { left: Left(options.total), inner: Box::new(Over { session, stream }) })
+        Ok(Self { left: Remainder(options.total), inner: Box::new(RingStream { session, stream }) })
     }
 }
 
@@ -122,7 +122,7 @@ extern "C" fn volery_vole_sender_new(
     transport: In<Callbacks>,
     options: In<Raw>,
     ring: i32,
-    mut sender: New<Stream>,
+    mut sender: NewObject<Stream>,
 ) -> i32 {
     guard(|| {
         let sender = sender.clear()?;
@@ -170,7 +170,7 @@ extern "C" fn volery_vole_receiver_new(
     options: In<Raw>,
     ring: i32,
     x: In<u64>,
-    mut receiver: New<Stream>,
+    mut receiver: NewObject<Stream>,
 ) -> i32 {
     guard(|| {
         let receiver = receiver.clear()?;

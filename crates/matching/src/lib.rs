@@ -76,7 +76,7 @@ pub use error::{ATTEMPTS, Error, KeyError, Result, ValueError};
 pub use folder::Finish;
 pub use matches::Matches;
 pub use options::Options;
-pub use output::{Columns, WriteError, Written};
+pub use output::{Columns, WriteError, WrittenRows};
 pub use parameters::{Parameters, Partitioning, revealed};
 pub use plan::Plan;
 pub use progress::Progress;

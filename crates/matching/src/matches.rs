@@ -82,7 +82,7 @@ impl RowSet {
 }
 
 /// All matches, range by range of rows: in memory, or in files where a folder is named.
-pub(crate) struct Collected {
+pub(crate) struct MatchCollection {
     rows: u64,
     /// For each range the rules, and the matches as in [`append`].
     ranges: Vec<Vec<u8>>,
@@ -93,7 +93,7 @@ pub(crate) struct Collected {
     pub(crate) by_rule: Vec<u64>,
 }
 
-impl Collected {
+impl MatchCollection {
     pub(crate) fn new(rows: u64, rules: usize, folder: Option<PathBuf>) -> Result<Self> {
         // In memory there is no reason for more than one range.
         let range = if folder.is_some() { RANGE } else { u64::MAX };
@@ -174,7 +174,7 @@ impl Collected {
 
 /// The matching rows of this side.
 pub struct Matches {
-    pub(crate) collected: Collected,
+    pub(crate) collected: MatchCollection,
     /// The columns that the sender's payload has.
     pub(crate) payload: Option<PayloadSchema>,
 }
@@ -201,7 +201,7 @@ impl Matches {
 
 /// Reads matches in the order of their rows.
 pub(crate) struct Cursor<'a> {
-    all: &'a Collected,
+    all: &'a MatchCollection,
     /// The range that comes next.
     range: usize,
     bytes: Vec<u8>,

@@ -24,7 +24,7 @@ pub struct Columns {
 
 /// The rows that were written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenRows {
     /// Rows of the output.
     pub rows: u64,
 }
@@ -126,7 +126,7 @@ impl Matches {
         out: W,
         (format, packing): (Format, Packing),
         progress: &mut dyn Progress,
-    ) -> Result<Written, WriteError> {
+    ) -> Result<WrittenRows, WriteError> {
         let schema = self.schema(table, columns)?;
         let output = Output { format, packing, like: Some(table) };
         let mut sink = Sink::new(out, output, &schema).map_err(WriteError::Output)?;
@@ -184,11 +184,11 @@ impl Matches {
         schema: &SchemaRef,
         progress: &mut dyn Progress,
         mut take: impl FnMut(&RecordBatch) -> Result<(), Problem>,
-    ) -> Result<Written, WriteError> {
+    ) -> Result<WrittenRows, WriteError> {
         progress.begin("writing rows", table.bytes());
         let wanted = |row| columns.left || self.collected.set.contains(row);
         let mut cursor = self.collected.cursor();
-        let mut written = Written::default();
+        let mut written = WrittenRows::default();
         let mut scan = table.select(&wanted)?;
         while let Some(batch) = scan.next()? {
             let mut appended: Vec<ArrayRef> = Vec::new();

@@ -6,7 +6,7 @@ pub enum ResultKind {
     /// The matching rows.
     #[default]
     Rows,
-    /// How many distinct keys are common.
+    /// The number of common distinct keys.
     Count,
     /// The sum of a column over the common keys: the column, at the side that has it.
     Sum(Option<String>),

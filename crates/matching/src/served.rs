@@ -78,9 +78,9 @@ pub struct QueryResult {
 }
 
 /// The distinct keys of a side.
-struct All<'a>(&'a Keys);
+struct DistinctKeys<'a>(&'a Keys);
 
-impl Items for All<'_> {
+impl Items for DistinctKeys<'_> {
     fn len(&self) -> usize {
         self.0.len()
     }
@@ -134,7 +134,7 @@ impl PreparedTable {
         let keys = self.load((0, 0))?;
         let watch = &mut Inner { progress, shown: true };
         let client = Client::new(&filter, rng);
-        let queried = client.query(&All(&keys), watch, channel);
+        let queried = client.query(&DistinctKeys(&keys), watch, channel);
         let queried = queried.map_err(Error::from)?;
         let mut found = Vec::new();
         for &item in &queried.common {

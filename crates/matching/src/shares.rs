@@ -30,6 +30,6 @@ mod run;
 mod settings;
 mod side;
 
-pub use run::{Layout, Outcome, Piece, Running, SideColumns};
+pub use run::{Layout, Outcome, Piece, ShareExecution, SideColumns};
 pub use settings::{MAX_COLUMNS, Options, ROW_ORDER, Settings, revealed};
 pub use side::{Plan, PreparedTable};

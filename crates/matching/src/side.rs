@@ -14,7 +14,7 @@ use crate::error::{Error, Result, misbehaved};
 use crate::folder::{Finish, Folder, is_complete};
 use crate::hex::hex;
 use crate::keys::{FRAME, Keys, Rows, divide};
-use crate::matches::{Collected, Matches};
+use crate::matches::{MatchCollection, Matches};
 use crate::memory;
 use crate::parts::{Journal as _, Part};
 use crate::progress::Progress;
@@ -402,9 +402,9 @@ impl PreparedTable {
         rules.flat_map(move |rule| (0..buckets).map(move |bucket| (rule, bucket)))
     }
 
-    pub(crate) fn collected(&self) -> Result<Collected> {
+    pub(crate) fn collected(&self) -> Result<MatchCollection> {
         let folder = self.work.as_ref().map(|work| work.path().to_owned());
-        Collected::new(self.rows, self.rules, folder)
+        MatchCollection::new(self.rows, self.rules, folder)
     }
 
     /// Takes the matches of a rule: of the parts in memory, or of those on disk.
@@ -413,7 +413,7 @@ impl PreparedTable {
         rule: usize,
         buckets: u32,
         in_memory: &[Vec<u8>],
-        collected: &mut Collected,
+        collected: &mut MatchCollection,
     ) -> Result<()> {
         match &self.work {
             None => in_memory.iter().try_for_each(|found| collected.take(rule, found)),

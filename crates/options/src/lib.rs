@@ -89,17 +89,17 @@ impl<S> Field<S> {
 /// An option of any set, for a front end that lists options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// As [`Field::name`].
+    /// The option's [`Field::name`].
     pub name: &'static str,
-    /// As [`Field::arity`].
+    /// The option's [`Field::arity`].
     pub arity: Arity,
-    /// As [`Field::required`].
+    /// The option's [`Field::required`].
     pub required: bool,
-    /// As [`Field::default`].
+    /// The option's [`Field::default`].
     pub default: Option<&'static str>,
     /// The names of the allowed values; empty if they cannot be listed.
     pub values: Vec<&'static str>,
-    /// As [`Field::help`].
+    /// The option's [`Field::help`].
     pub help: String,
 }
 
@@ -137,14 +137,14 @@ pub trait OptionSet: Clone + Default + Send + Sync + 'static {
 
 /// Options by their names, each with a value: `("rule_column", "key")`. A switch has `true` or
 /// `false`; an option of [`Arity::Many`] may come several times.
-pub type Named = [(String, OsString)];
+pub type NamedValues = [(String, OsString)];
 
 /// Several sets of options that are filled together.
 pub trait SetByName {
-    /// As [`OptionSet::set`].
+    /// Sets an option as [`OptionSet::set`] does.
     ///
     /// # Errors
-    /// As [`OptionSet::set`].
+    /// The errors of [`OptionSet::set`].
     fn set_by_name(&mut self, name: &str, value: &OsStr) -> Result<bool, String>;
 }
 
@@ -159,7 +159,7 @@ impl<S: OptionSet> SetByName for S {
 /// # Errors
 /// The name of an option that no set has or whose value is none, and what is wrong.
 pub fn fill<'a>(
-    named: &'a Named,
+    named: &'a NamedValues,
     sets: &mut [&mut dyn SetByName],
 ) -> Result<(), (&'a str, String)> {
     for (name, value) in named {

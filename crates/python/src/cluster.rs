@@ -1,4 +1,4 @@
-//! What the driver and the tasks of a cluster call.
+//! The functions that the driver and the tasks of a cluster call.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -50,7 +50,7 @@ impl Items {
         rows.map(of).map_err(|failure| raised(py, &failure))
     }
 
-    /// What was found in the rows so far.
+    /// The findings in the rows so far.
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let all = PyDict::new(py);
         let counts = self.lock().counts().cloned().unwrap_or_default();
@@ -222,7 +222,7 @@ pub(crate) fn open_totals(
     job.finish(py, watch)
 }
 
-/// What follows from the words of a result for sets of these sizes, that of this side first, as
+/// The consequences of the words of a result for sets of these sizes, that of this side first, as
 /// JSON; None for rows.
 #[pyfunction]
 pub(crate) fn totals(

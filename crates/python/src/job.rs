@@ -50,8 +50,8 @@ pub(crate) struct Job {
     is_over: bool,
 }
 
-/// What a job gives next.
-pub(crate) enum Next {
+/// The next part of a job, or its end.
+pub(crate) enum JobOutput {
     Part(Part),
     Finished(Finished),
 }
@@ -89,12 +89,12 @@ impl Parts {
     }
 }
 
-struct Tell {
+struct EventSender {
     messages: std::sync::mpsc::Sender<Message>,
     done: Mutex<Steps>,
 }
 
-impl Events for Tell {
+impl Events for EventSender {
     // The caller is gone where a message cannot be sent.
     fn line(&self, level: Level, text: &str) {
         let _ = self.messages.send(Message::Line(level, text.to_owned()));
@@ -125,7 +125,7 @@ impl Job {
         let (permits, wait) = sync_channel(2);
         // The run is one part ahead of the caller.
         let _ = permits.send(());
-        let tell = Tell { messages: sender.clone(), done: Mutex::default() };
+        let tell = EventSender { messages: sender.clone(), done: Mutex::default() };
         let run = Run::new(Arc::new(tell), cancel.clone());
         let parts = Parts { messages: sender.clone(), permits: wait };
         thread::Builder::new().name("volery".into()).spawn(move || {
@@ -145,14 +145,14 @@ impl Job {
     /// Waits for the end of a run that makes no parts.
     ///
     /// # Errors
-    /// As [`next`](Self::next).
+    /// The errors of [`next`](Self::next).
     pub(crate) fn finish(
         mut self,
         py: Python<'_>,
         watch: &Bound<'_, PyAny>,
     ) -> PyResult<Py<PyAny>> {
         loop {
-            if let Next::Finished(finished) = self.next(py, watch)? {
+            if let JobOutput::Finished(finished) = self.next(py, watch)? {
                 return finished(py);
             }
         }
@@ -163,12 +163,12 @@ impl Job {
     ///
     /// # Errors
     /// Of the run; of a method of `watch`, or a signal: the run is then cancelled.
-    pub(crate) fn next(&mut self, py: Python<'_>, watch: &Bound<'_, PyAny>) -> PyResult<Next> {
+    pub(crate) fn next(&mut self, py: Python<'_>, watch: &Bound<'_, PyAny>) -> PyResult<JobOutput> {
         match self.serve(py, watch) {
-            Ok(Next::Part(part)) => {
+            Ok(JobOutput::Part(part)) => {
                 // The run may have ended by now.
                 let _ = self.permits.try_send(());
-                Ok(Next::Part(part))
+                Ok(JobOutput::Part(part))
             }
             Ok(finished) => Ok(finished),
             Err(error) => {
@@ -178,7 +178,7 @@ impl Job {
         }
     }
 
-    fn serve(&mut self, py: Python<'_>, watch: &Bound<'_, PyAny>) -> PyResult<Next> {
+    fn serve(&mut self, py: Python<'_>, watch: &Bound<'_, PyAny>) -> PyResult<JobOutput> {
         loop {
             if self.ticked.elapsed() >= TICK {
                 self.ticked = Instant::now();
@@ -204,12 +204,12 @@ impl Job {
                     return match result {
                         Ok(finished) => {
                             watch.call_method1("tick", (self.done.load(Ordering::Relaxed),))?;
-                            Ok(Next::Finished(finished))
+                            Ok(JobOutput::Finished(finished))
                         }
                         Err(failure) => Err(error(py, &failure)?),
                     };
                 }
-                Some(Message::Part(part)) => return Ok(Next::Part(part)),
+                Some(Message::Part(part)) => return Ok(JobOutput::Part(part)),
                 Some(Message::Keep(text, kept)) => {
                     watch.call_method1("keep", (text,))?;
                     // The run may have ended by now.

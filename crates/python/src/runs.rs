@@ -14,7 +14,7 @@ use volery_options::Arity;
 use volery_run::embed::{self, Cancel, Failure, Operation, Run, Status, StreamVerb};
 
 use crate::arrays;
-use crate::job::{Job, Next, Parts, Result};
+use crate::job::{Job, JobOutput, Parts, Result};
 use crate::table::{Source, Table};
 
 /// An open connection, and whether it can be used.
@@ -91,12 +91,12 @@ pub(crate) fn raised(py: Python<'_>, failure: &Failure) -> PyErr {
 
 /// A connection lent to a run. If the run does not give it back, it is closed: the peer then sees
 /// that.
-struct Lent {
+struct LentConnection {
     state: Option<Arc<Mutex<State>>>,
     connection: Option<Box<embed::Connection>>,
 }
 
-impl Lent {
+impl LentConnection {
     fn of(py: Python<'_>, connection: Option<&Bound<'_, Connection>>) -> PyResult<(Self, Cancel)> {
         let Some(connection) = connection else {
             let none = Self { state: None, connection: None };
@@ -135,7 +135,7 @@ impl Lent {
     }
 }
 
-impl Drop for Lent {
+impl Drop for LentConnection {
     fn drop(&mut self) {
         if let (Some(state), Some(_)) = (&self.state, &self.connection) {
             *lock(state) = State::Closed;
@@ -182,7 +182,7 @@ pub(crate) fn matching(
 ) -> PyResult<Py<PyAny>> {
     let verb = verb_of(verb)?;
     let source = Source::of(data)?;
-    let (lent, cancel) = Lent::of(py, connection)?;
+    let (lent, cancel) = LentConnection::of(py, connection)?;
     let job = Job::begin(cancel, move |run, _| {
         let table = source.map(Source::read).transpose()?;
         let matched =
@@ -265,7 +265,7 @@ pub(crate) fn ope(
     watch: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
     let input = data.map(arrays::read).transpose()?;
-    let (lent, cancel) = Lent::of(py, connection)?;
+    let (lent, cancel) = LentConnection::of(py, connection)?;
     let job = Job::begin(cancel, move |run, _| {
         let (report, values) =
             lent.with(|connection| embed::ope(&named, input, connection, run))?;
@@ -287,7 +287,7 @@ pub(crate) fn matvec(
     watch: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
     let input = Some(arrays::read(data)?);
-    let (lent, cancel) = Lent::of(py, connection)?;
+    let (lent, cancel) = LentConnection::of(py, connection)?;
     let job = Job::begin(cancel, move |run, _| {
         let (report, result) =
             lent.with(|connection| embed::matvec(&named, input, connection, run))?;
@@ -323,11 +323,11 @@ impl Stream {
             return Ok(None);
         };
         match job.next(py, watch)? {
-            Next::Part(part) => {
+            JobOutput::Part(part) => {
                 *self.job.lock().unwrap_or_else(PoisonError::into_inner) = Some(job);
                 arrays::part(py, part, self.letters, self.words).map(Some)
             }
-            Next::Finished(finished) => {
+            JobOutput::Finished(finished) => {
                 let report = finished(py)?;
                 *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
                 Ok(None)
@@ -366,7 +366,7 @@ pub(crate) fn stream(
     };
     let is_sender = named.iter().any(|(name, value)| name == "role" && value == "sender");
     let column = if is_sender { "v" } else { "w" };
-    let (lent, cancel) = Lent::of(py, connection)?;
+    let (lent, cancel) = LentConnection::of(py, connection)?;
     let job = Job::begin(cancel, move |run, parts: Parts| {
         let report = lent.with(|connection| {
             let put = &mut |part| parts.put(part);

@@ -136,7 +136,7 @@ impl Choices {
     /// The candidates with today's parameters, the cheapest first.
     ///
     /// # Errors
-    /// As [`plan`](Self::plan).
+    /// The errors of [`plan`](Self::plan).
     pub fn candidates(&self, kind: Kind, n: u64, link: Link) -> Result<Vec<Candidate>, Failure> {
         let set = self.set.as_deref().map(|name| usable(name, kind, self.noise)).transpose()?;
         let none_better = matches!(kind, Kind::Vole(Field::Z64Odd | Field::Z64Uniform));

@@ -9,7 +9,7 @@ use volery_channel::gateway::{self, Ticket};
 use volery_channel::tcp::Patience;
 use volery_channel::tls::{Fingerprint, Identity, Peer};
 use volery_channel::{Channel, Error, Role, Stats};
-use volery_cluster::totals::{self as cluster_totals, Opened};
+use volery_cluster::totals::{self as cluster_totals, OpenedTotals};
 use volery_cluster::{ClusterStats, MANIFEST, Manifest, WorkerSettings, driver};
 use volery_matching::totals::Total;
 use volery_matching::{MAX_BUCKETS, PreparedTable, Progress, Settings, totals};
@@ -23,7 +23,7 @@ use crate::reporter::Reporter;
 /// How long the run certificates of workers are valid.
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// What the clock of the other side may be behind.
+/// The most that the clock of the other side may be behind.
 const SLOW_CLOCK: Duration = Duration::from_secs(3600);
 
 /// How long a side looks for the peer's driver that has a manifest, or the word that the peer has
@@ -95,7 +95,7 @@ pub trait Driver: Send {
     /// Gives each worker a folder of its own.
     ///
     /// # Errors
-    /// Those of the folder of the run.
+    /// Errors of the folder of the run.
     fn hand_out(&self, manifest: &Manifest) -> volery_matching::Result<Vec<PathBuf>>;
 }
 
@@ -212,7 +212,7 @@ pub fn open_totals(
     meeting: &Meeting<'_>,
     certifier: &Identity,
     (wait, timeout): (Duration, Duration),
-    (opened, gets): (Option<Opened>, bool),
+    (opened, gets): (Option<OpenedTotals>, bool),
     reporter: &Reporter,
     open: impl FnOnce(&mut Channel) -> Result<Vec<Total>, Failure>,
 ) -> Result<(Vec<Total>, Stats), Failure> {
@@ -222,7 +222,7 @@ pub fn open_totals(
         ..*meeting
     };
     let wait = match &opened {
-        Some(Opened { told: true, .. }) => BRIEFLY.min(wait),
+        Some(OpenedTotals { told: true, .. }) => BRIEFLY.min(wait),
         // The peer may come back for its totals.
         _ => wait,
     };
@@ -237,7 +237,7 @@ pub fn open_totals(
     });
     match (ended, opened) {
         // mutant(totals-alone): `told || gets && !is_there` => `true`
-        (Err(failure), Some(Opened { totals, told }))
+        (Err(failure), Some(OpenedTotals { totals, told }))
             if failure.is_network() && (told || gets && !is_there) =>
         {
             Ok((totals, Stats::default()))
@@ -308,7 +308,7 @@ pub struct Meeting<'a> {
 }
 
 /// The peer's was not at the gateway while this side waited there.
-pub struct Absent(pub Failure);
+pub struct AbsentPeer(pub Failure);
 
 /// The number of an attempt that begins now: higher than that of any before.
 pub fn attempt() -> u64 {
@@ -357,14 +357,14 @@ impl Meeting<'_> {
         met.map_err(|absent| absent.0)
     }
 
-    /// As [`meet`](Self::meet), and tells when this side waited to the end and the peer was not
-    /// there.
+    /// Does what [`meet`](Self::meet) does, and tells when this side waited to the end and the peer
+    /// was not there.
     pub fn find(
         &self,
         certificate: &Identity,
         (wait, timeout): (Duration, Duration),
         reporter: &Reporter,
-    ) -> Result<Result<Channel, Absent>, Failure> {
+    ) -> Result<Result<Channel, AbsentPeer>, Failure> {
         let [sender, receiver] = &self.terms.organisations;
         let (own, peer) = match self.role {
             Role::Sender => (sender, receiver),
@@ -392,7 +392,7 @@ impl Meeting<'_> {
         };
         match met {
             Ok(channel) => Ok(Ok(channel)),
-            Err(error @ Error::Absent(_)) => Ok(Err(Absent(late(&error)))),
+            Err(error @ Error::Absent(_)) => Ok(Err(AbsentPeer(late(&error)))),
             Err(Error::TimedOut(what)) => Err(late(&what)),
             Err(Error::Io(error)) => Err(Failure::new(
                 Status::Network,

@@ -11,7 +11,7 @@ use volery_field::Ring as _;
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::failure::{Failure, Status};
-use crate::negotiation::{Agreed, CHUNK, Request};
+use crate::negotiation::{AgreedPlan, CHUNK, Request};
 use crate::party::{Correlation, Party};
 use crate::randomness::{fresh_prg, hex};
 use crate::reporter::Bar;
@@ -100,14 +100,14 @@ impl Listener for &Bar {
 /// zero.
 ///
 /// # Errors
-/// Those of the channel, and those of `put`.
+/// Errors of the channel, and those of `put`.
 pub fn run<E: Party>(
     order: &Request,
     key: Option<E::Ring>,
     channel: &mut Channel,
     listener: &mut impl Listener,
     mut put: impl FnMut(Option<E::Ring>, Step<E>) -> Result<Step<E>, Failure>,
-) -> Result<(Outcome, Agreed), Failure> {
+) -> Result<(Outcome, AgreedPlan), Failure> {
     let mut empty = Some(Step::with_capacity(order.n));
     run_into::<E>(order, key, channel, listener, |key, count, draw| {
         let mut step = empty.take().unwrap_or_else(|| Step::with_capacity(order.n));
@@ -125,20 +125,20 @@ pub fn run<E: Party>(
 pub type Draw<'a, E> =
     dyn FnMut(&mut [<E as Party>::Unit], &mut [<E as Party>::Ring]) -> Result<(), Failure> + 'a;
 
-/// As [`run`], into memory of the caller: `take` gets the number of correlations of the step, and
-/// calls the function it gets once.
+/// Does what [`run`] does, into memory of the caller: `take` gets the number of correlations of the
+/// step, and calls the function it gets once.
 ///
 /// `take` is called once with no correlations first, when there is nothing to draw.
 ///
 /// # Errors
-/// Those of the channel, and those of `take`.
+/// Errors of the channel, and those of `take`.
 pub fn run_into<E: Party>(
     order: &Request,
     key: Option<E::Ring>,
     channel: &mut Channel,
     listener: &mut impl Listener,
     mut take: impl FnMut(Option<E::Ring>, usize, &mut Draw<'_, E>) -> Result<(), Failure>,
-) -> Result<(Outcome, Agreed), Failure> {
+) -> Result<(Outcome, AgreedPlan), Failure> {
     let start = Instant::now();
     let (session, agreed) = order.settle::<E>(channel)?;
     listener.phase(&format!("the peer agrees, session {}", hex(session.as_bytes())));
@@ -174,7 +174,7 @@ pub fn run_both<K: Correlation>(
     progress: &Bar,
     mut sent: impl FnMut(Option<<K::Sender as Party>::Ring>, &Step<K::Sender>) + Send,
     mut received: impl FnMut(Option<<K::Receiver as Party>::Ring>, &Step<K::Receiver>) + Send,
-) -> Result<([Outcome; 2], Agreed), Failure> {
+) -> Result<([Outcome; 2], AgreedPlan), Failure> {
     let ((sender, agreed), (receiver, _)) = both(
         channels,
         |channel| {
@@ -283,7 +283,7 @@ impl Phase {
 /// including these bytes.
 ///
 /// # Errors
-/// Those of the channel: the peer's run may have failed.
+/// Errors of the channel: the peer's run may have failed.
 pub fn conclude(outcome: Outcome, channel: &mut Channel) -> Result<Outcome, Failure> {
     channel.send(&[DONE])?;
     let mut byte = [0];

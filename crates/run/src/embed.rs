@@ -19,7 +19,7 @@ use volery_channel::Role;
 use volery_channel::tcp::{self, Patience};
 pub use volery_matching::Operation;
 use volery_matching::Options;
-use volery_options::{Description, Named, OptionSet};
+use volery_options::{Description, NamedValues, OptionSet};
 use volery_tables::Table;
 use zeroize::Zeroizing;
 
@@ -36,13 +36,13 @@ use crate::matching::arguments::MatchingArguments;
 use crate::matching::job::MatchInputs;
 use crate::matvec::{self, MatvecOptions};
 use crate::npy;
-use crate::numbers::{Given, NumbersOptions};
+use crate::numbers::{NumbersOptions, NumericInputs};
 use crate::ope::{self, OpeOptions};
 use crate::options::{ReportOptions, RunOptions, fill};
 use crate::report::report_failure;
 use crate::reporter::Reporter;
 pub use crate::reporter::{Events, Level};
-pub use crate::results::{Matched, Part, Shares, Values};
+pub use crate::results::{MatchResult, Part, Shares, Values};
 use crate::stream::{Destination, StreamArguments, StreamOptions};
 use crate::verify::{self, VerifyOptions};
 use crate::vole::{self, VoleOptions};
@@ -85,7 +85,7 @@ impl Run {
 ///
 /// # Errors
 /// As for a run: a wrong option, no peer in time, a peer with another identity.
-pub fn open(named: &Named, run: &Run) -> Result<Connection, Failure> {
+pub fn open(named: &NamedValues, run: &Run) -> Result<Connection, Failure> {
     let (mut endpoint, mut options) = (EndpointOptions::default(), RunOptions::default());
     fill(named, &mut [&mut endpoint, &mut options], &[])?;
     run.with("", None, |reporter| {
@@ -155,12 +155,12 @@ pub fn options(verb: &str) -> Option<Vec<Description>> {
 /// Any error that ends the run.
 pub fn matching(
     verb: Operation,
-    named: &Named,
+    named: &NamedValues,
     table: Option<Table>,
     rows: bool,
     connection: Option<&mut Connection>,
     run: &Run,
-) -> Result<Matched, Failure> {
+) -> Result<MatchResult, Failure> {
     let arguments = MatchingArguments::by_name(verb, named, table.is_some())?;
     let inputs = MatchInputs { table, connection, rows, workers: None };
     run.with(verb.name(), Some(arguments.role), |reporter| {
@@ -185,7 +185,7 @@ pub enum StreamVerb {
 /// Any error that ends the run: what `put` got before is then not to be used.
 pub fn stream(
     verb: StreamVerb,
-    named: &Named,
+    named: &NamedValues,
     delta: Option<[u64; 2]>,
     chunk: Option<usize>,
     connection: Option<&mut Connection>,
@@ -258,7 +258,7 @@ impl Array {
 /// # Errors
 /// Any error that ends the run.
 pub fn ope(
-    named: &Named,
+    named: &NamedValues,
     input: Option<Array>,
     connection: Option<&mut Connection>,
     run: &Run,
@@ -266,7 +266,7 @@ pub fn ope(
     let arguments = ope::Arguments::by_name(named)?;
     run.with("ope", Some(arguments.meeting.options.role), |reporter| {
         let input = input.map(Array::into_table).transpose()?;
-        ope::run(&arguments, Given { input, connection }, reporter)
+        ope::run(&arguments, NumericInputs { input, connection }, reporter)
     })
 }
 
@@ -276,7 +276,7 @@ pub fn ope(
 /// # Errors
 /// Any error that ends the run.
 pub fn matvec(
-    named: &Named,
+    named: &NamedValues,
     input: Option<Array>,
     connection: Option<&mut Connection>,
     run: &Run,
@@ -284,7 +284,8 @@ pub fn matvec(
     let arguments = matvec::Arguments::by_name(named)?;
     run.with("matvec", Some(arguments.meeting.options.role), |reporter| {
         let input = input.map(Array::into_table).transpose()?;
-        let (report, result) = matvec::run(&arguments, Given { input, connection }, reporter)?;
+        let (report, result) =
+            matvec::run(&arguments, NumericInputs { input, connection }, reporter)?;
         Ok((report, result.map(Array::of_values)))
     })
 }
@@ -295,7 +296,7 @@ pub fn matvec(
 /// Any error that ends the run.
 pub fn lint(
     files: Vec<PathBuf>,
-    named: &Named,
+    named: &NamedValues,
     table: Option<Table>,
     run: &Run,
 ) -> Result<String, Failure> {
@@ -310,7 +311,7 @@ pub fn lint(
 ///
 /// # Errors
 /// Any error that ends the run.
-pub fn keygen(named: &Named, run: &Run) -> Result<String, Failure> {
+pub fn keygen(named: &NamedValues, run: &Run) -> Result<String, Failure> {
     let arguments = keygen::Arguments::by_name(named)?;
     run.with("keygen", None, |reporter| keygen::run(&arguments, reporter))
 }
@@ -319,7 +320,7 @@ pub fn keygen(named: &Named, run: &Run) -> Result<String, Failure> {
 ///
 /// # Errors
 /// Any error that ends the run; so is a relation that does not hold.
-pub fn verify(folders: [PathBuf; 2], named: &Named, run: &Run) -> Result<String, Failure> {
+pub fn verify(folders: [PathBuf; 2], named: &NamedValues, run: &Run) -> Result<String, Failure> {
     let arguments = verify::Arguments::by_name(folders, named)?;
     run.with("verify", None, |reporter| verify::run(&arguments, reporter))
 }

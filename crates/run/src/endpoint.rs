@@ -102,13 +102,13 @@ impl Connection {
 
 /// The channel of a run. Dropping it closes the connection; [`end`](Self::end) leaves the one that
 /// was there open.
-pub(crate) struct Met<'a> {
+pub(crate) struct RunChannel<'a> {
     channel: Channel,
     prints: Option<[String; 2]>,
     back: Option<(&'a mut Connection, CancelLink)>,
 }
 
-impl Met<'_> {
+impl RunChannel<'_> {
     /// The run is complete.
     pub(crate) fn end(self) {
         if let Some((connection, _)) = self.back {
@@ -132,7 +132,7 @@ impl Met<'_> {
     }
 }
 
-impl Deref for Met<'_> {
+impl Deref for RunChannel<'_> {
     type Target = Channel;
 
     fn deref(&self) -> &Channel {
@@ -140,7 +140,7 @@ impl Deref for Met<'_> {
     }
 }
 
-impl DerefMut for Met<'_> {
+impl DerefMut for RunChannel<'_> {
     fn deref_mut(&mut self) -> &mut Channel {
         &mut self.channel
     }
@@ -279,9 +279,9 @@ fn prints(secured: Option<&(Identity, Fingerprint)>) -> Option<[String; 2]> {
 }
 
 fn note_prints(prints: Option<&[String; 2]>, reporter: &Reporter) {
-    let mut known = reporter.known();
-    known.identity = prints.map(|[own, _]| own.clone());
-    known.peer = prints.map(|[_, peer]| peer.clone());
+    let mut record = reporter.record();
+    record.identity = prints.map(|[own, _]| own.clone());
+    record.peer = prints.map(|[_, peer]| peer.clone());
 }
 
 impl Address {
@@ -368,7 +368,11 @@ impl<'a> Endpoint<'a> {
     ///
     /// # Errors
     /// If the address cannot be used, no peer is there in time, or the peer has another identity.
-    pub(crate) fn open(self, timeout: Duration, reporter: &Reporter) -> Result<Met<'a>, Failure> {
+    pub(crate) fn open(
+        self,
+        timeout: Duration,
+        reporter: &Reporter,
+    ) -> Result<RunChannel<'a>, Failure> {
         let (place, wait, secured) = match self {
             Self::Open(connection) => return connection.lend(reporter),
             Self::Address { place, wait, secured } => (place, wait, secured),
@@ -419,12 +423,12 @@ impl<'a> Endpoint<'a> {
             }
         };
         reporter.end();
-        reporter.known().revealed.push(LEARNED.to_owned());
+        reporter.record().revealed.push(LEARNED.to_owned());
         match channel.description() {
             "" => reporter.explain("connected"),
             protection => reporter.explain(format_args!("connected, {protection}")),
         }
-        Ok(Met { channel, prints: prints(secured.as_ref()), back: None })
+        Ok(RunChannel { channel, prints: prints(secured.as_ref()), back: None })
     }
 }
 
@@ -437,20 +441,20 @@ pub fn note_expiry(identity: &Identity, reporter: &Reporter) {
     }
 }
 
-/// What every peer learns.
+/// The facts that every peer learns.
 const LEARNED: &str = "the peer learned the address, the settings and the duration of this run";
 
 impl Connection {
     /// Gives the channel to a run, which gives it back when it is complete.
-    fn lend(&mut self, reporter: &Reporter) -> Result<Met<'_>, Failure> {
+    fn lend(&mut self, reporter: &Reporter) -> Result<RunChannel<'_>, Failure> {
         let mut channel = self.channel.take().ok_or_else(|| {
             let what = "the connection is closed, because an earlier run on it failed";
             Failure::new(Status::Network, what).with_hint("open another connection on both sides")
         })?;
         channel.restart_stats();
-        reporter.known().revealed.push(LEARNED.to_owned());
+        reporter.record().revealed.push(LEARNED.to_owned());
         let passed_on = reporter.cancel().pass_on(&self.cancel);
-        Ok(Met { channel, prints: self.prints.clone(), back: Some((self, passed_on)) })
+        Ok(RunChannel { channel, prints: self.prints.clone(), back: Some((self, passed_on)) })
     }
 }
 

@@ -35,7 +35,7 @@ impl<R: Ring> Array<R> {
     /// Writes the next elements.
     ///
     /// # Errors
-    /// Those of the file.
+    /// Errors of the file.
     pub(crate) fn write(&mut self, elements: &[R]) -> Result<(), Failure> {
         self.writer.write(elements).map_err(|error| Failure::file(&self.path, error))
     }
@@ -43,7 +43,7 @@ impl<R: Ring> Array<R> {
     /// Waits until the whole array is on the disk.
     ///
     /// # Errors
-    /// Those of the file.
+    /// Errors of the file.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         self.writer.finish().map_err(|error| Failure::file(&self.path, error))
     }
@@ -81,7 +81,7 @@ impl<E: Party> Columns<E> {
     /// Waits until all arrays are on the disk.
     ///
     /// # Errors
-    /// Those of the files.
+    /// Errors of the files.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         self.values.map_or(Ok(()), Array::finish)?;
         self.column.finish()

@@ -11,7 +11,7 @@ use crate::reporter::Reporter;
 /// through the guards that remove unfinished output and close the connection.
 ///
 /// # Errors
-/// Those of `body`, and these two.
+/// The errors of `body`, and these two.
 pub fn guarded<T>(
     reporter: &Reporter,
     body: impl FnOnce() -> Result<T, Failure>,

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use volery_channel::tls::Identity;
 use volery_channel::web::Token;
-use volery_options::{Named, parse};
+use volery_options::{NamedValues, parse};
 
 use crate::failure::{Failure, Status};
 use crate::identity::store;
@@ -52,7 +52,7 @@ impl Arguments {
     ///
     /// # Errors
     /// The option at fault, or one that is missing.
-    pub(crate) fn by_name(named: &Named) -> Result<Self, Failure> {
+    pub(crate) fn by_name(named: &NamedValues) -> Result<Self, Failure> {
         let mut all = Self::default();
         fill(named, &mut [&mut all.options, &mut all.report], &["out"])?;
         let has = |wanted: &str| named.iter().any(|(name, _)| name == wanted);

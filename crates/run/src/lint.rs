@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use volery_matching::Options;
-use volery_options::{Named, SetByName};
+use volery_options::{NamedValues, SetByName};
 use volery_tables::{Inputs, Lint, NAMED_ROWS, Normaliser, Refusal, RuleLint, Table};
 
 use crate::failure::{Failure, Status};
@@ -48,7 +48,7 @@ impl Arguments {
     ///
     /// # Errors
     /// The option at fault, or one that is missing.
-    pub(crate) fn by_name(files: Vec<PathBuf>, named: &Named) -> Result<Self, Failure> {
+    pub(crate) fn by_name(files: Vec<PathBuf>, named: &NamedValues) -> Result<Self, Failure> {
         let mut all = Self { files, ..Self::default() };
         let (keys, others): (Vec<_>, Vec<_>) =
             named.iter().cloned().partition(|(name, _)| has(name));

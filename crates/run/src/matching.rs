@@ -27,7 +27,7 @@ use crate::page;
 use crate::progress::PhaseProgress;
 use crate::report::Report;
 use crate::reporter::Reporter;
-use crate::results::Matched;
+use crate::results::MatchResult;
 use crate::{shares, totals};
 
 /// Runs one side.
@@ -38,16 +38,16 @@ pub fn run(
     arguments: &MatchingArguments,
     inputs: MatchInputs<'_>,
     reporter: &Reporter,
-) -> Result<Matched, Failure> {
+) -> Result<MatchResult, Failure> {
     let common = &arguments.common;
     arguments.options.check(arguments.verb)?;
     let has_workers = inputs.workers.is_some();
     let mut job: Box<dyn Job + '_> = match &arguments.result {
         ResultKind::Rows => Box::new(rows::Rows::new(arguments, &inputs, reporter)?),
         ResultKind::Shares(columns) => {
-            Box::new(shares::SharesOf::new(arguments, columns, &inputs)?)
+            Box::new(shares::SharesJob::new(arguments, columns, &inputs)?)
         }
-        _ => Box::new(totals::TotalsOf::new(arguments, has_workers, reporter)?),
+        _ => Box::new(totals::TotalsJob::new(arguments, has_workers, reporter)?),
     };
     let workers = inputs.workers.map(|prepare| prepare()).transpose()?;
     let endpoint = match arguments.dry_run || has_workers {
@@ -62,7 +62,7 @@ pub fn run(
             folder.display()
         ));
         let report = Report::new(arguments.verb.name(), reporter);
-        return Ok(Matched::of(report.to_json()));
+        return Ok(MatchResult::of(report.to_json()));
     }
     if inputs.table.is_some() && !arguments.input.is_empty() {
         let what = "the table is given in memory, too; remove one of them";
@@ -101,7 +101,7 @@ pub fn run(
     if arguments.dry_run {
         let (text, report) = job.plan(&revealed, reporter)?;
         reporter.output(&format!("{text}\n"))?;
-        return Ok(Matched::of(report_place.write(&report)?));
+        return Ok(MatchResult::of(report_place.write(&report)?));
     }
     let mut report = job.report(&table, &revealed, reporter);
     let mut running =
@@ -111,7 +111,7 @@ pub fn run(
         (None, Some(workers)) => {
             running.reveal();
             if !job.work(&*workers, &mut running)? {
-                return Ok(Matched::of(report_place.write(&report)?));
+                return Ok(MatchResult::of(report_place.write(&report)?));
             }
         }
         (None, None) => unreachable!("a run has a peer"),
@@ -126,5 +126,5 @@ pub fn run(
     }
     let text = report_place.write(&report)?;
     job.end(&report, reporter)?;
-    Ok(Matched { report: text, ..matched })
+    Ok(MatchResult { report: text, ..matched })
 }

@@ -9,14 +9,14 @@ use volery_apps::fixed::Format;
 use volery_apps::linear::{Left, Matrix, Output, Right, Shape, Side};
 use volery_channel::Role;
 use volery_field::{Fp61, Z64};
-use volery_options::{AllowedValue, Named, parse};
+use volery_options::{AllowedValue, NamedValues, parse};
 use volery_pcg::vole::VoleRing;
 use zeroize::Zeroizing;
 
 use crate::endpoint::Connection;
 use crate::failure::{Failure, Status};
 use crate::npy::{Table, Values};
-use crate::numbers::{Given, OutputFile, PeerArguments, Run, accept, not_an_array, table};
+use crate::numbers::{NumericInputs, OutputFile, PeerArguments, Run, accept, not_an_array, table};
 use crate::paths;
 use crate::reporter::Reporter;
 
@@ -159,7 +159,7 @@ impl Arguments {
     ///
     /// # Errors
     /// The option at fault, or one that is missing.
-    pub(crate) fn by_name(named: &Named) -> Result<Self, Failure> {
+    pub(crate) fn by_name(named: &NamedValues) -> Result<Self, Failure> {
         let mut options = MatvecOptions::default();
         let meeting = PeerArguments::by_name(named, &mut options)?;
         Ok(Self { options, meeting })
@@ -278,7 +278,7 @@ impl Arguments {
 /// Any error that ends the run.
 pub fn run(
     arguments: &Arguments,
-    given: Given<'_>,
+    given: NumericInputs<'_>,
     reporter: &Reporter,
 ) -> Result<(String, Option<Values>), Failure> {
     let table = match (given.input, &arguments.options.input) {
@@ -293,19 +293,19 @@ pub fn run(
     let numbers = arguments.numbers(&table)?;
     let own = arguments.shape(&table)?;
     let elements = |error| not_an_array(arguments.source(), error);
-    let mine = Mine { arguments, numbers, own, connection: given.connection, reporter };
+    let side = LocalSide { arguments, numbers, own, connection: given.connection, reporter };
     match numbers {
         Numbers::Fp61 => {
             let entries = table.elements::<Fp61>().map_err(elements)?;
-            mine.run(&entries, |_, result| Ok(words(result)))
+            side.run(&entries, |_, result| Ok(words(result)))
         }
         Numbers::Z64 => {
             let entries = table.elements::<Z64>().map_err(elements)?;
-            mine.run(&entries, |_, result| Ok(words(result)))
+            side.run(&entries, |_, result| Ok(words(result)))
         }
         Numbers::Real => {
             let entries = arguments.format(&table, own)?;
-            mine.run(&entries, |shape, result| {
+            side.run(&entries, |shape, result| {
                 if arguments.options.result == Outcome::Shared {
                     return Ok(words(result));
                 }
@@ -323,7 +323,7 @@ fn words<R: VoleRing>(result: &Matrix<R>) -> Values {
 }
 
 /// This side of a run.
-struct Mine<'a> {
+struct LocalSide<'a> {
     arguments: &'a Arguments,
     numbers: Numbers,
     /// Rows and columns of the input.
@@ -332,7 +332,7 @@ struct Mine<'a> {
     reporter: &'a Reporter,
 }
 
-impl Mine<'_> {
+impl LocalSide<'_> {
     fn run<R: VoleRing>(
         self,
         entries: &[R],

@@ -40,7 +40,7 @@ enum Plans {
 
 /// The agreed parameters and their reason.
 #[derive(Clone, Debug)]
-pub struct Agreed {
+pub struct AgreedPlan {
     /// The parameters.
     pub plan: Plan,
     /// The reason, if the parameters follow from a measured link.
@@ -108,14 +108,17 @@ impl Request {
     /// setup.
     ///
     /// # Errors
-    /// Those of the channel.
-    pub fn settle<E: Party>(&self, channel: &mut Channel) -> Result<(SessionId, Agreed), Failure> {
+    /// Errors of the channel.
+    pub fn settle<E: Party>(
+        &self,
+        channel: &mut Channel,
+    ) -> Result<(SessionId, AgreedPlan), Failure> {
         let mut nonce = [0; 32];
         fresh_prg()?.fill_bytes(&mut nonce);
         let hello = self.hello::<E>();
         let Plans::ByLink { choices, kind, .. } = &self.plans else {
             let session = handshake(channel, &hello, nonce)?;
-            let agreed = Agreed { plan: self.sample().clone(), choice: None };
+            let agreed = AgreedPlan { plan: self.sample().clone(), choice: None };
             return Ok((session, agreed));
         };
         let side = match E::KEY {
@@ -126,7 +129,8 @@ impl Request {
         let (session, link) = handshake_and_estimate(channel, &hello, nonce, side, work)?;
         let candidates = choices.candidates(*kind, self.n, link)?;
         let best = candidates.first().expect("candidates() returns at least one plan");
-        let agreed = Agreed { plan: best.plan.clone(), choice: Some(Choice { link, candidates }) };
+        let agreed =
+            AgreedPlan { plan: best.plan.clone(), choice: Some(Choice { link, candidates }) };
         Ok((session, agreed))
     }
 }

@@ -121,7 +121,7 @@ impl<R: Ring> Writer<R> {
     /// Starts an array of `n` elements: writes the header.
     ///
     /// # Errors
-    /// Those of the file.
+    /// Errors of the file.
     pub fn new(mut file: File, n: u64) -> io::Result<Self> {
         let form = Form::of::<R>();
         header::write(&mut file, form.number(), &form.shape(n))?;
@@ -131,7 +131,7 @@ impl<R: Ring> Writer<R> {
     /// Writes the next elements.
     ///
     /// # Errors
-    /// Those of the file.
+    /// Errors of the file.
     ///
     /// # Panics
     /// If `elements` exceed the announced length.
@@ -147,7 +147,7 @@ impl<R: Ring> Writer<R> {
     /// Ends the array and waits until it is on the disk.
     ///
     /// # Errors
-    /// Those of the file.
+    /// Errors of the file.
     ///
     /// # Panics
     /// If fewer elements were written than the header announced.
@@ -196,7 +196,7 @@ impl Reader {
     /// Opens a file; otherwise as [`new`](Self::new).
     ///
     /// # Errors
-    /// As [`new`](Self::new), and if the file cannot be opened.
+    /// The errors of [`new`](Self::new), and if the file cannot be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let length = file.metadata()?.len();
@@ -226,7 +226,7 @@ impl<S: Read> Reader<S> {
     /// Reads the next `elements.len()` elements.
     ///
     /// # Errors
-    /// Those of the file; `InvalidData` with the element's number if a value is not canonical.
+    /// Errors of the file; `InvalidData` with the element's number if a value is not canonical.
     ///
     /// # Panics
     /// If fewer are left, or the elements of `R` do not have the file's form.

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use volery_apps::Error;
 use volery_channel::{Channel, Hello, Role, SessionId, Stats, handshake};
 use volery_field::Z64;
-use volery_options::{AllowedValue, Named, SetByName, parse};
+use volery_options::{AllowedValue, NamedValues, SetByName, parse};
 use volery_pcg::vole::{self, VoleRing};
 use volery_pcg::{Link, Security};
 use volery_primitives::prg::Prg;
 
-use crate::endpoint::{Connection, Endpoint, EndpointOptions, Met};
+use crate::endpoint::{Connection, Endpoint, EndpointOptions, RunChannel};
 use crate::failure::{Failure, Status};
 use crate::memory::peak_memory;
 use crate::npy::{Table, Values, Writer, write_reals};
@@ -25,9 +25,9 @@ use crate::randomness::{fresh_prg, hex};
 use crate::report::{Report, Seconds};
 use crate::reporter::Reporter;
 
-/// What a caller gives to a run.
+/// The inputs that a caller gives to a run.
 #[derive(Default)]
-pub struct Given<'a> {
+pub struct NumericInputs<'a> {
     /// This side's numbers, in place of a file.
     pub input: Option<Table>,
     /// The connection, in place of an address.
@@ -82,16 +82,16 @@ pub(crate) struct Run<'a> {
     role: Role,
     pub(crate) security: Security,
     reporter: &'a Reporter,
-    pub(crate) channel: Met<'a>,
+    pub(crate) channel: RunChannel<'a>,
     pub(crate) session: SessionId,
     pub(crate) rng: Prg,
     start: Instant,
-    online: Spent,
+    online: PhaseCost,
 }
 
 /// Time and traffic of a phase.
 #[derive(Clone, Copy, Default)]
-struct Spent {
+struct PhaseCost {
     time: Duration,
     bytes: u64,
 }
@@ -101,7 +101,7 @@ impl PeerArguments {
     ///
     /// # Errors
     /// The option at fault, or one that is missing.
-    pub(crate) fn by_name(named: &Named, own: &mut dyn SetByName) -> Result<Self, Failure> {
+    pub(crate) fn by_name(named: &NamedValues, own: &mut dyn SetByName) -> Result<Self, Failure> {
         let mut all = Self::default();
         let mut sets: [&mut dyn SetByName; 5] =
             [own, &mut all.options, &mut all.endpoint, &mut all.common.run, &mut all.common.report];
@@ -160,7 +160,7 @@ impl PeerArguments {
             session,
             rng: fresh_prg()?,
             start,
-            online: Spent::default(),
+            online: PhaseCost::default(),
         })
     }
 }
@@ -177,7 +177,7 @@ impl Run<'_> {
         (option, what, most): (&str, &str, u64),
     ) -> Result<usize, Failure> {
         let learned = format!("the peer learned the size of this side's input: {ours}");
-        self.reporter.known().revealed.push(learned);
+        self.reporter.record().revealed.push(learned);
         self.channel.send(&ours.to_le_bytes())?;
         self.channel.flush()?;
         let mut theirs = [0; 8];
@@ -313,7 +313,7 @@ impl OutputFile {
     /// Writes the result.
     ///
     /// # Errors
-    /// Those of the file.
+    /// Errors of the file.
     pub(crate) fn write(self, values: &Values) -> Result<(), Failure> {
         let Self { path, file, force } = self;
         check_free(&path, force)?; // another process may have created it meanwhile

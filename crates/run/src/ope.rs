@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use volery_apps::{offline, ope};
 use volery_channel::Role;
 use volery_field::Fp61;
-use volery_options::{Named, parse};
+use volery_options::{NamedValues, parse};
 use zeroize::Zeroizing;
 
 use crate::failure::Failure;
 use crate::npy::{Table, Values};
-use crate::numbers::{Given, OutputFile, PeerArguments, Run, not_an_array, table};
+use crate::numbers::{NumericInputs, OutputFile, PeerArguments, Run, not_an_array, table};
 use crate::paths;
 use crate::reporter::Reporter;
 
@@ -64,7 +64,7 @@ impl Arguments {
     ///
     /// # Errors
     /// The option at fault, or one that is missing.
-    pub(crate) fn by_name(named: &Named) -> Result<Self, Failure> {
+    pub(crate) fn by_name(named: &NamedValues) -> Result<Self, Failure> {
         let mut options = OpeOptions::default();
         let meeting = PeerArguments::by_name(named, &mut options)?;
         Ok(Self { options, meeting })
@@ -153,7 +153,7 @@ const TWICE: &str = "the numbers are given as an array, too; remove one of them"
 /// Any error that ends the run.
 pub fn run(
     arguments: &Arguments,
-    given: Given<'_>,
+    given: NumericInputs<'_>,
     reporter: &Reporter,
 ) -> Result<(String, Option<Vec<u64>>), Failure> {
     let meeting = &arguments.meeting;

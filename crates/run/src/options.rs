@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use volery_options::{Named, SetByName, parse};
+use volery_options::{NamedValues, SetByName, parse};
 
 use crate::failure::{Failure, Status};
 use crate::report::PreparedReport;
@@ -62,7 +62,7 @@ impl Common {
         self.report.report.as_deref()
     }
 
-    /// As [`ReportOptions::prepare`].
+    /// Calls [`ReportOptions::prepare`].
     ///
     /// # Errors
     /// If it cannot be written.
@@ -97,7 +97,7 @@ impl RunOptions {
 /// # Errors
 /// The option at fault, or one of `required` that is missing.
 pub(crate) fn fill(
-    named: &Named,
+    named: &NamedValues,
     sets: &mut [&mut dyn SetByName],
     required: &[&str],
 ) -> Result<(), Failure> {

@@ -57,13 +57,13 @@ pub fn remove(path: &Path) {
 }
 
 /// A temporary path that is removed on drop.
-struct Unfinished {
+struct UnfinishedPath {
     path: PathBuf,
     /// Tells other runs that the path is in use.
     _lock: Lock,
 }
 
-impl Unfinished {
+impl UnfinishedPath {
     /// Creates a path beside `target` with `make`, which must fail rather than use an existing
     /// path. Also returns the value of `make`.
     fn new<T>(target: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(Self, T)> {
@@ -89,7 +89,7 @@ impl Unfinished {
     }
 }
 
-impl Drop for Unfinished {
+impl Drop for UnfinishedPath {
     fn drop(&mut self) {
         let mut list = unfinished();
         remove(&self.path);
@@ -134,7 +134,7 @@ fn refuse_link(option: &str, target: &Path) -> Result<(), Failure> {
 
 /// An output folder being written.
 pub struct Folder {
-    temporary: Unfinished,
+    temporary: UnfinishedPath,
     target: PathBuf,
     force: bool,
 }
@@ -157,7 +157,7 @@ impl Folder {
             )
             .with_hint("choose a new folder inside it"));
         }
-        let made = Unfinished::new(&target, system::create_private_folder);
+        let made = UnfinishedPath::new(&target, system::create_private_folder);
         let (temporary, ()) = made.map_err(|error| {
             Failure::usage(
                 option,
@@ -281,7 +281,7 @@ fn check_replaceable(option: &str, target: &Path, force: bool) -> Result<(), Fai
 
 /// A single file being written.
 pub struct SingleFile {
-    temporary: Unfinished,
+    temporary: UnfinishedPath,
     file: File,
     target: PathBuf,
 }
@@ -300,7 +300,7 @@ impl SingleFile {
                 format_args!("{} exists and is not a file", target.display()),
             ));
         }
-        let made = Unfinished::new(&target, create_private);
+        let made = UnfinishedPath::new(&target, create_private);
         let (temporary, file) = made.map_err(|error| {
             Failure::usage(option, format_args!("cannot write {}: {error}", target.display()))
         })?;

@@ -68,7 +68,7 @@ pub struct Report {
     /// The phases in their order; one that failed is the last.
     #[serde(default)]
     pub phases: Vec<PhaseSeconds>,
-    /// What the run revealed, as far as it came; empty if it met no peer.
+    /// The facts that the run revealed, as far as it came; empty if it met no peer.
     #[serde(default)]
     pub revealed: Vec<String>,
 }
@@ -107,12 +107,12 @@ impl Report {
 
     /// The report with what is known of the run by now.
     pub fn up_to_now(mut self, reporter: &Reporter) -> Self {
-        let known = reporter.known();
-        let phases = known.phases().into_iter();
+        let record = reporter.record();
+        let phases = record.phases().into_iter();
         self.phases = phases.map(|(name, seconds)| PhaseSeconds { name, seconds }).collect();
-        self.identity.clone_from(&known.identity);
-        self.peer.clone_from(&known.peer);
-        self.revealed.clone_from(&known.revealed);
+        self.identity.clone_from(&record.identity);
+        self.peer.clone_from(&record.peer);
+        self.revealed.clone_from(&record.revealed);
         self.date = reporter::now();
         self
     }

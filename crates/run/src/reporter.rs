@@ -1,4 +1,4 @@
-//! What a run tells its operator, line by line, and what it keeps of it for a report.
+//! The lines that a run tells its operator, and the record that it keeps of them for a report.
 
 use std::fmt;
 use std::io;
@@ -19,21 +19,21 @@ const PROGRESS: Duration = Duration::from_secs(10);
 /// Seconds of a long phase.
 const LONG: f64 = 1.0;
 
-/// What a report says of a run, also of one that failed.
+/// The record of a run for its report, also of one that failed.
 #[derive(Clone, Debug, Default)]
-pub struct Known {
+pub struct RunRecord {
     /// Fingerprint of this party.
     pub identity: Option<String>,
     /// Fingerprint of the peer.
     pub peer: Option<String>,
     /// Names of phases, with seconds.
     pub phases: Vec<(String, f64)>,
-    /// What the run reveals, once a peer was met.
+    /// The facts that the run reveals, once a peer was met.
     pub revealed: Vec<String>,
     current: Option<(String, Instant)>,
 }
 
-impl Known {
+impl RunRecord {
     /// A phase begins, and the one before it ends.
     fn begin(&mut self, name: &str) {
         self.end();
@@ -96,7 +96,7 @@ pub enum Level {
     Warning,
     /// The course of a run.
     Info,
-    /// What explains it.
+    /// The explanation of the course.
     Debug,
     /// Details.
     Trace,
@@ -124,7 +124,7 @@ pub trait Events: Send + Sync {
     /// A phase of so many steps begins; 0 where their number is not known.
     fn phase(&self, name: &str, steps: u64);
 
-    /// So many steps of the phase are done by now.
+    /// `steps` steps of the phase are done by now.
     fn done(&self, steps: u64);
 }
 
@@ -191,7 +191,7 @@ pub enum Display {
 
 /// A bar on a terminal; it goes away with this object.
 pub trait Drawing: Send + Sync {
-    /// So many steps are done.
+    /// Shows that `steps` steps are done.
     fn set_position(&self, steps: u64);
 
     /// Writes a line, with the bar out of the way.
@@ -215,7 +215,7 @@ pub trait Program: Send + Sync {
     /// Writes a result to standard output.
     ///
     /// # Errors
-    /// Those of standard output.
+    /// Errors of standard output.
     fn output(&self, text: &str) -> io::Result<()>;
 }
 
@@ -236,22 +236,22 @@ impl Target {
     }
 }
 
-/// What one run tells, and what it keeps of it for its report. Clones are the same.
+/// Tells the lines of one run, and keeps its record for the report. Clones are the same.
 #[derive(Clone)]
 pub struct Reporter(Arc<Run>);
 
 struct Run {
-    to: To,
+    to: Recipient,
     cancel: Cancel,
     verb: String,
     role: Option<String>,
-    known: Mutex<Known>,
+    record: Mutex<RunRecord>,
     /// Where the report goes that is not written yet.
     report: Mutex<Option<Target>>,
 }
 
 /// Where the lines of a run go.
-enum To {
+enum Recipient {
     /// To standard error, and results to standard output.
     Program(Arc<dyn Program>),
     /// To the caller, who gets the results as values.
@@ -267,21 +267,21 @@ impl Reporter {
         role: Option<Role>,
     ) -> Self {
         let role = role.map(|role| role.name().to_owned());
-        Self::new(To::Events(events), cancel, verb, role)
+        Self::new(Recipient::Events(events), cancel, verb, role)
     }
 
     /// The reporter of the program, for the subcommand `verb` and a role.
     pub fn of_program(program: Arc<dyn Program>, verb: &str, role: Option<String>) -> Self {
-        Self::new(To::Program(program), Cancel::default(), verb, role)
+        Self::new(Recipient::Program(program), Cancel::default(), verb, role)
     }
 
-    fn new(to: To, cancel: Cancel, verb: &str, role: Option<String>) -> Self {
+    fn new(to: Recipient, cancel: Cancel, verb: &str, role: Option<String>) -> Self {
         Self(Arc::new(Run {
             to,
             cancel,
             verb: verb.to_owned(),
             role,
-            known: Mutex::default(),
+            record: Mutex::default(),
             report: Mutex::default(),
         }))
     }
@@ -310,9 +310,9 @@ impl Reporter {
         Self::of_program(Arc::new(Quiet), "test", None)
     }
 
-    /// What a report says of the run so far.
-    pub fn known(&self) -> MutexGuard<'_, Known> {
-        self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The record of the run so far.
+    pub fn record(&self) -> MutexGuard<'_, RunRecord> {
+        self.0.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Where the report goes that is not written yet.
@@ -325,30 +325,30 @@ impl Reporter {
         (&self.0.verb, self.0.role.clone())
     }
 
-    /// What ends the run from another thread.
+    /// The token that ends the run from another thread.
     pub fn cancel(&self) -> &Cancel {
         &self.0.cancel
     }
 
     /// Whether this is the program, which has standard streams and only one run.
     pub fn is_program(&self) -> bool {
-        matches!(self.0.to, To::Program(_))
+        matches!(self.0.to, Recipient::Program(_))
     }
 
     /// Whether the program was asked for errors only.
     pub fn is_quiet(&self) -> bool {
         match &self.0.to {
-            To::Program(program) => program.is_quiet(),
-            To::Events(_) => false,
+            Recipient::Program(program) => program.is_quiet(),
+            Recipient::Events(_) => false,
         }
     }
 
     /// Writes a result to standard output; callers have it as a value.
     ///
     /// # Errors
-    /// Those of standard output.
+    /// Errors of standard output.
     pub fn output(&self, text: &str) -> Result<(), Failure> {
-        let To::Program(program) = &self.0.to else {
+        let Recipient::Program(program) = &self.0.to else {
             return Ok(());
         };
         let written = program.output(text);
@@ -359,9 +359,9 @@ impl Reporter {
     fn line(&self, kind: LineKind, text: impl fmt::Display, numbers: Map<String, Value>) {
         let text = &*text.to_string();
         match &self.0.to {
-            To::Events(events) => events.line(kind.level(), text),
-            To::Program(program) => {
-                let phase = self.known().phase();
+            Recipient::Events(events) => events.line(kind.level(), text),
+            Recipient::Program(program) => {
+                let phase = self.record().phase();
                 let phase = phase.as_deref();
                 program.line(Line { kind, text, phase, numbers });
             }
@@ -388,12 +388,13 @@ impl Reporter {
         self.tell_with(message, Map::new());
     }
 
-    /// As [`tell`](Self::tell), in the same words at each `-v`: for scripts.
+    /// Tells a line as [`tell`](Self::tell) does, in the same words at each `-v`: for scripts.
     pub fn announce(&self, message: impl fmt::Display) {
         self.line(LineKind::Announcement, message, Map::new());
     }
 
-    /// As [`tell`](Self::tell); with `--log json` the line has the fields of `numbers`, too.
+    /// Tells a line as [`tell`](Self::tell) does; with `--log json` it has the fields of `numbers`,
+    /// too.
     pub fn tell_with(&self, message: impl fmt::Display, numbers: Map<String, Value>) {
         self.line(LineKind::Course, message, numbers);
     }
@@ -416,17 +417,17 @@ impl Reporter {
 
     fn begin_of(&self, name: &str, steps: u64) {
         self.end();
-        self.known().begin(name);
+        self.record().begin(name);
         let line = format_args!("{name} begins");
         self.line(LineKind::Phase { is_long: false }, line, Map::new());
-        if let To::Events(events) = &self.0.to {
+        if let Recipient::Events(events) = &self.0.to {
             events.phase(name, steps);
         }
     }
 
     /// Ends the current phase, if there is one.
     pub fn end(&self) {
-        let ended = self.known().end();
+        let ended = self.record().end();
         if let Some((name, seconds)) = ended {
             let numbers = Map::from_iter([
                 ("ended".to_owned(), name.as_str().into()),
@@ -455,8 +456,8 @@ impl Reporter {
 
     fn bar(&self, name: &'static str, steps: u64) -> Bar {
         let display = match &self.0.to {
-            To::Program(program) => program.display(name, steps),
-            To::Events(_) => Display::Hidden,
+            Recipient::Program(program) => program.display(name, steps),
+            Recipient::Events(_) => Display::Hidden,
         };
         let progress = Arc::new(PhaseSteps {
             steps,
@@ -514,8 +515,9 @@ pub struct Bar {
     reporter: Reporter,
 }
 
-/// What a thread unwinds with when the run was cancelled; not a panic, and no hook is called.
-struct Cancelled;
+/// The payload of a thread that unwinds because the run was cancelled; not a panic, and no hook is
+/// called.
+struct Cancellation;
 
 impl Bar {
     /// `steps` steps are done by now. A run that was cancelled ends here: code that computes waits
@@ -536,9 +538,9 @@ impl Bar {
             drawing.set_position(done);
         }
         if self.reporter.cancel().is_cancelled() {
-            std::panic::resume_unwind(Box::new(Cancelled));
+            std::panic::resume_unwind(Box::new(Cancellation));
         }
-        if let To::Events(events) = &self.reporter.0.to {
+        if let Recipient::Events(events) = &self.reporter.0.to {
             events.done(done);
         }
     }

@@ -6,7 +6,7 @@ use arrow_schema::SchemaRef;
 /// The result of a matching. A side that gets no rows has only a report, and so have `--dry-run`
 /// and other results than rows, whose numbers are in it.
 #[derive(Default)]
-pub struct Matched {
+pub struct MatchResult {
     /// The report, a JSON object.
     pub report: String,
     /// The number of matching rows.
@@ -34,7 +34,7 @@ pub struct Shares {
     pub description: String,
 }
 
-impl Matched {
+impl MatchResult {
     pub(crate) fn of(report: String) -> Self {
         Self { report, ..Self::default() }
     }

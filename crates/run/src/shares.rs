@@ -13,7 +13,9 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use volery_channel::{Channel, Role};
 use volery_field::{F2, Ring, Z64};
 use volery_matching::Partitioning;
-use volery_matching::shares::{Layout, Outcome, Piece, PreparedTable, Running, Settings, revealed};
+use volery_matching::shares::{
+    Layout, Outcome, Piece, PreparedTable, Settings, ShareExecution, revealed,
+};
 use volery_tables::{Format, Output, Packing, Reading, Sink, Table};
 use zeroize::Zeroizing;
 
@@ -33,7 +35,7 @@ use crate::progress::PhaseProgress;
 use crate::report::Report;
 use crate::reporter::Reporter;
 use crate::reporter::many;
-use crate::results::{Matched, Shares};
+use crate::results::{MatchResult, Shares};
 use crate::totals::{check_resume, no_shares};
 
 /// The name of the [`Description`] in the metadata of a Parquet file.
@@ -77,7 +79,7 @@ impl Place {
 
 /// A run, and what it tells.
 struct ShareRun<'a, 'b> {
-    running: Running,
+    running: ShareExecution,
     channel: &'a mut Channel,
     pool: &'a rayon::ThreadPool,
     told: &'a mut PhaseProgress<'b>,
@@ -258,7 +260,7 @@ fn into_memory(
 }
 
 /// A run for shares. What it does not have yet, or no longer, is `None`.
-pub(crate) struct SharesOf<'a> {
+pub(crate) struct SharesJob<'a> {
     arguments: &'a MatchingArguments,
     settings: Settings,
     place: Place,
@@ -269,7 +271,7 @@ pub(crate) struct SharesOf<'a> {
     outcome: Option<Outcome>,
 }
 
-impl<'a> SharesOf<'a> {
+impl<'a> SharesJob<'a> {
     /// Checks the options.
     ///
     /// # Errors
@@ -299,7 +301,7 @@ impl<'a> SharesOf<'a> {
     }
 }
 
-impl Job for SharesOf<'_> {
+impl Job for SharesJob<'_> {
     fn prepare_output(&mut self) -> Result<(), Failure> {
         self.place = Place::prepare(self.arguments, self.is_required)?;
         Ok(())
@@ -369,8 +371,8 @@ impl Job for SharesOf<'_> {
         _: &Table,
         _: &mut Report,
         _: &mut PhaseProgress<'_>,
-    ) -> Result<Matched, Failure> {
-        Ok(Matched { shares: self.shares.take(), ..Matched::default() })
+    ) -> Result<MatchResult, Failure> {
+        Ok(MatchResult { shares: self.shares.take(), ..MatchResult::default() })
     }
 
     fn end(&mut self, report: &Report, reporter: &Reporter) -> Result<(), Failure> {

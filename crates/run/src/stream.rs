@@ -9,7 +9,7 @@ use std::time::Instant;
 use volery_channel::{Channel, Link, Role};
 use volery_field::Ring;
 use volery_matching::options::link;
-use volery_options::{AllowedValue, Named, SetByName, parse};
+use volery_options::{AllowedValue, NamedValues, SetByName, parse};
 use volery_pcg::Plan;
 
 use crate::choices::{Choices, Parameters, security_words};
@@ -18,7 +18,7 @@ use crate::endpoint::{Connection, EndpointOptions};
 use crate::failure::Failure;
 use crate::files::{Array, Columns, file_name, write_beside};
 use crate::memory::peak_memory;
-use crate::negotiation::{Agreed, Request};
+use crate::negotiation::{AgreedPlan, Request};
 use crate::npy::Form;
 use crate::options::{Common, count, fill};
 use crate::output::Folder;
@@ -72,7 +72,7 @@ impl StreamArguments {
     ///
     /// # Errors
     /// The option at fault, or one that is missing.
-    pub(crate) fn by_name(named: &Named, own: &mut dyn SetByName) -> Result<Self, Failure> {
+    pub(crate) fn by_name(named: &NamedValues, own: &mut dyn SetByName) -> Result<Self, Failure> {
         let mut all = Self::default();
         let mut sets: [&mut dyn SetByName; 6] = [
             &mut all.options,
@@ -103,7 +103,7 @@ pub enum Destination<'a> {
     Folder,
     /// To the caller.
     Caller {
-        /// How many at a time; `None`: all of them at once.
+        /// The number at a time; `None`: all of them at once.
         chunk: Option<usize>,
         /// Takes them.
         put: &'a mut dyn FnMut(Part) -> Result<(), Failure>,
@@ -204,7 +204,7 @@ fn make<E: Party>(
     folder: &Folder,
     channel: &mut Channel,
     listener: &mut StreamProgress<'_>,
-) -> Result<(Outcome, Agreed), Failure> {
+) -> Result<(Outcome, AgreedPlan), Failure> {
     let mut key_array =
         E::KEY.map(|letter| Array::<E::Ring>::create(folder, letter, 1)).transpose()?;
     let columns = Columns::<E>::create(folder, order.n)?;
@@ -250,7 +250,7 @@ impl driver::Listener for StreamProgress<'_> {
 
 fn report<E: Party>(
     n: u64,
-    agreed: &Agreed,
+    agreed: &AgreedPlan,
     outcome: &Outcome,
     in_files: bool,
     reporter: &Reporter,

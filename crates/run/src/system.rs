@@ -1,4 +1,4 @@
-//! What operating systems do differently with files and processes.
+//! The differences between operating systems in files and processes.
 //!
 //! Windows has no permissions of the owner alone that the standard library could set or read: a new
 //! file or folder inherits the access list of the folder that it is in. It also tells neither the

@@ -24,7 +24,7 @@ use crate::progress::PhaseProgress;
 use crate::report::Report;
 use crate::reporter::Reporter;
 use crate::reporter::many;
-use crate::results::Matched;
+use crate::results::MatchResult;
 
 /// The settings of a side whose table is in a cluster; nothing for rows.
 ///
@@ -111,7 +111,7 @@ fn prepare_file(
 }
 
 /// A run for a total. What it does not have yet, or no longer, is `None`.
-pub(crate) struct TotalsOf<'a> {
+pub(crate) struct TotalsJob<'a> {
     arguments: &'a MatchingArguments,
     settings: Settings,
     output: Option<ResultFile>,
@@ -121,7 +121,7 @@ pub(crate) struct TotalsOf<'a> {
     driver: Option<Driver>,
 }
 
-impl<'a> TotalsOf<'a> {
+impl<'a> TotalsJob<'a> {
     /// Checks the options.
     ///
     /// # Errors
@@ -156,7 +156,7 @@ impl<'a> TotalsOf<'a> {
     }
 }
 
-impl Job for TotalsOf<'_> {
+impl Job for TotalsJob<'_> {
     fn prepare_output(&mut self) -> Result<(), Failure> {
         self.output = prepare_file(self.arguments, &self.settings)?;
         Ok(())
@@ -222,7 +222,7 @@ impl Job for TotalsOf<'_> {
         _: &Table,
         report: &mut Report,
         _: &mut PhaseProgress<'_>,
-    ) -> Result<Matched, Failure> {
+    ) -> Result<MatchResult, Failure> {
         text::add_outcome(report, &self.settings, self.outcome());
         if let Some(output) = self.output.take() {
             let (path, format) = (output.path.clone(), output.format);
@@ -231,7 +231,7 @@ impl Job for TotalsOf<'_> {
                 written.map_err(|problem| files::failure(&path, &problem))
             })?;
         }
-        Ok(Matched::default())
+        Ok(MatchResult::default())
     }
 
     fn end(&mut self, report: &Report, reporter: &Reporter) -> Result<(), Failure> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use volery_field::{ExtensionOf, Ring};
-use volery_options::{Named, SetByName};
+use volery_options::{NamedValues, SetByName};
 use zeroize::Zeroizing;
 
 use crate::failure::{Failure, Status};
@@ -50,7 +50,7 @@ impl Arguments {
     /// The option at fault.
     pub(crate) fn by_name(
         [sender, receiver]: [PathBuf; 2],
-        named: &Named,
+        named: &NamedValues,
     ) -> Result<Self, Failure> {
         let mut all = Self { sender, receiver, ..Self::default() };
         let mut sets: [&mut dyn SetByName; 3] =

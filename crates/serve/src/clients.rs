@@ -13,7 +13,7 @@ use volery_channel::tls::Fingerprint;
 use volery_psi::served::{Allow, Later, Refusal};
 use volery_run::failure::{Failure, Status};
 
-use crate::spent::Spent;
+use crate::spent::Journal;
 
 /// Longest file, in bytes.
 const BOUND: u64 = 16 << 20;
@@ -60,14 +60,14 @@ struct Bounds {
     connections: u64,
 }
 
-/// What a client may still ask for.
+/// The number of keys that a client may still ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Left {
+pub(crate) struct RemainingKeys {
     pub(crate) in_all: Option<u64>,
     pub(crate) today: Option<u64>,
 }
 
-impl Left {
+impl RemainingKeys {
     pub(crate) fn least(self) -> Option<u64> {
         match (self.in_all, self.today) {
             (Some(all), Some(today)) => Some(all.min(today)),
@@ -84,10 +84,10 @@ pub(crate) struct Client {
     usage: Arc<Usage>,
 }
 
-/// What stays when the file is read again.
+/// The usage of a client, which stays when the file is read again.
 struct Usage {
     connections: AtomicU64,
-    /// Those that wait to be told that they have no place.
+    /// The connections that wait to be told that they have no place.
     refused: AtomicU64,
     bucket: Mutex<Bucket>,
 }
@@ -162,13 +162,13 @@ impl Client {
         Connection::count(&self.usage, |usage| &usage.refused, REFUSED)
     }
 
-    pub(crate) fn left(&self, spent: &Spent) -> Left {
+    pub(crate) fn left(&self, spent: &Journal) -> RemainingKeys {
         self.left_after(spent.of(&self.who()))
     }
 
-    fn left_after(&self, [all, today]: [u64; 2]) -> Left {
+    fn left_after(&self, [all, today]: [u64; 2]) -> RemainingKeys {
         let left = |bound: Option<u64>, spent| bound.map(|bound| bound.saturating_sub(spent));
-        Left { in_all: left(self.bounds.keys, all), today: left(self.bounds.a_day, today) }
+        RemainingKeys { in_all: left(self.bounds.keys, all), today: left(self.bounds.a_day, today) }
     }
 }
 
@@ -321,20 +321,20 @@ impl Clients {
     }
 }
 
-/// What one connection of a client may ask for.
-pub(crate) struct Allowed<'a> {
+/// The allowance of one connection of a client.
+pub(crate) struct Allowance<'a> {
     clients: &'a (dyn Fn() -> Arc<Clients> + Sync),
     client: &'a Arc<Client>,
-    spent: &'a Spent,
+    spent: &'a Journal,
     closed: &'a Cancel,
     taken: Mutex<Instant>,
 }
 
-impl<'a> Allowed<'a> {
+impl<'a> Allowance<'a> {
     pub(crate) fn new(
         clients: &'a (dyn Fn() -> Arc<Clients> + Sync),
         client: &'a Arc<Client>,
-        spent: &'a Spent,
+        spent: &'a Journal,
         closed: &'a Cancel,
     ) -> Self {
         Self { clients, client, spent, closed, taken: Mutex::new(Instant::now()) }
@@ -369,7 +369,7 @@ impl<'a> Allowed<'a> {
     }
 }
 
-impl Allow for Allowed<'_> {
+impl Allow for Allowance<'_> {
     fn take(&self, items: u64) -> Result<Option<u64>, Refusal> {
         // The file may have been read again, also while the client was held back: one that was
         // removed gets no more.
@@ -499,11 +499,11 @@ mod tests {
         let clients = Arc::new(clients(&text, Some(OWN)).unwrap());
         let client = clients.find(certificate()).unwrap();
         let place = tempfile::tempdir().unwrap();
-        let spent = Spent::open(&place.path().join("spent")).unwrap();
+        let spent = Journal::open(&place.path().join("spent")).unwrap();
         let closed = Cancel::default();
         let now = Mutex::new(Arc::clone(&clients));
         let listed = || Arc::clone(&now.lock().unwrap());
-        let allowed = Allowed::new(&listed, &client, &spent, &closed);
+        let allowed = Allowance::new(&listed, &client, &spent, &closed);
         assert_eq!(allowed.take(2), Ok(Some(3)));
         *now.lock().unwrap() = Arc::new(Clients(Vec::new()));
         let none = Refusal::Budget { left: 0, wait: None };

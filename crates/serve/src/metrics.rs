@@ -11,7 +11,7 @@ use volery_channel::{Error as ChannelError, Stats};
 use volery_psi::Error;
 use volery_psi::served::{Label, Later};
 
-use crate::clients::Left;
+use crate::clients::RemainingKeys;
 
 /// Upper bounds of the buckets of the histograms, in seconds.
 const BUCKETS: [f64; 11] = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 60.0, 600.0];
@@ -148,7 +148,7 @@ fn get(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Relaxed)
 }
 
-/// What the service has done.
+/// The counts of the service's work.
 pub(crate) struct Metrics {
     start: f64,
     connections: AtomicU64,
@@ -222,7 +222,7 @@ impl Metrics {
         &self,
         connections: usize,
         (label, key, version): (&Label, &str, &str),
-        budgets: &[(String, Left)],
+        budgets: &[(String, RemainingKeys)],
     ) -> String {
         let mut page = Page(String::new());
         let now = [

@@ -37,10 +37,10 @@ use volery_run::reporter::{Reporter, many};
 use volery_run::web::{self, WebOptions};
 use volery_tables::{Duplicates, Table};
 
-use crate::clients::{self, Allowed, Clients};
+use crate::clients::{self, Allowance, Clients};
 use crate::metrics::{self, Metrics, Reason};
-use crate::spent::Spent;
-use crate::store::{About, Generation, Store};
+use crate::spent::Journal;
+use crate::store::{Generation, SourceTable, Store};
 
 /// Refusals that are reported one by one in a minute; more would flood the log.
 const MAX_REPORTED: u64 = 30;
@@ -184,7 +184,7 @@ pub fn run(
         note_expiry(identity, reporter);
     }
     let own = identity.as_ref().map(Identity::fingerprint);
-    reporter.known().identity = own.map(|print| print.to_string());
+    reporter.record().identity = own.map(|print| print.to_string());
     let clients =
         Clients::read(arguments.options.clients.as_deref(), own, arguments.web.is_public())?;
     let metrics_place = metrics_place(arguments)?;
@@ -222,14 +222,14 @@ pub fn run(
         ));
         return Ok(());
     }
-    let spent = Spent::open(&store.path().join("spent"))?;
+    let spent = Journal::open(&store.path().join("spent"))?;
     for who in spent.ahead() {
         reporter.warn(format_args!(
             "the journal has a later day than today for client {who}: its budget of a day is not renewed before; check the clock, and edit {} while no server runs",
             store.path().join("spent").display()
         ));
     }
-    let service = Running {
+    let service = ServiceState {
         arguments,
         reporter,
         store: &store,
@@ -323,7 +323,7 @@ fn settle(
     let table = Table::open(&arguments.table.inputs())?;
     let cancel = reporter.cancel();
     let mut told = PhaseProgress::new(reporter);
-    let check = |about: &About, keys: &str, digest: &str| {
+    let check = |about: &SourceTable, keys: &str, digest: &str| {
         let what = if about.keys != keys {
             format!("the keys are '{keys}', and those in the store '{}'", about.keys)
         } else if about.digest != digest {
@@ -369,7 +369,7 @@ fn settle(
                 Failure::new(Status::Other, what).with_hint("divide the table between two servers")
             );
         }
-        let about = About::new(&table_read, digest);
+        let about = SourceTable::new(&table_read, digest);
         store.commit(new, file, &key, &label, &about)?;
         let seconds = start.elapsed().as_secs_f64();
         let mut numbers = Map::new();
@@ -390,14 +390,14 @@ fn settle(
 }
 
 /// A running service.
-struct Running<'a> {
+struct ServiceState<'a> {
     arguments: &'a Arguments,
     reporter: &'a Reporter,
     store: &'a Store,
     own: Option<Fingerprint>,
     clients: Arc<RwLock<Arc<Clients>>>,
     generation: RwLock<Arc<Generation>>,
-    spent: Spent,
+    spent: Journal,
     metrics: Metrics,
     /// Clients that are being served.
     served: AtomicUsize,
@@ -413,7 +413,7 @@ fn put<T>(lock: &RwLock<Arc<T>>, value: T) {
     *lock.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(value);
 }
 
-impl Running<'_> {
+impl ServiceState<'_> {
     /// For clients with certificates, or on this machine.
     fn bind(&self, place: &Address, identity: Option<Identity>) -> Result<Service, Failure> {
         let known = Arc::clone(&self.clients);
@@ -668,21 +668,21 @@ impl Running<'_> {
         let mut session = Session::begin(&mut client.channel, &hello)?;
         let (_, mut rng, channel) = session.parts();
         let clients = || held(&self.clients);
-        let allowed = Allowed::new(&clients, found, &self.spent, &client.closed);
+        let allowed = Allowance::new(&clients, found, &self.spent, &client.closed);
         let left = found.left(&self.spent).least();
         if greet(&generation.label, left, channel)? {
             self.metrics.fetch();
             generation.label.send_file(&mut generation.filter(), channel)?;
         }
-        let mut observed = Observed { metrics: &self.metrics, allowed: &allowed, items: 0 };
+        let mut counter = RequestCounter { metrics: &self.metrics, allowed: &allowed, items: 0 };
         let server = &generation.server;
-        server.answer(&mut rng, &allowed, &mut observed, channel)
+        server.answer(&mut rng, &allowed, &mut counter, channel)
     }
 }
 
 /// A place of a client, until its connection is closed.
 struct Place<'a> {
-    /// Those of all clients, unless it is one among those that are turned away.
+    /// The places of all clients, unless this is one for a client that is turned away.
     served: Option<&'a AtomicUsize>,
     _own: clients::Connection,
 }
@@ -696,13 +696,13 @@ impl Drop for Place<'_> {
 }
 
 /// Counts answered requests.
-struct Observed<'a> {
+struct RequestCounter<'a> {
     metrics: &'a Metrics,
-    allowed: &'a Allowed<'a>,
+    allowed: &'a Allowance<'a>,
     items: u64,
 }
 
-impl Watch for Observed<'_> {
+impl Watch for RequestCounter<'_> {
     fn begin(&mut self, _: Phase, _: u64) {}
 
     fn done(&mut self, items: u64) {

@@ -1,4 +1,4 @@
-//! What clients have spent: a journal, on disk before a request is answered.
+//! The keys that clients have spent: a journal, on disk before a request is answered.
 //!
 //! ```text
 //! volery spent 1
@@ -57,18 +57,18 @@ impl Sum {
 }
 
 /// The journal.
-pub(crate) struct Spent {
+pub(crate) struct Journal {
     path: PathBuf,
     book: Mutex<Book>,
     /// Locked before the book, where both are.
-    synced: Mutex<Synced>,
+    synced: Mutex<SyncState>,
     /// Why the journal could not be written, until it is told.
     problem: Mutex<Option<String>>,
 }
 
 /// Numbers of lines appended by this process.
 #[derive(Default)]
-struct Synced {
+struct SyncState {
     /// Up to this one they are on the disk, but for those that failed.
     done: u64,
     /// Up to this one they may not be: the system tells of a failure once, and not whoever asks
@@ -101,7 +101,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Spent {
+impl Journal {
     /// Opens the journal, or begins one.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let failed = |error: io::Error| Failure::file(path, error);
@@ -289,7 +289,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("spent");
         for round in 0..3 {
-            let spent = Spent::open(&path).unwrap();
+            let spent = Journal::open(&path).unwrap();
             assert_eq!(spent.of("a"), [50 * round; 2]);
             assert_eq!(spent.of("b"), [0; 2]);
             assert_eq!(spent.add("a", 20, any).unwrap(), [50 * round + 20; 2]);
@@ -304,7 +304,7 @@ mod tests {
     fn nothing_is_lost_between_threads() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("spent");
-        let spent = Spent::open(&path).unwrap();
+        let spent = Journal::open(&path).unwrap();
         lock(&spent.book).lines = LINES - 40;
         thread::scope(|scope| {
             for thread in 0..4_u64 {
@@ -317,7 +317,7 @@ mod tests {
                 });
             }
         });
-        let again = Spent::open(&path).unwrap();
+        let again = Journal::open(&path).unwrap();
         for all in [&spent, &again] {
             assert_eq!(all.of("c0"), [50 * (1 + 3); 2]);
             assert_eq!(all.of("c1"), [50 * (2 + 4); 2]);
@@ -332,7 +332,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("spent");
         for (device, kept) in [("/dev/full", 0), ("/dev/null", 7)] {
-            let spent = Spent::open(&path).unwrap();
+            let spent = Journal::open(&path).unwrap();
             let before = spent.of("a")[0];
             spent.add("a", 5, any).unwrap();
             let file = OpenOptions::new().write(true).open(device).unwrap();
@@ -349,7 +349,7 @@ mod tests {
             }
             let after = before + 5 + kept + 11;
             assert_eq!(spent.add("a", 11, any).unwrap()[0], after);
-            assert_eq!(Spent::open(&path).unwrap().of("a")[0], after);
+            assert_eq!(Journal::open(&path).unwrap().of("a")[0], after);
         }
     }
 
@@ -358,7 +358,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("spent");
         fs::write(&path, "volery spent 1\na 3 10\nb 99999 1\n").unwrap();
-        assert_eq!(Spent::open(&path).unwrap().ahead(), ["b"]);
+        assert_eq!(Journal::open(&path).unwrap().ahead(), ["b"]);
     }
 
     #[test]
@@ -396,7 +396,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("spent");
         fs::write(&path, "volery spent 1\na 3 10\n??\na 3 10\n").unwrap();
-        let refused = Spent::open(&path).err().unwrap().to_string();
+        let refused = Journal::open(&path).err().unwrap().to_string();
         assert!(refused.contains("line 3 is damaged"), "{refused}");
     }
 }

@@ -31,9 +31,9 @@ const CURRENT: &str = "current";
 const KEY: &str = "key";
 const FILTER: &str = "filter";
 const ABOUT: &str = "about.json";
-/// What the name of a folder that is being prepared begins with.
+/// The beginning of the name of a folder that is being prepared.
 const NEW: &str = ".new-";
-/// What the name of a finished one begins with.
+/// The beginning of the name of a finished one.
 const SET: &str = "set-";
 
 /// Hexadecimal digits of a version in a name.
@@ -42,10 +42,10 @@ const DIGITS: usize = 32;
 /// The version of `about.json`.
 const FORMAT: u32 = 1;
 
-/// Which table a filter was prepared from.
+/// The table that a filter was prepared from.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct About {
+pub(crate) struct SourceTable {
     format: u32,
     /// BLAKE3 of the keys of all rows in their order, in hexadecimal.
     pub(crate) digest: String,
@@ -55,7 +55,7 @@ pub(crate) struct About {
     prepared: String,
 }
 
-impl About {
+impl SourceTable {
     pub(crate) fn new(read: &TableSummary, digest: String) -> Self {
         Self {
             format: FORMAT,
@@ -76,7 +76,7 @@ pub(crate) struct Store {
 pub(crate) struct Generation {
     name: String,
     pub(crate) label: Label,
-    pub(crate) about: About,
+    pub(crate) about: SourceTable,
     pub(crate) server: Server,
     /// Open, so that it can be sent after another one has taken its place.
     file: File,
@@ -94,17 +94,17 @@ impl Generation {
 
     /// The file of the filter, read from its begin.
     pub(crate) fn filter(&self) -> impl IoRead {
-        From { file: &self.file, place: 0 }
+        FileReader { file: &self.file, place: 0 }
     }
 }
 
 /// A file that several threads read, each at its own place.
-struct From<'a> {
+struct FileReader<'a> {
     file: &'a File,
     place: u64,
 }
 
-impl IoRead for From<'_> {
+impl IoRead for FileReader<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let count = self.file.read_at(bytes, self.place)?;
         self.place += count as u64;
@@ -113,11 +113,11 @@ impl IoRead for From<'_> {
 }
 
 /// A folder that is being prepared; removed unless it is committed.
-pub(crate) struct New {
+pub(crate) struct NewGeneration {
     folder: TempDir,
 }
 
-impl New {
+impl NewGeneration {
     /// An empty file for what does not fit into memory, which the system removes.
     pub(crate) fn scratch(&self) -> io::Result<File> {
         tempfile::tempfile_in(self.folder.path())
@@ -210,15 +210,15 @@ impl Store {
         }
     }
 
-    /// Which table is prepared, if one is.
-    pub(crate) fn about(&self) -> Result<Option<About>, Failure> {
+    /// The table that is prepared, if one is.
+    pub(crate) fn about(&self) -> Result<Option<SourceTable>, Failure> {
         self.current()?.map(|name| self.about_of(&name)).transpose()
     }
 
-    fn about_of(&self, name: &str) -> Result<About, Failure> {
+    fn about_of(&self, name: &str) -> Result<SourceTable, Failure> {
         let path = self.path.join(name).join(ABOUT);
         let text = fs::read_to_string(&path).map_err(|error| damaged(&path, error))?;
-        let about = serde_json::from_str::<About>(&text);
+        let about = serde_json::from_str::<SourceTable>(&text);
         let about = about.map_err(|error| damaged(&path, error))?;
         match about.format {
             FORMAT => Ok(about),
@@ -248,7 +248,7 @@ impl Store {
         let folder = self.path.join(name);
         let path = folder.join(FILTER);
         let file = File::open(&path).map_err(|error| damaged(&path, error))?;
-        let label = Label::of_file(&mut From { file: &file, place: 0 }, u64::MAX);
+        let label = Label::of_file(&mut FileReader { file: &file, place: 0 }, u64::MAX);
         let label = label.map_err(|error| damaged(&path, error))?;
         let path = folder.join(KEY);
         let text = read_private(&path, false).map_err(|error| damaged(&path, error))?;
@@ -262,7 +262,7 @@ impl Store {
     }
 
     /// A folder to prepare in. The process has the lock, so that all others are left over.
-    pub(crate) fn begin(&self) -> Result<New, Failure> {
+    pub(crate) fn begin(&self) -> Result<NewGeneration, Failure> {
         let failed = |error| Failure::file(&self.path, error);
         self.tidy(self.current()?.as_deref()).map_err(failed)?;
         let folder = tempfile::Builder::new()
@@ -270,17 +270,17 @@ impl Store {
             .permissions(Permissions::from_mode(0o700))
             .tempdir_in(&self.path);
         let folder = folder.map_err(failed)?;
-        Ok(New { folder })
+        Ok(NewGeneration { folder })
     }
 
     /// Puts the new folder in the place of the one that is served.
     pub(crate) fn commit(
         &self,
-        new: New,
+        new: NewGeneration,
         filter: File,
         key: &Key,
         label: &Label,
-        about: &About,
+        about: &SourceTable,
     ) -> Result<(), Failure> {
         let folder = new.folder.path().to_owned();
         let write = |name: &str, bytes: &[u8]| {

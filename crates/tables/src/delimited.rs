@@ -58,7 +58,7 @@ impl Rows {
     /// Reads the header of `file`.
     pub(crate) fn open(file: impl Read + Send + 'static, text: Text) -> Result<Self, Problem> {
         let done = Arc::new(AtomicU64::new(0));
-        let counted = Counted { file, done: Arc::clone(&done) };
+        let counted = CountingFile { file, done: Arc::clone(&done) };
         let unpacked: Box<dyn Read + Send> = match text.packing {
             Packing::None => Box::new(counted),
             Packing::Gzip => Box::new(flate2::read::MultiGzDecoder::new(counted)),
@@ -203,12 +203,12 @@ const BATCH: (usize, usize) = (8192, 4 << 20);
 const PASSED: u64 = 1 << 20;
 
 /// A file that counts the bytes read from it.
-struct Counted<R> {
+struct CountingFile<R> {
     file: R,
     done: Arc<AtomicU64>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingFile<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.file.read(buffer)?;
         self.done.fetch_add(n as u64, Ordering::Relaxed);

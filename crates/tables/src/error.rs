@@ -144,7 +144,7 @@ pub enum Problem {
         column: usize,
         /// Its name and type.
         found: String,
-        /// Those in the first file.
+        /// The name and type in the first file.
         expected: String,
         /// The first file.
         first: PathBuf,
@@ -614,7 +614,7 @@ fn missing_hint(name: &str, columns: &[String]) -> Option<String> {
     name.contains(':').then(|| RULE.to_owned())
 }
 
-/// What may be behind the colon of a key column.
+/// The words that may be behind the colon of a key column.
 const RULE: &str = "after the colon, give a type (text, binary, integer, decimal, boolean, date, \
     timestamp, datetime) or names of normalisers joined with '+'; enclose a name that contains a \
     comma or colon in double quotes";

@@ -104,10 +104,14 @@ pub(crate) fn check_names<'n>(columns: impl IntoIterator<Item = &'n str>) -> Res
 
 /// The cell cannot be read as the requested type.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Unreadable;
+pub(crate) struct UnreadableCell;
 
 /// Appends one column of a key to `out`; bytes appended before an error are invalid.
-pub(crate) fn append(cell: Cell<'_>, wanted: KeyType, out: &mut Vec<u8>) -> Result<(), Unreadable> {
+pub(crate) fn append(
+    cell: Cell<'_>,
+    wanted: KeyType,
+    out: &mut Vec<u8>,
+) -> Result<(), UnreadableCell> {
     let tag = match wanted {
         KeyType::Text => 1,
         KeyType::Binary => 2,
@@ -123,7 +127,7 @@ pub(crate) fn append(cell: Cell<'_>, wanted: KeyType, out: &mut Vec<u8>) -> Resu
     out.extend_from_slice(&[0; 8]);
     match (wanted, cell) {
         (KeyType::Text | KeyType::Binary, Cell::Bytes(bytes)) => out.extend_from_slice(bytes),
-        (KeyType::Text, cell) => append_text(cell, out).map_err(|_| Unreadable)?,
+        (KeyType::Text, cell) => append_text(cell, out).map_err(|_| UnreadableCell)?,
         (KeyType::Integer, Cell::Bytes(bytes)) => append_integer(bytes, out)?,
         (KeyType::Integer, Cell::Integer(value)) => {
             out.extend_from_slice(value.to_string().as_bytes());
@@ -131,7 +135,7 @@ pub(crate) fn append(cell: Cell<'_>, wanted: KeyType, out: &mut Vec<u8>) -> Resu
         (KeyType::Integer, Cell::Decimal(value, scale)) => {
             append_decimal(&decimal_text(value, scale), out)?;
             if out[start..].contains(&b'.') {
-                return Err(Unreadable);
+                return Err(UnreadableCell);
             }
         }
         (KeyType::Integer, Cell::Half(value)) => {
@@ -166,7 +170,7 @@ pub(crate) fn append(cell: Cell<'_>, wanted: KeyType, out: &mut Vec<u8>) -> Resu
         (KeyType::Datetime, Cell::Bytes(bytes)) => {
             out.extend_from_slice(&parse_datetime(bytes)?.to_le_bytes());
         }
-        _ => return Err(Unreadable),
+        _ => return Err(UnreadableCell),
     }
     let length = (out.len() - start) as u64;
     out[start - 8..start].copy_from_slice(&length.to_le_bytes());
@@ -174,16 +178,16 @@ pub(crate) fn append(cell: Cell<'_>, wanted: KeyType, out: &mut Vec<u8>) -> Resu
 }
 
 /// Decimal digits, with or without a sign; appends them without `+` and leading zeros.
-fn append_integer(field: &[u8], out: &mut Vec<u8>) -> Result<(), Unreadable> {
+fn append_integer(field: &[u8], out: &mut Vec<u8>) -> Result<(), UnreadableCell> {
     match field.contains(&b'.') {
-        true => Err(Unreadable),
+        true => Err(UnreadableCell),
         false => append_decimal(field, out),
     }
 }
 
 /// Decimal digits, at most one point with a digit on each side, with or without a sign; appends
 /// them without `+`, leading zeros, and zeros and a point at the end.
-fn append_decimal(field: &[u8], out: &mut Vec<u8>) -> Result<(), Unreadable> {
+fn append_decimal(field: &[u8], out: &mut Vec<u8>) -> Result<(), UnreadableCell> {
     let (negative, number) = match field {
         [b'-', number @ ..] => (true, number),
         [b'+', number @ ..] => (false, number),
@@ -195,7 +199,7 @@ fn append_decimal(field: &[u8], out: &mut Vec<u8>) -> Result<(), Unreadable> {
         None => (number, None),
     };
     if !is_digits(units) || !fraction.is_none_or(is_digits) {
-        return Err(Unreadable);
+        return Err(UnreadableCell);
     }
     let is_zero = |&digit: &u8| digit == b'0';
     let fraction = fraction.unwrap_or_default();
@@ -221,64 +225,69 @@ fn decimal_text(value: i256, scale: i8) -> Vec<u8> {
 }
 
 /// The integer that a float is, up to the largest `limit` below which each integer has a float.
-fn whole(value: impl Into<f64>, limit: i64) -> Result<i64, Unreadable> {
+fn whole(value: impl Into<f64>, limit: i64) -> Result<i64, UnreadableCell> {
     let value = value.into();
     match value.fract() == 0.0 && value.abs() <= limit as f64 {
         true => Ok(value as i64),
-        false => Err(Unreadable),
+        false => Err(UnreadableCell),
     }
 }
 
 /// A time as RFC 3339 has it, with an offset or `Z`, in nanoseconds since 1970-01-01T00:00:00Z.
-fn parse_timestamp(field: &[u8]) -> Result<i128, Unreadable> {
-    let text = std::str::from_utf8(field).map_err(|_| Unreadable)?;
-    let moment = DateTime::parse_from_rfc3339(text).map_err(|_| Unreadable)?;
+fn parse_timestamp(field: &[u8]) -> Result<i128, UnreadableCell> {
+    let text = std::str::from_utf8(field).map_err(|_| UnreadableCell)?;
+    let moment = DateTime::parse_from_rfc3339(text).map_err(|_| UnreadableCell)?;
     nanos(moment.naive_utc())
 }
 
 /// `YYYY-MM-DDTHH:MM:SS` with or without a fraction of a second, or with a space for the `T`.
-fn parse_datetime(field: &[u8]) -> Result<i128, Unreadable> {
-    let text = std::str::from_utf8(field).map_err(|_| Unreadable)?;
+fn parse_datetime(field: &[u8]) -> Result<i128, UnreadableCell> {
+    let text = std::str::from_utf8(field).map_err(|_| UnreadableCell)?;
     if !matches!(field.get(10), Some(b'T' | b't' | b' ')) {
-        return Err(Unreadable);
+        return Err(UnreadableCell);
     }
     // The parser of the other type is the stricter one.
-    nanos(DateTime::parse_from_rfc3339(&format!("{text}Z")).map_err(|_| Unreadable)?.naive_utc())
+    nanos(
+        DateTime::parse_from_rfc3339(&format!("{text}Z")).map_err(|_| UnreadableCell)?.naive_utc(),
+    )
 }
 
 /// Nanoseconds since 1970-01-01; a leap second is none.
-fn nanos(moment: NaiveDateTime) -> Result<i128, Unreadable> {
+fn nanos(moment: NaiveDateTime) -> Result<i128, UnreadableCell> {
     let (seconds, nanos) =
         (moment.and_utc().timestamp(), moment.and_utc().timestamp_subsec_nanos());
     match nanos < 1_000_000_000 {
         true => Ok(i128::from(seconds) * 1_000_000_000 + i128::from(nanos)),
-        false => Err(Unreadable),
+        false => Err(UnreadableCell),
     }
 }
 
 /// `true` or `false`, in any case of letters.
-fn parse_boolean(field: &[u8]) -> Result<bool, Unreadable> {
+fn parse_boolean(field: &[u8]) -> Result<bool, UnreadableCell> {
     if field.eq_ignore_ascii_case(b"true") {
         Ok(true)
     } else if field.eq_ignore_ascii_case(b"false") {
         Ok(false)
     } else {
-        Err(Unreadable)
+        Err(UnreadableCell)
     }
 }
 
 /// `YYYY-MM-DD`, a day that exists, as days since 1970-01-01.
-fn parse_date(field: &[u8]) -> Result<i64, Unreadable> {
+fn parse_date(field: &[u8]) -> Result<i64, UnreadableCell> {
     let &[y0, y1, y2, y3, b'-', m0, m1, b'-', d0, d1] = field else {
-        return Err(Unreadable);
+        return Err(UnreadableCell);
     };
     let number = |digits: &[u8]| {
         digits.iter().try_fold(0, |number: u32, digit| {
-            digit.is_ascii_digit().then(|| 10 * number + u32::from(digit - b'0')).ok_or(Unreadable)
+            digit
+                .is_ascii_digit()
+                .then(|| 10 * number + u32::from(digit - b'0'))
+                .ok_or(UnreadableCell)
         })
     };
     let (year, month, day) = (number(&[y0, y1, y2, y3])?, number(&[m0, m1])?, number(&[d0, d1])?);
-    let date = NaiveDate::from_ymd_opt(year as i32, month, day).ok_or(Unreadable)?;
+    let date = NaiveDate::from_ymd_opt(year as i32, month, day).ok_or(UnreadableCell)?;
     Ok(i64::from(date.num_days_from_ce() - EPOCH))
 }
 
@@ -291,7 +300,7 @@ mod tests {
 
     use super::*;
 
-    fn key(cells: &[(Cell<'_>, KeyType)]) -> Result<Vec<u8>, Unreadable> {
+    fn key(cells: &[(Cell<'_>, KeyType)]) -> Result<Vec<u8>, UnreadableCell> {
         let mut out = Vec::new();
         for &(cell, wanted) in cells {
             append(cell, wanted, &mut out)?;
@@ -299,7 +308,7 @@ mod tests {
         Ok(out)
     }
 
-    fn one(field: &str, wanted: KeyType) -> Result<Vec<u8>, Unreadable> {
+    fn one(field: &str, wanted: KeyType) -> Result<Vec<u8>, UnreadableCell> {
         key(&[(Cell::Bytes(field.as_bytes()), wanted)])
     }
 
@@ -334,7 +343,7 @@ mod tests {
         assert_eq!(one(wide, KeyType::Integer), parsed);
         assert_ne!(one(&format!("{wide}0"), KeyType::Integer), parsed);
         for field in ["", "-", "+", " 1", "1 ", "1.0", "1e3", "--1", "0x1", "١"] {
-            assert_eq!(one(field, KeyType::Integer), Err(Unreadable), "{field}");
+            assert_eq!(one(field, KeyType::Integer), Err(UnreadableCell), "{field}");
         }
     }
 
@@ -351,7 +360,7 @@ mod tests {
         for field in
             ["", "1900-02-29", "2024-1-1", "2024-13-01", "20240101", "2024-01-01 ", "+024-01-01"]
         {
-            assert_eq!(parse_date(field.as_bytes()), Err(Unreadable), "{field}");
+            assert_eq!(parse_date(field.as_bytes()), Err(UnreadableCell), "{field}");
         }
     }
 
@@ -375,7 +384,7 @@ mod tests {
             assert_eq!(whole, one(text, KeyType::Integer), "{text}");
         }
         for field in ["", ".", "1.", ".5", "1.2.3", "1,5", "1e3", " 1"] {
-            assert_eq!(one(field, KeyType::Decimal), Err(Unreadable), "{field}");
+            assert_eq!(one(field, KeyType::Decimal), Err(UnreadableCell), "{field}");
         }
     }
 
@@ -396,7 +405,7 @@ mod tests {
             Cell::Float(16_777_218.0),
             Cell::Half(4096.0),
         ] {
-            assert_eq!(of(cell), Err(Unreadable), "{cell:?}");
+            assert_eq!(of(cell), Err(UnreadableCell), "{cell:?}");
         }
     }
 
@@ -412,20 +421,20 @@ mod tests {
         ] {
             let expected = key(&[(moment(nanos, true), KeyType::Timestamp)]);
             assert_eq!(one(text, KeyType::Timestamp), expected, "{text}");
-            assert_eq!(one(text, KeyType::Datetime), Err(Unreadable), "{text}");
+            assert_eq!(one(text, KeyType::Datetime), Err(UnreadableCell), "{text}");
         }
         for text in ["2021-03-04T05:06:07.891", "2021-03-04 05:06:07.891000"] {
             let expected = key(&[(moment(nanos, false), KeyType::Datetime)]);
             assert_eq!(one(text, KeyType::Datetime), expected, "{text}");
-            assert_eq!(one(text, KeyType::Timestamp), Err(Unreadable), "{text}");
+            assert_eq!(one(text, KeyType::Timestamp), Err(UnreadableCell), "{text}");
         }
         assert_ne!(
             one("2021-03-04T05:06:07Z", KeyType::Timestamp).unwrap()[9..],
             one("2021-03-04T05:06:08", KeyType::Datetime).unwrap()[9..]
         );
         for text in ["", "2021-03-04", "2021-02-30T00:00:00", "2016-12-31T23:59:60", "é"] {
-            assert_eq!(one(text, KeyType::Datetime), Err(Unreadable), "{text}");
+            assert_eq!(one(text, KeyType::Datetime), Err(UnreadableCell), "{text}");
         }
-        assert_eq!(key(&[(moment(0, true), KeyType::Datetime)]), Err(Unreadable));
+        assert_eq!(key(&[(moment(0, true), KeyType::Datetime)]), Err(UnreadableCell));
     }
 }

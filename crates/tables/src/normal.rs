@@ -9,7 +9,7 @@
 //! ```
 //! use volery_tables::normal::{Normaliser, Outcome};
 //!
-//! # fn main() -> Result<(), volery_tables::normal::Unknown> {
+//! # fn main() -> Result<(), volery_tables::normal::UnknownNormaliser> {
 //! let phone = Normaliser::parse("e164=DE")?;
 //! assert_eq!(phone.name(), "e164=DE/v1");
 //! let mut out = String::new();
@@ -73,79 +73,85 @@ enum Function {
 
 /// A normaliser as help and documentation list it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Listed {
+pub struct NormaliserHelp {
     /// Its name, with a placeholder for its argument: `lower`, `e164=REGION`.
     pub name: &'static str,
     /// A line that says what it does.
     pub description: &'static str,
 }
 
-const EMAIL: Listed = Listed {
+const EMAIL: NormaliserHelp = NormaliserHelp {
     name: "email",
     description: "an address such as Ada@Example.ORG in lower case, its domain in ASCII; dots and +tags stay",
 };
 
-const PHONE: Listed = Listed {
+const PHONE: NormaliserHelp = NormaliserHelp {
     name: "e164=REGION",
     description: "a telephone number, as dialled in that region, in the form +491511234567",
 };
 
-const DATE: Listed = Listed {
+const DATE: NormaliserHelp = NormaliserHelp {
     name: "date=FORMAT",
     description: "a date written in that format, such as %d.%m.%Y, as a date",
 };
 
 /// Appends the normal form of a text.
-type OfText = fn(&str, &mut String);
+type TextFunction = fn(&str, &mut String);
 
 /// The normalisers from text to text that accept every text and take no argument.
-const TEXT: [(Listed, OfText); 9] = [
-    (Listed { name: "trim", description: "white space at both ends is removed" }, text::trim),
+const TEXT: [(NormaliserHelp, TextFunction); 9] = [
     (
-        Listed {
+        NormaliserHelp { name: "trim", description: "white space at both ends is removed" },
+        text::trim,
+    ),
+    (
+        NormaliserHelp {
             name: "collapse",
             description: "every run of white space is one space; none is left at either end",
         },
         text::collapse,
     ),
     (
-        Listed {
+        NormaliserHelp {
             name: "visible",
             description: "characters that cannot be seen are removed, such as zero-width spaces",
         },
         text::visible,
     ),
     (
-        Listed {
+        NormaliserHelp {
             name: "lower",
             description: "upper and lower case are equal, in every script; ß is ss",
         },
         text::lower,
     ),
     (
-        Listed {
+        NormaliserHelp {
             name: "nfc",
             description: "one spelling of accented characters: Unicode normalisation form C",
         },
         text::nfc,
     ),
     (
-        Listed {
+        NormaliserHelp {
             name: "nfkc",
             description: "the same for full-width letters, ligatures and superscripts: form KC",
         },
         text::nfkc,
     ),
     (
-        Listed { name: "digits", description: "only the decimal digits, of any script, as 0 to 9" },
+        NormaliserHelp {
+            name: "digits",
+            description: "only the decimal digits, of any script, as 0 to 9",
+        },
         text::digits,
     ),
     (
-        Listed { name: "alnum", description: "only letters, with their marks, and digits" },
+        NormaliserHelp { name: "alnum", description: "only letters, with their marks, and digits" },
         text::alnum,
     ),
     (
-        Listed {
+        NormaliserHelp {
             name: "name",
             description: "only the letters of a name, without accents, upper case or spaces",
         },
@@ -159,7 +165,7 @@ impl Normaliser {
     ///
     /// # Errors
     /// If there is no such normaliser, argument or version.
-    pub fn parse(spec: &str) -> Result<Self, Unknown> {
+    pub fn parse(spec: &str) -> Result<Self, UnknownNormaliser> {
         // An argument may have slashes: date=%d/%m/%Y.
         let (unversioned, version) = match spec.rsplit_once("/v") {
             Some((rest, digits)) if is_number(digits) => (rest, Some(digits)),
@@ -174,21 +180,27 @@ impl Normaliser {
             ("email", None, _) => Function::Email,
             (_, None, Some(index)) => Function::Text(index),
             ("email", Some(_), _) | (_, Some(_), Some(_)) => {
-                return Err(Unknown(format!("'{name}' takes no argument: write '{name}'")));
+                return Err(UnknownNormaliser(format!(
+                    "'{name}' takes no argument: write '{name}'"
+                )));
             }
-            ("e164", Some(region), _) => Function::Phone(Phone::parse(region).map_err(Unknown)?),
+            ("e164", Some(region), _) => {
+                Function::Phone(Phone::parse(region).map_err(UnknownNormaliser)?)
+            }
             ("e164", None, _) => {
-                return Err(Unknown(
+                return Err(UnknownNormaliser(
                     "'e164' needs the region to assume for numbers without a country code, for \
                      example e164=DE"
                         .to_owned(),
                 ));
             }
-            ("date", Some(format), _) => Function::Date(Format::parse(format).map_err(Unknown)?),
-            _ => return Err(Unknown::name(name)),
+            ("date", Some(format), _) => {
+                Function::Date(Format::parse(format).map_err(UnknownNormaliser)?)
+            }
+            _ => return Err(UnknownNormaliser::name(name)),
         };
         if let Some(version) = version.filter(|&version| version != "1") {
-            return Err(Unknown(format!(
+            return Err(UnknownNormaliser(format!(
                 "this program has no version {version} of '{name}', only version 1: \
                  write '{unversioned}/v1'"
             )));
@@ -244,7 +256,7 @@ impl Normaliser {
     }
 
     /// All normalisers.
-    pub fn all() -> impl Iterator<Item = Listed> {
+    pub fn all() -> impl Iterator<Item = NormaliserHelp> {
         let text = TEXT.into_iter().map(|(listed, _)| listed);
         [EMAIL, PHONE, DATE].into_iter().chain(text)
     }
@@ -256,19 +268,19 @@ fn is_number(digits: &str) -> bool {
 
 /// There is no such normaliser; the text says why and what there is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unknown(String);
+pub struct UnknownNormaliser(String);
 
-impl Unknown {
+impl UnknownNormaliser {
     fn name(name: &str) -> Self {
         let names: Vec<_> = Normaliser::all().map(|listed| listed.name).collect();
         Self(format!("there is no normaliser '{name}'; there are: {}", names.join(", ")))
     }
 }
 
-impl fmt::Display for Unknown {
+impl fmt::Display for UnknownNormaliser {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Unknown {}
+impl std::error::Error for UnknownNormaliser {}

@@ -8,7 +8,7 @@ use crate::error::{Error, Problem};
 
 /// A file, and the columns that the names of its folders give: `name=value`.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct InputFile {
     pub(crate) path: PathBuf,
     pub(crate) partitions: Vec<(String, Option<String>)>,
 }
@@ -23,7 +23,7 @@ const DEPTH: usize = 32;
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// All files of `paths`, in their order.
-pub(crate) fn expand(paths: &[PathBuf]) -> Result<Vec<Found>, Error> {
+pub(crate) fn expand(paths: &[PathBuf]) -> Result<Vec<InputFile>, Error> {
     let mut found = Vec::new();
     for path in paths {
         let is_pattern = !path.exists() && path.to_string_lossy().contains(['*', '?', '[']);
@@ -56,7 +56,7 @@ fn is_special(part: &Component<'_>) -> bool {
 }
 
 /// Adds a file, or the Parquet files of a folder; folders below `base` are columns.
-fn add(base: &Path, path: &Path, found: &mut Vec<Found>) -> Result<(), Error> {
+fn add(base: &Path, path: &Path, found: &mut Vec<InputFile>) -> Result<(), Error> {
     if !path.is_dir() {
         let folder = path.parent().unwrap_or(path);
         let partitions = match path == base {
@@ -64,7 +64,7 @@ fn add(base: &Path, path: &Path, found: &mut Vec<Found>) -> Result<(), Error> {
             false => partitions(folder.strip_prefix(base).unwrap_or(Path::new(""))),
         };
         let path = path.to_owned();
-        found.push(Found { path, partitions });
+        found.push(InputFile { path, partitions });
         return Ok(());
     }
     let mut files = Vec::new();

@@ -53,12 +53,12 @@ enum Kind {
 }
 
 /// The reason why a row cannot be sent, and the column, counted from 0.
-pub(crate) enum Refused {
+pub(crate) enum PayloadError {
     Value(usize, &'static str),
     TooLong,
 }
 
-impl Refused {
+impl PayloadError {
     pub(crate) fn problem(self, row: u64, name: impl Fn(usize) -> String) -> Problem {
         match self {
             Self::Value(value, reason) => Problem::Value { row, column: name(value), reason },
@@ -142,18 +142,18 @@ impl PayloadSchema {
         &self,
         cells: impl Iterator<Item = Option<Cell<'c>>>,
         out: &mut Vec<u8>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), PayloadError> {
         let start = out.len();
         out.resize(start + self.columns.len().div_ceil(8), 0);
         for (i, (cell, (_, kind))) in cells.zip(&self.columns).enumerate() {
             if let Some(cell) = cell {
                 out[start + i / 8] |= 1 << (i % 8);
-                kind.encode(cell, out).map_err(|reason| Refused::Value(i, reason))?;
+                kind.encode(cell, out).map_err(|reason| PayloadError::Value(i, reason))?;
             }
         }
         match out.len() - start <= LONGEST_PAYLOAD {
             true => Ok(()),
-            false => Err(Refused::TooLong),
+            false => Err(PayloadError::TooLong),
         }
     }
 

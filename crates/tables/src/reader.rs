@@ -79,16 +79,16 @@ pub enum Malformed {
     Skip,
 }
 
-/// What was found in the rows that were read.
+/// The findings in the rows that were read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Counts {
     /// All rows except headers.
     pub rows: u64,
-    /// What was found by each rule.
+    /// The findings by each rule.
     pub rules: Vec<RuleCounts>,
 }
 
-/// What one rule found in the rows that were read. Each row is in one of `keys`, `empty` and
+/// The findings by one rule in the rows that were read. Each row is in one of `keys`, `empty` and
 /// `malformed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RuleCounts {
@@ -196,7 +196,7 @@ impl<'a> Reader<'a> {
         let rows = batch.rows.num_rows();
         out.clear();
         out.resize(rows, None);
-        let found: Vec<Result<RuleCounts, (usize, Refused)>> = out
+        let found: Vec<Result<RuleCounts, (usize, KeyError)>> = out
             .par_chunks_mut(ROWS)
             .enumerate()
             .map(|(chunk, out)| self.chunk(keys, &columns, chunk * ROWS, out))
@@ -226,7 +226,7 @@ impl<'a> Reader<'a> {
         columns: &[(FieldRef, ArrayRef)],
         first: usize,
         out: &mut [Option<Item>],
-    ) -> Result<RuleCounts, (usize, Refused)> {
+    ) -> Result<RuleCounts, (usize, KeyError)> {
         let mut counts = RuleCounts::default();
         let mut scratch = Scratch::default();
         for (row, item) in (first..).zip(out) {
@@ -236,8 +236,8 @@ impl<'a> Reader<'a> {
                     counts.keys += 1;
                     counts.changed += u64::from(changed);
                 }
-                Err(Refused::Empty(_)) if self.empty_keys == EmptyKeys::Skip => counts.empty += 1,
-                Err(Refused::Unreadable(_) | Refused::NotNormal(..))
+                Err(KeyError::Empty(_)) if self.empty_keys == EmptyKeys::Skip => counts.empty += 1,
+                Err(KeyError::Unreadable(_) | KeyError::NotNormal(..))
                     if self.malformed == Malformed::Skip =>
                 {
                     counts.malformed += 1;
@@ -291,7 +291,7 @@ impl<'a> Reader<'a> {
         Ok(Texts { field, array })
     }
 
-    /// What was found so far.
+    /// The findings so far.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
@@ -342,7 +342,7 @@ fn column(
 
 /// The reason why a row has no key; columns are those of the key, counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Refused {
+enum KeyError {
     /// This column is empty or null.
     Empty(usize),
     /// This column cannot be read as its type.
@@ -351,7 +351,7 @@ enum Refused {
     NotNormal(usize, usize),
 }
 
-impl Refused {
+impl KeyError {
     fn problem(self, row: u64, keys: &[KeyColumn], name: impl Fn(usize) -> String) -> Problem {
         match self {
             Self::Empty(key) => Problem::EmptyKey { row, column: name(key) },
@@ -406,21 +406,21 @@ impl Scratch {
         keys: &[KeyColumn],
         columns: &[(FieldRef, ArrayRef)],
         row: usize,
-    ) -> Result<bool, Refused> {
+    ) -> Result<bool, KeyError> {
         self.key.clear();
         self.changes.clear();
         for (i, (key, (field, array))) in keys.iter().zip(columns).enumerate() {
             let cell = match cell(field, array, row) {
-                None | Some(Cell::Bytes(b"")) => return Err(Refused::Empty(i)),
+                None | Some(Cell::Bytes(b"")) => return Err(KeyError::Empty(i)),
                 Some(cell) => cell,
             };
             if key.normalisers.is_empty() {
-                key::append(cell, key.kind, &mut self.key).map_err(|_| Refused::Unreadable(i))?;
+                key::append(cell, key.kind, &mut self.key).map_err(|_| KeyError::Unreadable(i))?;
                 continue;
             }
             self.field.clear();
-            append_text(cell, &mut self.field).map_err(|_| Refused::Unreadable(i))?;
-            let text = std::str::from_utf8(&self.field).map_err(|_| Refused::NotNormal(i, 0))?;
+            append_text(cell, &mut self.field).map_err(|_| KeyError::Unreadable(i))?;
+            let text = std::str::from_utf8(&self.field).map_err(|_| KeyError::NotNormal(i, 0))?;
             self.text.clear();
             self.text.push_str(text);
             for (n, normaliser) in key.normalisers.iter().enumerate() {
@@ -431,12 +431,12 @@ impl Scratch {
                         self.changes.push((i, n));
                         std::mem::swap(&mut self.text, &mut self.normal);
                     }
-                    Outcome::Malformed => return Err(Refused::NotNormal(i, n)),
-                    Outcome::Empty => return Err(Refused::Empty(i)),
+                    Outcome::Malformed => return Err(KeyError::NotNormal(i, n)),
+                    Outcome::Empty => return Err(KeyError::Empty(i)),
                 }
             }
             let cell = Cell::Bytes(self.text.as_bytes());
-            key::append(cell, key.kind, &mut self.key).map_err(|_| Refused::Unreadable(i))?;
+            key::append(cell, key.kind, &mut self.key).map_err(|_| KeyError::Unreadable(i))?;
         }
         Ok(!self.changes.is_empty())
     }

@@ -15,7 +15,7 @@ use crate::table::Table;
 /// own. While the table is read, a table of about 10 bytes an item is added.
 #[derive(Debug)]
 pub struct Records {
-    rules: Vec<Found>,
+    rules: Vec<RuleItems>,
     counts: Counts,
     key_description: String,
     payload_schema: Option<PayloadSchema>,
@@ -23,9 +23,9 @@ pub struct Records {
     payload: ByteStrings,
 }
 
-/// What a rule finds.
+/// The items that a rule finds.
 #[derive(Default)]
-struct Found {
+struct RuleItems {
     items: Vec<Item>,
     /// The item of each row, or [`NONE`], from the first time that it is not simply the next one.
     rows: Option<Vec<u32>>,
@@ -36,9 +36,9 @@ struct Found {
 }
 
 /// It shows no item.
-impl std::fmt::Debug for Found {
+impl std::fmt::Debug for RuleItems {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Found({}, ..)", self.items.len())
+        write!(f, "RuleItems({}, ..)", self.items.len())
     }
 }
 
@@ -62,7 +62,7 @@ impl Records {
     ) -> Result<Self, Error> {
         let mut reader = Reader::new(table, reading)?;
         let rules = reading.rules.len();
-        let mut found: Vec<Found> = (0..rules).map(|_| Found::default()).collect();
+        let mut found: Vec<RuleItems> = (0..rules).map(|_| RuleItems::default()).collect();
         let mut tables: Vec<HashTable<u32>> = (0..rules).map(|_| HashTable::new()).collect();
         let mut payload = ByteStrings::default();
         let mut items = vec![Vec::new(); rules];
@@ -80,9 +80,9 @@ impl Records {
                         let limit = limit as u64;
                         table.error_at(number, |_| Problem::TooManyKeys { limit })
                     })? {
-                        Added::New => is_kept = true,
-                        Added::Nothing => {}
-                        Added::Old(item) => match reading.duplicates {
+                        Addition::New => is_kept = true,
+                        Addition::Nothing => {}
+                        Addition::Old(item) => match reading.duplicates {
                             Duplicates::Keep => found.map(number, item),
                             Duplicates::Dedup => found.map(number, NONE),
                             Duplicates::Error => {
@@ -144,7 +144,7 @@ impl Records {
         self.counts.rows
     }
 
-    /// What was found in the rows.
+    /// The findings in the rows.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
@@ -154,7 +154,7 @@ impl Records {
         self.rules[rule].duplicates
     }
 
-    /// As [`Reader::key_description`](crate::Reader::key_description).
+    /// The description of [`Reader::key_description`](crate::Reader::key_description).
     pub fn key_description(&self) -> &str {
         &self.key_description
     }
@@ -180,13 +180,13 @@ impl Records {
     }
 }
 
-enum Added {
+enum Addition {
     New,
     Old(u32),
     Nothing,
 }
 
-impl Found {
+impl RuleItems {
     /// Adds the item of `row`; `payload` is the index of its payload if it is new. The row of an
     /// old item is not mapped yet.
     fn add(
@@ -195,17 +195,17 @@ impl Found {
         item: Option<Item>,
         row: u64,
         payload: usize,
-    ) -> Result<Added, usize> {
+    ) -> Result<Addition, usize> {
         let Some(item) = item else {
             self.map(row, NONE);
-            return Ok(Added::Nothing);
+            return Ok(Addition::Nothing);
         };
         let items = &self.items;
         let same = |&other: &u32| items[other as usize] == item;
         match hashes.entry(hash(&item), same, |&other| hash(&items[other as usize])) {
             Entry::Occupied(entry) => {
                 self.duplicates += 1;
-                Ok(Added::Old(*entry.get()))
+                Ok(Addition::Old(*entry.get()))
             }
             Entry::Vacant(entry) => {
                 let index = self.items.len();
@@ -221,7 +221,7 @@ impl Found {
                 if let Some(places) = &mut self.payload {
                     places.push(payload as u32);
                 }
-                Ok(Added::New)
+                Ok(Addition::New)
             }
         }
     }

@@ -26,7 +26,7 @@ struct Argument {
     wrong: Option<String>,
 }
 
-/// What follows the colon of a key column.
+/// The words that follow the colon of a key column.
 #[derive(Debug, Clone, Default)]
 struct Spec {
     wanted: Option<KeyType>,

@@ -40,7 +40,7 @@ pub struct Sink<W: Write + Send> {
 }
 
 enum Writer<W: Write + Send> {
-    Text(Box<csv::Writer<Packed<W>>>),
+    Text(Box<csv::Writer<PackingWriter<W>>>),
     Parquet(Box<columnar::Writer<W>>),
     Arrow(Box<ipc::Writer<W>>),
 }
@@ -224,7 +224,7 @@ fn begin_text<W: Write>(
     out: W,
     output: Output<'_>,
     schema: &Schema,
-) -> Result<csv::Writer<Packed<W>>, Problem> {
+) -> Result<csv::Writer<PackingWriter<W>>, Problem> {
     let same = output.like.filter(|table| table.format() == output.format);
     let delimiter = same.and_then(Table::delimiter).unwrap_or(output.format.delimiter());
     let mut builder = csv::WriterBuilder::new();
@@ -235,7 +235,7 @@ fn begin_text<W: Write>(
         Some(name) if is_marked(name) => QuoteStyle::Always,
         _ => QuoteStyle::Necessary,
     };
-    let out = Packed::new(out, output.packing).map_err(Problem::Output)?;
+    let out = PackingWriter::new(out, output.packing).map_err(Problem::Output)?;
     let mut writer = builder.quote_style(style).from_writer(out);
     writer.write_byte_record(&header).map_err(|error| Problem::Output(error.into()))?;
     let out = writer.into_inner().map_err(|error| Problem::Output(error.into_error()))?;
@@ -244,7 +244,7 @@ fn begin_text<W: Write>(
 
 /// Null is empty, bytes are in hexadecimal, anything else has its text.
 fn write_text<W: Write>(
-    writer: &mut csv::Writer<Packed<W>>,
+    writer: &mut csv::Writer<PackingWriter<W>>,
     rows: &RecordBatch,
 ) -> Result<(), Problem> {
     let columns = rows.columns().iter().zip(rows.schema_ref().fields());
@@ -264,14 +264,14 @@ fn write_text<W: Write>(
 }
 
 /// A writer that compresses.
-enum Packed<W: Write> {
+enum PackingWriter<W: Write> {
     Plain(W),
     Gzip(flate2::write::GzEncoder<W>),
     #[cfg(feature = "columnar")]
     Zstd(zstd::stream::write::Encoder<'static, W>),
 }
 
-impl<W: Write> Packed<W> {
+impl<W: Write> PackingWriter<W> {
     fn new(out: W, packing: Packing) -> io::Result<Self> {
         Ok(match packing {
             Packing::None => Self::Plain(out),
@@ -296,7 +296,7 @@ impl<W: Write> Packed<W> {
     }
 }
 
-impl<W: Write> Write for Packed<W> {
+impl<W: Write> Write for PackingWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Plain(out) => out.write(bytes),

@@ -1,4 +1,4 @@
-//! What operating systems call differently.
+//! The functions that operating systems name differently.
 
 use std::fs::{File, Metadata};
 use std::io;

@@ -21,7 +21,7 @@ use crate::error::{Error, Problem, damaged};
 use crate::format::{Format, Packing};
 use crate::ipc;
 use crate::key::check_names;
-use crate::paths::{Found, STANDARD_INPUT, expand};
+use crate::paths::{InputFile, STANDARD_INPUT, expand};
 use crate::system;
 
 /// The files of a table, and how to read them.
@@ -437,7 +437,7 @@ fn schema(parts: &[Part]) -> SchemaRef {
 
 impl Part {
     fn open(
-        found: Found,
+        found: InputFile,
         inputs: &Inputs,
         format: Format,
         packing: Packing,

@@ -115,7 +115,7 @@ fn array(path: &Path, bytes: u64) -> Outcome<Vec<u8>> {
     Ok(file.split_off(header))
 }
 
-/// What both sides learn.
+/// The line that both sides learn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Line {
     n: u64,
@@ -124,7 +124,7 @@ struct Line {
     slope: f64,
 }
 
-/// What follows from the sums of `x`, `y`, `x^2` and `xy` over `n` keys.
+/// The line that follows from the sums of `x`, `y`, `x^2` and `xy` over `n` keys.
 fn line(n: u64, [x, y, xx, xy]: [i64; 4], decimals: [i32; 2]) -> Line {
     let [n_, x_, y_, xx, xy] = [n as i64, x, y, xx, xy].map(i128::from);
     let units = decimals.map(|decimals| 10_f64.powi(-decimals));

@@ -16,7 +16,7 @@ use web_time::Instant;
 
 use crate::failure::{Failure, Kind};
 use crate::options::Options;
-use crate::run::{Filters, Prepared, Ran};
+use crate::run::{Filters, PreparedRun, RunResult};
 
 #[wasm_bindgen(raw_module = "./stream.js")]
 extern "C" {
@@ -57,13 +57,13 @@ impl Transport for Stream {
 }
 
 /// Reports phases, and their progress some times a second.
-struct Told {
+struct PhaseReporter {
     phase: &'static str,
     total: u64,
     last: Instant,
 }
 
-impl Told {
+impl PhaseReporter {
     const OFTEN: Duration = Duration::from_millis(50);
 
     fn new() -> Self {
@@ -71,7 +71,7 @@ impl Told {
     }
 }
 
-impl Progress for Told {
+impl Progress for PhaseReporter {
     fn begin(&mut self, phase: &'static str, steps: u64) {
         (self.phase, self.total) = (phase, steps);
         progress(phase, 0.0, steps as f64);
@@ -107,13 +107,13 @@ fn start() {
 /// A run that has read its table.
 #[wasm_bindgen]
 pub struct Run {
-    prepared: Option<Prepared>,
-    ran: Option<Ran>,
+    prepared: Option<PreparedRun>,
+    result: Option<RunResult>,
 }
 
 impl Run {
-    fn new(prepared: Result<Prepared, Failure>) -> Result<Self, JsValue> {
-        Ok(Self { prepared: Some(prepared.map_err(thrown)?), ran: None })
+    fn new(prepared: Result<PreparedRun, Failure>) -> Result<Self, JsValue> {
+        Ok(Self { prepared: Some(prepared.map_err(thrown)?), result: None })
     }
 }
 
@@ -122,13 +122,13 @@ impl Run {
     /// Reads a text file.
     pub fn file(options_json: &str, name: &str, bytes: Vec<u8>) -> Result<Self, JsValue> {
         let options = options(options_json)?;
-        Self::new(Prepared::file(&options, name, bytes, &mut Told::new()))
+        Self::new(PreparedRun::file(&options, name, bytes, &mut PhaseReporter::new()))
     }
 
     /// Reads a list of keys.
     pub fn keys(options_json: &str, keys: Vec<String>) -> Result<Self, JsValue> {
         let options = options(options_json)?;
-        Self::new(Prepared::keys(&options, &keys, &mut Told::new()))
+        Self::new(PreparedRun::keys(&options, &keys, &mut PhaseReporter::new()))
     }
 
     /// `Terms`, as JSON.
@@ -146,31 +146,31 @@ impl Run {
         let filters = Filters { kept: filter, keep: &mut keep };
         let run = || {
             let mut channel = framed(Stream, timeout)?;
-            let ran = prepared.run(filters, &mut channel, &mut Told::new())?;
+            let result = prepared.run(filters, &mut channel, &mut PhaseReporter::new())?;
             channel.flush()?;
-            Ok::<_, Failure>(ran)
+            Ok::<_, Failure>(result)
         };
-        self.ran = Some(run().map_err(thrown)?);
+        self.result = Some(run().map_err(thrown)?);
         Ok(())
     }
 
     /// The matching rows.
     pub fn rows(&self) -> Vec<u32> {
-        self.ran.as_ref().map_or_else(Vec::new, |ran| ran.rows.clone())
+        self.result.as_ref().map_or_else(Vec::new, |result| result.rows.clone())
     }
 
     /// The numbers of their keys.
     pub fn rules(&self) -> Vec<u8> {
-        self.ran.as_ref().map_or_else(Vec::new, |ran| ran.rules.clone())
+        self.result.as_ref().map_or_else(Vec::new, |result| result.rules.clone())
     }
 
     /// The other results, as JSON.
     pub fn told(&self) -> String {
-        self.ran.as_ref().map(|ran| ran.told.to_string()).unwrap_or_default()
+        self.result.as_ref().map(|result| result.told.to_string()).unwrap_or_default()
     }
 
     /// The matching rows as a text file.
     pub fn out(&mut self) -> Option<Vec<u8>> {
-        self.ran.as_mut()?.file.take()
+        self.result.as_mut()?.file.take()
     }
 }

@@ -8,7 +8,7 @@ use volery_channel::Error as ChannelError;
 use volery_matching::{Error, SettingsError, WriteError};
 use volery_psi::Error as ProtocolError;
 
-/// What is wrong, as the exit status of the program tells it.
+/// The kind of a failure, as the exit status of the program tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -27,7 +27,7 @@ pub enum Kind {
 /// A failure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Failure {
-    /// What is wrong.
+    /// The kind of the failure.
     pub kind: Kind,
     /// One line: what happened, and where.
     pub message: String,

@@ -6,7 +6,7 @@
 //!   worker        run.js       runs this module, which waits for the ring to have bytes
 //! ```
 //!
-//! [`Prepared`] is the run: it reads a table in memory, says what the run will reveal, and runs
+//! [`PreparedRun`] is the run: it reads a table in memory, says what the run will reveal, and runs
 //! over a [`Channel`](volery_channel::Channel). The module `bindings`, which exists on WebAssembly
 //! only, has its functions for JavaScript, and the transport. Reading, agreement and protocols are
 //! those of [`volery_tables`] and [`volery_matching`].
@@ -23,4 +23,4 @@ mod run;
 
 pub use failure::{Failure, Kind};
 pub use options::{Call, Options};
-pub use run::{Filters, Prepared, Ran};
+pub use run::{Filters, PreparedRun, RunResult};

@@ -19,9 +19,9 @@ use crate::failure::{Failure, Kind};
 use crate::options::{COLUMN, Call, Options};
 
 /// A side that has read its table.
-pub struct Prepared {
+pub struct PreparedRun {
     table: Table,
-    side: Read,
+    side: PreparedSide,
     columns: Columns,
     call: Call,
     with_file: bool,
@@ -29,7 +29,7 @@ pub struct Prepared {
 }
 
 /// A side, by what it wants.
-enum Read {
+enum PreparedSide {
     Rows(Box<PreparedTable>),
     Count(Box<totals::PreparedTable>),
 }
@@ -42,8 +42,8 @@ pub struct Filters<'a> {
     pub keep: &'a mut dyn FnMut(&[u8]),
 }
 
-/// What a run gave.
-pub struct Ran {
+/// The result of a run.
+pub struct RunResult {
     /// The matching rows, counted from 0, ascending.
     pub rows: Vec<u32>,
     /// The number of the key by which each matched, from 1.
@@ -54,7 +54,7 @@ pub struct Ran {
     pub told: Value,
 }
 
-impl Prepared {
+impl PreparedRun {
     /// Reads a text file; `name` is that of the file, and says its format unless `options` does.
     ///
     /// # Errors
@@ -72,7 +72,7 @@ impl Prepared {
     /// Reads a list of keys.
     ///
     /// # Errors
-    /// As [`file`](Self::file).
+    /// The errors of [`file`](Self::file).
     pub fn keys(
         options: &Options,
         keys: &[String],
@@ -111,7 +111,7 @@ impl Prepared {
                 let distinct = [(summary.keys, summary.duplicates)];
                 let agreed = (settings.name, Security::SemiHonest);
                 let terms = terms(&table, read, &distinct, agreed, revealed);
-                (Read::Count(side.into()), terms)
+                (PreparedSide::Count(side.into()), terms)
             }
             _ => {
                 let settings = options.settings()?;
@@ -128,7 +128,7 @@ impl Prepared {
                 let read = (side.rows(), side.counts(), side.key_description());
                 let agreed = (settings.name, settings.security);
                 let terms = terms(&table, read, &distinct, agreed, revealed);
-                (Read::Rows(side.into()), terms)
+                (PreparedSide::Rows(side.into()), terms)
             }
         };
         if terms["rows"].as_u64().unwrap_or(u64::MAX) > u32::MAX.into() {
@@ -138,7 +138,7 @@ impl Prepared {
         Ok(Self { table, side, columns, call: options.call, with_file: options.out, terms })
     }
 
-    /// What the run will reveal: `Terms` of `web/index.d.ts`.
+    /// The facts that the run will reveal: `Terms` of `web/index.d.ts`.
     pub fn terms(&self) -> &Value {
         &self.terms
     }
@@ -152,23 +152,23 @@ impl Prepared {
         filters: Filters<'_>,
         channel: &mut Channel,
         progress: &mut dyn Progress,
-    ) -> Result<Ran, Failure> {
+    ) -> Result<RunResult, Failure> {
         let side = match self.side {
-            Read::Count(side) => return count(*side, channel, progress),
-            Read::Rows(side) => side,
+            PreparedSide::Count(side) => return count(*side, channel, progress),
+            PreparedSide::Rows(side) => side,
         };
         let (matches, told) = match self.call {
             Call::Query => ask(*side, filters, channel, progress)?,
             _ => meet(*side, channel, progress)?,
         };
-        let mut ran = ran(&matches, told)?;
+        let mut result = run_result(&matches, told)?;
         if self.call == Call::Lookup {
-            ran.told["values"] = values(&matches, &self.table, &self.columns, progress)?;
+            result.told["values"] = values(&matches, &self.table, &self.columns, progress)?;
         }
         if self.with_file {
-            ran.file = Some(file(&matches, &self.table, &self.columns, progress)?);
+            result.file = Some(file(&matches, &self.table, &self.columns, progress)?);
         }
-        Ok(ran)
+        Ok(result)
     }
 }
 
@@ -230,7 +230,7 @@ fn count(
     side: totals::PreparedTable,
     channel: &mut Channel,
     progress: &mut dyn Progress,
-) -> Result<Ran, Failure> {
+) -> Result<RunResult, Failure> {
     let outcome = side.run(channel, progress)?;
     let [sender, receiver] = outcome.sizes;
     let report = json!({
@@ -248,7 +248,7 @@ fn count(
     let total = outcome.totals.first();
     told["belowMinimum"] = total.is_some_and(|total| total.below_minimum).into();
     told["count"] = total.and_then(|total| total.count).into();
-    Ok(Ran { rows: Vec::new(), rules: Vec::new(), file: None, told })
+    Ok(RunResult { rows: Vec::new(), rules: Vec::new(), file: None, told })
 }
 
 fn terms(
@@ -277,10 +277,10 @@ fn told(traffic: Stats, report: Value) -> Value {
     json!({ "bytes": traffic.bytes_sent + traffic.bytes_received, "report": report })
 }
 
-fn ran(matches: &Matches, mut told: Value) -> Result<Ran, Failure> {
+fn run_result(matches: &Matches, mut told: Value) -> Result<RunResult, Failure> {
     let (rows, rules) = matches.rows_and_rules()?;
     told["count"] = matches.rows().into();
-    Ok(Ran {
+    Ok(RunResult {
         // The number of rows was checked, and that of rules is at most 16.
         rows: rows.into_iter().map(|row| row as u32).collect(),
         rules: rules.into_iter().map(|rule| rule as u8).collect(),
@@ -289,7 +289,7 @@ fn ran(matches: &Matches, mut told: Value) -> Result<Ran, Failure> {
     })
 }
 
-/// What a run cost and how sure its result is, under the names of the program's report.
+/// The cost of a run and the certainty of its result, under the names of the program's report.
 fn outcome_report(settings: &Settings, outcome: &Outcome) -> Value {
     let traffic = outcome.traffic;
     let [sender, receiver] = outcome.sizes.first().copied().unwrap_or_default();
@@ -374,8 +374,8 @@ mod tests {
         Options::parse(words.as_object().unwrap())
     }
 
-    fn prepare(words: Value, csv: &str) -> Result<Prepared, Failure> {
-        Prepared::file(&options(words)?, "t.csv", csv.into(), &mut ())
+    fn prepare(words: Value, csv: &str) -> Result<PreparedRun, Failure> {
+        PreparedRun::file(&options(words)?, "t.csv", csv.into(), &mut ())
     }
 
     /// The native side of a run, with these values.
@@ -396,13 +396,13 @@ mod tests {
         Filters { kept: None, keep }
     }
 
-    fn meet(sender: PreparedTable, prepared: Prepared) -> Ran {
-        let (sent, ran) = run_two_parties(
+    fn meet(sender: PreparedTable, prepared: PreparedRun) -> RunResult {
+        let (sent, result) = run_two_parties(
             |channel| sender.run(channel, &mut ()),
             |channel| prepared.run(no_filters(&mut |_| ()), channel, &mut ()),
         );
         sent.unwrap();
-        ran.unwrap()
+        result.unwrap()
     }
 
     #[test]
@@ -417,25 +417,25 @@ mod tests {
         assert_eq!(prepared.terms()["rows"], 900);
         assert_eq!(prepared.terms()["keys"], json!([900]));
         assert_eq!(prepared.terms()["security"], "malicious");
-        let ran = meet(sender, prepared);
+        let result = meet(sender, prepared);
         let want: Vec<u32> = (0..900).filter(|i| theirs.contains(&(i * 11))).collect();
-        assert_eq!(ran.rows, want);
-        assert_eq!(ran.rules, vec![1; want.len()]);
-        assert_eq!(ran.told["count"], want.len());
-        assert_eq!(ran.told["report"]["peer_items"], 1000);
+        assert_eq!(result.rows, want);
+        assert_eq!(result.rules, vec![1; want.len()]);
+        assert_eq!(result.told["count"], want.len());
+        assert_eq!(result.told["report"]["peer_items"], 1000);
     }
 
-    /// What looks like the border of a row is one only where the reader of tables says so.
+    /// A text that looks like the border of a row is one only where the reader of tables says so.
     #[test]
     fn the_file_has_the_rows_that_matched() {
         let sender = sender(Operation::Psi, "mail\nb@x.org\nd@x.org\n", &[]);
         let ours =
             "mail,note\na@x.org,5\" pipe\rb@x.org,7\" pipe\r\n\nc@x.org,\"1\n2\"\nd@x.org,x\"y\"z";
         let words = json!({ "key": ["mail:email"], "out": true });
-        let ran = meet(sender, prepare(words, ours).unwrap());
-        assert_eq!(ran.rows, [1, 3]);
+        let result = meet(sender, prepare(words, ours).unwrap());
+        assert_eq!(result.rows, [1, 3]);
         let file = "mail,note\nb@x.org,\"7\"\" pipe\"\nd@x.org,\"x\"\"y\"\"z\"\n";
-        assert_eq!(String::from_utf8(ran.file.unwrap()).unwrap(), file);
+        assert_eq!(String::from_utf8(result.file.unwrap()).unwrap(), file);
     }
 
     #[test]
@@ -447,14 +447,14 @@ mod tests {
         );
         let words = json!({ "call": "lookup", "key": [":email"], "valueNames": ["town", "m"] });
         let keys = ["z@x.org", "B@x.org", "a@x.org"].map(str::to_owned);
-        let prepared = Prepared::keys(&options(words).unwrap(), &keys, &mut ()).unwrap();
-        let ran = meet(sender, prepared);
-        assert_eq!(ran.rows, [1, 2]);
+        let prepared = PreparedRun::keys(&options(words).unwrap(), &keys, &mut ()).unwrap();
+        let result = meet(sender, prepared);
+        assert_eq!(result.rows, [1, 2]);
         let values = json!([
             { "name": "town", "cells": ["O, slo", "Rome"] },
             { "name": "m", "cells": ["2", "1"] },
         ]);
-        assert_eq!(ran.told["values"], values);
+        assert_eq!(result.told["values"], values);
     }
 
     #[test]
@@ -468,14 +468,14 @@ mod tests {
         let prepared = prepared.unwrap();
         assert_eq!(prepared.terms()["security"], "semi-honest");
         assert_eq!(prepared.terms()["duplicates"], 1);
-        let (sent, ran) = run_two_parties(
+        let (sent, result) = run_two_parties(
             |channel| side.run(channel, &mut ()),
             |channel| prepared.run(no_filters(&mut |_| ()), channel, &mut ()),
         );
         sent.unwrap();
-        let ran = ran.unwrap();
-        assert_eq!(ran.told["count"], 2);
-        assert_eq!(ran.told["belowMinimum"], false);
+        let result = result.unwrap();
+        assert_eq!(result.told["count"], 2);
+        assert_eq!(result.told["belowMinimum"], false);
     }
 
     #[test]

@@ -122,7 +122,7 @@ impl Refusals {
     }
 }
 
-/// What a gateway has done.
+/// The counts of a gateway's work.
 #[derive(Default)]
 struct Counts {
     met: u64,
@@ -196,7 +196,7 @@ fn tell(event: &Event, reporter: &Reporter) {
         }
         Event::Waiting(client) => {
             describe(client, &mut set);
-            ("waiting", format!("{} waits for its peer", Named(client)))
+            ("waiting", format!("{} waits for its peer", ClientName(client)))
         }
         Event::Left { client, reason } => {
             describe(client, &mut set);
@@ -205,11 +205,11 @@ fn tell(event: &Event, reporter: &Reporter) {
                 None => "it closed the connection".to_owned(),
             };
             set("reason", why.as_str().into());
-            ("left", format!("{} waits no longer: {why}", Named(client)))
+            ("left", format!("{} waits no longer: {why}", ClientName(client)))
         }
         Event::Met { sender, receiver } => {
             describe_pair([sender, receiver], &mut set);
-            let (sender, receiver) = (Named(sender), Named(receiver));
+            let (sender, receiver) = (ClientName(sender), ClientName(receiver));
             ("met", format!("{sender} and {receiver} are connected"))
         }
         Event::Ended { sender, receiver, bytes: [from_sender, from_receiver], lasted } => {
@@ -217,7 +217,7 @@ fn tell(event: &Event, reporter: &Reporter) {
             set("bytes_from_sender", (*from_sender).into());
             set("bytes_from_receiver", (*from_receiver).into());
             set("seconds", json!(lasted.as_secs_f64()));
-            let (sender, receiver) = (Named(sender), Named(receiver));
+            let (sender, receiver) = (ClientName(sender), ClientName(receiver));
             let bytes = from_sender + from_receiver;
             let seconds = lasted.as_secs_f64();
             let what = format!("{sender} and {receiver} ended after {seconds:.0} s, {bytes} bytes");
@@ -258,9 +258,9 @@ fn describe_pair(pair: [&Client; 2], set: &mut impl FnMut(&str, Value)) {
 }
 
 /// A client in words.
-struct Named<'a>(&'a Client);
+struct ClientName<'a>(&'a Client);
 
-impl fmt::Display for Named<'_> {
+impl fmt::Display for ClientName<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ticket = &self.0.ticket;
         match ticket.worker {

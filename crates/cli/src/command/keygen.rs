@@ -7,7 +7,7 @@ use volery_run::keygen::{self, KeygenOptions};
 use volery_run::reporter::Reporter;
 
 use super::options::OutputArguments;
-use crate::flat::{Flat, Select};
+use crate::flat::{Flat, Selection};
 
 /// Make an identity, a key pair in a folder that only its owner can read, and print its
 /// fingerprint, which the other party gives to --peer
@@ -17,7 +17,7 @@ use crate::flat::{Flat, Select};
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    own: Flat<KeygenOptions, OfKeygen>,
+    own: Flat<KeygenOptions, KeygenSelection>,
 
     #[command(flatten)]
     output: OutputArguments,
@@ -25,9 +25,9 @@ pub(crate) struct Arguments {
 
 /// All options of the subcommand.
 #[derive(Clone, Debug)]
-struct OfKeygen;
+struct KeygenSelection;
 
-impl Select for OfKeygen {
+impl Selection for KeygenSelection {
     fn refine(argument: Arg) -> Arg {
         match argument.get_id().as_str() {
             "token" => argument.conflicts_with_all(["name", "days"]),

@@ -8,7 +8,7 @@ use volery_run::lint::{self, LintOptions};
 use volery_run::reporter::Reporter;
 
 use super::options::Common;
-use crate::flat::{Flat, Select};
+use crate::flat::{Flat, Selection};
 
 /// Check key columns before a run: count empty, malformed, duplicate and changed keys, without
 /// printing one
@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     files: Vec<PathBuf>,
 
     #[command(flatten)]
-    keys: Flat<Options, OfLint>,
+    keys: Flat<Options, LintSelection>,
 
     #[command(flatten)]
     own: Flat<LintOptions>,
@@ -31,9 +31,9 @@ pub(crate) struct Arguments {
 
 /// The options of the keys to check.
 #[derive(Clone, Debug)]
-struct OfLint;
+struct LintSelection;
 
-impl Select for OfLint {
+impl Selection for LintSelection {
     fn has(name: &str) -> bool {
         lint::has(name)
     }

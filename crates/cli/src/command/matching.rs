@@ -9,7 +9,7 @@ use volery_run::endpoint::EndpointOptions;
 use volery_run::matching::arguments::MatchingArguments;
 
 use super::options::Common;
-use crate::flat::{Flat, Select};
+use crate::flat::{Flat, Selection};
 
 /// The operation that a subcommand is.
 pub(crate) trait MatchCommand: Clone + std::fmt::Debug + Send + Sync + 'static {
@@ -32,7 +32,7 @@ impl MatchCommand for Lookup {
     const VERB: Operation = Operation::Lookup;
 }
 
-impl<O: MatchCommand> Select for O {
+impl<O: MatchCommand> Selection for O {
     fn has(name: &str) -> bool {
         O::VERB.has(name)
     }

@@ -3,11 +3,11 @@
 use clap::Arg;
 use volery_run::failure::Failure;
 use volery_run::matvec::{self, MatvecOptions};
-use volery_run::numbers::Given;
+use volery_run::numbers::NumericInputs;
 use volery_run::reporter::Reporter;
 
 use super::numbers::PeerArguments;
-use crate::flat::{Flat, Select};
+use crate::flat::{Flat, Selection};
 
 /// Multiply the sender's matrix by the receiver's vector
 ///
@@ -22,14 +22,14 @@ pub(crate) struct Arguments {
     meeting: PeerArguments,
 
     #[command(flatten)]
-    own: Flat<MatvecOptions, OfMatvec>,
+    own: Flat<MatvecOptions, MatvecSelection>,
 }
 
 /// All options of the subcommand.
 #[derive(Clone, Debug)]
-struct OfMatvec;
+struct MatvecSelection;
 
-impl Select for OfMatvec {
+impl Selection for MatvecSelection {
     fn refine(argument: Arg) -> Arg {
         match argument.get_id().as_str() {
             "input" => argument.required(true),
@@ -44,5 +44,5 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
         options: arguments.own.0.clone(),
         meeting: arguments.meeting.options(),
     };
-    matvec::run(&arguments, Given::default(), reporter).map(drop)
+    matvec::run(&arguments, NumericInputs::default(), reporter).map(drop)
 }

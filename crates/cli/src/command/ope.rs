@@ -2,12 +2,12 @@
 
 use clap::Arg;
 use volery_run::failure::Failure;
-use volery_run::numbers::Given;
+use volery_run::numbers::NumericInputs;
 use volery_run::ope::{self, OpeOptions};
 use volery_run::reporter::Reporter;
 
 use super::numbers::PeerArguments;
-use crate::flat::{Flat, Select};
+use crate::flat::{Flat, Selection};
 
 /// Evaluate the sender's polynomial at the receiver's points, over the integers modulo 2^61 - 1
 ///
@@ -21,14 +21,14 @@ pub(crate) struct Arguments {
     meeting: PeerArguments,
 
     #[command(flatten)]
-    own: Flat<OpeOptions, OfOpe>,
+    own: Flat<OpeOptions, OpeSelection>,
 }
 
 /// All options of the subcommand.
 #[derive(Clone, Debug)]
-struct OfOpe;
+struct OpeSelection;
 
-impl Select for OfOpe {
+impl Selection for OpeSelection {
     fn refine(argument: Arg) -> Arg {
         match argument.get_id().as_str() {
             "point" => argument.conflicts_with("points"),
@@ -41,5 +41,5 @@ impl Select for OfOpe {
 pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Failure> {
     let arguments =
         ope::Arguments { options: arguments.own.0.clone(), meeting: arguments.meeting.options() };
-    ope::run(&arguments, Given::default(), reporter).map(drop)
+    ope::run(&arguments, NumericInputs::default(), reporter).map(drop)
 }

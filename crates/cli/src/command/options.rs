@@ -11,7 +11,7 @@ use volery_run::report::PreparedReport;
 use volery_run::reporter::Reporter;
 use volery_run::web::WebOptions;
 
-use crate::flat::{Flat, Select};
+use crate::flat::{Flat, Selection};
 use crate::terminal::Log;
 
 /// Parses a role; the two texts are the help of its two values.
@@ -74,7 +74,7 @@ impl Common {
         options::Common { report: self.output.report.0.clone(), run: self.run.0.clone() }
     }
 
-    /// As [`ReportOptions::prepare`].
+    /// Calls [`ReportOptions::prepare`].
     pub(crate) fn prepare_report(&self, reporter: &Reporter) -> Result<PreparedReport, Failure> {
         self.output.report.prepare(reporter)
     }
@@ -82,9 +82,9 @@ impl Common {
 
 /// The options of a place for browsers, some of which require others.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct OfWeb;
+pub(crate) struct WebSelection;
 
-impl Select for OfWeb {
+impl Selection for WebSelection {
     fn refine(argument: Arg) -> Arg {
         match argument.get_id().as_str() {
             "web_origin" | "web_files" => argument.requires("web"),
@@ -96,4 +96,4 @@ impl Select for OfWeb {
 }
 
 /// The options of a place for browsers.
-pub(crate) type WebArguments = Flat<WebOptions, OfWeb>;
+pub(crate) type WebArguments = Flat<WebOptions, WebSelection>;

@@ -11,7 +11,7 @@ use volery_run::reporter::Reporter;
 use volery_serve::ServeOptions;
 
 use super::options::{Common, WebArguments};
-use crate::flat::{Flat, Select};
+use crate::flat::{Flat, Selection};
 
 /// Prepare a large table once, and answer the queries of many clients at the same time: each learns
 /// which of its keys are in the table, with 'volery psi --protocol served'
@@ -22,13 +22,13 @@ use crate::flat::{Flat, Select};
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    own: Flat<ServeOptions, OfServe>,
+    own: Flat<ServeOptions, ServeSelection>,
 
     #[command(flatten)]
     web: WebArguments,
 
     #[command(flatten)]
-    table: Flat<Options, OfTable>,
+    table: Flat<Options, TableSelection>,
 
     #[command(flatten)]
     common: Common,
@@ -36,9 +36,9 @@ pub(crate) struct Arguments {
 
 /// All options of the service.
 #[derive(Clone, Debug)]
-struct OfServe;
+struct ServeSelection;
 
-impl Select for OfServe {
+impl Selection for ServeSelection {
     fn refine(argument: Arg) -> Arg {
         match argument.get_id().as_str() {
             "public_metrics" => argument.requires("metrics"),
@@ -51,9 +51,9 @@ impl Select for OfServe {
 
 /// The options of the table to serve, which a service may have from before.
 #[derive(Clone, Debug)]
-struct OfTable;
+struct TableSelection;
 
-impl Select for OfTable {
+impl Selection for TableSelection {
     const REQUIRES: bool = false;
 
     fn has(name: &str) -> bool {

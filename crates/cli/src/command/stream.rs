@@ -6,13 +6,13 @@ use volery_run::endpoint::EndpointOptions;
 use volery_run::stream::{self, StreamOptions};
 
 use super::options::Common;
-use crate::flat::{Flat, Select};
+use crate::flat::{Flat, Selection};
 
 /// The options of a stream, whose output is a folder.
 #[derive(Clone, Debug)]
-struct OfStream;
+struct StreamSelection;
 
-impl Select for OfStream {
+impl Selection for StreamSelection {
     fn refine(argument: Arg) -> Arg {
         match argument.get_id().as_str() {
             "n" => argument.allow_negative_numbers(true),
@@ -26,7 +26,7 @@ impl Select for OfStream {
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct StreamArguments {
     #[command(flatten)]
-    options: Flat<StreamOptions, OfStream>,
+    options: Flat<StreamOptions, StreamSelection>,
 
     #[command(flatten)]
     endpoint: Flat<EndpointOptions>,

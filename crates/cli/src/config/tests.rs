@@ -49,7 +49,7 @@ impl Case {
     }
 
     /// The words of a call, in which `FILE` stands for the file.
-    fn run(&self, line: &str) -> Result<Configured, Failure> {
+    fn run(&self, line: &str) -> Result<Configuration, Failure> {
         let words = line.split(' ').map(|word| word.replace("FILE", &self.file()).into());
         configure(&program(), words.collect(), &|name| {
             let found = self.environment.iter().find(|(there, _)| there == name);

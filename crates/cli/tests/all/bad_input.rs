@@ -1,6 +1,6 @@
 //! Usage errors: each ends at once with its exit status and a message that names the option.
 
-use crate::common::{Finished, names, run, text, volery, words};
+use crate::common::{ProcessResult, names, run, text, volery, words};
 use volery_primitives::cpu::Cpu;
 
 #[test]
@@ -146,7 +146,7 @@ fn an_unknown_level_of_the_processor_is_refused_with_those_it_has() {
         let output = command.env("VOLERY_CPU", name).output().unwrap();
         let levels = Cpu::available().into_iter().map(Cpu::name);
         let fragments: Vec<_> = std::iter::once("VOLERY_CPU").chain(levels).collect();
-        Finished::from(output).assert_refused(2, &fragments);
+        ProcessResult::from(output).assert_refused(2, &fragments);
     }
 }
 
@@ -154,7 +154,7 @@ fn an_unknown_level_of_the_processor_is_refused_with_those_it_has() {
 fn an_empty_name_of_a_level_is_none() {
     let mut command = volery(&["demo", "--n", "10"]);
     let output = command.env("VOLERY_CPU", "").output().unwrap();
-    let demo = Finished::from(output);
+    let demo = ProcessResult::from(output);
     assert_eq!(demo.status, Some(0), "{demo:?}");
 }
 
@@ -163,7 +163,7 @@ fn the_demo_runs_on_every_level_of_the_processor() {
     for level in Cpu::available() {
         let mut command = volery(&["demo", "--n", "5000"]);
         let output = command.env("VOLERY_CPU", level.name()).output().unwrap();
-        let demo = Finished::from(output);
+        let demo = ProcessResult::from(output);
         assert_eq!(demo.status, Some(0), "{level}: {demo:?}");
         assert!(demo.stdout.contains("all hold"), "{level}: {demo:?}");
     }

@@ -20,20 +20,20 @@ pub(crate) fn volery(arguments: &[&str]) -> Command {
 }
 
 /// Runs a command to its end.
-pub(crate) fn run(arguments: &[&str]) -> Finished {
+pub(crate) fn run(arguments: &[&str]) -> ProcessResult {
     let output = volery(arguments).output().unwrap();
-    Finished::from(output)
+    ProcessResult::from(output)
 }
 
 /// The result of a finished process.
 #[derive(Debug)]
-pub(crate) struct Finished {
+pub(crate) struct ProcessResult {
     pub(crate) status: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl From<Output> for Finished {
+impl From<Output> for ProcessResult {
     fn from(output: Output) -> Self {
         Self {
             status: output.status.code(),
@@ -43,7 +43,7 @@ impl From<Output> for Finished {
     }
 }
 
-impl Finished {
+impl ProcessResult {
     /// Fails unless it ended with `status` and one `error:` line that contains every fragment.
     pub(crate) fn assert_refused(&self, status: i32, fragments: &[&str]) {
         assert_eq!(self.status, Some(status), "{self:?}");
@@ -63,7 +63,7 @@ impl Finished {
 }
 
 /// A process that runs beside the test.
-pub(crate) struct Running {
+pub(crate) struct RunningProcess {
     child: Child,
     stdout: JoinHandle<String>,
     stderr: JoinHandle<String>,
@@ -72,7 +72,7 @@ pub(crate) struct Running {
     started: Instant,
 }
 
-impl Running {
+impl RunningProcess {
     /// Starts the command; `-v` is added, so that it reports its port.
     pub(crate) fn start(arguments: &[&str]) -> Self {
         Self::spawn(volery(arguments))
@@ -136,7 +136,7 @@ impl Running {
     }
 
     /// Waits for its end, at most for `limit` from its start.
-    pub(crate) fn finish_within(mut self, limit: Duration) -> Finished {
+    pub(crate) fn finish_within(mut self, limit: Duration) -> ProcessResult {
         while self.child.try_wait().unwrap().is_none() {
             if self.started.elapsed() > limit {
                 self.child.kill().unwrap();
@@ -144,7 +144,7 @@ impl Running {
             }
             thread::sleep(Duration::from_millis(5));
         }
-        Finished {
+        ProcessResult {
             status: self.child.wait().unwrap().code(),
             stdout: self.stdout.join().unwrap(),
             stderr: self.stderr.join().unwrap(),
@@ -152,7 +152,7 @@ impl Running {
     }
 
     /// Waits for its end.
-    pub(crate) fn finish(self) -> Finished {
+    pub(crate) fn finish(self) -> ProcessResult {
         self.finish_within(Duration::from_secs(300))
     }
 }
@@ -165,11 +165,11 @@ pub(crate) fn both(
     more: &[&str],
     left: &[&str],
     right: &[&str],
-) -> [Finished; 2] {
+) -> [ProcessResult; 2] {
     let (s, r) = (place.join("s"), place.join("r"));
     let call = |role, endpoint, address, out, own| {
         let start = [verb, "--role", role, endpoint, address, "--out", out];
-        Running::start(&[&start[..], more, own].concat())
+        RunningProcess::start(&[&start[..], more, own].concat())
     };
     let sender = call("sender", "--listen", "127.0.0.1:0", text(&s), left);
     let address = format!("127.0.0.1:{}", sender.port());
@@ -190,7 +190,7 @@ pub(crate) fn assert_differ(verb: &str, table: &[(&str, &str, &str)]) {
 }
 
 /// Fails unless all succeeded and each reported its security model.
-pub(crate) fn assert_done(all: &[Finished], security: &str) {
+pub(crate) fn assert_done(all: &[ProcessResult], security: &str) {
     for finished in all {
         assert_eq!(finished.status, Some(0), "{finished:?}");
         assert!(finished.stdout.is_empty(), "{finished:?}");

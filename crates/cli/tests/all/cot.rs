@@ -4,10 +4,10 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use crate::common::{self, Finished, assert_done, names, read_npy, run, text, words};
+use crate::common::{self, ProcessResult, assert_done, names, read_npy, run, text, words};
 
 /// Runs both sides of `cot`.
-fn both(place: &Path, more: &[&str], left: &[&str], right: &[&str]) -> [Finished; 2] {
+fn both(place: &Path, more: &[&str], left: &[&str], right: &[&str]) -> [ProcessResult; 2] {
     common::both("cot", place, more, left, right)
 }
 
@@ -37,7 +37,7 @@ fn check_files(place: &Path, n: usize) -> [u64; 2] {
     delta
 }
 
-fn verify(place: &Path) -> Finished {
+fn verify(place: &Path) -> ProcessResult {
     run(&["verify", text(&place.join("s")), text(&place.join("r"))])
 }
 
@@ -272,7 +272,7 @@ fn another_verb_is_another_protocol() {
     let place = tempfile::tempdir().unwrap();
     let (a, b) = (place.path().join("a"), place.path().join("b"));
     let start = |verb, role, endpoint, address: &str, out| {
-        common::Running::start(&words(&format!(
+        common::RunningProcess::start(&words(&format!(
             "{verb} --role {role} --n 10 {endpoint} {address} --out {out}"
         )))
     };

@@ -11,7 +11,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Int64Array, RecordBatch, StringArray};
 use volery_field::{Fp61, Gf128, Ring, Z64};
 use volery_run::embed::{
-    self, Array, Cancel, Connection, Events, Failure, Level, Matched, Numbers, Operation, Part,
+    self, Array, Cancel, Connection, Events, Failure, Level, MatchResult, Numbers, Operation, Part,
     Run, Status, StreamVerb, Values,
 };
 use volery_tables::Table;
@@ -20,7 +20,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 /// The events of a run.
 #[derive(Default)]
-struct Heard {
+struct EventLog {
     lines: Mutex<Vec<(Level, String)>>,
     phases: Mutex<Vec<(String, u64)>>,
     done: Mutex<u64>,
@@ -28,7 +28,7 @@ struct Heard {
     stop: Option<(&'static str, Cancel)>,
 }
 
-impl Events for Heard {
+impl Events for EventLog {
     fn line(&self, level: Level, text: &str) {
         self.lines.lock().unwrap().push((level, text.to_owned()));
     }
@@ -48,7 +48,7 @@ impl Events for Heard {
 }
 
 fn quiet() -> Run {
-    Run::new(Arc::new(Heard::default()), Cancel::default())
+    Run::new(Arc::new(EventLog::default()), Cancel::default())
 }
 
 /// Options by name, as the command line writes them: `--key mail --both`.
@@ -97,7 +97,7 @@ fn theirs() -> Table {
 }
 
 /// Both parties of `psi` or `lookup`.
-fn matched(verb: Operation, options: [&str; 2], rows: bool) -> [Result<Matched, Failure>; 2] {
+fn matched(verb: Operation, options: [&str; 2], rows: bool) -> [Result<MatchResult, Failure>; 2] {
     let party = |role: &str, options: &str, table: Table, connection: &mut Connection| {
         let named = named(&format!("--role {role} {options}"));
         embed::matching(verb, &named, Some(table), rows, Some(connection), &quiet())
@@ -110,7 +110,7 @@ fn matched(verb: Operation, options: [&str; 2], rows: bool) -> [Result<Matched, 
 }
 
 /// The column `n` of the rows.
-fn numbers(matched: &Matched) -> Vec<i64> {
+fn numbers(matched: &MatchResult) -> Vec<i64> {
     let (_, batches) = matched.rows.as_ref().unwrap();
     let column = |batch: &RecordBatch| {
         let column = batch.column_by_name("n").unwrap();
@@ -214,14 +214,14 @@ fn a_dry_run_meets_nobody() {
 
 /// One party's correlations, with the places of the borders between parts.
 #[derive(Default)]
-struct Drawn {
+struct Correlations {
     key: Vec<u64>,
     values: Vec<u64>,
     column: Vec<u64>,
     counts: Vec<usize>,
 }
 
-impl Drawn {
+impl Correlations {
     fn take(&mut self, part: Part) {
         let so_far: usize = self.counts.iter().sum();
         assert_eq!(part.first, so_far as u64);
@@ -239,9 +239,9 @@ impl Drawn {
     }
 }
 
-fn drawn(verb: StreamVerb, options: &str, chunks: [Option<usize>; 2]) -> [Drawn; 2] {
+fn drawn(verb: StreamVerb, options: &str, chunks: [Option<usize>; 2]) -> [Correlations; 2] {
     let party = |role: &str, chunk, connection: &mut Connection| {
-        let mut all = Drawn::default();
+        let mut all = Correlations::default();
         let named = named(&format!("--role {role} {options}"));
         let json =
             embed::stream(verb, &named, None, chunk, Some(connection), &quiet(), &mut |part| {
@@ -417,7 +417,7 @@ fn polynomials_and_matrices_in_memory() {
 #[test]
 fn runs_follow_each_other_over_an_address_and_count_for_themselves() {
     let party = |role: &'static str, end: String| {
-        let heard = Arc::new(Heard::default());
+        let heard = Arc::new(EventLog::default());
         let run = Run::new(Arc::clone(&heard) as _, Cancel::default());
         let mut connection = embed::open(&named(&end), &run).unwrap();
         let tables = [ours, theirs];
@@ -450,7 +450,7 @@ fn runs_follow_each_other_over_an_address_and_count_for_themselves() {
         heard
     };
     // The port is told by a line.
-    let listening = Arc::new(Heard::default());
+    let listening = Arc::new(EventLog::default());
     let run = Run::new(Arc::clone(&listening) as _, Cancel::default());
     thread::scope(|scope| {
         let one = scope.spawn(|| embed::open(&named("--listen 127.0.0.1:0"), &run));
@@ -490,7 +490,7 @@ fn eight_runs_at_once_do_not_mix() {
                 let rows: Vec<String> = (0..10 + i).map(|row| format!("{i}-{row}")).collect();
                 let rows: Vec<(&str, &str)> = rows.iter().map(|row| (&**row, "")).collect();
                 let party = |role: &str, table: Table, connection: &mut Connection| {
-                    let heard = Arc::new(Heard::default());
+                    let heard = Arc::new(EventLog::default());
                     let run = Run::new(Arc::clone(&heard) as _, Cancel::default());
                     let named = named(&format!("--role {role} --key mail"));
                     let found = embed::matching(
@@ -540,7 +540,7 @@ fn a_cancelled_run_ends_at_once_and_the_peer_is_told() {
         let (sender, receiver) = both(
             |connection| {
                 let cancel = Cancel::default();
-                let heard = Heard { stop: Some((phase, cancel.clone())), ..Heard::default() };
+                let heard = EventLog { stop: Some((phase, cancel.clone())), ..EventLog::default() };
                 party("sender", &Run::new(Arc::new(heard), cancel), connection)
             },
             |connection| party("receiver", &quiet(), connection),
@@ -551,7 +551,7 @@ fn a_cancelled_run_ends_at_once_and_the_peer_is_told() {
     }
     let cancel = Cancel::default();
     cancel.cancel();
-    let run = Run::new(Arc::new(Heard::default()), cancel);
+    let run = Run::new(Arc::new(EventLog::default()), cancel);
     refused(
         embed::open(&named("--listen 127.0.0.1:0"), &run).map(drop),
         Status::Other,

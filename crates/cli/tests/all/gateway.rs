@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::common::{Running, run, text, volery};
+use crate::common::{RunningProcess, run, text, volery};
 use serde_json::Value;
 use volery_channel::gateway::{Ticket, meet};
 use volery_channel::tls::{Identity, Peer};
@@ -71,7 +71,7 @@ fn workers_meet_and_a_signal_ends_it_well() {
     for signal in ["TERM", "INT"] {
         let mut call = vec!["gateway", "--listen", "127.0.0.1:0", "--report", text(&report)];
         call.extend(["--allow", &alice, "--allow", text(&bob)]);
-        let running = Running::start(&call);
+        let running = RunningProcess::start(&call);
         let port = running.port();
         some.exchange(port, 3);
         let third =

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::common::pair::Folder;
-use crate::common::{self, Running};
+use crate::common::{self, RunningProcess};
 
 const ROWS: u32 = 20_000;
 const KILLS: u32 = 20;
@@ -20,17 +20,17 @@ fn mix(number: u32) -> u32 {
 }
 
 /// Starts both sides.
-fn start(folder: &Folder, [a, b]: [&str; 2]) -> [Running; 2] {
+fn start(folder: &Folder, [a, b]: [&str; 2]) -> [RunningProcess; 2] {
     let same = ["--key", "id", "--buckets", "64", "--protocol", "vole", "--wait", "5s"];
     let [left, right] = ["work-a", "work-b"].map(|name| folder.path(name));
     let listen = ["psi", "--role", "sender", "--listen", "127.0.0.1:0"];
     let left = ["--input", a, "--resume", &left];
-    let sender = Running::start(&[&listen[..], &same, &left].concat());
+    let sender = RunningProcess::start(&[&listen[..], &same, &left].concat());
     let address = format!("127.0.0.1:{}", sender.port());
     let connect = ["psi", "--role", "receiver", "--connect", &address];
     let out = folder.path("out.csv");
     let right = ["--input", b, "--resume", &right, "--out", &out];
-    [sender, Running::start(&[&connect[..], &same, &right].concat())]
+    [sender, RunningProcess::start(&[&connect[..], &same, &right].concat())]
 }
 
 /// The parts that a side has begun, each with its session, as often as it was.

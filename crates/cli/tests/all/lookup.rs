@@ -2,7 +2,7 @@
 
 use crate::common::pair::{Folder, assert_matched, iso, line, load, pair, store, string};
 use crate::common::table::{required, strings};
-use crate::common::{Finished, run};
+use crate::common::{ProcessResult, run};
 use parquet::data_type::ByteArray;
 
 /// Looks up the column `v` by the column `k` of the left file for the keys in the column `k` of the
@@ -13,7 +13,7 @@ fn lookup(
     right: &str,
     out: &str,
     more: [&[&str]; 2],
-) -> [Finished; 2] {
+) -> [ProcessResult; 2] {
     let out = folder.path(out);
     let left = ["--input", left, "--key", "k", "--value", "v"];
     let right = ["--input", right, "--key", "k", "--out", &out];

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::common::pair::{Folder, pair};
-use crate::common::{self, Finished, assert_done, read_npy};
+use crate::common::{self, ProcessResult, assert_done, read_npy};
 
 /// 2^61 - 1.
 const P: u64 = (1 << 61) - 1;
@@ -139,7 +139,7 @@ fn a_matrix_in_place_of_the_vector_is_refused() {
     let folder = Folder::new();
     let matrix = folder.write("matrix.npy", array("<u8", &[2, 2], &[1, 2, 3, 4]));
     let call = format!("matvec --role sender --listen 127.0.0.1:0 --input {matrix}");
-    let sender = common::Running::start(&common::words(&call));
+    let sender = common::RunningProcess::start(&common::words(&call));
     let patience = std::time::Duration::from_secs(60);
     let mut channel = tcp::connect(("127.0.0.1", sender.port()), patience).unwrap();
     let field = |name: &'static str, value: &str| (name, value.to_owned());
@@ -159,7 +159,7 @@ fn a_matrix_in_place_of_the_vector_is_refused() {
     sender.finish().assert_refused(3, &["only a vector"]);
 }
 
-fn multiplied(folder: &Folder, more: &[&str], outs: [Option<&str>; 2]) -> [Finished; 2] {
+fn multiplied(folder: &Folder, more: &[&str], outs: [Option<&str>; 2]) -> [ProcessResult; 2] {
     let (matrix, vector) = (folder.path("matrix.npy"), folder.path("vector.npy"));
     let places = outs.map(|out| out.map(|name| folder.path(name)));
     let call = |input: &str, out: &Option<String>| {

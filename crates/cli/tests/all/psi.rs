@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::common::pair::{Folder, assert_matched, pair, pair_of, store};
 use crate::common::table::required;
-use crate::common::{Running, run, text};
+use crate::common::{RunningProcess, run, text};
 
 /// A Parquet column read as its text against the same text in a CSV file.
 #[test]
@@ -349,10 +349,10 @@ fn settings_that_differ_end_both_sides_and_are_named() {
     }
     let receiver = ["psi", "--role", "receiver", "--listen", "127.0.0.1:0"];
     let more = ["--input", &a, "--key", "k", "--out"];
-    let one = Running::start(&[&receiver[..], &more, &[&out]].concat());
+    let one = RunningProcess::start(&[&receiver[..], &more, &[&out]].concat());
     let address = format!("127.0.0.1:{}", one.port());
     let two = ["psi", "--role", "receiver", "--connect", &address];
-    let two = Running::start(&[&two[..], &more, &[&other]].concat());
+    let two = RunningProcess::start(&[&two[..], &more, &[&other]].concat());
     for side in [one.finish(), two.finish()] {
         side.assert_refused(5, &["role"]);
     }

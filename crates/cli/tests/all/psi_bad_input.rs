@@ -7,11 +7,11 @@ use std::os::unix::fs::symlink;
 
 use crate::common::pair::{Folder, PLANTED, store};
 use crate::common::table::{lists, optional, required};
-use crate::common::{Finished, run};
+use crate::common::{ProcessResult, run};
 use parquet::data_type::ByteArray;
 
 /// Runs one side that must fail before it connects; `input` is the path of its file.
-fn refused(folder: &Folder, role: &str, input: &str, more: &[&str]) -> Finished {
+fn refused(folder: &Folder, role: &str, input: &str, more: &[&str]) -> ProcessResult {
     let before = (folder.names(), std::fs::read(input).ok());
     let call = ["psi", "--role", role, "--listen", "127.0.0.1:0", "--input", input, "-v"];
     let finished = run(&[&call[..], more].concat());

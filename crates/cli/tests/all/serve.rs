@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::common::pair::Folder;
-use crate::common::{self, Finished, Running, run, volery};
+use crate::common::{self, ProcessResult, RunningProcess, run, volery};
 use volery_channel::{Channel, Error as ChannelError, Role, Session, tcp};
 use volery_matching::served::hello;
 use volery_primitives::prg::Prg;
@@ -41,14 +41,14 @@ fn folder() -> Folder {
 }
 
 /// A running server.
-struct Server(Running, u16);
+struct Server(RunningProcess, u16);
 
 impl Server {
     fn start(folder: &Folder, more: &[&str]) -> Self {
         let (big, store) = (folder.path("big.csv"), folder.path("store"));
         let call = ["serve", "--listen", "127.0.0.1:0", "--store", &store];
         let input = ["--input", &big, "--key", "email:email"];
-        let running = Running::start(&[&call[..], &input, more].concat());
+        let running = RunningProcess::start(&[&call[..], &input, more].concat());
         let port = running.port();
         Self(running, port)
     }
@@ -63,19 +63,19 @@ impl Server {
         folder: &Folder,
         users: impl IntoIterator<Item = usize>,
         more: &[&str],
-    ) -> Finished {
+    ) -> ProcessResult {
         let small = folder.write("small.csv", table(users));
         self.ask_with(folder, &["--input", &small, "--key", "email:email"], more)
     }
 
-    fn ask_with(&self, folder: &Folder, input: &[&str], more: &[&str]) -> Finished {
+    fn ask_with(&self, folder: &Folder, input: &[&str], more: &[&str]) -> ProcessResult {
         let (address, out) = (self.address(), folder.path("out.csv"));
         let call = ["psi", "--role", "receiver", "--protocol", "served"];
         let place = ["--connect", &address, "--out", &out, "--force", "--wait", "5s"];
         run(&[&call[..], &place, input, more].concat())
     }
 
-    fn end(self) -> Finished {
+    fn end(self) -> ProcessResult {
         self.0.signal("TERM");
         let ended = self.0.finish();
         assert_eq!(ended.status, Some(0), "{ended:?}");
@@ -254,7 +254,7 @@ fn a_table_is_prepared_once_and_answers_queries() {
     assert_eq!(folder.json("report.json")["result"]["filter_fetched"], false);
     assert!(!again.end().stderr.contains("prepared"));
     let store = folder.path("store");
-    let bare = Running::start(&["serve", "--listen", "127.0.0.1:0", "--store", &store]);
+    let bare = RunningProcess::start(&["serve", "--listen", "127.0.0.1:0", "--store", &store]);
     let port = bare.port();
     let bare = Server(bare, port);
     let asked = bare.ask(&folder, 2998..3002, &more);
@@ -424,7 +424,7 @@ impl People {
         Server::start(&self.folder, &[&own[..], more].concat())
     }
 
-    fn ask(&self, server: &Server, who: &str, users: std::ops::Range<usize>) -> Finished {
+    fn ask(&self, server: &Server, who: &str, users: std::ops::Range<usize>) -> ProcessResult {
         let (identity, filter) = (self.folder.path(who), self.folder.path("filter"));
         let report = self.folder.path("report.json");
         let more = ["--identity", &identity, "--peer", &self.prints[0]];
@@ -817,7 +817,7 @@ fn a_killed_preparation_leaves_nothing() {
     let call = ["serve", "--prepare", "--store", &store, "--input", &big, "--key", "email:email"];
     let mut left = None;
     for signal in ["KILL", "TERM"] {
-        let mut running = Running::start(&[&call[..], &["--threads", "1"]].concat());
+        let mut running = RunningProcess::start(&[&call[..], &["--threads", "1"]].concat());
         let start = Instant::now();
         let is_new = |name: &String| name.starts_with(".new-") && Some(name) != left.as_ref();
         while !fs::exists(&store).unwrap() || !common::names(store.as_ref()).iter().any(is_new) {

@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::common::pair::Folder;
-use crate::common::{Running, run};
+use crate::common::{RunningProcess, run};
 use volery_channel::tls::{self, Fingerprint, Identity};
 use volery_channel::{Role, Session};
 use volery_matching::served::hello;
@@ -239,8 +239,9 @@ fn load() {
     let call = ["serve", "--listen", &listen, "--metrics", &told, "--store", &store];
     let own = ["--identity", &identity, "--clients", &list, "--max-connections", "150"];
     let input = ["--input", &folder.path("big.csv"), "--key", "email"];
-    let start =
-        || Running::start(&[&call[..], &own, &["--timeout", "10s", "--grace", "20s"]].concat());
+    let start = || {
+        RunningProcess::start(&[&call[..], &own, &["--timeout", "10s", "--grace", "20s"]].concat())
+    };
     let prepared = run(&[&["serve", "--prepare", "--store", &store][..], &input].concat());
     assert_eq!(prepared.status, Some(0), "{prepared:?}");
     let set = folder.read("store/current");

@@ -10,7 +10,7 @@ use arrow_array::{ArrayRef, RecordBatch, UInt8Array, UInt64Array};
 use volery_tables::{Format, Inputs, Output, Packing, Sink, Table};
 
 use crate::common::pair::{Folder, load, pair};
-use crate::common::{self, Finished, run, words};
+use crate::common::{self, ProcessResult, run, words};
 
 /// Rows of both sides: key, then values in hundredths.
 fn tables(folder: &Folder, n: [u32; 2]) -> [String; 2] {
@@ -35,7 +35,7 @@ fn tables(folder: &Folder, n: [u32; 2]) -> [String; 2] {
 }
 
 /// Both sides, with shares of two columns and one; `more` goes to both.
-fn shared(folder: &Folder, n: [u32; 2], more: &str, ends: [&str; 2]) -> [Finished; 2] {
+fn shared(folder: &Folder, n: [u32; 2], more: &str, ends: [&str; 2]) -> [ProcessResult; 2] {
     let [a, b] = tables(folder, n);
     let [left, right] = ends.map(|end| folder.path(end));
     let line = |input: &str, columns: &str, out: &str| {
@@ -48,7 +48,7 @@ fn shared(folder: &Folder, n: [u32; 2], more: &str, ends: [&str; 2]) -> [Finishe
     pair("psi", &words(left.trim()), &words(right.trim()))
 }
 
-fn assert_done(both: &[Finished; 2]) {
+fn assert_done(both: &[ProcessResult; 2]) {
     for side in both {
         assert_eq!(side.status, Some(0), "{side:?}");
         assert!(side.stdout.is_empty(), "{side:?}");
@@ -76,7 +76,7 @@ fn integers(path: &str, dtype: &str) -> Vec<i64> {
     bytes.as_chunks().0.iter().map(|bytes| i64::from_le_bytes(*bytes)).collect()
 }
 
-fn verify(folder: &Folder, ends: [&str; 2]) -> Finished {
+fn verify(folder: &Folder, ends: [&str; 2]) -> ProcessResult {
     run(&["verify", &folder.path(ends[0]), &folder.path(ends[1])])
 }
 

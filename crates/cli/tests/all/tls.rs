@@ -7,7 +7,7 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::common::{self, Finished, Running, names, text, words};
+use crate::common::{self, ProcessResult, RunningProcess, names, text, words};
 use volery_channel::tls::Identity;
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -31,7 +31,7 @@ impl Place {
     /// Makes an identity by the command; returns its fingerprint.
     fn keygen(&self, name: &str) -> String {
         let out = self.text(name);
-        let made = Running::start(&["keygen", "--out", &out, "--name", name]).finish();
+        let made = RunningProcess::start(&["keygen", "--out", &out, "--name", name]).finish();
         assert_eq!(made.status, Some(0), "{made:?}");
         made.stdout.trim().to_owned()
     }
@@ -49,14 +49,14 @@ impl Place {
     }
 
     /// Starts a party that authenticates as `me` and expects `peer`.
-    fn start(&self, call: &[&str], endpoint: [&str; 2], me: &str, peer: &str) -> Running {
+    fn start(&self, call: &[&str], endpoint: [&str; 2], me: &str, peer: &str) -> RunningProcess {
         let identity = self.text(me);
         let secured = ["--identity", &identity, "--peer", peer, "--timeout", "60"];
-        Running::start(&[call, &endpoint[..], &secured[..]].concat())
+        RunningProcess::start(&[call, &endpoint[..], &secured[..]].concat())
     }
 
     /// Both parties, the sender as `alice`, listening, the receiver as `bob`.
-    fn both(&self, sender: &[&str], receiver: &[&str], prints: [&str; 2]) -> [Finished; 2] {
+    fn both(&self, sender: &[&str], receiver: &[&str], prints: [&str; 2]) -> [ProcessResult; 2] {
         let sender = self.start(sender, ["--listen", "127.0.0.1:0"], "alice", prints[1]);
         let address = format!("127.0.0.1:{}", sender.port());
         let receiver = self.start(receiver, ["--connect", &address], "bob", prints[0]);
@@ -77,7 +77,7 @@ fn correlations_and_matches_between_identities() {
         let call = |role, out| [verb, "--role", role, "--n", "1000", "--out", out];
         let done = place.both(&call("sender", &s), &call("receiver", &r), [&alice, &bob]);
         common::assert_done(&done, "malicious");
-        let verified = Running::start(&["verify", &s, &r]).finish();
+        let verified = RunningProcess::start(&["verify", &s, &r]).finish();
         assert_eq!(verified.status, Some(0), "{verified:?}");
     }
 
@@ -127,7 +127,7 @@ fn strangers_are_kept_out_and_the_peer_gets_in() {
     assert_eq!(wary.status, Some(3), "{wary:?}");
     assert!(wary.stderr.contains(&alice) && wary.stderr.contains(&carol), "{wary:?}");
     // Peers without TLS: our own program, which receives nothing it understands, and any other.
-    let plain = Running::start(&[&call("receiver", &c)[..], &connect].concat()).finish();
+    let plain = RunningProcess::start(&[&call("receiver", &c)[..], &connect].concat()).finish();
     plain.assert_refused(3, &["it speaks TLS"]);
     let mut socket = TcpStream::connect(&address).unwrap();
     socket.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
@@ -155,15 +155,15 @@ fn keygen_makes_a_folder_for_its_owner_only() {
     // An identity is never replaced, not even with --force of another subcommand.
     let before = fs::read(place.path("alice/identity.pem")).unwrap();
     let out = place.text("alice");
-    let again = Running::start(&["keygen", "--out", &out]).finish();
+    let again = RunningProcess::start(&["keygen", "--out", &out]).finish();
     assert_eq!(again.status, Some(2), "{again:?}");
     let cot = format!("cot --role sender --listen 127.0.0.1:0 --n 10 --out {out} --force");
-    assert_eq!(Running::start(&words(&cot)).finish().status, Some(2));
+    assert_eq!(RunningProcess::start(&words(&cot)).finish().status, Some(2));
     assert_eq!(fs::read(place.path("alice/identity.pem")).unwrap(), before);
 
     for (option, value) in [("--name", ""), ("--days", "0"), ("--days", "99999")] {
         let out = place.text("other");
-        let refused = Running::start(&["keygen", "--out", &out, option, value]).finish();
+        let refused = RunningProcess::start(&["keygen", "--out", &out, option, value]).finish();
         assert_eq!(refused.status, Some(2), "{refused:?}");
         assert!(refused.stderr.contains(option), "{refused:?}");
         assert!(!place.path("other").exists());
@@ -179,7 +179,7 @@ fn what_is_missing_or_wrong_is_said_before_anything_is_done() {
     let refused = |more: &[&str], status, fragments: [&str; 2]| {
         let out = place.text("out");
         let call = ["cot", "--role", "sender", "--n", "10", "--out", &out];
-        let refused = Running::start(&[&call[..], more].concat()).finish();
+        let refused = RunningProcess::start(&[&call[..], more].concat()).finish();
         assert_eq!(refused.status, Some(status), "{refused:?}");
         for fragment in fragments {
             assert!(refused.stderr.contains(fragment), "{fragment}: {refused:?}");

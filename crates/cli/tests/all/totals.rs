@@ -1,7 +1,7 @@
 //! One number, or one for each group, about the keys that two files have in common.
 
 use crate::common::pair::{Folder, PLANTED, assert_matched, load, pair};
-use crate::common::{Finished, run, words};
+use crate::common::{ProcessResult, run, words};
 
 /// Writes the two files: 60 and 50 keys, of which 20 are common.
 fn files(folder: &Folder) -> [String; 2] {
@@ -32,7 +32,7 @@ fn shown(units: i64, decimals: u32) -> String {
 }
 
 /// Runs both sides on the files.
-fn both(folder: &Folder, left: &str, right: &str) -> [Finished; 2] {
+fn both(folder: &Folder, left: &str, right: &str) -> [ProcessResult; 2] {
     let [a, b] = files(folder);
     let side = |input: &str, more: &str| -> Vec<String> {
         let call = ["--input", input, "--key", "k", "--force"];
@@ -50,7 +50,7 @@ fn both(folder: &Folder, left: &str, right: &str) -> [Finished; 2] {
 }
 
 /// Fails unless both ended well, the sender and the receiver with these lines on standard output.
-fn assert_numbers(ended: &[Finished; 2], expected: [&str; 2]) {
+fn assert_numbers(ended: &[ProcessResult; 2], expected: [&str; 2]) {
     for (side, expected) in ended.iter().zip(expected) {
         assert_eq!(side.status, Some(0), "{side:?}");
         assert_eq!(side.stdout, expected, "{side:?}");

@@ -4,10 +4,12 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use crate::common::{self, Finished, Running, assert_done, names, read_npy, run, text, words};
+use crate::common::{
+    self, ProcessResult, RunningProcess, assert_done, names, read_npy, run, text, words,
+};
 
 /// Runs both sides of `vole`.
-fn both(place: &Path, more: &[&str], left: &[&str], right: &[&str]) -> [Finished; 2] {
+fn both(place: &Path, more: &[&str], left: &[&str], right: &[&str]) -> [ProcessResult; 2] {
     common::both("vole", place, more, left, right)
 }
 
@@ -185,7 +187,7 @@ fn assert_rests_on_sets(report: &serde_json::Value) {
 #[test]
 fn files_are_for_the_owner_only_and_quiet_is_quiet() {
     let place = tempfile::tempdir().unwrap();
-    let sender = Running::start(&words(&format!(
+    let sender = RunningProcess::start(&words(&format!(
         "vole --role sender --listen 127.0.0.1:0 --n 3 --out {}",
         text(&place.path().join("s"))
     )));
@@ -261,9 +263,11 @@ fn two_senders_end_and_say_so() {
     let place = tempfile::tempdir().unwrap();
     let arguments = ["vole", "--role", "sender", "--n", "10", "--out"];
     let (a, b) = (place.path().join("a"), place.path().join("b"));
-    let first = Running::start(&[&arguments[..], &[text(&a), "--listen", "127.0.0.1:0"]].concat());
+    let first =
+        RunningProcess::start(&[&arguments[..], &[text(&a), "--listen", "127.0.0.1:0"]].concat());
     let address = format!("127.0.0.1:{}", first.port());
-    let second = Running::start(&[&arguments[..], &[text(&b), "--connect", &address]].concat());
+    let second =
+        RunningProcess::start(&[&arguments[..], &[text(&b), "--connect", &address]].concat());
     for side in [first.finish(), second.finish()] {
         side.assert_refused(5, &["role", "sender"]);
     }

@@ -10,7 +10,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 
 use crate::common::pair::Folder;
-use crate::common::{Finished, Running, run};
+use crate::common::{ProcessResult, RunningProcess, run};
 use serde_json::Value;
 
 fn local(port: u16) -> SocketAddr {
@@ -37,7 +37,7 @@ fn token(folder: &Folder, name: &str) -> (String, String) {
 }
 
 /// A receiver that comes as a browser to `web`; its rows are in `out.csv`.
-fn receive(folder: &Folder, web: u16, token: Option<&str>, more: &[&str]) -> Finished {
+fn receive(folder: &Folder, web: u16, token: Option<&str>, more: &[&str]) -> ProcessResult {
     let (port, passing) = browser::through(local(web), token.map(str::to_owned));
     let (input, out) = (folder.path("small.csv"), folder.path("out.csv"));
     let address = format!("127.0.0.1:{port}");
@@ -56,16 +56,16 @@ fn folder() -> Folder {
 }
 
 /// A sender that waits for a receiver.
-fn sender(folder: &Folder, more: &[&str]) -> (Running, String) {
+fn sender(folder: &Folder, more: &[&str]) -> (RunningProcess, String) {
     let input = folder.path("big.csv");
     let call = ["psi", "--role", "sender", "--listen", "127.0.0.1:0"];
     let files = ["--input", &input, "--key", "email:email"];
-    let running = Running::start(&[&call[..], &files, more].concat());
+    let running = RunningProcess::start(&[&call[..], &files, more].concat());
     let address = format!("127.0.0.1:{}", running.port());
     (running, address)
 }
 
-fn end(running: Running) -> Finished {
+fn end(running: RunningProcess) -> ProcessResult {
     running.signal("TERM");
     let ended = running.finish();
     assert_eq!(ended.status, Some(0), "{ended:?}");
@@ -89,7 +89,7 @@ fn a_browser_matches_with_a_party_behind_a_gateway() {
     let (native, to) = sender(&folder, &[]);
     let (page, report) = (folder.path("page"), folder.path("report.json"));
     let (text, print) = token(&folder, "token");
-    let gateway = Running::start(&[
+    let gateway = RunningProcess::start(&[
         "gateway",
         "--web",
         "127.0.0.1:0",
@@ -147,7 +147,7 @@ fn a_gateway_reaches_a_party_by_tls() {
     let (native, to) = sender(&folder, &["--identity", &party.0, "--peer", &own.1]);
     let call = ["gateway", "--web", "127.0.0.1:0", "--to", &to];
     let secured = ["--identity", &own.0, "--peer", &party.1];
-    let gateway = Running::start(&[&call[..], &secured].concat());
+    let gateway = RunningProcess::start(&[&call[..], &secured].concat());
     let web = gateway.port();
     let done = receive(&folder, web, None, &[]);
     assert_eq!(done.status, Some(0), "{done:?}");
@@ -170,7 +170,7 @@ fn a_server_counts_what_browsers_ask_for() {
         ),
     );
     let (big, store) = (folder.path("big.csv"), folder.path("store"));
-    let server = Running::start(&[
+    let server = RunningProcess::start(&[
         "serve",
         "--web",
         "127.0.0.1:0",
@@ -237,7 +237,7 @@ fn a_server_counts_what_browsers_ask_for() {
 fn a_server_has_both_kinds_of_clients() {
     let folder = folder();
     let (big, store) = (folder.path("big.csv"), folder.path("store"));
-    let server = Running::start(&[
+    let server = RunningProcess::start(&[
         "serve",
         "--listen",
         "127.0.0.1:0",

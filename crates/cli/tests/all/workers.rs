@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::common::pair::{Folder, PLANTED};
-use crate::common::{self, Finished, Running};
+use crate::common::{self, ProcessResult, RunningProcess};
 use volery_channel::Role;
 use volery_channel::gateway::{Ticket, encode_ticket};
 use volery_channel::tls::Identity;
@@ -19,7 +19,7 @@ use volery_primitives::ro::RandomOracle;
 struct Place {
     folder: Folder,
     fingerprints: [String; 2],
-    gateway: Option<Running>,
+    gateway: Option<RunningProcess>,
     port: u16,
 }
 
@@ -41,13 +41,13 @@ impl Place {
         let [a, b] = &self.fingerprints;
         let address = format!("127.0.0.1:{}", self.port);
         let call = ["gateway", "--listen", &address, "--allow", a, "--allow", b];
-        let gateway = Running::start(&call);
+        let gateway = RunningProcess::start(&call);
         self.port = gateway.port();
         self.gateway = Some(gateway);
     }
 
     /// Starts a side of a run; the receiver is side 1.
-    fn start(&self, side: usize, verb: &str, more: &[&str]) -> Running {
+    fn start(&self, side: usize, verb: &str, more: &[&str]) -> RunningProcess {
         let name = SIDES[side];
         let gateway = format!("127.0.0.1:{}", self.port);
         let [identity, input, work, out] = [
@@ -64,23 +64,23 @@ impl Place {
             call.extend(["--out", &out]);
         }
         call.extend(more);
-        Running::start(&call)
+        RunningProcess::start(&call)
     }
 
-    fn both(&self, verb: &str, more: [&[&str]; 2]) -> [Finished; 2] {
+    fn both(&self, verb: &str, more: [&[&str]; 2]) -> [ProcessResult; 2] {
         let sides = [0, 1].map(|side| self.start(side, verb, more[side]));
-        sides.map(Running::finish)
+        sides.map(RunningProcess::finish)
     }
 
     /// Starts worker 0 of a side that has prepared a run.
-    fn worker(&self, side: usize, more: &[&str]) -> Running {
+    fn worker(&self, side: usize, more: &[&str]) -> RunningProcess {
         let work = self.folder.path(&format!("work-{}/worker-0", SIDES[side]));
         let (manifest, ticket) = (format!("{work}/run.json"), format!("{work}/ticket-0"));
         let mut call = vec!["worker", "--worker", "0", "--timeout", "20s"];
         call.extend(["--manifest", &manifest, "--ticket", &ticket, "--work", &work]);
         call.extend(["--role", ["sender", "receiver"][side]]);
         call.extend(more);
-        Running::start(&call)
+        RunningProcess::start(&call)
     }
 
     /// The names in the folder of a side.
@@ -101,7 +101,7 @@ impl Place {
         let first = ["--gateway", &gateway, "--attempt", "1", "--wait", "60s"];
         let prepared = self.both("psi", [&both[0], &both[1]]);
         let worked = [0, 1].map(|side| self.worker(side, &first));
-        for ended in prepared.into_iter().chain(worked.map(Running::finish)) {
+        for ended in prepared.into_iter().chain(worked.map(RunningProcess::finish)) {
             assert_eq!(ended.status, Some(0), "{ended:?}");
         }
         sides
@@ -464,7 +464,7 @@ fn totals_of_workers_are_those_of_the_plain_calculation() {
             let _ = std::process::Command::new("kill").args(["-s", "KILL", &id]).output();
         }
     }
-    let ended = sides.map(Running::finish);
+    let ended = sides.map(RunningProcess::finish);
     for side in &ended {
         assert_eq!(side.status, Some(0), "{side:?}");
     }
@@ -609,7 +609,7 @@ fn run_pods(sides: &[Pods<'_>; 2]) -> Vec<String> {
         said.clear();
         let calls = sides.iter().flat_map(|side| side.calls(job));
         let pods: Vec<_> = calls
-            .map(|call| Running::start(&call.iter().map(String::as_str).collect::<Vec<_>>()))
+            .map(|call| RunningProcess::start(&call.iter().map(String::as_str).collect::<Vec<_>>()))
             .collect();
         for pod in pods {
             let ended = pod.finish();
@@ -719,7 +719,7 @@ fn a_side_waits_for_one_that_has_not_kept_its_number() {
     let sender = collect(0, "60s");
     thread::sleep(Duration::from_secs(6));
     let receiver = collect(1, "60s");
-    let [sender, receiver] = [sender, receiver].map(Running::finish);
+    let [sender, receiver] = [sender, receiver].map(RunningProcess::finish);
     assert_eq!(sender.status, Some(0), "{sender:?}");
     assert_eq!(receiver.status, Some(0), "{receiver:?}");
     assert_eq!(receiver.stdout, "sum 9\n");
@@ -750,7 +750,7 @@ fn a_worker_with_all_shares_ends_only_if_nobody_came() {
         let own = ["--attempt", attempt, "--gateway", gateway, "--wait", wait];
         place.worker(0, &own)
     };
-    let refused = |worker: Running, why: &str| {
+    let refused = |worker: RunningProcess, why: &str| {
         worker.finish().assert_refused(4, &[why]);
         assert!(!names().contains(&mark), "{why}");
     };

@@ -118,7 +118,7 @@ bool bit(const std::vector<std::uint8_t> &packed, std::size_t i) {
     return packed[i / 8] >> (i % 8) & 1;
 }
 
-// A hashed message is uniform, so its lowest bit is. (That of a correlated OT is not: it carries u.)
+// A hashed message is uniform, so its lowest bit is. (That of a correlated OT is not: it has u.)
 bool low(const volery_block &block) { return block.bytes[0] & 1; }
 
 struct Column {

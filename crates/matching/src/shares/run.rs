@@ -96,7 +96,7 @@ impl Party {
 }
 
 /// A run that hands out its shares piece by piece.
-pub struct Running {
+pub struct ShareExecution {
     layout: Layout,
     party: Party,
     values: Values,
@@ -113,7 +113,11 @@ impl PreparedTable {
     ///
     /// # Errors
     /// If the two sides differ in a setting; if the channel or the protocol fails.
-    pub fn start(self, channel: &mut Channel, progress: &mut dyn Progress) -> Result<Running> {
+    pub fn start(
+        self,
+        channel: &mut Channel,
+        progress: &mut dyn Progress,
+    ) -> Result<ShareExecution> {
         let start = Instant::now();
         let mut rng = Prg::from_os().map_err(ChannelError::from)?;
         progress.begin("agreeing on settings and sizes", 0);
@@ -153,7 +157,7 @@ impl PreparedTable {
             .absorb(session.as_bytes())
             .finish32();
         let order = (SessionId::from_bytes(id), rng.fork("order"));
-        Ok(Running {
+        Ok(ShareExecution {
             layout: Layout { session, sizes, columns, row_order: settings.row_order, places },
             order: settings.row_order.then_some(order),
             party,
@@ -210,7 +214,7 @@ fn exchange(
     })
 }
 
-impl Running {
+impl ShareExecution {
     /// The shape of the shares.
     #[must_use]
     pub fn layout(&self) -> &Layout {

@@ -37,7 +37,7 @@ const TAIL: u32 = 64;
 /// The number of a total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// How many distinct keys are common.
+    /// The number of common distinct keys.
     Count,
     /// The sum of a column over them.
     Sum,

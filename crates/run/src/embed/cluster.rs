@@ -1,4 +1,5 @@
-//! What a driver and the tasks of a cluster call for a run that several workers on each side share.
+//! The functions that a driver and the tasks of a cluster call for a run that several workers on
+//! each side share.
 
 use std::time::Instant;
 
@@ -10,7 +11,7 @@ pub use volery_cluster::staging::{Items, Slice, Slices, digest, found, shards};
 use volery_cluster::totals as cluster_totals;
 use volery_cluster::{ClusterStats, Manifest, Secrets, Task};
 use volery_matching::{Operation, Options, Partitioning, totals};
-use volery_options::{Named, SetByName};
+use volery_options::{NamedValues, SetByName};
 use zeroize::Zeroizing;
 
 use super::Run;
@@ -35,7 +36,7 @@ struct Call {
 
 impl Call {
     /// Takes options by name, of which this call requires some.
-    fn of(named: &Named, required: &[&str]) -> Result<Self, Failure> {
+    fn of(named: &NamedValues, required: &[&str]) -> Result<Self, Failure> {
         check_level()?;
         let has = |wanted: &str| named.iter().any(|(name, _)| name == wanted);
         if let Some(missing) = required.iter().find(|name| !has(name)) {
@@ -73,7 +74,7 @@ impl Call {
 ///
 /// # Errors
 /// If an option is wrong, or does not go with the schema.
-pub fn items(schema: SchemaRef, named: &Named) -> Result<Items, Failure> {
+pub fn items(schema: SchemaRef, named: &NamedValues) -> Result<Items, Failure> {
     let Call { options, .. } = Call::of(named, &["role", "key"])?;
     let reading = options.reading()?;
     let Some(settings) = of_cluster(&options)? else {
@@ -92,7 +93,7 @@ pub fn items(schema: SchemaRef, named: &Named) -> Result<Items, Failure> {
 ///
 /// # Errors
 /// If an option is wrong, or a total could leave 64 bits.
-pub fn totals(named: &Named, [own, peer]: [u64; 2]) -> Result<Option<String>, Failure> {
+pub fn totals(named: &NamedValues, [own, peer]: [u64; 2]) -> Result<Option<String>, Failure> {
     let Some(settings) = of_cluster(&Call::of(named, &["role"])?.options)? else {
         return Ok(None);
     };
@@ -114,7 +115,7 @@ pub fn totals(named: &Named, [own, peer]: [u64; 2]) -> Result<Option<String>, Fa
     Ok(Some(about.to_string()))
 }
 
-/// What the driver of a cluster knows of its table.
+/// The facts about its table that the driver of a cluster knows.
 #[derive(serde::Deserialize)]
 struct FactsText {
     keys: String,
@@ -132,7 +133,7 @@ struct FactsText {
 /// # Errors
 /// If an option, the facts or the earlier secrets are wrong.
 pub fn secrets(
-    named: &Named,
+    named: &NamedValues,
     facts: &str,
     earlier: Option<&str>,
 ) -> Result<Zeroizing<String>, Failure> {
@@ -170,7 +171,7 @@ fn read_facts(text: &str) -> Result<ClusterTable, Failure> {
 /// # Errors
 /// Any error that ends the agreement.
 pub fn agree(
-    named: &Named,
+    named: &NamedValues,
     (facts, secret): (&str, &str),
     (earlier, begun): (Option<&str>, bool),
     keep: &mut dyn FnMut(&str) -> Result<(), Failure>,
@@ -218,11 +219,11 @@ pub fn agree(
     })
 }
 
-/// What a driver of a cluster has of a run for totals.
+/// The data of a run for totals that the driver of a cluster has.
 pub struct Opening {
-    /// What the workers kept of each shard, in the order of the shards.
+    /// The results that the workers kept of each shard, in the order of the shards.
     pub found: Vec<Vec<u8>>,
-    /// What `keep` got first from an earlier start, and whether it was called a second time.
+    /// The text that `keep` got first from an earlier start, and whether a second call came.
     pub opened: Option<(String, bool)>,
     /// Rows in none of the groups, at the side that has them.
     pub no_group: Option<u64>,
@@ -237,7 +238,7 @@ pub struct Opening {
 /// # Errors
 /// Any error that ends the opening.
 pub fn open(
-    named: &Named,
+    named: &NamedValues,
     (manifest, secret): (&str, &str),
     opening: Opening,
     keep: &mut dyn FnMut(&str) -> Result<(), Failure>,
@@ -256,7 +257,7 @@ pub fn open(
     let opened = opened
         .map(|(text, told)| {
             let totals = serde_json::from_str(&text)?;
-            Ok::<_, serde_json::Error>(cluster_totals::Opened { totals, told })
+            Ok::<_, serde_json::Error>(cluster_totals::OpenedTotals { totals, told })
         })
         .transpose();
     let opened = opened.map_err(|error| Failure::usage("the opened totals", error))?;
@@ -318,7 +319,7 @@ pub fn open(
 ///
 /// # Errors
 /// If an option or the manifest is wrong, or the identity is not of the run.
-pub fn tickets(manifest: &str, named: &Named) -> Result<Vec<String>, Failure> {
+pub fn tickets(manifest: &str, named: &NamedValues) -> Result<Vec<String>, Failure> {
     let call = Call::of(named, &["role"])?;
     let role = call.options.role;
     let wrong = |what| Failure::usage("--manifest", what);

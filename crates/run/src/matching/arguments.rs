@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 use volery_matching::{Operation, Options};
-use volery_options::{Named, SetByName};
+use volery_options::{NamedValues, SetByName};
 
 use crate::endpoint::EndpointOptions;
 use crate::failure::Failure;
@@ -37,7 +37,7 @@ impl MatchingArguments {
     /// The option at fault, or one that is missing.
     pub(crate) fn by_name(
         verb: Operation,
-        named: &Named,
+        named: &NamedValues,
         has_table: bool,
     ) -> Result<Self, Failure> {
         let mut options = Options::default();

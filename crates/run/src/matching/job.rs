@@ -4,12 +4,12 @@ use volery_matching::Partitioning;
 use volery_tables::{Reading, Table};
 
 use crate::cluster::Workers;
-use crate::endpoint::{Connection, Endpoint, Met};
+use crate::endpoint::{Connection, Endpoint, RunChannel};
 use crate::failure::Failure;
 use crate::progress::PhaseProgress;
 use crate::report::Report;
 use crate::reporter::Reporter;
-use crate::results::Matched;
+use crate::results::MatchResult;
 
 /// Checks the options of workers and returns those.
 pub type PrepareWorkers<'a> = dyn Fn() -> Result<Box<dyn Workers + 'a>, Failure> + 'a;
@@ -38,12 +38,12 @@ pub(crate) struct RunState<'a, 'r> {
 impl RunState<'_, '_> {
     /// Records that this side's facts may be known to the peer from now on.
     pub(crate) fn reveal(&self) {
-        let mut known = self.told.reporter.known();
-        known.revealed.extend(self.revealed.iter().cloned());
+        let mut record = self.told.reporter.record();
+        record.revealed.extend(self.revealed.iter().cloned());
     }
 
     /// Ends the run on this connection, and adds its protection to the report.
-    pub(crate) fn end_connection(&mut self, channel: Met<'_>) {
+    pub(crate) fn end_connection(&mut self, channel: RunChannel<'_>) {
         let connection = channel.describe();
         self.report.result.insert("connection".to_owned(), connection);
         channel.end();
@@ -93,7 +93,7 @@ pub(crate) trait Job: Send {
         table: &Table,
         report: &mut Report,
         told: &mut PhaseProgress<'_>,
-    ) -> Result<Matched, Failure>;
+    ) -> Result<MatchResult, Failure>;
 
     /// Says how the run ended, with its whole report.
     fn end(&mut self, report: &Report, reporter: &Reporter) -> Result<(), Failure>;

@@ -22,7 +22,7 @@ use crate::progress::PhaseProgress;
 use crate::report::Report;
 use crate::reporter::Reporter;
 use crate::reporter::many;
-use crate::results::Matched;
+use crate::results::MatchResult;
 
 /// A run for rows. What it does not have yet, or no longer, is `None`.
 pub(crate) struct Rows<'a> {
@@ -221,8 +221,8 @@ impl Job for Rows<'_> {
         table: &Table,
         report: &mut Report,
         told: &mut PhaseProgress<'_>,
-    ) -> Result<Matched, Failure> {
-        let mut matched = Matched::default();
+    ) -> Result<MatchResult, Failure> {
+        let mut matched = MatchResult::default();
         let mut written = None;
         if let Some(matches) = &self.matches {
             if let Some(output) = self.output.take() {

@@ -97,7 +97,7 @@ impl Query {
         Ok(Some(query))
     }
 
-    /// What a query would cost: for people, and as a report.
+    /// The cost of a query: for people, and as a report.
     pub(crate) fn plan(
         &self,
         arguments: &MatchingArguments,
@@ -200,8 +200,8 @@ impl Query {
     }
 }
 
-/// What a server does not answer: a query that needs another filter or budget ends a script, and
-/// one that only came too early may be repeated.
+/// The failure of a query that a server does not answer: one that needs another filter or budget
+/// ends a script, and one that only came too early may be repeated.
 pub(crate) fn refused(error: &Error) -> Option<Failure> {
     let time = |wait: Duration| format!("{} s", wait.as_secs());
     Some(match error {

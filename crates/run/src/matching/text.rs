@@ -177,7 +177,7 @@ pub(crate) fn caution_about_no_match(reporter: &Reporter, rows: u64, matches: Op
     }
 }
 
-/// What a run would cost: for people, and as a report.
+/// The cost of a run: for people, and as a report.
 pub(crate) fn plan(
     arguments: &MatchingArguments,
     settings: &Settings,

@@ -17,7 +17,7 @@ impl SignedWriter {
     /// Writes the header of an array of `n` numbers.
     ///
     /// # Errors
-    /// Those of the file.
+    /// Errors of the file.
     pub(crate) fn new(mut file: File, n: u64) -> io::Result<Self> {
         header::write(&mut file, Number::Signed, &[n])?;
         Ok(Self { file, left: n })
@@ -26,7 +26,7 @@ impl SignedWriter {
     /// Writes the next numbers.
     ///
     /// # Errors
-    /// Those of the file.
+    /// Errors of the file.
     ///
     /// # Panics
     /// If there are more than announced.
@@ -40,7 +40,7 @@ impl SignedWriter {
     /// Ends the array and waits until it is on the disk.
     ///
     /// # Errors
-    /// Those of the file.
+    /// Errors of the file.
     ///
     /// # Panics
     /// If there are fewer than announced.
@@ -53,7 +53,7 @@ impl SignedWriter {
 /// Reads a whole array.
 ///
 /// # Errors
-/// Those of the file; `InvalidData` with the reason for anything else than such an array.
+/// Errors of the file; `InvalidData` with the reason for anything else than such an array.
 pub(crate) fn read_signed(path: &Path) -> io::Result<Vec<i64>> {
     let mut file = File::open(path)?;
     let array = header::read(&mut file)?;

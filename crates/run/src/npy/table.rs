@@ -49,7 +49,7 @@ impl Table {
     /// Reads a file.
     ///
     /// # Errors
-    /// As [`read`](Self::read), and if the file cannot be opened.
+    /// The errors of [`read`](Self::read), and if the file cannot be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
         let mut file = File::open(path)?;
         let length = file.metadata()?.len();
@@ -60,7 +60,7 @@ impl Table {
     /// the header says.
     ///
     /// # Errors
-    /// Those of the stream; `InvalidData` with the reason for anything that is not a little-endian
+    /// Errors of the stream; `InvalidData` with the reason for anything that is not a little-endian
     /// `uint64` or `float64` array of shape `(n,)` or `(n, m)` in C order.
     pub fn read(stream: &mut impl Read, length: u64) -> io::Result<Self> {
         let array = header::read(stream)?;
@@ -167,7 +167,7 @@ impl Drop for Table {
 /// Writes a `float64` array of shape `(n,)`.
 ///
 /// # Errors
-/// Those of the file.
+/// Errors of the file.
 pub fn write_reals(file: &mut File, values: &[f64]) -> io::Result<()> {
     header::write(file, Number::Real, &[values.len() as u64])?;
     let mut bytes = Zeroizing::new(Vec::with_capacity(8 * values.len()));

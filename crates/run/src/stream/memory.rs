@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use super::StreamProgress;
 use crate::driver::{self, Buffer, Draw, Outcome};
 use crate::failure::{Failure, Status};
-use crate::negotiation::{Agreed, Request};
+use crate::negotiation::{AgreedPlan, Request};
 use crate::party::Party;
 use crate::results::{Part, Values};
 
@@ -48,7 +48,7 @@ pub(crate) fn make<E: Party>(
     channel: &mut Channel,
     listener: &mut StreamProgress<'_>,
     put: &mut Put<'_>,
-) -> Result<(Outcome, Agreed), Failure> {
+) -> Result<(Outcome, AgreedPlan), Failure> {
     let chunk = chunk.map_or(order.n, |chunk| chunk.max(1) as u64);
     let mut parts = Parts::<E> {
         n: order.n,
@@ -83,7 +83,7 @@ struct Parts<'a, E: Party> {
     count: usize,
     filled: usize,
     key: Option<Zeroizing<Vec<u64>>>,
-    values: Option<Wiped>,
+    values: Option<WipedValues>,
     column: Zeroizing<Vec<u64>>,
     /// A step that does not go to its place directly.
     units: Buffer<E::Unit>,
@@ -92,7 +92,7 @@ struct Parts<'a, E: Party> {
 }
 
 /// Values that are wiped when dropped.
-enum Wiped {
+enum WipedValues {
     Bits(Zeroizing<Vec<u8>>),
     Words(Zeroizing<Vec<u64>>),
 }
@@ -116,8 +116,8 @@ impl<E: Party> Parts<'_, E> {
         self.column = zeros(words)?;
         self.values = match E::VALUES {
             None => None,
-            Some(_) if E::Base::BITS == 1 => Some(Wiped::Bits(zeros(self.count)?)),
-            Some(_) => Some(Wiped::Words(zeros(words)?)),
+            Some(_) if E::Base::BITS == 1 => Some(WipedValues::Bits(zeros(self.count)?)),
+            Some(_) => Some(WipedValues::Words(zeros(words)?)),
         };
         Ok(())
     }
@@ -130,12 +130,14 @@ impl<E: Party> Parts<'_, E> {
             let words = from * Self::WORDS..to * Self::WORDS;
             let column = bytemuck::try_cast_slice_mut(&mut self.column[words.clone()]);
             let u = match &mut self.values {
-                Some(Wiped::Words(values)) => bytemuck::try_cast_slice_mut(&mut values[words]),
+                Some(WipedValues::Words(values)) => {
+                    bytemuck::try_cast_slice_mut(&mut values[words])
+                }
                 _ => Ok(&mut self.units[..]),
             };
             if let (Ok(column), Ok(u)) = (column, u) {
                 draw(u, column)?;
-                if let Some(Wiped::Bits(bits)) = &mut self.values {
+                if let Some(WipedValues::Bits(bits)) = &mut self.values {
                     let bits = &mut bits[from..to];
                     E::open(&self.units, count, |values| {
                         bits.copy_from_slice(bytemuck::cast_slice(values));
@@ -159,9 +161,9 @@ impl<E: Party> Parts<'_, E> {
                     .copy_from_slice(bytemuck::cast_slice(&step[done..done + now]));
                 match &mut self.values {
                     None => {}
-                    Some(Wiped::Bits(bits)) => bits[from..to]
+                    Some(WipedValues::Bits(bits)) => bits[from..to]
                         .copy_from_slice(bytemuck::cast_slice(&values[done..done + now])),
-                    Some(Wiped::Words(all)) => {
+                    Some(WipedValues::Words(all)) => {
                         all[words].copy_from_slice(bytemuck::cast_slice(&values[done..done + now]))
                     }
                 }
@@ -193,8 +195,8 @@ impl<E: Party> Parts<'_, E> {
             count: self.count,
             key: self.key.as_ref().map(|key| key.to_vec()),
             values: self.values.take().map(|values| match values {
-                Wiped::Bits(mut bits) => Values::Bits(std::mem::take(&mut *bits)),
-                Wiped::Words(mut words) => Values::Words(std::mem::take(&mut *words)),
+                WipedValues::Bits(mut bits) => Values::Bits(std::mem::take(&mut *bits)),
+                WipedValues::Words(mut words) => Values::Words(std::mem::take(&mut *words)),
             }),
             column: std::mem::take(&mut *self.column),
         };

@@ -180,7 +180,7 @@ pub(crate) fn summary(settings: &Settings, report: &Report, outcome: &Outcome) -
     lines
 }
 
-/// What a run would cost: for people, and as a report.
+/// The cost of a run: for people, and as a report.
 pub(crate) fn plan(
     arguments: &MatchingArguments,
     side: &PreparedTable,

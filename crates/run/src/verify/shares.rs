@@ -223,7 +223,7 @@ impl<'a> Column<'a> {
         Ok(true)
     }
 
-    /// What was not read of the batch at hand.
+    /// The part of the batch at hand that was not read.
     fn rest<T: ArrowPrimitiveType>(&self) -> &[T::Native] {
         &self.array.as_primitive::<T>().values()[self.at..]
     }
@@ -290,7 +290,7 @@ fn agree(sender: &Folder<'_>, receiver: &Folder<'_>) -> Result<(), Failure> {
     Err(Failure::new(Status::Other, what).with_hint("the two folders must come from the same run"))
 }
 
-/// What is wrong at a place, if anything.
+/// The checks of the places, one after the other.
 struct Checks<'a> {
     description: &'a Description,
     rows: Vec<i64>,

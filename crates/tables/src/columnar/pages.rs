@@ -49,7 +49,7 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// Those of `file`, which has `length` bytes.
+    /// The pages of `file`, which has `length` bytes.
     pub(super) fn new(file: File, length: u64, metadata: Arc<ParquetMetaData>) -> Self {
         let source = Arc::new(Source { file, length });
         Self { source, metadata }
@@ -94,7 +94,7 @@ impl Pages {
             .get(leaf)
             .ok_or_else(|| refused("a row group that lacks a column"))?;
         let rows = self.rows(group);
-        Ok(Box::new(Checked {
+        Ok(Box::new(CheckedPages {
             inner: SerializedPageReader::new(Arc::clone(&self.source), chunk, rows, None)?,
             column: chunk.column_descr_ptr(),
         }))
@@ -102,12 +102,12 @@ impl Pages {
 }
 
 /// Pages that are not handed on unless they can hold what they claim.
-struct Checked {
+struct CheckedPages {
     inner: SerializedPageReader<Source>,
     column: ColumnDescPtr,
 }
 
-impl Iterator for Checked {
+impl Iterator for CheckedPages {
     type Item = Result<Page>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -115,7 +115,7 @@ impl Iterator for Checked {
     }
 }
 
-impl PageReader for Checked {
+impl PageReader for CheckedPages {
     fn get_next_page(&mut self) -> Result<Option<Page>> {
         let page = self.inner.get_next_page()?;
         page.as_ref().map_or(Ok(()), |page| self.check(page))?;
@@ -135,7 +135,7 @@ impl PageReader for Checked {
     }
 }
 
-impl Checked {
+impl CheckedPages {
     fn check(&self, page: &Page) -> Result<()> {
         let nested = self.column.max_rep_level() > 0;
         match page {
@@ -223,7 +223,7 @@ fn check_lengths(values: Option<&[u8]>, encoding: Encoding, count: u32) -> Resul
 }
 
 #[expect(deprecated, reason = "old files have BIT_PACKED levels")]
-/// What comes behind the levels of a page of the first version, if there are levels; none if they
+/// The bytes behind the levels of a page of the first version, if there are levels; none if they
 /// are cut short.
 fn behind_levels(bytes: &[u8], most: i16, encoding: Encoding, count: u32) -> Option<&[u8]> {
     if most == 0 {

@@ -1,4 +1,4 @@
-//! What a run would find in the keys of a table.
+//! Lists what a run would find in the keys of a table.
 
 use std::ops::AddAssign;
 
@@ -78,7 +78,8 @@ impl Lint {
         };
         let reader = Reader::new(table, &reading)?;
         let columns = reader.columns();
-        let mut findings: Vec<_> = reader.rules.iter().map(|keys| Found::new(keys)).collect();
+        let mut findings: Vec<_> =
+            reader.rules.iter().map(|keys| RuleFindings::new(keys)).collect();
         let mut rows = 0;
         let mut scan = table.scan(&columns)?;
         while let Some(batch) = scan.next()? {
@@ -96,24 +97,24 @@ impl Lint {
 
 /// The findings by one rule in some rows.
 #[derive(Default)]
-struct Found {
+struct RuleFindings {
     items: Vec<Item>,
     counts: RuleCounts,
     /// The rows that each normaliser of each column changed.
     changed: Vec<Vec<u64>>,
-    first_empty: Vec<(u64, Refused)>,
-    first_malformed: Vec<(u64, Refused)>,
+    first_empty: Vec<(u64, KeyError)>,
+    first_malformed: Vec<(u64, KeyError)>,
 }
 
-impl Found {
+impl RuleFindings {
     fn new(keys: &[KeyColumn]) -> Self {
         let changed = keys.iter().map(|key| vec![0; key.normalisers.len()]);
         Self { changed: changed.collect(), ..Self::default() }
     }
 
-    fn refuse(&mut self, row: u64, refused: Refused) {
+    fn refuse(&mut self, row: u64, refused: KeyError) {
         let (count, first) = match refused {
-            Refused::Empty(_) => (&mut self.counts.empty, &mut self.first_empty),
+            KeyError::Empty(_) => (&mut self.counts.empty, &mut self.first_empty),
             _ => (&mut self.counts.malformed, &mut self.first_malformed),
         };
         *count += 1;
@@ -139,11 +140,11 @@ impl Found {
             }
         }
         let name = |key: usize| table.schema().field(keys[key].column).name().clone();
-        let refusals = |first: Vec<(u64, Refused)>| {
+        let refusals = |first: Vec<(u64, KeyError)>| {
             let refusal = |(row, refused)| match refused {
-                Refused::Empty(key) => (row, key, None),
-                Refused::Unreadable(key) => (row, key, Some(keys[key].kind.to_string())),
-                Refused::NotNormal(key, n) => (row, key, Some(keys[key].normalisers[n].name())),
+                KeyError::Empty(key) => (row, key, None),
+                KeyError::Unreadable(key) => (row, key, Some(keys[key].kind.to_string())),
+                KeyError::NotNormal(key, n) => (row, key, Some(keys[key].normalisers[n].name())),
             };
             let refusal = |found| {
                 let (row, key, by) = refusal(found);
@@ -167,7 +168,7 @@ impl Found {
 }
 
 /// Adds what was found in the rows that follow.
-impl AddAssign for Found {
+impl AddAssign for RuleFindings {
     fn add_assign(&mut self, next: Self) {
         self.items.extend(next.items);
         self.counts.keys += next.counts.keys;
@@ -189,16 +190,16 @@ impl AddAssign for Found {
 
 impl Reader<'_> {
     /// The findings in a batch.
-    fn find(&self, keys: &[KeyColumn], batch: &Batch) -> Result<Found, Error> {
+    fn find(&self, keys: &[KeyColumn], batch: &Batch) -> Result<RuleFindings, Error> {
         let columns = keys.iter().map(|key| column(batch, key.column, None));
         let columns: Vec<(FieldRef, ArrayRef)> = columns
             .collect::<Result<_, _>>()
             .map_err(|problem| self.table.error(batch, problem))?;
         let rows = batch.rows.num_rows();
-        let chunks: Vec<Found> = (0..rows.div_ceil(ROWS))
+        let chunks: Vec<RuleFindings> = (0..rows.div_ceil(ROWS))
             .into_par_iter()
             .map(|chunk| {
-                let mut found = Found::new(keys);
+                let mut found = RuleFindings::new(keys);
                 let mut scratch = Scratch::default();
                 for row in chunk * ROWS..rows.min((chunk + 1) * ROWS) {
                     let key = scratch.key(keys, &columns, row);
@@ -217,7 +218,7 @@ impl Reader<'_> {
                 found
             })
             .collect();
-        let mut all = Found::new(keys);
+        let mut all = RuleFindings::new(keys);
         chunks.into_iter().for_each(|found| all += found);
         Ok(all)
     }

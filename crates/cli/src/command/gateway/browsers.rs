@@ -16,7 +16,7 @@ use super::{Arguments, Refusals, identity};
 
 const NO_TOKEN: &str = "required with --web-certificate, and with a --web-origin of another machine: it names who may connect";
 
-/// What has passed.
+/// The counts of connections, bytes and refusals.
 #[derive(Default)]
 struct Counts {
     met: u64,

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{Finished, Running, names, text};
+use crate::common::{ProcessResult, RunningProcess, names, text};
 
 /// The timeout given to the parties; a party that sees the other disconnect need not wait for it.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -39,7 +39,7 @@ fn calls(verb: &str, place: &Path) -> [Vec<String>; 2] {
 }
 
 /// Starts a party whose files may have at most this many kilobytes: writes fail as on a full disk.
-fn start_limited(kilobytes: u32, own: &[String], endpoint: [&str; 2]) -> Finished {
+fn start_limited(kilobytes: u32, own: &[String], endpoint: [&str; 2]) -> ProcessResult {
     // The signal for this limit is ignored, so that the write fails as on a full disk.
     let script = format!("trap '' XFSZ; ulimit -f {kilobytes}; exec \"$0\" \"$@\"");
     let output = Command::new("bash")
@@ -48,7 +48,7 @@ fn start_limited(kilobytes: u32, own: &[String], endpoint: [&str; 2]) -> Finishe
         .args(endpoint)
         .output()
         .unwrap();
-    Finished::from(output)
+    ProcessResult::from(output)
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a_disk_that_fills_up_ends_both_and_leaves_nothing() {
         let before = names(place.path());
         let [sender, receiver] = calls(verb, place.path());
         let call: Vec<&str> = sender.iter().map(String::as_str).collect();
-        let sender = Running::start(&[&call[..], &["--listen", "127.0.0.1:0"]].concat());
+        let sender = RunningProcess::start(&[&call[..], &["--listen", "127.0.0.1:0"]].concat());
         let address = format!("127.0.0.1:{}", sender.port());
         let full = start_limited(100, &receiver, ["--connect", &address]);
         full.assert_refused(1, &[outputs(verb)[1]]);
@@ -82,7 +82,7 @@ fn a_folder_that_goes_away_is_said() {
     let out = place.path().join("here/out");
     let call = |role, endpoint: [&str; 2], out: &Path| {
         let start = ["cot", "--role", role, "--n", "10", "--out", text(out)];
-        Running::start(&[&start[..], &endpoint].concat())
+        RunningProcess::start(&[&start[..], &endpoint].concat())
     };
     let sender = call("sender", ["--listen", "127.0.0.1:0"], &out);
     let address = format!("127.0.0.1:{}", sender.port());
@@ -102,7 +102,7 @@ fn a_stopped_party_is_found_by_the_other() {
     let call = |role, endpoint: [&str; 2]| {
         let out = path(role);
         let start = ["cot", "--role", role, "--n", "1e9", "--timeout", "2"];
-        Running::start(&[&start[..], &["--out", &out], &endpoint].concat())
+        RunningProcess::start(&[&start[..], &["--out", &out], &endpoint].concat())
     };
     let sender = call("sender", ["--listen", "127.0.0.1:0"]);
     let address = format!("127.0.0.1:{}", sender.port());

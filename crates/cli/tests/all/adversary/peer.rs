@@ -6,27 +6,27 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{Finished, Running, names, text, words};
+use crate::common::{ProcessResult, RunningProcess, names, text, words};
 
 /// The longest that our side may take beyond its own timeout of two seconds, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// Runs our side against `peer`, once listening and once connecting, in each role, all at the same
 /// time; returns our side's messages.
-fn against(peer: impl Fn(TcpStream) + Sync) -> Vec<Finished> {
+fn against(peer: impl Fn(TcpStream) + Sync) -> Vec<ProcessResult> {
     let run = |role: &str, listening: bool| {
         let place = tempfile::tempdir().unwrap();
         let out = place.path().join("out");
         let out = text(&out);
         let common = format!("vole --role {role} --n 1000 --wait 2 --timeout 2 --out {out}");
         let (us, stream) = if listening {
-            let us = Running::start(&words(&format!("{common} --listen 127.0.0.1:0")));
+            let us = RunningProcess::start(&words(&format!("{common} --listen 127.0.0.1:0")));
             let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, us.port())).unwrap();
             (us, stream)
         } else {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
             let address = listener.local_addr().unwrap().to_string();
-            let us = Running::start(&words(&format!("{common} --connect {address}")));
+            let us = RunningProcess::start(&words(&format!("{common} --connect {address}")));
             (us, listener.accept().unwrap().0)
         };
         let finished = thread::scope(|scope| {
@@ -53,7 +53,7 @@ fn drain(mut stream: TcpStream) {
 
 /// Fails unless our side refused the stranger: as the only one that was there if it connects, as
 /// one of whom it may have to wait for the right one if it listens.
-fn assert_refused(all: &[Finished], connecting: (i32, &str), listening: &str) {
+fn assert_refused(all: &[ProcessResult], connecting: (i32, &str), listening: &str) {
     for pair in all.chunks(2) {
         pair[0].assert_refused(4, &["did not connect", "one other connection was refused"]);
         assert!(pair[0].stderr.contains(listening), "{:?}", pair[0]);
@@ -117,7 +117,7 @@ fn nobody_comes() {
     for endpoint in ["--listen 127.0.0.1:0", &format!("--connect {address}")] {
         let out = text(&out);
         let call = format!("vole --role sender --n 5 --wait 1 --out {out} {endpoint}");
-        Running::start(&words(&call)).finish_within(LIMIT).assert_refused(4, &["timed out"]);
+        RunningProcess::start(&words(&call)).finish_within(LIMIT).assert_refused(4, &["timed out"]);
         assert!(names(place.path()).is_empty());
     }
 }
@@ -127,7 +127,7 @@ fn a_signal_leaves_nothing() {
     for signal in ["INT", "TERM", "HUP"] {
         let place = tempfile::tempdir().unwrap();
         let (out, report) = (place.path().join("out"), place.path().join("report.json"));
-        let us = Running::start(&words(&format!(
+        let us = RunningProcess::start(&words(&format!(
             "vole --role sender --n 5 --listen 127.0.0.1:0 --out {} --report {}",
             text(&out),
             text(&report)

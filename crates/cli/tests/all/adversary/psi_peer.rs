@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::common::pair::{Folder, PLANTED, assert_matched};
 use crate::common::proxy::{Act, Tampering, wire};
-use crate::common::{Finished, Running};
+use crate::common::{ProcessResult, RunningProcess};
 
 /// The longest that our side may take beyond its own timeout, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -37,7 +37,7 @@ impl Sides {
     }
 
     /// Starts one side, which requests its rows.
-    fn start(&self, side: usize, endpoint: [&str; 2], timeout: &str) -> Running {
+    fn start(&self, side: usize, endpoint: [&str; 2], timeout: &str) -> RunningProcess {
         let folder = &self.folders[side];
         let (data, out) = (folder.path("data.csv"), folder.path("out.csv"));
         let report = folder.path("report.json");
@@ -59,7 +59,7 @@ impl Sides {
         if self.verb == "lookup" && side == 0 {
             call.extend(["--value", "v"]);
         }
-        Running::start(&call)
+        RunningProcess::start(&call)
     }
 
     /// Runs both over the proxy; `meanwhile` is called once both are started.
@@ -67,8 +67,8 @@ impl Sides {
         &self,
         tampering: Tampering,
         timeout: &str,
-        meanwhile: impl FnOnce([&Running; 2], mpsc::Receiver<()>),
-    ) -> [Finished; 2] {
+        meanwhile: impl FnOnce([&RunningProcess; 2], mpsc::Receiver<()>),
+    ) -> [ProcessResult; 2] {
         let sender = self.start(0, ["--listen", "127.0.0.1:0"], timeout);
         let (port, begins) = wire(sender.port(), tampering);
         let receiver = self.start(1, ["--connect", &format!("127.0.0.1:{port}")], timeout);
@@ -77,7 +77,7 @@ impl Sides {
     }
 
     /// Fails unless this side ended with one of the statuses and left no output.
-    fn assert_failed(&self, side: usize, ended: &Finished, allowed: &[i32], why: &str) {
+    fn assert_failed(&self, side: usize, ended: &ProcessResult, allowed: &[i32], why: &str) {
         let status = ended.status.unwrap();
         assert!(allowed.contains(&status), "{why}: {ended:?}");
         ended.assert_refused(status, &[]);

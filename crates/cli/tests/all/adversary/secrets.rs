@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use crate::common::pair::{Folder, PLANTED};
-use crate::common::{Finished, Running, assert_done, read_npy, text, volery};
+use crate::common::{ProcessResult, RunningProcess, assert_done, read_npy, text, volery};
 
 /// A command in a shell with umask 0; with the `-v` of every run it is as verbose as possible.
-fn permissive(arguments: &[&str]) -> Running {
+fn permissive(arguments: &[&str]) -> RunningProcess {
     let inner = volery(arguments);
     let mut command = Command::new("sh");
     command
@@ -22,11 +22,11 @@ fn permissive(arguments: &[&str]) -> Running {
         .arg(inner.get_program())
         .args(inner.get_args())
         .arg("-vv");
-    Running::spawn(command)
+    RunningProcess::spawn(command)
 }
 
 /// Runs both sides in the folder and watches every file that appears in it.
-fn run(place: &Path, left: &[&str], right: &[&str]) -> [Finished; 2] {
+fn run(place: &Path, left: &[&str], right: &[&str]) -> [ProcessResult; 2] {
     let before: HashSet<PathBuf> = entries(place).into_iter().collect();
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -291,7 +291,7 @@ fn outputs_do_not_go_through_planted_links() {
     ] {
         let words: Vec<_> = call.split(' ').collect();
         let refused = volery(&words).current_dir(place.path()).output().unwrap();
-        let refused = Finished::from(refused);
+        let refused = ProcessResult::from(refused);
         refused.assert_refused(2, &[&format!("{option}: "), "is a symbolic link"]);
         assert!(refused.stderr.contains("hint: remove the link"), "{call}");
     }
@@ -345,7 +345,7 @@ fn the_memory_of_a_run_is_for_nobody() {
         .args(["--timeout", "60", "--n", "5", "--out", "out"])
         .current_dir(place.path());
     theirs(&mut command);
-    let running = Running::spawn(command);
+    let running = RunningProcess::spawn(command);
     running.port();
     let seen = of(running.id());
     running.signal("TERM");

@@ -6,7 +6,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::record::Field;
 
 use super::table::{self, Column};
-use super::{Finished, Running, names, text};
+use super::{ProcessResult, RunningProcess, names, text};
 
 /// Occurs in fields of the tests' files, and must not occur in any message.
 pub(crate) const PLANTED: &str = "zq7Planted";
@@ -47,22 +47,22 @@ impl Folder {
 }
 
 /// Runs both sides of a subcommand; the sender listens.
-pub(crate) fn pair(verb: &str, left: &[&str], right: &[&str]) -> [Finished; 2] {
+pub(crate) fn pair(verb: &str, left: &[&str], right: &[&str]) -> [ProcessResult; 2] {
     pair_of([verb, verb], left, right)
 }
 
 /// Runs the sender of one subcommand and the receiver of another.
-pub(crate) fn pair_of(verbs: [&str; 2], left: &[&str], right: &[&str]) -> [Finished; 2] {
+pub(crate) fn pair_of(verbs: [&str; 2], left: &[&str], right: &[&str]) -> [ProcessResult; 2] {
     let listen = [verbs[0], "--role", "sender", "--listen", "127.0.0.1:0"];
-    let sender = Running::start(&[&listen[..], left].concat());
+    let sender = RunningProcess::start(&[&listen[..], left].concat());
     let address = format!("127.0.0.1:{}", sender.port());
     let connect = [verbs[1], "--role", "receiver", "--connect", &address];
-    let receiver = Running::start(&[&connect[..], right].concat());
+    let receiver = RunningProcess::start(&[&connect[..], right].concat());
     [sender.finish(), receiver.finish()]
 }
 
 /// Fails unless both succeeded and reported their security model.
-pub(crate) fn assert_matched(both: &[Finished; 2]) {
+pub(crate) fn assert_matched(both: &[ProcessResult; 2]) {
     super::assert_done(both, "volery: secure against a ");
 }
 

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::thread;
 
 use crate::common::pair::{Folder, assert_matched, pair};
-use crate::common::{Running, volery};
+use crate::common::{RunningProcess, volery};
 
 /// Names and types of an object's fields, `?` for `null`.
 fn schema(value: &serde_json::Value) -> String {
@@ -282,7 +282,7 @@ fn what_is_revealed_is_said_before_anything_is() {
         if both {
             call.push("--both");
         }
-        let ended = Running::start(&call).finish();
+        let ended = RunningProcess::start(&call).finish();
         ended.assert_refused(4, &["timed out"]);
         let (before, _) = ended.stderr.split_once("volery: listening on").unwrap();
         let always = [

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 
 use super::refused;
 use crate::common::pair::{Folder, PLANTED, assert_matched, pair};
-use crate::common::{Finished, Running};
+use crate::common::{ProcessResult, RunningProcess};
 
 #[test]
 fn an_output_never_replaces_what_it_should_not() {
@@ -74,13 +74,13 @@ fn an_existing_output_is_replaced_by_force_and_only_when_all_is_well() {
 
 /// Starts a receiver that has read its file when this returns, and a sender for it once `change` is
 /// done.
-fn changed_meanwhile(folder: &Folder, change: impl FnOnce()) -> [Finished; 2] {
+fn changed_meanwhile(folder: &Folder, change: impl FnOnce()) -> [ProcessResult; 2] {
     let data = folder.write("data.csv", format!("k,v\n{PLANTED},1\nb,2\n"));
     let theirs = folder.write("theirs.csv", format!("k\nb\n{PLANTED}\n"));
     let out = folder.path("out.csv");
     let start = |role, endpoint, address: &str, more: &[&str]| {
         let call = ["psi", "--role", role, endpoint, address, "--key", "k"];
-        Running::start(&[&call[..], more].concat())
+        RunningProcess::start(&[&call[..], more].concat())
     };
     let receiver = start("receiver", "--listen", "127.0.0.1:0", &["--input", &data, "--out", &out]);
     let address = format!("127.0.0.1:{}", receiver.port());
