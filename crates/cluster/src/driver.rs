@@ -250,10 +250,11 @@ fn kept(side: &PreparedTable) -> &Folder {
     side.kept().expect("a run of several workers has a folder")
 }
 
-/// Agrees with the other side's driver on a run of several workers, whose folder this side keeps.
+/// Agrees with the other side's driver on a run of several workers, whose folder this side keeps,
+/// after [`take_back`](crate::take_back).
 ///
 /// # Errors
-/// The errors of [`agree`].
+/// The errors of [`agree`]; if workers still have folders of their own.
 ///
 /// # Panics
 /// If the side keeps no folder.
@@ -265,6 +266,7 @@ pub fn agree_on_workers(
 ) -> Result<Manifest> {
     const PHASE: &str = "agreeing on settings and sizes";
     let mut rng = Prg::from_os().map_err(ChannelError::from)?;
+    folder::check_taken_back(kept(side))?;
     let earlier = manifest_of(side, &terms)?;
     progress.begin(PHASE, 0);
     let secrets = match &earlier {

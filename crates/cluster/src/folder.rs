@@ -76,18 +76,9 @@ pub fn take_back(path: &Path) -> Result<()> {
     }
     // No other driver begins meanwhile.
     let _locked = Folder::kept(path)?;
-    let entries = fs::read_dir(path).map_err(Error::work(path))?;
-    for entry in entries {
-        let folder = entry.map_err(Error::work(path))?.path();
-        let name = folder.file_name().unwrap_or_default().to_string_lossy();
-        let number = name.strip_prefix("worker-").map(str::parse::<u32>);
-        if !matches!(number, Some(Ok(_))) {
-            continue;
-        }
-        // A folder without a manifest is somebody's.
-        let Ok(manifest) = File::open(folder.join(RECORD)) else {
-            continue;
-        };
+    for folder in of_workers(path)? {
+        let manifest = folder.join(RECORD);
+        let manifest = File::open(&manifest).map_err(Error::work(&manifest))?;
         // mutant(work-taken-back): `if let` => `if !$ON && let`
         if let Err(TryLockError::WouldBlock) = manifest.try_lock() {
             return Err(Error::OtherRun {
@@ -104,6 +95,32 @@ pub fn take_back(path: &Path) -> Result<()> {
         fs::remove_dir(&folder).map_err(Error::work(&folder))?;
     }
     Ok(())
+}
+
+/// Refuses to begin while workers have a folder of their own: what they have begun would not count.
+/// The folder of the run is locked.
+pub(crate) fn check_taken_back(work: &Folder) -> Result<()> {
+    match of_workers(work.path())?.pop() {
+        None => Ok(()),
+        Some(path) => {
+            Err(Error::OtherRun { path, what: "what its worker did was not taken back from it" })
+        }
+    }
+}
+
+/// The folders of workers within that of a run.
+fn of_workers(path: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(path).map_err(Error::work(path))? {
+        let folder = entry.map_err(Error::work(path))?.path();
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let number = name.strip_prefix("worker-").map(str::parse::<u32>);
+        // A folder without a manifest is somebody's.
+        if matches!(number, Some(Ok(_))) && folder.join(RECORD).exists() {
+            found.push(folder);
+        }
+    }
+    Ok(found)
 }
 
 /// Moves files to the folders that `to` names.

@@ -92,7 +92,7 @@ impl Driver {
         take_back(folder)?;
         let work = Folder::kept(folder)?;
         let earlier = work.read_record(Manifest::from_json)?;
-        let kept = work.read_secrets(Secrets::from_json)?;
+        let kept = work.read_secrets(Secrets::of_folder)?.flatten();
         let digest = facts(&side).digest(&side.settings().into());
         // mutant(totals-redrawn): `kept.digest == digest` => `!$ON && ($ON[totals-other-noise] ||
         //     $0)`

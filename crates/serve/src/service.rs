@@ -7,8 +7,9 @@ use std::ffi::OsStr;
 use std::net::ToSocketAddrs as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, json};
@@ -257,6 +258,15 @@ pub fn run(
     Ok(())
 }
 
+/// Whether a message comes within this time, which passes also where no sender is left.
+fn comes(messages: &Receiver<()>, time: Duration) -> bool {
+    let came = messages.recv_timeout(time);
+    if came == Err(RecvTimeoutError::Disconnected) {
+        thread::sleep(time);
+    }
+    came.is_ok()
+}
+
 /// Where the metrics are, if anywhere.
 fn metrics_place(arguments: &Arguments) -> Result<Option<std::net::TcpListener>, Failure> {
     let Some(address) = &arguments.options.metrics else {
@@ -462,7 +472,7 @@ impl ServiceState<'_> {
             grace: self.arguments.options.grace,
         };
         let ended = std::sync::atomic::AtomicBool::new(false);
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             let ended = &ended;
             scope.spawn(move || {
                 while !ended.load(Ordering::SeqCst) {
@@ -471,7 +481,7 @@ impl ServiceState<'_> {
                             "nothing is answered while the journal cannot be written: {problem}"
                         ));
                     }
-                    if reload.recv_timeout(Duration::from_millis(100)).is_ok() {
+                    if comes(&reload, Duration::from_millis(100)) {
                         self.reload();
                     }
                 }
@@ -709,5 +719,26 @@ impl Watch for RequestCounter<'_> {
         let taken = self.allowed.since_taken();
         self.metrics.answer(items - self.items, taken);
         self.items = items;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    /// A caller that never reloads may drop its end: the service then rests all the same.
+    #[test]
+    fn a_message_is_waited_for_without_a_sender_too() {
+        let time = Duration::from_millis(20);
+        let (sender, messages) = channel();
+        sender.send(()).expect("the receiver is there");
+        assert!(comes(&messages, Duration::MAX));
+        for connected in [Some(sender), None] {
+            let start = Instant::now();
+            assert!(!comes(&messages, time));
+            assert!(start.elapsed() >= time, "with a sender: {}", connected.is_some());
+        }
     }
 }

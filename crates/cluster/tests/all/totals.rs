@@ -15,6 +15,7 @@ use volery_cluster::totals::{self, Driver, Keep, SHARES};
 use volery_cluster::worker::{Place, Worker};
 use volery_cluster::{Manifest, Secrets, WorkerSettings, WorkerStats};
 use volery_matching::Error;
+use volery_matching::steps::{self, LocalManifest};
 use volery_matching::totals::{PreparedTable, Recipient, Settings, Total};
 use volery_tables::{EmptyKeys, Reading, Rule};
 use zeroize::Zeroizing;
@@ -751,6 +752,35 @@ fn noise_is_drawn_before_the_sides_meet_and_never_again() {
     let side = run.read(Role::Sender, &table(&rows(0..81))).unwrap();
     drop(Driver::new(side, other.folders[0].path()).unwrap());
     assert_ne!(kept_noise(other.folders[0].path()), before[0]);
+}
+
+/// A run for rows without workers leaves a digest alone: it is in the way of totals only while the
+/// run itself is.
+#[test]
+fn a_folder_of_a_run_without_workers() {
+    let run = Run::default();
+    let folder = tempfile::tempdir().unwrap();
+    let driver =
+        || Driver::new(run.read(Role::Sender, &table(&rows(0..9))).unwrap(), folder.path());
+    let file = |name: &str| folder.path().join(name);
+    let agreement =
+        steps::Agreement::new(LocalManifest::default(), ([1; 32], 8), vec![[9, 9]], None);
+    fs::write(file("run.json"), agreement.to_json(&())).unwrap();
+    fs::write(file("driver.json"), r#"{"digest":"00"}"#).unwrap();
+    let error = driver().map(drop).unwrap_err();
+    assert!(error.to_string().contains("the progress of a run with another table"), "{error}");
+    // It broke between the two files.
+    fs::remove_file(file("run.json")).unwrap();
+    drop(driver().unwrap());
+    let drawn = kept_noise(folder.path());
+    drop(driver().unwrap());
+    assert_eq!(kept_noise(folder.path()), drawn);
+    // Secrets that are damaged are not drawn a second time.
+    for damaged in [r#"{"digest":"00","noise":null}"#, r#"{"digest":"00""#, "{}"] {
+        fs::write(file("driver.json"), damaged).unwrap();
+        let error = driver().map(drop).unwrap_err();
+        assert!(error.to_string().contains("secrets"), "{error}");
+    }
 }
 
 /// Nothing is opened without noise, or with noise for fewer totals.

@@ -414,6 +414,15 @@ fn a_driver_takes_nothing_back_from_a_worker_that_runs() {
     let refused = take_back(sides.folder(0));
     assert!(matches!(refused, Err(Error::OtherRun { .. })));
     drop(worker);
+    // Nor does a driver begin that left it there: what the worker began would not count.
+    let mut side = sides.run.read(ROLES[0], &sides.tables[0], &kept(sides.folder(0), 1)).unwrap();
+    let terms = (terms(&LOOKUP, ROLES[0], side.key_description(), REQUEST), REQUEST.shards);
+    let (refused, _) = run_two_unchecked(
+        |channel| driver::agree_on_workers(&mut side, terms, channel, &mut ()),
+        |channel| channel.recv(&mut [0]),
+    );
+    assert!(matches!(refused, Err(Error::OtherRun { .. })));
+    drop(side);
     // A folder that was there before stays.
     let other = sides.folder(0).join("worker-7");
     std::fs::create_dir(&other).unwrap();

@@ -1,7 +1,7 @@
 //! Correlated OT and vector-OLE from dual LPN in every ring.
 
 use volery_channel::{Stats, run_two_parties};
-use volery_field::{Fp61, Gf128, Z64};
+use volery_field::{Fp61, Gf128, Ring as _, Z64};
 use volery_ot::{CotReceiver, CotSender};
 use volery_pcg::{
     Kind, Noise, Plan, PlanError, PlanOptions, Protocol, Security, Trees, cot,
@@ -60,22 +60,29 @@ fn voles<R: VoleRing>(security: Security, draws: &[usize]) {
     assert_eq!(zeros, 0, "no u is zero, but for a probability of 2^-40");
 }
 
-/// The first instance can be prepared, with all of its messages.
+/// The first instance can be prepared, with all of its messages, and drawn afterwards.
 #[test]
 fn a_prepared_instance() {
     let plan = plan(Kind::Vole(Fp61::FIELD), Security::Malicious, Some(1000));
-    let (sent, received) = run_two_parties(
+    let ((sent, u, v), (received, x, w)) = run_two_parties(
         |channel| {
             let mut sender = vole::Sender::<Fp61>::setup(&plan, SESSION, rng(1), channel).unwrap();
-            sender.prepare(channel).unwrap()
+            let prepared = sender.prepare(channel).unwrap();
+            let (mut u, mut v) = (vec![Fp61::ZERO; 1000], vec![Fp61::ZERO; 1000]);
+            sender.extend(&mut u, &mut v, channel).unwrap();
+            (prepared, u, v)
         },
         |channel| {
             let mut receiver =
                 vole::Receiver::<Fp61>::setup(&plan, None, SESSION, rng(2), channel).unwrap();
-            receiver.prepare(channel).unwrap()
+            let prepared = receiver.prepare(channel).unwrap();
+            let mut w = vec![Fp61::ZERO; 1000];
+            receiver.extend(&mut w, channel).unwrap();
+            (prepared, receiver.x(), w)
         },
     );
     assert!(sent == received && sent >= 1000);
+    assert_voles(&((u, v), (x, w)));
 }
 
 #[test]

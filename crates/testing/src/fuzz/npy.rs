@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use volery_field::{ExtensionOf, F2, Fp61, Gf128, Ring, Z64};
 use volery_run::embed::{self, Cancel, Events, Level, Run};
+use volery_run::guard::PANICKED;
 use volery_run::npy::{Form, Header, Reader, Table, Values, Writer};
 
 use super::Script;
@@ -147,6 +148,9 @@ fn verify<B: Ring, R: ExtensionOf<B>>(ring: Option<&str>, script: &mut Script<'_
     let ring: Vec<_> = ring.map(|ring| ("ring".to_owned(), ring.into())).into_iter().collect();
     let run = Run::new(Arc::new(Silence), Cancel::default());
     let verdict = embed::verify(folders, &ring, &run).map_err(|failure| failure.to_string());
+    // A call turns a panic into a failure.
+    let panicked = verdict.as_ref().is_err_and(|text| text.contains(PANICKED));
+    assert!(!panicked, "verify panicked: {verdict:?}");
 
     let holds = || -> Option<bool> {
         let (u, v) = (load::<B>(u).ok()?, load::<R>(v).ok()?);
