@@ -33,8 +33,7 @@ use crate::npy::{SignedWriter, Writer};
 use crate::output::Folder;
 use crate::progress::PhaseProgress;
 use crate::report::Report;
-use crate::reporter::Reporter;
-use crate::reporter::many;
+use crate::reporter::{Reporter, many};
 use crate::results::{MatchResult, Shares};
 use crate::totals::{check_resume, no_shares};
 

@@ -22,8 +22,7 @@ use crate::matching::summary::TableFacts;
 use crate::matching::text::object;
 use crate::progress::PhaseProgress;
 use crate::report::Report;
-use crate::reporter::Reporter;
-use crate::reporter::many;
+use crate::reporter::{Reporter, many};
 use crate::results::MatchResult;
 
 /// The settings of a side whose table is in a cluster; nothing for rows.

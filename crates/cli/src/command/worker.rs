@@ -26,8 +26,7 @@ use volery_run::identity::read_private;
 use volery_run::memory::peak_memory;
 use volery_run::progress::PhaseProgress;
 use volery_run::report::{Report, Seconds};
-use volery_run::reporter::Reporter;
-use volery_run::reporter::many;
+use volery_run::reporter::{Reporter, many};
 use volery_run::system::is_pipe;
 
 use super::options::{Common, role};

@@ -25,8 +25,7 @@ use volery_run::cluster::{
 use volery_run::failure::{Failure, Status};
 use volery_run::matching::arguments::MatchingArguments;
 use volery_run::progress::PhaseProgress;
-use volery_run::reporter::Reporter;
-use volery_run::reporter::many;
+use volery_run::reporter::{Reporter, many};
 use volery_run::system;
 
 use crate::flat::Flat;

@@ -20,8 +20,7 @@ use crate::endpoint::Endpoint;
 use crate::failure::Failure;
 use crate::progress::PhaseProgress;
 use crate::report::Report;
-use crate::reporter::Reporter;
-use crate::reporter::many;
+use crate::reporter::{Reporter, many};
 use crate::results::MatchResult;
 
 /// A run for rows. What it does not have yet, or no longer, is `None`.

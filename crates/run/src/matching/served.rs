@@ -21,8 +21,7 @@ use crate::memory::peak_memory;
 use crate::output::SingleFile;
 use crate::randomness::hex;
 use crate::report::Report;
-use crate::reporter::Reporter;
-use crate::reporter::many;
+use crate::reporter::{Reporter, many};
 
 /// Of both sides for a key, on one core each; and bytes of memory for a key.
 const SECONDS: f64 = 1e-4;

@@ -8,8 +8,7 @@ use super::arguments::MatchingArguments;
 use super::text::{name_of, object};
 use crate::randomness::hex;
 use crate::report::Report;
-use crate::reporter::Reporter;
-use crate::reporter::many;
+use crate::reporter::{Reporter, many};
 
 /// The facts of a table, for a result of any kind.
 pub(crate) struct TableFacts<'a> {

@@ -11,8 +11,7 @@ use super::arguments::MatchingArguments;
 use super::cost::{Prediction, add_cost, assumed, choice, failures, lines};
 use crate::randomness::hex;
 use crate::report::Report;
-use crate::reporter::Reporter;
-use crate::reporter::many;
+use crate::reporter::{Reporter, many};
 
 /// The name of a table in lines about it.
 pub(crate) fn name_of(table: &Table) -> String {

@@ -12,8 +12,7 @@ use crate::matching::cost::{Prediction, add_cost, assumed, failures, lines};
 use crate::matching::text::object;
 use crate::randomness::hex;
 use crate::report::Report;
-use crate::reporter::Reporter;
-use crate::reporter::many;
+use crate::reporter::{Reporter, many};
 
 /// The settings of the result.
 pub(crate) fn settings_of(settings: &Settings) -> Value {

@@ -12,8 +12,7 @@ use crate::matching::cost::{Prediction, add_cost, assumed, choice, failures, lin
 use crate::matching::text::object;
 use crate::randomness::hex;
 use crate::report::Report;
-use crate::reporter::Reporter;
-use crate::reporter::many;
+use crate::reporter::{Reporter, many};
 
 /// The settings of the result, and what is known of it before the run. `no_group`: rows in none of
 /// the groups, at the side that has them.

@@ -23,7 +23,8 @@ pub(super) fn all() -> Vec<Protocol> {
         shapes(),
         shapes_with_vector(),
         formats(),
-        product(),
+        product("matrix product, fp61", Output::Right),
+        product("matrix product, fp61, to the left", Output::Left),
         either_product(),
         convolution(),
     ];
@@ -178,24 +179,30 @@ fn shape() -> Shape {
     Shape::new(N, M, P).expect("the constant shape is valid")
 }
 
-fn product() -> Protocol {
+/// A product that the party of `output` gets.
+fn product(name: &'static str, output: Output) -> Protocol {
     Protocol::new(
-        "matrix product, fp61",
+        name,
         Model::SemiHonest,
-        |channel| {
+        move |channel| {
             let mut source = senders(channel)?;
-            let sender = linear::Sender::offline(shape(), Output::Right, &mut source, channel);
-            of_apps(of_apps(sender)?.online(&left::<Fp61>(), channel)).map(drop)
+            let sender = linear::Sender::offline(shape(), output, &mut source, channel);
+            let result = of_apps(of_apps(sender)?.online(&left::<Fp61>(), channel))?;
+            Ok(result.map(|product| product.entries().to_vec()))
         },
-        |channel| {
+        move |channel| {
             let mut source = receivers(channel)?;
-            let receiver = linear::Receiver::offline(shape(), Output::Right, &mut source, channel);
+            let receiver = linear::Receiver::offline(shape(), output, &mut source, channel);
             let result = of_apps(of_apps(receiver)?.online(&right::<Fp61>(), channel))?;
-            Ok(result.expect("the right party gets the result").entries().to_vec())
+            Ok(result.map(|product| product.entries().to_vec()))
         },
-        |&(): &(), entries: &Vec<Fp61>| {
+        move |sent: &Option<Vec<Fp61>>, received: &Option<Vec<Fp61>>| {
+            let (result, other) = match output {
+                Output::Left => (sent, received),
+                _ => (received, sent),
+            };
             let plain = left::<Fp61>().times(&right()).expect("the shapes are compatible");
-            plain.entries() == &entries[..]
+            result.as_deref() == Some(plain.entries()) && other.is_none()
         },
     )
 }
