@@ -49,6 +49,13 @@ copybutton_exclude = ".linenos, .gp, .go"
 
 # Else the argument `or_` loses its underscore.
 napoleon_use_param = False
+# The headings of arguments are those of the program's help.
+napoleon_custom_sections = [
+    (heading, "params_style")
+    for heading in (
+        "Peer", "Input", "Keys", "Output", "Counts and sums", "Shares", "Protocol", "Large tables", "Running"
+    )
+]
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Pages from a file of results of volery-bench.
 
+    python3 lab/report.py results.json                  on the standard output, in Markdown
     python3 lab/report.py lab/results.json --markdown REPRODUCTION.md
     python3 lab/report.py results.json --out DIR        index.html and results.csv
     python3 lab/report.py figures.json --plots DIR      each plot as an SVG file
@@ -13,12 +14,14 @@ import csv
 import html
 import io
 import json
-import math
 import re
 import statistics
 import sys
 import textwrap
 from pathlib import Path
+
+import tables
+from tables import number, ratio, short
 
 TITLE = "The papers' tables and figures, repeated"
 PAPERS = {"dvole": "Distributed Vector-OLE", "ferret": "Ferret", "kkrt": "BaRK-OPRF"}
@@ -28,31 +31,8 @@ SIDES = ("published", "here", "volery")
 COLOURS = ("#3a7bd5", "#d9822b", "#2e9e6b", "#c0497a", "#8566c9", "#7a8a99")
 
 
-def short(number):
-    """A number in about three digits."""
-    size = abs(number)
-    if size == 0:
-        return "0"
-    if size >= 100:
-        return f"{number:.0f}"
-    return f"{number:.{max(0, min(12, 2 - math.floor(math.log10(size))))}f}"
-
-
-def number(value):
-    """The number in a value; the median of several; None where there is none."""
-    if value["kind"] == "measured":
-        return value["spread"]["median"]
-    return value.get("value")
-
-
-def ratio(value):
-    """Ours over the published one, where a value stands beside one."""
-    ours, published = number(value), value.get("published")
-    return ours / published if ours is not None and published else None
-
-
 def words(value, with_range=False, with_ratio=False):
-    """A value in words, as the program prints it."""
+    """A value in words."""
     kind = value["kind"]
     if kind == "none":
         return "-"
@@ -167,7 +147,7 @@ def wrapped(lines):
 
 
 def markdown(results):
-    sections = results["more"]["sections"]
+    sections = results["sections"]
     lines = [f"# {TITLE}", ""]
     for paragraph in [
         "One line for each table and figure of the three papers: the median of ours over the published "
@@ -185,7 +165,7 @@ def markdown(results):
         rows.append([paper, where, what, summary(section)])
     lines += grid(["paper", "", "what", "ours over published"], rows, [False] * 4)
     lines += ["", "## Measured on", ""]
-    for paragraph in results["more"].get("intro", []):
+    for paragraph in results["intro"]:
         lines += [*textwrap.wrap(paragraph, 100), ""]
     lines += ["## Tables", ""]
     lines += textwrap.wrap(
@@ -202,6 +182,14 @@ def markdown(results):
             caption = caption.removeprefix(f"{where}: ")
             lines += ["", f"**{paper}, {where}**: {caption}", "", *compact(table)]
     return "\n".join(wrapped(lines)) + "\n"
+
+
+def choices(results):
+    """The tables of `volery-bench grid`, one a link."""
+    header, links, sentence = tables.choices(results)
+    right = [heading not in ("auto", "fastest") for heading in header]
+    parts = [[f"**{link}**", "", *grid(header, rows, right), ""] for link, rows in links.items()]
+    return "\n".join([line for part in parts for line in part] + textwrap.wrap(sentence, 100)) + "\n"
 
 
 # Plots -------------------------------------------------------------------------------------------
@@ -268,8 +256,8 @@ def page(results):
     escape = html.escape
     out = [f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(TITLE)}</title>",
            "<meta name=viewport content='width=device-width'>", f"<style>{STYLE}</style><h1>{escape(TITLE)}</h1>"]
-    out += [f"<p>{escape(text)}</p>" for text in results["more"].get("intro", [])]
-    sections = results["more"]["sections"]
+    out += [f"<p>{escape(text)}</p>" for text in results["intro"]]
+    sections = results["sections"]
     out.append("<ul>")
     out += [f"<li><a href='#{s['name']}'>{escape(s['title'])}</a> <small>{escape(summary(s))}</small>" for s in sections]
     out.append("</ul>")
@@ -314,7 +302,7 @@ def figures(results, file):
     """Every number of every table, one a line."""
     writer = csv.writer(file)
     writer.writerow(["section", "table", "row", "column", "unit", "kind", "value", "least", "most", "runs", "published"])
-    for section in results["more"]["sections"]:
+    for section in results["sections"]:
         for table in section["tables"]:
             for row in table["rows"]:
                 pairs = list(zip(table["columns"], row))
@@ -335,8 +323,18 @@ def main():
     parser.add_argument("--plots", type=Path, help="write the plots into this folder, as NAME.svg")
     options = parser.parse_args()
     results = json.loads(options.results.read_text())
-    if results.get("format") != "volery measurements" or "sections" not in results.get("more", {}):
-        sys.exit(f"error: {options.results}: has no tables: 'volery-bench paper' writes such a file")
+    more = results.get("more", {})
+    if "spots" in more:
+        if options.markdown or options.out or options.plots:
+            sys.exit(f"error: {options.results}: has a grid, which is shown only: leave out --markdown, --out and --plots")
+        sys.stdout.write(choices(results))
+        return
+    if results.get("format") != "volery measurements" or "lines" not in more:
+        sys.exit(f"error: {options.results}: has no tables: 'volery-bench paper' and 'grid' write such files; "
+                 "'paper --draw' adds those of an older one")
+    results |= {"sections": tables.sections(results), "intro": tables.intro(results)}
+    if not (options.markdown or options.out or options.plots):
+        sys.stdout.write(markdown(results))
     if options.markdown:
         options.markdown.write_text(markdown(results))
     if options.out:
@@ -346,7 +344,7 @@ def main():
             figures(results, file)
     if options.plots:
         options.plots.mkdir(parents=True, exist_ok=True)
-        for section in results["more"]["sections"]:
+        for section in results["sections"]:
             many = len(section["plots"]) > 1
             for count, plot in enumerate(section["plots"], 1):
                 name = section["name"] + (f"-{count}" if many else "")

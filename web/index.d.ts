@@ -41,9 +41,10 @@ export interface Terms {
   rows: number;
   /** Different keys, by each rule: what the peer learns the number of. */
   keys: number[];
-  /** Rows that take no part: without a key, with a malformed one. */
+  /** Rows that take no part: without a key, with a malformed one, with a key of too many rows. */
   empty: number;
   malformed: number;
+  repeated: number;
   /** Rows with the same key as an earlier row. */
   duplicates: number;
   /** Facts about the table worth telling, one sentence each, such as blank lines left out. */
@@ -78,9 +79,13 @@ export interface Options {
   delimiter?: string;
   /** A label such as "windows-1252": keys are then compared as UTF-8. */
   encoding?: string;
+  quote?: "double" | "none";
   emptyKeys?: "error" | "skip";
   malformed?: "error" | "skip";
   duplicates?: "keep" | "error" | "dedup";
+  /** Leaves out the rows of each key that more rows than this have; with `or`, they only have no
+   *  part in matching on that key. */
+  dropRepeated?: number;
   /** Seconds without a sign of life after which a run ends; 60 if not given. */
   timeout?: number;
   /** Asked before there is a connection; the call ends with "cancelled" if it returns false. */

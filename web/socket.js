@@ -16,6 +16,7 @@ let bytesKept = 0;
 let ended = false;
 let sent = 0;
 let sentBefore = 0;
+let came = false; // data, since the last time for a heartbeat
 
 onmessage = ({ data }) => {
   if (data === "abort") {
@@ -48,6 +49,8 @@ onmessage = ({ data }) => {
   };
   socket.onmessage = ({ data }) => {
     if (ended) return;
+    // A heartbeat of the peer is 4 bytes.
+    came ||= data.byteLength > 4;
     if (typeof data === "string" || bytesKept + data.byteLength + PIECE * kept.length > MOST) {
       const what = "it sends what no bridge of volery sends";
       close(-1, what);
@@ -77,8 +80,11 @@ function send(bytes) {
 
 // The module sends whole frames, so between two of its messages there may be a heartbeat.
 function beat() {
-  const busy = sent > 0 && sent === sentBefore && socket.bufferedAmount === 0;
-  if (busy && !ended && socket.readyState === WebSocket.OPEN && !Atomics.load(control, READING)) {
+  const idle = sent > 0 && sent === sentBefore && socket.bufferedAmount === 0;
+  // A peer that has handed a long message to a slow line waits for the answer.
+  const busy = came || !Atomics.load(control, READING);
+  came = false;
+  if (idle && busy && !ended && socket.readyState === WebSocket.OPEN) {
     socket.send(BEAT);
   }
   sentBefore = sent;

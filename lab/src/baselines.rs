@@ -1,10 +1,11 @@
 //! Baselines that the protocols of volery are compared with.
 //!
 //! Nothing here is offered to users, and no list of protocols names it. All of it is at most
-//! semi-honest. The modules:
+//! semi-honest. Each run that is measured checks its result in full, and so do the small runs that
+//! `papers` tests. The modules:
 //!
 //! Private set intersection, compared with `volery-psi`. Each protocol finds the common items of
-//! two sets for the receiver, and assumes that a party's items are all different:
+//! two sets of the same size for the receiver, and assumes that a party's items are all different:
 //!
 //! * [`naive`]: exchanging hashes of the items; **insecure**, the floor under every comparison;
 //! * [`kk13`]: random 1-out-of-256 OT of Kolesnikov and Kumaresan, CRYPTO 2013;
@@ -17,44 +18,18 @@
 //!
 //! * [`dpf`]: distributed point functions of Doerner and shelat, CCS 2017, with an index that
 //!   neither party knows;
-//! * [`floram`]: a multi-point function that runs `dpf` in every bucket of a cuckoo arrangement;
 //! * [`whole_domain`]: a multi-point function from known-index point functions over the whole
 //!   domain, one per point;
-//! * [`dvole`]: vector OLE (Protocol 6) over either of the two;
-//! * [`gilboa`]: vector OLE by multiplication alone;
-//! * [`kary`]: trees of higher arity, which the paper's section 9 conjectures to be faster.
+//! * [`dvole`]: vector OLE (Protocol 6) over it, or over `dpf` in every bucket of a cuckoo
+//!   arrangement;
+//! * [`gilboa`]: vector OLE by multiplication alone.
 
-#[cfg(test)]
-mod cases;
 pub(crate) mod dpf;
 pub(crate) mod dvole;
-pub(crate) mod floram;
 pub(crate) mod gilboa;
 pub(crate) mod hybrid;
-pub(crate) mod kary;
 pub(crate) mod kk13;
 mod matching;
 pub(crate) mod naive;
 pub(crate) mod pssz;
 pub(crate) mod whole_domain;
-
-/// The number of items of each party; both know both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sizes {
-    /// The sender's.
-    pub(crate) sender: usize,
-    /// The receiver's.
-    pub(crate) receiver: usize,
-}
-
-impl Sizes {
-    /// Nothing can be in common: no protocol sends anything.
-    pub(crate) const fn is_trivial(self) -> bool {
-        self.sender == 0 || self.receiver == 0
-    }
-
-    /// Pairs of one item of each party.
-    fn pairs(self) -> f64 {
-        self.sender as f64 * self.receiver as f64
-    }
-}

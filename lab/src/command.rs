@@ -1,7 +1,6 @@
 //! The program `volery-bench`: the cost of protocols on this machine, the papers' evaluation, and
 //! changes between two measurements.
 
-mod compare;
 mod exit;
 mod grid;
 mod options;
@@ -10,6 +9,7 @@ mod paper;
 mod patterns;
 mod run;
 mod stream;
+mod text;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -39,31 +39,25 @@ enum Action {
     Run(run::Arguments),
     Grid(grid::Arguments),
     Paper(paper::Arguments),
-    Compare(compare::Arguments),
     #[command(subcommand, hide = true)]
     Patterns(patterns::Arguments),
 }
 
 /// Runs the subcommand given to this process and returns its exit status.
 ///
-/// Exit status: 0 success; 1 slower than before, or any other error; 2 usage error; 3 a party broke
+/// Exit status: 0 success; 1 any other error; 2 usage error; 3 a party broke
 /// the protocol; 4 the connection between the parties failed.
 #[must_use]
 pub fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
-        Err(error) => return exit::usage_error(&error),
-    };
+    let arguments = Arguments::parse();
     if matches!(arguments.action, Action::Run(_) | Action::Grid(_) | Action::Paper(_)) {
         memory::keep();
     }
-    output::end_on_signal();
     let done = match &arguments.action {
         Action::List => print_list().map_err(Failure::output),
         Action::Run(arguments) => run::run(arguments),
         Action::Grid(arguments) => grid::run(arguments),
         Action::Paper(arguments) => paper::run(arguments),
-        Action::Compare(arguments) => compare::run(arguments),
         Action::Patterns(arguments) => patterns::run(arguments).map_err(Failure::from),
     };
     match done {

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use crate::measurement::Key;
 
-/// A result of this crate.
 pub(crate) type Result<T> = std::result::Result<T, Error>;
 
 /// A reason why something could not be measured, written or read.
@@ -22,32 +21,16 @@ pub(crate) enum Error {
     Protocol(String),
     /// A run of a cell failed.
     #[error("{key}: {error}")]
-    Run {
-        /// The cell.
-        key: Box<Key>,
-        /// The cause.
-        error: Box<Self>,
-    },
+    Run { key: Box<Key>, error: Box<Self> },
     /// A file or a folder could not be read or written.
     #[error("{}: {error}", path.display())]
-    File {
-        /// The path.
-        path: PathBuf,
-        /// The cause.
-        error: std::io::Error,
-    },
+    File { path: PathBuf, error: std::io::Error },
     /// The file is not one that [`crate::results`] writes, or has another version.
     #[error("{}: not a results file of this program: {why}", path.display())]
-    NotResults {
-        /// The path.
-        path: PathBuf,
-        /// The cause.
-        why: String,
-    },
+    NotResults { path: PathBuf, why: String },
     /// Existing results were measured with other settings, and cannot be continued.
     #[error("{}: measured with other settings: {what}", path.display())]
     Different {
-        /// The path.
         path: PathBuf,
         /// The difference: the name of the setting, its value there, its value now.
         what: String,

@@ -10,32 +10,31 @@
 //! | `parties` | both parties in two threads, and the stopwatch of each |
 //! | `machine` | the speed of the machine, measured in the same run |
 //! | `memory` | the allocator settings, and the peak memory of a run |
-//! | `measurement` | a key, phases, samples, their median and range |
+//! | `measurement` | a key, phases, samples |
+//! | `streams` | both parties of a stream of correlations |
 //! | `runner` | a list of cells, measured in turn; predicts the duration of a run |
 //! | `results` | the file of results, from which an interrupted run continues |
-//! | `compare` | faster and slower measurements between two such files |
-//! | `page` | tables and plots as data, and as text for the terminal |
 //!
 //! `papers` runs the tables and figures of the papers, whose protocols are compared with
 //! `baselines`. The folder `published` holds the published figures, one file for each table or
-//! figure, with its source, the machine of the paper, and every difference.
+//! figure, with its source, the machine of the paper, and every difference. `lab/tables.py` and
+//! `lab/report.py` make tables, plots and pages of the results.
 
 #![forbid(unsafe_code)]
 
 mod baselines;
 pub mod command;
-mod compare;
 mod error;
 mod link;
 mod machine;
 mod measurement;
 mod memory;
-mod page;
 mod papers;
 mod parties;
 mod published;
 mod results;
 mod runner;
+mod streams;
 
 use error::{Error, Result};
 use link::Link;

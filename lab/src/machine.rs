@@ -46,7 +46,6 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Measures the machine, in about a second.
     pub(crate) fn measure() -> Self {
         Self {
             processor: processor(),

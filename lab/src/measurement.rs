@@ -1,5 +1,4 @@
-//! A measurement: a key, samples of several phases, and the median and range of a quantity over
-//! them.
+//! A measurement: a key, and samples of several phases.
 
 use std::fmt;
 
@@ -16,9 +15,7 @@ pub(crate) struct Key {
     pub(crate) protocol: String,
     /// Correlations, or items of each party.
     pub(crate) n: u64,
-    /// The link between the parties.
     pub(crate) link: Link,
-    /// Threads of each party.
     pub(crate) threads: usize,
 }
 
@@ -85,7 +82,6 @@ impl Sample {
         Self { phases, ..Self::default() }
     }
 
-    /// A phase by its name.
     pub(crate) fn phase(&self, name: &str) -> Option<&Phase> {
         self.phases.iter().find(|phase| phase.name == name)
     }
@@ -111,7 +107,6 @@ impl Sample {
 /// All runs of one cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Measurement {
-    /// The key.
     pub(crate) key: Key,
     /// The parameters, in words; `None` if there are none.
     pub(crate) plan: Option<String>,
@@ -124,109 +119,32 @@ pub(crate) struct Measurement {
 }
 
 impl Measurement {
-    /// The median and range of a quantity over the samples that have it; `None` if no sample has
-    /// it.
-    pub(crate) fn spread(&self, of: impl Fn(&Sample) -> Option<f64>) -> Option<Spread> {
-        Spread::of(self.samples.iter().filter_map(of).collect())
-    }
-
     /// The median time of a whole run, including the time outside the phases.
     pub(crate) fn wall_seconds(&self) -> Option<f64> {
-        let spread = self.spread(|sample| Some(sample.wall_seconds.max(sample.seconds())))?;
-        Some(spread.median)
-    }
-
-    /// The median and range of the time of all phases, in seconds.
-    pub(crate) fn seconds(&self) -> Option<Spread> {
-        self.spread(|sample| Some(sample.seconds()))
+        let seconds = self.samples.iter().map(|one| one.wall_seconds.max(one.seconds()));
+        median(seconds.collect())
     }
 }
 
-/// The median of several values, and their range.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Spread {
-    /// The mean of the two middle values if their number is even.
-    pub(crate) median: f64,
-    /// The least.
-    pub(crate) least: f64,
-    /// The greatest.
-    pub(crate) most: f64,
-    /// The number of values.
-    pub(crate) count: usize,
+/// The median of several values, of an even number the mean of the two middle ones; `None` for no
+/// values.
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let last = values.len().checked_sub(1)?;
+    Some(f64::midpoint(values[last / 2], values[values.len() / 2]))
 }
 
-impl Spread {
-    /// The spread of several values; `None` for no values.
-    pub(crate) fn of(mut values: Vec<f64>) -> Option<Self> {
-        values.sort_by(f64::total_cmp);
-        let (least, most, count) = (*values.first()?, *values.last()?, values.len());
-        let half = count / 2;
-        let median = if count % 2 == 1 {
-            values[half]
-        } else {
-            f64::midpoint(values[half - 1], values[half])
-        };
-        Some(Self { median, least, most, count })
-    }
-
-    /// A single value that is known without measuring.
-    pub(crate) const fn exactly(value: f64) -> Self {
-        Self { median: value, least: value, most: value, count: 1 }
+#[cfg(test)]
+impl Phase {
+    pub(crate) fn example(name: &str, outputs: u64, seconds: f64, bytes: u64) -> Self {
+        Self { name: name.to_owned(), outputs, seconds, bytes, messages: 1 }
     }
 }
 
-/// A quantity of one run, above zero: measured, or the difference of two measured quantities.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Term {
-    /// The measured quantity.
-    pub(crate) whole: f64,
-    /// The subtracted quantity; zero where the quantity itself was measured.
-    pub(crate) less: f64,
-}
-
-impl Term {
-    /// The quantity itself was measured.
-    pub(crate) const fn measured(value: f64) -> Self {
-        Self { whole: value, less: 0.0 }
-    }
-
-    /// In another unit.
-    pub(crate) fn times(self, factor: f64) -> Self {
-        Self { whole: self.whole * factor, less: self.less * factor }
-    }
-}
-
-/// The result of several runs for a quantity that may be a difference.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Difference {
-    /// It is above zero in each run.
-    Value(Spread),
-    /// In at least one run, the subtracted quantity hides it.
-    Below {
-        /// Above zero, at most: the largest difference of the two terms, or the difference between
-        /// their runs if that is larger; for a single run, the whole.
-        bound: f64,
-        /// The number of runs.
-        count: usize,
-    },
-}
-
-impl Difference {
-    /// From one quantity per run; `None` for no runs.
-    pub(crate) fn of(terms: &[Term]) -> Option<Self> {
-        let over = |of: fn(&Term) -> f64| Spread::of(terms.iter().map(of).collect());
-        let difference = over(|term| term.whole - term.less)?;
-        if difference.least > 0.0 {
-            return Some(Self::Value(difference));
-        }
-        let (whole, less) = (over(|term| term.whole)?, over(|term| term.less)?);
-        let runs_differ = (whole.most - whole.least) + (less.most - less.least);
-        let bound = runs_differ.max(whole.most - less.least).min(whole.most);
-        let count = difference.count;
-        Some(Self::Below {
-            bound: if count > 1 && bound > 0.0 { bound } else { whole.most },
-            count,
-        })
+#[cfg(test)]
+impl Key {
+    pub(crate) fn example(protocol: &str, n: u64) -> Self {
+        Self { protocol: protocol.to_owned(), n, link: Link::Loopback, threads: 1 }
     }
 }
 
@@ -263,56 +181,11 @@ mod tests {
 
     #[test]
     fn medians() {
-        assert!(Spread::of(Vec::new()).is_none());
-        for (values, median, count) in
-            [(vec![2.0], 2.0, 1), (vec![4.0, 1.0], 2.5, 2), (vec![9.0, 1.0, 3.0], 3.0, 3)]
+        assert_eq!(median(Vec::new()), None);
+        for (values, expected) in
+            [(vec![2.0], 2.0), (vec![4.0, 1.0], 2.5), (vec![9.0, 1.0, 3.0], 3.0)]
         {
-            let spread = Spread::of(values).expect("the list of values is not empty");
-            assert!((spread.median - median).abs() < 1e-12);
-            assert_eq!(spread.count, count);
-            assert!(spread.least <= spread.median && spread.median <= spread.most);
-        }
-    }
-
-    fn terms(pairs: &[[f64; 2]]) -> Vec<Term> {
-        let term = |&[whole, less]: &[f64; 2]| Term { whole, less };
-        pairs.iter().map(term).collect()
-    }
-
-    #[test]
-    fn a_difference_is_told_where_each_run_shows_it() {
-        assert_eq!(Difference::of(&[]), None);
-        let told = Difference::of(&terms(&[[5.0, 2.0], [6.0, 2.0], [9.0, 4.0]]));
-        let spread = Spread::of(vec![3.0, 4.0, 5.0]).expect("the list of values is not empty");
-        assert_eq!(told, Some(Difference::Value(spread)));
-        let measured = Difference::of(&[Term::measured(3.0).times(2.0)]);
-        assert_eq!(measured, Some(Difference::Value(Spread::exactly(6.0))));
-    }
-
-    /// The bound is above zero, whatever was measured, and never above the whole.
-    #[test]
-    fn a_difference_that_is_lost_has_a_bound() {
-        for (pairs, expected) in [
-            // One run gives no estimate of its error.
-            (&[[5.0, 6.0]][..], 5.0),
-            (&[[5.0, 5.0]], 5.0),
-            // The greatest whole minus the least subtracted quantity.
-            (&[[5.0, 4.0], [6.0, 7.0]], 4.0),
-            // The runs differ by 0.1 and 0.5, the terms by less than zero.
-            (&[[5.0, 6.0], [5.1, 6.5]], 0.6),
-            // Not more than the whole.
-            (&[[1.0, 0.0], [2.0, 9.0]], 2.0),
-            // All alike.
-            (&[[2.0, 3.0], [2.0, 3.0]], 2.0),
-        ] {
-            let told = Difference::of(&terms(pairs));
-            let Some(Difference::Below { bound, count }) = told else {
-                panic!("{pairs:?}: {told:?}");
-            };
-            assert!((bound - expected).abs() < 1e-9, "{pairs:?}: {bound}");
-            assert_eq!(count, pairs.len());
-            let most = pairs.iter().map(|[whole, less]| whole - less);
-            assert!(most.fold(0.0, f64::max) <= bound);
+            assert_eq!(median(values), Some(expected));
         }
     }
 }

@@ -67,7 +67,6 @@ pub(crate) fn run_in_pools<A: Send, B: Send>(
     )
 }
 
-/// A pool of threads.
 pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool, Error> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     pool.map_err(|error| Error::protocol(format_args!("{threads} threads a party: {error}")))

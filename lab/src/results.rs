@@ -24,9 +24,7 @@ pub(crate) const SCHEMA: u32 = 1;
 /// All that was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Results {
-    /// [`FORMAT`].
     pub(crate) format: String,
-    /// [`SCHEMA`].
     pub(crate) schema: u32,
     /// The requested measurements, in words; a run continues only from a file in which this is the
     /// same.
@@ -128,7 +126,6 @@ fn build() -> String {
 }
 
 impl Results {
-    /// An empty file of results.
     pub(crate) fn new(asked: &str) -> Self {
         Self {
             format: FORMAT.to_owned(),
@@ -140,7 +137,6 @@ impl Results {
         }
     }
 
-    /// Reads a file.
     pub(crate) fn load(path: &Path) -> Result<Self> {
         /// The fields that every version has.
         #[derive(Deserialize)]
@@ -206,12 +202,19 @@ impl Results {
         text.into_bytes()
     }
 
-    /// Writes a file completely or not at all.
+    /// Writes a file beside its target, under a name that begins with [`UNFINISHED`], and renames
+    /// it when it is complete and on the disk.
     pub(crate) fn save(&self, path: &Path) -> Result<()> {
-        write_whole(path, &self.to_bytes())
+        let write = || {
+            let mut file = unfinished_in(path)?;
+            file.write_all(&self.to_bytes())?;
+            file.as_file().sync_all()?;
+            file.persist(path)?;
+            File::open(folder_of(path))?.sync_all()
+        };
+        write().map_err(|error| Error::file(path, error))
     }
 
-    /// A measurement by its key.
     pub(crate) fn find(&self, key: &Key) -> Option<&Measurement> {
         self.measurements.iter().find(|measurement| measurement.key == *key)
     }
@@ -253,7 +256,7 @@ fn write_lines(value: &Value, level: usize, text: &mut String) {
     }
 }
 
-/// The name prefix of unfinished files of [`write_whole`].
+/// The name prefix of unfinished files of [`Results::save`].
 pub(crate) const UNFINISHED: &str = ".volery-unfinished-";
 
 /// A new file beside `path`, whose name begins with [`UNFINISHED`]; it is removed on drop.
@@ -271,19 +274,6 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Writes a file beside its target, under a name that begins with [`UNFINISHED`], and renames it
-/// when it is complete and on the disk.
-pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let write = || {
-        let mut file = unfinished_in(path)?;
-        file.write_all(bytes)?;
-        file.as_file().sync_all()?;
-        file.persist(path)?;
-        File::open(folder_of(path))?.sync_all()
-    };
-    write().map_err(|error| Error::file(path, error))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -293,24 +283,13 @@ mod tests {
         let mut results = Results::new("everything, quickly");
         results.sittings.push(BenchmarkSession::example());
         results.measurements.push(Measurement {
-            key: Key {
-                protocol: "cot".to_owned(),
-                n: 1000,
-                link: crate::Link::Loopback,
-                threads: 1,
-            },
+            key: Key::example("cot", 1000),
             plan: Some("b11".to_owned()),
             security_bits: Some(128),
             skipped_seconds: None,
             samples: vec![Sample {
                 sitting: 0,
-                phases: vec![Phase {
-                    name: "stream".to_owned(),
-                    outputs: 1000,
-                    seconds: 0.1,
-                    bytes: 77,
-                    messages: 2,
-                }],
+                phases: vec![Phase::example("stream", 1000, 0.1, 77)],
                 wall_seconds: 0.2,
                 peak_bytes: Some(1 << 20),
             }],

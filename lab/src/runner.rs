@@ -55,16 +55,19 @@ pub(crate) struct Settings {
     pub(crate) limit: f64,
 }
 
-/// Receives the events of a measurement.
+/// Receives the events of a measurement; ignores them unless it says otherwise.
+#[expect(unused_variables, reason = "an observer that ignores an event")]
 pub(crate) trait Observer {
     /// A run begins: its number, counted from 1, and the total.
-    fn begin(&mut self, cell: &Cell, run: [usize; 2]);
+    fn begin(&mut self, cell: &Cell, run: [usize; 2]) {}
     /// A run has ended.
-    fn done(&mut self, cell: &Cell, sample: &Sample);
+    fn done(&mut self, cell: &Cell, sample: &Sample) {}
     /// A cell is skipped because one run would take about this many seconds; called once.
-    fn skipped(&mut self, cell: &Cell, seconds: f64);
+    fn skipped(&mut self, cell: &Cell, seconds: f64) {}
     /// Saves all results so far.
-    fn keep(&mut self, results: &Results) -> Result<()>;
+    fn keep(&mut self, results: &Results) -> Result<()> {
+        Ok(())
+    }
 }
 
 impl Cell {
@@ -100,7 +103,6 @@ impl Cell {
 /// The measurements still to be made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Left {
-    /// Missing runs.
     pub(crate) runs: usize,
     /// Their predicted seconds.
     pub(crate) seconds: f64,
@@ -270,19 +272,13 @@ mod tests {
     /// A cell that reports a tenth of a second for each of its `n` outputs.
     fn cell(protocol: &str, n: u64) -> Cell {
         Cell {
-            key: Key { protocol: protocol.to_owned(), n, link: Link::Loopback, threads: 1 },
+            key: Key::example(protocol, n),
             plan: None,
             security_bits: None,
             forecast: forecast(n),
             run: Box::new(move || {
                 Ok(Sample {
-                    phases: vec![Phase {
-                        name: "all".to_owned(),
-                        outputs: n,
-                        seconds: n as f64 / 10.0,
-                        bytes: n,
-                        messages: 1,
-                    }],
+                    phases: vec![Phase::example("all", n, n as f64 / 10.0, n)],
                     ..Sample::default()
                 })
             }),

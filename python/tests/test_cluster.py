@@ -117,10 +117,12 @@ def test_a_worker_has_its_journal_only(tmp_path: pathlib.Path, request_: dict[st
     [(1, volery.DataError), (2, volery.UsageError), (3, volery.PeerError), (4, volery.NetworkError), (5, volery.SettingsDifferError)],
 )
 def test_an_exit_status_is_an_exception(tmp_path: pathlib.Path, status: int, kind: type[volery.Error]) -> None:
-    code = f"print('error: first\\nerror: it went wrong\\nhint: do this', file=sys.stderr)\nsys.exit({status})"
-    with pytest.raises(kind) as raised:
-        serve(child(code), Store(tmp_path), none)
-    assert (raised.value.message, raised.value.hint) == ("it went wrong", "do this")
+    told = json.dumps({"level": "error", "message": "it went wrong", "hint": "do this"})
+    for text in ["error: first\nerror: it went wrong\nhint: do this", '{"level": "info"}\n{no\n' + told]:
+        code = f"print({text!r}, file=sys.stderr)\nsys.exit({status})"
+        with pytest.raises(kind) as raised:
+            serve(child(code), Store(tmp_path), none)
+        assert (raised.value.message, raised.value.hint) == ("it went wrong", "do this")
 
 
 def late(shard: int) -> bytes:
@@ -238,7 +240,10 @@ def run(job: Job, monkeypatch: pytest.MonkeyPatch, *ends: Any) -> list[list[str]
     started = []
     todo = list(ends)
 
-    def one(command: list[str], store: Store, shards: Any, keep: tuple[int, ...]) -> dict[str, Any]:
+    def one(
+        command: list[str], store: Store, shards: Any, keep: tuple[int, ...], proxy: str | None
+    ) -> dict[str, Any]:
+        assert proxy is None
         started.append(command)
         assert os.read(keep[0], 100) == b"pem 1"
         for end in todo.pop(0):

@@ -243,6 +243,21 @@ except PermissionError:
     assert "PermissionError" in stranger.stderr and stranger.stdout == ""
 
 
+def test_names_for_another_number_of_columns_are_found_by_the_drivers(tmp_path: pathlib.Path) -> None:
+    with Both(tmp_path) as both:
+        sides = [both.side(0), both.side(1)]
+        for side in sides:
+            side.facts["verb"] = "lookup"
+        sides[0].facts["payload"] = ['"n":int64,"t":text', 9]
+        with ThreadPoolExecutor(2) as pool:
+            sent, received = (pool.submit(side.agree, names) for side, names in zip(sides, [None, ["x"]]))
+            with pytest.raises(volery.SettingsDifferError, match=r"\(value_name\): 1 here, 2 at the peer"):
+                received.result()
+            with pytest.raises(volery.NetworkError):
+                sent.result()
+        assert sides[1].store.get("manifest.json") is None
+
+
 def test_a_task_gets_its_own_certificate_and_no_secret(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Both(tmp_path, result="count", epsilon=1, minimum=1) as both:
         sides = [both.side(0), both.side(1)]
@@ -258,7 +273,7 @@ def test_a_task_gets_its_own_certificate_and_no_secret(tmp_path: pathlib.Path, m
     assert not any(ticket.show().encode() in given for ticket in tickets)
     seen = []
 
-    def one(command: list[str], store: Store, shards: Any, keep: tuple[int, ...]) -> None:
+    def one(command: list[str], store: Store, shards: Any, keep: tuple[int, ...], proxy: str | None) -> None:
         (file,) = [word.removeprefix("--manifest=") for word in command if word.startswith("--manifest=")]
         place = pathlib.Path(file)
         seen.append((place.read_text(), os.read(keep[0], 100_000).decode(), modes(place.parent)))
@@ -324,7 +339,7 @@ TABLE = pa.table(
         "t": [f"t{key * 7}" for key in KEYS],
     }
 )
-GIVEN = {"key": "a", "or_": "b", "payload": ["n", "t"], "left": False, "value_name": None, "rule_column": None}
+GIVEN = {"key": "a", "or_": "b", "payload": ["n", "t"], "left": False, "value_name": None, "rule_column": None, "drop_repeated": 3}
 LINE = [
     ("role", "sender"),
     *named(plan_words("sender", {**GIVEN, "empty_keys": "skip", "malformed": None})),

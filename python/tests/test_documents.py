@@ -8,6 +8,7 @@ of the package by arguments that they have.
 from __future__ import annotations
 
 import ast
+import doctest
 import inspect
 import os
 import pathlib
@@ -21,6 +22,33 @@ import volery
 from parties import address
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+#: Pages whose code has to pass the checkers of types.
+TYPED = ["README.md", "docs/tutorial.md"]
+#: The types of results, by role and output.
+TYPES = """
+import volery
+from typing import Any
+
+def party(session: volery.Session, role: str, known: volery.Match) -> None:
+    row: dict[str, Any] = session.psi(role="receiver", data=["a"]).rows[0]
+    row = volery.psi(role="sender", data=["a"], both=True, listen="localhost:1").rows[0]
+    row = session.lookup(role="receiver", data=["a"], left=True).rows[0]
+    number: int = volery.psi(role="receiver", data=["a"], output="indices").count
+    number = session.psi(role="receiver", data="a.csv", key="id", out="b.csv").count
+    values = session.ope(role="receiver", points=[1]).values.tolist()
+    values = session.matvec(role="sender", matrix=[[1]], result="sender").values.tolist()
+    number = len(volery.cot(role="sender", n=1, connect="localhost:1").v)
+    row = session.psi(role="receiver", data=["a"], output="indices").rows[0]  # wrong
+    row = session.psi(role="receiver", data=["a"], out="b.csv").rows[0]  # wrong
+    number = session.psi(role="sender", data=["a"]).count  # wrong
+    number = session.psi(role="receiver", data=["a"], result="count").count  # wrong
+    values = session.ope(role="sender", coefficients=[1]).values.tolist()  # wrong
+    session.psi(role=role, data=["a"])  # wrong
+    session.psi(role="sender", data=["a"], colour="red")  # wrong
+    volery.lookup(role="sender", data=["a"], security="malicous")  # wrong
+    volery.Session(port=7000)  # wrong
+    known.rows[0]  # wrong
+"""
 BLOCK = re.compile(r"(?:^<!-- test: (?P<mark>\w+) -->\n+)?^```(?P<kind>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 PAGES = [page for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if "```python" in page.read_text()
          or "<!-- test: run -->" in page.read_text()]
@@ -96,6 +124,33 @@ def test_page(page: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.Mo
         assert arguments(tree) == []
         if what == "run":
             exec(compile(tree, str(page), "exec"), names)
+
+
+@pytest.mark.parametrize("checker", [["mypy", "--strict"], ["basedpyright", "--level", "error"]], ids=["mypy", "pyright"])
+def test_types_of_what_beginners_read(checker: list[str], tmp_path: pathlib.Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.basedpyright]\ntypeCheckingMode = 'standard'\n")
+    for page in TYPED:
+        code = "\n".join(text for what, text, _ in blocks((ROOT / page).read_text()) if what != "shell")
+        assert "volery" in code
+        (tmp_path / pathlib.Path(page).with_suffix(".py").name).write_text(code)
+    (tmp_path / "result_types.py").write_text(TYPES)
+    command = [sys.executable, "-m", *checker, "."]
+    told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
+    expected = {("result_types", at) for at, line in enumerate(TYPES.splitlines(), 1) if "# wrong" in line}
+    found = re.finditer(r"(\w+)\.py:(\d+):.* error", told)
+    assert {(one[1], int(one[2])) for one in found} == expected, told
+
+
+CALLS = [name for name in volery.__all__ if inspect.isroutine(getattr(volery, name))]
+
+
+@pytest.mark.parametrize("name", ["Session", *CALLS])
+def test_the_example_of_each_function(name: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = inspect.getdoc(getattr(volery, name)) or ""
+    example = doctest.DocTestParser().get_doctest(text, {"ADDRESS": address()}, name, None, None)
+    assert example.examples
+    assert doctest.DocTestRunner().run(example).failed == 0
 
 
 def test_what_the_collector_finds() -> None:

@@ -34,7 +34,7 @@ def test_usage_error() -> None:
     with pytest.raises(volery.UsageError):
         volery.psi(role="receiver", data=["a"])
     with pytest.raises(TypeError):
-        volery.psi(role="receiver", data=["a"], connect=address(), no_such_option=1)  # type: ignore[call-arg]
+        volery.psi(role="receiver", data=["a"], connect=address(), no_such_option=1)  # type: ignore[call-overload]
 
 
 def test_unknown_level_of_the_processor() -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import pathlib
 import subprocess
 import sys
+import uuid
+from collections.abc import Callable
 from typing import Any
 
 import duckdb
@@ -17,9 +21,10 @@ import pyarrow.parquet
 import pytest
 import volery
 from parties import column, psi
+from volery._data import table
 
 THEIRS = ["bea", "cal", "dan"]
-TABLE = {"id": [1, 2, 3], "key": ["ann", "bea", "dan"]}
+TABLE: dict[str, Any] = {"id": [1, 2, 3], "key": ["ann", "bea", "dan"]}
 
 
 def matches(data: Any, **options: Any) -> volery.Table:
@@ -29,15 +34,16 @@ def matches(data: Any, **options: Any) -> volery.Table:
         lambda session: session.psi(role="receiver", data=data, key="key", **options),
     )
     assert receiver.rows is not None
-    assert receiver.rows.num_rows == len(receiver.rows) == 2
+    rows: volery.Table = receiver.rows
+    assert rows.num_rows == len(rows) == 2
     assert column(receiver) == ["bea", "dan"]
-    return receiver.rows
+    return rows
 
 
 def test_path_of_a_csv_file(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "table.csv"
     pa.csv.write_csv(pa.table(TABLE), path)
-    assert matches(path).column_names == ["id", "key"]
+    assert matches(path).columns == ["id", "key"]
     assert matches(str(path)).to_arrow()["id"].to_pylist() == ["2", "3"]
 
 
@@ -67,9 +73,85 @@ def test_list_of_integers() -> None:
     assert column(psi([-1, 2**63 - 1, 0], [2**63 - 1, 7, -1])[1]) == [2**63 - 1, -1]
 
 
+DAY, MOMENT = datetime.date(1969, 12, 31), datetime.datetime(2026, 1, 2, 3, 4, 5, 678901)
+PRICE, NUMBER = decimal.Decimal("-1.50"), uuid.UUID(int=7)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([DAY, None, datetime.date(2026, 11, 28)], pa.date32()),
+        ([MOMENT, datetime.datetime(1969, 1, 1)], pa.timestamp("us")),
+        ([MOMENT.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=2)))], pa.timestamp("us", "UTC")),
+        ([PRICE, None, decimal.Decimal("1E+3"), decimal.Decimal(7)], pa.decimal128(38, 2)),
+        ([decimal.Decimal("-" + "1234567890" * 3 + "123456.78")], pa.decimal128(38, 2)),
+        (np.array(["2026-01-02", "NaT"], "datetime64[D]"), pa.date32()),
+        (np.array(["2026-01-02T03:04:05.123456"], "datetime64[ns]"), pa.timestamp("us")),
+        ([b"\0", None], pa.large_binary()),
+    ],
+)
+def test_lists_of_values_of_python(values: Any, expected: pa.DataType) -> None:
+    _, source, _ = table(values)
+    made = pa.table(source).column("key")
+    assert made.type == expected
+    assert made.to_pylist() == pa.array(values).cast(expected).to_pylist()
+
+
+def test_values_of_python_are_keys() -> None:
+    for key, other in [(DAY, datetime.date(2026, 1, 1)), (PRICE, decimal.Decimal(0)), (MOMENT, datetime.datetime.min)]:
+        # The peer's table has the type from elsewhere.
+        _, receiver = psi(pa.table({"key": [key]}), [other, key], key="key")
+        assert receiver.indices is not None and receiver.indices.tolist() == [1]
+    _, receiver = psi([str(NUMBER)], [uuid.uuid4(), NUMBER])
+    assert column(receiver) == [str(NUMBER)]
+
+
+def test_values_keep_their_types_in_a_lookup() -> None:
+    zoned = MOMENT.replace(tzinfo=datetime.timezone.utc)
+    sent: dict[str, Any] = {
+        "date": pa.array([DAY], pa.date32()),
+        "date64": pa.array([DAY], pa.date64()),
+        "decimal": pa.array([PRICE]),
+        "uuid": pa.array([NUMBER.bytes], pa.uuid()),
+        "zoned": pa.array([zoned], pa.timestamp("us", "Europe/Berlin")),
+        "seconds": pa.array([MOMENT], pa.timestamp("s")),
+        "large": pa.array([2**64 - 1], pa.uint64()),
+        "half": pa.array([1.5], pa.float16()),
+    }
+    data = pa.table({"key": ["k"], **sent})
+    _, receiver = volery.run_local(
+        lambda session: session.lookup(role="sender", data=data, key="key", value=list(sent)),
+        lambda session: session.lookup(role="receiver", data=data, key="key"),
+    )
+    assert receiver.rows is not None
+    found = receiver.rows.to_arrow()
+    for name, column in sent.items():
+        for one in (name, name + "_sender"):
+            assert (found[one].type, found[one].to_pylist()) == (column.type, column.to_pylist()), one
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        lambda: (key for key in TABLE["key"]),
+        lambda: iter(TABLE["key"]),
+        lambda: dict.fromkeys(TABLE["key"]).keys(),
+        lambda: {"key": (key for key in TABLE["key"])},
+        lambda: {"key": map(str, TABLE["key"]), "id": range(3)},
+    ],
+)
+def test_iterators(keys: Callable[[], Any]) -> None:
+    _, receiver = psi(THEIRS, keys(), key="key")
+    assert column(receiver) == ["bea", "dan"]
+
+
 def test_list_of_other_things() -> None:
-    for wrong in [[1.5], ["a", b"b"], [object()], 7]:
+    too_long = decimal.Decimal(10**38)
+    nanoseconds = np.array(["2026-01-02T03:04:05.123456789"], "datetime64[ns]")
+    for wrong in [[1.5], ["a", b"b"], nanoseconds, [object()], 7, [DAY, MOMENT], [MOMENT, DAY], [DAY, "x"], [PRICE, 0.5], [too_long], [decimal.Decimal("1E+999999")],
+                  [decimal.Decimal("NaN")], [MOMENT, MOMENT.replace(tzinfo=datetime.timezone.utc)]]:
         with pytest.raises((TypeError, volery.Error)):
+            table(wrong)
             psi(["a"], wrong)
 
 
@@ -96,6 +178,8 @@ def test_duckdb_relation() -> None:
     with duckdb.connect() as database:
         relation = database.sql("select * from (values (1, 'ann'), (2, 'bea'), (3, 'dan')) t(id, key) order by id")
         assert matches(relation).to_arrow()["id"].to_pylist() == [2, 3]
+        with pytest.raises(volery.DataError, match="DuckDBPyConnection is no table"):
+            volery.lint(data=database, key="key")
 
 
 def test_pandas_frame() -> None:
@@ -119,7 +203,7 @@ _, got = volery.run_local(
     lambda session: session.psi(role="sender", data=["bea", "cal", "dan"]),
     lambda session: session.psi(role="receiver", data=frame, key="key"),
 )
-assert got.count == 2 and got.rows.column_names == ["id", "when", "key"], got
+assert got.count == 2 and got.rows.columns == ["id", "when", "key"], got
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
@@ -133,9 +217,6 @@ def test_own_object_with_a_stream() -> None:
 
 
 def test_types_of_columns_stay() -> None:
-    import datetime
-    import decimal
-
     types = {
         "key": (pa.string(), ["ann", "bea", "dan"]),
         "flag": (pa.bool_(), [True, None, False]),
@@ -149,16 +230,17 @@ def test_types_of_columns_stay() -> None:
         "list": (pa.list_(pa.int32()), [[], [1, 2], None]),
         "dictionary": (pa.dictionary(pa.int32(), pa.string()), ["x", "y", "x"]),
     }
-    table = pa.table({name: pa.array(values, type) for name, (type, values) in types.items()})
-    rows = matches(table).to_arrow()
-    assert rows.to_pylist() == table.slice(1).to_pylist()
+    given = pa.table({name: pa.array(values, type) for name, (type, values) in types.items()})
+    rows = matches(given).to_arrow()
+    assert rows.to_pylist() == given.slice(1).to_pylist()
 
 
 def test_rows_are_a_table_for_others() -> None:
     rows = matches(TABLE)
     assert pa.table(rows).equals(rows.to_arrow())
     assert pl.DataFrame(rows).equals(rows.to_polars())
-    assert pa.schema(rows).names == rows.column_names
+    pd.testing.assert_frame_equal(pd.DataFrame(rows), pd.DataFrame(rows.to_arrow().to_pydict()))
+    assert pa.schema(rows).names == rows.columns
     with duckdb.connect() as database:
         database.register("found", rows)
         assert database.execute("select sum(id) from found").fetchone() == (5,)
@@ -204,7 +286,6 @@ def test_an_element_of_a_list_of_keys_is_one_column() -> None:
         ({"key": "ann"}, "is one str, not a list"),
         ({}, "has no column"),
         ([__file__], "names of files"),
-        (pl.LazyFrame({"key": ["ann"]}), "LazyFrame has no rows"),
         (pd.DataFrame({"key": ["ann", "bea"], "mixed": ["1", 2]}), 'column "mixed": int in row 2'),
         ({"key": ["ann", "bea"], "n": [1]}, "has 1 values"),
         (np.zeros((2, 2)), "2 dimensions"),
@@ -214,6 +295,48 @@ def test_an_element_of_a_list_of_keys_is_one_column() -> None:
 def test_what_is_no_table_is_refused(data: Any, message: str) -> None:
     with pytest.raises(volery.UsageError, match=message):
         volery.plan(role="receiver", data=data, key="key")
+
+
+@pytest.mark.parametrize(
+    ("data", "hint"),
+    [
+        (pl.LazyFrame({"key": ["ann"]}), "collect"),
+        (pl.col("key"), "select"),
+        (pl.DataFrame({"key": ["ann"]}).group_by("key"), "agg"),
+        (pd.DataFrame({"key": ["ann"]}).groupby("key"), "agg"),
+    ],
+)
+def test_a_query_is_no_table(data: Any, hint: str) -> None:
+    with pytest.raises(volery.DataError, match="is no table") as caught:
+        volery.plan(role="receiver", data=data, key="key")
+    assert caught.value.hint is not None and hint in caught.value.hint
+
+
+def test_a_delta_table_is_its_newest_version() -> None:
+    sample = pathlib.Path(__file__).parents[2] / "crates/tables/tests/samples/delta"
+    assert volery.lint(data=sample, key="id").n == 4
+    _, receiver = volery.run_local(
+        lambda session: session.psi(role="sender", data=[1, 2, 5, 6]),
+        lambda session: session.psi(role="receiver", data=sample, key="id"),
+    )
+    # The rows of 2 and 5 were deleted; their files are still there.
+    assert receiver.rows is not None
+    assert sorted(receiver.rows.to_arrow()["id"].to_pylist()) == [1, 6]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pl.DataFrame({"k": ["a"], "v": pl.Series([object()], dtype=pl.Object)}),
+        pl.DataFrame({"k": ["a"], "v": pl.Series([1], dtype=pl.Int128)}),
+        pl.Series("v", [uuid.uuid4()], dtype=pl.Object),
+    ],
+)
+def test_a_dtype_without_values_for_others_is_refused(data: Any) -> None:
+    with pytest.raises(volery.DataError, match="column 'v' has"):
+        volery.plan(role="sender", data=data, key="k")
+    with pytest.raises(volery.DataError, match="column 'v' has"):
+        volery.lint(data=data, key="k")
 
 
 def test_a_field_that_is_not_utf_8_is_found_before_the_run(tmp_path: pathlib.Path) -> None:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import pathlib
+import re
 import signal
 import subprocess
 import textwrap
+import threading
 import time
+from typing import Any
 
+import pytest
+import volery
 from parties import address, line_of, listens, python
 
 PEER = """
@@ -80,6 +87,41 @@ volery.psi(role=sys.argv[2], data=list(range(3_000_000)), threads=1, **{side: sy
     interrupt(receiver)
     _, errors = sender.communicate(timeout=20)
     assert "NetworkError" in errors, errors
+
+
+def test_a_task_of_asyncio_is_cancelled() -> None:
+    page = pathlib.Path(__file__).parents[2] / "docs" / "python.md"
+    (code,) = re.findall(r"```python\n(import asyncio\n.*?)^async def main", page.read_text(), re.DOTALL | re.MULTILINE)
+    names: dict[str, Any] = {"threading": threading, "volery": volery}
+    exec(code, names)
+    at = address()
+    code = """
+try:
+    volery.psi(role="sender", listen=sys.argv[1], data=list(range(3_000_000)), threads=1)
+except volery.NetworkError:
+    sys.exit(4)
+"""
+    peer = python(code, at)
+
+    async def cancelled() -> None:
+        met = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def progress(now: volery.Progress) -> None:
+            if now.bytes > 0:
+                loop.call_soon_threadsafe(met.set)
+
+        call = names["in_thread"](
+            volery.psi, role="receiver", connect=at, data=list(range(3_000_000)), threads=1, progress=progress
+        )
+        task = asyncio.create_task(call)
+        await met.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancelled())
+    assert peer.wait(20) == 4
 
 
 def test_in_a_chunk_of_the_caller() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pathlib
+import re
 import sqlite3
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -82,12 +83,30 @@ def test_a_compound_key_beside_sql(left: list[tuple[Any, ...]], right: list[tupl
     assert [tuple(row.values()) for row in receiver.rows.to_arrow().to_pylist()] == expected
 
 
+def test_further_keys_are_written_as_the_first() -> None:
+    sender = {"id": [1, 2, 3], "first": ["a", "b", "c"], "last": ["x", "y", "z"], "mail,work": ["p", "q", "r"]}
+    receiver = {"id": [9, 8, 7], "first": ["a", "b", "n"], "last": ["x", "n", "z"], "mail,work": ["n", "q", "n"]}
+
+    def found(or_: object) -> list[tuple[int, int]]:
+        _, result = psi(sender, receiver, key="id", or_=or_, output="indices")
+        assert result.indices is not None and result.rules is not None
+        return list(zip(result.indices.tolist(), result.rules.tolist()))
+
+    assert found([["first", "last"]]) == found("first,last") == [(0, 2)]
+    assert found([["first"], ["last"]]) == [(0, 2), (1, 2), (2, 3)]
+    assert found(["first"]) == found("first") == [(0, 2), (1, 2)]
+    assert found(["last", ["first", "mail,work"]]) == [(0, 2), (1, 3), (2, 2)]
+    with pytest.raises(volery.UsageError, match="may mean one key of 2 columns, or 2 keys") as refused:
+        found(["first", "last"])
+    assert refused.value.hint == "one key: or_=[['first', 'last']]; 2 keys: or_=[['first'], ['last']]"
+
+
 @few
 @given(rows, rows)
 def test_rules_beside_sql(left: list[tuple[Any, ...]], right: list[tuple[Any, ...]]) -> None:
     database = sqlite3.connect(":memory:")
     tables = table("l", left, database), table("r", right, database)
-    _, receiver = psi(*tables, key="name", or_=["number"], output="indices")
+    _, receiver = psi(*tables, key="name", or_=[["number"]], output="indices")
     expected = database.execute(
         """select at, rule from (select rowid - 1 as at, case
             when name in (select name from l) then 1 when number in (select number from l) then 2 end as rule from r)
@@ -116,8 +135,24 @@ def test_lookup_beside_sql(left: list[tuple[Any, ...]], right: list[tuple[Any, .
         order by r.rowid"""
     ).fetchall()
     assert receiver.rows is not None
-    assert receiver.rows.column_names == ["name", "number", "value", "theirs", "count"]
+    assert receiver.rows.columns == ["name", "number", "value", "theirs", "count"]
     assert [tuple(row.values()) for row in receiver.rows.to_arrow().to_pylist()] == expected
+
+
+@pytest.mark.parametrize(("duplicates", "expected"), [(None, [3, 1]), ("keep", [3, 1]), ("dedup", [])])
+def test_a_lookup_warns_of_rows_that_it_does_not_send(
+    duplicates: Literal["keep", "dedup"] | None, expected: list[int], caplog: pytest.LogCaptureFixture
+) -> None:
+    shop = {"key": ["a", "b", "a", "a", "b"], "other": [1, 1, 2, 3, 4], "n": [1, 2, 3, 4, 5]}
+    table = {"key": ["a", "x", "a"], "other": [9, 8, 7]}
+    _, receiver = volery.run_local(
+        lambda session: session.lookup(role="sender", data=shop, key="key", or_=["other"], value="n", duplicates=duplicates),
+        lambda session: session.lookup(role="receiver", data=table, key="key", or_=["other"]),
+    )
+    assert column(receiver, "n") == [1, 1]
+    warnings = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
+    told = [line for line in warnings if "an earlier row has the same key" in line]
+    assert [int(found[1]) for line in told if (found := re.search(r"columns of (\d+) rows? ", line))] == expected
 
 
 def test_rows_go_to_a_file(tmp_path: pathlib.Path) -> None:

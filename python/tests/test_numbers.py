@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 import numpy as np
 import pytest
 import volery
@@ -43,12 +45,12 @@ def test_ope_beyond_the_bound() -> None:
 
 
 @pytest.mark.parametrize("ring", ["fp61", "z64"])
-def test_matvec(ring: str) -> None:
+def test_matvec(ring: Literal["fp61", "z64"]) -> None:
     random = np.random.default_rng(2)
     matrix = random.integers(0, P, (20, 30), np.uint64)
     vector = random.integers(0, P, 30, np.uint64)
     modulus = P if ring == "fp61" else 2**64
-    security = "malicious" if ring == "fp61" else "semi-honest"
+    security: Literal["malicious", "semi-honest"] = "malicious" if ring == "fp61" else "semi-honest"
     sender, receiver = volery.run_local(
         lambda session: session.matvec(role="sender", matrix=matrix, ring=ring, security=security),
         lambda session: session.matvec(role="receiver", vector=vector, ring=ring, security=security),
@@ -73,7 +75,7 @@ def test_matvec_shared() -> None:
 def test_matvec_of_real_numbers() -> None:
     random = np.random.default_rng(3)
     matrix, vector = random.normal(size=(10, 40)), random.normal(size=40)
-    options = {"security": "semi-honest", "matrix_bound": 8.0, "vector_bound": 8.0}
+    options: dict[str, Any] = {"security": "semi-honest", "matrix_bound": 8.0, "vector_bound": 8.0}
     _, receiver = volery.run_local(
         lambda session: session.matvec(role="sender", matrix=matrix, **options),
         lambda session: session.matvec(role="receiver", vector=vector, **options),

@@ -13,11 +13,11 @@ from volery import _volery
 from volery._calls import Watch
 
 # The arguments that are no options.
-OWN = {"data", "session", "output", "progress", "cancel", "chunk"}
+OWN = {"data", "output", "transport", "progress", "cancel", "chunk"}
 # Of each call, the options that other arguments stand for, or that only the program has.
 STANDS_FOR = {
-    "psi": {"input", "dry_run", "peer_rows"},
-    "lookup": {"input", "dry_run", "peer_rows"},
+    "psi": {"input", "dry_run"},
+    "lookup": {"input", "dry_run"},
     "cot": {"out", "force"},
     "vole": {"out", "force"},
     "ope": {"input", "point", "points", "out", "force"},
@@ -43,7 +43,7 @@ def _allowed(annotation: str) -> set[str]:
 def test_each_option_is_an_argument(verb: str) -> None:
     function: Callable[..., Any] = getattr(volery, verb)
     arguments = {name.rstrip("_"): (name, one) for name, one in inspect.signature(function).parameters.items()}
-    options = {name: (switch, values) for name, switch, _many, values in _volery.options(verb)}
+    options = {one["name"]: (one["switch"], one["values"]) for one in _volery.options(verb)}
     own = set(arguments) - OWN - VALUES.get(verb, set())
     assert own == set(options) - STANDS_FOR[verb]
     for option, (switch, values) in options.items():
@@ -55,7 +55,7 @@ def test_each_option_is_an_argument(verb: str) -> None:
 
 
 def test_a_plan_has_the_options_that_it_depends_on() -> None:
-    of_runs = {option[0] for option in (*_volery.options("psi"), *_volery.options("lookup"))}
+    of_runs = {option["name"] for option in (*_volery.options("psi"), *_volery.options("lookup"))}
     own = {name.rstrip("_") for name in inspect.signature(volery.plan).parameters}
     assert own - OWN - {"verb"} <= of_runs
 

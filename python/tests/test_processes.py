@@ -132,10 +132,18 @@ def test_spawn() -> None:
         assert pool.starmap(side, [("sender", at), ("receiver", at)]) == [[], ["ann", "bea"]]
 
 
+def test_functions_can_be_pickled() -> None:
+    # As an executor of processes does.
+    lint, psi = pickle.loads(pickle.dumps((volery.lint, volery.psi)))
+    assert lint(data=["a"]).n == 1
+    with pytest.raises(volery.UsageError, match="listen, connect"):
+        psi(role="sender", data=["a"])
+
+
 def test_pickling_is_refused() -> None:
-    def party(role: str) -> Any:
+    def party(role: Literal["sender", "receiver"]) -> Any:
         def run(session: volery.Session) -> Any:
-            with pytest.raises(TypeError, match="pickle"):
+            with pytest.raises(TypeError, match="pickled: it holds a connection of this process"):
                 pickle.dumps(session)
             return session.cot(role=role, n=10), session.vole(role=role, n=10)
 
@@ -143,5 +151,5 @@ def test_pickling_is_refused() -> None:
 
     for correlations in volery.run_local(party("sender"), party("receiver")):
         for secret in correlations:
-            with pytest.raises(TypeError, match="pickle"):
+            with pytest.raises(TypeError, match="pickled: it holds secrets"):
                 pickle.dumps(secret)

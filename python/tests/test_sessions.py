@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pathlib
+import shutil
 import threading
 from collections.abc import Callable
+from typing import Any, Literal
 
 import pytest
 import volery
@@ -46,7 +49,7 @@ def test_a_closed_session() -> None:
 
 def test_a_session_after_an_error() -> None:
     # The two sides are out of step, so the session is over.
-    def party(role: str, security: str) -> Callable[[volery.Session], None]:
+    def party(role: Literal["sender", "receiver"], security: Literal["malicious", "semi-honest"]) -> Callable[[volery.Session], None]:
         def run(session: volery.Session) -> None:
             with pytest.raises(volery.SettingsDifferError):
                 session.psi(role=role, data=["a"], security=security)
@@ -58,24 +61,72 @@ def test_a_session_after_an_error() -> None:
     volery.run_local(party("sender", "malicious"), party("receiver", "semi-honest"))
 
 
-def test_a_wrong_option_closes_the_session() -> None:
-    def sender(session: volery.Session) -> None:
-        with pytest.raises(volery.UsageError, match="nothing"):
-            session.psi(role="sender", data=["a"], protocol="nothing")
-        assert not session.is_open
+def test_a_mistake_of_one_side_leaves_the_session_open(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "there.csv").write_text("key")
+    table = {"key": ["ann"], "email": [""], "long": ["x" * 20_000], "n": ["x"]}
+    mistakes: list[tuple[type[Exception], dict[str, Any]]] = [
+        (TypeError, {"colour": "red"}),
+        (volery.UsageError, {"protocol": "nothing"}),
+        (volery.UsageError, {"protocol": "dh", "both": True}),
+        (volery.UsageError, {"connect": "127.0.0.1:1"}),
+        (volery.UsageError, {"progress": 3}),
+        (volery.UsageError, {"data": 7}),
+        (volery.DataError, {"data": tmp_path / "absent.csv"}),
+        (volery.DataError, {"key": "mail"}),
+        (volery.DataError, {"key": "email"}),
+        (volery.DataError, {"key": "n:integer"}),
+        (volery.DataError, {"data": ["ann", "ann"], "key": None, "duplicates": "error"}),
+        (volery.Error, {"out": tmp_path / "there.csv", "both": True}),
+        (volery.DataError, {"resume": tmp_path / "there.csv"}),
+        (volery.Error, {"result": "sum=n", "bound": 5}),
+    ]
+
+    def sender(session: volery.Session) -> volery.Match:
+        for kind, options in mistakes:
+            with pytest.raises(kind):
+                session.psi(**{"role": "sender", "data": table, "key": "key", **options})
+            assert session.is_open, options
+        with pytest.raises(volery.Error):
+            session.lookup(role="sender", data=table, key="key", value="long")
+        with pytest.raises(volery.DataError):
+            session.ope(role="sender", coefficients=[2**62])
+        with pytest.raises(volery.Error):
+            session.matvec(role="sender", matrix=[1, 2], ring="z64")
+        with pytest.raises(volery.UsageError):
+            session.cot(role="sender", n=5, set="nothing")
+        assert session.is_open
+        return session.psi(role="sender", data=["ann"])
+
+    # The peer makes one call: had it heard anything before, the two would be out of step.
+    sent, received = volery.run_local(sender, lambda session: session.psi(role="receiver", data=["ann"]))
+    assert received.count == 1
+    # Nor was anything sent that this call does not count.
+    assert sent.report.bytes_sent == received.report.bytes_received
+
+
+def test_a_failure_after_the_run_closes_the_session(tmp_path: pathlib.Path) -> None:
+    # The peer has its result and goes on to its next call.
+    out = tmp_path / "folder" / "out.csv"
+    out.parent.mkdir()
 
     def receiver(session: volery.Session) -> None:
-        with pytest.raises(volery.NetworkError):
-            session.psi(role="receiver", data=["a"])
+        def gone(now: volery.Progress) -> None:
+            if now.bytes > 0 and out.parent.exists():
+                shutil.rmtree(out.parent)
 
-    volery.run_local(sender, receiver)
+        with pytest.raises(volery.DataError, match="out.csv"):
+            session.psi(role="receiver", data=list(range(50_000)), out=out, progress=gone)
+        assert not session.is_open
+
+    volery.run_local(lambda session: session.psi(role="sender", data=list(range(50_000))), receiver)
 
 
 def test_connection_options_in_a_session() -> None:
     def party(session: volery.Session) -> None:
         for option in ["listen", "connect", "identity", "peer", "wait"]:
+            given: dict[str, Any] = {option: "127.0.0.1:0"}
             with pytest.raises(volery.UsageError, match=option):
-                session.psi(role="sender", data=["a"], **{option: "127.0.0.1:0"})
+                session.psi(role="sender", data=["a"], **given)
 
     volery.run_local(party, party)
 

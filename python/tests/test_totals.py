@@ -72,12 +72,12 @@ def test_numbers_have_a_repr() -> None:
     shared: dict[str, Any] = {"bound": 60}
     sender, receiver = both(data, data[:55], {"result": "sum=v", **shared}, {"result": "sum", **shared})
     assert receiver.sum == sum(range(55)) and isinstance(receiver.sum, int)
-    assert repr(receiver) == "<volery.Match: psi, role=receiver, sum 1485>"
-    assert repr(sender) == "<volery.Match: psi, role=sender, sum for the peer>"
+    assert repr(receiver) == "<volery.Match: psi by circuit, receiver, sum 1485>"
+    assert repr(sender) == "<volery.Match: psi by circuit, sender, sum for the peer>"
     assert "sum 1485" in receiver._repr_html_()
     sender, receiver = both(data, data[:49], {"result": "sum=v", **shared}, {"result": "sum", **shared})
     assert sender.below_minimum is True and receiver.below_minimum is True and receiver.sum is None
-    assert repr(receiver) == "<volery.Match: psi, role=receiver, fewer than 50 common keys>"
+    assert repr(receiver) == "<volery.Match: psi by circuit, receiver, fewer than 50 common keys>"
 
 
 def test_noise_is_in_the_report() -> None:

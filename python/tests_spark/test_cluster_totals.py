@@ -29,7 +29,7 @@ def test_numbers_beside_sql(both: Both, kind: str, holder: str) -> None:
     for role, answer in zip(ROLES, sides):
         check(rows, kind, holder, answer["numbers"])
         report = answer["report"]
-        assert report["security"] == "semi-honest" and report["protocol"] == "circuit"
+        assert report["security"] == "semi-honest" and report["result"]["protocol"] == "circuit"
         assert report["result"]["kind"] == kind and report["result"]["to"] == "both"
         assert report["result"]["failure_log2"] < -39 and report["parameters"]
         assert any("neither side learns which keys are common" in line for line in report["revealed"])

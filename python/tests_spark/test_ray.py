@@ -27,6 +27,8 @@ def rays(both: Both) -> Iterator[dict[str, Driver]]:
 @pytest.mark.parametrize("engines", ["ray-ray", "spark-ray", "ray-spark"])
 def test_rows(both: Both, rays: dict[str, Driver], engines: str) -> None:
     mine = [(f"k{at % 700}", f"p{at % 900}", at) for at in range(2_000)]
+    # Rows of this key are left out, but for what they match by the other one.
+    mine += [("k2", f"p{at}", at) for at in range(5_000, 5_005)]
     theirs = [(f"k{2 * at}", f"p{3 * at}", at) for at in range(400)] * 2
     names = ("key", "other", "id")
     tables = {
@@ -34,7 +36,7 @@ def test_rows(both: Both, rays: dict[str, Driver], engines: str) -> None:
         for role, rows in [("sender", theirs), ("receiver", mine)]
     }
     keys = {"key": "key", "or_": ["other"]}
-    plan: dict[str, dict[str, Any]] = {"sender": {**keys, "payload": "id"}, "receiver": {**keys, "payload": True, "rule_column": "rule"}}
+    plan: dict[str, dict[str, Any]] = {"sender": {**keys, "payload": "id"}, "receiver": {**keys, "payload": True, "rule_column": "rule", "drop_repeated": 4}}
     answers = {}
     for role, engine in zip(ROLES, engines.split("-")):
         driver = rays[role] if engine == "ray" else both.driver(role)
@@ -44,7 +46,7 @@ def test_rows(both: Both, rays: dict[str, Driver], engines: str) -> None:
     expected = []
     for key, other, at in mine:
         first, second = (int(one[1:]) for one in (key, other))
-        if first % 2 == 0 and first < 800:
+        if first % 2 == 0 and first < 800 and first != 2:
             expected.append([key, other, at, first // 2, 1])
         elif second % 3 == 0 and second < 1200:
             expected.append([key, other, at, second // 3, 2])

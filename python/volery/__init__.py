@@ -39,7 +39,10 @@ from volery._errors import (
 )
 from volery._results import (
     Cot,
+    Findings,
     Match,
+    MatchIndices,
+    MatchRows,
     Matvec,
     Ope,
     Plan,
@@ -50,6 +53,7 @@ from volery._results import (
     Total,
     Vole,
 )
+from volery._transport import Transport
 from volery._volery import __version__
 
 __all__ = [
@@ -57,7 +61,10 @@ __all__ = [
     "Cot",
     "DataError",
     "Error",
+    "Findings",
     "Match",
+    "MatchIndices",
+    "MatchRows",
     "Matvec",
     "NetworkError",
     "Ope",
@@ -72,6 +79,7 @@ __all__ = [
     "Stream",
     "Table",
     "Total",
+    "Transport",
     "UsageError",
     "Vole",
     "__version__",

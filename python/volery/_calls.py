@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
+import decimal
+import functools
+import json
 import logging
 import math
 import numbers
@@ -22,14 +26,18 @@ Time = Union[str, float, int, datetime.timedelta]
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a call is: ``done`` of ``total`` steps of a phase; ``total`` is 0 if unknown."""
+    """How far a call is: ``done`` of ``total`` steps of a phase; ``total`` is 0 if unknown.
+
+    ``bytes`` is how many the call has sent and received so far.
+    """
 
     phase: str
     done: int
     total: int
+    bytes: int = 0
 
 
-#: ``True``: a bar by tqdm where it is installed. A function is called on the calling thread.
+#: ``True``: a bar by tqdm. A function is called on the calling thread.
 ProgressOption = Union[bool, Callable[[Progress], object], None]
 
 
@@ -50,15 +58,14 @@ class Watch:
         self._cancel = cancel
         self._last = Progress("", 0, 0)
 
-    def line(self, level: int, text: str) -> None:
-        logger.log(level, "%s", in_python(text))
+    def line(self, level: int, text: str, fields: str) -> None:
+        logger.log(level, "%s", in_python(text), extra={"volery": json.loads(fields)})
 
     def phase(self, name: str, steps: int) -> None:
-        self._put(Progress(name, 0, steps))
+        self._put(Progress(name, 0, steps, self._last.bytes))
 
-    def tick(self, done: int) -> bool:
-        if done != self._last.done:
-            self._put(Progress(self._last.phase, done, self._last.total))
+    def tick(self, done: int, moved: int = 0) -> bool:
+        self._put(dataclasses.replace(self._last, done=done, bytes=moved))
         return self._cancel is not None and self._cancel.is_set()
 
     def close(self) -> None:
@@ -71,23 +78,38 @@ class Watch:
             self._tell(now)
 
     def _show(self, now: Progress) -> None:
-        try:
-            from tqdm.auto import tqdm
-        except ImportError:
-            # The lines of the run are in the log all the same.
-            self._tell = None
-            return
-        if self._bar is None or self._bar.desc != now.phase:
-            self.close()
-            self._bar = tqdm(desc=now.phase, total=now.total or None, leave=False)
-        self._bar.n = now.done
-        self._bar.refresh()
+        """One bar of bytes for the whole call, after its first second; in words the phase."""
+        if self._bar is None:
+            self._bar = _bar()
+            if self._bar is None:
+                self._tell = None
+                return
+        share = f" {100 * now.done // now.total} %" if now.total else ""
+        self._bar.set_description_str(now.phase + share, refresh=False)
+        self._bar.update(now.bytes - self._bar.n)
 
     def __enter__(self) -> Watch:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+@functools.cache
+def _bar_class() -> Any:
+    """The class of bars; it says once that there is none."""
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        logger.warning("progress=True shows nothing, because tqdm is not installed: pip install tqdm")
+        return None
+    return tqdm
+
+
+def _bar() -> Any:
+    made = _bar_class()
+    # A phase without traffic moves the bar, too.
+    return made and made(unit="B", unit_scale=True, leave=False, delay=1, miniters=0)
 
 
 def words(options: Mapping[str, object]) -> list[str]:
@@ -126,7 +148,7 @@ def _word(name: str, value: object) -> str:
         return os.fspath(value)
     if isinstance(value, datetime.timedelta):
         value = value.total_seconds()
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+    if isinstance(value, bool) or not isinstance(value, (numbers.Real, decimal.Decimal)):
         raise UsageError(f"{name}: {type(value).__name__} is not a value of this argument")
     return f"{math.ceil(value)}s" if name in _TIMES else str(value)
 
@@ -140,11 +162,33 @@ def listed(name: str, value: object) -> str | None:
     return ",".join(map(quoted, value)) or None
 
 
-def key_words(value: object) -> object:
-    """Keys as words: an element of a list is one column, also if its name has a comma."""
+def key_words(value: object) -> Any:
+    """A key as words: an element of a list is one column, also if its name has a comma."""
     if not isinstance(value, (list, tuple)):
         return value
     return [_one_column(one) if isinstance(one, str) else one for one in value]
+
+
+def or_words(value: object) -> list[str]:
+    """Further keys as words, one for each key: each key is written as ``key`` is.
+
+    A list of several strings is refused: as ``key`` it would be one key of several columns, as a
+    list of keys it is several keys, by which other rows match.
+    """
+    keys = [value] if isinstance(value, str) else list(value) if isinstance(value, Iterable) else None
+    if keys is None or not all(isinstance(key, (str, list, tuple)) for key in keys):
+        raise UsageError("or_: give a list of keys, each a name or a list of names")
+    if len(keys) > 1 and all(isinstance(key, str) for key in keys):
+        one, several = [keys], [[key] for key in keys]
+        raise UsageError(
+            f"or_: {keys} may mean one key of {len(keys)} columns, or {len(keys)} keys",
+            f"one key: or_={one}; {len(keys)} keys: or_={several}",
+        )
+    found = []
+    for key in keys:
+        columns = key_words(key)
+        found.append(columns if isinstance(columns, str) else ",".join(_word("or_", one) for one in columns))
+    return found
 
 
 def _one_column(text: str) -> str:
@@ -187,5 +231,8 @@ class Here:
                 "make it in this process; multiprocessing: use the start method 'spawn'",
             )
 
+    #: Why there is no copy in another process.
+    _pickled = "it holds a connection of this process; make the call here, and pass on its result"
+
     def __reduce__(self) -> Any:
-        raise TypeError(f"{type(self).__name__} cannot be pickled: it holds secrets")
+        raise TypeError(f"{type(self).__name__} cannot be pickled: {self._pickled}")

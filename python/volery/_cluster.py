@@ -48,14 +48,17 @@ from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from volery._calls import ProgressOption, Time, Watch, key_words, listed, named, words
+from volery._calls import ProgressOption, Time, Watch, key_words, listed, named, or_words, words
 from volery._errors import DataError, Error, NetworkError, UsageError, from_status
+from volery._options import SideOptions, call
 from volery._results import Match, Report, Seconds
 
 if TYPE_CHECKING:
     import pyarrow
 
-    from volery._api import Key, Number, Path, Role, Security
+    from typing_extensions import Unpack
+
+    from volery._options import Key, Number, Path, Role, Security
 
 logger = logging.getLogger("volery")
 T = TypeVar("T")
@@ -358,6 +361,8 @@ class Job:
     threads: int
     wait: Time | None = None
     timeout: Time | None = None
+    #: On the way to the gateway; it may hold a password.
+    proxy: str | None = field(default=None, repr=False)
 
     def run(self, worker: int, ticket: Secret, batches: Iterator[pyarrow.RecordBatch]) -> None:
         """Run the worker, whose run certificate is ``ticket``, until its shards are done.
@@ -427,6 +432,7 @@ class Job:
             "wait": self.wait,
             "timeout": self.timeout,
             "work": "-",
+            "log": "json",
         }
         with tempfile.TemporaryDirectory(prefix="volery-") as folder:
             file = pathlib.Path(folder, "manifest.json")
@@ -435,7 +441,7 @@ class Job:
             with _piped(ticket.show().encode()) as pipe:
                 files = {"manifest": file, "ticket": f"/dev/fd/{pipe}"}
                 command = [sys.executable, "-m", "volery", "worker", *words({**files, **options})]
-                worked = serve(command, self.store, shards, keep=(pipe,))
+                worked = serve(command, self.store, shards, keep=(pipe,), proxy=self.proxy)
         if worked is not None:
             name = f"worked/{self.rule}-{worker:05}.a{attempt}.json"
             self.store.put(name, json.dumps(worked).encode())
@@ -466,7 +472,11 @@ def _piped(data: bytes) -> Iterator[int]:
 
 
 def serve(
-    command: list[str], store: Store, shards: Callable[[int], bytes], keep: tuple[int, ...] = ()
+    command: list[str],
+    store: Store,
+    shards: Callable[[int], bytes],
+    keep: tuple[int, ...] = (),
+    proxy: str | None = None,
 ) -> dict[str, Any] | None:
     """Start a worker and answer its requests until it ends.
 
@@ -482,7 +492,9 @@ def serve(
         Killed: a signal ended it.
     """
     pipe = subprocess.PIPE
-    child = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, pass_fds=keep)
+    # All users see the words of a process, and the URL of a proxy may hold a password.
+    env = {**os.environ, "VOLERY_PROXY": proxy} if proxy else None
+    child = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, pass_fds=keep, env=env)
     assert child.stdin is not None and child.stdout is not None and child.stderr is not None
     said = _Said(child.stderr)
     worked = None
@@ -557,7 +569,13 @@ class _Said(threading.Thread):
     def run(self) -> None:
         for line in self._lines:
             text = line.decode(errors="replace").rstrip()
-            if text.startswith("error: "):
+            told: dict[str, Any] = {}
+            with contextlib.suppress(ValueError):
+                told = json.loads(text) if text.startswith("{") else {}
+            if told.get("level") == "error":
+                self.error, self.hint = told.get("message"), told.get("hint")
+            # Wrong options are told as text.
+            elif text.startswith("error: "):
                 self.error, self.hint = text.removeprefix("error: "), None
             elif text.startswith("hint: "):
                 self.hint = text.removeprefix("hint: ")
@@ -640,10 +658,12 @@ class Side:
     run: str
     role: Role
     peer: str
-    identity: Path
     gateway: str
     work: Path
     workers: int
+    identity: Path | None = None
+    identity_command: str | None = None
+    identity_passphrase: str | None = None
     security: Security | None = None
     protocol: str | None = None
     shards: int | None = None
@@ -657,6 +677,7 @@ class Side:
     group_by: str | None = None
     groups: Key | None = None
     wait: Time | None = None
+    proxy: str | None = field(default=None, repr=False)
     timeout: Time | None = None
     allow_group_readable_identity: bool = False
     work_group: str | int | None = None
@@ -734,9 +755,6 @@ class Side:
         options["protocol"] = self.protocol or ("vole" if rows else None)
         options["security"] = self.security or ("malicious" if rows else None)
         options["groups"] = listed("groups", self.groups)
-        for name in ("bound", "epsilon", "delta"):
-            # A decimal number, of any type that prints as one.
-            options[name] = None if options[name] is None else str(options[name])
         return named({"role": self.role, **options})
 
     def settings(self) -> dict[str, Any]:
@@ -802,8 +820,11 @@ class Side:
     def _identity(self) -> Iterator[dict[str, Any]]:
         """The options of this side's identity, fetched if it is on an object store."""
         options: dict[str, Any] = {"role": self.role, "peer": self.peer}
+        options["proxy"] = self.proxy
         options["allow_group_readable_identity"] = self.allow_group_readable_identity
-        if "://" not in os.fspath(self.identity):
+        options["identity_command"] = self.identity_command
+        options["identity_passphrase"] = self.identity_passphrase
+        if self.identity is None or "://" not in os.fspath(self.identity):
             yield {**options, "identity": self.identity}
             return
         store = Store(self.identity)
@@ -833,8 +854,8 @@ class Side:
             store.put("secrets.json", secret.encode())
         return secret
 
-    def agree(self) -> dict[str, Any]:
-        """What both sides agreed on."""
+    def agree(self, names: Sequence[str] | None = None) -> dict[str, Any]:
+        """What both sides agreed on; ``names`` are those of the sender's columns in the result."""
         from volery import _volery
 
         earlier = self.store.get("manifest.json")
@@ -843,7 +864,7 @@ class Side:
         with self._identity() as options, keeper:
             del options["role"]
             options.update(run=self.run, workers=self.workers, shards=self.shards)
-            options.update(verb=self.facts["verb"], gateway=self.gateway)
+            options.update(verb=self.facts["verb"], gateway=self.gateway, value_name=listed("value_name", names))
             # A driver whose side has a manifest is usually past this; one that lost its own is not.
             options.update(wait=self.wait if earlier is None else BRIEFLY, timeout=self.timeout)
             names = ("keys", "sizes", "payload", "digest", "rows")
@@ -886,6 +907,7 @@ class Side:
             threads=threads,
             wait=self.wait,
             timeout=self.timeout,
+            proxy=self.proxy,
         )
 
     def is_complete(self, rule: int) -> bool:
@@ -924,7 +946,7 @@ class Side:
                     done = len({_shard(name) for name in self.store.list(f"{kind}/{rule}-")})
                     if done != told:
                         told = done
-                        watch.tick(done)
+                        watch.tick(done, 0)
                         self.event("progress", rule=rule + 1, done=done, of=shards)
                     if not thread.is_alive():
                         break
@@ -1030,7 +1052,7 @@ class Side:
         terms = manifest["workers"]
         organisations = dict(zip(("sender", "receiver"), terms["organisations"]))
         report = Report(
-            protocol=terms["protocol"],
+            command=self.facts["verb"],
             role=self.role,
             n=sum(self.facts["sizes"]),
             security=terms["security"],
@@ -1045,6 +1067,7 @@ class Side:
             peer="".join(organisations.values()),
             revealed=self.reveals(),
             result={
+                "protocol": terms["protocol"],
                 "run": self.run,
                 "rows": self.facts["rows"],
                 "keys": self.facts["sizes"],
@@ -1063,6 +1086,37 @@ class Side:
         return report
 
 
+class SideMatch:
+    """A match of one side, for any engine: the arguments, and the begin of a plan."""
+
+    @call(None, SideOptions)
+    def __init__(self, **options: Unpack[SideOptions]) -> None:
+        self._side = Side(**options)
+        self._left = False
+        self._names: list[str] | None = None
+        self._rule_column: str | None = None
+
+    def __repr__(self) -> str:
+        side = self._side
+        return f"<{type(self).__module__}.Match: run {side.run}, {side.role}, {side.workers} workers>"
+
+    def _begin(self, given: Mapping[str, Any]) -> tuple[list[tuple[str, str]], bool, dict[str, Any]]:
+        """The options of a plan, whether the engine keeps the rows, and what is known of the facts."""
+        side = self._side
+        # What an earlier call has staged goes: a refused table must not run under its facts.
+        side.begin_plan()
+        if side.totals is not None:
+            refuse_rows(side.totals["kind"], given)
+        options = named(plan_words(side.role, given))
+        self._left, self._rule_column = given["left"], given["rule_column"]
+        names = given["value_name"]
+        self._names = [names] if isinstance(names, str) else None if names is None else list(names)
+        verb = "lookup" if given["payload"] else "psi"
+        facts = {"verb": verb, "settings": side.settings(), "options": options}
+        keeps = side.role == "receiver" and side.totals is None
+        return [*side.result_options(), *options], keeps, facts
+
+
 def plan_words(role: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a plan about keys and payload, as options of the program."""
     payload = given["payload"]
@@ -1075,8 +1129,9 @@ def plan_words(role: str, given: Mapping[str, Any]) -> dict[str, Any]:
             raise UsageError(f"{name}: not for the sender; remove it")
     return {
         "key": key_words(given["key"]),
-        "or_": key_words(given["or_"]) or None,
+        "or_": or_words(given["or_"]) or None,
         "value": listed("payload", payload or None) if role == "sender" else None,
+        "drop_repeated": given["drop_repeated"],
         "empty_keys": given["empty_keys"],
         "malformed": given["malformed"],
     }
@@ -1139,7 +1194,10 @@ def value_names(
     if given is None:
         given = [f"{name}_sender" if name in own else name for name in values]
     if len(given) != len(values):
-        raise UsageError(f"value_name: {len(given)} names for {len(values)} columns")
+        raise UsageError(
+            f"value_name: {len(given)} names for {len(values)} columns of the sender",
+            "give a name for each of them, and call plan and run again",
+        )
     for at, name in enumerate(given):
         if name in own or name in given[:at]:
             raise UsageError(

@@ -65,12 +65,14 @@ _CLASSES: dict[int, type[Error]] = {
 
 # The program's words and what they are in Python: `'volery keygen --out DIR'`, `'--role <ROLE>'`,
 # `--peer FINGERPRINT`, `--both`.
-_COMMAND = re.compile(r"'volery (?P<verb>[a-z]+)(?P<options>[^']*)'")
+_COMMAND = re.compile(
+    r"'volery (?P<verb>psi|lookup|lint|cot|vole|ope|matvec|keygen|verify)(?P<options>[^']*)'"
+)
 _PLACE = re.compile(r"'--(?P<name>[a-z-]+) <[^>]*>'")
 _VALUE = re.compile(r"(?<![\w-])--(?P<name>[a-z-]+)[ =](?P<value>[A-Z][A-Z:.]*\b)")
 _CHOICE = re.compile(
     r"(?<![\w-])--(?P<name>[a-z-]+)[ =](?P<value>skip|error|keep|dedup|malicious|semi-honest"
-    r"|auto|vole-low|vole|kkrt-paper|kkrt|dh)\b"
+    r"|auto|none|vole-low|vole|kkrt-paper|kkrt|dh)\b"
 )
 _FLAG = re.compile(r"(?<![\w-])--(?P<name>both|left|force)\b")
 _OPTION = re.compile(r"(?<![\w-])--(?P<name>[a-z][a-z-]*)")

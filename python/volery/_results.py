@@ -5,32 +5,118 @@ from __future__ import annotations
 import dataclasses
 import decimal
 import html
+import itertools
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union, overload
 
+import numpy
+
+from volery import _volery
 from volery._calls import Here
 
 if TYPE_CHECKING:
-    import numpy
     import pandas
     import polars
     import pyarrow
     from numpy.typing import NDArray
-
-    from volery import _volery
+    from typing_extensions import Self
 
     Words = NDArray[numpy.uint64]
     Bits = NDArray[numpy.uint8]
 
 
-class Table:
-    """Rows in memory. Anything that reads Arrow takes it: ``polars.DataFrame(table)``."""
+#: Rows and characters of a value that a notebook shows.
+_SHOWN = 10
+_LONG = 100
+
+
+def _html_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    def line(cells: Iterable[object], tag: str) -> str:
+        texts = (html.escape("" if one is None else str(one)[:_LONG]) for one in cells)
+        return "<tr>" + "".join(f"<{tag}>{text}</{tag}>" for text in texts) + "</tr>"
+
+    body = "".join(line(row, "td") for row in rows)
+    return f"<table><thead>{line(columns, 'th')}</thead><tbody>{body}</tbody></table>"
+
+
+class _Rows:
+    """Rows, each a dictionary by the names of the columns; a table in a notebook."""
+
+    __slots__ = ()
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns, in their order."""
+        raise NotImplementedError
+
+    def _some(self, first: int, after: int) -> list[dict[str, Any]]:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for first in range(0, len(self), 1000):
+            yield from self._some(first, first + 1000)
+
+    @overload
+    def __getitem__(self, at: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[dict[str, Any]]: ...
+    def __getitem__(self, at: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
+        places = range(len(self))[at]
+        if isinstance(places, int):
+            return self._some(places, places + 1)[0]
+        return [self[place] for place in places]
+
+    def _repr_html_(self) -> str:
+        rows = (one.values() for one in itertools.islice(self, _SHOWN))
+        more = f", the first {_SHOWN}" if len(self) > _SHOWN else ""
+        return f"<p>{len(self)} rows{more}</p>{_html_table(self.columns, rows)}"
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, numpy.ndarray) or isinstance(other, numpy.ndarray):
+        return numpy.array_equal(one, other)
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_same(one[name], other[name]) for name in one)
+    return bool(one == other)
+
+
+class _Result:
+    """Equality of dataclasses with arrays."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and _same(self.__dict__, other.__dict__)
+
+
+class Table(_Rows):
+    """Rows in memory. Anything that reads Arrow takes it: ``polars.DataFrame(table)``.
+
+    ``table[0]`` is a row as a dictionary, ``table[:5]`` a list of rows, and a loop goes over all of
+    them; that needs pyarrow or polars. A notebook shows the first rows, with their values.
+    """
 
     __slots__ = ("_table",)
 
     def __init__(self, table: _volery.Table) -> None:
         self._table = table
+
+    @classmethod
+    def _of_bytes(cls, data: bytes) -> Table:
+        return cls(_volery.Table.of_bytes(data))
+
+    def __reduce__(self) -> Any:
+        return Table._of_bytes, (self._table.to_bytes(),)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Table) and self._table == other._table
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self._table.__arrow_c_stream__(requested_schema)
@@ -47,9 +133,16 @@ class Table:
         return len(self._table)
 
     @property
-    def column_names(self) -> list[str]:
+    def columns(self) -> list[str]:
         """Names of the columns, in their order."""
         return [name for name, _ in self._table.columns()]
+
+    def _some(self, first: int, after: int) -> list[dict[str, Any]]:
+        try:
+            rows: list[dict[str, Any]] = self.to_arrow().slice(first, after - first).to_pylist()
+        except ImportError:
+            rows = self.to_polars().slice(first, after - first).to_dicts()
+        return rows
 
     def to_polars(self) -> polars.DataFrame:
         """The rows as a frame of polars; strings and numbers are not copied."""
@@ -75,14 +168,7 @@ class Table:
             return pandas.DataFrame({name: columns[name].to_list() for name in columns.columns})
 
     def __repr__(self) -> str:
-        return f"<volery.Table: {len(self)} rows, columns {', '.join(self.column_names)}>"
-
-    def _repr_html_(self) -> str:
-        kinds = [
-            f"<tr><th>{html.escape(name)}</th><td>{html.escape(kind)}</td></tr>"
-            for name, kind in self._table.columns()
-        ]
-        return f"<p>{len(self)} rows</p><table>{''.join(kinds)}</table>"
+        return f"<volery.Table: {len(self)} rows, columns {', '.join(self.columns)}>"
 
 
 @dataclass(frozen=True)
@@ -97,9 +183,9 @@ class Seconds:
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """What a call did and cost: the fields of ``--report``, in ``result`` those of the protocol."""
+    """What a call did and cost: the fields of ``--report``, in ``result`` those of the command."""
 
-    protocol: str = ""
+    command: str = ""
     role: str | None = None
     n: int | None = None
     ring: str | None = None
@@ -124,12 +210,17 @@ class Report:
     revealed: list[str] = field(default_factory=list)
 
     @classmethod
-    def from_json(cls, text: str) -> Report:
+    def from_json(cls, text: str) -> Self:
         """Read a report, of this package or of the program."""
         values = json.loads(text)
         values["seconds"] = Seconds(**values["seconds"])
         names = {one.name for one in dataclasses.fields(cls)}
         return cls(**{name: value for name, value in values.items() if name in names})
+
+    @property
+    def protocol(self) -> str | None:
+        """The protocol that ran, such as ``"vole"``; None where none did."""
+        return self.result.get("protocol")
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as a dictionary."""
@@ -142,11 +233,11 @@ class Report:
     def __repr__(self) -> str:
         known = {
             name: getattr(self, name)
-            for name in ("role", "n", "security", "bytes_sent", "bytes_received", "error")
+            for name in ("protocol", "role", "n", "security", "bytes_sent", "bytes_received", "error")
             if getattr(self, name) is not None
         }
         told = ", ".join(f"{name}={value}" for name, value in known.items())
-        return f"<volery.Report: {self.protocol}, {told}>"
+        return f"<volery.{type(self).__name__}: {self.command}, {told}>"
 
     def _repr_html_(self) -> str:
         rows = []
@@ -156,6 +247,23 @@ class Report:
             text = json.dumps(value, indent=1) if isinstance(value, (dict, list)) else str(value)
             rows.append(f"<tr><th>{name}</th><td><pre>{html.escape(text)}</pre></td></tr>")
         return f"<table>{''.join(rows)}</table>"
+
+
+@dataclass(frozen=True, repr=False)
+class Findings(_Rows, Report):
+    """The report of :func:`volery.lint`, which is also a table: one row of counts for each key."""
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the counts."""
+        return list(self[0])
+
+    def _some(self, first: int, after: int) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.result["rules"][first:after]
+        return found
+
+    def __len__(self) -> int:
+        return len(self.result["rules"])
 
 
 #: A sum: exact, with its decimal places if it has any.
@@ -188,8 +296,8 @@ class Total:
         )
 
 
-@dataclass(frozen=True, repr=False)
-class Shares:
+@dataclass(frozen=True, repr=False, eq=False)
+class Shares(_Result):
     """One side's shares of matching rows, for each place. Whoever has those of both sides has the
     matching rows' values.
     """
@@ -223,8 +331,8 @@ class Shares:
         return f"<volery.Shares: {self.description['role']}, {len(self)} places, columns {names}>"
 
 
-@dataclass(frozen=True, repr=False)
-class Match:
+@dataclass(frozen=True, repr=False, eq=False)
+class Match(_Result):
     """The result of :func:`volery.psi` or :func:`volery.lookup` on this side.
 
     ``count``, ``indices``, ``rules`` and ``rows`` are None on a side that gets no rows. With
@@ -287,19 +395,36 @@ class Match:
             return ", ".join(told) or f"{kind} for the peer"
         rows = self.report.result.get("rows")
         if self.count is None:
-            return f"{rows} rows compared with the peer's"
+            return f"{rows} {'row' if rows == 1 else 'rows'} offered"
         return f"{self.count} of {rows} rows match"
 
     def __repr__(self) -> str:
-        return f"<volery.Match: {self.report.protocol}, role={self.role}, {self._told()}>"
+        kind, report = type(self).__name__, self.report
+        return f"<volery.{kind}: {report.command} by {report.protocol}, {self.role}, {self._told()}>"
 
     def _repr_html_(self) -> str:
         revealed = "".join(f"<li>{html.escape(line)}</li>" for line in self.report.revealed)
         return (
-            f"<p>{self.report.protocol}, {self.role}: <b>{html.escape(self._told())}</b></p>"
+            f"<p>{self.report.command}, {self.role}: <b>{html.escape(self._told())}</b></p>"
             f"<ul>{revealed}</ul>"
             f"<details><summary>report</summary>{self.report._repr_html_()}</details>"
         )
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class MatchIndices(Match):
+    """The result at a side that gets its matching rows by their numbers, or in a file."""
+
+    count: int
+    indices: Words
+    rules: NDArray[numpy.uint32]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class MatchRows(MatchIndices):
+    """The result at a side that gets its matching rows."""
+
+    rows: Table
 
 
 @dataclass(frozen=True, repr=False)
@@ -336,7 +461,7 @@ class Plan:
 class _Correlations(Here):
     """Arrays of one side; they are secret."""
 
-    _letters: tuple[str, ...]
+    _pickled = "it holds secrets, of which there must be no copy"
 
     def __init__(self, arrays: dict[str, Any], report: Report | None) -> None:
         super().__init__()
@@ -417,25 +542,29 @@ class Vole(_Correlations):
         return self._array("w")  # type: ignore[no-any-return]
 
 
-@dataclass(frozen=True)
-class Ope:
+#: None on a side that gets no values.
+V = TypeVar("V", covariant=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Ope(_Result, Generic[V]):
     """The values of the sender's polynomial at the receiver's points."""
 
     #: Receiver: uint64, in the order of the points.
-    values: Words | None
+    values: V
     report: Report
 
     def __repr__(self) -> str:
         return f"<volery.Ope: role={self.report.role}, {self.report.result.get('points')} points>"
 
 
-@dataclass(frozen=True)
-class Matvec:
+@dataclass(frozen=True, eq=False)
+class Matvec(_Result, Generic[V]):
     """The product of the sender's matrix and the receiver's vector."""
 
     #: On the side or sides that get it: uint64 or float64, shape (rows,); with ``result="shared"``
     #: this side's share, uint64.
-    values: NDArray[Any] | None
+    values: V
     report: Report
 
     def __repr__(self) -> str:

@@ -10,32 +10,30 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from volery._calls import ProgressOption, Time, named
 from volery._cluster import (
     Again,
     Job,
     Plan,
     Secret,
-    Side,
+    SideMatch,
     Store,
     digest_of,
     marked,
-    plan_words,
-    refuse_rows,
     slices,
     unmarked,
     value_names,
 )
 from volery._errors import DataError, Error, UsageError
+from volery._options import SideTableOptions, call
 
 if TYPE_CHECKING:
     import pyarrow
 
-    from volery._api import Key, Number, Path, Role, Security
+    from typing_extensions import Unpack
 
 __all__ = ["Match", "Plan"]
 
@@ -43,84 +41,25 @@ __all__ = ["Match", "Plan"]
 _ROWS = 100_000
 
 
-class Match:
+class Match(SideMatch):
     """A match of two organisations' tables; each side runs it from its own cluster.
 
     The arguments are those of :class:`volery.spark.Match`, with ``result`` and what belongs to it.
     The other side may run it from Spark, or the program ``volery run-local``.
     """
 
-    def __init__(
-        self,
-        *,
-        run: str,
-        role: Role,
-        peer: str,
-        identity: Path,
-        gateway: str,
-        work: Path,
-        workers: int,
-        security: Security | None = None,
-        protocol: str | None = None,
-        shards: int | None = None,
-        result: str | None = None,
-        to: Literal["receiver", "sender", "both"] | None = None,
-        bound: Number | None = None,
-        decimals: int | None = None,
-        minimum: int | None = None,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        group_by: str | None = None,
-        groups: Key | None = None,
-        wait: Time | None = None,
-        timeout: Time | None = None,
-        allow_group_readable_identity: bool = False,
-        work_group: str | int | None = None,
-        log: Path | None = None,
-        progress: ProgressOption = None,
-    ) -> None:
-        options = {name: value for name, value in locals().items() if name != "self"}
-        self._side = Side(**options)
-        self._blocks: list[str] = []
-        self._left = False
-        self._names: list[str] | None = None
-        self._rule_column: str | None = None
+    _blocks: list[str]
+    _most: int | None
 
-    def __repr__(self) -> str:
-        side = self._side
-        return f"<volery.ray.Match: run {side.run}, {side.role}, {side.workers} workers>"
-
-    def plan(
-        self,
-        data: Any,
-        *,
-        key: Key,
-        or_: Key = (),
-        payload: Key | bool | None = None,
-        value_name: Key | None = None,
-        left: bool = False,
-        rule_column: str | None = None,
-        empty_keys: Literal["error", "skip"] | None = None,
-        malformed: Literal["error", "skip"] | None = None,
-        peer_rows: int | None = None,
-    ) -> Plan:
+    @call(None, SideTableOptions)
+    def plan(self, data: Any, **options: Unpack[SideTableOptions]) -> Plan:
         """Prepare a dataset, and say what the run will cost and reveal; nothing is sent.
 
         As :meth:`volery.spark.Match.plan`.
         """
-        side = self._side
-        # What an earlier call has staged goes: a refused table must not run under its facts.
-        side.begin_plan()
-        given = dict(locals())
-        totals = side.totals
-        if totals is not None:
-            refuse_rows(totals["kind"], given)
-        options = named(plan_words(side.role, given))
-        line = [*side.result_options(), *options]
-        self._left, self._rule_column = left, rule_column
-        names = [value_name] if isinstance(value_name, str) else value_name
-        self._names = None if names is None else list(names)
-        keeps = side.role == "receiver" and totals is None
+        side, totals = self._side, self._side.totals
+        line, keeps, facts = self._begin(options)
+        self._most = options["drop_repeated"]
         stage = _Stage(side.store, line, side.workers, keeps)
         with _causes():
             told = _get(_task(_describe), data.schema().base_schema, line)
@@ -130,11 +69,8 @@ class Match:
             sliced = _task(_sliced)
             of, places = self._args(), range(side.workers)
             found = _get_all([sliced.remote(of, place, self._blocks) for place in places])
-        facts = {
+        facts |= {
             "keys": told["keys"],
-            "verb": "lookup" if payload else "psi",
-            "settings": side.settings(),
-            "options": options,
             **digest_of(one for parts in found for one in parts),
             **({} if totals is None else {"more": told["more"]}),
         }
@@ -150,8 +86,8 @@ class Match:
         facts["sizes"] = sizes
         facts["payload"] = None if told["payload"] is None else [told["payload"], longest]
         if "group" in facts.get("more", ()):
-            facts["no_group"] = sum(one["no_group"] for one in made)
-        return side.planned(facts, peer_rows)
+            facts["no_group"] = sum(one.no_group for one in counted)
+        return side.planned(facts, options["peer_rows"])
 
     def run(self) -> Any:
         """Run the match, or go on with it; as :meth:`volery.spark.Match.run`.
@@ -164,7 +100,7 @@ class Match:
         if side.plan is None:
             raise UsageError("run: call plan() with a dataset first")
         began = time.monotonic()
-        manifest = side.agree()
+        manifest = side.agree(self._names)
         shards = manifest["buckets"]
         start, tickets = side.begin()
         found: list[Any] = []
@@ -210,7 +146,8 @@ class Match:
         of, bound = self._args(), self._bound()
         # A task has no use for the rest.
         key = None if manifest is None else (manifest["key"], manifest["buckets"])
-        return _get_all([task.remote(of, rule, place, blocks, key, bound) for place in places])
+        most = self._most
+        return _get_all([task.remote(of, rule, place, blocks, key, bound, most) for place in places])
 
     def _workers(self, job: Job, tickets: Sequence[Secret], shards: int) -> None:
         """Run all workers at once; each gets its own run certificate."""
@@ -285,14 +222,7 @@ class _Stage:
         numbers = _first_bytes(hashes, numpy.uint8).astype("int64") % self._places
         for place, part in enumerate(_parts(hashes, numbers, self._places)):
             self._store.put(f"staged/digests-{place:05}/{block}", _bytes(part))
-        no_group = 0
-        if "group" in made.column_names:
-            no_group = pyarrow.compute.sum(pyarrow.compute.equal(made.column("group"), -1)).as_py()
-        told = {
-            "block": block,
-            "no_group": no_group or 0,
-        }
-        return pyarrow.Table.from_pylist([told])
+        return pyarrow.Table.from_pylist([{"block": block}])
 
 
 def _divide(store: Store, made: pyarrow.Table, places: int, block: str) -> None:
@@ -342,6 +272,8 @@ class _Counted:
     beyond: int = 0
     #: Those in several groups.
     split: int = 0
+    #: Rows in none of the groups.
+    no_group: int = 0
 
 
 def _distinct(
@@ -351,8 +283,9 @@ def _distinct(
     blocks: list[str],
     key: tuple[list[int], int] | None,
     bound: int,
+    most: int | None,
 ) -> _Counted:
-    """Count the distinct items of a part.
+    """Count the distinct items of a part, without those that more than ``most`` rows have.
 
     With the key of the shards and their number, each worker gets its items of them.
     """
@@ -367,6 +300,19 @@ def _distinct(
         return counted
     items = pyarrow.concat_tables(tables)
     items = items.set_column(0, "item", items.column("item").cast(pyarrow.binary()))
+    if most is not None:
+        often = f"staged/often-{rule}-{place:05}"
+        # The plan sees all rows; later, those are missing that matched by an earlier rule.
+        if key is None:
+            rows = items.select(["item"]).group_by("item").aggregate([([], "count_all")])
+            rows = rows.filter(pyarrow.compute.greater(rows.column("count_all"), most))
+            store.put(often, _bytes(rows.select(["item"])))
+        left_out = _read(store, often).column("item").cast(pyarrow.binary())
+        is_left_out = pyarrow.compute.is_in(items.column("item"), left_out.combine_chunks())
+        items = items.filter(pyarrow.compute.invert(is_left_out))
+    if "group" in items.column_names:
+        is_in_none = pyarrow.compute.equal(items.column("group"), -1)
+        counted.no_group = pyarrow.compute.sum(is_in_none).as_py() or 0
     if {"value", "group"} & set(items.column_names):
         items = _summed(items, bound, counted)
     else:

@@ -11,30 +11,28 @@ import json
 import re
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from volery._calls import ProgressOption, Time, named
 from volery._cluster import (
     Job,
     Plan,
     Secret,
-    Side,
+    SideMatch,
     Store,
     digest_of,
     marked,
-    plan_words,
-    refuse_rows,
     slices,
     unmarked,
     value_names,
 )
 from volery._errors import DataError, Error, UsageError
+from volery._options import SideTableOptions, call
 
 if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from volery._api import Key, Number, Path, Role, Security
+    from typing_extensions import Unpack
 
 __all__ = ["Match", "Plan"]
 
@@ -54,7 +52,7 @@ def _item(rule: int) -> str:
     return f"item_{rule}"
 
 
-class Match:
+class Match(SideMatch):
     """A match of two organisations' tables; each side runs it from its own Spark.
 
     Both sides give the same ``run``, ``workers`` and settings, call :meth:`plan` with a table, then
@@ -65,6 +63,8 @@ class Match:
         role: ``"receiver"`` gets the result.
         peer: the fingerprint of the other side's identity, or a file with it.
         identity: the folder from :func:`volery.keygen`, a path or a URL. Only the driver reads it.
+        identity_command, identity_passphrase: as in :func:`volery.psi`; one of the two names the
+            identity.
         gateway: ``"HOST:PORT"`` of ``volery gateway``; driver and executors connect to it.
         work: a folder for this side's runs, a path or a URL that driver and executors see. It holds
             the table's rows, at the sender its payload: protect it as the table itself.
@@ -78,6 +78,8 @@ class Match:
             ``"shares"``. ``protocol`` is then ``"circuit"`` (default) or ``"circuit-low"``, and
             security semi-honest.
         wait, timeout: time to wait for the peer, and for its signs of life: seconds or ``"2h"``.
+        proxy: on the way to the gateway, of driver and executors: as in :func:`volery.psi`. Without
+            it each machine's own environment decides.
         work_group: a group, by name or number, if driver and executors are different users: its
             members have access to ``work`` on mounted storage, but for the driver's secrets.
             Without it only the user who makes a file has.
@@ -88,61 +90,11 @@ class Match:
         UsageError: an argument or a setting of Spark is wrong.
     """
 
-    def __init__(
-        self,
-        *,
-        run: str,
-        role: Role,
-        peer: str,
-        identity: Path,
-        gateway: str,
-        work: Path,
-        workers: int,
-        security: Security | None = None,
-        protocol: str | None = None,
-        shards: int | None = None,
-        result: str | None = None,
-        to: Literal["receiver", "sender", "both"] | None = None,
-        bound: Number | None = None,
-        decimals: int | None = None,
-        minimum: int | None = None,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        group_by: str | None = None,
-        groups: Key | None = None,
-        wait: Time | None = None,
-        timeout: Time | None = None,
-        allow_group_readable_identity: bool = False,
-        work_group: str | int | None = None,
-        log: Path | None = None,
-        progress: ProgressOption = None,
-    ) -> None:
-        options = {name: value for name, value in locals().items() if name != "self"}
-        self._side = Side(**options)
-        self._spark: SparkSession | None = None
-        self._left = False
-        self._names: list[str] | None = None
-        self._columns: list[str] = []
-        self._rule_column: str | None = None
+    _spark: SparkSession | None = None
+    _columns: list[str]
 
-    def __repr__(self) -> str:
-        side = self._side
-        return f"<volery.spark.Match: run {side.run}, {side.role}, {side.workers} workers>"
-
-    def plan(
-        self,
-        df: DataFrame,
-        *,
-        key: Key,
-        or_: Key = (),
-        payload: Key | bool | None = None,
-        value_name: Key | None = None,
-        left: bool = False,
-        rule_column: str | None = None,
-        empty_keys: Literal["error", "skip"] | None = None,
-        malformed: Literal["error", "skip"] | None = None,
-        peer_rows: int | None = None,
-    ) -> Plan:
+    @call(None, SideTableOptions)
+    def plan(self, df: DataFrame, **options: Unpack[SideTableOptions]) -> Plan:
         """Prepare a table, and say what the run will cost and reveal; nothing is sent.
 
         The table is read once and written to ``work`` with its items. If the run has begun already,
@@ -150,7 +102,8 @@ class Match:
 
         Args:
             df: the table of this side.
-            key, or_, empty_keys, malformed: as in :func:`volery.psi`.
+            key, or_, drop_repeated, empty_keys, malformed: as in :func:`volery.psi`. The values of
+                rows that ``drop_repeated`` leaves out are checked, too.
             payload: sender: the columns that the receiver gets; of several rows of a key one is
                 taken, always the same. Receiver: True, if the sender gives some.
             value_name, left, rule_column: receiver: as in :func:`volery.lookup`.
@@ -160,51 +113,51 @@ class Match:
             DataError: a key is empty or malformed.
             UsageError: an argument is wrong, or the table is not the one that the run began with.
         """
-        side = self._side
-        # What an earlier call has staged goes: a refused table must not run under its facts.
-        side.begin_plan()
-        given = dict(locals())
-        totals = side.totals
-        if totals is not None:
-            refuse_rows(totals["kind"], given)
-        options = named(plan_words(side.role, given))
-        line = [*side.result_options(), *options]
+        side, totals = self._side, self._side.totals
+        line, keeps, facts = self._begin(options)
         self._spark = spark = df.sparkSession
         _check(spark, side.workers, slots=False)
-        keeps = side.role == "receiver" and totals is None
-        self._left, self._rule_column = left, rule_column
-        names = [value_name] if isinstance(value_name, str) else value_name
-        self._names = None if names is None else list(names)
-        if rule_column in df.columns:
-            raise UsageError(f"rule_column: there is a column {rule_column!r}", "give another name")
+        if self._rule_column in df.columns:
+            raise UsageError(
+                f"rule_column: there is a column {self._rule_column!r}", "give another name"
+            )
         df, self._columns = _numbered(df, None if keeps else line)
         told = _describe(df, self._columns, line)
         rules = told["rules"]
-        facts = {
-            "keys": told["keys"],
-            "verb": "lookup" if payload else "psi",
-            "settings": side.settings(),
-            "options": options,
-            **({} if totals is None else {"more": told["more"]}),
-        }
+        facts |= {"keys": told["keys"], **({} if totals is None else {"more": told["more"]})}
         task = _Items(self._columns, line, rules, keeps, told["more"])
         made = df.mapInArrow(task, task.schema(df))
         if side.has_agreed():
             facts |= _digest(made)
             side.check_same(**facts)
             facts = side.earlier() or {}
-        elif totals is not None:
-            self._stage_values(made, facts, totals["bound"])
         else:
-            self._stage(made, rules, facts, told["payload"])
-        return side.planned(facts, peer_rows)
+            rows = self._staged(made, rules, options["drop_repeated"])
+            facts |= _digest(rows)
+            if totals is not None:
+                self._stage_values(rows, facts, totals["bound"])
+            else:
+                self._stage(rows, rules, facts, told["payload"])
+        return side.planned(facts, options["peer_rows"])
 
-    def _stage(self, made: DataFrame, rules: int, facts: dict[str, Any], payload: str | None) -> None:
-        """Write the rows and the distinct items; add sizes and digest to the facts."""
+    def _staged(self, made: DataFrame, rules: int, most: int | None) -> DataFrame:
+        """Write the rows, without the items that more than ``most`` of them have."""
         from pyspark.sql import functions as F
 
-        rows = self._written("rows", made)
-        facts |= _digest(rows)
+        if most is None:
+            return self._written("rows", made)
+        rows = self._written("read", made)
+        for name in map(_item, range(rules)):
+            often = rows.where(F.col(name).isNotNull()).groupBy(F.col(name).alias("often")).count()
+            often = often.where(F.col("count") > most).select("often")
+            rows = rows.join(often, F.col(name) == F.col("often"), "left")
+            rows = rows.withColumn(name, F.when(F.col("often").isNull(), F.col(name))).drop("often")
+        return self._written("rows", rows)
+
+    def _stage(self, rows: DataFrame, rules: int, facts: dict[str, Any], payload: str | None) -> None:
+        """Write the distinct items of the rows; add sizes to the facts."""
+        from pyspark.sql import functions as F
+
         longest = 0
         sizes = []
         for rule in range(rules):
@@ -222,13 +175,11 @@ class Match:
         facts["sizes"] = sizes
         facts["payload"] = None if payload is None else [payload, longest]
 
-    def _stage_values(self, made: DataFrame, facts: dict[str, Any], bound: int) -> None:
-        """Write the distinct items with values and groups; add size and digest to the facts."""
+    def _stage_values(self, rows: DataFrame, facts: dict[str, Any], bound: int) -> None:
+        """Write the distinct items with values and groups; add their size to the facts."""
         from pyspark.sql import functions as F
 
         side = self._side
-        rows = self._written("rows", made)
-        facts |= _digest(rows)
         some = rows.where(F.col(_item(0)).isNotNull())
         keys = some.groupBy(F.col(_item(0)).alias("item"))
         sums, tests = [], {"beyond": F.lit(False), "split": F.lit(False)}
@@ -268,7 +219,7 @@ class Match:
             raise UsageError("run: call plan() with a table first")
         _check(spark, side.workers)
         began = time.monotonic()
-        manifest = side.agree()
+        manifest = side.agree(self._names)
         shards = manifest["buckets"]
         start, tickets = side.begin()
         found: list[DataFrame] = []

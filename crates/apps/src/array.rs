@@ -235,10 +235,8 @@ impl<R: Ring> Partner<R> {
         self.add(R::ZERO, ot, channel)
     }
 
-    /// Opens the entry to the holder, which may set it to another value.
-    ///
-    /// # Errors
-    /// The errors of [`read`](Self::read).
+    /// Opens the entry to the holder, which may set it to another value. Fails as
+    /// [`read`](Self::read) does.
     pub fn open<C: CotSender>(
         &mut self,
         ot: &mut convert::Sender<C>,
@@ -251,10 +249,8 @@ impl<R: Ring> Partner<R> {
         Ok(())
     }
 
-    /// Sets the entry to the value of which `share` is P1's share.
-    ///
-    /// # Errors
-    /// The errors of [`read`](Self::read).
+    /// Sets the entry to the value of which `share` is P1's share. Fails as [`read`](Self::read)
+    /// does.
     pub fn write<C: CotSender>(
         &mut self,
         share: R,
@@ -267,10 +263,8 @@ impl<R: Ring> Partner<R> {
         Ok(())
     }
 
-    /// Returns P1's share of the entry, then adds the value of which `share` is P1's share.
-    ///
-    /// # Errors
-    /// The errors of [`read`](Self::read).
+    /// Returns P1's share of the entry, then adds the value of which `share` is P1's share. Fails
+    /// as [`read`](Self::read) does.
     pub fn add<C: CotSender>(
         &mut self,
         share: R,
@@ -386,10 +380,7 @@ impl<R: Ring> Holder<R> {
         self.add(index, R::ZERO, ot, channel)
     }
 
-    /// The entry `index`.
-    ///
-    /// # Errors
-    /// The errors of [`read`](Self::read).
+    /// The entry `index`. Fails as [`read`](Self::read) does.
     pub fn open<C: CotReceiver>(
         &mut self,
         index: usize,
@@ -400,10 +391,7 @@ impl<R: Ring> Holder<R> {
     }
 
     /// Returns the entry `index` and replaces it by the result of `change`. The partner sees an
-    /// [`open`](Self::open).
-    ///
-    /// # Errors
-    /// The errors of [`read`](Self::read).
+    /// [`open`](Self::open). Fails as [`read`](Self::read) does.
     pub fn replace<C: CotReceiver>(
         &mut self,
         index: usize,
@@ -421,10 +409,8 @@ impl<R: Ring> Holder<R> {
         Ok(value)
     }
 
-    /// Sets the entry `index` to the value of which `share` is P2's share.
-    ///
-    /// # Errors
-    /// The errors of [`read`](Self::read).
+    /// Sets the entry `index` to the value of which `share` is P2's share. Fails as
+    /// [`read`](Self::read) does.
     pub fn write<C: CotReceiver>(
         &mut self,
         index: usize,
@@ -439,9 +425,7 @@ impl<R: Ring> Holder<R> {
     }
 
     /// Returns P2's share of the entry `index`, then adds the value of which `share` is P2's share.
-    ///
-    /// # Errors
-    /// The errors of [`read`](Self::read).
+    /// Fails as [`read`](Self::read) does.
     pub fn add<C: CotReceiver>(
         &mut self,
         index: usize,

@@ -95,10 +95,10 @@ impl Shape {
             return Err(Error::Empty("kernels without channels or entries"));
         }
         if padding == Padding::Valid && (kernel_height > height || kernel_width > width) {
-            return Err(Error::Kernel {
-                image: (height, width),
-                kernel: (kernel_height, kernel_width),
-            });
+            return Err(Error::Input(format!(
+                "a kernel of {kernel_height} x {kernel_width} does not fit into an image of \
+                 {height} x {width}: pad the image, or choose the same-size output"
+            )));
         }
         let shape = Self { inputs, height, width, outputs, kernel_height, kernel_width, padding };
         let image = [inputs, height, width];
@@ -159,22 +159,18 @@ impl Shape {
         )?)
     }
 
-    fn check(&self, what: &'static str, given: usize, sizes: &[usize]) -> Result<()> {
-        let wanted = sizes.iter().product();
-        if given != wanted {
-            return Err(Error::Entries { what, given, wanted });
-        }
-        Ok(())
-    }
-
     fn check_image(&self, given: usize) -> Result<()> {
-        let sizes = [self.inputs, self.height, self.width];
-        self.check("the image", given, &sizes)
+        match self.inputs * self.height * self.width {
+            wanted if wanted == given => Ok(()),
+            wanted => Err(Error::Entries { what: "the image", given, wanted }),
+        }
     }
 
     fn check_kernels(&self, given: usize) -> Result<()> {
-        let sizes = [self.outputs, self.inputs, self.kernel_height, self.kernel_width];
-        self.check("the kernels", given, &sizes)
+        match self.outputs * self.inputs * self.kernel_height * self.kernel_width {
+            wanted if wanted == given => Ok(()),
+            wanted => Err(Error::Entries { what: "the kernels", given, wanted }),
+        }
     }
 
     /// The entries of window `number`, which the kernel entry of that number multiplies, for the
@@ -245,10 +241,7 @@ impl<R: VoleRing> Sender<R> {
 }
 
 impl<R: VoleRing> Receiver<R> {
-    /// The offline phase, as the peer of [`Sender::offline`].
-    ///
-    /// # Errors
-    /// As there.
+    /// The offline phase, as the peer of [`Sender::offline`], errors included.
     pub fn offline(
         shape: Shape,
         output: Output,

@@ -69,7 +69,7 @@
 //!         Left::offline(shape, output, security, session, rng_l, channel)?.online(&a, channel)
 //!     },
 //!     |channel| -> Result<Option<Matrix<Z64>>> {
-//!         let b = Matrix::column_vector(&[1, 10, 100].map(Z64::new))?;
+//!         let b = Matrix::from_columns(3, 1, [1, 10, 100].map(Z64::new).to_vec())?;
 //!         let shape = Shape::agree(Side::Right, (3, 1), channel)?;
 //!         Right::offline(shape, output, security, session, rng_r, channel)?.online(&b, channel)
 //!     },
@@ -90,7 +90,7 @@ use volery_primitives::pages::Buffer;
 use zeroize::Zeroizing;
 
 pub use matrix::Matrix;
-pub use product::{Left, Right};
+pub use product::{FactorHolder, Left, Right};
 pub use shape::{Output, Shape, Side};
 
 use crate::{agree, error::Result, offline};
@@ -195,10 +195,7 @@ impl<R: VoleRing> Sender<R> {
 }
 
 impl<R: VoleRing> Receiver<R> {
-    /// The offline phase, as the peer of [`Sender::offline`].
-    ///
-    /// # Errors
-    /// As there.
+    /// The offline phase, as the peer of [`Sender::offline`], errors included.
     pub fn offline(
         shape: Shape,
         output: Output,

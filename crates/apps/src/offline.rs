@@ -103,10 +103,7 @@ impl Sender {
         Ok(vole::Sender::setup_with(&mut self.shared, plan, rng, channel)?)
     }
 
-    /// `m` vector-OLEs of length `n`.
-    ///
-    /// # Errors
-    /// The errors of [`stream`](Self::stream).
+    /// `m` vector-OLEs of length `n`. Fails as [`stream`](Self::stream) does.
     pub fn batch<R: VoleRing>(
         &mut self,
         m: usize,
@@ -165,10 +162,8 @@ impl Receiver {
         Ok(vole::Receiver::setup_with(&mut self.shared, plan, x, rng, channel)?)
     }
 
-    /// One vector-OLE of length `n` for each `x`, which is given or random.
-    ///
-    /// # Errors
-    /// The errors of [`stream`](Self::stream).
+    /// One vector-OLE of length `n` for each `x`, which is given or random. Fails as
+    /// [`stream`](Self::stream) does.
     pub fn batch<R: VoleRing>(
         &mut self,
         x: &[Option<R>],

@@ -178,7 +178,9 @@ impl<R: VoleRing> Sender<R> {
             ));
         }
         if coefficients.len() > self.degree + 1 {
-            return Err(Error::Degree { given: coefficients.len(), degree: self.degree });
+            let (given, degree) = (coefficients.len(), self.degree);
+            let text = format!("{given} coefficients are too many for the agreed degree {degree}");
+            return Err(Error::Input(text));
         }
         let mut deltas = vec![R::ZERO; self.lines.len()];
         if self.degree > 0 {
@@ -204,10 +206,7 @@ impl<R: VoleRing> Sender<R> {
 }
 
 impl<R: VoleRing> Receiver<R> {
-    /// The offline phase, as the peer of [`Sender::offline`].
-    ///
-    /// # Errors
-    /// As there.
+    /// The offline phase, as the peer of [`Sender::offline`], errors included.
     pub fn offline(
         degree: usize,
         points: usize,
@@ -264,7 +263,13 @@ impl<R: VoleRing> Receiver<R> {
 /// At the first number that is not below the modulus.
 pub fn coefficients(numbers: &[u64]) -> Result<Vec<Fp61>> {
     let element = |(position, value): (usize, &u64)| {
-        Fp61::new(*value).ok_or(Error::NotReduced { position, modulus: Fp61::MODULUS })
+        let Some(element) = Fp61::new(*value) else {
+            return Err(Error::Input(format!(
+                "entry {position} (counted from 0) is not below {}: reduce it first",
+                Fp61::MODULUS
+            )));
+        };
+        Ok(element)
     };
     numbers.iter().enumerate().map(element).collect()
 }

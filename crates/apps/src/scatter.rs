@@ -166,9 +166,8 @@ pub fn send<R: Ring, C: CotSender>(
 /// If the number of indices or values is not `count`.
 ///
 /// # Errors
-/// Before anything of the pairs is sent: [`Error::Index`], [`Error::Repeated`], [`Error::Runs`];
-/// the helper sees a closed channel. Otherwise as [`send`], and if the helper sent a value that is
-/// not an element of the ring.
+/// [`Error::Input`], before anything of the pairs is sent: the helper sees a closed channel.
+/// Otherwise as [`send`], and if the helper sent a value that is not an element of the ring.
 pub fn receive<R: Ring, C: CotReceiver>(
     public: Public,
     indices: &[usize],

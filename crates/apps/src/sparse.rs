@@ -130,17 +130,29 @@ impl<R: Ring> Matrix<R> {
         let Shape { rows, columns, bits, .. } = shape;
         for (entry, &(row, column, value)) in entries.iter().enumerate() {
             if row >= rows {
-                return Err(Error::Row { entry, rows });
+                return Err(Error::Input(format!(
+                    "the row of entry {entry} (counted from 0) is not below {rows}, the rows of \
+                     the matrix: the first is number 0"
+                )));
             }
             if column >= columns {
-                return Err(Error::Column { entry, columns });
+                return Err(Error::Input(format!(
+                    "the column of entry {entry} (counted from 0) is not below {columns}, the \
+                     columns of the matrix: the first is number 0"
+                )));
             }
             if !ole::fits(value, bits) {
-                return Err(Error::Value { entry, bits });
+                return Err(Error::Input(format!(
+                    "the value of entry {entry} (counted from 0) is not within the declared {bits} \
+                     bits and a sign: declare more on both sides"
+                )));
             }
         }
         if entries.len() > shape.entries {
-            return Err(Error::TooMany { declared: shape.entries });
+            let declared = shape.entries;
+            return Err(Error::Input(format!(
+                "the matrix has more entries than the declared {declared}: declare more on both sides"
+            )));
         }
         let mut padded = Vec::with_capacity(shape.entries);
         padded.extend_from_slice(entries);

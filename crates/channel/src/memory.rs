@@ -1,13 +1,13 @@
 //! A transport between two threads of one process.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use web_time::Instant;
 
 use crate::Transport;
-use crate::pipe::{Chunk, Pipe};
+use crate::pipe::{Chunk, Pipe, lock};
 
 /// One end of a pair of connected transports in memory.
 ///
@@ -44,7 +44,7 @@ impl Transport for Memory {
     }
 
     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = lock(&self.current);
         let (chunk, start) = &mut *current;
         if *start == chunk.bytes.len() {
             let Some(next) = self.incoming.take(timeout)? else {

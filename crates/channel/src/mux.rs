@@ -41,11 +41,12 @@ mod queue;
 mod shared;
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use volery_primitives::ro::RandomOracle;
 
+use crate::pipe::lock;
 use crate::{Channel, Error, Result, SessionId, Transport};
 use frame::Frame;
 use shared::{Shared, Waits};
@@ -209,7 +210,7 @@ struct End {
 
 impl End {
     fn note(&self, timeout: Option<Duration>) {
-        *self.patience.lock().unwrap_or_else(PoisonError::into_inner) = timeout;
+        *lock(&self.patience) = timeout;
     }
 }
 
@@ -253,7 +254,7 @@ impl Transport for End {
 impl Drop for End {
     fn drop(&mut self) {
         if self.shared.drop_queue(self.number) {
-            let patience = *self.patience.lock().unwrap_or_else(PoisonError::into_inner);
+            let patience = *lock(&self.patience);
             // The peer may be gone.
             let _ = self.shared.send(Frame::End(self.number), patience);
         }

@@ -1,7 +1,7 @@
 //! Both parties of a protocol in one process, for tests, benches and examples.
 
 use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
@@ -108,7 +108,7 @@ fn run<A: Send, B: Send>(
     left: impl FnOnce(&mut Channel) -> A + Send,
     right: impl FnOnce(&mut Channel) -> B + Send,
 ) -> (Outcome<A>, Outcome<B>) {
-    let first_panic = AtomicUsize::new(NONE);
+    let first_panic = OnceLock::new();
     // The threads are given references, for what they take and for what they return: values moved
     // into a thread or out of it are copied to the heap, including stack contents between the
     // fields, and are not wiped there.
@@ -120,17 +120,17 @@ fn run<A: Send, B: Send>(
         let (first_panic, left, right) = (&first_panic, &mut left, &mut right);
         let (of_left, of_right) = (&mut of_left, &mut of_right);
         let a = spawn("left party").spawn_scoped(scope, move || {
-            *of_left = Some(party(left, LEFT, first_panic));
+            *of_left = Some(party(left, "left", first_panic));
         });
         let b = spawn("right party").spawn_scoped(scope, move || {
-            *of_right = Some(party(right, RIGHT, first_panic));
+            *of_right = Some(party(right, "right", first_panic));
         });
         let a = a.expect("the operating system can start a thread").join();
         (a, b.expect("the operating system can start a thread").join())
     });
     match ended {
         // The second panic is usually a consequence of the first.
-        (Err(_), Err(panic)) if first_panic.load(Ordering::SeqCst) == RIGHT => resume_unwind(panic),
+        (Err(_), Err(panic)) if first_panic.get() == Some(&"right") => resume_unwind(panic),
         (Err(panic), _) | (_, Err(panic)) => resume_unwind(panic),
         (Ok(()), Ok(())) => {}
     }
@@ -138,15 +138,11 @@ fn run<A: Send, B: Send>(
     both.expect("a party that did not panic has returned")
 }
 
-const NONE: usize = 0;
-const LEFT: usize = 1;
-const RIGHT: usize = 2;
-
 /// Runs one party; drops its channel at the end, whether the party returns or panics.
 fn party<T>(
     given: &mut Option<(Channel, impl FnOnce(&mut Channel) -> T)>,
-    who: usize,
-    first_panic: &AtomicUsize,
+    who: &'static str,
+    first_panic: &OnceLock<&'static str>,
 ) -> Outcome<T> {
     let (mut channel, body) = given.take().expect("each party runs once");
     // Declared after the channel, so dropped before it, and before the other party can notice.
@@ -155,21 +151,16 @@ fn party<T>(
     Outcome { value, stats: channel.stats(), unflushed: channel.unflushed() }
 }
 
-/// Records which party panicked first.
 struct PanicRecorder<'a> {
-    who: usize,
-    first_panic: &'a AtomicUsize,
+    who: &'static str,
+    first_panic: &'a OnceLock<&'static str>,
 }
 
 impl Drop for PanicRecorder<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            let _ = self.first_panic.compare_exchange(
-                NONE,
-                self.who,
-                Ordering::SeqCst,
-                Ordering::SeqCst,
-            );
+            // The other party may have panicked before.
+            let _ = self.first_panic.set(self.who);
         }
     }
 }

@@ -60,11 +60,6 @@ impl Pipe {
         self.bound
     }
 
-    /// The state; a panic elsewhere cannot leave it inconsistent, so poisoning is ignored.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits for a change, at most until `deadline`; returns whether the deadline has passed.
     fn wait<'a>(
         &self,
@@ -93,7 +88,7 @@ impl Pipe {
 
     /// Pushes one chunk like [`Pipe::push`].
     pub(crate) fn push_chunk(&self, chunk: Chunk, timeout: Option<Duration>) -> io::Result<()> {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         let mut deadline = deadline_after(timeout);
         let mut released = state.released;
         loop {
@@ -124,7 +119,7 @@ impl Pipe {
     /// has failed.
     pub(crate) fn take(&self, timeout: Option<Duration>) -> io::Result<Option<Chunk>> {
         let deadline = deadline_after(timeout);
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         loop {
             if state.failed.is_some() {
                 return Ok(None);
@@ -145,7 +140,7 @@ impl Pipe {
 
     /// Marks `count` bytes of a taken chunk as processed.
     pub(crate) fn release(&self, count: usize) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.held -= count;
         state.released += count as u64;
         drop(state);
@@ -155,14 +150,14 @@ impl Pipe {
     /// Whether all pushed bytes have been released.
     #[cfg(feature = "tcp")]
     pub(crate) fn is_idle(&self) -> bool {
-        self.lock().held == 0
+        lock(&self.state).held == 0
     }
 
     /// Waits until all pushed bytes have been released, at most until `until`, and only while some
     /// are in every `pause`; returns whether they have.
     #[cfg(feature = "tcp")]
     pub(crate) fn drains(&self, until: Instant, pause: Duration) -> bool {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         let mut released = state.released;
         let mut deadline = Instant::now() + pause;
         loop {
@@ -186,7 +181,7 @@ impl Pipe {
 
     /// Total bytes released: changes while there is progress.
     pub(crate) fn released(&self) -> u64 {
-        self.lock().released
+        lock(&self.state).released
     }
 
     /// Runs `read`, and repeats it when it times out although bytes were being released meanwhile:
@@ -207,18 +202,18 @@ impl Pipe {
     /// The reason why the reading end is gone, if it is.
     #[cfg(feature = "tcp")]
     pub(crate) fn failure(&self) -> Option<io::ErrorKind> {
-        self.lock().failed
+        lock(&self.state).failed
     }
 
     /// Closes the writing side: the reading side still takes the queued chunks.
     pub(crate) fn close(&self) {
-        self.lock().closed = true;
+        lock(&self.state).closed = true;
         self.changed.notify_all();
     }
 
     /// Closes the reading side: drops queued chunks; later pushes fail with `kind`.
     pub(crate) fn fail(&self, kind: io::ErrorKind) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.failed.get_or_insert(kind);
         state.chunks.clear();
         drop(state);
@@ -227,7 +222,7 @@ impl Pipe {
 
     /// Waits until `due`, or until the pipe fails; returns whether it still works.
     pub(crate) fn wait_until(&self, due: Instant) -> bool {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         loop {
             if state.failed.is_some() {
                 return false;
@@ -238,6 +233,19 @@ impl Pipe {
                 return true;
             }
         }
+    }
+}
+
+/// Locks what no panic elsewhere can leave inconsistent: poisoning is ignored.
+pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The time until `deadline`, if there is one.
+pub(crate) fn left(deadline: Option<Instant>) -> io::Result<Option<Duration>> {
+    match deadline.map(|end| end.saturating_duration_since(Instant::now())) {
+        Some(left) if left.is_zero() => Err(io::ErrorKind::TimedOut.into()),
+        left => Ok(left),
     }
 }
 

@@ -1,12 +1,12 @@
 //! A non-blocking transport over a blocking one.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::Transport;
-use crate::pipe::{Chunk, Pipe};
+use crate::pipe::{Chunk, Pipe, lock};
 
 /// Writes over `inner` from a thread of its own, so that a write never waits for the peer to read,
 /// up to [`QUEUE_BOUND`](crate::QUEUE_BOUND) bytes: any blocking stream becomes a transport on
@@ -17,13 +17,13 @@ use crate::pipe::{Chunk, Pipe};
 ///
 /// # Examples
 ///
-/// A Unix socket, and two protocols one after the other on it:
+/// A Unix socket:
 ///
 /// ```
 /// use std::io::{self, Read, Write};
 /// use std::os::unix::net::UnixStream;
 /// use std::time::Duration;
-/// use volery_channel::{Channel, Transport, handshake, queued, run_two_channels};
+/// use volery_channel::{Channel, Transport, queued, run_two_channels};
 ///
 /// struct Unix(UnixStream);
 ///
@@ -39,30 +39,24 @@ use crate::pipe::{Chunk, Pipe};
 ///     }
 /// }
 ///
-/// fn first(channel: &mut Channel, ours: u8) -> volery_channel::Result<u8> {
-///     let mut theirs = vec![0; 5_000_000];
-///     // Both parties send at once, more than the system buffers.
-///     channel.send(&vec![ours; theirs.len()])?;
-///     channel.recv(&mut theirs)?;
-///     Ok(theirs[0])
-/// }
-///
-/// fn second(channel: &mut Channel, role: &'static str) -> volery_channel::Result<[u8; 32]> {
-///     let hello = handshake::Hello { protocol: "second", role, fields: Vec::new() };
-///     let nonce = [7; 32]; // fresh random bytes in a program
-///     Ok(*handshake(channel, &hello, nonce)?.as_bytes())
-/// }
+/// let party = |ours: u8| {
+///     move |channel: &mut Channel| {
+///         let mut theirs = vec![0; 5_000_000];
+///         // Both parties send at once, more than the system buffers.
+///         channel.send(&vec![ours; theirs.len()])?;
+///         channel.recv(&mut theirs)?;
+///         Ok::<_, volery_channel::Error>(theirs[0])
+///     }
+/// };
 ///
 /// let (left, right) = UnixStream::pair()?;
 /// let ((left, _), (right, _)) = run_two_channels(
 ///     Channel::with_timeout(queued(Unix(left)), Some(Duration::from_secs(60))),
 ///     Channel::with_timeout(queued(Unix(right)), Some(Duration::from_secs(60))),
-///     |channel| Ok::<_, volery_channel::Error>((first(channel, 1)?, second(channel, "one")?)),
-///     |channel| Ok::<_, volery_channel::Error>((first(channel, 2)?, second(channel, "other")?)),
+///     party(1),
+///     party(2),
 /// );
-/// let (left, right) = (left?, right?);
-/// assert_eq!((left.0, right.0), (2, 1));
-/// assert_eq!(left.1, right.1, "the session");
+/// assert_eq!((left?, right?), (2, 1));
 /// # Ok::<_, Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -92,25 +86,14 @@ use crate::pipe::{Chunk, Pipe};
 ///     }
 /// }
 ///
-/// fn party(stream: DuplexStream, ours: u8) -> volery_channel::Result<u8> {
+/// fn channel(stream: DuplexStream) -> Channel {
 ///     let (reader, writer) = split(stream); // a TcpStream works the same
 ///     let bridge = Bridge(Handle::current(), Mutex::new(reader), Mutex::new(writer));
-///     let mut channel = Channel::with_timeout(queued(bridge), Some(Duration::from_secs(60)));
-///     let mut theirs = vec![0; 1_000_000];
-///     channel.send(&vec![ours; theirs.len()])?;
-///     channel.recv(&mut theirs)?;
-///     Ok(theirs[0])
+///     Channel::with_timeout(queued(bridge), Some(Duration::from_secs(60)))
 /// }
 ///
-/// let runtime = tokio::runtime::Runtime::new()?;
-/// runtime.block_on(async {
-///     let (left, right) = tokio::io::duplex(1 << 16);
-///     let left = tokio::task::spawn_blocking(move || party(left, 1));
-///     let right = tokio::task::spawn_blocking(move || party(right, 2));
-///     assert_eq!((left.await??, right.await??), (2, 1));
-///     Ok::<_, Box<dyn std::error::Error>>(())
-/// })?;
-/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// let (left, right) = tokio::io::duplex(1 << 16);
+/// let left = tokio::task::spawn_blocking(move || channel(left).send(b"hello"));
 /// ```
 pub fn queued<T: Transport + 'static>(inner: T) -> Queued {
     let inner: Arc<dyn Transport> = Arc::new(inner);
@@ -144,7 +127,7 @@ pub struct Queued {
 impl Queued {
     /// Queues one chunk; waits only if the queue is full.
     pub(crate) fn push(&self, chunk: Chunk, timeout: Option<Duration>) -> io::Result<()> {
-        *self.timeout.lock().unwrap_or_else(PoisonError::into_inner) = timeout;
+        *lock(&self.timeout) = timeout;
         self.queue.push_chunk(chunk, timeout)
     }
 }
@@ -155,7 +138,7 @@ fn deliver(inner: &dyn Transport, queue: &Pipe, timeout: &Mutex<Option<Duration>
         if !queue.wait_until(chunk.due) {
             return;
         }
-        let timeout = *timeout.lock().unwrap_or_else(PoisonError::into_inner);
+        let timeout = *lock(timeout);
         if let Err(error) = inner.write(&chunk.bytes, timeout) {
             return queue.fail(error.kind());
         }
@@ -165,7 +148,7 @@ fn deliver(inner: &dyn Transport, queue: &Pipe, timeout: &Mutex<Option<Duration>
 
 impl Transport for Queued {
     fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
-        *self.timeout.lock().unwrap_or_else(PoisonError::into_inner) = timeout;
+        *lock(&self.timeout) = timeout;
         self.queue.push(bytes, timeout)
     }
 

@@ -7,16 +7,20 @@
 //! * **Bounds**: connections in all; clients that have not shown who they are, of which the oldest
 //!   makes way for a new one; the time for their handshake ([`Limits`]). A client that is silent
 //!   afterwards fails by the timeout of its channel.
+//! * **Probes**: a client that leaves before it has shown who it is, or that sends what a health
+//!   probe sends (an HTTP request, a TLS hello that is not volery's), is refused with
+//!   [`Error::Disconnected`].
 //! * **End**: after a first signal no client is accepted, and those that are served may finish for
 //!   [`Limits::grace`]; then their connections are closed.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
+use crate::pipe::lock;
 use crate::tcp::{self, Breaker, HANDSHAKE_TIMEOUT, MAX_HANDSHAKES, Patience, Refusal, Stream};
 use crate::tls::{self, Fingerprint, Identity, KnownIdentities, session};
 #[cfg(feature = "web")]
@@ -84,6 +88,7 @@ pub enum ClientCredential {
 pub struct Service {
     listener: tcp::Listener,
     entrance: Entrance,
+    turned: Arc<Mutex<Instant>>,
 }
 
 /// Whom a service lets in.
@@ -114,7 +119,7 @@ impl Service {
                 (listener, Entrance::Tls(identity, known))
             }
         };
-        Ok(Self { listener, entrance })
+        Ok(Self::new(listener, entrance))
     }
 
     /// Listens on `address` for browsers; port 0 lets the system choose one. Without a certificate
@@ -128,16 +133,24 @@ impl Service {
             None => tcp::Listener::bind(address)?,
             Some(_) => tcp::Listener::bind_anywhere(address)?,
         };
-        let entrance = Entrance::Web(settings);
-        Ok(Self { listener, entrance })
+        Ok(Self::new(listener, Entrance::Web(settings)))
     }
 
-    /// The address listened on.
-    ///
-    /// # Errors
-    /// If the operating system does not report it.
-    pub fn local_addr(&self) -> Result<SocketAddr> {
-        self.listener.local_addr()
+    fn new(listener: tcp::Listener, entrance: Entrance) -> Self {
+        Self { listener, entrance, turned: Arc::new(Mutex::new(Instant::now())) }
+    }
+
+    /// The time of the last look for a new client, which [`serve`](Self::serve) renews many times
+    /// a second.
+    pub fn last_turn(&self) -> impl Fn() -> Instant + Send + Sync + use<> {
+        let turned = Arc::clone(&self.turned);
+        move || *lock(&turned)
+    }
+
+    /// All addresses listened on, with commas between them.
+    #[must_use]
+    pub fn addresses(&self) -> String {
+        self.listener.addresses()
     }
 
     /// Serves clients until `stop`, then waits for those that are being served, at most for
@@ -153,7 +166,7 @@ impl Service {
         serve: &(dyn Fn(Client) + Sync),
         refused: &(dyn Fn(Refusal) + Sync),
     ) -> Result<()> {
-        let Self { listener, entrance } = self;
+        let Self { listener, entrance, turned } = self;
         let timeout = limits.timeout;
         let limit = timeout.min(HANDSHAKE_TIMEOUT);
         let accepting = Acceptor {
@@ -169,6 +182,7 @@ impl Service {
             who: &|_| None,
             full: &drop,
             refused,
+            turned: &|| *lock(&turned) = Instant::now(),
         };
         accepting.run(listener, stop);
         Ok(())
@@ -183,15 +197,21 @@ impl Entrance {
         timeout: Duration,
         limit: Duration,
     ) -> Result<Option<(Channel, ClientCredential)>> {
+        let is_http = stream.is_http();
+        let probe = |error| match error {
+            Error::PeerMisbehaved(_) if is_http() => Error::Disconnected,
+            error => error,
+        };
         match self {
             Self::Loopback => {
-                let channel = tcp::greeted(stream, timeout, limit)?;
+                let channel = tcp::greeted(stream, timeout, limit).map_err(probe)?;
                 Ok(Some((channel, ClientCredential::Nothing)))
             }
             Self::Tls(identity, known) => {
-                let tls = session::respond_to(stream, identity, known, limit)?;
-                let shown =
-                    tls.peer().map_or(ClientCredential::Nothing, ClientCredential::Certificate);
+                let tls = session::respond_to(stream, identity, known, limit).map_err(probe)?;
+                let shown = tls.peer().map_or(ClientCredential::Nothing, |shown| {
+                    ClientCredential::Certificate(shown.fingerprint)
+                });
                 Ok(Some((tls::channel(tls, timeout)?, shown)))
             }
             #[cfg(feature = "web")]
@@ -232,6 +252,8 @@ pub(crate) struct Acceptor<'a, T> {
     pub(crate) full: &'a (dyn Fn(T) + Sync),
     /// Is told of clients that are not served.
     pub(crate) refused: &'a (dyn Fn(Refusal) + Sync),
+    /// Is called at each look for a new client.
+    pub(crate) turned: &'a (dyn Fn() + Sync),
 }
 
 impl<T> Acceptor<'_, T> {
@@ -248,7 +270,7 @@ impl<T> Acceptor<'_, T> {
             running.accept(scope, &listener, stop);
             // From now on the system refuses clients, which may find another server.
             drop(listener);
-            running.waiting().iter().for_each(|(_, one)| one.end());
+            lock(&running.waiting).iter().for_each(|(_, one)| one.end());
             let start = Instant::now();
             let grace = self.bounds.grace;
             while running.served.load(Ordering::SeqCst) > 0 && start.elapsed() < grace {
@@ -272,10 +294,6 @@ struct AcceptorRun<'a, T> {
 }
 
 impl<T> AcceptorRun<'_, T> {
-    fn waiting(&self) -> MutexGuard<'_, VecDeque<(u64, Breaker)>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn accept<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
@@ -290,6 +308,7 @@ impl<T> AcceptorRun<'_, T> {
         let mut pause = Duration::from_micros(50);
         let mut number = 0;
         loop {
+            (self.accepting.turned)();
             let next = match listener.poll(&patience) {
                 Ok(Some((stream, address))) => {
                     number += 1;
@@ -317,7 +336,7 @@ impl<T> AcceptorRun<'_, T> {
         stream: Stream,
         address: SocketAddr,
     ) {
-        let mut waiting = self.waiting();
+        let mut waiting = lock(&self.waiting);
         if waiting.len() == MAX_HANDSHAKES
             && let Some((_, oldest)) = waiting.pop_front()
         {
@@ -336,7 +355,7 @@ impl<T> AcceptorRun<'_, T> {
 
     /// Takes a client from those that have not shown who they are; false if it was abandoned.
     fn leave(&self, number: u64) -> bool {
-        let mut waiting = self.waiting();
+        let mut waiting = lock(&self.waiting);
         let place = waiting.iter().position(|(other, _)| *other == number);
         place.and_then(|place| waiting.remove(place)).is_some()
     }
@@ -375,13 +394,9 @@ impl<T> AcceptorRun<'_, T> {
         }
     }
 
-    fn of_one(&self) -> MutexGuard<'_, HashMap<Fingerprint, usize>> {
-        self.of_one.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Counts one more client that is served, unless there are too many in all or of its token.
     fn take_place(&self, who: Option<Fingerprint>) -> bool {
-        let mut of_one = self.of_one();
+        let mut of_one = lock(&self.of_one);
         let count = who.and_then(|who| of_one.get(&who)).copied().unwrap_or(0);
         // mutant(service-of-one): false
         if count >= OF_ONE {
@@ -398,7 +413,7 @@ impl<T> AcceptorRun<'_, T> {
     }
 
     fn give_place_back(&self, who: Option<Fingerprint>) {
-        let mut of_one = self.of_one();
+        let mut of_one = lock(&self.of_one);
         if let Some(count) = who.and_then(|who| of_one.get_mut(&who)) {
             *count -= 1;
             of_one.retain(|_, count| *count > 0);
@@ -450,6 +465,7 @@ mod tests {
                 let _ = gone.sleep(LONG * 3);
             },
             refused: &|_| (),
+            turned: &|| (),
         };
         thread::scope(|scope| {
             scope.spawn(|| accepting.run(listener, &stop));

@@ -1,12 +1,12 @@
 //! A link with a limited rate and a latency, for repeating a paper's measurements on one machine.
 
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use web_time::Instant;
 
-use crate::pipe::{CHUNK, Chunk};
+use crate::pipe::{CHUNK, Chunk, lock};
 use crate::{Queued, Transport, queued};
 
 /// Sends over `inner` at no more than `rate` bits per second, delayed by half of `round_trip`.
@@ -50,7 +50,7 @@ impl Shaped {
 
 impl Transport for Shaped {
     fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = lock(&self.free);
         *free = (*free).max(Instant::now());
         for piece in bytes.chunks(self.piece()) {
             *free += self.busy(piece.len());

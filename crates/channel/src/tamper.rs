@@ -26,10 +26,11 @@
 //! Compiled only with the Cargo feature `testing`, which nothing but tests may turn on.
 
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::Transport;
+use crate::pipe::lock;
 
 /// A transport whose outgoing bytes pass through a closure. What comes in is not touched.
 pub struct Tampered<T> {
@@ -78,14 +79,14 @@ impl<T: Transport> Tampered<T> {
     /// The same, and cut after `end` bytes as in [`truncated`](Self::truncated).
     #[must_use]
     pub fn and_truncated(self, end: u64) -> Self {
-        self.outgoing.lock().unwrap_or_else(PoisonError::into_inner).end = Some(end);
+        lock(&self.outgoing).end = Some(end);
         self
     }
 }
 
 impl<T: Transport> Transport for Tampered<T> {
     fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
-        let mut outgoing = self.outgoing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut outgoing = lock(&self.outgoing);
         let mut bytes = bytes.to_vec();
         let offset = outgoing.offset;
         (outgoing.change)(offset, &mut bytes);

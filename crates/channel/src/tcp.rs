@@ -17,19 +17,22 @@
 //! peer reads nothing counts sixteen times.
 
 mod allowance;
+mod proxy;
 mod stream;
 pub(crate) mod system;
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::alive::Alive;
-use crate::{Cancel, Channel, Error, Result, Transport, framed};
+pub(crate) use crate::alive::greeted;
+use crate::{Cancel, Channel, Error, Result};
 
+pub use proxy::{Destination, Proxy, Route};
 pub(crate) use stream::Breaker;
 pub use stream::Stream;
 
@@ -83,32 +86,24 @@ pub fn listen(address: impl ToSocketAddrs, patience: impl Into<Patience>) -> Res
 }
 
 /// Connects to a listening peer, which may start later, and returns the channel to it. A name that
-/// does not resolve is resolved again.
+/// does not resolve is resolved again, and a connection that ends before the peer has greeted is
+/// made again. Of several addresses each has a share of the time. A [`Route`] leads through a
+/// proxy.
 ///
 /// # Errors
 /// [`Error::NotLoopback`] if the address, or any address that a name resolves to, is not on the
-/// loopback interface; [`Error::TimedOut`] if no peer listens; [`Error::Io`] if the address is not
-/// usable.
-pub fn connect(address: impl ToSocketAddrs, patience: impl Into<Patience>) -> Result<Channel> {
+/// loopback interface; [`Error::TimedOut`] if no peer listens or greets; [`Error::PeerMisbehaved`]
+/// if it does not speak volery; [`Error::Proxy`] if a proxy does not connect this party;
+/// [`Error::Io`] if the address is not usable.
+pub fn connect(address: impl Destination, patience: impl Into<Patience>) -> Result<Channel> {
     let patience = patience.into();
-    let stream = Stream::meet(address, &patience, loopback_only)?;
-    framed(stream, patience.timeout)
+    let timeout = patience.timeout;
+    Stream::meet(&address, &patience, false, |stream, limit| greeted(stream, timeout, limit))
 }
 
-/// A channel over an accepted connection whose client has greeted within `limit`.
-pub(crate) fn greeted(
-    stream: impl Transport + 'static,
-    timeout: Duration,
-    limit: Duration,
-) -> Result<Channel> {
-    let alive = Alive::new(stream, Some(timeout))?;
-    alive.greet(limit)?;
-    Ok(Channel::with_timeout(alive, Some(timeout)))
-}
-
-/// A listening socket on a loopback address.
+/// Listening sockets on loopback addresses: all of a name, with one port.
 #[derive(Debug)]
-pub struct Listener(TcpListener);
+pub struct Listener(Sockets);
 
 impl Listener {
     /// Listens on `address`; port 0 lets the system choose one.
@@ -126,18 +121,21 @@ impl Listener {
     }
 
     fn bind_to(addresses: &[SocketAddr]) -> Result<Self> {
-        let listener = TcpListener::bind(addresses).map_err(Error::Io)?;
-        // `accept` has no portable timeout, so it polls.
-        listener.set_nonblocking(true).map_err(Error::Io)?;
-        Ok(Self(listener))
+        Sockets::bind(addresses).map(Self).map_err(Error::Io)
     }
 
-    /// The address listened on.
+    /// The first address listened on.
     ///
     /// # Errors
     /// If the operating system does not report it.
     pub fn local_addr(&self) -> Result<SocketAddr> {
-        self.0.local_addr().map_err(Error::Io)
+        self.0.all[0].local_addr().map_err(Error::Io)
+    }
+
+    /// All addresses listened on, with commas between them.
+    #[must_use]
+    pub fn addresses(&self) -> String {
+        self.0.addresses()
     }
 
     /// Waits for a peer, at most for `patience.wait`.
@@ -156,7 +154,7 @@ impl Listener {
             let Some(left) = timeout.checked_sub(start.elapsed()) else {
                 return Err(Error::TimedOut(format!(
                     "no peer connected to {} within {timeout:?}",
-                    self.address()
+                    self.addresses()
                 )));
             };
             patience.cancel.sleep(pause.min(left))?;
@@ -254,7 +252,7 @@ impl Listener {
     }
 
     fn not_connected(&self, wait: Duration, turned_away: u64) -> Error {
-        let address = self.address();
+        let address = self.addresses();
         Error::TimedOut(match turned_away {
             0 => format!("no peer connected to {address} within {wait:?}"),
             1 => format!(
@@ -268,25 +266,71 @@ impl Listener {
 
     /// A pending connection, and its origin; `patience` as in [`Stream::new`].
     pub(crate) fn poll(&self, patience: &Patience) -> Result<Option<(Stream, SocketAddr)>> {
-        match self.0.accept() {
-            // A connection that cannot be set up has already been closed by the peer.
-            Ok((stream, from)) => {
-                Ok(Stream::new(Arc::new(stream.into()), patience).ok().map(|stream| (stream, from)))
+        // A connection that cannot be set up has already been closed by the peer.
+        Ok(self.0.accept().map_err(Error::Io)?.and_then(|(stream, from)| {
+            let stream = Stream::new(Arc::new(stream.into()), patience).ok();
+            stream.map(|stream| (stream, from))
+        }))
+    }
+}
+
+/// Listening sockets with one port.
+#[derive(Debug)]
+pub(crate) struct Sockets {
+    all: Vec<TcpListener>,
+    /// The number of calls of `accept`.
+    calls: AtomicUsize,
+}
+
+impl Sockets {
+    /// Listens on all of `addresses` that this machine has, at least one.
+    pub(crate) fn bind(addresses: &[SocketAddr]) -> io::Result<Self> {
+        let (mut bound, mut missing) = (Vec::<TcpListener>::new(), None);
+        for (number, mut address) in addresses.iter().copied().enumerate() {
+            if addresses[..number].contains(&address) {
+                continue;
             }
-            Err(error) if is_passing(&error) => Ok(None),
-            Err(error) => Err(Error::Io(error)),
+            if let (0, Some(first)) = (address.port(), bound.first()) {
+                address.set_port(first.local_addr()?.port());
+            }
+            match TcpListener::bind(address) {
+                Ok(listener) => {
+                    // `accept` has no portable timeout, so it polls.
+                    listener.set_nonblocking(true)?;
+                    bound.push(listener);
+                }
+                // no mutant: the port is taken, also one that the system chose at another address
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Err(error),
+                // A name may have addresses of other machines, and of families that this one lacks.
+                Err(error) => missing = Some(error),
+            }
+        }
+        match missing.filter(|_| bound.is_empty()) {
+            // no mutant: this machine has none of the addresses
+            Some(missing) => Err(missing),
+            None => Ok(Self { all: bound, calls: AtomicUsize::new(0) }),
         }
     }
 
-    /// The address for error messages.
-    fn address(&self) -> String {
-        self.0.local_addr().map_or_else(|_| "the address".to_owned(), |at| at.to_string())
+    /// The addresses in words.
+    pub(crate) fn addresses(&self) -> String {
+        let all = self.all.iter().filter_map(|listener| listener.local_addr().ok());
+        all.map(|at| at.to_string()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// A pending connection, if there is one. Each call begins with another socket, so that many
+    /// clients of one address do not keep those of the others waiting.
+    pub(crate) fn accept(&self) -> io::Result<Option<(TcpStream, SocketAddr)>> {
+        let first = self.calls.fetch_add(1, Ordering::Relaxed) % self.all.len();
+        let (last, all) = self.all.split_at(first);
+        let mut results = all.iter().chain(last).map(TcpListener::accept);
+        results.find(|result| !result.as_ref().is_err_and(is_passing)).transpose()
     }
 }
 
 /// Whether an error of `accept` does not affect the next one: on Linux `accept` also reports errors
 /// of the new connection.
-pub(crate) fn is_passing(error: &io::Error) -> bool {
+fn is_passing(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
     matches!(
         error.kind(),
@@ -302,8 +346,8 @@ pub(crate) fn is_passing(error: &io::Error) -> bool {
 }
 
 /// The addresses that `address` resolves to: at least one.
-fn resolve(address: &impl ToSocketAddrs) -> Result<Vec<SocketAddr>> {
-    let addresses: Vec<_> = address.to_socket_addrs().map_err(Error::Io)?.collect();
+pub(crate) fn resolve(address: &impl Destination) -> Result<Vec<SocketAddr>> {
+    let addresses = address.resolve().map_err(Error::Io)?;
     if addresses.is_empty() {
         return Err(Error::Io(io::Error::new(
             io::ErrorKind::NotFound,

@@ -64,31 +64,34 @@ use std::time::Duration;
 
 pub use fingerprint::{BadFingerprint, Fingerprint};
 pub use identity::Identity;
-pub use pin::{KnownIdentities, Peer};
+pub use pin::{Follow, KnownIdentities, Peer, ShownIdentity};
 pub use session::{Tls, initiate, respond};
 
 use crate::tcp::{self, Stream};
 pub use crate::tcp::{Patience, Refusal};
 use crate::{Channel, Result, framed};
 
-/// Connects to `peer`, which may start to listen later, and returns the channel to it.
+/// Connects to `peer`, which may start to listen later, and returns the channel to it. A connection
+/// that ends before anything came is made again.
 ///
 /// `patience` is a [`Duration`] or has two of them: the wait for the listener,
 /// and the timeout of the handshake and then of the channel ([`Channel::set_timeout`]).
 ///
 /// # Errors
 /// The errors of [`initiate`]; [`Error::TimedOut`](crate::Error::TimedOut) if no peer listens;
+/// [`Error::Proxy`](crate::Error::Proxy) if a proxy does not connect this party;
 /// [`Error::Io`](crate::Error::Io) if the address is not usable.
 pub fn connect(
-    address: impl ToSocketAddrs,
+    address: impl tcp::Destination,
     identity: &Identity,
     peer: impl Into<Peer>,
     patience: impl Into<Patience>,
 ) -> Result<Channel> {
     let (peer, patience) = (peer.into(), patience.into());
     session::check(identity, &peer)?;
-    let stream = Stream::meet(address, &patience, Ok)?;
-    let tls = initiate(stream, identity, peer, patience.timeout)?;
+    let tls = Stream::meet(&address, &patience, true, |stream, limit| {
+        initiate(stream, identity, peer.clone(), limit)
+    })?;
     channel(tls, patience.timeout)
 }
 
@@ -107,8 +110,8 @@ pub fn listen(
 }
 
 pub(crate) fn channel(tls: Tls<Stream>, timeout: Duration) -> Result<Channel> {
-    let description = tls.describe().to_owned();
-    Ok(framed(tls, timeout)?.described(description))
+    let (description, shown) = (tls.describe().to_owned(), tls.peer());
+    Ok(framed(tls, timeout)?.described(description).shown(shown))
 }
 
 /// A listening socket on any address.
@@ -124,12 +127,18 @@ impl Listener {
         tcp::Listener::bind_anywhere(address).map(Self)
     }
 
-    /// The address listened on.
+    /// The first address listened on.
     ///
     /// # Errors
     /// If the operating system does not report it.
     pub fn local_addr(&self) -> Result<SocketAddr> {
         self.0.local_addr()
+    }
+
+    /// All addresses listened on, with commas between them.
+    #[must_use]
+    pub fn addresses(&self) -> String {
+        self.0.addresses()
     }
 
     /// Waits for `peer` for at most `patience.wait`. Other clients are refused and reported to

@@ -1,21 +1,16 @@
-//! The command line: one subcommand per file.
+//! The command line: a file for each subcommand, or for two that share their options.
 
-mod cot;
 mod demo;
 mod gateway;
 mod help;
 mod k8s;
 mod keygen;
 mod lint;
-mod lookup;
 mod matching;
-mod matvec;
 mod numbers;
-mod ope;
 mod options;
 mod page;
 mod params;
-mod psi;
 mod run_local;
 #[cfg(unix)]
 mod serve;
@@ -23,7 +18,6 @@ mod shell;
 mod stream;
 mod table;
 mod verify;
-mod vole;
 mod worker;
 mod workers;
 
@@ -38,6 +32,7 @@ use volery_run::report::report_failure;
 use volery_run::reporter::Reporter;
 use volery_run::system::keep_memory_private;
 
+use self::matching::{Lookup, Psi, Words};
 use crate::config::{self, Configuration};
 use crate::exit::{print, tell_usage};
 #[cfg(unix)]
@@ -56,23 +51,40 @@ struct Arguments {
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Verb {
     Demo(demo::Arguments),
-    Vole(vole::Arguments),
-    Cot(cot::Arguments),
-    Psi(psi::Arguments),
-    Lookup(lookup::Arguments),
+    Vole(stream::Vole),
+    Cot(stream::Cot),
+    /// Find the rows of a table whose keys are also in the peer's table; the receiver gets its own
+    /// matching rows
+    ///
+    /// Each side names its files and key columns; both sides must give the same number of key
+    /// columns, with the same types and normalisers. The receiver learns which of its keys match.
+    /// Each side learns how many distinct keys the other has, and the number and types of its key
+    /// columns. The run is secure against a malicious peer, except that a malicious receiver can
+    /// test somewhat more keys than it declares. With --both on both sides, the sender gets its own
+    /// matching rows too, and the run is secure only against a semi-honest peer. With a --result
+    /// other than rows, neither side gets rows: the result is one number computed from the common
+    /// keys, one number for each group, or shares for further computation.
+    Psi(Words<Psi>),
+    /// Look up the keys of a table in the peer's table; the receiver gets its own matching rows,
+    /// each with columns of the sender
+    ///
+    /// The sender names columns, together at most 16 KB a row. The receiver learns which of its
+    /// keys match, the columns for these keys, and the length of the longest payload of all. Each
+    /// side learns how many distinct keys the other has, and the number and types of its key
+    /// columns. Of several rows of the sender with the same key the first one counts. The run is
+    /// secure against a malicious peer, except that a malicious sender can give any values, and a
+    /// malicious receiver can test somewhat more keys than it declares. With --both on both sides,
+    /// the sender gets its own matching rows too, and the run is secure only against a semi-honest
+    /// peer.
+    Lookup(Words<Lookup>),
     RunLocal(run_local::Arguments),
     Worker(worker::Arguments),
     K8s(k8s::Arguments),
-    Ope(ope::Arguments),
-    Matvec(matvec::Arguments),
+    Ope(numbers::Ope),
+    Matvec(numbers::Matvec),
     Verify(verify::Arguments),
     Lint(lint::Arguments),
     Params(params::Arguments),
-    #[command(hide = true, disable_help_flag = true)]
-    Bench {
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        rest: Vec<String>,
-    },
     Keygen(keygen::Arguments),
     Gateway(gateway::Arguments),
     #[cfg(unix)]
@@ -105,9 +117,13 @@ pub fn main(own: Vec<OsString>, words: impl IntoIterator<Item = OsString>) -> u8
             return failure.status() as u8;
         }
     };
+    let misspelt = config::misspelt(&program(), std::env::vars_os().map(|(name, _)| name));
     let (matches, verb) = match parsed(program(), &configured.words) {
         Ok(parsed) => parsed,
-        Err(error) => return tell_usage(&with_origin(error, &configured), HELP),
+        Err(error) => {
+            let hint = misspelt.first().map_or(HELP, String::as_str);
+            return tell_usage(&with_origin(error, &configured), hint);
+        }
     };
     let (terminal, reporter) = Terminal::of(&matches);
     match verb {
@@ -120,6 +136,7 @@ pub fn main(own: Vec<OsString>, words: impl IntoIterator<Item = OsString>) -> u8
         }
         _ => clean_up_on_signal(terminal.clone(), reporter.clone()),
     }
+    misspelt.iter().for_each(|note| reporter.caution(note));
     keep_memory_private();
     let Err(failure) = guarded(&reporter, || run(&verb, &own, &reporter)) else {
         return 0;
@@ -138,19 +155,18 @@ pub fn main(own: Vec<OsString>, words: impl IntoIterator<Item = OsString>) -> u8
 fn run(verb: &Verb, own: &[OsString], reporter: &Reporter) -> Result<(), Failure> {
     match verb {
         Verb::Demo(arguments) => demo::run(arguments, reporter),
-        Verb::Vole(arguments) => vole::run(arguments, reporter),
-        Verb::Cot(arguments) => cot::run(arguments, reporter),
-        Verb::Psi(arguments) => matching(&arguments.matching, reporter),
-        Verb::Lookup(arguments) => matching(&arguments.matching, reporter),
+        Verb::Vole(arguments) => arguments.run(reporter),
+        Verb::Cot(arguments) => arguments.run(reporter),
+        Verb::Psi(arguments) => matching(arguments, reporter),
+        Verb::Lookup(arguments) => matching(arguments, reporter),
         Verb::RunLocal(arguments) => run_local::run(arguments, own, reporter),
         Verb::Worker(arguments) => worker::run(arguments, reporter),
         Verb::K8s(arguments) => k8s::run(arguments, reporter),
-        Verb::Ope(arguments) => ope::run(arguments, reporter),
-        Verb::Matvec(arguments) => matvec::run(arguments, reporter),
+        Verb::Ope(arguments) => arguments.run(reporter),
+        Verb::Matvec(arguments) => arguments.run(reporter),
         Verb::Verify(arguments) => verify::run(arguments, reporter),
         Verb::Lint(arguments) => lint::run(arguments, reporter),
         Verb::Params(arguments) => params::run(arguments, reporter),
-        Verb::Bench { .. } => Err(bench_moved()),
         Verb::Keygen(arguments) => keygen::run(arguments, reporter),
         Verb::Gateway(arguments) => gateway::run(arguments, reporter),
         #[cfg(unix)]
@@ -188,21 +204,5 @@ fn with_origin(error: clap::Error, configured: &Configuration) -> clap::Error {
     match configured.origin(first) {
         Some(origin) => clap::Error::raw(error.kind(), format_args!("{origin}: {text}")),
         None => error,
-    }
-}
-
-/// `bench` is now a separate program.
-fn bench_moved() -> Failure {
-    let what = "moved to the program volery-bench, in the folder lab, with the same subcommands";
-    Failure::usage("bench", what)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_definitions_of_the_options_are_consistent() {
-        program().debug_assert();
     }
 }

@@ -25,7 +25,7 @@ const ALTERNATIVES: [[&str; 2]; 1] = [["listen", "connect"]];
 /// Adds the option for the file to every subcommand that has options.
 pub(crate) fn add_option(command: Command) -> Command {
     let command = command.mut_subcommands(add_option);
-    if command.is_hide_set() || !command.get_arguments().any(configurable) {
+    if !command.get_arguments().any(configurable) {
         return command;
     }
     command.arg(
@@ -182,6 +182,26 @@ fn variable_name(option: &str) -> String {
     format!("VOLERY_{}", option.to_uppercase().replace('-', "_"))
 }
 
+/// Variables that are almost those of options, each with the one that is meant.
+pub(crate) fn misspelt(program: &Command, names: impl Iterator<Item = OsString>) -> Vec<String> {
+    let mut known = vec![variable_name(FILE), "VOLERY_CPU".to_owned()];
+    let mut commands = vec![program];
+    while let Some(command) = commands.pop() {
+        commands.extend(command.get_subcommands());
+        known.extend(command.get_arguments().filter_map(Arg::get_long).map(variable_name));
+    }
+    let names = names.filter_map(|name| name.into_string().ok());
+    let ours = names.filter(|name| name.starts_with("VOLERY_") && !known.contains(name));
+    let nearest = |name: &str| {
+        let near = known.iter().map(|known| (strsim::damerau_levenshtein(name, known), known));
+        near.filter(|(errors, _)| *errors <= 1 + name.len() / 16).min()
+    };
+    let note = |name: String| {
+        nearest(&name).map(|(_, meant)| format!("{name} is no option; did you mean {meant}?"))
+    };
+    ours.filter_map(note).collect()
+}
+
 fn from_environment(
     command: &Command,
     variable: &dyn Fn(&str) -> Option<OsString>,
@@ -277,8 +297,7 @@ impl Source<'_> {
         for (key, value) in values.into_iter().chain(tables) {
             let (name, at) = (key.get_ref().as_ref(), key.span().start);
             if let DeValue::Table(inner) = value.get_ref() {
-                let below = command.find_subcommand(name).filter(|found| !found.is_hide_set());
-                let below = below.ok_or_else(|| {
+                let below = command.find_subcommand(name).ok_or_else(|| {
                     self.refuse(at, format_args!("[{name}]: there is no such subcommand"))
                         .with_hint("'volery --help' lists the subcommands")
                 })?;
@@ -329,7 +348,7 @@ impl Source<'_> {
 /// The options of this name of a command and of the subcommands below it.
 fn options_below<'a>(command: &'a Command, name: &str, all: &mut Vec<&'a Arg>) {
     all.extend(option_named(command, name).filter(|option| configurable(option)));
-    for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+    for below in command.get_subcommands() {
         options_below(below, name, all);
     }
 }

@@ -21,22 +21,14 @@ pub(crate) trait Selection: Clone + fmt::Debug + Send + Sync + 'static {
 
     /// Whether an option that the set requires is required here, too.
     const REQUIRES: bool = true;
-
-    /// The argument, with what only a command line has: arguments that conflict with it, say.
-    fn refine(argument: Arg) -> Arg {
-        argument
-    }
 }
 
 /// All options of a set.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct AllOptions;
-
-impl Selection for AllOptions {}
+impl Selection for () {}
 
 /// The options of `S` that `W` chooses, as arguments.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Flat<S, W = AllOptions>(pub(crate) S, PhantomData<W>);
+pub(crate) struct Flat<S, W = ()>(pub(crate) S, PhantomData<W>);
 
 impl<S, W> Flat<S, W> {
     /// The options with these values.
@@ -57,7 +49,7 @@ impl<S: OptionSet, W: Selection> Args for Flat<S, W> {
     fn augment_args(command: Command) -> Command {
         let fields = S::FIELDS.iter().filter(|field| W::has(field.name));
         let required = |field: &Field<S>| field.required && W::REQUIRES;
-        command.args(fields.map(|field| W::refine(argument(field).required(required(field)))))
+        command.args(fields.map(|field| argument(field).required(required(field))))
     }
 
     fn augment_args_for_update(command: Command) -> Command {

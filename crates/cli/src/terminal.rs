@@ -10,8 +10,10 @@ use clap::ArgMatches;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressState, ProgressStyle};
 use serde_json::{Map, Value};
 use volery_channel::Role;
-use volery_run::failure::Failure;
-use volery_run::reporter::{Display, Drawing, Level, Line, LineKind, Program, Reporter, now};
+use volery_run::failure::{Failure, visible};
+use volery_run::reporter::{
+    Display, Drawing, Level, Line, LineKind, Program, Reporter, precisely_now,
+};
 
 use crate::exit;
 
@@ -21,7 +23,7 @@ pub(crate) enum Log {
     /// Human-readable lines
     #[default]
     Text,
-    /// One JSON object a line: time, level, phase, message, and numbers where there are any
+    /// One JSON object a line: time, level, phase, message or event, and numbers as fields
     Json,
 }
 
@@ -97,9 +99,7 @@ impl Terminal {
             LineKind::Caution | LineKind::Result | LineKind::Announcement | LineKind::Course => {
                 !self.quiet
             }
-            LineKind::Phase { is_long } => {
-                !self.quiet && (self.log == Log::Json || self.verbose > 0 || is_long)
-            }
+            LineKind::Phase { is_long } => !self.quiet && (self.verbose > 0 || is_long),
             LineKind::Explanation => self.verbose > 0,
             LineKind::Detail => self.verbose > 1,
         }
@@ -116,8 +116,12 @@ impl Program for Terminal {
             return;
         }
         match self.log {
-            Log::Text => write_line(&format!("{}{}", self.prefix(line.kind), line.text)),
-            Log::Json => json(line.kind.level(), line.phase, line.text, line.numbers),
+            Log::Text => {
+                let prefix = self.prefix(line.kind);
+                let lines = line.text.lines();
+                lines.for_each(|text| write_line(&format!("{prefix}{}", visible(text))));
+            }
+            Log::Json => json(line.kind.level(), line.phase, line.text, line.fields),
         }
     }
 
@@ -169,15 +173,17 @@ impl Drawing for DrawnBar {
     }
 }
 
-/// Writes a line with its level, phase and numbers as a JSON object.
-fn json(level: Level, phase: Option<&str>, message: &str, numbers: Map<String, Value>) {
+/// Writes a line with its level, phase and fields as a JSON object. Where the fields name an event,
+/// its name takes the place of a sentence with the same numbers; a warning says what to do, too.
+fn json(level: Level, phase: Option<&str>, message: &str, fields: Map<String, Value>) {
+    let event = fields.get("event").cloned().filter(|_| level > Level::Warning);
     let mut object = Map::from_iter([
-        ("time".to_owned(), now().into()),
+        ("time".to_owned(), precisely_now().into()),
         ("level".to_owned(), level.name().into()),
         ("phase".to_owned(), phase.into()),
-        ("message".to_owned(), message.into()),
+        ("message".to_owned(), event.unwrap_or_else(|| message.into())),
     ]);
-    object.extend(numbers);
+    object.extend(fields);
     write_line(&Value::Object(object).to_string());
 }
 

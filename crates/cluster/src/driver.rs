@@ -13,7 +13,7 @@
 
 use std::path::PathBuf;
 
-use volery_channel::{Channel, Error as ChannelError, Hello, Role, SessionId, Stats};
+use volery_channel::{Channel, Error as ChannelError, Hello, SessionId, Stats};
 use volery_matching::steps::{
     Agreement, Folder, HandshakeResult, LocalManifest, Proposal, hex, own,
 };
@@ -133,6 +133,7 @@ pub fn agree(
         own: LocalManifest { rows: facts.rows, dedup: false },
         lookup: task.is_lookup(),
         payload: facts.payload.clone(),
+        names: 0,
         least: shards.unwrap_or_else(|| terms.shards(announced(largest))),
         earlier: earlier.manifest.map(|one| (one.id(), one.buckets())),
         begun: earlier.begun,
@@ -185,10 +186,7 @@ fn meet(
         let mut theirs = [0; 32];
         channel.send(&ours)?;
         channel.recv(&mut theirs)?;
-        terms.commitments = match proposal.role {
-            Role::Sender => [ours, theirs],
-            Role::Receiver => [theirs, ours],
-        };
+        terms.commitments = proposal.role.sides([ours, theirs]);
     }
     Ok((met, terms))
 }

@@ -147,53 +147,31 @@ impl WorkerSettings {
     /// # Errors
     /// If workers cannot run the protocol of the settings; in words.
     pub fn new(
-        settings: &Settings,
+        task: impl Into<Task>,
         keys: &str,
         run: &str,
         workers: u32,
         organisations: [String; 2],
     ) -> Result<Self, String> {
-        if !settings.protocol().is_some_and(|one| one.is_for_workers()) {
-            let name = settings.name;
-            let all = ProtocolChoice::of_workers(&settings.output());
-            return Err(format!("workers run {all}, not {name}"));
+        let task = task.into();
+        let (name, protocol, output) = match &task {
+            Task::Rows(settings) => (settings.name, settings.protocol(), settings.output()),
+            Task::Totals(settings) => (settings.name, settings.protocol(), settings.output()),
+        };
+        if !protocol.is_some_and(|one| one.is_for_workers()) {
+            let all = ProtocolChoice::of_workers(&output);
+            return Err(match task {
+                Task::Rows(_) => format!("workers run {all}, not {name}"),
+                Task::Totals(_) => format!("workers compute totals by {all}, not by {name}"),
+            });
         }
-        let rows = (settings.verb, settings.security, settings.both);
-        let name = settings.name;
-        Ok(Self::of(rows, name, keys, run, workers, organisations))
-    }
-
-    /// The settings of workers that compute totals, before the sides have met.
-    ///
-    /// # Errors
-    /// The errors of [`new`](Self::new).
-    pub fn for_totals(
-        settings: &totals::Settings,
-        keys: &str,
-        run: &str,
-        workers: u32,
-        organisations: [String; 2],
-    ) -> Result<Self, String> {
-        if !settings.protocol().is_some_and(|one| one.is_for_workers()) {
-            let name = settings.name;
-            let all = ProtocolChoice::of_workers(&settings.output());
-            return Err(format!("workers compute totals by {all}, not by {name}"));
-        }
-        let rows = (Operation::Psi, Security::SemiHonest, false);
-        let terms = Self::of(rows, settings.name, keys, run, workers, organisations);
-        let totals = Some(settings.agreed());
-        Ok(Self { totals, ..terms })
-    }
-
-    fn of(
-        (verb, security, both): (Operation, Security, bool),
-        name: ProtocolChoice,
-        keys: &str,
-        run: &str,
-        workers: u32,
-        organisations: [String; 2],
-    ) -> Self {
-        Self {
+        let (verb, security, both, totals) = match &task {
+            Task::Rows(settings) => (settings.verb, settings.security, settings.both, None),
+            Task::Totals(settings) => {
+                (Operation::Psi, Security::SemiHonest, false, Some(settings.agreed()))
+            }
+        };
+        Ok(Self {
             run: run.to_owned(),
             workers,
             organisations,
@@ -202,9 +180,9 @@ impl WorkerSettings {
             security: security.to_string(),
             both,
             keys: keys.to_owned(),
-            totals: None,
+            totals,
             commitments: [[0; 32]; 2],
-        }
+        })
     }
 
     /// The least number of shards for a side of so many keys: of at most 2^20 keys each, and where

@@ -343,11 +343,11 @@ pub fn shards(key: &[u8; 32], count: u32, items: &dyn Array) -> Option<Vec<u32>>
 }
 
 /// The matches that a store kept, as rows: `item`, and the columns of the payload, which has this
-/// line of names and types.
+/// line of names and types; and the number of values that are none of their columns, and null.
 ///
 /// # Errors
-/// If the bytes are cut short, or a payload is not of these columns.
-pub fn found(bytes: &[u8], payload: Option<&str>) -> Result<RecordBatch> {
+/// If the bytes are cut short.
+pub fn found(bytes: &[u8], payload: Option<&str>) -> Result<(RecordBatch, u64)> {
     let all = found_items(bytes)?;
     let mut items = FixedSizeBinaryBuilder::with_capacity(all.len(), ITEM);
     for (item, _) in &all {
@@ -355,13 +355,14 @@ pub fn found(bytes: &[u8], payload: Option<&str>) -> Result<RecordBatch> {
     }
     let mut fields = vec![Arc::new(Field::new("item", DataType::FixedSizeBinary(ITEM), false))];
     let mut arrays: Vec<ArrayRef> = vec![Arc::new(items.finish())];
+    let mut refused = 0;
     if let Some(line) = payload {
-        let other = |_| misbehaved("a value is not of the columns that it announced");
-        let schema = PayloadSchema::parse(line).map_err(other)?;
+        let schema = PayloadSchema::parse(line);
+        let schema = schema.map_err(|_| misbehaved("its list of columns is malformed"))?;
         let values = all.iter().map(|(_, payload)| Some(*payload));
-        arrays.extend(schema.decode(values).map_err(other)?);
+        arrays.extend(schema.decode(values, &mut |_, _, _| refused += 1));
         fields.extend(schema.fields().iter().cloned());
     }
     let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays);
-    Ok(rows.expect("all columns have a value for each match"))
+    Ok((rows.expect("all columns have a value for each match"), refused))
 }

@@ -103,10 +103,7 @@ pub(crate) fn append_item(out: &mut Vec<u8>, item: &[u8], payload: &[u8]) {
 }
 
 /// The matches in the bytes of a shard that a store kept: items and payload.
-///
-/// # Errors
-/// If the bytes are cut short.
-pub fn found_items(mut bytes: &[u8]) -> Result<Vec<([u8; 16], &[u8])>> {
+pub(crate) fn found_items(mut bytes: &[u8]) -> Result<Vec<([u8; 16], &[u8])>> {
     let mut all = Vec::new();
     while !bytes.is_empty() {
         let mut next = || {

@@ -28,15 +28,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use volery_channel::{Channel, Error as ChannelError, Hello, SessionId, Stats, handshake};
+use volery_channel::{Channel, Error as ChannelError, Hello, Role, SessionId, Stats, handshake};
 use volery_matching::steps::{Folder, SESSION, hex};
-use volery_matching::totals::{
-    Opener, Outcome, Parameters, PreparedTable, Settings, Shares, Total, open,
-};
+use volery_matching::totals::{Outcome, Parameters, PreparedTable, Settings, Shares, Total, open};
 use volery_matching::{Error, Progress, Result};
 use volery_primitives::prg::Prg;
 use volery_primitives::ro::RandomOracle;
-use volery_psi::circuit;
+use volery_psi::circuit::opening::Opening;
 use web_time::Instant;
 use zeroize::Zeroizing;
 
@@ -218,19 +216,6 @@ impl Driver {
         open_shards(self.side.settings(), (manifest, &self.secrets), found, channel, keep, progress)
     }
 
-    /// The outcome of a run whose workers did this. `traffic` is that of the opening.
-    ///
-    /// # Errors
-    /// If the manifest has no parameters.
-    pub fn outcome(
-        &self,
-        manifest: &Manifest,
-        worked: &ClusterStats,
-        (totals, traffic, start): (Vec<Total>, Stats, Instant),
-    ) -> Result<Outcome> {
-        outcome(self.side.settings(), manifest, worked, (totals, traffic, start))
-    }
-
     /// Removes what the run left, when its result is written; a mark says that it is complete.
     /// Leaves all as it is, and returns false, if the peer may need this side for its totals.
     ///
@@ -308,14 +293,12 @@ pub fn open_shards(
     };
     let own = (session, rng.fork("opening"));
     let form = settings.name.form();
-    let mut opener: Box<dyn Opener> = if settings.role == settings.in_bins() {
-        use circuit::opening::Receiver;
-        Box::new(Receiver::setup(comparisons, form, own, channel)?)
-    } else {
-        use circuit::opening::Sender;
-        Box::new(Sender::setup(comparisons, form, own, channel)?)
+    let role = match settings.role == settings.in_bins() {
+        true => Role::Receiver,
+        false => Role::Sender,
     };
-    let totals = open(&mut *opener, settings, shares, noise, channel)?;
+    let mut opening = Opening::setup(role, comparisons, form, own, channel)?;
+    let totals = open(&mut opening, settings, shares, noise, channel)?;
     keep(Keep::Totals(&totals))?;
     // mutant(totals-told): insert `if $ON { keep(Keep::Told)?; }`
     // mutant(totals-last-word): `settings.gets_totals()` => `true`

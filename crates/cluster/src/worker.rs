@@ -24,16 +24,19 @@ use std::ops::Deref;
 use std::path::Path;
 
 use volery_channel::{Channel, Error as ChannelError, Hello, Role, SessionId, handshake};
-use volery_matching::steps::{Folder, Inner, Journal, Keys, Part, Parts, RowSet, append, conclude};
+use volery_matching::steps::{
+    Folder, Inner, Journal, Keys, Part, Parts, RowSet, SESSION, append, conclude, session_of,
+};
+use volery_matching::totals::{self, Values, shares};
 use volery_matching::{Error, Progress, Result, Settings};
 use volery_primitives::prg::Prg;
 use volery_tables::Duplicates;
 use web_time::Instant;
+use zeroize::Zeroizing;
 
 use crate::error::misbehaved;
 use crate::folder::{has_note, matched, put_matched, put_note, shared};
 use crate::manifest::{MANIFEST, Manifest};
-use crate::shares;
 use crate::stats::WorkerStats;
 use crate::store::{Objects, Store, append_item, items, valued_items};
 use crate::task::Task;
@@ -201,22 +204,13 @@ impl<'a> Worker<'a> {
             self.complete()?;
             return Ok(WorkerStats::default());
         }
-        let (journal, shards) = (self.journal()?, self.shards());
+        let journal = self.journal()?;
         let mut worked = match &self.task {
             Task::Rows(settings) => {
                 self.match_rows(settings, (session, rng), &*journal, channel, progress)?
             }
             Task::Totals(settings) => {
-                let load = |part| self.load(part);
-                shares::work(
-                    self.manifest,
-                    settings,
-                    (&*journal, &load),
-                    &shards,
-                    (session, rng),
-                    channel,
-                    progress,
-                )?
+                self.share_totals(settings, (session, rng), &*journal, channel, progress)?
             }
         };
         let own = (self.task.role(), self.task.keeps());
@@ -291,6 +285,53 @@ impl<'a> Worker<'a> {
             }
             finished += 1;
             progress.done(finished);
+        }
+        Ok(worked)
+    }
+
+    /// Steps 5 and 6 for totals: makes shares of the totals of the shards that are not finished in
+    /// one session on both sides.
+    fn share_totals(
+        &self,
+        settings: &totals::Settings,
+        (session, mut rng): (SessionId, Prg),
+        journal: &dyn Journal,
+        channel: &mut Channel,
+        progress: &mut dyn Progress,
+    ) -> Result<WorkerStats> {
+        let announced = self.manifest.items(settings)?;
+        let [sender, receiver] = self.manifest.capacities()?[0];
+        let size = match settings.role {
+            Role::Sender => sender,
+            Role::Receiver => receiver,
+        };
+        let shards = self.shards();
+        let mut ours = Vec::new();
+        for &part in &shards {
+            ours.push(journal.session_of_shares(part)?.unwrap_or_default());
+        }
+        channel.send(ours.as_flattened())?;
+        let mut theirs = vec![[0; SESSION]; ours.len()];
+        channel.recv(theirs.as_flattened_mut())?;
+        let mut worked = WorkerStats { shards: shards.len() as u64, ..WorkerStats::default() };
+        progress.begin("matching shards", worked.shards);
+        for (number, &part) in shards.iter().enumerate() {
+            // mutant(totals-attempts): `ours[number] == theirs[number]` => `true`
+            if ours[number] != [0; SESSION] && ours[number] == theirs[number] {
+                worked.resumed += 1;
+            } else {
+                let session = session_of(session, part);
+                journal.begin(part, session)?;
+                let values = Values::of_shard(&self.load(part)?, settings, size, &mut rng)?;
+                let own = (session, rng.fork("shard"));
+                let parts = self.manifest.executions();
+                let (_, shares) =
+                    shares(settings, parts, announced, &values, own, channel, &mut ())?;
+                let mut found = Zeroizing::new(session.as_bytes().to_vec());
+                found.extend(shares.words().flat_map(u64::to_le_bytes));
+                journal.put_shares(part, session, &found)?;
+            }
+            progress.done(number as u64 + 1);
         }
         Ok(worked)
     }

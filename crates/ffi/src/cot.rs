@@ -151,10 +151,7 @@ extern "C" fn volery_cot_sender_chosen(
 
 #[unsafe(no_mangle)]
 extern "C" fn volery_cot_sender_free(sender: Handle<Sender>) {
-    guard(|| {
-        sender.free();
-        Ok(())
-    });
+    sender.free();
 }
 
 #[unsafe(no_mangle)]
@@ -272,8 +269,5 @@ extern "C" fn volery_cot_receiver_chosen(
 
 #[unsafe(no_mangle)]
 extern "C" fn volery_cot_receiver_free(receiver: Handle<Receiver>) {
-    guard(|| {
-        receiver.free();
-        Ok(())
-    });
+    receiver.free();
 }

@@ -78,10 +78,7 @@ extern "C" fn volery_oprf_sender_evaluate(
 
 #[unsafe(no_mangle)]
 extern "C" fn volery_oprf_sender_free(sender: Handle<Keys>) {
-    guard(|| {
-        sender.free();
-        Ok(())
-    });
+    sender.free();
 }
 
 #[unsafe(no_mangle)]

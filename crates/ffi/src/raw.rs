@@ -15,7 +15,7 @@ use bytemuck::Pod;
 use volery::channel::Transport;
 
 use crate::object::Object;
-use crate::status::{Failure, Result};
+use crate::status::{Failure, Result, guard};
 
 /// A pointer to elements that the caller provides.
 #[repr(transparent)]
@@ -198,7 +198,6 @@ impl<T: Pod> Out<T> {
 }
 
 impl<T> Handle<T> {
-    /// The object.
     pub(crate) fn get(&self) -> Result<&Object<T>> {
         let missing = || Failure::usage("the object is null: was its _new successful?");
         // SAFETY: null, or from `NewObject::put` and not freed, as the caller promises. Shared
@@ -208,11 +207,14 @@ impl<T> Handle<T> {
 
     /// Deletes the object; null is no object.
     pub(crate) fn free(self) {
-        if !self.0.is_null() {
-            // SAFETY: from `NewObject::put`, not freed before, and not in use, as the caller
-            // promises.
-            drop(unsafe { Box::from_raw(self.0) });
-        }
+        guard(|| {
+            if !self.0.is_null() {
+                // SAFETY: from `NewObject::put`, not freed before, and not in use, as the caller
+                // promises.
+                drop(unsafe { Box::from_raw(self.0) });
+            }
+            Ok(())
+        });
     }
 }
 
@@ -277,7 +279,6 @@ pub(crate) struct Callbacks {
 }
 
 impl In<Callbacks> {
-    /// The transport.
     pub(crate) fn connected(&self) -> Result<CallbackTransport> {
         let callbacks = self.slice(1, "transport")?[0];
         if callbacks.send.is_none() || callbacks.receive.is_none() {

@@ -1,10 +1,11 @@
 //! Streams of vector OLE over each ring.
 
 use bytemuck::Pod;
-use volery::channel::{Role, Session};
+use volery::channel::Role;
 use volery::field::{Fp61, Gf128, Ring, Z64};
 use volery::pcg::Kind;
 use volery::primitives::Block;
+use volery::primitives::pages::Buffer;
 use volery::vole::{self, VoleRing};
 
 use crate::options::{Options, Raw, Remainder};
@@ -12,56 +13,18 @@ use crate::raw::{CallbackTransport, Callbacks, Handle, In, NewObject, Out};
 use crate::status::{Failure, Result, guard};
 use crate::transport::{as_elements, begin};
 
-/// A stream over any ring, in words.
-trait Words {
-    /// Words of an element.
-    fn width(&self) -> usize;
-    /// Fills one or two columns.
-    fn extend(&mut self, columns: [&mut [u64]; 2]) -> volery::channel::Result<()>;
-    /// The receiver's `x`.
-    fn x(&self, x: &mut [u64]);
-}
-
-/// `volery_vole_sender` and `volery_vole_receiver`.
+/// `volery_vole_sender` and `volery_vole_receiver`: a party over any ring, in words.
 struct Stream {
     left: Remainder,
-    inner: Box<dyn Words + Send>,
+    /// Words of an element.
+    width: usize,
+    /// The receiver's `x`.
+    x: Buffer<u64>,
+    extend: Box<Extend>,
 }
 
-/// One party over one ring.
-struct RingStream<S> {
-    session: Session,
-    stream: S,
-}
-
-impl<R: VoleRing + Pod> Words for RingStream<vole::Sender<R>> {
-    fn width(&self) -> usize {
-        R::WORDS
-    }
-
-    fn extend(&mut self, [u, v]: [&mut [u64]; 2]) -> volery::channel::Result<()> {
-        as_elements(u, |u| as_elements(v, |v| self.stream.extend(u, v, &mut self.session)))?;
-        self.session.flush()
-    }
-
-    fn x(&self, _x: &mut [u64]) {}
-}
-
-impl<R: VoleRing + Pod> Words for RingStream<vole::Receiver<R>> {
-    fn width(&self) -> usize {
-        R::WORDS
-    }
-
-    fn extend(&mut self, [w, _]: [&mut [u64]; 2]) -> volery::channel::Result<()> {
-        as_elements(w, |w| self.stream.extend(w, &mut self.session))?;
-        self.session.flush()
-    }
-
-    fn x(&self, x: &mut [u64]) {
-        let value = [self.stream.x()];
-        x.copy_from_slice(bytemuck::cast_slice(&value));
-    }
-}
+/// Fills the two columns of a sender, or the first one.
+type Extend = dyn FnMut([&mut [u64]; 2]) -> volery::channel::Result<()> + Send;
 
 /// The rings of the header.
 #[derive(Clone, Copy)]
@@ -90,12 +53,23 @@ impl RingName {
 }
 
 impl Stream {
+    fn new<R: VoleRing>(
+        options: &Options,
+        x: Buffer<u64>,
+        extend: impl FnMut([&mut [u64]; 2]) -> volery::channel::Result<()> + Send + 'static,
+    ) -> Self {
+        Self { left: Remainder(options.total), width: R::WORDS, x, extend: Box::new(extend) }
+    }
+
     fn sender<R: VoleRing + Pod>(transport: CallbackTransport, options: &Options) -> Result<Self> {
         let plan = options.plan(Kind::Vole(R::FIELD))?;
         let mut session = begin(transport, &plan.hello(Role::Sender))?;
-        let stream = vole::Sender::<R>::start(&plan, &mut session)?;
+        let mut stream = vole::Sender::<R>::start(&plan, &mut session)?;
         session.flush()?;
-        Ok(Self { left: Remainder(options.total), inner: Box::new(RingStream { session, stream }) })
+        Ok(Self::new::<R>(options, Buffer::zeroed(0), move |[u, v]| {
+            as_elements(u, |u| as_elements(v, |v| stream.extend(u, v, &mut session)))?;
+            session.flush()
+        }))
     }
 
     fn receiver<R: VoleRing + Pod>(
@@ -105,9 +79,14 @@ impl Stream {
     ) -> Result<Self> {
         let plan = options.plan(Kind::Vole(R::FIELD))?;
         let mut session = begin(transport, &plan.hello(Role::Receiver))?;
-        let stream = vole::Receiver::<R>::start(&plan, x, &mut session)?;
+        let mut stream = vole::Receiver::<R>::start(&plan, x, &mut session)?;
         session.flush()?;
-        Ok(Self { left: Remainder(options.total), inner: Box::new(RingStream { session, stream }) })
+        let mut words = Buffer::zeroed(R::WORDS);
+        words.copy_from_slice(bytemuck::cast_slice(&[stream.x()]));
+        Ok(Self::new::<R>(options, words, move |[w, _]| {
+            as_elements(w, |w| stream.extend(w, &mut session))?;
+            session.flush()
+        }))
     }
 }
 
@@ -145,10 +124,10 @@ extern "C" fn volery_vole_sender_extend(
     guard(|| {
         sender.get()?.call(|sender| {
             let left = sender.left.after(n)?;
-            let words = words(n, sender.inner.width())?;
+            let words = words(n, sender.width)?;
             let (mut u, mut v) = u.with(words, (&mut v, words), ["u", "v"])?;
             sender.left = left;
-            sender.inner.extend([&mut u, &mut v])?;
+            (sender.extend)([&mut u, &mut v])?;
             u.keep();
             v.keep();
             Ok(())
@@ -158,10 +137,7 @@ extern "C" fn volery_vole_sender_extend(
 
 #[unsafe(no_mangle)]
 extern "C" fn volery_vole_sender_free(sender: Handle<Stream>) {
-    guard(|| {
-        sender.free();
-        Ok(())
-    });
+    sender.free();
 }
 
 #[unsafe(no_mangle)]
@@ -202,8 +178,8 @@ extern "C" fn volery_vole_receiver_new(
 extern "C" fn volery_vole_receiver_x(receiver: Handle<Stream>, mut x: Out<u64>) -> i32 {
     guard(|| {
         receiver.get()?.call(|receiver| {
-            let mut x = x.slice(receiver.inner.width(), "x")?;
-            receiver.inner.x(&mut x);
+            let mut x = x.slice(receiver.width, "x")?;
+            x.copy_from_slice(&receiver.x);
             x.keep();
             Ok(())
         })
@@ -219,9 +195,9 @@ extern "C" fn volery_vole_receiver_extend(
     guard(|| {
         receiver.get()?.call(|receiver| {
             let left = receiver.left.after(n)?;
-            let mut w = w.slice(words(n, receiver.inner.width())?, "w")?;
+            let mut w = w.slice(words(n, receiver.width)?, "w")?;
             receiver.left = left;
-            receiver.inner.extend([&mut w, &mut []])?;
+            (receiver.extend)([&mut w, &mut []])?;
             w.keep();
             Ok(())
         })
@@ -230,8 +206,5 @@ extern "C" fn volery_vole_receiver_extend(
 
 #[unsafe(no_mangle)]
 extern "C" fn volery_vole_receiver_free(receiver: Handle<Stream>) {
-    guard(|| {
-        receiver.free();
-        Ok(())
-    });
+    receiver.free();
 }

@@ -7,88 +7,23 @@ use zeroize::Zeroize;
 use crate::{ExtensionOf, Ring};
 
 /// Lengths at, before and after the thresholds of whole-slice operations, and a prime.
-pub(crate) const LENGTHS: [usize; 13] = [0, 1, 2, 7, 8, 9, 55, 56, 57, 63, 64, 65, 1009];
+const LENGTHS: [usize; 13] = [0, 1, 2, 7, 8, 9, 55, 56, 57, 63, 64, 65, 1009];
 
-/// The tests of one ring.
-macro_rules! ring_axioms {
-    ($ring:ty) => {
-        #[test]
-        fn addition_is_a_commutative_group() {
-            crate::axioms::addition::<$ring>();
-        }
-
-        #[test]
-        fn multiplication_is_a_commutative_monoid_and_distributes() {
-            crate::axioms::multiplication::<$ring>();
-        }
-
-        #[test]
-        fn every_operation_gives_a_canonical_value() {
-            crate::axioms::canonical::<$ring>();
-        }
-
-        #[test]
-        fn bits_recompose_the_element() {
-            crate::axioms::bits::<$ring>();
-        }
-
-        #[test]
-        fn slices_agree_with_elements() {
-            crate::axioms::slices::<$ring>();
-        }
-
-        #[test]
-        fn lazy_sums_are_exact() {
-            crate::axioms::lazy::<$ring>();
-        }
-
-        #[test]
-        fn blocks_and_words_agree() {
-            crate::axioms::blocks_and_words::<$ring>();
-        }
-
-        #[test]
-        fn random_slices_are_filled_and_repeatable() {
-            crate::axioms::random::<$ring>();
-        }
-
-        #[test]
-        fn encoding_round_trips() {
-            crate::axioms::encoding::<$ring>();
-        }
-
-        #[test]
-        fn slices_of_different_lengths_are_refused() {
-            crate::axioms::lengths::<$ring>();
-        }
-
-        #[test]
-        fn selection_comparison_erasure_and_debug() {
-            crate::axioms::hygiene::<$ring>();
-        }
-
-        crate::axioms::extension_axioms!(itself: $ring, $ring);
-    };
+/// All laws of a ring.
+pub(crate) fn ring<R: Ring>() {
+    addition::<R>();
+    multiplication::<R>();
+    canonical::<R>();
+    bits::<R>();
+    slices::<R>();
+    lazy::<R>();
+    blocks_and_words::<R>();
+    random::<R>();
+    encoding::<R>();
+    lengths::<R>();
+    hygiene::<R>();
+    extension::<R, R>();
 }
-
-/// The tests of one ring over another.
-macro_rules! extension_axioms {
-    ($ring:ty, $base:ty) => {
-        crate::axioms::extension_axioms!(base: $ring, $base);
-    };
-    ($module:ident: $ring:ty, $base:ty) => {
-        mod $module {
-            use super::*;
-
-            #[test]
-            fn embedding_is_a_ring_homomorphism() {
-                crate::axioms::extension::<$ring, $base>();
-            }
-        }
-    };
-}
-
-pub(crate) use {extension_axioms, ring_axioms};
 
 /// Two words, often at the edge of some ring.
 fn words() -> impl Strategy<Value = [u64; 2]> {
@@ -135,7 +70,7 @@ fn is_canonical<R: Ring>(x: R) -> bool {
     R::read(&bytes, &mut copy).is_ok() && copy[0] == x
 }
 
-pub(crate) fn addition<R: Ring>() {
+fn addition<R: Ring>() {
     proptest!(|(a in words(), b in words(), c in words())| {
         let (a, b, c): (R, R, R) = (element(a), element(b), element(c));
         prop_assert_eq!((a + b) + c, a + (b + c));
@@ -152,7 +87,7 @@ pub(crate) fn addition<R: Ring>() {
     });
 }
 
-pub(crate) fn multiplication<R: Ring>() {
+fn multiplication<R: Ring>() {
     assert_ne!(R::ZERO, R::ONE);
     proptest!(|(a in words(), b in words(), c in words())| {
         let (a, b, c): (R, R, R) = (element(a), element(b), element(c));
@@ -169,7 +104,7 @@ pub(crate) fn multiplication<R: Ring>() {
     });
 }
 
-pub(crate) fn canonical<R: Ring>() {
+fn canonical<R: Ring>() {
     proptest!(|(a in words(), b in words())| {
         let (a, b): (R, R) = (element(a), element(b));
         for x in [a, a + b, a - b, a * b, -a, R::from_block(Block::ALL_ONES)] {
@@ -180,7 +115,7 @@ pub(crate) fn canonical<R: Ring>() {
     assert!(is_canonical(R::ONE + -R::ONE));
 }
 
-pub(crate) fn bits<R: Ring>() {
+fn bits<R: Ring>() {
     proptest!(|(a in words())| {
         let a: R = element(a);
         let sum = (0..R::BITS).fold(R::ZERO, |sum, i| {
@@ -197,7 +132,7 @@ pub(crate) fn bits<R: Ring>() {
     assert!(panics(|| _ = R::power_of_two(R::BITS)));
 }
 
-pub(crate) fn slices<R: Ring>() {
+fn slices<R: Ring>() {
     for n in LENGTHS {
         let (a, b): (Vec<R>, Vec<R>) = (elements(1, n), elements(2, n));
         for s in [R::ZERO, R::ONE, -R::ONE, elements::<R>(3, 2)[1]] {
@@ -231,7 +166,7 @@ pub(crate) fn slices<R: Ring>() {
     }
 }
 
-pub(crate) fn lazy<R: Ring>() {
+fn lazy<R: Ring>() {
     for n in LENGTHS {
         let mut a: Vec<R> = elements(4, n);
         a.iter_mut().step_by(2).for_each(|x| *x = -R::ONE);
@@ -269,7 +204,7 @@ pub(crate) fn lazy<R: Ring>() {
     }
 }
 
-pub(crate) fn blocks_and_words<R: Ring>() {
+fn blocks_and_words<R: Ring>() {
     proptest!(|(words in words())| {
         let [low, high] = words;
         prop_assert_eq!(R::from_block(Block::from_words(low, high)), element::<R>(words));
@@ -301,7 +236,7 @@ pub(crate) fn blocks_and_words<R: Ring>() {
     assert!(panics(|| _ = R::from_words(&[])));
 }
 
-pub(crate) fn random<R: Ring>() {
+fn random<R: Ring>() {
     let mut prg = Prg::new(Block::ONE);
     // More elements than any internal buffer holds.
     let mut a = vec![R::ZERO; if cfg!(miri) { 4_101 } else { 10_007 }];
@@ -333,7 +268,7 @@ pub(crate) fn random<R: Ring>() {
     assert!(several.iter().any(|x| *x != several[0]));
 }
 
-pub(crate) fn encoding<R: Ring>() {
+fn encoding<R: Ring>() {
     for n in LENGTHS {
         let a: Vec<R> = elements(5, n);
         let mut bytes = vec![0xa5];
@@ -359,7 +294,7 @@ pub(crate) fn encoding<R: Ring>() {
     }
 }
 
-pub(crate) fn lengths<R: Ring>() {
+fn lengths<R: Ring>() {
     let x = [R::ONE; 9];
     for n in [0, 1, 8, 10] {
         let acc = vec![R::ONE; n];
@@ -377,7 +312,7 @@ pub(crate) fn lengths<R: Ring>() {
     }
 }
 
-pub(crate) fn hygiene<R: Ring>() {
+fn hygiene<R: Ring>() {
     assert_eq!(R::default(), R::ZERO);
     assert_eq!(<R as bytemuck::Zeroable>::zeroed(), R::ZERO);
     proptest!(|(a in words(), b in words())| {

@@ -49,3 +49,36 @@ macro_rules! element_boilerplate {
 }
 
 pub(crate) use element_boilerplate;
+
+/// The operators of an element: sum, difference, product and negative.
+macro_rules! operators {
+    ($T:ty: |$x:ident, $y:ident| $sum:expr, $difference:expr, $product:expr, $negative:expr) => {
+        operators!($T, Add, add, $x, $y, $sum);
+        operators!($T, Sub, sub, $x, $y, $difference);
+        operators!($T, Mul, mul, $x, $y, $product);
+
+        impl core::ops::Neg for $T {
+            type Output = Self;
+
+            #[inline(always)]
+            fn neg(self) -> Self {
+                let $x = self;
+                $negative
+            }
+        }
+    };
+    ($T:ty, $Operator:ident, $function:ident, $x:ident, $y:ident, $value:expr) => {
+        impl core::ops::$Operator for $T {
+            type Output = Self;
+
+            #[inline(always)]
+            #[allow(clippy::suspicious_arithmetic_impl, reason = "arithmetic modulo 2")]
+            fn $function(self, $y: Self) -> Self {
+                let $x = self;
+                $value
+            }
+        }
+    };
+}
+
+pub(crate) use operators;

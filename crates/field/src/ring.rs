@@ -33,6 +33,10 @@ impl core::error::Error for NotCanonical {}
 ///
 /// Unless an operation says otherwise, its time and memory accesses depend on lengths only, never
 /// on values.
+///
+/// # Panics
+///
+/// The functions on several slices panic if the lengths differ.
 pub trait Ring:
     Copy
     + Default
@@ -110,7 +114,10 @@ pub trait Ring:
     fn lazy_add(sum: Self::Lazy, x: Self) -> Self::Lazy;
 
     /// The same sum, with capacity for [`LAZY_MAX`](Self::LAZY_MAX) more elements.
-    fn lazy_fold(sum: Self::Lazy) -> Self::Lazy;
+    #[inline(always)]
+    fn lazy_fold(sum: Self::Lazy) -> Self::Lazy {
+        sum
+    }
 
     /// The canonical value of the sum.
     fn lazy_finish(sum: Self::Lazy) -> Self;
@@ -122,16 +129,16 @@ pub trait Ring:
     fn pair_add(sums: Self::LazyPair, x: [Self; 2]) -> Self::LazyPair;
 
     /// The same sums, with the capacity that [`lazy_fold`](Self::lazy_fold) gives each.
-    fn pair_fold(sums: Self::LazyPair) -> Self::LazyPair;
+    #[inline(always)]
+    fn pair_fold(sums: Self::LazyPair) -> Self::LazyPair {
+        sums
+    }
 
     /// The canonical values of the sums.
     fn pair_finish(sums: Self::LazyPair) -> [Self; 2];
 
     /// `out[i]` is the canonical value of `sums[i] + x[i]`; each sum must have capacity for one
     /// more element.
-    ///
-    /// # Panics
-    /// If the lengths differ.
     fn finish_slice(sums: &[Self::Lazy], x: &[Self], out: &mut [Self]) {
         assert_same_length(sums.len(), x.len());
         assert_same_length(sums.len(), out.len());
@@ -142,9 +149,6 @@ pub trait Ring:
 
     /// The canonical values of pairs of sums: the first ones in `u`; the second ones, plus `y[i]`,
     /// in `v`. Each second sum must have capacity for one more element.
-    ///
-    /// # Panics
-    /// If the lengths differ.
     fn pair_finish_slice(sums: &[Self::LazyPair], y: &[Self], u: &mut [Self], v: &mut [Self]) {
         for len in [y.len(), u.len(), v.len()] {
             assert_same_length(sums.len(), len);
@@ -161,9 +165,6 @@ pub trait Ring:
     fn from_block(block: Block) -> Self;
 
     /// The images [`from_block`](Self::from_block) of `blocks`, in `out`.
-    ///
-    /// # Panics
-    /// If the lengths differ.
     fn from_blocks(blocks: &[Block], out: &mut [Self]) {
         assert_same_length(blocks.len(), out.len());
         for (out, &block) in out.iter_mut().zip(blocks) {
@@ -203,9 +204,6 @@ pub trait Ring:
 
     /// Computes the images of [`from_words_slice`](Self::from_words_slice); returns their sums at
     /// even and at odd indices.
-    ///
-    /// # Panics
-    /// The panics of [`from_words_slice`](Self::from_words_slice).
     fn from_words_sides(words: &[u64], out: &mut [Self]) -> [Self; 2] {
         Self::from_words_slice(words, out);
         Self::sum_sides(out)
@@ -289,9 +287,6 @@ pub trait Ring:
     fn read(bytes: &[u8], out: &mut [Self]) -> Result<(), NotCanonical>;
 
     /// `acc[i] += x[i]`.
-    ///
-    /// # Panics
-    /// If the lengths differ.
     fn add_slice(acc: &mut [Self], x: &[Self]) {
         assert_same_length(acc.len(), x.len());
         for (acc, &x) in acc.iter_mut().zip(x) {
@@ -300,9 +295,6 @@ pub trait Ring:
     }
 
     /// `acc[i] -= x[i]`.
-    ///
-    /// # Panics
-    /// If the lengths differ.
     fn sub_slice(acc: &mut [Self], x: &[Self]) {
         assert_same_length(acc.len(), x.len());
         for (acc, &x) in acc.iter_mut().zip(x) {
@@ -334,9 +326,6 @@ pub trait Ring:
     }
 
     /// `acc[i] += s * x[i]`.
-    ///
-    /// # Panics
-    /// If the lengths differ.
     fn axpy(acc: &mut [Self], s: Self, x: &[Self]) {
         assert_same_length(acc.len(), x.len());
         for (acc, &x) in acc.iter_mut().zip(x) {
@@ -345,9 +334,6 @@ pub trait Ring:
     }
 
     /// `out[j] += ` the sum of `a[i][j] * b[i][j]` over all `i`.
-    ///
-    /// # Panics
-    /// If the lengths differ.
     fn add_products<const N: usize>(a: [&[Self]; N], b: [&[Self]; N], out: &mut [Self]) {
         for (a, b) in a.into_iter().zip(b) {
             assert_same_length(a.len(), out.len());
@@ -359,9 +345,6 @@ pub trait Ring:
     }
 
     /// The sum of `a[i] * b[i]`.
-    ///
-    /// # Panics
-    /// If the lengths differ.
     fn inner_product(a: &[Self], b: &[Self]) -> Self {
         assert_same_length(a.len(), b.len());
         a.iter().zip(b).fold(Self::ZERO, |sum, (&a, &b)| sum + a * b)
@@ -369,7 +352,7 @@ pub trait Ring:
 }
 
 /// A ring that contains the ring `B`: in a correlation `w = u*x + v`, `u` lies in `B` and `x`, `v`,
-/// `w` in this ring.
+/// `w` in this ring. Its functions on several slices panic if the lengths differ.
 pub trait ExtensionOf<B: Ring>: Ring {
     /// The element `b` of the base ring as an element of this one.
     fn embed(b: B) -> Self;
@@ -379,9 +362,6 @@ pub trait ExtensionOf<B: Ring>: Ring {
     fn mul_base(self, b: B) -> Self;
 
     /// `acc[i] += s * embed(x[i])`.
-    ///
-    /// # Panics
-    /// If the lengths differ.
     fn axpy_base(acc: &mut [Self], s: Self, x: &[B]);
 }
 

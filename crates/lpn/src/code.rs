@@ -519,24 +519,4 @@ pub(crate) mod tests {
             }
         }
     }
-
-    #[test]
-    fn rows_are_hit_evenly() {
-        for k in [64usize, 100] {
-            let table: Vec<_> =
-                (0..k).map(|j| Gf128::from_block(Block::from(1 << j.min(127)))).collect();
-            let mut hits = vec![0u32; k];
-            let columns = 20_000;
-            LocalCode::new(Block::from(5), k).encode(&table, 0, columns, |i, _| {
-                for row in column(Block::from(5), k, i) {
-                    hits[row] += 1;
-                }
-            });
-            let mean = (columns * WEIGHT) as f64 / k as f64;
-            let chi: f64 = hits.iter().map(|h| (f64::from(*h) - mean).powi(2) / mean).sum();
-            // Mean k - 1, standard deviation sqrt(2k): six standard deviations in each direction.
-            let (expected, spread) = (k as f64 - 1.0, 6.0 * (2.0 * k as f64).sqrt());
-            assert!((chi - expected).abs() < spread, "chi-square {chi} for k = {k}");
-        }
-    }
 }

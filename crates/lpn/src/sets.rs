@@ -255,35 +255,12 @@ pub fn set_named(name: &str) -> Option<&'static LpnSet> {
 
 #[cfg(test)]
 mod tests {
-    use volery_primitives::cuckoo::bins_for;
 
     use super::*;
-    use crate::estimate::{estimate, resists, security_bits};
+    use crate::estimate::{estimate, security_bits};
 
     fn own() -> impl Iterator<Item = &'static LpnSet> {
         sets().iter().filter(|set| !set.paper)
-    }
-
-    /// Bins of a set with uniform noise, and the fewest levels that fit all but very few of them.
-    fn trees(set: &LpnSet) -> (usize, u32) {
-        let bins = bins_for(set.t, 40);
-        let mean = 3.0 * set.n as f64 / bins as f64;
-        let full = mean + 4.0 * mean.sqrt() + 1.0;
-        (bins, full.log2().ceil() as u32)
-    }
-
-    /// Base correlations of a whole round of correlated OT, which consumes more of them than vector
-    /// OLE: the secret, one for each level of each tree, and the mask of the check. Each bin may
-    /// need one level more.
-    fn need(set: &LpnSet) -> usize {
-        let levels = match set.noise {
-            Noise::Regular => set.t * set.block().ilog2() as usize,
-            Noise::Uniform => {
-                let (bins, levels) = trees(set);
-                bins * (levels as usize + 1)
-            }
-        };
-        set.k + levels + 128
     }
 
     #[test]
@@ -396,33 +373,6 @@ mod tests {
             };
             let (projected, plain) = (bits("projected ISD"), bits("Reduce and Prange"));
             assert!(projected < plain - 20.0, "{name}: {all:?}");
-        }
-    }
-
-    /// Uniform noise: bins that fill their trees, and no more bins than necessary.
-    #[test]
-    fn uniform_sets_fill_their_trees() {
-        for set in own().filter(|set| set.noise == Noise::Uniform) {
-            let (bins, levels) = trees(set);
-            let fill = 3.0 * set.n as f64 / (bins << levels) as f64;
-            // Smaller trees need more slack for variance.
-            let least = 1.0 - 4.2 / f64::from(1 << levels).sqrt();
-            assert!(fill >= least.max(0.6), "{}: {fill:.3}", set.name);
-            let lighter = LpnSet { t: set.t - set.t / 100 - 1, ..set.clone() };
-            assert!(!resists(&lighter.instance(Field::F2), 129.0), "{}", set.name);
-        }
-    }
-
-    /// The next smaller set covers a whole round of each of our sets; a small base covers the
-    /// smallest.
-    #[test]
-    fn the_sets_make_a_schedule() {
-        for noise in [Noise::Regular, Noise::Uniform] {
-            let mut store = 8_300;
-            for set in own().filter(|set| set.noise == noise) {
-                assert!(need(set) <= store, "{}: {} base", set.name, need(set));
-                store = set.n;
-            }
         }
     }
 

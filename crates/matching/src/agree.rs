@@ -28,6 +28,8 @@ pub struct Proposal {
     pub lookup: bool,
     /// Sender of a lookup: its columns in a line, and the bytes of the longest payload.
     pub payload: Option<(String, usize)>,
+    /// Receiver of a lookup: how many names it has for these columns; 0 if it keeps the sender's.
+    pub names: usize,
     /// The least number of buckets.
     pub least: u32,
     /// The name and the buckets that an earlier attempt agreed on.
@@ -109,7 +111,8 @@ impl Proposal {
     /// Step 3, with this side's number of distinct keys by each rule.
     ///
     /// # Errors
-    /// If the channel fails, or a number or the columns of the peer are no such.
+    /// If the channel fails, a number or the columns of the peer are no such, or the receiver has
+    /// names for another number of columns.
     ///
     /// # Panics
     /// If this is the sender of a lookup without columns.
@@ -138,17 +141,16 @@ impl Proposal {
             if theirs > MAX_ITEMS.saturating_mul(met.buckets.into()) {
                 return Err(misbehaved("it announced a set larger than the maximum"));
             }
-            sizes.push(match self.role {
-                Role::Sender => [ours, theirs],
-                Role::Receiver => [theirs, ours],
-            });
+            sizes.push(self.role.sides([ours, theirs]));
         }
         let payload = match (lookup, self.role) {
             (false, _) => None,
             (true, Role::Sender) => Some(self.payload.expect("a sender of a lookup has columns")),
             (true, Role::Receiver) => Some(recv_payload(channel)?),
         };
-        Ok(Agreement::new(self.own, (key, met.buckets), sizes, payload))
+        let agreement = Agreement::new(self.own, (key, met.buckets), sizes, payload);
+        agreement.check_names(self.names)?;
+        Ok(agreement)
     }
 }
 
@@ -199,10 +201,7 @@ fn toss(role: Role, session: SessionId, rng: &mut Prg, channel: &mut Channel) ->
     if committed != commit(role.other(), &theirs) {
         return Err(misbehaved("its opening does not match its commitment"));
     }
-    let [sender, receiver] = match role {
-        Role::Sender => [ours, theirs],
-        Role::Receiver => [theirs, ours],
-    };
+    let [sender, receiver] = role.sides([ours, theirs]);
     Ok(RandomOracle::new("volery matching: key of the buckets")
         .absorb(session.as_bytes())
         .absorb(&sender)

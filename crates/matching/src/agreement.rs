@@ -2,11 +2,14 @@
 
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize};
+use volery_channel::Error as ChannelError;
 use volery_okvs::bin_capacity;
 use volery_primitives::ro::RandomOracle;
 use volery_psi::params::MAX_ITEMS;
+use volery_tables::PayloadSchema;
 
 use crate::error::Result;
+use crate::settings::NAMES;
 
 /// The most buckets of a run.
 pub const MAX_BUCKETS: u32 = 1 << 14;
@@ -87,9 +90,6 @@ impl Agreement {
     }
 
     /// Whether there is a bucket and a rule: an agreement that was read from a file may lack them.
-    ///
-    /// # Errors
-    /// If there is none; in words.
     pub fn check(&self) -> Result<(), &'static str> {
         if self.buckets == 0 || self.sizes.is_empty() {
             return Err("it is a manifest without buckets or keys");
@@ -117,39 +117,42 @@ impl Agreement {
     }
 
     /// The key of the buckets.
-    #[must_use]
     pub fn key(&self) -> &[u8; 32] {
         &self.key
     }
 
     /// Buckets of each rule.
-    #[must_use]
     pub fn buckets(&self) -> u32 {
         self.buckets
     }
 
     /// The number of rules.
-    #[must_use]
     pub fn rules(&self) -> usize {
         self.sizes.len()
     }
 
     /// Keys of sender and receiver, rule by rule; in a run of several processes each side's,
     /// rounded up.
-    #[must_use]
     pub fn sizes(&self) -> &[[u64; 2]] {
         &self.sizes
     }
 
     /// The columns of the payload in a line, and the bytes of the longest.
-    #[must_use]
     pub fn payload(&self) -> Option<(&str, usize)> {
         let payload = self.payload.as_ref();
         payload.map(|(line, longest)| (line.as_str(), *longest))
     }
 
+    /// Checks that the receiver has a name for each column of the payload, if it has any.
+    ///
+    /// # Errors
+    /// If it has another number of names.
+    pub fn check_names(&self, names: usize) -> Result<()> {
+        let payload = self.payload.as_ref().and_then(|(line, _)| PayloadSchema::parse(line).ok());
+        payload.map_or(Ok(()), |payload| check_names(names, &payload))
+    }
+
     /// Executions of the protocol in the whole run.
-    #[must_use]
     pub fn executions(&self) -> u64 {
         u64::from(self.buckets) * self.sizes.len() as u64
     }
@@ -169,6 +172,16 @@ impl Agreement {
         }
         Ok(capacities)
     }
+}
+
+/// Checks that there is a name for each column, or none.
+pub(crate) fn check_names(names: usize, payload: &PayloadSchema) -> Result<()> {
+    let columns = payload.fields().len();
+    if names == 0 || names == columns {
+        return Ok(());
+    }
+    let [ours, theirs] = [names, columns].map(|number| number.to_string());
+    Err(ChannelError::Mismatch { field: NAMES.to_owned(), ours, theirs }.into())
 }
 
 /// The most keys of a bucket, but with probability `2^-bits`.

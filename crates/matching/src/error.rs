@@ -67,9 +67,9 @@ pub enum Error {
     },
 
     /// The run does not fit into the memory, whatever the number of buckets.
-    #[error("the run needs at least {least} bytes, but may take only {given}")]
+    #[error("the run needs at least {least} bytes, but may use only {given}")]
     LittleMemory {
-        /// Bytes that it may take.
+        /// Bytes that it may use.
         given: u64,
         /// Bytes that it takes, predicted.
         least: u64,
@@ -163,7 +163,6 @@ impl Error {
     }
 
     /// The remedy.
-    #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::DuplicateKey { .. } => Some(

@@ -29,10 +29,10 @@ use volery_channel::SessionId;
 use zeroize::Zeroizing;
 
 use crate::error::{ATTEMPTS, Error, Result};
-use crate::hex::hex;
 use crate::keys::{Entry, Payload, Rows, buckets};
 use crate::parts::{Journal, Part, SESSION};
 use crate::progress::Progress;
+use crate::steps::hex;
 use crate::system;
 
 /// The file of the agreement.
@@ -58,9 +58,6 @@ pub struct Folder {
 
 impl Folder {
     /// A folder that stays until the run is complete.
-    ///
-    /// # Errors
-    /// Errors of the files.
     pub fn kept(path: &Path) -> Result<Self> {
         system::make_private_folder(path).map_err(Error::work(path))?;
         let folder = system::lock_of_folder(path).map_err(Error::work(path))?;
@@ -94,21 +91,16 @@ impl Folder {
     }
 
     /// Its path.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The path of a file in it.
-    #[must_use]
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
     /// Writes a whole file, or none.
-    ///
-    /// # Errors
-    /// Errors of the files.
     pub fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
         // Another process may write the same file.
         let number = RandomState::new().build_hasher().finish();
@@ -124,9 +116,6 @@ impl Folder {
     }
 
     /// A whole file, if it is there.
-    ///
-    /// # Errors
-    /// If it cannot be read.
     pub fn get(&self, name: &str) -> Result<Option<Vec<u8>>> {
         let path = self.file(name);
         match fs::read(&path) {
@@ -137,9 +126,6 @@ impl Folder {
     }
 
     /// Reads the record of an earlier attempt.
-    ///
-    /// # Errors
-    /// If the file cannot be read, or holds no such record.
     pub fn read_record<T>(
         &self,
         read: impl FnOnce(&[u8]) -> Result<T, &'static str>,
@@ -148,9 +134,6 @@ impl Folder {
     }
 
     /// Reads the secrets of an earlier attempt.
-    ///
-    /// # Errors
-    /// If the file cannot be read, or holds no secrets.
     pub fn read_secrets<T>(
         &self,
         read: impl FnOnce(&[u8]) -> Result<T, &'static str>,
@@ -172,17 +155,11 @@ impl Folder {
     }
 
     /// Writes the secrets with which this side agrees.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub fn put_secrets(&self, secrets: &str) -> Result<()> {
         self.put(SECRETS, secrets.as_bytes())
     }
 
     /// Writes the record of an agreement, and the secrets with which this side agreed.
-    ///
-    /// # Errors
-    /// If a file cannot be written.
     pub fn put_record(&self, record: &str, secrets: &str) -> Result<()> {
         self.put_secrets(secrets)?;
         self.put(RECORD, record.as_bytes())
@@ -190,9 +167,6 @@ impl Folder {
 
     /// Forgets a manifest under which no part was begun. The items are of no use without one, so
     /// whatever happens before the next one is written, the table is read again.
-    ///
-    /// # Errors
-    /// Errors of the files.
     pub fn forget(&self) -> Result<()> {
         let path = self.file(RECORD);
         let manifest = File::open(&path).map_err(Error::work(&path))?;
@@ -213,9 +187,6 @@ impl Folder {
 
     /// Removes all that an attempt left that had not begun any part, or that is complete; of the
     /// latter the mark stays.
-    ///
-    /// # Errors
-    /// Errors of the files.
     pub fn clear(&self) -> Result<()> {
         self.remove_matched()?;
         self.remove(|_| true)
@@ -257,9 +228,6 @@ impl Folder {
     }
 
     /// The most times that any part was begun.
-    ///
-    /// # Errors
-    /// Errors of the files.
     pub fn most_attempts(&self) -> Result<u32> {
         let entries = fs::read_dir(&self.path).map_err(Error::work(&self.path))?;
         let mut most = 0;
@@ -275,25 +243,16 @@ impl Folder {
     }
 
     /// The result of a finished part.
-    ///
-    /// # Errors
-    /// If it cannot be read.
     pub fn found(&self, (rule, bucket): Part) -> Result<Option<Vec<u8>>> {
         self.get(&format!("found-{rule}-{bucket}"))
     }
 
     /// Marks the run as complete.
-    ///
-    /// # Errors
-    /// If the mark cannot be made.
     pub fn complete(&self) -> Result<()> {
         self.put("complete", b"")
     }
 
     /// A new file for the items of a rule.
-    ///
-    /// # Errors
-    /// Errors of the files.
     pub fn spool(&self, rule: usize, with_payload: bool) -> Result<Spool> {
         let path = self.file(&format!("items-{rule}"));
         let file = create(&path).map_err(Error::work(&path))?;
@@ -301,9 +260,6 @@ impl Folder {
     }
 
     /// Divides the items of a rule into buckets, and removes the file with all of them.
-    ///
-    /// # Errors
-    /// Errors of the files.
     pub fn divide(
         &self,
         rule: usize,
@@ -377,9 +333,6 @@ impl Folder {
     }
 
     /// The items of a bucket.
-    ///
-    /// # Errors
-    /// Errors of the files.
     pub fn rows(&self, (rule, bucket): Part, with_payload: bool) -> Result<Rows> {
         let path = self.file(&format!("part-{rule}-{bucket}"));
         let read = || -> io::Result<Rows> {
@@ -443,9 +396,6 @@ pub struct Finish(pub(crate) Option<Folder>);
 
 impl Finish {
     /// Removes them; what a resumed run leaves says that it is complete.
-    ///
-    /// # Errors
-    /// Errors of the folder.
     pub fn finish(self) -> Result<()> {
         let Some(work) = self.0 else { return Ok(()) };
         if work.is_kept() {
@@ -456,7 +406,6 @@ impl Finish {
     }
 }
 
-/// Whether the run of this folder is complete.
 pub(crate) fn is_complete(path: &Path) -> bool {
     path.join("complete").exists()
 }
@@ -502,9 +451,6 @@ pub struct Spool {
 
 impl Spool {
     /// Writes an item, its row and its payload.
-    ///
-    /// # Errors
-    /// Errors of the files.
     pub fn push(&mut self, item: [u8; 16], row: u64, payload: &[u8]) -> Result<()> {
         let mut bytes = Vec::with_capacity(26 + payload.len());
         append(&mut bytes, item, row, self.with_payload.then_some(payload));
@@ -513,9 +459,6 @@ impl Spool {
     }
 
     /// Writes what is left.
-    ///
-    /// # Errors
-    /// Errors of the files.
     pub fn finish(mut self) -> Result<()> {
         self.file.flush().map_err(Error::work(&self.path))
     }

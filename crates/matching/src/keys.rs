@@ -91,7 +91,6 @@ impl Rows {
     }
 
     /// The row of an entry.
-    #[must_use]
     pub fn row(&self, entry: &Entry) -> u64 {
         match &self.payload {
             None => entry.place,

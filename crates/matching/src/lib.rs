@@ -48,11 +48,9 @@ mod agree;
 mod agreement;
 mod error;
 mod folder;
-mod hex;
 mod keyed;
 mod keys;
 mod matches;
-mod memory;
 pub mod options;
 mod output;
 mod parameters;
@@ -60,30 +58,27 @@ mod parts;
 mod plan;
 mod progress;
 mod protocol_choice;
-mod result_kind;
 pub mod run;
 pub mod served;
 mod settings;
 pub mod shares;
 mod side;
 pub mod steps;
-mod summary;
 mod system;
 pub mod totals;
 
 pub use agreement::MAX_BUCKETS;
 pub use error::{ATTEMPTS, Error, KeyError, Result, ValueError};
 pub use folder::Finish;
+pub use keyed::Summary;
 pub use matches::Matches;
-pub use options::Options;
+pub use options::{Options, ResultKind};
 pub use output::{Columns, WriteError, WrittenRows};
 pub use parameters::{Parameters, Partitioning, revealed};
 pub use plan::Plan;
 pub use progress::Progress;
-pub use result_kind::ResultKind;
 pub use run::{Choice, Outcome};
 pub use settings::{
-    BOTH, KEYS, Operation, PROGRESS, ProtocolChoice, RESULT, Settings, SettingsError,
+    BOTH, KEYS, NAMES, Operation, PROGRESS, ProtocolChoice, RESULT, Settings, SettingsError,
 };
 pub use side::{MAX_RULES, PreparedTable, StorageOptions};
-pub use summary::Summary;

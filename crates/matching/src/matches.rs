@@ -56,7 +56,6 @@ impl RowSet {
     }
 
     /// Whether the row is in the set.
-    #[must_use]
     pub fn contains(&self, row: u64) -> bool {
         let word = self.words.get((row / 64) as usize);
         word.is_some_and(|word| word >> (row % 64) & 1 == 1)
@@ -181,19 +180,16 @@ pub struct Matches {
 
 impl Matches {
     /// Number of rows.
-    #[must_use]
     pub fn rows(&self) -> u64 {
         self.collected.total()
     }
 
     /// Number of rows by the rule that they matched by first.
-    #[must_use]
     pub fn by_rule(&self) -> &[u64] {
         &self.collected.by_rule
     }
 
     /// The columns of the payload.
-    #[must_use]
     pub fn payload(&self) -> Option<&PayloadSchema> {
         self.payload.as_ref()
     }

@@ -11,11 +11,12 @@ use volery_channel::link::ParseLinkError;
 use volery_channel::{Link, Role};
 use volery_options::{AllowedValue, parse};
 use volery_pcg::Security;
-use volery_tables::{Duplicates, EmptyKeys, Encoding, Format, Inputs, Malformed, Reading, Rule};
+use volery_tables::{
+    Duplicates, EmptyKeys, Encoding, Format, Inputs, Malformed, Quote, Reading, Rule,
+};
 
 use crate::agreement::MAX_BUCKETS;
 use crate::output::Columns;
-use crate::result_kind::ResultKind;
 use crate::settings::{Operation, ProtocolChoice, Settings, SettingsError};
 use crate::side::{MAX_RULES, StorageOptions};
 use crate::totals::{MAX_DECIMALS, MAX_GROUPS, Recipient};
@@ -28,23 +29,34 @@ volery_options::options! {
         required role: Role [Role::Receiver, "Peer", "ROLE", parse::text, ROLES];
 
         /// Input of this party: a file (.csv, .tsv, .txt, each also with .gz or .zst; .parquet;
-        /// .arrow), a folder of Parquet files, or a pattern with '*'; '-' is standard input. Repeat
-        /// --input to read several as one table
+        /// .arrow), a folder of Parquet files, a Delta table, or a pattern with '*'; '-' is
+        /// standard input. Repeat --input to read several as one table
         some input: PathBuf ["Input", "FILE", parse::path];
 
         /// Format of standard input, or of files whose names do not indicate it
         once format: Format ["Input", "FORMAT", format];
 
-        /// Field separator of a text file: one character, or 'tab' [default: by the extension]
+        /// Field separator of a text file: one character, or 'tab' [default: set by the file name]
         once delimiter: u8 ["Input", "CHARACTER", delimiter];
 
         /// Encoding of a text file, such as utf-16le or windows-1252; keys are then compared as
         /// UTF-8 [default: keys are bytes]
         once encoding: Encoding ["Input", "LABEL", parse::text];
 
+        /// Quoting in a text file: 'double', where a field that begins with a double quote ends
+        /// with one; or 'none', where quotes are ordinary characters
+        default quote: Quote ["double", "Input", "RULE", quote];
+
+        /// Version of a Delta table [default: the newest]
+        once as_of: u64 ["Input", "VERSION", parse::count];
+
+        /// Read the Parquet files in the folder of a Delta, Iceberg or Hudi table one by one, with
+        /// the rows that were deleted from the table
+        switch plain_files ["Input"];
+
         /// The key column, or several columns that together form one key. NAME:SPEC reads a column
-        /// as a type (text, binary, integer, decimal, boolean, date, timestamp), or cleans it
-        /// with normalisers joined with '+', such as email or trim+lower+nfc or e164=DE;
+        /// as a type (text, binary, integer, decimal, boolean, date, timestamp, uuid), or cleans
+        /// it with normalisers joined with '+', such as email or trim+lower+nfc or e164=DE;
         /// use 'volery lint' to try them out. Enclose a name that contains a comma or colon in
         /// double quotes
         some key: String ["Keys", "COL[:SPEC],..", parse::string];
@@ -54,16 +66,21 @@ volery_options::options! {
         many or: String ["Keys", "COL[:SPEC],..", parse::string];
 
         /// Treatment of a row with an empty or null key column: 'error', or 'skip' to leave the row
-        /// out; with --or, both settings leave it out of the matching on that key only
+        /// out; with --or, either of them only excludes the row from matching on that key
         default empty_keys: EmptyKeys ["error", "Keys", "RULE", empty_keys];
 
         /// Treatment of a row whose key column does not fit its type or normaliser: 'error', or
         /// 'skip'
         default malformed: Malformed ["error", "Keys", "RULE", malformed];
 
-        /// Treatment of rows with the same key: 'keep' keeps all of them: either all match or none
-        /// do; 'error' ends the run; 'dedup' keeps only the first
+        /// Treatment of rows with the same key: 'keep' keeps them all, and they match together or
+        /// not at all; 'error' ends the run; 'dedup' keeps only the first
         default duplicates: Duplicates ["keep", "Keys", "RULE", duplicates];
+
+        /// Leave out the rows of each key that more than N rows have: placeholders such as
+        /// unknown@example.org, which would match all of the peer's. Takes 24 bytes of memory for
+        /// each row and key. 'volery lint' lists the most frequent keys
+        once drop_repeated: u64 ["Keys", "N", repeated];
 
         /// Sender: columns that the receiver gets, with their types; enclose a name that contains a
         /// comma in double quotes
@@ -84,31 +101,32 @@ volery_options::options! {
         /// Replace an existing output file
         switch force ["Output"];
 
-        /// Append a column with the number of the key by which a row matched: 1 for --key, 2 for
+        /// Append a column with the number of the key on which a row matched: 1 for --key, 2 for
         /// the first --or
         once rule_column: String ["Output", "NAME", parse::string];
 
         /// Write an HTML report to FILE
         once html: PathBuf ["Output", "FILE", parse::path];
 
-        /// Result of the run. The matching rows: 'rows'. One number about the keys that both sides
-        /// have: 'count'; 'sum' or 'mean' of a column, where the side with the column sets sum=COL
-        /// and the other side sets sum; or 'sum-product=SENDER_COL,RECEIVER_COL'. Secret shares for
-        /// further computation: 'shares', or shares=COL,COL with columns of this side
+        /// Result of the run. The matching rows: 'rows'. One number computed from the keys that the
+        /// sides have in common: 'count'; 'sum' or 'mean' of a column, where the side with the
+        /// column sets sum=COL and the other side sets sum; or
+        /// 'sum-product=SENDER_COL,RECEIVER_COL'. Secret shares for further computation: 'shares',
+        /// or shares=COL,COL to include columns from this side
         default result: ResultKind ["rows", "Output", "WHAT", result];
 
         /// Side that gets the number; the same on both sides [default: receiver]
         once to: Recipient ["Counts and sums", "SIDE", to, TO];
 
-        /// Largest absolute value of the column for one key; required for sums and means. The same
-        /// on both sides
+        /// Largest absolute value that the column may have for any one key; required for sums and
+        /// means. The same on both sides
         once bound: String ["Counts and sums", "B", parse::string];
 
         /// Decimal places of values; a value with more is an error [default: 0]
         once decimals: u32 ["Counts and sums", "D", decimals];
 
-        /// Reveal the result only if the two sides have at least K keys in common; how many they
-        /// have stays hidden. The same on both sides [default: 50; 0 for a count without groups]
+        /// Reveal the result only if the two sides have at least K keys in common; below K, the
+        /// number stays hidden. The same on both sides [default: 50; 0 for a count without groups]
         once minimum: u64 ["Counts and sums", "K", parse::count];
 
         /// Add noise, so that the result is differentially private with this epsilon, such as 0.5;
@@ -118,8 +136,8 @@ volery_options::options! {
         /// Gaussian noise with this delta, such as 1e-9, in place of Laplace noise
         once delta: String ["Counts and sums", "D", parse::string];
 
-        /// Column of this side with the values listed in --groups: the result is one number for
-        /// each group
+        /// This side's column that holds one of the values listed in --groups: the result is one
+        /// number for each group
         once group_by: String ["Counts and sums", "COL", parse::string];
 
         /// Groups, in the order in which the result lists them; the same on both sides. Rows with
@@ -134,10 +152,10 @@ volery_options::options! {
         /// Matching protocol; both sides must name the same one
         default protocol: ProtocolChoice ["auto", "Protocol", "NAME", protocol, ProtocolChoice::ALLOWED];
 
-        /// Peer that the run is secure against: malicious, a peer that may do anything; or
+        /// Kind of peer to be secure against: malicious, a peer that may do anything; or
         /// semi-honest, a peer that follows the protocol and inspects what it receives [default:
-        /// malicious; semi-honest with --both, vole-low, kkrt and kkrt-paper, which have no
-        /// malicious form]
+        /// malicious; semi-honest with --both, vole-low, kkrt and kkrt-paper, which are never
+        /// secure against a malicious peer]
         once security: Security ["Protocol", "SECURITY", parse::text];
 
         /// Link that --protocol auto assumes when it chooses a protocol: RATE,RTT such as
@@ -148,14 +166,14 @@ volery_options::options! {
         /// only. Both sides must set this
         switch both ["Protocol"];
 
-        /// File in which to keep the filter of a 'volery serve' server: the first run downloads it,
-        /// later runs read it [default: each run downloads it]
+        /// File for the filter of a 'volery serve' server, a compact form of its keys: the first
+        /// run downloads it, later runs read it [default: each run downloads it]
         once filter: PathBuf ["Protocol", "FILE", parse::path];
 
         /// Download the server's filter again and replace the --filter file
         switch refresh ["Protocol"];
 
-        /// Memory that the run may take, such as 2GiB; the keys are then kept on disk and matched
+        /// Memory that the run may use, such as 2GiB; the keys are then kept on disk and matched
         /// bucket by bucket
         once memory: u64 ["Large tables", "SIZE", parse::size];
 
@@ -170,12 +188,75 @@ volery_options::options! {
         /// Print what the run will cost and reveal, then exit without connecting
         switch dry_run ["Running"];
 
-        /// Number of rows that the peer has, for --dry-run [default: as many as this side has]
+        /// Number of rows that the peer has, for --dry-run, and for the free space that the file of
+        /// --out needs [default: as many as this side has]
         once peer_rows: u64 ["Running", "N", parse::count];
     }
 }
 
-/// The allowed values of `role`.
+/// The kind of result that the sides of a match get.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ResultKind {
+    /// The matching rows.
+    #[default]
+    Rows,
+    /// The number of common distinct keys.
+    Count,
+    /// The sum of a column over the common keys: the column, at the side that has it.
+    Sum(Option<String>),
+    /// The same sum, and the number of common keys.
+    Mean(Option<String>),
+    /// The sum, over the common keys, of the products of a column of the sender and one of the
+    /// receiver. Each side has one of them; the names are not compared.
+    SumProduct([String; 2]),
+    /// Shares of the matching rows and of these columns of this side.
+    Shares(Vec<String>),
+}
+
+impl ResultKind {
+    /// The name on the command line, without columns.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Rows => "rows",
+            Self::Count => "count",
+            Self::Sum(_) => "sum",
+            Self::Mean(_) => "mean",
+            Self::SumProduct(_) => "sum-product",
+            Self::Shares(_) => "shares",
+        }
+    }
+
+    /// From the name, and the columns behind it.
+    pub fn new(name: &str, columns: Vec<String>) -> Result<Self, String> {
+        let count = columns.len();
+        let mut columns = columns.into_iter();
+        match (name, count) {
+            ("rows", 0) => Ok(Self::Rows),
+            ("count", 0) => Ok(Self::Count),
+            ("sum", 0 | 1) => Ok(Self::Sum(columns.next())),
+            ("mean", 0 | 1) => Ok(Self::Mean(columns.next())),
+            ("sum-product", 2) => match (columns.next(), columns.next()) {
+                (Some(sender), Some(receiver)) => Ok(Self::SumProduct([sender, receiver])),
+                _ => unreachable!("there are two"),
+            },
+            ("shares", _) => Ok(Self::Shares(columns.collect())),
+            ("rows" | "count", _) => Err(format!("{name} has no column")),
+            ("sum" | "mean", _) => {
+                Err(format!("{name} has one column; a name with a comma stands in double quotes"))
+            }
+            ("sum-product", _) => {
+                Err("sum-product has two columns, that of the sender and that of the receiver: \
+                 sum-product=PRICE,QUANTITY"
+                    .to_owned())
+            }
+            _ => {
+                Err("choose rows, count, sum=COL, mean=COL, sum-product=COL,COL or shares"
+                    .to_owned())
+            }
+        }
+    }
+}
+
 const ROLES: &[AllowedValue] = &[
     (
         "sender",
@@ -184,7 +265,6 @@ const ROLES: &[AllowedValue] = &[
     ("receiver", "Gets the result"),
 ];
 
-/// The allowed values of `to`.
 const TO: &[AllowedValue] = &[("receiver", ""), ("sender", ""), ("both", "")];
 
 /// Options of results other than rows, and of queries to a server, which a lookup does not have.
@@ -208,7 +288,6 @@ const OF_LOOKUP: [&str; 3] = ["value", "value_name", "left"];
 
 impl Operation {
     /// Whether the option `name` of [`Options`] belongs to this operation.
-    #[must_use]
     pub fn has(self, name: &str) -> bool {
         match self {
             Self::Psi => !OF_LOOKUP.contains(&name),
@@ -224,7 +303,6 @@ fn wrong(option: &'static str, what: impl Into<String>, hint: &'static str) -> S
 
 impl Options {
     /// The number of rules.
-    #[must_use]
     pub const fn number_of_rules(&self) -> usize {
         1 + self.or.len()
     }
@@ -251,33 +329,32 @@ impl Options {
     }
 
     /// How to read keys, and at the sender of a lookup the payload.
-    ///
-    /// # Errors
-    /// As for [`rules`](Self::rules).
     pub fn reading(&self) -> Result<Reading, SettingsError> {
         Ok(Reading {
             rules: self.rules()?,
             empty_keys: self.empty_keys,
             malformed: self.malformed,
             duplicates: self.duplicates,
+            drop_repeated: self.drop_repeated,
             values: self.value.clone().unwrap_or_default(),
             ..Reading::default()
         })
     }
 
     /// Where the table is.
-    #[must_use]
     pub fn inputs(&self) -> Inputs {
         Inputs {
             paths: self.input.clone(),
             delimiter: self.delimiter,
+            quote: self.quote,
             encoding: self.encoding,
             format: self.format,
+            as_of: self.as_of,
+            plain_files: self.plain_files,
         }
     }
 
     /// The columns that a receiver's output has beside its own.
-    #[must_use]
     pub fn columns(&self) -> Columns {
         Columns {
             left: self.left,
@@ -287,7 +364,6 @@ impl Options {
     }
 
     /// Where this side keeps its keys: without `resume`, beside the output.
-    #[must_use]
     pub fn local(&self) -> StorageOptions {
         let beside = self.out.as_deref().filter(|out| *out != "-").map(|out| {
             let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -302,9 +378,6 @@ impl Options {
     }
 
     /// The settings of a run for rows.
-    ///
-    /// # Errors
-    /// As for [`Settings::new`].
     pub fn settings(&self, operation: Operation) -> Result<Settings, SettingsError> {
         let (name, security) = (self.protocol, self.security);
         Settings::new(operation, self.role, name, security, self.both, self.link)
@@ -312,48 +385,21 @@ impl Options {
 
     /// The settings of a run for a total.
     ///
-    /// # Errors
-    /// As for [`totals::Settings::new`].
+    /// # Panics
+    /// If the result is rows or shares.
     pub fn totals(&self) -> Result<totals::Settings, SettingsError> {
-        let options = totals::Options {
-            to: self.to,
-            both: self.both,
-            name: self.protocol,
-            security: self.security,
-            bound: self.bound.clone(),
-            decimals: self.decimals,
-            minimum: self.minimum,
-            epsilon: self.epsilon.clone(),
-            delta: self.delta.clone(),
-            group_by: self.group_by.clone(),
-            groups: self.groups.clone().unwrap_or_default(),
-            link: self.link,
-        };
-        totals::Settings::new(self.result.clone(), self.role, options)
+        totals::Settings::new(self)
     }
 
-    /// The settings of a run for shares of `columns`.
-    ///
-    /// # Errors
-    /// As for [`shares::Settings::new`].
-    pub fn shares(&self, columns: &[String]) -> Result<shares::Settings, SettingsError> {
-        let options = shares::Options {
-            name: self.protocol,
-            security: self.security,
-            bound: self.bound.clone(),
-            decimals: self.decimals,
-            row_order: self.row_order,
-        };
-        shares::Settings::new(columns.to_vec(), self.role, options)
+    /// The settings of a run for shares; without columns if the result is another one.
+    pub fn shares(&self) -> Result<shares::Settings, SettingsError> {
+        shares::Settings::new(self)
     }
 
     /// Refuses options that do not go together, and options of another role or result.
-    ///
-    /// # Errors
-    /// The option at fault.
     pub fn check(&self, operation: Operation) -> Result<(), SettingsError> {
-        if self.peer_rows.is_some() && !self.dry_run {
-            return Err(wrong("--peer-rows", "only with --dry-run", "remove it"));
+        if self.peer_rows.is_some() && !self.dry_run && self.out.is_none() {
+            return Err(wrong("--peer-rows", "only with --dry-run or --out", "remove it"));
         }
         if self.refresh && self.filter.is_none() {
             let what = "only with --filter FILE, the file to replace";
@@ -380,7 +426,7 @@ impl Options {
             Role::Sender if self.left => of_receiver("--left"),
             Role::Receiver if self.value.is_some() => Err(wrong(
                 "--value",
-                "only the sender names columns; remove --value at the receiver",
+                "only the sender names columns; remove --value on the receiver's side",
                 "--value-name NAME,.. sets their names in the output",
             )),
             _ => Ok(()),
@@ -452,9 +498,6 @@ impl Options {
 }
 
 /// The rule for rows of one key, by its name.
-///
-/// # Errors
-/// The names, if it is none of them.
 pub fn duplicates(value: &OsStr) -> Result<Duplicates, String> {
     let all =
         [("keep", Duplicates::Keep), ("error", Duplicates::Error), ("dedup", Duplicates::Dedup)];
@@ -462,27 +505,23 @@ pub fn duplicates(value: &OsStr) -> Result<Duplicates, String> {
 }
 
 /// The rule for rows without a key, by its name.
-///
-/// # Errors
-/// The names, if it is none of them.
 pub fn empty_keys(value: &OsStr) -> Result<EmptyKeys, String> {
     let all = [("error", EmptyKeys::Error), ("skip", EmptyKeys::Skip)];
     parse::choice(value, &all)
 }
 
 /// The rule for rows whose key does not fit its type, by its name.
-///
-/// # Errors
-/// The names, if it is none of them.
 pub fn malformed(value: &OsStr) -> Result<Malformed, String> {
     let all = [("error", Malformed::Error), ("skip", Malformed::Skip)];
     parse::choice(value, &all)
 }
 
+/// The quoting of a text file, by its name.
+pub fn quote(value: &OsStr) -> Result<Quote, String> {
+    parse::choice(value, &[("double", Quote::Double), ("none", Quote::None)])
+}
+
 /// A format of tables, by its name.
-///
-/// # Errors
-/// The names, if it is none of them.
 pub fn format(value: &OsStr) -> Result<Format, String> {
     let all = [
         ("csv", Format::Csv),
@@ -494,9 +533,6 @@ pub fn format(value: &OsStr) -> Result<Format, String> {
 }
 
 /// A field separator: one character of ASCII, or `tab`.
-///
-/// # Errors
-/// If it is none.
 pub fn delimiter(value: &OsStr) -> Result<u8, String> {
     match value.as_encoded_bytes() {
         b"tab" | b"\\t" => Ok(b'\t'),
@@ -506,9 +542,6 @@ pub fn delimiter(value: &OsStr) -> Result<u8, String> {
 }
 
 /// A link: `RATE,RTT`, or `loopback` or `tls`, the loopback interface with or without TLS.
-///
-/// # Errors
-/// If it is none.
 pub fn link(value: &OsStr) -> Result<Link, String> {
     match parse::utf8(value)? {
         "loopback" | "tls" => Ok(Link::LOOPBACK),
@@ -517,9 +550,6 @@ pub fn link(value: &OsStr) -> Result<Link, String> {
 }
 
 /// A protocol, by its name.
-///
-/// # Errors
-/// The names, if it is none of them.
 pub fn protocol(value: &OsStr) -> Result<ProtocolChoice, String> {
     let all: Vec<_> = ProtocolChoice::all().map(|name| (name.name(), name)).collect();
     parse::choice(value, &all)
@@ -528,6 +558,13 @@ pub fn protocol(value: &OsStr) -> Result<ProtocolChoice, String> {
 fn to(value: &OsStr) -> Result<Recipient, String> {
     let all = [Recipient::Receiver, Recipient::Sender, Recipient::Both].map(|to| (to.name(), to));
     parse::choice(value, &all)
+}
+
+fn repeated(value: &OsStr) -> Result<u64, String> {
+    parse::count(value).and_then(|most| match most {
+        0 => Err("at least 1".to_owned()),
+        most => Ok(most),
+    })
 }
 
 fn decimals(value: &OsStr) -> Result<u32, String> {
@@ -637,6 +674,28 @@ mod tests {
         }
         for bad in ["", "a,", "\"a", "\"a\"b", ",a"] {
             assert!(names(bad.as_ref()).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn names_have_their_number_of_columns() {
+        for (name, columns) in [
+            ("rows", 0..=0),
+            ("count", 0..=0),
+            ("sum", 0..=1),
+            ("mean", 0..=1),
+            ("sum-product", 2..=2),
+            ("shares", 0..=3),
+            ("total", 9..=9),
+        ] {
+            for count in 0..=3 {
+                let given = (0..count).map(|i| format!("c{i}")).collect();
+                let what = ResultKind::new(name, given);
+                assert_eq!(what.is_ok(), columns.contains(&count), "{name} {count}");
+                if let Ok(what) = what {
+                    assert_eq!(what.name(), name);
+                }
+            }
         }
     }
 }

@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use volery_tables::{Format, Output, Packing, Problem, Sink, Table, text_rows, text_schema};
+use volery_tables::{
+    Batch, Format, NAMED_ROWS, Output, Packing, Problem, Sink, Table, text_rows, text_schema,
+};
 
-use crate::error::{Error, Result, misbehaved};
+use crate::agreement::check_names;
+use crate::error::{Error, Result};
 use crate::matches::Matches;
 use crate::progress::Progress;
 
@@ -23,10 +26,29 @@ pub struct Columns {
 }
 
 /// The rows that were written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WrittenRows {
     /// Rows of the output.
     pub rows: u64,
+    /// The values that could not be written, and are empty in the output.
+    pub unwritten: u64,
+    /// The side, the row and the column of the first of them, and the reasons.
+    pub first_unwritten: Vec<String>,
+}
+
+impl WrittenRows {
+    /// Notes a value of row `i` of a batch that is left empty.
+    fn leave_out(&mut self, (table, batch, i): (&Table, &Batch, usize), column: &str, why: &str) {
+        self.unwritten += 1;
+        if self.first_unwritten.len() < NAMED_ROWS {
+            let (path, row) = table.place(batch.row_number(i));
+            let file = match table.paths() {
+                [_, _, ..] => format!("{}: ", path.display()),
+                _ => String::new(),
+            };
+            self.first_unwritten.push(format!("{file}row {row}: {column} {why}"));
+        }
+    }
 }
 
 /// Why no output was written.
@@ -54,9 +76,6 @@ impl From<volery_tables::Error> for WriteError {
 
 impl Columns {
     /// Checks, before a run, that the names differ from those of the table and from each other.
-    ///
-    /// # Errors
-    /// The first name that does not.
     pub fn check(&self, table: &Table) -> Result<(), String> {
         let mut names: Vec<&str> =
             table.schema().fields().iter().map(|field| field.name().as_str()).collect();
@@ -76,17 +95,11 @@ impl Matches {
     /// # Errors
     /// If two columns would have the same name, or the number of names is wrong.
     pub fn schema(&self, table: &Table, columns: &Columns) -> Result<SchemaRef, WriteError> {
+        columns.check(table).map_err(WriteError::Names)?;
         let mut fields: Vec<_> = table.schema().fields().iter().cloned().collect();
-        let own = fields.len();
         if let Some(payload) = &self.payload {
             let all = payload.fields();
-            if !columns.names.is_empty() && columns.names.len() != all.len() {
-                return Err(WriteError::Names(format!(
-                    "{} names for {} columns of the sender",
-                    columns.names.len(),
-                    all.len()
-                )));
-            }
+            check_names(columns.names.len(), payload)?;
             for (i, field) in all.iter().enumerate() {
                 let mut name = columns.names.get(i).unwrap_or(field.name()).clone();
                 // Both tables may well have a column of that name.
@@ -103,19 +116,12 @@ impl Matches {
         if let Some(rule) = &columns.rule {
             fields.push(Arc::new(Field::new(rule, DataType::UInt32, true)));
         }
-        for (i, field) in fields.iter().enumerate().skip(own) {
-            if fields[..i].iter().any(|other| other.name() == field.name()) {
-                return Err(WriteError::Names(format!(
-                    "there would be two columns named '{}'",
-                    field.name()
-                )));
-            }
-        }
         let metadata = table.schema().metadata().clone();
         Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
     }
 
-    /// Writes the rows with the columns that `columns` names.
+    /// Writes the rows with the columns that `columns` names. A value that the format does not
+    /// have, or that is none of the sender's column, is left empty and noted.
     ///
     /// # Errors
     /// Errors of the table and of the output, and those of [`schema`](Self::schema).
@@ -145,22 +151,20 @@ impl Matches {
         table: &Table,
         columns: &Columns,
         progress: &mut dyn Progress,
-    ) -> Result<(SchemaRef, Vec<RecordBatch>), WriteError> {
+    ) -> Result<(SchemaRef, Vec<RecordBatch>, WrittenRows), WriteError> {
         let schema = self.schema(table, columns)?;
         let text = text_schema(&schema);
         let mut batches = Vec::new();
-        self.each_batch(table, columns, &schema, progress, |rows| {
-            batches.push(text_rows(rows, &text)?);
-            Ok(())
+        let written = self.each_batch(table, columns, &schema, progress, |rows| {
+            let (rows, empty) = text_rows(rows, &text)?;
+            batches.push(rows);
+            Ok(empty)
         })?;
-        Ok((text, batches))
+        Ok((text, batches, written))
     }
 
     /// The numbers of the matching rows, counted from 0 and ascending, and the rule by which each
     /// matched, counted from 1.
-    ///
-    /// # Errors
-    /// Errors of the work folder.
     pub fn rows_and_rules(&self) -> Result<(Vec<u64>, Vec<u32>)> {
         let rows: Vec<u64> = self.collected.set.rows().collect();
         if self.by_rule().len() == 1 {
@@ -176,19 +180,22 @@ impl Matches {
         Ok((rows, rules))
     }
 
-    /// Reads the table again and gives `take` the rows of the output.
+    /// Reads the table again and gives `take` the rows of the output, which returns the row and the
+    /// column of each value that it leaves empty.
     fn each_batch(
         &self,
         table: &Table,
         columns: &Columns,
         schema: &SchemaRef,
         progress: &mut dyn Progress,
-        mut take: impl FnMut(&RecordBatch) -> Result<(), Problem>,
+        mut take: impl FnMut(&RecordBatch) -> Result<Vec<(usize, usize)>, Problem>,
     ) -> Result<WrittenRows, WriteError> {
         progress.begin("writing rows", table.bytes());
         let wanted = |row| columns.left || self.collected.set.contains(row);
         let mut cursor = self.collected.cursor();
         let mut written = WrittenRows::default();
+        let own = table.schema().fields().len();
+        let name = |column: usize| format!("column {:?}", schema.field(column).name());
         let mut scan = table.select(&wanted)?;
         while let Some(batch) = scan.next()? {
             let mut appended: Vec<ArrayRef> = Vec::new();
@@ -208,10 +215,10 @@ impl Matches {
                 if let Some(payload) = &self.payload {
                     let values =
                         ranges.iter().cloned().map(|range| range.map(|range| &bytes[range]));
-                    let decoded = payload.decode(values);
-                    appended.extend(decoded.map_err(|_| {
-                        misbehaved("a value is not of the columns that it announced")
-                    })?);
+                    appended.extend(payload.decode(values, &mut |i, column, why| {
+                        let column = format!("the sender's {}", name(own + column));
+                        written.leave_out((table, &batch, i), &column, why);
+                    }));
                 }
                 if columns.rule.is_some() {
                     appended.push(Arc::new(UInt32Array::from(rules)));
@@ -221,10 +228,15 @@ impl Matches {
             let batch_rows = RecordBatch::try_new(Arc::clone(schema), all.collect());
             let batch_rows = batch_rows.expect("the columns are those of the schema");
             let result = take(&batch_rows);
-            result.map_err(|problem| match problem {
+            let empty = result.map_err(|problem| match problem {
                 Problem::Output(_) => WriteError::Output(problem),
-                other => table.error(&batch, other).into(),
+                other => WriteError::from(table.error(&batch, other)),
             })?;
+            for (i, column) in empty {
+                let whose = if column < own { "" } else { "the sender's " };
+                let column = format!("{whose}{}", name(column));
+                written.leave_out((table, &batch, i), &column, "has no form in this format");
+            }
             written.rows += rows as u64;
             progress.done(batch.done_bytes);
         }

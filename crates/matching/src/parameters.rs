@@ -1,12 +1,15 @@
-//! The parameters of a run: its assumptions, what may fail, its bytes.
+//! The parameters of a run: its assumptions, what may fail, its bytes on the wire and in memory.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use volery_channel::Role;
 use volery_psi::Failure;
 use volery_psi::matching::{self, Output};
+use volery_psi::params::MAX_ITEMS;
 
 use crate::keys::FRAME;
+use crate::protocol_choice::ProtocolChoice;
 use crate::settings::{Operation, Settings};
 
 /// The parameters of an execution.
@@ -23,48 +26,26 @@ impl Parameters {
         Self { of_protocol: of_protocol.into(), output }
     }
 
-    /// The numbers of items of sender and receiver, in the roles of the protocol.
-    #[must_use]
-    pub fn sizes(&self) -> [u64; 2] {
-        self.of_protocol.sizes()
-    }
-
     /// In words.
-    #[must_use]
     pub fn describe(&self) -> String {
         self.of_protocol.to_string()
     }
 
-    /// The assumptions that the security of a run rests on, with their level.
-    #[must_use]
-    pub fn assumption(&self) -> String {
-        self.of_protocol.assumption()
-    }
-
     /// The failures between honest parties, with the negative logarithm of its probability.
-    #[must_use]
     pub fn failures(&self) -> Vec<(&'static str, f64)> {
         let causes = self.of_protocol.failures().into_iter();
         causes.map(|cause| (cause.what, cause.bits)).collect()
     }
 
     /// The negative logarithm of the probability that any of them happens.
-    #[must_use]
     pub fn failure_bits(&self) -> f64 {
         Failure::sum(self.of_protocol.failures())
     }
 
     /// The binary logarithm of a bound on the probability of any false match.
-    #[must_use]
     pub fn false_positive(&self) -> f64 {
         let causes = self.of_protocol.failures().into_iter();
         -Failure::sum(causes.filter(|cause| cause.false_positive))
-    }
-
-    /// The statistical security: that of the checks, if there are any, and of the result.
-    #[must_use]
-    pub fn statistical_bits(&self) -> f64 {
-        self.of_protocol.statistical_bits()
     }
 
     /// Bytes of the receiver's encoded set (the rows of the OPRF for KKRT, the polynomial for dh),
@@ -78,7 +59,6 @@ impl Parameters {
 
     /// The most items that a malicious receiver may have tested with 2^80 and 2^128 evaluations of
     /// hash functions, as multiples of the number that it states, as far as there are bounds.
-    #[must_use]
     pub fn most_items(&self) -> [Option<f64>; 2] {
         [80, 128].map(|log| self.of_protocol.most_items(log))
     }
@@ -87,6 +67,14 @@ impl Parameters {
     #[must_use]
     pub fn memory(&self, role: Role) -> u64 {
         self.of_protocol.memory(role, &self.output)
+    }
+}
+
+impl Deref for Parameters {
+    type Target = dyn matching::Parameters;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.of_protocol
     }
 }
 
@@ -167,13 +155,38 @@ pub fn revealed(settings: &Settings, rules: usize, divided: Partitioning) -> Vec
                 "secure against a semi-honest peer: a peer that does not follow the protocol can learn more, or falsify the result"
             }
             (_, _, Operation::Psi) => {
-                "secure against a malicious peer: a peer that does not follow the protocol learns no more than these lines say, except that a malicious receiver can test more keys than it states (up to the number in result.most_items of the report)"
+                "secure against a malicious peer: a peer that does not follow the protocol learns no more than these lines say, except that a malicious receiver can test more keys than it declares (up to the number given as result.most_items in the report)"
             }
             (_, _, Operation::Lookup) => {
-                "secure against a malicious peer: a peer that does not follow the protocol learns no more than these lines say, except that a malicious receiver can test more keys than it states (up to the number in result.most_items of the report), and a malicious sender can give any values"
+                "secure against a malicious peer: a peer that does not follow the protocol learns no more than these lines say, except that a malicious receiver can test more keys than it declares (up to the number given as result.most_items in the report), and a malicious sender can give any values"
             }
         }
         .to_owned(),
     );
     lines
+}
+
+/// Bytes of a process that has read nothing yet, with its threads and the tables of the vector OLE.
+pub(crate) const FIXED: u64 = 96 << 20;
+
+/// Bytes of memory of a run, predicted for `rows` distinct keys on both sides.
+pub(crate) fn peak(settings: &Settings, rows: u64, buckets: u32, longest: usize) -> u64 {
+    let each = rows.div_ceil(buckets.into());
+    // Buckets are not equally full.
+    let each = (each + each / 50 + 64).min(MAX_ITEMS);
+    let search = settings.verb == Operation::Lookup;
+    // Of all protocols for large sets it takes the most.
+    let vole = ProtocolChoice::Vole.protocol(settings.security, &settings.output());
+    let protocol = vole.map_or(0, |vole| {
+        let parameters = vole.parameters(&settings.task([each, each]), 1);
+        parameters.memory(settings.role, &settings.output())
+    });
+    // The entries and where each key begins; the set; the payload with its frame, twice.
+    let sorted = each * (24 + 4 + 4);
+    let payload = match (search, settings.role) {
+        (true, Role::Sender) => each * (2 * longest as u64 + 40),
+        (true, Role::Receiver) => each * (longest as u64 + 32),
+        (false, _) => 0,
+    };
+    FIXED + rows / 8 + sorted + payload + protocol
 }

@@ -80,7 +80,6 @@ impl ProtocolChoice {
     }
 
     /// The name.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         self.0
     }
@@ -91,7 +90,6 @@ impl ProtocolChoice {
     }
 
     /// The form of a protocol of this name that comes in two.
-    #[must_use]
     pub fn form(self) -> Form {
         match self {
             Self::CircuitLow => Form::Low,

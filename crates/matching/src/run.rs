@@ -92,9 +92,6 @@ pub struct Outcome {
 
 impl PreparedTable {
     /// Steps 1 to 7, over a new connection.
-    ///
-    /// # Errors
-    /// If the channel or a protocol fails, or a file.
     pub fn run(mut self, channel: &mut Channel, progress: &mut dyn Progress) -> Result<Outcome> {
         let start = Instant::now();
         let mut rng = Prg::from_os().map_err(ChannelError::from)?;

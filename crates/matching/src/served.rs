@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use volery_channel::{Channel, Error as ChannelError, Hello, Role, Session, SessionId, Stats};
 use volery_primitives::ro::StreamHash;
-use volery_psi::Items;
 use volery_psi::served::meeting::Welcome;
 use volery_psi::served::{self, Client, Filter, Label, SetBuilder};
+use volery_psi::{Error as PsiError, Items};
 use volery_tables::{Counts, Reader, Reading, Table};
 use web_time::Instant;
 
@@ -77,7 +77,6 @@ pub struct QueryResult {
     pub finish: Finish,
 }
 
-/// The distinct keys of a side.
 struct DistinctKeys<'a>(&'a Keys);
 
 impl Items for DistinctKeys<'_> {
@@ -93,11 +92,12 @@ impl Items for DistinctKeys<'_> {
 impl PreparedTable {
     /// Asks a server for the keys of this side, which has one rule and is in memory. `filter` is
     /// the one from an earlier run; without it the server's is fetched, if it has at most
-    /// `most_items`, and given to `keep` before anything is asked.
+    /// `most_items`, and given to `keep` before anything is asked. So it is where the server has
+    /// another key and `follow`, which gets both public keys, agrees.
     ///
     /// # Errors
     /// If the server has another filter than `filter`, or refuses; if the channel fails; those of
-    /// `keep`.
+    /// `follow` and `keep`.
     ///
     /// # Panics
     /// If the side has several rules, or keys on disk.
@@ -105,6 +105,7 @@ impl PreparedTable {
         self,
         filter: Option<Filter>,
         most_items: u64,
+        follow: impl FnOnce([&[u8]; 2]) -> Result<bool, E>,
         keep: impl FnOnce(&Filter) -> Result<(), E>,
         channel: &mut Channel,
         progress: &mut dyn Progress,
@@ -116,13 +117,20 @@ impl PreparedTable {
         let mut session = Session::begin(&mut *channel, &hello).map_err(Error::from)?;
         let (id, rng, channel) = session.parts();
         let welcome = Welcome::receive(most_items, channel).map_err(Error::from)?;
-        let fetched = filter.is_none();
-        let filter = match filter {
-            Some(filter) => {
-                let kept = welcome.keep(filter.label(), channel);
-                kept.map_err(Error::from)?;
-                filter
-            }
+        let kept = match filter {
+            None => None,
+            Some(filter) => match welcome.keep(filter.label(), channel) {
+                Err(PsiError::OtherKey { .. })
+                    if follow([filter.label().public(), welcome.label.public()])? =>
+                {
+                    None
+                }
+                kept => Some(kept.map(|()| filter).map_err(Error::from)?),
+            },
+        };
+        let fetched = kept.is_none();
+        let filter = match kept {
+            Some(filter) => filter,
             None => {
                 progress.begin("fetching the filter", 0);
                 let filter = welcome.fetch(channel).map_err(Error::from)?;

@@ -15,6 +15,8 @@ pub const BOTH: &str = "--both";
 pub const KEYS: &str = "the key columns";
 /// The progress of an earlier attempt.
 pub const PROGRESS: &str = "the progress of the run (--resume)";
+/// The names that the receiver has for the sender's columns.
+pub const NAMES: &str = "the number of value columns (--value-name)";
 
 /// The result for the matching rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +29,6 @@ pub enum Operation {
 
 impl Operation {
     /// The subcommand's name.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Psi => "psi",
@@ -48,7 +49,6 @@ pub struct SettingsError {
     pub hint: std::borrow::Cow<'static, str>,
 }
 
-/// A combination of settings that does not exist.
 pub(crate) fn wrong<T>(
     option: &'static str,
     what: impl Into<String>,
@@ -65,6 +65,13 @@ pub(crate) fn check_link(name: ProtocolChoice, link: Option<Link>) -> Result<(),
         return wrong("--link", what, "only auto chooses by the link");
     }
     Ok(())
+}
+
+/// The link that a protocol is chosen for, as the handshake compares it.
+pub(crate) fn link_text(link: Option<Link>) -> String {
+    link.map_or("measured".to_owned(), |link| {
+        format!("{} bit/s, {} s", link.bits_per_second, link.round_trip)
+    })
 }
 
 /// The settings of a run that both sides share.
@@ -87,9 +94,6 @@ pub struct Settings {
 impl Settings {
     /// Checks the options; without `security` it is malicious where the protocol and `both` allow
     /// it.
-    ///
-    /// # Errors
-    /// The combination that does not exist.
     pub fn new(
         verb: Operation,
         role: Role,
@@ -158,7 +162,6 @@ impl Settings {
     }
 
     /// The results.
-    #[must_use]
     pub const fn output(&self) -> Output {
         Output::Items { both: self.both, search: matches!(self.verb, Operation::Lookup) }
     }
@@ -176,7 +179,6 @@ impl Settings {
     }
 
     /// The protocol, if it is named.
-    #[must_use]
     pub fn protocol(&self) -> Option<Protocol> {
         self.name.protocol(self.security, &self.output())
     }
@@ -194,7 +196,6 @@ impl Settings {
     }
 
     /// Whether this side gets rows.
-    #[must_use]
     pub fn gets_rows(&self) -> bool {
         self.role == Role::Receiver || self.both
     }
@@ -214,10 +215,7 @@ impl Settings {
             ("security", self.security.to_string()),
         ]);
         if self.name == ProtocolChoice::Auto {
-            let link = self.link.map_or("measured".to_owned(), |link| {
-                format!("{} bit/s, {} s", link.bits_per_second, link.round_trip)
-            });
-            fields.push(("--link", link));
+            fields.push(("--link", link_text(self.link)));
         }
         fields.push((KEYS, keys.to_owned()));
         Hello { protocol: self.verb.name(), role: self.role.name(), fields }

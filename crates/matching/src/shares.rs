@@ -31,5 +31,5 @@ mod settings;
 mod side;
 
 pub use run::{Layout, Outcome, Piece, ShareExecution, SideColumns};
-pub use settings::{MAX_COLUMNS, Options, ROW_ORDER, Settings, revealed};
-pub use side::{Plan, PreparedTable};
+pub use settings::{MAX_COLUMNS, ROW_ORDER, Settings, revealed};
+pub use side::PreparedTable;

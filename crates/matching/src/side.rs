@@ -12,13 +12,14 @@ use crate::agree::Proposal;
 use crate::agreement::{Agreement, LocalManifest, MAX_BUCKETS, parse};
 use crate::error::{Error, Result, misbehaved};
 use crate::folder::{Finish, Folder, is_complete};
-use crate::hex::hex;
 use crate::keys::{FRAME, Keys, Rows, divide};
 use crate::matches::{MatchCollection, Matches};
-use crate::memory;
+use crate::output::Columns;
+use crate::parameters::peak;
 use crate::parts::{Journal as _, Part};
 use crate::progress::Progress;
 use crate::settings::{Operation, Settings};
+use crate::steps::hex;
 
 /// The most rules of a run.
 pub const MAX_RULES: usize = 16;
@@ -46,7 +47,6 @@ pub struct StorageOptions {
 impl StorageOptions {
     /// Whether an earlier attempt completed the run, so that nothing is left to do. Removes the
     /// keys that it left if it was killed before it had.
-    #[must_use]
     pub fn is_complete(&self) -> bool {
         let folder = self.folder.as_deref().filter(|_| self.resume);
         let Some(folder) = folder.filter(|folder| is_complete(folder)) else {
@@ -72,6 +72,7 @@ pub struct PreparedTable {
     pub(crate) key_description: String,
     pub(crate) payload: Option<PayloadSchema>,
     pub(crate) longest: usize,
+    pub(crate) names: usize,
     pub(crate) digest: [u8; 32],
     /// A digest of all that the run of this side depends on, in hexadecimal.
     pub(crate) identity: String,
@@ -269,6 +270,7 @@ impl PreparedTable {
             key_description: reader.key_description(),
             payload: reader.payload_schema().cloned(),
             longest,
+            names: 0,
             digest: digest.finish32(),
             identity: String::new(),
             earlier,
@@ -289,14 +291,19 @@ impl PreparedTable {
         Ok(side)
     }
 
-    /// Rows of the table.
+    /// The side with the names that `columns` has for the sender's columns: a run ends before its
+    /// protocol if the sender has another number of columns.
     #[must_use]
+    pub fn naming(self, columns: &Columns) -> Self {
+        Self { names: columns.names.len(), ..self }
+    }
+
+    /// Rows of the table.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
     /// Counts of empty, malformed and changed keys.
-    #[must_use]
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
@@ -315,34 +322,44 @@ impl PreparedTable {
         }
     }
 
-    /// Types and normalisers of the keys, for people.
+    /// The most rows that can match where the peer has so many rows, or as many keys as it stated
+    /// in an earlier attempt.
     #[must_use]
+    pub fn most_matches(&self, peer_rows: Option<u64>) -> u64 {
+        let stated = |earlier: &Agreement| {
+            let sizes = earlier.sizes().iter().map(|sizes| self.settings.role.sides(*sizes)[1]);
+            sizes.sum()
+        };
+        let keys = peer_rows.map(|rows| rows.saturating_mul(self.rules as u64));
+        let peer = self.earlier.as_ref().map(stated).or(keys).unwrap_or(u64::MAX);
+        let rules = 0..self.rules;
+        let repeated = rules.map(|rule| self.distinct(rule).map(|(_, repeated)| repeated));
+        // A key of the peer matches one row, and those that repeat it.
+        let repeated = repeated.sum::<Option<u64>>().unwrap_or(self.rows);
+        self.rows.min(peer.saturating_add(repeated))
+    }
+
+    /// Types and normalisers of the keys, for people.
     pub fn key_description(&self) -> &str {
         &self.key_description
     }
 
     /// BLAKE3 of the items and payload of all rows in their order: equal for equal keys only. It
     /// tells the keys of a small table to whoever can guess them all.
-    #[must_use]
     pub fn digest(&self) -> [u8; 32] {
         self.digest
     }
 
-    /// Whether an earlier attempt has all results, and perhaps the peer does not know that.
-    #[must_use]
+    /// Whether an earlier attempt has all results of this side, and perhaps the peer does not know
+    /// that. With `both`, the peer may lack results of its own.
     pub fn has_all_results(&self) -> bool {
         let (Some(work), Some(earlier)) = (&self.work, &self.earlier) else {
             return false;
         };
-        // With --both the peer may lack results of its own.
-        let alone = self.settings.gets_rows() && !self.settings.both;
-        alone && self.parts(earlier.buckets()).all(|part| work.has_found(part))
+        self.settings.gets_rows() && self.parts(earlier.buckets()).all(|part| work.has_found(part))
     }
 
     /// The matches of a run of which an earlier attempt has all results.
-    ///
-    /// # Errors
-    /// Errors of the work folder.
     ///
     /// # Panics
     /// If [`has_all_results`](Self::has_all_results) is false.
@@ -429,7 +446,6 @@ impl PreparedTable {
     }
 
     /// The settings of the run.
-    #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -458,7 +474,7 @@ impl PreparedTable {
     /// Bytes of memory of a run with this many buckets, predicted for a peer with as many rows.
     #[must_use]
     pub fn peak(&self, buckets: u32) -> u64 {
-        memory::peak(&self.settings, self.rows, buckets, self.longest)
+        peak(&self.settings, self.rows, buckets, self.longest)
     }
 
     pub(crate) fn other_run(&self, what: &'static str) -> Error {
@@ -467,7 +483,6 @@ impl PreparedTable {
     }
 
     /// The folder, if this side keeps its progress.
-    #[must_use]
     pub fn kept(&self) -> Option<&Folder> {
         self.work.as_ref().filter(|work| work.is_kept())
     }
@@ -494,9 +509,6 @@ impl PreparedTable {
     }
 
     /// The proposal with which this side meets the peer.
-    ///
-    /// # Errors
-    /// Errors of the work folder.
     pub fn proposal(&self) -> Result<Proposal> {
         let begun = match (&self.work, &self.earlier) {
             (Some(work), Some(_)) => work.most_attempts()? > 0,
@@ -504,12 +516,14 @@ impl PreparedTable {
         };
         let payload = self.payload.as_ref();
         let earlier = self.earlier.as_ref();
+        earlier.map_or(Ok(()), |earlier| earlier.check_names(self.names))?;
         Ok(Proposal {
             role: self.settings.role,
             hello: self.settings.hello(&self.key_description),
             own: LocalManifest { rows: self.rows, dedup: self.policy == Duplicates::Dedup },
             lookup: self.settings.verb == Operation::Lookup,
             payload: payload.map(|payload| (payload.line(), self.longest)),
+            names: self.names,
             least: self.min_buckets(),
             earlier: earlier.map(|earlier| (earlier.id(&()), earlier.buckets())),
             begun,
@@ -518,9 +532,6 @@ impl PreparedTable {
 
     /// Forgets the agreement of an earlier attempt, which the peer had not written: both begin
     /// anew.
-    ///
-    /// # Errors
-    /// Errors of the work folder.
     pub fn forget(&mut self) -> Result<()> {
         if let (Some(work), Some(earlier)) = (&self.work, self.earlier.take()) {
             work.forget()?;
@@ -533,9 +544,6 @@ impl PreparedTable {
 
     /// Writes the record of a run of several processes, of which `agreement` is a part, and the
     /// secrets with which this side agreed.
-    ///
-    /// # Errors
-    /// Errors of the work folder.
     ///
     /// # Panics
     /// If the side keeps no folder.
@@ -550,21 +558,16 @@ impl PreparedTable {
 
     /// A digest of all that the run of this side depends on, in hexadecimal: of its table, settings
     /// and policy. It tells the keys of a small table to whoever can guess them all.
-    #[must_use]
     pub fn identity(&self) -> &str {
         &self.identity
     }
 
     /// Whether there is the agreement of an earlier attempt.
-    #[must_use]
     pub fn has_earlier(&self) -> bool {
         self.earlier.is_some()
     }
 
     /// Divides the items into buckets; returns the number of distinct keys by rule.
-    ///
-    /// # Errors
-    /// Errors of the work folder.
     pub fn divide(
         &mut self,
         key: &[u8; 32],
@@ -606,7 +609,6 @@ impl PreparedTable {
         }
     }
 
-    /// The keys of a part.
     pub(crate) fn load(&self, (rule, bucket): Part) -> Result<PartKeys<'_>> {
         match (&self.stored, &self.work) {
             (KeyStorage::Memory(keys), _) => Ok(PartKeys::Held(&keys[rule][bucket as usize])),

@@ -4,10 +4,15 @@
 pub use crate::agree::{HandshakeResult, Proposal};
 pub use crate::agreement::{Agreement, LocalManifest, parse};
 pub use crate::folder::{Folder, MATCHED, RECORD, Spool, is_ours};
-pub use crate::hex::hex;
 pub use crate::keys::{Entry, FRAME, Keys, Rows, buckets};
 pub use crate::matches::{RowSet, append};
 pub use crate::parts::{Journal, Part, PartCost, Parts, SESSION, conclude, session_of};
 pub use crate::progress::Inner;
 pub use crate::side::own;
 pub use crate::system::{make_private_folder, sync_folder};
+
+/// Bytes in hexadecimal.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+}

@@ -20,9 +20,6 @@ pub(crate) fn private_file() -> OpenOptions {
 }
 
 /// Makes a folder for its owner only, and those above it; it may be there already.
-///
-/// # Errors
-/// If the folder cannot be made.
 pub fn make_private_folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     #[cfg(unix)]
@@ -55,9 +52,6 @@ pub(crate) fn sync_file(path: &Path) -> io::Result<()> {
 
 /// Puts the names in a folder on the disk. Windows offers no such call; its file system records
 /// changes of names in a journal.
-///
-/// # Errors
-/// If the system refuses.
 pub fn sync_folder(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     {

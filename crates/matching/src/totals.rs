@@ -49,7 +49,7 @@ mod output;
 mod plan;
 mod revealed;
 mod run;
-mod settings;
+pub(crate) mod settings;
 pub(crate) mod side;
 
 pub use crate::keyed::LONGEST_KEYS;
@@ -57,11 +57,13 @@ pub use crate::parameters::Parameters;
 pub use compute::{Opener, Shares, Total, open, shares};
 pub use decimal::{MAX_DECIMALS, decimal};
 pub use noise::Noise;
-pub use plan::{Choice, Plan, Protocol};
+pub use plan::{Choice, Protocol};
 pub use revealed::revealed;
 pub use run::Outcome;
 pub use settings::{
-    COLUMN, GROUP_BY, GROUPS, Kind, MAX_GROUPS, MAX_MINIMUM, MINIMUM, Options, Privacy, Recipient,
-    Settings, SettingsRecord, TO,
+    COLUMN, GROUP_BY, GROUPS, Kind, MAX_GROUPS, MAX_MINIMUM, MINIMUM, Privacy, Recipient, Settings,
+    SettingsRecord, TO,
 };
-pub use side::{PreparedTable, RowReader, Values, payload};
+pub use side::{
+    PreparedTable, RowReader, Values, WrongValues, check_values, payload, value_columns,
+};

@@ -5,11 +5,11 @@
 //! cargo run --release -p volery-okvs --example failures -- 110 1024 64 1000000 1
 //! ```
 //!
-//! The first line repeats the file of the crate; two numbers behind `--plan` choose a part of its
-//! rows. The second is one cell: expansion in percent, items, width, matrices, seed. A matrix
-//! depends on its cell, its number and the seed, never on the threads. The matrices are those of
-//! `Shape::of`: a uniform start for each row, a first bit of 1, then `width - 1` random bits. The
-//! generator needs to be good in statistics only.
+//! The first line counts the cells of the file of the crate again; two numbers behind `--plan`
+//! choose a part of its rows. The second is one cell: expansion in percent, items, width,
+//! matrices, seed. A matrix depends on its cell, its number and the seed, never on the threads.
+//! The matrices are those of `Shape::of`: a uniform start for each row, a first bit of 1, then
+//! `width - 1` random bits. The generator needs to be good in statistics only.
 #![allow(clippy::print_stdout, reason = "its output is its purpose")]
 
 use std::ops::BitXorAssign;
@@ -20,48 +20,32 @@ use volery_okvs::Shape;
 /// The seed of the file.
 pub(crate) const SEED: u64 = 1;
 
-/// The cells of the file: expansion in percent, items as a power of two, width, matrices.
-const PLAN: [(usize, u32, usize, u64); 36] = [
-    (110, 8, 16, 20_000),
-    (110, 8, 24, 1_000_000),
-    (110, 8, 32, 10_000_000),
-    (110, 8, 40, 100_000_000),
-    (110, 8, 48, 400_000_000),
-    (110, 10, 32, 10_000),
-    (110, 10, 48, 1_000_000),
-    (110, 10, 64, 40_000_000),
-    (110, 12, 64, 1_000_000),
-    (110, 12, 80, 10_000_000),
-    (110, 14, 64, 200_000),
-    (110, 14, 80, 1_000_000),
-    (110, 14, 96, 1_000_000),
-    (110, 16, 64, 40_000),
-    (110, 16, 80, 300_000),
-    (110, 16, 96, 300_000),
-    (109, 10, 48, 300_000),
-    (109, 12, 64, 300_000),
-    (109, 16, 64, 5_000),
-    (109, 16, 80, 30_000),
-    (105, 8, 16, 20_000),
-    (105, 8, 32, 1_000_000),
-    (105, 8, 40, 20_000_000),
-    (105, 8, 48, 100_000_000),
-    (105, 8, 56, 300_000_000),
-    (105, 10, 48, 10_000),
-    (105, 10, 64, 1_000_000),
-    (105, 10, 80, 40_000_000),
-    (105, 12, 96, 1_000_000),
-    (105, 12, 112, 10_000_000),
-    (105, 14, 96, 50_000),
-    (105, 14, 128, 1_000_000),
-    (105, 16, 96, 10_000),
-    (105, 16, 128, 100_000),
-    (105, 16, 144, 200_000),
-    (105, 16, 160, 200_000),
-];
+/// A row of the file: a cell of the plan, and its count.
+pub(crate) struct Cell {
+    pub(crate) percent: usize,
+    pub(crate) shape: Shape,
+    pub(crate) matrices: u64,
+    #[allow(dead_code, reason = "the tests compare it")]
+    pub(crate) failures: u64,
+}
+
+/// The rows of the file.
+pub(crate) fn cells() -> Vec<Cell> {
+    let cell = |line: &str| {
+        let fields = line.split(',').map(|field| field.parse().expect("a number"));
+        let fields: Vec<u64> = fields.collect();
+        let [percent, items, columns, width, matrices, failures] = fields[..] else {
+            panic!("{line}");
+        };
+        let [percent, items, columns, width] =
+            [percent, items, columns, width].map(|number| number as usize);
+        Cell { percent, shape: Shape { items, columns, width }, matrices, failures }
+    };
+    include_str!("../data/failures.csv").lines().skip(2).map(cell).collect()
+}
 
 /// xoshiro256++ (Blackman, Vigna: Scrambled linear pseudorandom number generators, 2021).
-pub(crate) struct Rng([u64; 4]);
+struct Rng([u64; 4]);
 
 impl Rng {
     /// The state is four outputs of splitmix64, as its authors advise.
@@ -93,51 +77,11 @@ fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A row from its first 1 on: bit 0 is the column of that 1.
-pub(crate) trait Row: Copy + Default + PartialEq + BitXorAssign {
-    /// A first 1 and `width - 1` random bits.
-    fn draw(rng: &mut Rng, width: usize) -> Self;
-    /// Shifts the row to its first 1 and says by how much; the row is not zero.
-    fn normalize(&mut self) -> usize;
-}
+/// A row of up to `64 * N` bits, from its first 1 on: bit 0 is the column of that 1.
+#[derive(Clone, Copy, PartialEq)]
+struct Row<const N: usize>([u64; N]);
 
-impl Row for u64 {
-    #[inline]
-    fn draw(rng: &mut Rng, width: usize) -> Self {
-        rng.next() >> (64 - width) | 1
-    }
-
-    #[inline]
-    fn normalize(&mut self) -> usize {
-        let zeros = self.trailing_zeros();
-        *self >>= zeros;
-        zeros as usize
-    }
-}
-
-impl Row for u128 {
-    #[inline]
-    fn draw(rng: &mut Rng, width: usize) -> Self {
-        let low = rng.next() >> 64_usize.saturating_sub(width) | 1;
-        match width {
-            0..=64 => low.into(),
-            _ => Self::from(rng.next() >> (128 - width)) << 64 | Self::from(low),
-        }
-    }
-
-    #[inline]
-    fn normalize(&mut self) -> usize {
-        let zeros = self.trailing_zeros();
-        *self >>= zeros;
-        zeros as usize
-    }
-}
-
-/// 256 bits.
-#[derive(Clone, Copy, Default, PartialEq)]
-pub(crate) struct Wide([u64; 4]);
-
-impl BitXorAssign for Wide {
+impl<const N: usize> BitXorAssign for Row<N> {
     #[inline]
     fn bitxor_assign(&mut self, other: Self) {
         for (a, b) in self.0.iter_mut().zip(other.0) {
@@ -146,10 +90,13 @@ impl BitXorAssign for Wide {
     }
 }
 
-impl Row for Wide {
+impl<const N: usize> Row<N> {
+    const ZERO: Self = Self([0; N]);
+
+    /// A first 1 and `width - 1` random bits.
     #[inline]
     fn draw(rng: &mut Rng, width: usize) -> Self {
-        let mut row = [0; 4];
+        let mut row = [0; N];
         for (i, word) in row.iter_mut().enumerate() {
             let bits = width.saturating_sub(64 * i).min(64);
             if bits > 0 {
@@ -160,18 +107,21 @@ impl Row for Wide {
         Self(row)
     }
 
+    /// Shifts the row to its first 1 and says by how much; the row is not zero.
     #[inline]
     fn normalize(&mut self) -> usize {
         let mut total = 0;
         while self.0[0] == 0 {
-            self.0 = [self.0[1], self.0[2], self.0[3], 0];
+            self.0.rotate_left(1);
             total += 64;
         }
         let zeros = self.0[0].trailing_zeros();
         if zeros > 0 {
-            let high = |word: u64| word << (64 - zeros);
-            let [a, b, c, d] = self.0;
-            self.0 = [a >> zeros | high(b), b >> zeros | high(c), c >> zeros | high(d), d >> zeros];
+            let next = self.0;
+            for (i, word) in self.0.iter_mut().enumerate() {
+                let high = next.get(i + 1).map_or(0, |next| next << (64 - zeros));
+                *word = *word >> zeros | high;
+            }
         }
         total + zeros as usize
     }
@@ -181,8 +131,13 @@ impl Row for Wide {
 ///
 /// The starts are counted, not sorted, and a row is drawn when its column is reached. `pivots` is
 /// a ring: only the columns of one band are in reach.
-fn vanishes<R: Row>(rng: &mut Rng, shape: &Shape, starts: &mut [u8], pivots: &mut [R]) -> bool {
-    let (zero, mask) = (R::default(), pivots.len() - 1);
+fn vanishes<const N: usize>(
+    rng: &mut Rng,
+    shape: &Shape,
+    starts: &mut [u8],
+    pivots: &mut [Row<N>],
+) -> bool {
+    let (zero, mask) = (Row::ZERO, pivots.len() - 1);
     starts.fill(0);
     pivots.fill(zero);
     for _ in 0..shape.items {
@@ -191,7 +146,7 @@ fn vanishes<R: Row>(rng: &mut Rng, shape: &Shape, starts: &mut [u8], pivots: &mu
     }
     for (column, &count) in starts.iter().enumerate() {
         for _ in 0..count {
-            let mut row = R::draw(rng, shape.width);
+            let mut row = Row::draw(rng, shape.width);
             let mut at = column;
             loop {
                 let pivot = &mut pivots[at & mask];
@@ -217,14 +172,14 @@ fn vanishes<R: Row>(rng: &mut Rng, shape: &Shape, starts: &mut [u8], pivots: &mu
 /// If the width is 0 or above 256.
 pub(crate) fn failures(shape: &Shape, matrices: u64, seed: u64) -> u64 {
     match shape.width {
-        1..=64 => count::<u64>(shape, matrices, seed),
-        65..=128 => count::<u128>(shape, matrices, seed),
-        129..=256 => count::<Wide>(shape, matrices, seed),
+        1..=64 => count::<1>(shape, matrices, seed),
+        65..=128 => count::<2>(shape, matrices, seed),
+        129..=256 => count::<4>(shape, matrices, seed),
         width => panic!("width {width}: 1 to 256"),
     }
 }
 
-pub(crate) fn count<R: Row>(shape: &Shape, matrices: u64, seed: u64) -> u64 {
+fn count<const N: usize>(shape: &Shape, matrices: u64, seed: u64) -> u64 {
     let cell = [shape.items, shape.columns, shape.width]
         .iter()
         .fold(mix(seed), |hash, &part| mix(hash.wrapping_add(GOLDEN) ^ part as u64));
@@ -234,7 +189,7 @@ pub(crate) fn count<R: Row>(shape: &Shape, matrices: u64, seed: u64) -> u64 {
     (0..matrices.div_ceil(block))
         .into_par_iter()
         .map_init(
-            || (vec![0; starts], vec![R::default(); ring]),
+            || (vec![0; starts], vec![Row::<N>::ZERO; ring]),
             |(starts, pivots), part| {
                 let numbers = part * block..((part + 1) * block).min(matrices);
                 let failed = numbers.filter(|&number| {
@@ -260,9 +215,10 @@ fn main() {
         println!("# examples/failures.rs --plan, seed {SEED}");
         println!("percent,items,columns,width,matrices,failures");
         let from = numbers.first().map_or(0, |&from| from as usize);
-        let to = numbers.get(1).map_or(PLAN.len(), |&to| to as usize);
-        for (percent, log_items, width, matrices) in PLAN[from..to].iter().copied() {
-            line(percent, &Shape::of(percent, width, 1 << log_items), matrices, SEED);
+        let plan = cells();
+        let to = numbers.get(1).map_or(plan.len(), |&to| to as usize);
+        for cell in &plan[from..to] {
+            line(cell.percent, &cell.shape, cell.matrices, SEED);
         }
         return;
     }

@@ -269,7 +269,7 @@ impl Band {
         let patterns = rows.patterns.as_chunks().0;
         let solved = eliminate(rows.pairs(), patterns, values, pivots, columns);
         if solved.is_ok() {
-            band::substitute_on(self.cpu, pivots, columns);
+            band::substitute(self.cpu, pivots, columns);
         }
         self.put_back(scratch);
         solved
@@ -308,7 +308,7 @@ impl Band {
             for (first, &pair) in starts.iter_mut().zip(pairs) {
                 *first = start(pair) as u32;
             }
-            band::sums_on(self.cpu, starts, patterns, columns, sums);
+            band::sums(self.cpu, starts, patterns, columns, sums);
             for (&sum, &pair) in sums.iter().zip(pairs) {
                 out[number(pair)] = sum;
             }

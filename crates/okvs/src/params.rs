@@ -53,11 +53,6 @@ impl Preset {
     pub fn holds(self, items: usize, bins: usize, statistical_bits: f64) -> bool {
         self.failure_bits(items) - (bins as f64).log2() >= statistical_bits
     }
-
-    /// The fastest preset that [`holds`](Self::holds), if there is one.
-    pub fn choose(items: usize, bins: usize, statistical_bits: f64) -> Option<Self> {
-        Self::ALL.into_iter().find(|preset| preset.holds(items, bins, statistical_bits))
-    }
 }
 
 /// Sizes of one matrix.

@@ -34,7 +34,7 @@ fn check<V: Value + PartialEq>(preset: Preset, items: usize, cpu: Cpu) {
 fn what_is_encoded_is_decoded() {
     for preset in [Preset::Band10, Preset::Band5] {
         for cpu in Cpu::available() {
-            for items in [0, 1, 2, 3, 100, 6789, 1 << 16] {
+            for items in [0, 1, 2, 3, 100, 255, 1001, 6789, 1 << 16] {
                 check::<Block>(preset, items, cpu);
             }
             check::<u8>(preset, 5000, cpu);
@@ -42,20 +42,6 @@ fn what_is_encoded_is_decoded() {
             check::<[Block; 2]>(preset, 5000, cpu);
         }
     }
-}
-
-#[test]
-fn decoding_is_linear() {
-    let band = Band::new(Shape::new(Preset::Band10, 1000), Block::new(7));
-    let rows = band.rows(&drawn(1, 3000));
-    let [a, b] = [2, 3].map(|seed| drawn::<Block>(seed, band.shape().columns));
-    let sum: Vec<_> = a.iter().zip(&b).map(|(a, b)| *a ^ *b).collect();
-    let [a, b, sum] = [a, b, sum].map(|columns| {
-        let mut out = vec![Block::ZERO; 3000];
-        band.decode(&rows, &columns, &mut out);
-        out
-    });
-    assert!(sum.into_iter().eq(a.iter().zip(&b).map(|(a, b)| *a ^ *b)));
 }
 
 #[test]
@@ -143,18 +129,6 @@ proptest! {
         let mut solution = vec![0; columns];
         let encoded = band.encode(&rows, &values, &mut solution).map(|()| solution);
         prop_assert_eq!(encoded, dense(matrix, columns).ok_or(EncodeError::Singular));
-    }
-
-    #[test]
-    fn any_number_of_items(items in 0_usize..2000, seed: u128) {
-        for preset in [Preset::Band10, Preset::Band5] {
-            let band = Band::new(Shape::new(preset, items), Block::new(seed));
-            let (rows, values) = (band.rows(&drawn(1, items)), drawn::<u64>(2, items));
-            let (mut columns, mut out) = (vec![0; band.shape().columns], vec![0; items]);
-            band.encode(&rows, &values, &mut columns).expect("the rows are independent");
-            band.decode(&rows, &columns, &mut out);
-            prop_assert_eq!(out, values);
-        }
     }
 }
 

@@ -73,14 +73,12 @@ pub struct Field<S> {
 
 impl<S> Field<S> {
     /// The help in one line, without a final full stop.
-    #[must_use]
     pub fn help(&self) -> String {
         let lines: Vec<_> = self.lines.iter().map(|line| line.trim()).collect();
         lines.join(" ")
     }
 
     /// The name with hyphens, as on the command line: `rule-column`.
-    #[must_use]
     pub fn long(&self) -> String {
         self.name.replace('_', "-")
     }
@@ -97,6 +95,8 @@ pub struct Description {
     pub required: bool,
     /// The option's [`Field::default`].
     pub default: Option<&'static str>,
+    /// The option's [`Field::heading`].
+    pub heading: &'static str,
     /// The names of the allowed values; empty if they cannot be listed.
     pub values: Vec<&'static str>,
     /// The option's [`Field::help`].
@@ -116,6 +116,7 @@ pub trait OptionSet: Clone + Default + Send + Sync + 'static {
             arity: field.arity,
             required: field.required,
             default: field.default,
+            heading: field.heading,
             values: field.values.iter().map(|(name, _)| *name).collect(),
             help: field.help(),
         };
@@ -142,9 +143,6 @@ pub type NamedValues = [(String, OsString)];
 /// Several sets of options that are filled together.
 pub trait SetByName {
     /// Sets an option as [`OptionSet::set`] does.
-    ///
-    /// # Errors
-    /// The errors of [`OptionSet::set`].
     fn set_by_name(&mut self, name: &str, value: &OsStr) -> Result<bool, String>;
 }
 

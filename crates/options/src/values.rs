@@ -3,9 +3,6 @@
 use std::time::Duration;
 
 /// Parses a count: `1000000`, `1_000_000`, `1e6`, `10M`, `1.5k`, `2^20`.
-///
-/// # Errors
-/// If the text is none; the error quotes it.
 pub fn count(text: &str) -> Result<u64, String> {
     let wrong = || format!("'{text}' is not a count, such as 1000000, 1_000_000, 1e6, 10M or 2^20");
     if let Some((base, exponent)) = text.split_once('^') {
@@ -30,9 +27,6 @@ pub fn count(text: &str) -> Result<u64, String> {
 }
 
 /// Parses a time: `90`, `90s`, `2m30s`, `1h`, `1d`; a plain number is seconds. At least a second.
-///
-/// # Errors
-/// If the text is none; the error quotes it.
 pub fn time(text: &str) -> Result<Duration, String> {
     let wrong = || format!("'{text}' is not a time, such as 90, 90s, 2m30s or 1h");
     let mut rest = text;
@@ -68,20 +62,17 @@ pub fn time(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Parses a size in bytes: `2GiB`, `500MB`, `1.5GB`, `64KiB`, `1000000`.
-///
-/// # Errors
-/// If the text is none; the error quotes it.
+/// Parses a size in bytes: `2GiB`, `500MB` or `500M`, `1.5GB`, `64KiB`, `1000000`.
 pub fn size(text: &str) -> Result<u64, String> {
     let wrong = || format!("'{text}' is not a size, such as 2GiB, 500MB or 1000000 (bytes)");
     let end = text.find(|c: char| c.is_ascii_alphabetic());
     let (number, unit) = text.split_at(end.unwrap_or(text.len()));
     let unit = match unit.to_ascii_lowercase().as_str() {
         "" | "b" => 1,
-        "kb" => 1000,
-        "mb" => 1_000_000,
-        "gb" => 1_000_000_000,
-        "tb" => 1_000_000_000_000,
+        "k" | "kb" => 1000,
+        "m" | "mb" => 1_000_000,
+        "g" | "gb" => 1_000_000_000,
+        "t" | "tb" => 1_000_000_000_000,
         "kib" => 1 << 10,
         "mib" => 1 << 20,
         "gib" => 1 << 30,
@@ -155,32 +146,9 @@ mod tests {
         ] {
             assert_eq!(count(text), Ok(value), "{text}");
         }
-        for bad in [
-            "",
-            "_",
-            "_1",
-            "1_",
-            "-1",
-            "+1",
-            "0x10",
-            " 5",
-            "1e",
-            "e6",
-            "M",
-            "1.5",
-            "1.2345k",
-            "2^",
-            "^2",
-            "2^64",
-            "1e30",
-            "1e-3",
-            "99999999999999999999G",
-            "1m",
-            "1 M",
-            "1e6k",
-            "\u{0661}",
-            "1\u{20ac}",
-        ] {
+        let bad = "_|_1|1_|-1|+1|0x10| 5|1e|e6|M|1.5|1.2345k|2^|^2|2^64|1e30|1e-3|\
+                   99999999999999999999G|1m|1 M|1e6k|\u{0661}|1\u{20ac}|";
+        for bad in bad.split('|') {
             assert!(count(bad).is_err(), "{bad}");
         }
     }
@@ -198,21 +166,8 @@ mod tests {
         ] {
             assert_eq!(time(text), Ok(Duration::from_secs(seconds)), "{text}");
         }
-        for bad in [
-            "",
-            "0",
-            "0s",
-            "-1",
-            "1.5",
-            "1w",
-            "s",
-            "1s1h",
-            "1m1m",
-            "1h30",
-            "4294967296",
-            "99999999999999999999d",
-            "1 s",
-        ] {
+        let bad = "0|0s|-1|1.5|1w|s|1s1h|1m1m|1h30|4294967296|99999999999999999999d|1 s|";
+        for bad in bad.split('|') {
             assert!(time(bad).is_err(), "{bad}");
         }
     }
@@ -225,12 +180,14 @@ mod tests {
             ("2GiB", 2 << 30),
             ("2gib", 2 << 30),
             ("500MB", 500_000_000),
+            ("200M", 200_000_000),
+            ("2g", 2_000_000_000),
             ("1.5 GB", 1_500_000_000),
             ("64KiB", 65_536),
         ] {
             assert_eq!(size(text), Ok(bytes), "{text}");
         }
-        for bad in ["", "GB", "2G", "-1", "1.5", "1e6", "99999999999TB", "2GiBB"] {
+        for bad in ["", "GB", "2X", "-1", "1.5", "1e6", "99999999999TB", "2GiBB"] {
             assert!(size(bad).is_err(), "{bad}");
         }
     }

@@ -118,9 +118,6 @@ pub trait Correlation: Sized + 'static {
     }
 
     /// Key holder: its shares of `y*x` for the value `y` of each tree, from the spare correlations.
-    ///
-    /// # Errors
-    /// If the channel fails, or the peer's message has a value that is not an element of the ring.
     fn key_shares(
         x: Self::Ring,
         spare: &[Self::Ring],
@@ -129,9 +126,6 @@ pub trait Correlation: Sized + 'static {
     ) -> Result<Zeroizing<Vec<Self::Ring>>>;
 
     /// Value holder: its shares, for the given values.
-    ///
-    /// # Errors
-    /// If the channel fails.
     fn value_shares(
         values: &[Self::Base],
         spare: &[Self::Pair],
@@ -139,9 +133,6 @@ pub trait Correlation: Sized + 'static {
     ) -> Result<Zeroizing<Vec<Self::Ring>>>;
 
     /// Key holder: puts spare correlations into the source of the trees' OTs.
-    ///
-    /// # Errors
-    /// If the source of OTs failed before.
     fn feed_key(ot: &mut convert::Sender<Self::KeyOt>, spare: &[Self::Ring]) -> Result<()>;
 
     /// Value holder: likewise.

@@ -136,13 +136,8 @@ impl Carrier {
 }
 
 impl Sender {
-    /// [`setup`](Self::setup) on a session: with a separate session id and randomness.
-    ///
-    /// # Panics
-    /// The panics of [`setup`](Self::setup).
-    ///
-    /// # Errors
-    /// The errors of [`setup`](Self::setup).
+    /// [`setup`](Self::setup) on a session, with its panics and errors: with a separate session id
+    /// and randomness.
     pub fn start(
         plan: &Plan,
         delta: Option<Block>,
@@ -243,13 +238,8 @@ impl CotSender for Sender {
 }
 
 impl Receiver {
-    /// [`setup`](Self::setup) on a session: with a separate session id and randomness.
-    ///
-    /// # Panics
-    /// The panics of [`setup`](Self::setup).
-    ///
-    /// # Errors
-    /// The errors of [`setup`](Self::setup).
+    /// [`setup`](Self::setup) on a session, with its panics and errors: with a separate session id
+    /// and randomness.
     pub fn start(plan: &Plan, session: &mut Session<impl BorrowMut<Channel>>) -> Result<Self> {
         let (id, rng, channel) = session.parts();
         Self::setup(plan, id, rng, channel)

@@ -26,12 +26,6 @@ use volery_field::{ExtensionOf, Ring};
 use crate::wire;
 
 /// Sender: consumes the random `(u_random, v_random)` for the chosen `(u, v)`.
-///
-/// # Panics
-/// If the lengths differ.
-///
-/// # Errors
-/// If the channel fails.
 pub fn send<B: Ring, R: ExtensionOf<B>>(
     (u, v): (&[B], &[R]),
     (u_random, v_random): (&[B], &[R]),
@@ -58,12 +52,6 @@ pub fn receive<B: Ring, R: ExtensionOf<B>>(x: R, w: &mut [R], channel: &mut Chan
 }
 
 /// Sender: consumes the random `u_random` for the chosen `u`; `v` does not change.
-///
-/// # Panics
-/// If the lengths differ.
-///
-/// # Errors
-/// If the channel fails.
 pub fn send_input<B: Ring>(u: &[B], u_random: &[B], channel: &mut Channel) -> Result<()> {
     wire::send(&difference(u, u_random), channel)?; // step 2
     channel.flush()

@@ -222,16 +222,6 @@ pub struct PuncturedSums<R: Ring> {
     pub leaf: R,
 }
 
-/// The seeds beside the path to the punctured leaf: with them any other leaf can be computed alone.
-#[derive(Clone)]
-pub struct Copath<R: Ring> {
-    /// The sibling of the path's node on the levels `1..h`; ignored where the tree has no such
-    /// node.
-    pub inner: Vec<Block>,
-    /// The sibling of the leaf `alpha`; ignored where none exists.
-    pub leaf: R,
-}
-
 impl<R: Ring> Drop for LevelSums<R> {
     fn drop(&mut self) {
         self.inner.as_flattened_mut().zeroize();
@@ -247,17 +237,12 @@ impl<R: Ring> Drop for PuncturedSums<R> {
     }
 }
 
-impl<R: Ring> Drop for Copath<R> {
-    fn drop(&mut self) {
-        self.inner.zeroize();
-        self.leaf.zeroize();
-    }
-}
-
 /// `ROT.Expand` for P2: every leaf except `alpha`, which is set to zero. Returns the sum of the
-/// leaves and the copath.
+/// leaves; where the tree clears bits of its leaves, those bits of the sum are arbitrary.
 ///
-/// Where the tree clears bits of its leaves, those bits of the sum are arbitrary.
+/// The expansion runs over the path's nodes with a zero in their place, so that its course does not
+/// depend on `alpha`, and the contribution of the zero is removed from the sums again. `alpha`
+/// indexes the memory of the party that chose it.
 ///
 /// # Panics
 /// If `leaves.len()` differs from the shape's, `alpha` is not a leaf, or `sums` does not have one
@@ -268,114 +253,48 @@ pub fn expand_punctured<R: Ring>(
     sums: &PuncturedSums<R>,
     leaves: &mut [R],
     scratch: &mut Scratch,
-) -> (R, Copath<R>) {
-    assert_eq!(sums.inner.len() + 1, shape.depth as usize, "a sum for each level");
-    let mut copath = Copath { inner: vec![Block::ZERO; sums.inner.len()], leaf: R::ZERO };
-    let seeds = |level: usize, known: Block, there| {
-        let seed = sums.inner[level] ^ known;
-        copath.inner[level] = Block::conditional_select(&Block::ZERO, &seed, there);
-        copath.inner[level]
-    };
-    let leaf = |known, there| {
-        copath.leaf = R::conditional_select(&R::ZERO, &(sums.leaf - known), there);
-        copath.leaf
-    };
-    let total = walk(prg, shape, sums.alpha, seeds, leaves, scratch, leaf);
-    (total, copath)
-}
-
-/// Expands like [`expand_punctured`], from the copath.
-///
-/// # Panics
-/// If `leaves.len()` differs from the shape's, `alpha` is not a leaf, or `copath` does not have one
-/// seed for each level.
-pub fn expand_copath<R: Ring>(
-    prg: &TreePrg,
-    shape: Shape,
-    alpha: usize,
-    copath: &Copath<R>,
-    leaves: &mut [R],
-    scratch: &mut Scratch,
-) {
-    assert_eq!(copath.inner.len() + 1, shape.depth as usize, "a seed for each level");
-    let seeds = |level: usize, _, there| {
-        Block::conditional_select(&Block::ZERO, &copath.inner[level], there)
-    };
-    let leaf = |_, there| R::conditional_select(&R::ZERO, &copath.leaf, there);
-    walk(prg, shape, alpha, seeds, leaves, scratch, leaf);
-}
-
-/// Expands a tree with unknown nodes on the path to `alpha`.
-///
-/// `seed(l - 1, known, there)` gives the sibling of the path's node on level `l`, where `known` is
-/// the XOR of the other nodes on that side; `leaf(known, there)` gives the sibling of leaf `alpha`
-/// likewise. `there` tells whether the tree has such a node; without one they give zero. Returns
-/// the sum of all leaves except `alpha`.
-///
-/// The expansion runs over the path's nodes with a zero in their place, so that its course does not
-/// depend on `alpha`, and the contribution of the zero is removed from the sums again. `alpha`
-/// indexes the memory of the party that chose it.
-fn walk<R: Ring>(
-    prg: &TreePrg,
-    shape: Shape,
-    alpha: usize,
-    mut seed: impl FnMut(usize, Block, Choice) -> Block,
-    leaves: &mut [R],
-    scratch: &mut Scratch,
-    leaf: impl FnOnce(R, Choice) -> R,
 ) -> R {
+    assert_eq!(sums.inner.len() + 1, shape.depth as usize, "a sum for each level");
     assert_eq!(leaves.len(), shape.leaves, "one place for each leaf");
-    assert!(alpha < shape.leaves, "alpha is a leaf");
+    assert!(sums.alpha < shape.leaves, "alpha is a leaf");
     if shape.depth >= deep::FROM {
-        return deep::walk(prg, shape, alpha, seed, leaves, scratch, leaf);
+        return deep::expand_punctured(prg, shape, sums, leaves, scratch);
     }
     scratch.resize(shape);
     scratch.nodes[0] = Block::ZERO;
-    for level in 1..shape.depth {
+    for (level, opened) in (1..).zip(&sums.inner) {
         let (parents, width) = (shape.width(level - 1), shape.width(level));
         let children = &mut scratch.next[..width];
-        let sums = prg.level(level, Block::ZERO, &scratch.nodes[..parents], children);
-        let path = alpha >> (shape.depth - level);
-        open_level(children, path, sums, |known, there| seed(level as usize - 1, known, there));
+        let all = prg.level(level, Block::ZERO, &scratch.nodes[..parents], children);
+        open_level(children, sums.alpha >> (shape.depth - level), all, *opened);
         std::mem::swap(&mut scratch.nodes, &mut scratch.next);
     }
     let parents = shape.width(shape.depth - 1);
-    let sums = prg.last_level(shape.depth, Block::ZERO, &scratch.nodes[..parents], leaves);
-    open_leaf(prg, leaves, alpha, sums, leaf)
+    let all = prg.last_level(shape.depth, Block::ZERO, &scratch.nodes[..parents], leaves);
+    open_leaf(prg, leaves, sums.alpha, all, sums.leaf)
 }
 
 /// Removes the contribution of a zero from a level whose node `path` is on the way to alpha, and
-/// puts the path's sibling into its place. `sums` are those of the level, including the children of
-/// the zero.
+/// puts the path's sibling, if the tree has one, into its place. `sums` are those of the level,
+/// including the children of the zero; `opened` is the one that P2 knows.
 #[inline(always)]
-fn open_level(
-    children: &mut [Block],
-    path: usize,
-    sums: [Block; 2],
-    seed: impl FnOnce(Block, Choice) -> Block,
-) {
+fn open_level(children: &mut [Block], path: usize, sums: [Block; 2], opened: Block) {
     children[path] = Block::ZERO;
     let (sibling, there) = sibling(path, children.len());
     // Without one, the path's own zero stands for it.
     let known = sums[1 - (path & 1)] ^ children[sibling];
-    children[sibling] = seed(known, there);
+    children[sibling] = Block::conditional_select(&Block::ZERO, &(opened ^ known), there);
 }
 
 /// Does for the leaves what [`open_level`] does for a level. Returns the sum of all leaves in
 /// `sums`, except `alpha`.
 #[inline(always)]
-fn open_leaf<R: Ring>(
-    prg: &TreePrg,
-    leaves: &mut [R],
-    alpha: usize,
-    sums: [R; 2],
-    leaf: impl FnOnce(R, Choice) -> R,
-) -> R {
+fn open_leaf<R: Ring>(prg: &TreePrg, leaves: &mut [R], alpha: usize, sums: [R; 2], opened: R) -> R {
     let (sibling, there) = sibling(alpha, leaves.len());
     let mut total = sums[0] + sums[1] - leaves[alpha];
     leaves[alpha] = R::ZERO;
     let known = sums[1 - (alpha & 1)] - leaves[sibling];
-    let value = prg.cleared(leaf(known, there));
+    let value = prg.cleared(R::conditional_select(&R::ZERO, &(opened - known), there));
     total += value - leaves[sibling];
     leaves[sibling] = value;
     total

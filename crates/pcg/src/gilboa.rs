@@ -63,9 +63,6 @@ pub struct Receiver<R: Ring> {
 
 impl Sender {
     /// Step 0: one base OT for each bit of an element of `R`.
-    ///
-    /// # Errors
-    /// If the channel fails, or the receiver's messages are not valid points.
     pub fn setup<R: Ring>(
         session: SessionId,
         rng: &mut Prg,
@@ -86,9 +83,6 @@ impl Sender {
     /// # Panics
     /// If the lengths differ, or step 0 was for another number of bits than those of an element of
     /// `R`.
-    ///
-    /// # Errors
-    /// If the channel fails.
     pub fn multiply<R: Ring>(&mut self, u: &[R], v: &mut [R], channel: &mut Channel) -> Result<()> {
         assert_eq!(u.len(), v.len(), "u and v have one length");
         assert_eq!(self.seeds.len(), R::BITS as usize, "one OT for each bit of x");
@@ -108,12 +102,6 @@ impl Sender {
     }
 
     /// Steps 1 to 6, over a field.
-    ///
-    /// # Panics
-    /// The panics of [`multiply`](Self::multiply).
-    ///
-    /// # Errors
-    /// If the channel fails.
     pub fn multiply_checked<R: Ring>(
         &mut self,
         u: &[R],
@@ -140,9 +128,6 @@ impl Sender {
 
 impl<R: Ring> Receiver<R> {
     /// Step 0: one base OT for each bit of `x`.
-    ///
-    /// # Errors
-    /// If the channel fails, or the sender's message is not a valid point.
     pub fn setup(x: R, session: SessionId, rng: &mut Prg, channel: &mut Channel) -> Result<Self> {
         let keys = base::receive(&choices(x), R::BITS as usize, session, rng, channel)?;
         Ok(Self::from_ots(x, &keys))

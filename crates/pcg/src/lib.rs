@@ -20,7 +20,6 @@
 //! | `spcot` | Ferret Figure 6 (SPCOT), its vector-OLE form (spVOLE), half-trees (ePrint 2022/1431) | yes |
 //! | `spfss` | Protocol 3: known-index SPFSS | yes |
 //! | `punctured_ot` | Protocol 2: (n-1)-out-of-n random OT | yes |
-//! | `pprf` | a puncturable PRF from a GGM tree | only for its keys by OT |
 //! | `ggm`, `tree_batch` | GGM trees and half-trees, many at once | no |
 //! | `correlation` | the kinds of correlation and their parameters | no |
 //! | `gilboa` | multiplication by OT: the base of a vector-OLE | yes |
@@ -35,7 +34,9 @@
 //!
 //! The modules of the steps are not part of the public interface. The crates above this one see
 //! some of them, hidden from the documentation; the others are public with the feature
-//! `reproduction`.
+//! `reproduction`. In these modules a function with a channel fails if the channel or a source of
+//! OTs fails, or if the peer's message has a value that is not one of the ring or group; `# Errors`
+//! names further causes. A slice whose length is not that of the others or of the batch is a panic.
 #![forbid(unsafe_code)]
 
 pub mod cot;
@@ -51,8 +52,6 @@ pub mod ggm;
 pub mod gilboa;
 #[doc(hidden)]
 pub mod mpcot;
-#[doc(hidden)]
-pub mod pprf;
 #[doc(hidden)]
 pub mod spcot;
 #[doc(hidden)]

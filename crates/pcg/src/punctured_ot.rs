@@ -10,6 +10,9 @@
 //! Expand: all leaves                      Expand: all leaves but alpha
 //! ```
 //!
+//! A tree is the paper's puncturable PRF (section 3, Definition A.1) with the key `s_0`: `F(j)` is
+//! leaf `j`, and what P2 has after step 4 is the key punctured at alpha, which P1 does not learn.
+//!
 //! P1 is the OT sender, P2 the OT receiver. The paper's indices start at 1, ours at 0. The sums of
 //! the seed levels are XORs, those of the last level are sums in the ring `R` of the leaves: the
 //! missing leaf is masked by `G` of a seed that P2 does not know, in whichever group its sum is
@@ -19,7 +22,9 @@
 //! leaf alpha. The opened sums are not checked here: a P1 who sends wrong ones gets leaves that do
 //! not agree. In a malicious protocol the check of the layer above covers that. P2 takes any block
 //! for a sum of leaves ([`Ring::from_block`]): if it refused some, P1 could learn from the refusal
-//! which of the two it had opened.
+//! which of the two it had opened. A malicious P2 can only choose another point, if the OTs are
+//! secure against it and `n` is a power of two above 1; otherwise it may choose a place beyond the
+//! last point, and so get all leaves.
 //!
 //! Cost: one chosen OT of 16-byte messages a level, `h = max(1, ceil(log2 n))` levels a tree: 32
 //! bytes from P1 and 1 bit from P2 each, in addition to the cost of the source of OTs. 2 messages
@@ -33,34 +38,21 @@ use volery_primitives::{Block, bits, prg::Prg};
 use zeroize::Zeroizing;
 
 use crate::{
-    ggm::{self, Copath, PuncturedSums, Scratch, TreePrgs},
+    ggm::{self, PuncturedSums, Scratch, TreePrgs},
     tree_batch::TreeBatch,
     wire,
 };
 
 /// P1's trees after step 2, ready for the OTs of step 4.
 pub struct Trees<R: Ring> {
-    /// `s_0` of each tree: the key K_1.
-    pub roots: Zeroizing<Vec<Block>>,
     /// The sum of all leaves of each tree.
     pub totals: Zeroizing<Vec<R>>,
     /// `[m_0, m_1]` for each level of each tree.
     messages: Zeroizing<Vec<[Block; 2]>>,
 }
 
-/// The state of P2 after step 4.
-pub struct PuncturedTrees<R: Ring> {
-    /// The seeds beside the path of each tree: the key K_2.
-    pub copaths: Vec<Copath<R>>,
-    /// The sum of all leaves of each tree except the missing one.
-    pub totals: Zeroizing<Vec<R>>,
-}
-
 impl<R: Ring> Trees<R> {
     /// P1, steps 1 and 2: samples a root for each tree and expands it into its part of `leaves`.
-    ///
-    /// # Panics
-    /// If `leaves.len()` is not that of the batch.
     #[must_use]
     pub fn grow(batch: &TreeBatch, prgs: &TreePrgs, rng: &mut Prg, leaves: &mut [R]) -> Self {
         let mut roots = Zeroizing::new(vec![Block::ZERO; batch.trees()]);
@@ -84,13 +76,10 @@ impl<R: Ring> Trees<R> {
                 *total = sums.leaf[0] + sums.leaf[1];
             },
         );
-        Self { roots, totals, messages }
+        Self { totals, messages }
     }
 
     /// P1, step 4: sends the sums of each level.
-    ///
-    /// # Errors
-    /// If the channel or the source of OTs fails.
     pub fn send<C: CotSender>(
         &self,
         ot: &mut convert::Sender<C>,
@@ -101,14 +90,11 @@ impl<R: Ring> Trees<R> {
 }
 
 /// P2, steps 3 and 4 and `Expand`: the leaves of each tree except number `alphas[tree]`, which
-/// becomes zero.
+/// becomes zero. Returns the sum of the leaves of each tree.
 ///
 /// # Panics
 /// If `alphas.len()` or `leaves.len()` is not that of the batch, or an alpha is not a leaf of its
 /// tree.
-///
-/// # Errors
-/// If the channel or the source of OTs fails.
 pub fn receive<R: Ring, C: CotReceiver>(
     batch: &TreeBatch,
     prgs: &TreePrgs,
@@ -116,11 +102,23 @@ pub fn receive<R: Ring, C: CotReceiver>(
     leaves: &mut [R],
     ot: &mut convert::Receiver<C>,
     channel: &mut Channel,
-) -> Result<PuncturedTrees<R>> {
+) -> Result<Zeroizing<Vec<R>>> {
     let choices = Zeroizing::new(choices(batch, alphas)); // step 3
     let mut opened = Zeroizing::new(vec![Block::ZERO; batch.levels()]);
     ot.chosen(&choices, &mut opened, channel)?; // step 4
-    Ok(rebuild(batch, prgs, alphas, &mut opened, leaves))
+    // Expand
+    let mut totals = Zeroizing::new(vec![R::ZERO; batch.trees()]);
+    batch.split(leaves, &mut opened).into_par_iter().zip(&mut totals[..]).for_each_init(
+        Scratch::default,
+        |scratch, (part, total)| {
+            let (last, inner) = part.levels.split_last().expect("a tree has a level");
+            let (alpha, leaf) = (alphas[part.tree], wire::unpack(*last));
+            let sums = PuncturedSums { alpha, inner: inner.to_vec(), leaf };
+            let prg = prgs.tree(part.tree);
+            *total = ggm::expand_punctured(&prg, part.shape, &sums, part.leaves, scratch);
+        },
+    );
+    Ok(totals)
 }
 
 /// P2, step 3: for each level the side that the path to alpha does not take.
@@ -134,87 +132,4 @@ pub(crate) fn choices(batch: &TreeBatch, alphas: &[usize]) -> Vec<u8> {
         }
     }
     choices
-}
-
-/// P2, `Expand`.
-fn rebuild<R: Ring>(
-    batch: &TreeBatch,
-    prgs: &TreePrgs,
-    alphas: &[usize],
-    opened: &mut [Block],
-    leaves: &mut [R],
-) -> PuncturedTrees<R> {
-    let mut totals = Zeroizing::new(vec![R::ZERO; batch.trees()]);
-    let copaths = batch
-        .split(leaves, opened)
-        .into_par_iter()
-        .zip(&mut totals[..])
-        .map_init(Scratch::default, |scratch, (part, total)| {
-            let (last, inner) = part.levels.split_last().expect("a tree has a level");
-            let sums = PuncturedSums {
-                alpha: alphas[part.tree],
-                inner: inner.to_vec(),
-                leaf: wire::unpack(*last),
-            };
-            let copath;
-            (*total, copath) = ggm::expand_punctured(
-                &prgs.tree(part.tree),
-                part.shape,
-                &sums,
-                part.leaves,
-                scratch,
-            );
-            copath
-        })
-        .collect();
-    PuncturedTrees { copaths, totals }
-}
-
-#[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-mod tests {
-    use volery_channel::{SessionId, run_two_parties};
-    use volery_field::{Fp61, Gf128, Z64};
-    use volery_ot::ideal;
-
-    use super::*;
-
-    fn check<R: Ring>(sizes: &[usize]) {
-        let session = SessionId::from_bytes([9; 32]);
-        let batch = TreeBatch::new(sizes.iter().copied());
-        let prgs = TreePrgs::new(session, 1);
-        let alphas: Vec<_> = sizes.iter().map(|size| (size * 2) / 3).collect();
-        let (cot_sender, cot_receiver) = ideal::pair(Block::from(3), Block::from(1));
-        let (all, (rebuilt, totals)) = run_two_parties(
-            |channel| {
-                let mut leaves = vec![R::ZERO; batch.leaves()];
-                let mut ot = convert::Sender::new(cot_sender, session);
-                let trees = Trees::grow(&batch, &prgs, &mut Prg::new(Block::from(2)), &mut leaves);
-                trees.send(&mut ot, channel).unwrap();
-                leaves
-            },
-            |channel| {
-                let mut leaves = vec![R::ONE; batch.leaves()];
-                let mut ot = convert::Receiver::new(cot_receiver, session);
-                let punctured =
-                    receive(&batch, &prgs, &alphas, &mut leaves, &mut ot, channel).unwrap();
-                (leaves, punctured.totals)
-            },
-        );
-        for (tree, alpha) in alphas.iter().enumerate() {
-            let mut expected = all[batch.leaves_of(tree)].to_vec();
-            expected[*alpha] = R::ZERO;
-            assert!(rebuilt[batch.leaves_of(tree)] == expected, "tree {tree}");
-            assert!(totals[tree] == R::sum(&expected), "tree {tree}");
-        }
-    }
-
-    #[test]
-    fn p2_gets_all_leaves_but_alpha() {
-        for sizes in [&[][..], &[1], &[2], &[16; 5], &[1, 2, 3, 5, 64, 65, 1000, 7]] {
-            check::<Fp61>(sizes);
-            check::<Z64>(sizes);
-            check::<Gf128>(sizes);
-        }
-    }
 }

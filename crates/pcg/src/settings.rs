@@ -56,15 +56,3 @@ impl fmt::Display for Trees {
         })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_round_trip() {
-        for security in [Security::SemiHonest, Security::Malicious] {
-            assert_eq!(security.to_string().parse(), Ok(security));
-        }
-    }
-}

@@ -34,7 +34,7 @@
 //! | 4: P2's bits `b_i` | `Receiver::begin`, if chosen | `punctured_ot::receive` |
 //! | 4: P1's sums `M_0`, `M_1` | `Sender::send_run`: `c_l` | `punctured_ot::Trees::send` |
 //! | 4: P1's `c` | `Sender::send_run`: `psi` | `spfss::send`: `R_beta` |
-//! | 5: P2's tree | [`ggm::expand_punctured`], in `Receiver::rebuild` | `spfss::receive` |
+//! | 5: P2's tree | [`ggm::expand_punctured`], in `Receiver::make_again` | `spfss::receive` |
 //! | 6 to 9: the check | `check`, of all trees at once | the same |
 //!
 //! `h` is the tweakable hash of [`convert`]; `psi` and the last-level sums are in the ring.
@@ -78,14 +78,57 @@ pub enum Points<'a> {
     Random,
 }
 
+/// The most trees of several runs. It bounds the leaves that are in memory at once, and the wait of
+/// the other party.
+const IN_RUNS: usize = 24;
+
+/// A party's half-trees, expanded a few at a time.
+pub(crate) trait Trees<R: Ring> {
+    /// The first tree whose messages have not been exchanged.
+    fn next(&self) -> usize;
+
+    /// Exchanges the messages of the [next trees](Self::next_trees), or of the next
+    /// [run](Self::next_run), and expands them.
+    fn make(
+        &mut self,
+        public: (&TreeBatch, &TreePrgs),
+        trees: Range<usize>,
+        leaves: &mut [R],
+        channel: &mut Channel,
+    ) -> Result<()>;
+
+    /// Exchanges the messages of all remaining trees.
+    fn exchange(&mut self, public: (&TreeBatch, &TreePrgs), channel: &mut Channel) -> Result<()>;
+
+    /// The leaves of trees whose messages have been exchanged, any number of times.
+    fn make_again(&self, public: (&TreeBatch, &TreePrgs), trees: Range<usize>, leaves: &mut [R]);
+
+    /// The next trees; `None` if all are done.
+    fn next_run(&self, batch: &TreeBatch) -> Option<Range<usize>> {
+        let run = batch.run_from(self.next(), LEAVES_AT_ONCE);
+        (!run.is_empty()).then_some(run)
+    }
+
+    /// The trees of whole runs: of one for one thread, of several if these occupy more threads;
+    /// `None` if all are done.
+    fn next_trees(&self, batch: &TreeBatch) -> Option<Range<usize>> {
+        let trees = match rayon::current_num_threads() {
+            1 => 1,
+            threads => IN_RUNS.min(2 * threads),
+        };
+        let (first, mut end) = (self.next(), self.next());
+        while end < batch.trees().min(first + trees) {
+            end = batch.run_from(end, LEAVES_AT_ONCE).end;
+        }
+        (first < end).then_some(first..end)
+    }
+}
+
 /// P1: expands the trees into `leaves`, its vectors `r`; `beta[tree]` is its part of the value.
 ///
 /// # Panics
 /// If a length is not that of the batch; if a half-tree is not complete, or GGM trees are to have
 /// random points.
-///
-/// # Errors
-/// If the channel or the source of OTs fails.
 pub fn send<R: Ring, C: CotSender>(
     (batch, prgs): (&TreeBatch, &TreePrgs),
     points: Points<'_>,
@@ -105,7 +148,7 @@ pub fn send<R: Ring, C: CotSender>(
     trees.begin(batch, prgs, points, beta, ot, channel)?;
     while let Some(some) = trees.next_trees(batch) {
         let leaves = &mut leaves[batch.leaves_of_run(&some)];
-        trees.grow_some((batch, prgs), some, leaves, channel)?;
+        trees.make((batch, prgs), some, leaves, channel)?;
     }
     Ok(())
 }
@@ -135,9 +178,6 @@ pub(crate) struct Sender<R: Ring> {
 
 impl<R: Ring> Sender<R> {
     /// Random trees, for OTs from this source.
-    ///
-    /// # Errors
-    /// If the source failed before.
     pub(crate) fn new<C: CotSender>(
         batch: &TreeBatch,
         rng: &mut Prg,
@@ -161,9 +201,6 @@ impl<R: Ring> Sender<R> {
     }
 
     /// Step 2 for all trees, and receives P2's bits of step 4.
-    ///
-    /// # Errors
-    /// If the channel or the source of OTs fails.
     pub(crate) fn begin<C: CotSender>(
         &mut self,
         batch: &TreeBatch,
@@ -192,17 +229,6 @@ impl<R: Ring> Sender<R> {
         R::sub_slice(&mut self.psi, beta);
         self.masked = true;
         Ok(())
-    }
-
-    /// The next trees; `None` if all are done.
-    pub(crate) fn next_run(&self, batch: &TreeBatch) -> Option<Range<usize>> {
-        let run = batch.run_from(self.next, LEAVES_AT_ONCE);
-        (!run.is_empty()).then_some(run)
-    }
-
-    /// The trees of the next runs, enough for all threads; `None` if all are done.
-    pub(crate) fn next_trees(&self, batch: &TreeBatch) -> Option<Range<usize>> {
-        runs_from(batch, self.next)
     }
 
     /// Step 3 for the next trees that are not expanded.
@@ -246,7 +272,7 @@ impl<R: Ring> Sender<R> {
     }
 
     /// Step 3 for all trees, before anything is sent and without their leaves:
-    /// [`grow_again`](Self::grow_again) has them.
+    /// [`make_again`](Self::make_again) has them.
     pub(crate) fn grow_all(&mut self, public: (&TreeBatch, &TreePrgs)) {
         let mut leaves = Buffer::default();
         loop {
@@ -257,50 +283,6 @@ impl<R: Ring> Sender<R> {
             let window = window_of(&mut leaves, public.0.leaves_of_run(&run).len());
             self.expand(public, run, window);
         }
-    }
-
-    /// Steps 3 and 4 for the next [run](Self::next_run).
-    ///
-    /// # Panics
-    /// If `leaves` is not theirs, or a tree is not complete.
-    ///
-    /// # Errors
-    /// If the channel fails.
-    pub(crate) fn grow_next(
-        &mut self,
-        public: (&TreeBatch, &TreePrgs),
-        leaves: &mut [R],
-        channel: &mut Channel,
-    ) -> Result<()> {
-        let run = self.next_run(public.0).expect("trees that are left");
-        self.grow_some(public, run, leaves, channel)
-    }
-
-    /// Steps 3 and 4 for the [next trees](Self::next_trees).
-    ///
-    /// # Panics
-    /// If they are not the next, `leaves` is not theirs, or a tree is not complete.
-    ///
-    /// # Errors
-    /// If the channel fails.
-    pub(crate) fn grow_some(
-        &mut self,
-        public: (&TreeBatch, &TreePrgs),
-        trees: Range<usize>,
-        leaves: &mut [R],
-        channel: &mut Channel,
-    ) -> Result<()> {
-        assert_eq!(trees.start, self.next, "the next trees");
-        if self.expanded == trees.start {
-            self.expand(public, trees.clone(), leaves);
-        } else {
-            self.grow_again(public, trees.clone(), leaves);
-        }
-        while self.next < trees.end {
-            let run = self.next_run(public.0).expect("trees that are left");
-            self.send_run(public, run, channel)?;
-        }
-        Ok(())
     }
 
     /// P1's messages of step 4 for the next trees, which are expanded.
@@ -323,17 +305,36 @@ impl<R: Ring> Sender<R> {
         }
         channel.flush()
     }
+}
 
-    /// Steps 3 and 4 for all remaining trees, without their leaves:
-    /// [`grow_again`](Self::grow_again) has them.
-    ///
-    /// # Errors
-    /// If the channel fails.
-    pub(crate) fn send_all(
+impl<R: Ring> Trees<R> for Sender<R> {
+    fn next(&self) -> usize {
+        self.next
+    }
+
+    /// Steps 3 and 4.
+    fn make(
         &mut self,
         public: (&TreeBatch, &TreePrgs),
+        trees: Range<usize>,
+        leaves: &mut [R],
         channel: &mut Channel,
     ) -> Result<()> {
+        assert_eq!(trees.start, self.next, "the next trees");
+        if self.expanded == trees.start {
+            self.expand(public, trees.clone(), leaves);
+        } else {
+            self.make_again(public, trees.clone(), leaves);
+        }
+        while self.next < trees.end {
+            let run = self.next_run(public.0).expect("trees that are left");
+            self.send_run(public, run, channel)?;
+        }
+        Ok(())
+    }
+
+    /// Steps 3 and 4.
+    fn exchange(&mut self, public: (&TreeBatch, &TreePrgs), channel: &mut Channel) -> Result<()> {
         let mut leaves = Buffer::default();
         while let Some(run) = self.next_run(public.0) {
             if self.expanded == run.start {
@@ -345,11 +346,7 @@ impl<R: Ring> Sender<R> {
         Ok(())
     }
 
-    /// The leaves of some trees, once more.
-    ///
-    /// # Panics
-    /// If `leaves` is not theirs.
-    pub(crate) fn grow_again(
+    fn make_again(
         &self,
         (batch, prgs): (&TreeBatch, &TreePrgs),
         trees: Range<usize>,
@@ -366,26 +363,11 @@ impl<R: Ring> Sender<R> {
     }
 }
 
-/// The most trees of several runs. It bounds the leaves that are in memory at once, and the wait of
-/// the other party.
-const IN_RUNS: usize = 24;
-
-/// The trees of whole runs from `first` on: of one for one thread, of several if these occupy more
-/// threads.
-fn runs_from(batch: &TreeBatch, first: usize) -> Option<Range<usize>> {
-    let trees = match rayon::current_num_threads() {
-        1 => 1,
-        threads => IN_RUNS.min(2 * threads),
-    };
-    let mut end = first;
-    while end < batch.trees().min(first + trees) {
-        end = batch.run_from(end, LEAVES_AT_ONCE).end;
-    }
-    (first < end).then_some(first..end)
-}
-
 /// The first `len` places of a window, which grows if it has fewer.
-pub(crate) fn window_of<R: Ring>(window: &mut Buffer<R>, len: usize) -> &mut [R] {
+pub(crate) fn window_of<T: Copy + bytemuck::Zeroable>(
+    window: &mut Buffer<T>,
+    len: usize,
+) -> &mut [T] {
     if window.len() < len {
         *window = Buffer::zeroed(len);
     }
@@ -412,10 +394,6 @@ fn grow<R: Ring, L>(
 /// # Panics
 /// If a length is not that of the batch; if a half-tree is not complete, a point is not a leaf of
 /// its tree, or GGM trees are to have random points.
-///
-/// # Errors
-/// If the channel or the source of OTs fails, or P1's message has a value that is not an element of
-/// the ring.
 pub fn receive<R: Ring, C: CotReceiver>(
     (batch, prgs): (&TreeBatch, &TreePrgs),
     points: Points<'_>,
@@ -440,7 +418,7 @@ pub fn receive<R: Ring, C: CotReceiver>(
     let mut trees = Receiver::begin(batch, prgs, points, beta, ot, channel)?;
     while let Some(some) = trees.next_trees(batch) {
         let leaves = &mut leaves[batch.leaves_of_run(&some)];
-        trees.rebuild_some((batch, prgs), some, leaves, channel)?;
+        trees.make((batch, prgs), some, leaves, channel)?;
     }
     Ok(trees.alphas)
 }
@@ -463,9 +441,6 @@ pub(crate) struct Receiver<R: Ring> {
 
 impl<R: Ring> Receiver<R> {
     /// Step 2 for all trees, and sends P2's bits of step 4.
-    ///
-    /// # Errors
-    /// If the channel or the source of OTs fails.
     pub(crate) fn begin<C: CotReceiver>(
         batch: &TreeBatch,
         prgs: &TreePrgs,
@@ -504,71 +479,6 @@ impl<R: Ring> Receiver<R> {
         })
     }
 
-    /// The next trees; `None` if all are done.
-    pub(crate) fn next_run(&self, batch: &TreeBatch) -> Option<Range<usize>> {
-        let run = batch.run_from(self.next, LEAVES_AT_ONCE);
-        (!run.is_empty()).then_some(run)
-    }
-
-    /// The trees of the next runs, enough for all threads; `None` if all are done.
-    pub(crate) fn next_trees(&self, batch: &TreeBatch) -> Option<Range<usize>> {
-        runs_from(batch, self.next)
-    }
-
-    /// P1's messages of step 4, and step 5, for the next [run](Self::next_run).
-    ///
-    /// # Panics
-    /// If `leaves` is not theirs, or a tree is not complete.
-    ///
-    /// # Errors
-    /// If the channel fails, or P1's message has a value that is not an element of the ring.
-    pub(crate) fn rebuild_next(
-        &mut self,
-        public: (&TreeBatch, &TreePrgs),
-        leaves: &mut [R],
-        channel: &mut Channel,
-    ) -> Result<()> {
-        let run = self.next_run(public.0).expect("trees that are left");
-        self.rebuild_some(public, run, leaves, channel)
-    }
-
-    /// P1's messages of step 4, and step 5, for the [next trees](Self::next_trees).
-    ///
-    /// # Panics
-    /// If they are not the next, `leaves` is not theirs, or a tree is not complete.
-    ///
-    /// # Errors
-    /// The errors of [`rebuild_next`](Self::rebuild_next).
-    pub(crate) fn rebuild_some(
-        &mut self,
-        public: (&TreeBatch, &TreePrgs),
-        trees: Range<usize>,
-        leaves: &mut [R],
-        channel: &mut Channel,
-    ) -> Result<()> {
-        assert_eq!(trees.start, self.next, "the next trees");
-        while self.next < trees.end {
-            self.receive_next(public, channel)?;
-        }
-        self.rebuild(public, trees, leaves);
-        Ok(())
-    }
-
-    /// P1's messages of step 4 for all remaining trees: [`rebuild`](Self::rebuild) has the leaves.
-    ///
-    /// # Errors
-    /// The errors of [`rebuild_next`](Self::rebuild_next).
-    pub(crate) fn receive_all(
-        &mut self,
-        public: (&TreeBatch, &TreePrgs),
-        channel: &mut Channel,
-    ) -> Result<()> {
-        while self.next_run(public.0).is_some() {
-            self.receive_next(public, channel)?;
-        }
-        Ok(())
-    }
-
     /// P1's messages of step 4 for the next trees.
     fn receive_next(
         &mut self,
@@ -603,12 +513,39 @@ impl<R: Ring> Receiver<R> {
         }
         Ok(())
     }
+}
 
-    /// Step 5: the leaves of some received trees, any number of times.
-    ///
-    /// # Panics
-    /// If `leaves` is not theirs, or a tree is not complete.
-    pub(crate) fn rebuild(
+impl<R: Ring> Trees<R> for Receiver<R> {
+    fn next(&self) -> usize {
+        self.next
+    }
+
+    /// P1's messages of step 4, and step 5.
+    fn make(
+        &mut self,
+        public: (&TreeBatch, &TreePrgs),
+        trees: Range<usize>,
+        leaves: &mut [R],
+        channel: &mut Channel,
+    ) -> Result<()> {
+        assert_eq!(trees.start, self.next, "the next trees");
+        while self.next < trees.end {
+            self.receive_next(public, channel)?;
+        }
+        self.make_again(public, trees, leaves);
+        Ok(())
+    }
+
+    /// P1's messages of step 4.
+    fn exchange(&mut self, public: (&TreeBatch, &TreePrgs), channel: &mut Channel) -> Result<()> {
+        while self.next_run(public.0).is_some() {
+            self.receive_next(public, channel)?;
+        }
+        Ok(())
+    }
+
+    /// Step 5.
+    fn make_again(
         &self,
         (batch, prgs): (&TreeBatch, &TreePrgs),
         trees: Range<usize>,
@@ -626,8 +563,7 @@ impl<R: Ring> Receiver<R> {
                 let sums =
                     PuncturedSums { alpha, inner: inner.to_vec(), leaf: wire::unpack(*last) };
                 let prg = prgs.tree(part.tree);
-                let (others, _) =
-                    ggm::expand_punctured(&prg, part.shape, &sums, part.leaves, scratch);
+                let others = ggm::expand_punctured(&prg, part.shape, &sums, part.leaves, scratch);
                 part.leaves[alpha] = if hashed { self.beta[part.tree] - others } else { others };
                 if prgs.clears_leaves() {
                     carry(&mut part.leaves[alpha]);

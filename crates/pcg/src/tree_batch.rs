@@ -84,9 +84,6 @@ impl TreeBatch {
 
     /// The trees' parts of a vector with one element for each leaf, and of one with one element for
     /// each level.
-    ///
-    /// # Panics
-    /// If a length is not that of the batch.
     pub(crate) fn split<'a, L, S>(
         &self,
         leaves: &'a mut [L],
@@ -97,9 +94,6 @@ impl TreeBatch {
 
     /// Splits like [`split`](Self::split), for a run of trees and vectors of only their leaves and
     /// levels.
-    ///
-    /// # Panics
-    /// If a length is not that of the run.
     pub(crate) fn split_run<'a, L, S>(
         &self,
         trees: Range<usize>,

@@ -122,13 +122,8 @@ pub struct Receiver<R: VoleRing> {
 }
 
 impl<R: VoleRing> Sender<R> {
-    /// [`setup`](Self::setup) on a session: with a separate session id and randomness.
-    ///
-    /// # Panics
-    /// The panics of [`setup`](Self::setup).
-    ///
-    /// # Errors
-    /// The errors of [`setup`](Self::setup).
+    /// [`setup`](Self::setup) on a session, with its panics and errors: with a separate session id
+    /// and randomness.
     pub fn start(plan: &Plan, session: &mut Session<impl BorrowMut<Channel>>) -> Result<Self> {
         let (id, rng, channel) = session.parts();
         Self::setup(plan, id, rng, channel)
@@ -217,6 +212,7 @@ impl<R: VoleRing> Sender<R> {
     /// # Panics
     /// If the lengths differ, or more is drawn than the plan was made for.
     ///
+    /// # Errors
     /// If the channel fails or the peer misbehaves; [`Error::Broken`](crate::Error::Broken) if a
     /// call failed before, here or on the shared setup or a vector-OLE that shares it. `u` and `v`
     /// are then all zero, and the state of this object is wiped.
@@ -239,13 +235,8 @@ impl<R: VoleRing> Sender<R> {
 }
 
 impl<R: VoleRing> Receiver<R> {
-    /// [`setup`](Self::setup) on a session: with a separate session id and randomness.
-    ///
-    /// # Panics
-    /// The panics of [`setup`](Self::setup).
-    ///
-    /// # Errors
-    /// The errors of [`setup`](Self::setup).
+    /// [`setup`](Self::setup) on a session, with its panics and errors: with a separate session id
+    /// and randomness.
     pub fn start(
         plan: &Plan,
         x: Option<R>,

@@ -9,9 +9,6 @@ use zeroize::Zeroizing;
 const CHUNK: usize = 1 << 14;
 
 /// Sends the elements in their canonical form, [`Ring::encoded_len`] bytes.
-///
-/// # Errors
-/// If the channel fails.
 pub fn send<R: Ring>(elements: &[R], channel: &mut Channel) -> Result<()> {
     let mut bytes = Vec::new();
     for chunk in elements.chunks(CHUNK) {

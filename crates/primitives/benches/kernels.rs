@@ -38,53 +38,34 @@ fn kernels(criterion: &mut Criterion) {
         .throughput(Throughput::Elements(BLOCKS as u64));
     for cpu in Cpu::available() {
         let keys = [1, 2].map(|key| Aes128::with_cpu(Block::new(key), cpu));
-        group.bench_function(format!("ctr/{cpu}"), |b| {
-            b.iter(|| keys[0].ctr(7, black_box(&mut out)));
-        });
-        group.bench_function(format!("feed_forward/{cpu}"), |b| {
-            b.iter(|| keys[0].feed_forward(black_box(&x), black_box(&mut out)));
-        });
+        let half = &x[..BLOCKS / 2];
+        let mut time = |kernel: &str, run: &mut dyn FnMut()| {
+            group.bench_function(format!("{kernel}/{cpu}"), |b| b.iter(&mut *run));
+        };
+        time("ctr", &mut || keys[0].ctr(7, black_box(&mut out)));
+        time("feed_forward", &mut || keys[0].feed_forward(black_box(&x), black_box(&mut out)));
         // Per child.
-        group.bench_function(format!("double/{cpu}"), |b| {
-            b.iter(|| double(&keys, black_box(&x[..BLOCKS / 2]), black_box(&mut out)));
+        time("double", &mut || _ = double(&keys, black_box(half), black_box(&mut out)));
+        // Per parent.
+        time("leaf_pairs", &mut || leaf_pairs(&keys[0], black_box(&x), black_box(&mut words)));
+        // Per child.
+        time("split", &mut || {
+            split(&keys[0], black_box(half), black_box(&mut out), Block::ALL_ONES);
         });
         // Per parent.
-        group.bench_function(format!("leaf_pairs/{cpu}"), |b| {
-            b.iter(|| leaf_pairs(&keys[0], black_box(&x), black_box(&mut words)));
-        });
+        time("hash_words", &mut || hash_words(&keys[0], black_box(&x), black_box(&mut words)));
         // Per child.
-        group.bench_function(format!("split/{cpu}"), |b| {
-            let parents = &x[..BLOCKS / 2];
-            b.iter(|| split(&keys[0], black_box(parents), black_box(&mut out), Block::ALL_ONES));
-        });
-        // Per parent.
-        group.bench_function(format!("hash_words/{cpu}"), |b| {
-            b.iter(|| hash_words(&keys[0], black_box(&x), black_box(&mut words)));
-        });
-        // Per child.
-        group.bench_function(format!("hash_pairs/{cpu}"), |b| {
-            b.iter(|| hash_pairs(&keys[0], black_box(&x[..BLOCKS / 2]), black_box(&mut out)));
-        });
-        group.bench_function(format!("rekeyed/{cpu}"), |b| {
-            b.iter(|| rekeyed_on(cpu, black_box(&x), black_box(&mut out)));
-        });
+        time("hash_pairs", &mut || _ = hash_pairs(&keys[0], black_box(half), black_box(&mut out)));
+        time("rekeyed", &mut || rekeyed_on(cpu, black_box(&x), black_box(&mut out)));
         // Per output.
-        group.bench_function(format!("gf128_combine of four/{cpu}"), |b| {
-            b.iter(|| {
-                gf128_combine_on(cpu, black_box([&x[..]; 4]), [s; 4], black_box(&mut out));
-            });
+        time("gf128_combine of four", &mut || {
+            gf128_combine_on(cpu, black_box([&x[..]; 4]), [s; 4], black_box(&mut out));
         });
-        group.bench_function(format!("lowest_bits/{cpu}"), |b| {
-            b.iter(|| lowest_bits_on(cpu, black_box(&x), black_box(&mut bits)));
-        });
-        group.bench_function(format!("transpose/{cpu}"), |b| {
-            b.iter(|| transpose_128_on(cpu, black_box(&x), black_box(&mut out)));
-        });
-        group.bench_function(format!("gf128_axpy/{cpu}"), |b| {
-            b.iter(|| gf128_axpy_on(cpu, black_box(&mut out), s, black_box(&x)));
-        });
-        group.bench_function(format!("gf128_inner_product/{cpu}"), |b| {
-            b.iter(|| gf128_inner_product_on(cpu, black_box(&x), black_box(&out)));
+        time("lowest_bits", &mut || lowest_bits_on(cpu, black_box(&x), black_box(&mut bits)));
+        time("transpose", &mut || transpose_128_on(cpu, black_box(&x), black_box(&mut out)));
+        time("gf128_axpy", &mut || gf128_axpy_on(cpu, black_box(&mut out), s, black_box(&x)));
+        time("gf128_inner_product", &mut || {
+            black_box(gf128_inner_product_on(cpu, black_box(&x), black_box(&out)));
         });
     }
     group.finish();
@@ -123,30 +104,23 @@ fn curve(criterion: &mut Criterion) {
         .measurement_time(Duration::from_millis(400))
         .throughput(Throughput::Elements(ELEMENTS as u64));
     for cpu in Cpu::available() {
+        let mut time = |what: &str, run: &mut dyn FnMut()| {
+            group.bench_function(format!("{what}/{cpu}"), |b| b.iter(&mut *run));
+        };
         let points = || Points::from_uniform_on(cpu, &strings);
         let mut encodings = vec![[0; ENCODED]; ELEMENTS];
         points().encode_doubles(&mut encodings);
-        group.bench_function(format!("from_uniform/{cpu}"), |b| b.iter(points));
-        group.bench_function(format!("decode/{cpu}"), |b| {
-            b.iter(|| Points::decode_on(cpu, black_box(&encodings)));
-        });
-        group.bench_function(format!("multiply/{cpu}"), |b| {
-            let mut points = points();
-            b.iter(|| points.multiply(black_box(&scalars[0])));
-        });
-        group.bench_function(format!("multiples/{cpu}"), |b| {
-            let point = Points::from_uniform_on(cpu, &strings[..1]);
-            b.iter(|| point.multiples(black_box(&scalars)));
-        });
-        group.bench_function(format!("of_generator/{cpu}"), |b| {
-            b.iter(|| Points::of_generator_on(cpu, black_box(&scalars)));
-        });
-        group.bench_function(format!("encode_doubles/{cpu}"), |b| {
-            let points = points();
-            b.iter(|| points.encode_doubles(black_box(&mut encodings)));
-        });
-        group.bench_function(format!("Montgomery multiply/{cpu}"), |b| {
-            b.iter(|| curve25519::multiply_on(cpu, &coordinates, black_box(&coordinates)));
+        time("from_uniform", &mut || drop(points()));
+        time("decode", &mut || drop(Points::decode_on(cpu, black_box(&encodings))));
+        let mut products = points();
+        time("multiply", &mut || products.multiply(black_box(&scalars[0])));
+        let one = Points::from_uniform_on(cpu, &strings[..1]);
+        time("multiples", &mut || drop(one.multiples(black_box(&scalars))));
+        time("of_generator", &mut || drop(Points::of_generator_on(cpu, black_box(&scalars))));
+        let points = points();
+        time("encode_doubles", &mut || points.encode_doubles(black_box(&mut encodings)));
+        time("Montgomery multiply", &mut || {
+            drop(curve25519::multiply_on(cpu, &coordinates, black_box(&coordinates)));
         });
     }
     group.finish();

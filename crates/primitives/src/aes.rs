@@ -56,6 +56,26 @@ macro_rules! dispatch {
     };
 }
 
+/// Calls a kernel that hashes under a key for each place, of a level that is known to be available.
+macro_rules! rekeyed {
+    ($cpu:expr, $kernel:ident($keys:expr, $x:expr)) => {
+        match $cpu {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the level is available, and with it VAES and AVX-512.
+            cpu if cpu.has(Cpu::WIDE_VAES) => unsafe { wide::rekeyed::x4::$kernel($keys, $x) },
+            #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+            // SAFETY: the level is available, and with it VAES, or NEON and AES.
+            cpu if cpu.has(Cpu::PAIRS) => unsafe { wide::rekeyed::x2::$kernel($keys, $x) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the level is available, and with it AES-NI and AVX2.
+            cpu if cpu.has(Cpu::AES_NI) => unsafe { x86_64::aes::$kernel($keys, $x) },
+            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            Cpu::WASM_SIMD128 => portable::aes::$kernel::<wasm32::aes::Schedule>($keys, $x),
+            _ => portable::aes::$kernel::<portable::aes::Schedule>($keys, $x),
+        }
+    };
+}
+
 impl Aes128 {
     /// AES under this key, with the best kernels of this processor.
     #[must_use]
@@ -121,10 +141,6 @@ impl Aes128 {
 }
 
 /// The round keys for vectors of two blocks; `None` if the first key was made for another level.
-///
-/// # Panics
-///
-/// During iteration, if the keys were made for different levels.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) fn for_pairs(
     keys: &[Aes128],
@@ -341,27 +357,10 @@ pub fn rekeyed(keys: &[Block], x: &mut [Block]) {
 }
 
 /// [`rekeyed`] with the kernels of one level.
-///
-/// # Panics
-///
-/// If the lengths differ or the processor cannot run the kernels.
 pub fn rekeyed_on(cpu: Cpu, keys: &[Block], x: &mut [Block]) {
     cpu.assert_available();
     assert_eq!(keys.len(), x.len(), "keys and blocks differ in number");
-    match cpu {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level is available, and with it VAES and AVX-512.
-        cpu if cpu.has(Cpu::WIDE_VAES) => unsafe { wide::rekeyed::x4::rekeyed(keys, x) },
-        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-        // SAFETY: the level is available, and with it VAES, or NEON and AES.
-        cpu if cpu.has(Cpu::PAIRS) => unsafe { wide::rekeyed::x2::rekeyed(keys, x) },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level is available, and with it AES-NI and AVX2.
-        cpu if cpu.has(Cpu::AES_NI) => unsafe { x86_64::aes::rekeyed(keys, x) },
-        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-        Cpu::WASM_SIMD128 => portable::aes::rekeyed::<wasm32::aes::Schedule>(keys, x),
-        _ => portable::aes::rekeyed::<portable::aes::Schedule>(keys, x),
-    }
+    rekeyed!(cpu, rekeyed(keys, x));
 }
 
 /// Hashes each block under its own key: `x[i]` becomes `AES(s(x[i])) ^ s(x[i])` under `keys[i]`,
@@ -375,27 +374,10 @@ pub fn rekeyed_circular(keys: &[Block], x: &mut [Block]) {
 }
 
 /// [`rekeyed_circular`] with the kernels of one level.
-///
-/// # Panics
-///
-/// If the lengths differ or the processor cannot run the kernels.
 pub fn rekeyed_circular_on(cpu: Cpu, keys: &[Block], x: &mut [Block]) {
     cpu.assert_available();
     assert_eq!(keys.len(), x.len(), "keys and blocks differ in number");
-    match cpu {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level is available, and with it VAES and AVX-512.
-        cpu if cpu.has(Cpu::WIDE_VAES) => unsafe { wide::rekeyed::x4::rekeyed_circular(keys, x) },
-        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-        // SAFETY: the level is available, and with it VAES, or NEON and AES.
-        cpu if cpu.has(Cpu::PAIRS) => unsafe { wide::rekeyed::x2::rekeyed_circular(keys, x) },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level is available, and with it AES-NI and AVX2.
-        cpu if cpu.has(Cpu::AES_NI) => unsafe { x86_64::aes::rekeyed_circular(keys, x) },
-        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-        Cpu::WASM_SIMD128 => portable::aes::rekeyed_circular::<wasm32::aes::Schedule>(keys, x),
-        _ => portable::aes::rekeyed_circular::<portable::aes::Schedule>(keys, x),
-    }
+    rekeyed!(cpu, rekeyed_circular(keys, x));
 }
 
 /// Hashes like [`rekeyed_circular`], two blocks under each key: those of `x[i]` under `keys[i]`.
@@ -409,31 +391,10 @@ pub fn rekeyed_circular_pairs(keys: &[Block], x: &mut [[Block; 2]]) {
 }
 
 /// [`rekeyed_circular_pairs`] with the kernels of one level.
-///
-/// # Panics
-///
-/// If the lengths differ or the processor cannot run the kernels.
 pub fn rekeyed_circular_pairs_on(cpu: Cpu, keys: &[Block], x: &mut [[Block; 2]]) {
     cpu.assert_available();
     assert_eq!(keys.len(), x.len(), "keys and pairs differ in number");
-    match cpu {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level is available, and with it VAES and AVX-512.
-        cpu if cpu.has(Cpu::WIDE_VAES) => unsafe {
-            wide::rekeyed::x4::rekeyed_circular_pairs(keys, x)
-        },
-        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-        // SAFETY: the level is available, and with it VAES, or NEON and AES.
-        cpu if cpu.has(Cpu::PAIRS) => unsafe { wide::rekeyed::x2::rekeyed_circular_pairs(keys, x) },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level is available, and with it AES-NI and AVX2.
-        cpu if cpu.has(Cpu::AES_NI) => unsafe { x86_64::aes::rekeyed_circular_pairs(keys, x) },
-        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-        Cpu::WASM_SIMD128 => {
-            portable::aes::rekeyed_circular_pairs::<wasm32::aes::Schedule>(keys, x)
-        }
-        _ => portable::aes::rekeyed_circular_pairs::<portable::aes::Schedule>(keys, x),
-    }
+    rekeyed!(cpu, rekeyed_circular_pairs(keys, x));
 }
 
 #[cfg(all(test, target_arch = "x86_64"))]

@@ -71,23 +71,9 @@ impl Value for [Block; 2] {
 ///
 /// # Panics
 ///
-/// If the numbers of starts, patterns and sums differ, the starts do not ascend, or a row ends
-/// behind the last column.
+/// If the numbers of starts, patterns and sums differ, the starts do not ascend, a row ends behind
+/// the last column, or the processor cannot run the kernels of the level.
 pub fn sums<V: Value, const WORDS: usize>(
-    starts: &[u32],
-    patterns: &[[u64; WORDS]],
-    columns: &[V],
-    out: &mut [V],
-) {
-    sums_on(Cpu::detect(), starts, patterns, columns, out);
-}
-
-/// [`sums`] with the kernels of one level.
-///
-/// # Panics
-///
-/// The panics of [`sums`], and a panic if the processor cannot run the kernels.
-pub fn sums_on<V: Value, const WORDS: usize>(
     cpu: Cpu,
     starts: &[u32],
     patterns: &[[u64; WORDS]],
@@ -142,17 +128,9 @@ pub fn sums_on<V: Value, const WORDS: usize>(
 ///
 /// # Panics
 ///
-/// If the numbers of pivots and columns differ.
-pub fn substitute<V: Value, const WORDS: usize>(pivots: &[[u64; WORDS]], columns: &mut [V]) {
-    substitute_on(Cpu::detect(), pivots, columns);
-}
-
-/// [`substitute`] with the kernels of one level.
-///
-/// # Panics
-///
-/// The panics of [`substitute`], and a panic if the processor cannot run the kernels.
-pub fn substitute_on<V: Value, const WORDS: usize>(
+/// If the numbers of pivots and columns differ, or the processor cannot run the kernels of the
+/// level.
+pub fn substitute<V: Value, const WORDS: usize>(
     cpu: Cpu,
     pivots: &[[u64; WORDS]],
     columns: &mut [V],
@@ -221,7 +199,7 @@ mod tests {
             rows.map(|(&start, pattern)| plain(start as usize, pattern, &columns)).collect();
         for cpu in Cpu::available() {
             let mut out = drawn(prg, starts.len());
-            sums_on(cpu, starts, &patterns, &columns, &mut out);
+            sums(cpu, starts, &patterns, &columns, &mut out);
             let size = size_of::<V>();
             assert!(out == expected, "{size} bytes, {WORDS} words, {cpu}");
         }
@@ -245,7 +223,7 @@ mod tests {
         let right: Vec<V> = drawn(prg, columns);
         for cpu in Cpu::available() {
             let mut solution = right.clone();
-            substitute_on(cpu, &pivots, &mut solution);
+            substitute(cpu, &pivots, &mut solution);
             for (column, pivot) in pivots.iter().enumerate() {
                 let sum = match has(column) {
                     true => plain(column, pivot, &solution),
@@ -306,12 +284,12 @@ mod tests {
     #[test]
     #[should_panic(expected = "the starts ascend")]
     fn unsorted_rows_are_refused() {
-        sums(&[1, 0], &[[0; 4]; 2], &[0_u8; 300], &mut [0; 2]);
+        sums(Cpu::PORTABLE, &[1, 0], &[[0; 4]; 2], &[0_u8; 300], &mut [0; 2]);
     }
 
     #[test]
     #[should_panic(expected = "rows end before the last column")]
     fn rows_behind_the_last_column_are_refused() {
-        sums(&[45], &[[0; 4]], &[0_u8; 300], &mut [0]);
+        sums(Cpu::PORTABLE, &[45], &[[0; 4]], &[0_u8; 300], &mut [0]);
     }
 }

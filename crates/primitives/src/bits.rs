@@ -105,10 +105,6 @@ pub fn lowest_bits(blocks: &[Block], out: &mut [u8]) {
 }
 
 /// [`lowest_bits`] with the kernels of one level.
-///
-/// # Panics
-///
-/// The panics of [`lowest_bits`], and a panic if the processor cannot run the kernels.
 pub fn lowest_bits_on(cpu: Cpu, blocks: &[Block], out: &mut [u8]) {
     cpu.assert_available();
     assert_eq!(bytes_for(blocks.len()), out.len(), "one bit for each block");
@@ -165,35 +161,5 @@ mod tests {
             assert_eq!(dirty[..packed.len()], packed);
             assert_eq!(dirty[packed.len()], 0);
         }
-    }
-
-    #[test]
-    fn set_changes_one_bit() {
-        for start in [0x00, 0xff] {
-            for i in 0..24 {
-                for value in [false, true] {
-                    let mut bytes = [start; 3];
-                    set(&mut bytes, i, value);
-                    for j in 0..24 {
-                        let expected = if i == j { value } else { start == 0xff };
-                        assert_eq!(bit(&bytes, j), expected);
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn the_low_bit_comes_first() {
-        assert_eq!(pack(&[true, false, false, false, false, false, false, false, true]), [1, 1]);
-        assert_eq!(last_byte_mask(3), 0b111);
-        assert_eq!(last_byte_mask(16), 0xff);
-    }
-
-    #[test]
-    fn xor_is_bytewise() {
-        let mut acc = [1, 2, 3];
-        xor_into(&mut acc, &[3, 2, 1]);
-        assert_eq!(acc, [2, 0, 2]);
     }
 }

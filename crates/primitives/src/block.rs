@@ -239,23 +239,6 @@ mod tests {
     }
 
     #[test]
-    fn masks_and_low_bit() {
-        assert_eq!(Block::select_mask(true), Block::ALL_ONES);
-        assert_eq!(Block::select_mask(false), Block::ZERO);
-        assert!(Block::ZERO.with_lsb(true).lsb());
-        assert_eq!(Block::ALL_ONES.with_lsb(false), Block::new(u128::MAX - 1));
-    }
-
-    #[test]
-    fn constant_time_forms_agree_with_the_plain_ones() {
-        let (a, b) = (Block::new(5), Block::new(5 | 1 << 127));
-        assert!(bool::from(a.ct_eq(&a)));
-        assert!(!bool::from(a.ct_eq(&b)));
-        assert_eq!(Block::conditional_select(&a, &b, Choice::from(0)), a);
-        assert_eq!(Block::conditional_select(&a, &b, Choice::from(1)), b);
-    }
-
-    #[test]
     fn debug_hides_the_value() {
         assert_eq!(format!("{:?}", Block::new(0xabc)), "Block(..)");
         assert_eq!(format!("{:x}", Block::new(0xabc)), "abc");

@@ -71,10 +71,6 @@ pub fn gf128_add_products<const N: usize>(a: [&[Block]; N], b: [&[Block]; N], ou
 }
 
 /// [`gf128_mul`] with the kernels of one level.
-///
-/// # Panics
-///
-/// If the processor cannot run them.
 #[must_use]
 pub fn gf128_mul_on(cpu: Cpu, a: Block, b: Block) -> Block {
     cpu.assert_available();
@@ -82,10 +78,6 @@ pub fn gf128_mul_on(cpu: Cpu, a: Block, b: Block) -> Block {
 }
 
 /// [`gf128_axpy`] with the kernels of one level.
-///
-/// # Panics
-///
-/// If the lengths differ or the processor cannot run the kernels.
 pub fn gf128_axpy_on(cpu: Cpu, acc: &mut [Block], s: Block, x: &[Block]) {
     cpu.assert_available();
     assert_eq!(acc.len(), x.len(), "vectors of different lengths");
@@ -93,10 +85,6 @@ pub fn gf128_axpy_on(cpu: Cpu, acc: &mut [Block], s: Block, x: &[Block]) {
 }
 
 /// [`gf128_inner_product`] with the kernels of one level.
-///
-/// # Panics
-///
-/// If the lengths differ or the processor cannot run the kernels.
 #[must_use]
 pub fn gf128_inner_product_on(cpu: Cpu, a: &[Block], b: &[Block]) -> Block {
     cpu.assert_available();
@@ -117,10 +105,6 @@ pub fn gf128_inner_product_on(cpu: Cpu, a: &[Block], b: &[Block]) -> Block {
 }
 
 /// [`gf128_combine`] with the kernels of one level.
-///
-/// # Panics
-///
-/// If the lengths differ or the processor cannot run the kernels.
 pub fn gf128_combine_on<const N: usize>(
     cpu: Cpu,
     columns: [&[Block]; N],
@@ -151,10 +135,6 @@ pub fn gf128_combine_on<const N: usize>(
 }
 
 /// [`gf128_add_products`] with the kernels of one level.
-///
-/// # Panics
-///
-/// If the lengths differ or the processor cannot run the kernels.
 pub fn gf128_add_products_on<const N: usize>(
     cpu: Cpu,
     a: [&[Block]; N],

@@ -311,10 +311,6 @@ pub fn evaluate(
 }
 
 /// [`evaluate`] with the kernels of one level.
-///
-/// # Panics
-///
-/// The panics of [`evaluate`], and a panic if the processor cannot run the kernels.
 pub fn evaluate_on(
     cpu: Cpu,
     leading: Element,
@@ -364,10 +360,6 @@ pub fn roots_of_ratios(ratios: &[[Element; 2]]) -> Zeroizing<Vec<(u8, Element)>>
 }
 
 /// [`roots_of_ratios`] with the kernels of one level.
-///
-/// # Panics
-///
-/// If the processor cannot run them.
 #[must_use]
 pub fn roots_of_ratios_on(cpu: Cpu, ratios: &[[Element; 2]]) -> Zeroizing<Vec<(u8, Element)>> {
     cpu.assert_available();
@@ -406,10 +398,6 @@ pub fn multiply(scalars: &[[u8; BYTES]], points: &[[u8; BYTES]]) -> Zeroizing<Ve
 }
 
 /// [`multiply`] with the kernels of one level.
-///
-/// # Panics
-///
-/// The panics of [`multiply`], and a panic if the processor cannot run the kernels.
 #[must_use]
 pub fn multiply_on(
     cpu: Cpu,
@@ -454,10 +442,6 @@ pub fn of_generator(scalars: &[[u8; BYTES]]) -> Zeroizing<Vec<[u8; BYTES]>> {
 }
 
 /// [`of_generator`] with the kernels of one level.
-///
-/// # Panics
-///
-/// If the processor cannot run them.
 #[must_use]
 pub fn of_generator_on(cpu: Cpu, scalars: &[[u8; BYTES]]) -> Zeroizing<Vec<[u8; BYTES]>> {
     cpu.assert_available();

@@ -89,9 +89,6 @@ impl<E: Copy, const WEIGHT: usize, const COLUMNS: usize> Columns<E, WEIGHT, COLU
     }
 
     /// [`cut`](Self::cut) with the kernels of one level.
-    ///
-    /// # Panics
-    /// The panics of [`cut`](Self::cut), and a panic if the processor cannot run the kernels.
     #[inline]
     pub fn cut_on(&mut self, cpu: Cpu, blocks: &[Block]) {
         cpu.assert_available();
@@ -223,24 +220,6 @@ mod tests {
             columns.scale(&blocks);
             assert_eq!(places(&columns), expected, "{rows} rows");
         }
-    }
-
-    /// Entries of every size that is used, and one of a byte.
-    #[test]
-    fn entries_of_any_size() {
-        fn check<E: Copy + PartialEq + std::fmt::Debug>(entry: impl Fn(u64) -> E) {
-            let table: Vec<E> = (0..64).map(&entry).collect();
-            let blocks = stream(Group::<E>::CUT);
-            let (mut columns, mut words) = (Group::<E>::new(64), Group::<u64>::new(64));
-            columns.cut(&blocks);
-            words.cut(&blocks);
-            let reader = columns.of(&table);
-            let read = (0..48).flat_map(|column| reader.column(column));
-            assert!(read.eq(places(&words).into_iter().map(entry)));
-        }
-        check(|i| i as u8);
-        check(|i| Block::from(u128::from(i)));
-        check(|i| [i, i + 1, i + 2, i + 3]);
     }
 
     #[test]

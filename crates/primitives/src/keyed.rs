@@ -131,10 +131,6 @@ pub fn keyed_hashes(key: &[u8; 32], strings: &[&[u8]], out: &mut [Block]) {
 }
 
 /// [`keyed_hashes`] with the kernels of one level.
-///
-/// # Panics
-///
-/// The panics of [`keyed_hashes`], and a panic if the processor cannot run the kernels.
 pub fn keyed_hashes_on(cpu: Cpu, key: &[u8; 32], strings: &[&[u8]], out: &mut [Block]) {
     cpu.assert_available();
     assert_eq!(strings.len(), out.len(), "a hash for each string");

@@ -79,10 +79,6 @@ pub fn inner_product(a: &[u64], b: &[u64]) -> u64 {
 }
 
 /// [`reduce_sides`] with the kernels of one level.
-///
-/// # Panics
-///
-/// If the lengths differ or the processor cannot run the kernels.
 pub fn reduce_sides_on(cpu: Cpu, words: &[u64], out: &mut [u64]) -> [u64; 2] {
     cpu.assert_available();
     assert_eq!(words.len(), out.len(), "words and residues differ in number");
@@ -98,10 +94,6 @@ pub fn reduce_sides_on(cpu: Cpu, words: &[u64], out: &mut [u64]) -> [u64; 2] {
 }
 
 /// [`add_reduce`] with the kernels of one level.
-///
-/// # Panics
-///
-/// If the lengths differ or the processor cannot run the kernels.
 pub fn add_reduce_on(cpu: Cpu, sums: &[u64], x: &[u64], out: &mut [u64]) {
     cpu.assert_available();
     assert_eq!(sums.len(), x.len(), "vectors of different lengths");
@@ -118,10 +110,6 @@ pub fn add_reduce_on(cpu: Cpu, sums: &[u64], x: &[u64], out: &mut [u64]) {
 }
 
 /// [`add_reduce_pairs`] with the kernels of one level.
-///
-/// # Panics
-///
-/// If the lengths differ or the processor cannot run the kernels.
 pub fn add_reduce_pairs_on(cpu: Cpu, sums: &[[u64; 2]], y: &[u64], u: &mut [u64], v: &mut [u64]) {
     cpu.assert_available();
     for len in [y.len(), u.len(), v.len()] {
@@ -141,10 +129,6 @@ pub fn add_reduce_pairs_on(cpu: Cpu, sums: &[[u64; 2]], y: &[u64], u: &mut [u64]
 }
 
 /// [`inner_product`] with the kernels of one level.
-///
-/// # Panics
-///
-/// If the lengths differ or the processor cannot run the kernels.
 #[must_use]
 pub fn inner_product_on(cpu: Cpu, a: &[u64], b: &[u64]) -> u64 {
     cpu.assert_available();

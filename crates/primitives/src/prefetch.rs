@@ -37,23 +37,3 @@ pub fn prefetch_to_write<T>(places: &mut [T]) {
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = places;
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_is_changed_and_no_index_is_too_large() {
-        let table = [1_u64, 2, 3];
-        for index in [0, 2, 3, usize::MAX] {
-            prefetch(&table, index);
-        }
-        prefetch::<u64>(&[], 0);
-        assert_eq!(table, [1, 2, 3]);
-        let mut places: Vec<u8> = (0..200).collect();
-        for from in [0, 1, 63, 64, 199, 200] {
-            prefetch_to_write(&mut places[from..]);
-        }
-        assert!(places.iter().copied().eq(0..200));
-    }
-}

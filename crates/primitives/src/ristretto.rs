@@ -72,10 +72,6 @@ impl Points {
     }
 
     /// [`Points::from_uniform`] with the kernels of one level.
-    ///
-    /// # Panics
-    ///
-    /// If the processor cannot run them.
     #[must_use]
     pub fn from_uniform_on(cpu: Cpu, strings: &[[u8; 64]]) -> Self {
         cpu.assert_available();
@@ -105,10 +101,6 @@ impl Points {
     }
 
     /// [`Points::decode`] with the kernels of one level.
-    ///
-    /// # Panics
-    ///
-    /// If the processor cannot run them.
     #[must_use]
     pub fn decode_on(cpu: Cpu, encodings: &[[u8; ENCODED]]) -> Option<Self> {
         cpu.assert_available();
@@ -140,10 +132,6 @@ impl Points {
     }
 
     /// [`Points::of_generator`] with the kernels of one level.
-    ///
-    /// # Panics
-    ///
-    /// If the processor cannot run them.
     #[must_use]
     pub fn of_generator_on(cpu: Cpu, scalars: &[Scalar]) -> Self {
         cpu.assert_available();

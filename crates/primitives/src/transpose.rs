@@ -24,10 +24,6 @@ pub fn transpose_128(rows: &[Block], out: &mut [Block]) {
 }
 
 /// [`transpose_128`] with the kernels of one level.
-///
-/// # Panics
-///
-/// The panics of [`transpose_128`], and a panic if the processor cannot run the kernels.
 pub fn transpose_128_on(cpu: Cpu, rows: &[Block], out: &mut [Block]) {
     assert_eq!(rows.len(), out.len(), "rows and columns differ in size");
     assert_eq!(out.len() % 128, 0, "columns come in groups of 128");
@@ -46,10 +42,6 @@ pub fn transpose_first(rows: &[Block], stride: usize, out: &mut [Block]) {
 }
 
 /// [`transpose_first`] with the kernels of one level.
-///
-/// # Panics
-///
-/// The panics of [`transpose_first`], and a panic if the processor cannot run the kernels.
 pub fn transpose_first_on(cpu: Cpu, rows: &[Block], stride: usize, out: &mut [Block]) {
     cpu.assert_available();
     let width = out.len().div_ceil(128);

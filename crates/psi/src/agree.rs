@@ -215,19 +215,15 @@ impl Agreement {
 }
 
 #[cfg(test)]
-mod anew;
-
-#[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
     use std::time::Duration;
 
-    use volery_channel::Error as ChannelError;
-    use volery_channel::tamper::Tampered;
-    use volery_channel::{memory, run_two_channels, run_two_parties_with_stats};
+    use volery_channel::{run_two_parties, run_two_parties_with_stats};
 
     use super::*;
+    use crate::fixtures::{assert_caught, meet};
     use crate::params::{Parameters, Variant};
 
     const SESSION: SessionId = SessionId::from_bytes([3; 32]);
@@ -251,39 +247,29 @@ mod tests {
         }
         assert_eq!(sender.seed, receiver.seed);
         assert_eq!((stats.bytes_sent, stats.bytes_received), (96, 96));
-        let derived = [
-            sender.salt(),
-            sender.code(),
-            sender.derive("cuckoo", 0),
-            sender.derive("cuckoo", 1),
-            sender.derive("search", 0),
-        ];
-        assert!((0..5).all(|i| (0..i).all(|j| derived[i] != derived[j])));
+        let [first, second, search] =
+            [("cuckoo", 0), ("cuckoo", 1), ("search", 0)].map(|(name, i)| sender.derive(name, i));
+        assert_different(&[sender.salt(), sender.code(), first, second, search]);
     }
 
     /// The shares are the same in all of these runs.
     #[test]
     fn the_seed_depends_on_both_openings() {
         let seed = |sender: usize, receiver: usize, terms: Terms| {
-            let (mut left, mut right) = Channel::memory_pair();
-            std::thread::scope(|scope| {
-                scope.spawn(move || reach(Role::Receiver, receiver, terms, &mut right).unwrap());
-                reach(Role::Sender, sender, terms, &mut left).unwrap().seed
-            })
+            let (agreement, _) = run_two_parties(
+                |channel| reach(Role::Sender, sender, terms, channel).unwrap(),
+                |channel| reach(Role::Receiver, receiver, terms, channel).unwrap(),
+            );
+            agreement.seed
         };
-        let seeds = [seed(5, 9, TERMS), seed(6, 9, TERMS), seed(5, 8, TERMS), seed(5, 9, [6; 16])];
-        assert!((0..4).all(|i| (0..i).all(|j| seeds[i] != seeds[j])));
-        assert_eq!(seeds[0], seed(5, 9, TERMS));
+        let first = seed(5, 9, TERMS);
+        assert_different(&[first, seed(6, 9, TERMS), seed(5, 8, TERMS), seed(5, 9, [6; 16])]);
+        assert_eq!(first, seed(5, 9, TERMS));
     }
 
     #[test]
     fn ends_differ_by_party_and_parameters() {
-        let (mut left, mut right) = Channel::memory_pair();
-        let (agreement, _) = std::thread::scope(|scope| {
-            let receiver = scope.spawn(|| reach(Role::Receiver, 9, TERMS, &mut right).unwrap());
-            let sender = reach(Role::Sender, 5, TERMS, &mut left).unwrap();
-            (sender, receiver.join().unwrap())
-        });
+        let agreement = reached(1, 2, 3);
         let parameters = Parameters::new(Variant::Kkrt, 5, 9);
         let mut ends = vec![
             agreement.end(Role::Sender, &parameters.words()),
@@ -300,20 +286,17 @@ mod tests {
             change(&mut changed);
             ends.push(agreement.end(Role::Sender, &changed.words()));
         }
-        assert!((0..6).all(|i| (0..i).all(|j| ends[i] != ends[j])));
+        assert_different(&ends);
     }
 
     #[test]
     fn other_terms_are_refused_by_both() {
-        let (left, right) = Channel::memory_pair();
-        let ((sender, _), (receiver, _)) = run_two_channels(
-            left,
-            right,
+        let (sender, receiver) = meet(
             |channel| reach(Role::Sender, 5, TERMS, channel),
             |channel| reach(Role::Receiver, 9, [6; 16], channel),
         );
-        for error in [sender.unwrap_err(), receiver.unwrap_err()] {
-            assert!(error.to_string().contains("other settings"), "{error}");
+        for refused in [sender, receiver] {
+            assert_caught(refused, "it runs another protocol or has other settings");
         }
     }
 
@@ -322,13 +305,7 @@ mod tests {
         role: Role,
         malicious: impl FnOnce(&mut Channel) -> Result<()> + Send,
     ) -> Result<Agreement> {
-        let (mut near, mut far) = Channel::memory_pair();
-        for channel in [&mut near, &mut far] {
-            channel.set_timeout(Some(Duration::from_secs(5)));
-        }
-        let ((agreement, _), _) = run_two_channels(
-            near,
-            far,
+        let (agreement, _) = meet(
             |channel| reach(role, 9, TERMS, channel),
             |channel| {
                 malicious(channel)?;
@@ -338,30 +315,15 @@ mod tests {
         agreement
     }
 
-    fn assert_refused(agreement: Result<Agreement>, what: &str) {
-        let Err(Error::Channel(ChannelError::PeerMisbehaved(why))) = agreement else {
-            panic!("{what}: {:?}", agreement.err());
-        };
-        assert_eq!(why, "its opening does not match its commitment");
+    /// An opening with these terms and this size.
+    fn opening(size: u64) -> [u8; OPENING] {
+        let mut opening = [7; OPENING];
+        opening[..8].copy_from_slice(&size.to_le_bytes());
+        opening[16..32].copy_from_slice(&TERMS);
+        opening
     }
 
-    /// A change of any byte on the way is refused.
-    #[test]
-    fn a_changed_byte_is_refused() {
-        for role in [Role::Sender, Role::Receiver] {
-            for at in 0..96 {
-                let (ours, theirs) = memory::pair();
-                let timeout = Some(Duration::from_secs(5));
-                let (_, (agreement, _)) = run_two_channels(
-                    Channel::with_timeout(Tampered::flip(ours, at, 0x40), timeout),
-                    Channel::with_timeout(theirs, timeout),
-                    |channel| reach(role.other(), 5, TERMS, channel),
-                    |channel| reach(role, 9, TERMS, channel),
-                );
-                assert_refused(agreement, &format!("{role:?}, byte {at}"));
-            }
-        }
-    }
+    const REFUSED: &str = "its opening does not match its commitment";
 
     /// The party that speaks last cannot steer the seed: it can no longer change its size, its note
     /// or its share.
@@ -370,9 +332,7 @@ mod tests {
         for role in [Role::Sender, Role::Receiver] {
             for changed in (0..OPENING).map(Some).chain([None]) {
                 let agreement = reach_against(role, |channel| {
-                    let mut opening = [7; OPENING];
-                    opening[..8].copy_from_slice(&5_u64.to_le_bytes());
-                    opening[16..32].copy_from_slice(&TERMS);
+                    let mut opening = opening(5);
                     channel.send(&commitment(SESSION, role.other(), &opening))?;
                     let mut theirs = [0; 32 + OPENING];
                     channel.recv(&mut theirs)?;
@@ -383,8 +343,30 @@ mod tests {
                     Ok(())
                 });
                 match changed {
-                    Some(at) => assert_refused(agreement, &format!("{role:?}, byte {at}")),
+                    Some(_) => assert_caught(agreement, REFUSED),
                     None => assert!(agreement.is_ok(), "right but for the change"),
+                }
+            }
+        }
+    }
+
+    /// The bound itself is a valid size.
+    #[test]
+    fn a_size_above_the_bound() {
+        for role in [Role::Sender, Role::Receiver] {
+            for size in [MAX_ITEMS, MAX_ITEMS + 1, 1 << 32, u64::MAX] {
+                let agreement = reach_against(role, |channel| {
+                    let opening = opening(size);
+                    channel.send(&commitment(SESSION, role.other(), &opening))?;
+                    channel.recv(&mut [0; 32 + OPENING])?;
+                    channel.send(&opening)?;
+                    Ok(())
+                });
+                match size <= MAX_ITEMS {
+                    true => assert!(agreement.is_ok()),
+                    false => {
+                        assert_caught(agreement, "it announced a set larger than the maximum");
+                    }
                 }
             }
         }
@@ -419,7 +401,7 @@ mod tests {
                 }
                 Ok(())
             });
-            assert_refused(agreement, &format!("{role:?}"));
+            assert_caught(agreement, REFUSED);
         }
     }
 
@@ -432,7 +414,7 @@ mod tests {
                 let mut rng = Prg::new(Block::ONE);
                 Agreement::reach(role.other(), other, &mut rng, TERMS, (5, 0), channel).map(|_| ())
             });
-            assert_refused(agreement, &format!("{role:?}"));
+            assert_caught(agreement, REFUSED);
         }
     }
 
@@ -441,5 +423,47 @@ mod tests {
         let mut channel = Channel::memory_pair().0;
         let sender = reach(Role::Sender, MAX_ITEMS as usize + 1, TERMS, &mut channel);
         assert!(matches!(sender, Err(Error::TooMany { .. })));
+    }
+
+    /// The agreement of both parties, given the session and the randomness of each.
+    fn reached(session: u8, of_sender: u128, of_receiver: u128) -> Agreement {
+        let reach = |role: Role, seed: u128, channel: &mut Channel| {
+            let session = SessionId::from_bytes([session; 32]);
+            let mut rng = Prg::new(Block::new(seed));
+            let agreement = Agreement::reach(role, session, &mut rng, [5; 16], (7, 0), channel);
+            channel.flush().unwrap();
+            agreement.unwrap()
+        };
+        let (sender, receiver) = run_two_parties(
+            |channel| reach(Role::Sender, of_sender, channel),
+            |channel| reach(Role::Receiver, of_receiver, channel),
+        );
+        assert_eq!(sender.seed, receiver.seed);
+        sender
+    }
+
+    fn assert_different<T: PartialEq>(all: &[T]) {
+        assert!((0..all.len()).all(|i| !all[..i].contains(&all[i])));
+    }
+
+    /// Fresh randomness of either party gives another seed, and so does another session: no salt,
+    /// code or hash function repeats.
+    #[test]
+    fn seeds_are_drawn_anew() {
+        let runs = [reached(1, 2, 3), reached(1, 2, 4), reached(1, 5, 3), reached(6, 2, 3)];
+        assert_eq!(reached(1, 2, 3).seed, runs[0].seed);
+        assert_different(&runs.each_ref().map(|run| run.seed));
+        assert_different(&runs.each_ref().map(Agreement::salt));
+        assert_different(&runs.each_ref().map(Agreement::code));
+        assert_different(&runs.each_ref().map(|run| run.cuckoo(0)));
+        assert_different(&runs.each_ref().map(Agreement::search));
+    }
+
+    /// The end of another run is invalid in this one.
+    #[test]
+    fn ends_differ_by_seed() {
+        let parameters = Parameters::new(Variant::Kkrt, 7, 7);
+        let runs = [reached(1, 2, 3), reached(1, 2, 4)];
+        assert_different(&runs.map(|run| run.end(Role::Sender, &parameters.words())));
     }
 }

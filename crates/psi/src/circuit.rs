@@ -69,10 +69,9 @@ pub mod opening;
 mod params;
 mod protocol;
 
-use std::borrow::BorrowMut;
 use std::ops::Range;
 
-use volery_channel::{Channel, Error as ChannelError, Hello, Role, Session, SessionId};
+use volery_channel::{Channel, Error as ChannelError, Role, SessionId};
 use volery_okvs::{Band, Rows, Value};
 use volery_primitives::aes::Aes128;
 use volery_primitives::cuckoo::{FUNCTIONS, Hasher, Table};
@@ -106,7 +105,7 @@ const MULTIPLIED: usize = 1 << 13;
 /// Slots of [`select`](Sender::select) at a time; whole bytes of bits.
 const SELECTED: usize = 1 << 16;
 
-/// The settings of a run. Equal on both sides: a caller compares them in the handshake.
+/// The settings of a run. Equal on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The form of the OPRF and of the correlated OTs: not the malicious one.
@@ -131,23 +130,6 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// This party's hello for the handshake of a run with these settings.
-    #[must_use]
-    pub fn hello(self, role: Role) -> Hello {
-        Hello {
-            protocol: "circuit",
-            role: role.name(),
-            fields: vec![
-                ("variant", format!("circuit, semi-honest, {}", self.form)),
-                ("payload", self.payload.to_string()),
-                ("weights", self.weights.to_string()),
-                ("products", self.products.to_string()),
-                ("selections", self.selections.to_string()),
-                ("parts", self.parts.to_string()),
-            ],
-        }
-    }
-
     fn assert_semi_honest(self) {
         assert!(
             self.form != Form::Malicious,
@@ -409,8 +391,9 @@ impl<S> Run<S> {
         );
     }
 
-    /// Counts a comparison.
-    fn compare(&mut self) {
+    /// Counts a comparison with this bound.
+    fn compare(&mut self, least: u64) {
+        assert!(least < 1 << 63, "a bound below 2^63");
         assert!(self.compared < COMPARISONS, "more than COMPARISONS comparisons");
         self.compared += 1;
     }
@@ -422,6 +405,23 @@ fn open_bit(bit: bool, channel: &mut Channel) -> Result<bool> {
     let mut theirs = [0];
     channel.recv(&mut theirs)?;
     Ok(bit ^ (theirs[0] & 1 == 1))
+}
+
+/// Whether the value of which both parties have a share is at least `least`.
+///
+/// # Panics
+/// If `least` is `2^63` or more.
+fn at_least<P: gmw::Party>(
+    gates: &mut P,
+    share: u64,
+    least: u64,
+    channel: &mut Channel,
+) -> Result<bool> {
+    assert!(least < 1 << 63, "a bound below 2^63");
+    let input = if P::CONSTANTS { share.wrapping_sub(least) } else { share };
+    let negative = gmw::is_negative(gates, input, channel)?;
+    // The same party negates the shared bit.
+    open_bit(negative ^ P::CONSTANTS, channel)
 }
 
 /// Opens shares modulo `2^64`.
@@ -492,24 +492,6 @@ fn all_ones<P: gmw::Party>(
 }
 
 impl Sender {
-    /// [`setup`](Self::setup) on a session, with a fresh session id and fresh randomness.
-    ///
-    /// # Panics
-    /// See [`setup`](Self::setup).
-    ///
-    /// # Errors
-    /// See [`setup`](Self::setup).
-    pub fn start(
-        items: &(impl Items + ?Sized),
-        payload: &[&[u64]],
-        settings: Settings,
-        session: &mut Session<impl BorrowMut<Channel>>,
-        watch: &mut dyn Watch,
-    ) -> Result<Self> {
-        let (id, rng, channel) = session.parts();
-        Self::setup(items, payload, settings, (id, rng), watch, channel)
-    }
-
     /// Steps 0 to 3, for a session that no other object uses and this party's randomness. The call
     /// fixes the items, which must be distinct. `payload`: columns, each with a value for each
     /// item.
@@ -593,13 +575,11 @@ impl Sender {
         })
     }
 
-    /// Shares of the products of this party's factors and the receiver's.
+    /// Shares of the products of this party's factors and the receiver's. Fails as
+    /// [`next`](Self::next) does.
     ///
     /// # Panics
     /// If there are more factors in all calls than bins, times [`Settings::products`].
-    ///
-    /// # Errors
-    /// See [`next`](Self::next).
     pub fn multiply(&mut self, factors: &[u64], channel: &mut Channel) -> Result<Buffer<u64>> {
         call(&mut self.state, |run| {
             run.multiply(&self.parameters, factors.len());
@@ -621,13 +601,11 @@ impl Sender {
     }
 
     /// Shares of the values of those slots that the receiver selects, and of zero in all others, by
-    /// a correlated OT for each. `shares`: this party's of the values.
+    /// a correlated OT for each. `shares`: this party's of the values. Fails as
+    /// [`next`](Self::next) does.
     ///
     /// # Panics
     /// If there are more slots in all calls than bins, times [`Settings::selections`].
-    ///
-    /// # Errors
-    /// See [`next`](Self::next).
     pub fn select(&mut self, shares: &[u64], channel: &mut Channel) -> Result<Buffer<u64>> {
         call(&mut self.state, |run| {
             run.select(&self.parameters, shares.len());
@@ -641,31 +619,24 @@ impl Sender {
         })
     }
 
-    /// Whether the value of which both parties have a share is at least `least`, the same number
-    /// at both, and both below `2^63`. Both parties learn that, and nothing else.
+    /// Whether the value of which both parties have a share is at least `least`, the same number at
+    /// both, and both below `2^63`. Both parties learn that, and nothing else. Fails as
+    /// [`next`](Self::next) does.
     ///
     /// # Panics
     /// If `least` is `2^63` or more, or there are more calls than [`COMPARISONS`].
-    ///
-    /// # Errors
-    /// See [`next`](Self::next).
     pub fn at_least(&mut self, share: u64, least: u64, channel: &mut Channel) -> Result<bool> {
-        assert!(least < 1 << 63, "a bound below 2^63");
         call(&mut self.state, |run| {
-            run.compare();
-            let Some(side) = &mut run.side else {
-                return Ok(least == 0);
-            };
-            let input = share.wrapping_sub(least);
-            let negative = gmw::is_negative(&mut side.gates, input, channel)?;
-            open_bit(!negative, channel)
+            run.compare(least);
+            match &mut run.side {
+                Some(side) => at_least(&mut side.gates, share, least, channel),
+                None => Ok(least == 0),
+            }
         })
     }
 
     /// Opens values of which both parties have a share; `None` for a party that does not get them.
-    ///
-    /// # Errors
-    /// See [`next`](Self::next).
+    /// Fails as [`next`](Self::next) does.
     pub fn open(
         &mut self,
         shares: &[u64],
@@ -865,29 +836,8 @@ impl Run<SenderSide> {
 }
 
 impl Receiver {
-    /// [`setup`](Self::setup) on a session, with a fresh session id and fresh randomness.
-    ///
-    /// # Panics
-    /// See [`setup`](Self::setup).
-    ///
-    /// # Errors
-    /// See [`setup`](Self::setup).
-    pub fn start(
-        items: &(impl Items + ?Sized),
-        weights: &[&[u64]],
-        settings: Settings,
-        session: &mut Session<impl BorrowMut<Channel>>,
-        watch: &mut dyn Watch,
-    ) -> Result<Self> {
-        let (id, rng, channel) = session.parts();
-        Self::setup(items, weights, settings, (id, rng), watch, channel)
-    }
-
-    /// Like [`Sender::setup`]; `weights`: columns, each with a value for each item. A column of
-    /// ones gives shares of the number of common items.
-    ///
-    /// # Panics
-    /// See [`Sender::setup`].
+    /// Like [`Sender::setup`], panics included; `weights`: columns, each with a value for each
+    /// item. A column of ones gives shares of the number of common items.
     ///
     /// # Errors
     /// See [`Sender::setup`]; [`Error::Unplaced`] if the items do not fit into the table.
@@ -956,10 +906,7 @@ impl Receiver {
         self.table.as_ref()?.bin(bin)
     }
 
-    /// Like [`Sender::next`].
-    ///
-    /// # Errors
-    /// See [`Sender::next`].
+    /// Like [`Sender::next`], errors included.
     pub fn next(&mut self, channel: &mut Channel) -> Result<Option<Slice>> {
         let (parameters, table) = (&self.parameters, &self.table);
         call(&mut self.state, |run| {
@@ -974,13 +921,7 @@ impl Receiver {
         })
     }
 
-    /// Like [`Sender::multiply`].
-    ///
-    /// # Panics
-    /// See [`Sender::multiply`].
-    ///
-    /// # Errors
-    /// See [`Sender::next`].
+    /// Like [`Sender::multiply`], errors and panics included.
     pub fn multiply(&mut self, factors: &[u64], channel: &mut Channel) -> Result<Buffer<u64>> {
         call(&mut self.state, |run| {
             run.multiply(&self.parameters, factors.len());
@@ -1007,14 +948,11 @@ impl Receiver {
         })
     }
 
-    /// Like [`Sender::select`]. `bits`, packed, low bit first: whether this party selects a slot,
-    /// as where its item is in some group. The sender learns nothing about them.
+    /// Like [`Sender::select`], errors included. `bits`, packed, low bit first: whether this party
+    /// selects a slot, as where its item is in some group. The sender learns nothing about them.
     ///
     /// # Panics
     /// See [`Sender::select`]; if there are fewer bits than shares.
-    ///
-    /// # Errors
-    /// See [`Sender::next`].
     pub fn select(
         &mut self,
         bits: &[u8],
@@ -1041,29 +979,18 @@ impl Receiver {
         })
     }
 
-    /// Like [`Sender::at_least`].
-    ///
-    /// # Panics
-    /// See [`Sender::at_least`].
-    ///
-    /// # Errors
-    /// See [`Sender::next`].
+    /// Like [`Sender::at_least`], errors and panics included.
     pub fn at_least(&mut self, share: u64, least: u64, channel: &mut Channel) -> Result<bool> {
-        assert!(least < 1 << 63, "a bound below 2^63");
         call(&mut self.state, |run| {
-            run.compare();
-            let Some(side) = &mut run.side else {
-                return Ok(least == 0);
-            };
-            let negative = gmw::is_negative(&mut side.gates, share, channel)?;
-            open_bit(negative, channel)
+            run.compare(least);
+            match &mut run.side {
+                Some(side) => at_least(&mut side.gates, share, least, channel),
+                None => Ok(least == 0),
+            }
         })
     }
 
-    /// Like [`Sender::open`].
-    ///
-    /// # Errors
-    /// See [`Sender::next`].
+    /// Like [`Sender::open`], errors included.
     pub fn open(
         &mut self,
         shares: &[u64],

@@ -217,35 +217,6 @@ mod tests {
     }
 
     #[test]
-    fn code_words_are_cut_and_far_apart() {
-        let inputs: Vec<_> = (0..200).map(Block::new).collect();
-        for width in [128, 136, 256, 424, 448, 512] {
-            let code = Code::new(&[9; 32], width);
-            let mut words = [const { Vec::new() }; BLOCKS];
-            for (block, words) in words.iter_mut().enumerate() {
-                *words = vec![Block::ZERO; inputs.len()];
-                code.encode(block, &inputs, words);
-            }
-            let distance = |i: usize, j: usize| -> u32 {
-                let differences = words.iter().map(|word| u128::from(word[i] ^ word[j]));
-                differences.map(u128::count_ones).sum()
-            };
-            for i in 0..inputs.len() {
-                for j in 0..i {
-                    // Random words differ in half of their places, within ten standard deviations.
-                    let (half, spread) = (width as f64 / 2.0, (width as f64).sqrt() / 2.0);
-                    let off = (f64::from(distance(i, j)) - half).abs() / spread;
-                    assert!(off < 10.0, "{width}: {i} and {j}");
-                }
-            }
-            let all = (0..BLOCKS)
-                .map(|block| words[block].iter().fold(Block::ZERO, |all, &word| all | word));
-            let places: u32 = all.map(|all| u128::from(all).count_ones()).sum();
-            assert_eq!(places as usize, width, "every place is used, no other");
-        }
-    }
-
-    #[test]
     #[should_panic(expected = "multiple of 8")]
     fn refuses_a_width_that_is_too_large() {
         let _ = Code::new(&[0; 32], 520);

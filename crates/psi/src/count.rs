@@ -58,11 +58,9 @@
 
 mod protocol;
 
-use std::borrow::BorrowMut;
-
 use curve25519_dalek::Scalar;
 use rayon::prelude::*;
-use volery_channel::{Channel, Hello, Role, Session, SessionId};
+use volery_channel::{Channel, Role, SessionId};
 use volery_primitives::Block;
 use volery_primitives::pages::Buffer;
 use volery_primitives::prg::Prg;
@@ -73,7 +71,7 @@ use zeroize::{Zeroize, Zeroizing};
 use crate::agree::{Agreement, Terms};
 use crate::duplicates::check_duplicates;
 use crate::error::{Result, misbehaved};
-use crate::failure::{Failure, STATISTICAL, equal_bits};
+use crate::failure::STATISTICAL;
 use crate::items::{self, Items};
 use crate::rice::Rice;
 use crate::watch::{Phase, Watch};
@@ -88,12 +86,6 @@ const PIECE: usize = 1 << 14;
 
 /// An encoded element.
 type EncodedElement = [u8; ENCODED];
-
-/// This party's hello for the handshake of a run. There are no settings to compare.
-#[must_use]
-pub fn hello(role: Role) -> Hello {
-    Hello { protocol: "count", role: role.name(), fields: vec![("variant", "dh".to_owned())] }
-}
 
 /// Bytes that the sender and the receiver send.
 ///
@@ -138,28 +130,6 @@ impl Parameters {
         Self { sender_items, receiver_items, tag: bits + log(sender_items) + log(receiver_items) }
     }
 
-    /// The failures that honest parties may meet, each cause once for the whole run.
-    #[must_use]
-    pub fn failures(&self) -> Vec<Failure> {
-        vec![Failure {
-            what: "two different items have the same tag",
-            bits: equal_bits(self.tag, [self.sender_items, self.receiver_items]),
-            false_positive: true,
-        }]
-    }
-
-    /// Bytes of memory that the party in this role needs for what grows with the sets, at most at
-    /// one time. The items themselves are not included.
-    #[must_use]
-    pub const fn memory(&self, role: Role) -> u64 {
-        /// Of an item: its block, and its tag.
-        const ITEM: u64 = 16 + 16;
-        match role {
-            Role::Sender => self.sender_items * ITEM + self.receiver_items * ENCODED as u64,
-            Role::Receiver => self.receiver_items * ITEM,
-        }
-    }
-
     fn tags(&self) -> Rice {
         Rice::new(self.sender_items, self.tag)
     }
@@ -169,15 +139,6 @@ impl Parameters {
         // mutant(psi-count-tag): `(128 - self.tag)` => `$0 & if $ON { !3 } else { !0 }`
         u128::from(output) >> (128 - self.tag)
     }
-}
-
-/// The receiver's result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CountResult {
-    /// The sizes and the parameters derived from them.
-    pub parameters: Parameters,
-    /// The number of its items that are among the sender's.
-    pub common: u64,
 }
 
 fn terms() -> Terms {
@@ -285,90 +246,70 @@ fn multiply(points: &mut [EncodedElement], half: &Scalar) -> Result<()> {
     })
 }
 
-/// The sender, who learns the size of the receiver's set.
-pub struct Sender {
-    session: SessionId,
-    rng: Prg,
-}
-
-impl Sender {
-    /// The sender in a session that is used for nothing else. There is no offline phase.
-    #[must_use]
-    pub const fn new(session: SessionId, rng: Prg) -> Self {
-        Self { session, rng }
+/// The sender, who learns the size of the receiver's set, lets the receiver learn how many of its
+/// items are among these, in a session that is used for nothing else. The call fixes the items,
+/// which must be distinct.
+///
+/// # Errors
+/// [`Error::Duplicate`](crate::Error::Duplicate) if two items are equal;
+/// [`Error::TooMany`](crate::Error::TooMany) if there are more than
+/// [`MAX_ITEMS`](crate::params::MAX_ITEMS); if the channel fails, or the peer does not follow
+/// the protocol.
+pub fn send(
+    (session, mut rng): (SessionId, Prg),
+    items: &(impl Items + ?Sized),
+    watch: &mut dyn Watch,
+    channel: &mut Channel,
+) -> Result<Parameters> {
+    let party = (Role::Sender, session, &mut rng);
+    let mut run = Run::begin(party, items, watch, channel)?; // step 0
+    let parameters = run.parameters;
+    if run.trivial() {
+        return Ok(parameters);
     }
-
-    /// [`new`](Self::new) on a session, with a fresh session id and fresh randomness.
-    #[must_use]
-    pub fn start(session: &mut Session<impl BorrowMut<Channel>>) -> Self {
-        let (id, rng, _) = session.parts();
-        Self::new(id, rng)
+    // The tags depend on nothing that the receiver sends, who computes meanwhile.
+    let secret = scalar(&mut rng); // step 2
+    let half = half(&secret);
+    let steps = parameters.sender_items + parameters.receiver_items;
+    watch.begin(Phase::Rows, steps);
+    let mut done = 0;
+    let mut points = Zeroizing::new(vec![[0; ENCODED]; PIECE.min(items.len())]);
+    let mut outputs = Buffer::zeroed(items.len());
+    for (digests, outputs) in run.digests.chunks(PIECE).zip(outputs.chunks_mut(PIECE)) {
+        let points = &mut points[..digests.len()];
+        run.points(digests, &half, points);
+        run.hash(points, outputs);
+        done += digests.len() as u64;
+        watch.done(done);
     }
+    drop(points);
+    // The order indexes this party's own memory.
+    outputs.par_sort_unstable_by_key(|&output| u128::from(output));
 
-    /// Lets the receiver learn how many of its items are among these. The call fixes the items,
-    /// which must be distinct.
-    ///
-    /// # Errors
-    /// [`Error::Duplicate`](crate::Error::Duplicate) if two items are equal;
-    /// [`Error::TooMany`](crate::Error::TooMany) if there are more than
-    /// [`MAX_ITEMS`](crate::params::MAX_ITEMS); if the channel fails, or the peer does not follow
-    /// the protocol.
-    pub fn count(
-        mut self,
-        items: &(impl Items + ?Sized),
-        watch: &mut dyn Watch,
-        channel: &mut Channel,
-    ) -> Result<Parameters> {
-        let party = (Role::Sender, self.session, &mut self.rng);
-        let mut run = Run::begin(party, items, watch, channel)?; // step 0
-        let parameters = run.parameters;
-        if run.trivial() {
-            return Ok(parameters);
-        }
-        // The tags depend on nothing that the receiver sends, who computes meanwhile.
-        let secret = scalar(&mut self.rng); // step 2
-        let half = half(&secret);
-        let steps = parameters.sender_items + parameters.receiver_items;
-        watch.begin(Phase::Rows, steps);
-        let mut done = 0;
-        let mut points = Zeroizing::new(vec![[0; ENCODED]; PIECE.min(items.len())]);
-        let mut outputs = Buffer::zeroed(items.len());
-        for (digests, outputs) in run.digests.chunks(PIECE).zip(outputs.chunks_mut(PIECE)) {
-            let points = &mut points[..digests.len()];
-            run.points(digests, &half, points);
-            run.hash(points, outputs);
-            done += digests.len() as u64;
-            watch.done(done);
-        }
-        drop(points);
-        // The order indexes this party's own memory.
-        outputs.par_sort_unstable_by_key(|&output| u128::from(output));
-
-        let mut points = vec![[0; ENCODED]; parameters.receiver_items as usize];
-        for points in points.chunks_mut(PIECE) {
-            channel.recv(points.as_flattened_mut())?;
-            run.transcript.update(points.as_flattened());
-            multiply(points, &half)?;
-            done += points.len() as u64;
-            watch.done(done);
-        }
-        // mutant(psi-count-shuffle): drop
-        shuffle(&mut points, &mut self.rng);
-
-        watch.begin(Phase::Match, 0);
-        for points in points.chunks(PIECE) {
-            run.transcript.update(points.as_flattened());
-            channel.send(points.as_flattened())?;
-        }
-        let tags = outputs.iter().map(|&output| parameters.truncate(output));
-        for tag in tags.clone() {
-            run.transcript.update(&tag.to_le_bytes());
-        }
-        parameters.tags().send(tags, channel)?;
-        channel.send(&run.end())?;
-        channel.flush()?;
-        Ok(parameters)
+    let mut points = vec![[0; ENCODED]; parameters.receiver_items as usize];
+    for points in points.chunks_mut(PIECE) {
+        channel.recv(points.as_flattened_mut())?;
+        run.transcript.update(points.as_flattened());
+        multiply(points, &half)?;
+        done += points.len() as u64;
+        watch.done(done);
     }
+    // mutant(psi-count-shuffle): drop
+    shuffle(&mut points, &mut rng);
+
+    watch.begin(Phase::Match, 0);
+    for points in points.chunks(PIECE) {
+        run.transcript.update(points.as_flattened());
+        channel.send(points.as_flattened())?;
+    }
+    let tags = outputs.iter().map(|&output| parameters.truncate(output));
+    for tag in tags.clone() {
+        run.transcript.update(&tag.to_le_bytes());
+    }
+    parameters.tags().send(tags, channel)?;
+    channel.send(&run.end())?;
+    channel.flush()?;
+    Ok(parameters)
 }
 
 /// Brings elements into an order that is uniform among all of them, by Fisher and Yates.
@@ -379,104 +320,80 @@ fn shuffle(points: &mut [EncodedElement], rng: &mut Prg) {
     }
 }
 
-/// The receiver, who learns the number and the size of the sender's set.
-pub struct Receiver {
-    session: SessionId,
-    rng: Prg,
+/// The receiver learns how many of these items are among the sender's, and the size of the sender's
+/// set. The call fixes the items, which must be distinct. Fails as [`send`] does.
+pub fn receive(
+    (session, mut rng): (SessionId, Prg),
+    items: &(impl Items + ?Sized),
+    watch: &mut dyn Watch,
+    channel: &mut Channel,
+) -> Result<(Parameters, u64)> {
+    let party = (Role::Receiver, session, &mut rng);
+    let mut run = Run::begin(party, items, watch, channel)?; // step 0
+    let parameters = run.parameters;
+    if run.trivial() {
+        return Ok((parameters, 0));
+    }
+    let secret = scalar(&mut rng); // step 1
+    watch.begin(Phase::Rows, parameters.receiver_items);
+    let mut points = Zeroizing::new(vec![[0; ENCODED]; PIECE.min(items.len())]);
+    let mut done = 0;
+    for digests in run.digests.chunks(PIECE) {
+        let points = &mut points[..digests.len()];
+        run.points(digests, &half(&secret), points);
+        run.transcript.update(points.as_flattened());
+        channel.send(points.as_flattened())?;
+        done += digests.len() as u64;
+        watch.done(done);
+    }
+    channel.flush()?;
+
+    watch.begin(Phase::Match, parameters.receiver_items);
+    let inverse = half(&Zeroizing::new(secret.invert()));
+    let mut outputs = Buffer::zeroed(items.len());
+    let mut done = 0;
+    for outputs in outputs.chunks_mut(PIECE) {
+        let points = &mut points[..outputs.len()];
+        channel.recv(points.as_flattened_mut())?; // step 3
+        run.transcript.update(points.as_flattened());
+        multiply(points, &inverse)?;
+        run.hash(points, outputs);
+        done += outputs.len() as u64;
+        watch.done(done);
+    }
+    // The order indexes this party's own memory.
+    outputs.par_sort_unstable_by_key(|&output| u128::from(output));
+    let common = common(&mut run, &outputs, channel)?;
+    let mut end = [0; 16];
+    channel.recv(&mut end)?;
+    // mutant(psi-count-end): false
+    if end != run.end() {
+        return Err(misbehaved("it has seen or sent other messages than this party"));
+    }
+    // mutant(psi-count-distinct): false
+    if !outputs.is_sorted_by(|one, next| u128::from(*one) < u128::from(*next)) {
+        return Err(misbehaved("its elements are not distinct"));
+    }
+    Ok((parameters, common))
 }
 
-impl Receiver {
-    /// The receiver in a session that is used for nothing else. There is no offline phase.
-    #[must_use]
-    pub const fn new(session: SessionId, rng: Prg) -> Self {
-        Self { session, rng }
-    }
-
-    /// [`new`](Self::new) on a session, with a fresh session id and fresh randomness.
-    #[must_use]
-    pub fn start(session: &mut Session<impl BorrowMut<Channel>>) -> Self {
-        let (id, rng, _) = session.parts();
-        Self::new(id, rng)
-    }
-
-    /// Learns how many of these items are among the sender's. The call fixes the items, which must
-    /// be distinct.
-    ///
-    /// # Errors
-    /// See [`Sender::count`].
-    pub fn count(
-        mut self,
-        items: &(impl Items + ?Sized),
-        watch: &mut dyn Watch,
-        channel: &mut Channel,
-    ) -> Result<CountResult> {
-        let party = (Role::Receiver, self.session, &mut self.rng);
-        let mut run = Run::begin(party, items, watch, channel)?; // step 0
-        let parameters = run.parameters;
-        if run.trivial() {
-            return Ok(CountResult { parameters, common: 0 });
+/// The number of these outputs, which ascend, with a tag among those of the sender.
+fn common(run: &mut Run, outputs: &[Block], channel: &mut Channel) -> Result<u64> {
+    let mut ours = outputs.iter().map(|&output| run.parameters.truncate(output)).peekable();
+    let mut reader = run.parameters.tags().receive(false);
+    let mut tags = Vec::new();
+    let mut common = 0;
+    loop {
+        reader.read(PIECE, &mut tags, channel)?;
+        if tags.is_empty() {
+            tags.zeroize();
+            return Ok(common);
         }
-        let secret = scalar(&mut self.rng); // step 1
-        watch.begin(Phase::Rows, parameters.receiver_items);
-        let mut points = Zeroizing::new(vec![[0; ENCODED]; PIECE.min(items.len())]);
-        let mut done = 0;
-        for digests in run.digests.chunks(PIECE) {
-            let points = &mut points[..digests.len()];
-            run.points(digests, &half(&secret), points);
-            run.transcript.update(points.as_flattened());
-            channel.send(points.as_flattened())?;
-            done += digests.len() as u64;
-            watch.done(done);
-        }
-        channel.flush()?;
-
-        watch.begin(Phase::Match, parameters.receiver_items);
-        let inverse = half(&Zeroizing::new(secret.invert()));
-        let mut outputs = Buffer::zeroed(items.len());
-        let mut done = 0;
-        for outputs in outputs.chunks_mut(PIECE) {
-            let points = &mut points[..outputs.len()];
-            channel.recv(points.as_flattened_mut())?; // step 3
-            run.transcript.update(points.as_flattened());
-            multiply(points, &inverse)?;
-            run.hash(points, outputs);
-            done += outputs.len() as u64;
-            watch.done(done);
-        }
-        // The order indexes this party's own memory.
-        outputs.par_sort_unstable_by_key(|&output| u128::from(output));
-        let common = self.common(&mut run, &outputs, channel)?;
-        let mut end = [0; 16];
-        channel.recv(&mut end)?;
-        // mutant(psi-count-end): false
-        if end != run.end() {
-            return Err(misbehaved("it has seen or sent other messages than this party"));
-        }
-        // mutant(psi-count-distinct): false
-        if !outputs.is_sorted_by(|one, next| u128::from(*one) < u128::from(*next)) {
-            return Err(misbehaved("its elements are not distinct"));
-        }
-        Ok(CountResult { parameters, common })
-    }
-
-    /// The number of these outputs, which ascend, with a tag among those of the sender.
-    fn common(&self, run: &mut Run, outputs: &[Block], channel: &mut Channel) -> Result<u64> {
-        let mut ours = outputs.iter().map(|&output| run.parameters.truncate(output)).peekable();
-        let mut reader = run.parameters.tags().receive(false);
-        let mut tags = Vec::new();
-        let mut common = 0;
-        loop {
-            reader.read(PIECE, &mut tags, channel)?;
-            if tags.is_empty() {
-                tags.zeroize();
-                return Ok(common);
-            }
-            for &tag in &tags {
-                run.transcript.update(&tag.to_le_bytes());
-                while ours.next_if(|&our| our < tag).is_some() {}
-                while ours.next_if(|&our| our == tag).is_some() {
-                    common += 1;
-                }
+        for &tag in &tags {
+            run.transcript.update(&tag.to_le_bytes());
+            while ours.next_if(|&our| our < tag).is_some() {}
+            while ours.next_if(|&our| our == tag).is_some() {
+                common += 1;
             }
         }
     }

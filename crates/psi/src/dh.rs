@@ -26,7 +26,7 @@
 //! (through the hash of the item) and `P` are drawn after both parties have fixed their items.
 //!
 //! For keyword search, `H2` is longer: its first 128 bits are the tag, the others are added to the
-//! length and the value, padded to the longest one as in [`lookup`](crate::lookup). The sender ends
+//! length and the value, padded to the longest one as in [`lookup`]. The sender ends
 //! with a hash of the seed and of all messages, so that a transmission error is noticed.
 //!
 //! Changes to Figure 4:
@@ -77,12 +77,10 @@ mod permutation;
 mod polynomial;
 mod protocol;
 
-use std::borrow::BorrowMut;
-
 use curve25519_dalek::MontgomeryPoint;
 use curve25519_dalek::traits::IsIdentity;
 use rayon::prelude::*;
-use volery_channel::{Channel, Hello, Role, Session, SessionId};
+use volery_channel::{Channel, Role, SessionId};
 use volery_primitives::Block;
 use volery_primitives::curve25519::{Element, multiply};
 use volery_primitives::prg::Prg;
@@ -92,9 +90,9 @@ use zeroize::{Zeroize, Zeroizing};
 use crate::agree::{Agreement, Terms};
 use crate::duplicates::check_duplicates;
 use crate::error::{Error, Result, misbehaved};
-use crate::failure::{Failure, equal_bits};
 use crate::items::Items;
-use crate::lookup::{LENGTH, MAX_VALUE, cut, longest, receive};
+use crate::lookup::{self, LENGTH, MAX_VALUE, cut, longest};
+use crate::matching::Outcome;
 use crate::watch::{Phase, Watch};
 use elligator::{Key, TASK, map, sample};
 use permutation::Permutation;
@@ -115,13 +113,6 @@ const BASE: [u8; 32] = {
 
 /// Bytes of a tag.
 const TAG: usize = 16;
-
-/// This party's hello for the handshake of a run; `protocol` names the protocol that both are about
-/// to run, such as `intersection`. There are no settings to compare.
-#[must_use]
-pub fn hello(protocol: &'static str, role: Role) -> Hello {
-    Hello { protocol, role: role.name(), fields: vec![("variant", "dh".to_owned())] }
-}
 
 /// Bytes that the sender and the receiver send; `value` is the length of the longest value in a
 /// search, and `None` in an intersection.
@@ -150,57 +141,6 @@ pub struct Parameters {
     /// Items of the receiver.
     pub receiver_items: u64,
 }
-
-impl Parameters {
-    /// The failures that honest parties may meet, each cause once for the whole run.
-    #[must_use]
-    pub fn failures(&self) -> Vec<Failure> {
-        vec![Failure {
-            what: "two different items have the same tag",
-            bits: equal_bits(8 * TAG as u32, [self.sender_items, self.receiver_items]),
-            false_positive: true,
-        }]
-    }
-
-    /// Bytes of memory that the party in this role needs for what grows with the sets, at most at
-    /// one time. The items themselves are not included, nor the values of a search.
-    #[must_use]
-    pub fn memory(&self, role: Role) -> u64 {
-        /// Of an element of the field.
-        const ELEMENT: u64 = 40;
-        /// Of an item: its digest, as an element and a hash.
-        const DIGEST: u64 = ELEMENT + 32;
-        /// Of an item of the receiver: its secret, and the representative of the public key.
-        const KEY: u64 = 32 + ELEMENT;
-        let Self { sender_items, receiver_items } = *self;
-        if sender_items == 0 || receiver_items == 0 {
-            return 0;
-        }
-        match role {
-            // Values, and two strings of each, beside the polynomial twice.
-            Role::Sender => {
-                sender_items * (DIGEST + ELEMENT + 64) + receiver_items * (32 + ELEMENT)
-            }
-            // The tree of products, and the polynomials that are made from it: counted.
-            Role::Receiver => {
-                let elements = u64::from(receiver_items.ilog2()) + 16;
-                receiver_items * (DIGEST + KEY + elements * ELEMENT) + sender_items * TAG as u64
-            }
-        }
-    }
-}
-
-/// The sender's result of an intersection; `common` is `None`.
-pub type SenderResult = crate::results::SenderResult<Parameters>;
-
-/// The receiver's result of an intersection.
-pub type ReceiverResult = crate::results::ReceiverResult<Parameters>;
-
-/// The sender's result of a search; `found` is `None`.
-pub type LookupSenderResult = crate::results::LookupSenderResult<Parameters>;
-
-/// The receiver's result of a search.
-pub type LookupReceiverResult = crate::results::LookupReceiverResult<Parameters>;
 
 /// The protocols of this module.
 #[derive(Clone, Copy)]
@@ -359,283 +299,171 @@ impl Run {
     }
 }
 
-/// The sender of set intersection and keyword search.
-pub struct Sender {
-    session: SessionId,
-    rng: Prg,
-}
-
-impl Sender {
-    /// The sender in a session that is used for nothing else. There is no offline phase.
-    #[must_use]
-    pub const fn new(session: SessionId, rng: Prg) -> Self {
-        Self { session, rng }
+/// Lets the receiver learn which of its items are among these, and in a search the values of
+/// common ones, of which there is one for each item. The call fixes items and values; the items
+/// must be distinct. The session is used for nothing else; the randomness is this party's.
+///
+/// # Panics
+/// If the numbers of items and values differ.
+///
+/// # Errors
+/// [`Error::Duplicate`] if two items are equal; [`Error::TooMany`] if there are more than
+/// [`MAX_ITEMS`]; [`Error::LongValue`] if a value is longer than [`MAX_VALUE`] bytes; if the
+/// channel fails, or the peer does not follow the protocol.
+pub fn send(
+    (session, mut rng): (SessionId, Prg),
+    items: &(impl Items + ?Sized),
+    values: Option<&dyn Items>,
+    watch: &mut dyn Watch,
+    channel: &mut Channel,
+) -> Result<Outcome> {
+    let count = values.map_or(items.len(), Items::len);
+    assert_eq!(items.len(), count, "a value for each keyword");
+    let longest = values.map(longest).transpose()?;
+    let terms = match longest {
+        Some(longest) => (Protocol::Search, longest as u64),
+        None => (Protocol::Intersection, 0),
+    };
+    let party = (Role::Sender, session, &mut rng);
+    let run = Run::begin(party, items, terms, watch, channel)?; // step 0
+    let outcome = Outcome { longest, ..Outcome::with(run.parameters()) };
+    if run.trivial() {
+        return Ok(outcome);
     }
+    let mut secret = Zeroizing::new([0; 32]);
+    rng.fill_bytes(&mut secret[..]); // step 1
+    // mutant(psi-dh-cofactor): drop
+    secret[0] &= !7; // a multiple of 8
+    let public = multiply(&[*secret], &[BASE])[0];
+    channel.send(&public)?; // step 2
+    channel.flush()?;
 
-    /// [`new`](Self::new) on a session, with a fresh session id and fresh randomness.
-    #[must_use]
-    pub fn start(session: &mut Session<impl BorrowMut<Channel>>) -> Self {
-        let (id, rng, _) = session.parts();
-        Self::new(id, rng)
-    }
+    watch.begin(Phase::Rows, run.agreement.sender_items);
+    let mut received = vec![[0; 32]; run.agreement.receiver_items as usize];
+    channel.recv(received.as_flattened_mut())?; // step 4
+    let polynomial = received.iter().map(Element::from_canonical);
+    // mutant(psi-dh-coefficients): insert `let polynomial =
+    //     polynomial.zip(&received).map(|(number, bytes)| if $ON {
+    //     Some(Element::from_bytes(bytes)) } else { number });`
+    let Some(polynomial) = polynomial.collect::<Option<Vec<_>>>() else {
+        return Err(misbehaved("a coefficient is not below 2^255 - 19"));
+    };
+    let keys = run.answers(&secret, &polynomial); // step 5
+    watch.done(run.agreement.sender_items);
 
-    /// Lets the receiver learn which of its items are among these. The call fixes the items, which
-    /// must be distinct.
-    ///
-    /// # Errors
-    /// [`Error::Duplicate`] if two items are equal; [`Error::TooMany`] if there are more than
-    /// [`MAX_ITEMS`]; if the channel fails, or the peer does not follow the protocol.
-    pub fn intersect(
-        self,
-        items: &(impl Items + ?Sized),
-        watch: &mut dyn Watch,
-        channel: &mut Channel,
-    ) -> Result<SenderResult> {
-        let values: Option<(&[&[u8]], usize)> = None;
-        Ok(SenderResult { parameters: self.run(items, values, watch, channel)?, common: None })
-    }
-
-    /// Lets the receiver learn the values of its keywords that are among these. The call fixes
-    /// keywords and values; the keywords must be distinct.
-    ///
-    /// # Panics
-    /// If the numbers of keywords and values differ.
-    ///
-    /// # Errors
-    /// [`Error::LongValue`] if a value is longer than [`MAX_VALUE`] bytes; else as
-    /// [`intersect`](Self::intersect).
-    pub fn answer(
-        self,
-        keywords: &(impl Items + ?Sized),
-        values: &(impl Items + ?Sized),
-        watch: &mut dyn Watch,
-        channel: &mut Channel,
-    ) -> Result<LookupSenderResult> {
-        assert_eq!(keywords.len(), values.len(), "a value for each keyword");
-        let longest = longest(values)?;
-        Ok(LookupSenderResult {
-            parameters: self.run(keywords, Some((values, longest)), watch, channel)?,
-            longest,
-            found: None,
-        })
-    }
-
-    fn run(
-        mut self,
-        items: &(impl Items + ?Sized),
-        values: Option<(&(impl Items + ?Sized), usize)>,
-        watch: &mut dyn Watch,
-        channel: &mut Channel,
-    ) -> Result<Parameters> {
-        let terms = match values {
-            Some((_, longest)) => (Protocol::Search, longest as u64),
-            None => (Protocol::Intersection, 0),
-        };
-        let party = (Role::Sender, self.session, &mut self.rng);
-        let run = Run::begin(party, items, terms, watch, channel)?; // step 0
-        if run.trivial() {
-            return Ok(run.parameters());
-        }
-        let mut secret = Zeroizing::new([0; 32]);
-        self.rng.fill_bytes(&mut secret[..]); // step 1
-        // mutant(psi-dh-cofactor): drop
-        secret[0] &= !7; // a multiple of 8
-        let public = multiply(&[*secret], &[BASE])[0];
-        channel.send(&public)?; // step 2
-        channel.flush()?;
-
-        watch.begin(Phase::Rows, run.agreement.sender_items);
-        let mut received = vec![[0; 32]; run.agreement.receiver_items as usize];
-        channel.recv(received.as_flattened_mut())?; // step 4
-        let polynomial = received.iter().map(Element::from_canonical);
-        // mutant(psi-dh-coefficients): insert `let polynomial =
-        //     polynomial.zip(&received).map(|(number, bytes)| if $ON {
-        //     Some(Element::from_bytes(bytes)) } else { number });`
-        let Some(polynomial) = polynomial.collect::<Option<Vec<_>>>() else {
-            return Err(misbehaved("a coefficient is not below 2^255 - 19"));
-        };
-        let keys = run.answers(&secret, &polynomial); // step 5
-        watch.done(run.agreement.sender_items);
-
-        watch.begin(Phase::Match, run.agreement.sender_items);
-        let size = payload(values.map(|(_, longest)| longest));
-        let mut hashes = run.derive(&public, &keys, TAG + size);
-        if let Some((values, _)) = values {
-            for (item, hash) in hashes.chunks_exact_mut(TAG + size).enumerate() {
-                let value = values.item(item);
-                let length = (value.len() as u16).to_le_bytes();
-                for (byte, plain) in hash[TAG..].iter_mut().zip(length.iter().chain(value)) {
-                    *byte ^= plain;
-                }
+    watch.begin(Phase::Match, run.agreement.sender_items);
+    let size = payload(longest);
+    let mut hashes = run.derive(&public, &keys, TAG + size);
+    if let Some(values) = values {
+        for (item, hash) in hashes.chunks_exact_mut(TAG + size).enumerate() {
+            let value = values.item(item);
+            let length = (value.len() as u16).to_le_bytes();
+            for (byte, plain) in hash[TAG..].iter_mut().zip(length.iter().chain(value)) {
+                *byte ^= plain;
             }
         }
-        // The order indexes this party's own memory.
-        let mut sorted: Vec<_> = hashes.chunks_exact(TAG + size).collect();
-        sorted.sort_unstable();
-        let tags: Vec<_> = sorted.iter().flat_map(|hash| &hash[..TAG]).copied().collect();
-        let ciphertexts = sorted.iter().flat_map(|hash| &hash[TAG..]);
-        let ciphertexts: Vec<_> = ciphertexts.copied().collect();
-        let messages = [&public, received.as_flattened(), &tags, &ciphertexts];
-        let end = run.end(messages);
-        channel.send(&tags)?; // step 6
-        channel.send(&ciphertexts)?;
-        channel.send(&end)?;
-        channel.flush()?;
-        watch.done(run.agreement.sender_items);
-        Ok(run.parameters())
     }
+    // The order indexes this party's own memory.
+    let mut sorted: Vec<_> = hashes.chunks_exact(TAG + size).collect();
+    sorted.sort_unstable();
+    let tags: Vec<_> = sorted.iter().flat_map(|hash| &hash[..TAG]).copied().collect();
+    let ciphertexts = sorted.iter().flat_map(|hash| &hash[TAG..]);
+    let ciphertexts: Vec<_> = ciphertexts.copied().collect();
+    let messages = [&public, received.as_flattened(), &tags, &ciphertexts];
+    let end = run.end(messages);
+    channel.send(&tags)?; // step 6
+    channel.send(&ciphertexts)?;
+    channel.send(&end)?;
+    channel.flush()?;
+    watch.done(run.agreement.sender_items);
+    Ok(outcome)
 }
 
-/// The receiver of set intersection and keyword search.
-pub struct Receiver {
-    session: SessionId,
-    rng: Prg,
-}
-
-/// The receiver after step 7, with its tags and the streams of its values.
-struct MatchResult {
-    parameters: Parameters,
-    /// Bytes of the sender's longest value.
-    longest: usize,
-    /// The numbers of the common items, ascending, and their values.
-    common: Vec<usize>,
-    values: Vec<Vec<u8>>,
-}
-
-impl Receiver {
-    /// The receiver in a session that is used for nothing else. There is no offline phase.
-    #[must_use]
-    pub const fn new(session: SessionId, rng: Prg) -> Self {
-        Self { session, rng }
+/// Learns which of these items are among the sender's, and in a search their values. The call fixes
+/// the items, which must be distinct. A malicious sender chooses the values, each of at most
+/// [`longest`](Outcome::longest) bytes. Fails as [`send`] does.
+pub fn receive(
+    (session, mut rng): (SessionId, Prg),
+    items: &(impl Items + ?Sized),
+    search: bool,
+    watch: &mut dyn Watch,
+    channel: &mut Channel,
+) -> Result<Outcome> {
+    let protocol = if search { Protocol::Search } else { Protocol::Intersection };
+    let party = (Role::Receiver, session, &mut rng);
+    let run = Run::begin(party, items, (protocol, 0), watch, channel)?; // step 0
+    let longest = usize::try_from(run.agreement.note).unwrap_or(usize::MAX);
+    // mutant(psi-dh-values): false
+    if longest > MAX_VALUE {
+        return Err(misbehaved("it announced values longer than the maximum"));
     }
-
-    /// [`new`](Self::new) on a session, with a fresh session id and fresh randomness.
-    #[must_use]
-    pub fn start(session: &mut Session<impl BorrowMut<Channel>>) -> Self {
-        let (id, rng, _) = session.parts();
-        Self::new(id, rng)
+    let size = payload(search.then_some(longest));
+    let (mut common, mut values) = (Vec::new(), Vec::new());
+    let outcome = |common, values| Outcome {
+        common: Some(common),
+        values,
+        longest: search.then_some(longest),
+        ..Outcome::with(run.parameters())
+    };
+    if run.trivial() {
+        return Ok(outcome(common, values));
     }
+    watch.begin(Phase::Place, run.agreement.receiver_items);
+    let own = sample(items.len(), &mut rng); // step 3
+    let permutation = run.permutation();
+    let mut highest = Zeroizing::new(vec![0; items.len()]);
+    rng.fill_bytes(&mut highest);
+    let preimages = own.iter().zip(highest.iter()).map(|(key, random)| {
+        let mut preimage = permutation.backward(&key.representative.to_bytes());
+        // mutant(psi-dh-highest-bit): drop
+        preimage[31] |= random & 0x40;
+        Element::from_bytes(&preimage)
+    });
+    let preimages = Zeroizing::new(preimages.collect::<Vec<_>>());
+    let polynomial = interpolate(&run.points(), &preimages); // step 4
+    let coefficients = polynomial.iter().map(|coefficient| coefficient.to_bytes());
+    let coefficients: Vec<_> = coefficients.collect();
+    channel.send(coefficients.as_flattened())?;
+    channel.flush()?;
+    let mut public = [0; 32];
+    channel.recv(&mut public)?; // step 2
+    check_public(&public)?;
+    watch.done(run.agreement.receiver_items);
 
-    /// Learns which of these items are among the sender's. The call fixes the items, which must be
-    /// distinct.
-    ///
-    /// # Errors
-    /// See [`Sender::intersect`].
-    pub fn intersect(
-        self,
-        items: &(impl Items + ?Sized),
-        watch: &mut dyn Watch,
-        channel: &mut Channel,
-    ) -> Result<ReceiverResult> {
-        let matched = self.run(items, Protocol::Intersection, watch, channel)?;
-        Ok(ReceiverResult { parameters: matched.parameters, common: matched.common })
+    watch.begin(Phase::Match, run.agreement.receiver_items);
+    let keys = shared_keys(&public, &own);
+    // The streams of values follow for common items only: their length is the sender's word.
+    let hashes = run.derive(&public, &keys, TAG);
+    let mut tags = vec![[0; TAG]; run.agreement.sender_items as usize];
+    channel.recv(tags.as_flattened_mut())?; // step 6
+    let ciphertexts = lookup::receive(tags.len() * size, channel)?;
+    let mut end = [0; 16];
+    channel.recv(&mut end)?;
+    let coefficients = coefficients.as_flattened();
+    // mutant(psi-dh-end): false
+    if end != run.end([&public, coefficients, tags.as_flattened(), &ciphertexts]) {
+        return Err(misbehaved("it has seen or sent other messages than this party"));
     }
-
-    /// Learns the values of its keywords that the sender has. The call fixes the keywords, which
-    /// must be distinct. A malicious sender chooses the values, each of at most
-    /// [`LookupReceiverResult::longest`] bytes.
-    ///
-    /// # Errors
-    /// See [`Sender::intersect`].
-    pub fn search(
-        self,
-        keywords: &(impl Items + ?Sized),
-        watch: &mut dyn Watch,
-        channel: &mut Channel,
-    ) -> Result<LookupReceiverResult> {
-        let matched = self.run(keywords, Protocol::Search, watch, channel)?;
-        Ok(LookupReceiverResult {
-            parameters: matched.parameters,
-            longest: matched.longest,
-            items: matched.common,
-            values: matched.values,
-        })
+    // mutant(psi-dh-order): false
+    if !tags.is_sorted_by(|one, next| one < next) {
+        return Err(misbehaved("its tags are not distinct or not in order"));
     }
-
-    fn run(
-        mut self,
-        items: &(impl Items + ?Sized),
-        protocol: Protocol,
-        watch: &mut dyn Watch,
-        channel: &mut Channel,
-    ) -> Result<MatchResult> {
-        let party = (Role::Receiver, self.session, &mut self.rng);
-        let run = Run::begin(party, items, (protocol, 0), watch, channel)?; // step 0
-        let longest = usize::try_from(run.agreement.note).unwrap_or(usize::MAX);
-        // mutant(psi-dh-values): false
-        if longest > MAX_VALUE {
-            return Err(misbehaved("it announced values longer than the maximum"));
-        }
-        let size = match protocol {
-            Protocol::Intersection => payload(None),
-            Protocol::Search => payload(Some(longest)),
+    let mut hash = Zeroizing::new(vec![0; TAG + size]);
+    for (item, tag) in hashes.as_chunks().0.iter().enumerate() {
+        // The place indexes this party's own memory.
+        let Ok(place) = tags.binary_search(tag) else {
+            continue;
         };
-        if run.trivial() {
-            return Ok(MatchResult {
-                parameters: run.parameters(),
-                longest,
-                common: Vec::new(),
-                values: Vec::new(),
-            });
+        common.push(item); // step 7
+        if search {
+            let ciphertext = &ciphertexts[place * size..][..size];
+            run.derive_one(&public, &keys, item, &mut hash);
+            values.push(decrypt(ciphertext, &hash[TAG..]));
         }
-        watch.begin(Phase::Place, run.agreement.receiver_items);
-        let own = sample(items.len(), &mut self.rng); // step 3
-        let permutation = run.permutation();
-        let mut highest = Zeroizing::new(vec![0; items.len()]);
-        self.rng.fill_bytes(&mut highest);
-        let preimages = own.iter().zip(highest.iter()).map(|(key, random)| {
-            let mut preimage = permutation.backward(&key.representative.to_bytes());
-            // mutant(psi-dh-highest-bit): drop
-            preimage[31] |= random & 0x40;
-            Element::from_bytes(&preimage)
-        });
-        let preimages = Zeroizing::new(preimages.collect::<Vec<_>>());
-        let polynomial = interpolate(&run.points(), &preimages); // step 4
-        let coefficients = polynomial.iter().map(|coefficient| coefficient.to_bytes());
-        let coefficients: Vec<_> = coefficients.collect();
-        channel.send(coefficients.as_flattened())?;
-        channel.flush()?;
-        let mut public = [0; 32];
-        channel.recv(&mut public)?; // step 2
-        check_public(&public)?;
-        watch.done(run.agreement.receiver_items);
-
-        watch.begin(Phase::Match, run.agreement.receiver_items);
-        let keys = shared_keys(&public, &own);
-        // The streams of values follow for common items only: their length is the sender's word.
-        let hashes = run.derive(&public, &keys, TAG);
-        let mut tags = vec![[0; TAG]; run.agreement.sender_items as usize];
-        channel.recv(tags.as_flattened_mut())?; // step 6
-        let ciphertexts = receive(tags.len() * size, channel)?;
-        let mut end = [0; 16];
-        channel.recv(&mut end)?;
-        let coefficients = coefficients.as_flattened();
-        // mutant(psi-dh-end): false
-        if end != run.end([&public, coefficients, tags.as_flattened(), &ciphertexts]) {
-            return Err(misbehaved("it has seen or sent other messages than this party"));
-        }
-        // mutant(psi-dh-order): false
-        if !tags.is_sorted_by(|one, next| one < next) {
-            return Err(misbehaved("its tags are not distinct or not in order"));
-        }
-        let (mut common, mut values) = (Vec::new(), Vec::new());
-        let mut hash = Zeroizing::new(vec![0; TAG + size]);
-        for (item, tag) in hashes.as_chunks().0.iter().enumerate() {
-            // The place indexes this party's own memory.
-            let Ok(place) = tags.binary_search(tag) else {
-                continue;
-            };
-            common.push(item); // step 7
-            if let Protocol::Search = protocol {
-                let ciphertext = &ciphertexts[place * size..][..size];
-                run.derive_one(&public, &keys, item, &mut hash);
-                values.push(decrypt(ciphertext, &hash[TAG..]));
-            }
-        }
-        watch.touched(values.len() as u64);
-        watch.done(run.agreement.receiver_items);
-        Ok(MatchResult { parameters: run.parameters(), longest, common, values })
     }
+    watch.touched(values.len() as u64);
+    watch.done(run.agreement.receiver_items);
+    Ok(outcome(common, values))
 }
 
 /// Checks the sender's key: an element other than the identity of the subgroup of prime order.

@@ -15,6 +15,16 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// A cause of a wrong result.
+    pub(crate) const fn wrong_result(what: &'static str, bits: f64) -> Self {
+        Self { what, bits, false_positive: true }
+    }
+
+    /// A cause of an error.
+    pub(crate) const fn error(what: &'static str, bits: f64) -> Self {
+        Self { what, bits, false_positive: false }
+    }
+
     /// The negative logarithm of the sum of these probabilities.
     #[must_use]
     pub fn sum(failures: impl IntoIterator<Item = Self>) -> f64 {

@@ -151,39 +151,6 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn present_tags_are_found_and_no_others() {
-        for n in [0, 1, 2, 3, 1000, 1024, 1025, 30_000] {
-            let mut index = Index::for_items(n, n);
-            // Tags of five bytes, the shortest length.
-            let mut rng = Prg::new(Block::new(n as u128));
-            let tags: Vec<_> = (0..2 * n).map(|_| rng.next_u64() >> 24).collect();
-            let tag = |i: usize| tags[i];
-            let items: Vec<_> = (0..n).map(|i| (tag(i), i as u32)).collect();
-            let (first, second) = items.split_at(n / 3);
-            index.insert_all(first);
-            index.insert_all(second);
-            let mut passed = 0;
-            for i in 0..2 * n {
-                assert_eq!(index.find(tag(i), |j| j == i), (i < n).then_some(i));
-                passed += usize::from(index.may_have(tag(i)));
-                assert!(i >= n || index.may_have(tag(i)));
-            }
-            // An eighth of the absent tags pass; twice as many are too many.
-            assert!(passed <= n + n / 4 + 10, "{n}: {passed}");
-        }
-    }
-
-    #[test]
-    fn equal_tags_of_different_items_are_kept_apart() {
-        let mut index = Index::for_items(3, 3);
-        index.insert_all(&[(5, 0), (5, 1), (5, 2)]);
-        assert_eq!(index.find(5, |j| j == 1), Some(1));
-        assert_eq!(index.find(5, |_| false), None);
-        assert_eq!(index.candidate(5), Some(0));
-        assert_eq!(index.candidate(6), None);
-    }
-
     /// The tag bits in a slot distinguish tags of one part: few absent tags look present.
     #[test]
     fn few_tags_of_one_part_are_similar() {

@@ -83,10 +83,7 @@ impl Sender {
 
 impl Receiver {
     /// Learns which of these items are among the sender's. The call fixes the items, which must be
-    /// distinct.
-    ///
-    /// # Errors
-    /// See [`Sender::intersect`].
+    /// distinct. Fails as [`Sender::intersect`] does.
     pub fn intersect(
         self,
         items: &(impl Items + ?Sized),

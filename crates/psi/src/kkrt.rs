@@ -4,6 +4,7 @@
 use volery_channel::{Channel, Role};
 use volery_pcg::Security;
 
+use crate::code::closeness;
 use crate::error::Result;
 use crate::failure::Failure;
 use crate::lookup::value_bytes;
@@ -120,7 +121,14 @@ impl matching::Parameters for Parameters {
     }
 
     fn failures(&self) -> Vec<Failure> {
-        Self::failures(self)
+        vec![
+            Failure::wrong_result("a false match", -self.false_positive()),
+            Failure::error("the items do not fit into a cuckoo table", self.statistical.into()),
+            Failure::error(
+                "outputs of the code are not pseudorandom",
+                closeness(self.width) - (self.evaluations().max(1) as f64).log2(),
+            ),
+        ]
     }
 
     fn traffic(&self, longest: Option<usize>) -> [u64; 4] {
@@ -133,7 +141,27 @@ impl matching::Parameters for Parameters {
     }
 
     fn memory(&self, role: Role, output: &Output) -> u64 {
-        let search = matches!(output, Output::Items { search: true, .. });
-        Self::memory(self, role, search)
+        /// Of a block: a digest, an input or an output of the OPRF, a row.
+        const BLOCK: u64 = 16;
+        /// Of a place of the table: the number of the item, and that of its hash function.
+        const PLACE: u64 = 5;
+        /// Of an item that is being placed: its bins, and the search for a place. Counted.
+        const PLACING: u64 = 41;
+        /// Of an item in the random order: its number, and what finds the order. Counted.
+        const ORDER: u64 = 10;
+        /// Of an item in the index of tags: two slots, and a byte of the filter.
+        const INDEX: u64 = 9;
+        if self.trivial() {
+            return 0;
+        }
+        let instances = self.instances() as u64;
+        match role {
+            Role::Sender => self.sender_items * (BLOCK + ORDER) + instances * BLOCK,
+            Role::Receiver => {
+                let search = matches!(output, Output::Items { search: true, .. });
+                let found = INDEX + if search { BLOCK } else { 0 };
+                self.receiver_items * (BLOCK + found.max(PLACING)) + instances * PLACE
+            }
+        }
     }
 }

@@ -126,10 +126,7 @@ impl Sender {
 
 impl Receiver {
     /// Learns the values of its keywords that the sender has. The call fixes the keywords, which
-    /// must be distinct.
-    ///
-    /// # Errors
-    /// See [`Receiver::intersect`].
+    /// must be distinct. Fails as [`Receiver::intersect`] does.
     pub fn search(
         self,
         keywords: &(impl Items + ?Sized),

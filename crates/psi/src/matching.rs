@@ -76,10 +76,8 @@ pub trait Matching: fmt::Debug + Sync {
     /// If the protocol does not give the output, or a set is too large for it.
     fn parameters(&self, task: &Task, parts: u64) -> Box<dyn Parameters>;
 
-    /// The cost of an execution, by the model of module [`choice`](crate::choice).
-    ///
-    /// # Panics
-    /// See [`parameters`](Self::parameters).
+    /// The cost of an execution, by the model of module [`choice`](crate::choice). Panics as
+    /// [`parameters`](Self::parameters) does.
     fn cost(&self, task: &Task) -> Cost;
 
     /// Runs the protocol, with its setup, as this party. Progress goes to `watch`; a caller cancels

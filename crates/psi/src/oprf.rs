@@ -167,9 +167,7 @@ impl Sender {
     }
 
     /// [`Sender::extend`] that reports the number of instances after each piece of the message.
-    ///
-    /// # Errors
-    /// See [`Sender::extend`].
+    /// Fails as [`Sender::extend`] does.
     pub fn extend_watched(
         &mut self,
         code: &Code,
@@ -338,10 +336,7 @@ impl Receiver {
     }
 
     /// [`Receiver::extend`] piece by piece: `ask` fills in the inputs of the instances from its
-    /// first argument on, `take` gets their inputs and outputs.
-    ///
-    /// # Errors
-    /// See [`Receiver::extend`].
+    /// first argument on, `take` gets their inputs and outputs. Fails as [`Receiver::extend`] does.
     pub fn extend_streamed(
         &mut self,
         code: &Code,

@@ -1,13 +1,11 @@
 //! The parameters of a run, from the sizes of the two sets: bins, stash, widths.
 
 use std::fmt;
-use std::str::FromStr;
 
-use volery_channel::Role;
 use volery_primitives::cuckoo::{FUNCTIONS, bins_for};
 
-use crate::code::{closeness, width_for};
-use crate::failure::{Failure, STATISTICAL, Scale, equal_bits, shifted};
+use crate::code::width_for;
+use crate::failure::{STATISTICAL, Scale, equal_bits, shifted};
 
 /// The maximum number of items of a set: 2^31, or 2^22 where `usize` has 32 bits, as in
 /// WebAssembly. There it counts the bits of a matrix with up to 512 for each item.
@@ -59,16 +57,6 @@ impl fmt::Display for Variant {
     }
 }
 
-impl FromStr for Variant {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let names = || Self::ALL.map(Self::name).join(", ");
-        let found = Self::ALL.into_iter().find(|variant| variant.name() == name);
-        found.ok_or_else(|| format!("the protocols are {}", names()))
-    }
-}
-
 /// The stash of Table 2: the largest number of items and `s`, for 2^-40 and 1.2 bins an item. Fewer
 /// items need a larger stash.
 ///
@@ -97,7 +85,7 @@ pub struct Parameters {
     /// `v` in bytes: the sent part of each output of the OPRF.
     pub tag: usize,
     /// The negative logarithm of the probability of each failure.
-    statistical: u32,
+    pub(crate) statistical: u32,
 }
 
 impl Parameters {
@@ -229,53 +217,6 @@ impl Parameters {
         -equal_bits(8 * self.tag as u32, [self.sender_items, self.receiver_items])
     }
 
-    /// The failures that honest parties may meet, each cause once for the whole run.
-    #[must_use]
-    pub fn failures(&self) -> Vec<Failure> {
-        vec![
-            Failure { what: "a false match", bits: -self.false_positive(), false_positive: true },
-            Failure {
-                what: "the items do not fit into a cuckoo table",
-                bits: self.statistical.into(),
-                false_positive: false,
-            },
-            Failure {
-                what: "outputs of the code are not pseudorandom",
-                bits: closeness(self.width) - (self.evaluations().max(1) as f64).log2(),
-                false_positive: false,
-            },
-        ]
-    }
-
-    /// Bytes of memory that the party in this role needs for what grows with the sets, at most at
-    /// one time. `search`: of keyword search. The items themselves are not included, nor the values
-    /// of a search and the common items.
-    #[must_use]
-    pub const fn memory(&self, role: Role, search: bool) -> u64 {
-        /// Of a block: a digest, an input or an output of the OPRF, a row.
-        const BLOCK: u64 = 16;
-        /// Of a place of the table: the number of the item, and that of its hash function.
-        const PLACE: u64 = 5;
-        /// Of an item that is being placed: its bins, and the search for a place. Counted.
-        const PLACING: u64 = 41;
-        /// Of an item in the random order: its number, and what finds the order. Counted.
-        const ORDER: u64 = 10;
-        /// Of an item in the index of tags: two slots, and a byte of the filter.
-        const INDEX: u64 = 9;
-        if self.trivial() {
-            return 0;
-        }
-        let instances = self.instances() as u64;
-        match role {
-            Role::Sender => self.sender_items * (BLOCK + ORDER) + instances * BLOCK,
-            Role::Receiver => {
-                let found = INDEX + if search { BLOCK } else { 0 };
-                let work = if found > PLACING { found } else { PLACING };
-                self.receiver_items * (BLOCK + work) + instances * PLACE
-            }
-        }
-    }
-
     /// Whether a set is empty, so that the run ends once both parties know the sizes.
     #[must_use]
     pub const fn trivial(&self) -> bool {
@@ -344,13 +285,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn names() {
-        for variant in Variant::ALL {
-            assert_eq!(variant.name().parse(), Ok(variant));
-        }
-        assert_eq!("ecdh".parse::<Variant>(), Err("the protocols are kkrt, kkrt-paper".to_owned()));
     }
 }

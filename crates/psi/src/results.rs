@@ -100,3 +100,17 @@ impl Outcome {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_shows_no_value() {
+        let values = vec![b"SECRET".to_vec()];
+        let found = LookupReceiverResult { parameters: (), longest: 6, items: vec![0], values };
+        for text in [format!("{found:?}"), format!("{found:#?}")] {
+            assert_eq!(text, "LookupReceiverResult(1 values, ..)");
+        }
+    }
+}

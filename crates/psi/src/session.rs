@@ -142,10 +142,8 @@ pub(crate) struct SenderSession {
 }
 
 impl Sender {
-    /// [`setup`](Self::setup) on a session, with a fresh session id and fresh randomness.
-    ///
-    /// # Errors
-    /// See [`setup`](Self::setup).
+    /// [`setup`](Self::setup) on a session, with a fresh session id and fresh randomness. Fails as
+    /// [`setup`](Self::setup) does.
     pub fn start(session: &mut Session<impl BorrowMut<Channel>>) -> Result<Self> {
         let (id, rng, channel) = session.parts();
         Self::setup(id, rng, channel)
@@ -367,10 +365,8 @@ pub(crate) struct ReceiverSession {
 pub(crate) type Derive<'a> = &'a dyn Fn(&Agreement, &[Block], &mut [Block], &mut [Block]);
 
 impl Receiver {
-    /// [`setup`](Self::setup) on a session, with a fresh session id and fresh randomness.
-    ///
-    /// # Errors
-    /// See [`setup`](Self::setup).
+    /// [`setup`](Self::setup) on a session, with a fresh session id and fresh randomness. Fails as
+    /// [`setup`](Self::setup) does.
     pub fn start(session: &mut Session<impl BorrowMut<Channel>>) -> Result<Self> {
         let (id, rng, channel) = session.parts();
         Self::setup(id, rng, channel)

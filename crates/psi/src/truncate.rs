@@ -45,25 +45,3 @@ pub(crate) fn read_cut(written: &[u8], bytes: usize, index: usize) -> Block {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn blocks_round_trip() {
-        for bytes in 1..=16 {
-            for n in 0..40 {
-                let block = |i: usize| Block::new((i as u128 + 1) * (u128::MAX / 97));
-                let mut written = vec![0xff; bytes * n];
-                write_cut((0..n).map(block), bytes, &mut written);
-                let plain: Vec<u8> =
-                    (0..n).flat_map(|i| block(i).to_bytes()[..bytes].to_vec()).collect();
-                assert_eq!(written, plain);
-                for i in 0..n {
-                    assert_eq!(read_cut(&written, bytes, i), cut(block(i), bytes));
-                }
-            }
-        }
-    }
-}

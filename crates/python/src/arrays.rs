@@ -6,35 +6,35 @@ use numpy::{
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use volery_run::embed::{Array, Numbers, Part, Shares, Values};
+use volery_run::embed::npy::{self, Values as Numbers};
+use volery_run::embed::{Failure, Part, Shares, Values};
+
+use crate::runs::raised;
 
 /// The numbers of an array of `uint64` or `float64`, row by row.
-///
-/// # Errors
-/// If it is of another type.
-pub(crate) fn read(array: &Bound<'_, PyAny>) -> PyResult<Array> {
+pub(crate) fn read(array: &Bound<'_, PyAny>) -> PyResult<npy::Table> {
     if let Ok(words) = array.extract::<PyReadonlyArrayDyn<'_, u64>>() {
-        let shape = words.shape().to_vec();
-        let numbers = Numbers::Words(words.as_array().iter().copied().collect());
-        return Ok(Array { shape, numbers });
+        let all: Vec<_> = words.as_array().iter().copied().collect();
+        return table(array.py(), words.shape().to_vec(), Numbers::Words(all.into()));
     }
     if let Ok(reals) = array.extract::<PyReadonlyArrayDyn<'_, f64>>() {
-        let shape = reals.shape().to_vec();
-        let numbers = Numbers::Reals(reals.as_array().iter().copied().collect());
-        return Ok(Array { shape, numbers });
+        let all: Vec<_> = reals.as_array().iter().copied().collect();
+        return table(array.py(), reals.shape().to_vec(), Numbers::Reals(all.into()));
     }
     Err(PyTypeError::new_err("an array of uint64 or float64 is needed"))
 }
 
-/// The array of these numbers.
-///
-/// # Errors
-/// If NumPy is missing.
-pub(crate) fn write<'py>(py: Python<'py>, array: Array) -> PyResult<Bound<'py, PyAny>> {
-    Ok(match array.numbers {
-        Numbers::Words(words) => shaped(py, words, &array.shape)?,
-        Numbers::Reals(reals) => PyArray1::from_vec(py, reals).reshape(array.shape)?.into_any(),
-    })
+fn table(py: Python<'_>, shape: Vec<usize>, numbers: Numbers) -> PyResult<npy::Table> {
+    let table = npy::Table::new(shape, numbers);
+    table.map_err(|error| raised(py, &Failure::usage("the array", error)))
+}
+
+/// The array of these numbers, of one dimension.
+pub(crate) fn write(py: Python<'_>, numbers: Numbers) -> Bound<'_, PyAny> {
+    match numbers {
+        Numbers::Words(mut words) => PyArray1::from_vec(py, std::mem::take(&mut *words)).into_any(),
+        Numbers::Reals(mut reals) => PyArray1::from_vec(py, std::mem::take(&mut *reals)).into_any(),
+    }
 }
 
 fn shaped<'py>(py: Python<'py>, words: Vec<u64>, shape: &[usize]) -> PyResult<Bound<'py, PyAny>> {
@@ -45,9 +45,6 @@ fn shaped<'py>(py: Python<'py>, words: Vec<u64>, shape: &[usize]) -> PyResult<Bo
 
 /// The arrays of a part of a stream, by their letters and without a copy: `uint64` of shape `(n,)`,
 /// or `(n, 2)` where a value has two words; bits as `uint8` of shape `(n,)`.
-///
-/// # Errors
-/// If NumPy is missing.
 pub(crate) fn part<'py>(
     py: Python<'py>,
     part: Part,
@@ -76,9 +73,6 @@ pub(crate) fn part<'py>(
 }
 
 /// The arrays of shares by their names, without a copy, and what they are.
-///
-/// # Errors
-/// If NumPy is missing.
 pub(crate) fn shares<'py>(py: Python<'py>, shares: Shares) -> PyResult<Bound<'py, PyDict>> {
     let (all, columns) = (PyDict::new(py), PyDict::new(py));
     for (name, column) in shares.columns {

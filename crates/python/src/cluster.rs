@@ -1,6 +1,7 @@
 //! The functions that the driver and the tasks of a cluster call.
 
 use std::borrow::Cow;
+use std::ffi::CString;
 use std::ffi::OsString;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,13 +9,12 @@ use arrow_array::RecordBatch;
 use arrow_pyarrow::FromPyArrow as _;
 use arrow_schema::Schema;
 use numpy::PyArray1;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use volery_run::embed::{self, Cancel, Failure};
+use volery_run::embed::{self, Failure};
 
-use crate::job::Job;
-use crate::runs::raised;
+use crate::runs::{raised, text};
 use crate::table::{Source, Table};
 
 fn of(rows: RecordBatch) -> Table {
@@ -189,13 +189,11 @@ pub(crate) fn agree(
     begun: bool,
     watch: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
-    let job = Job::begin(Cancel::default(), move |run, parts| {
+    text(py, watch, move |run, parts| {
         let earlier = (earlier.as_deref(), begun);
         let keep = &mut |manifest: &str| parts.keep(manifest);
-        let manifest = embed::cluster::agree(&named, (&facts, &secret), earlier, keep, run)?;
-        Ok(Box::new(|py| Ok(manifest.into_pyobject(py)?.into_any().unbind())))
-    })?;
-    job.finish(py, watch)
+        embed::cluster::agree(&named, (&facts, &secret), earlier, keep, run)
+    })
 }
 
 /// Opens the totals of a run with the peer's driver: the report. `agreed` is the manifest, and the
@@ -213,13 +211,10 @@ pub(crate) fn open_totals(
     watch: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
     let opening = embed::cluster::Opening { found, opened, no_group };
-    let job = Job::begin(Cancel::default(), move |run, parts| {
+    text(py, watch, move |run, parts| {
         let keep = &mut |totals: &str| parts.keep(totals);
-        let agreed = (&agreed.0[..], &agreed.1[..]);
-        let report = embed::cluster::open(&named, agreed, opening, keep, run)?;
-        Ok(Box::new(|py| Ok(report.into_pyobject(py)?.into_any().unbind())))
-    })?;
-    job.finish(py, watch)
+        embed::cluster::open(&named, (&agreed.0, &agreed.1), opening, keep, run)
+    })
 }
 
 /// The consequences of the words of a result for sets of these sizes, that of this side first, as
@@ -249,6 +244,12 @@ pub(crate) fn tickets(
 #[pyfunction]
 #[pyo3(signature = (data, payload=None))]
 pub(crate) fn found(py: Python<'_>, data: &[u8], payload: Option<&str>) -> PyResult<Table> {
-    let rows = py.detach(|| embed::cluster::found(data, payload).map_err(Failure::from));
-    rows.map(of).map_err(|failure| raised(py, &failure))
+    let found = py.detach(|| embed::cluster::found(data, payload).map_err(Failure::from));
+    let (rows, refused) = found.map_err(|failure| raised(py, &failure))?;
+    if refused > 0 {
+        let what =
+            format!("values of the sender that are none of their columns, and null: {refused}");
+        PyErr::warn(py, &py.get_type::<PyUserWarning>(), &CString::new(what)?, 1)?;
+    }
+    Ok(of(rows))
 }

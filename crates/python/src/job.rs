@@ -28,7 +28,7 @@ pub(crate) type Finished = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + S
 type Steps = Arc<AtomicU64>;
 
 enum Message {
-    Line(Level, String),
+    Line(Level, String, String),
     /// Name, number of steps, and the steps done.
     Phase(String, u64, Steps),
     Part(Part),
@@ -44,6 +44,8 @@ pub(crate) struct Job {
     permits: SyncSender<()>,
     /// Of the phase that the caller knows of.
     done: Steps,
+    /// Bytes sent and received.
+    traffic: Arc<AtomicU64>,
     cancel: Cancel,
     /// The last look at signals and the caller's object: parts may come faster than one is due.
     ticked: Instant,
@@ -64,9 +66,6 @@ pub(crate) struct Parts {
 
 impl Parts {
     /// Waits until `watch.keep(text)` has returned.
-    ///
-    /// # Errors
-    /// If it failed.
     pub(crate) fn keep(&self, text: &str) -> Result<()> {
         let (kept, wait) = sync_channel(1);
         let sent = self.messages.send(Message::Keep(text.to_owned(), kept));
@@ -77,9 +76,6 @@ impl Parts {
     }
 
     /// Waits until the part before the last one was taken.
-    ///
-    /// # Errors
-    /// If the caller gave up.
     pub(crate) fn put(&self, part: Part) -> Result<()> {
         let taken = self.messages.send(Message::Part(part)).is_ok();
         match self.permits.recv() {
@@ -92,12 +88,13 @@ impl Parts {
 struct EventSender {
     messages: std::sync::mpsc::Sender<Message>,
     done: Mutex<Steps>,
+    traffic: Arc<AtomicU64>,
 }
 
 impl Events for EventSender {
     // The caller is gone where a message cannot be sent.
-    fn line(&self, level: Level, text: &str) {
-        let _ = self.messages.send(Message::Line(level, text.to_owned()));
+    fn line(&self, level: Level, text: &str, fields: &str) {
+        let _ = self.messages.send(Message::Line(level, text.to_owned(), fields.to_owned()));
     }
 
     fn phase(&self, name: &str, steps: u64) {
@@ -110,13 +107,14 @@ impl Events for EventSender {
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         done.store(steps, Ordering::Relaxed);
     }
+
+    fn traffic(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.traffic)
+    }
 }
 
 impl Job {
     /// Begins a run.
-    ///
-    /// # Errors
-    /// If the system gives no thread.
     pub(crate) fn begin(
         cancel: Cancel,
         work: impl FnOnce(&Run, Parts) -> Result<Finished> + Send + 'static,
@@ -125,7 +123,12 @@ impl Job {
         let (permits, wait) = sync_channel(2);
         // The run is one part ahead of the caller.
         let _ = permits.send(());
-        let tell = EventSender { messages: sender.clone(), done: Mutex::default() };
+        let traffic = Arc::<AtomicU64>::default();
+        let tell = EventSender {
+            messages: sender.clone(),
+            done: Mutex::default(),
+            traffic: Arc::clone(&traffic),
+        };
         let run = Run::new(Arc::new(tell), cancel.clone());
         let parts = Parts { messages: sender.clone(), permits: wait };
         thread::Builder::new().name("volery".into()).spawn(move || {
@@ -136,6 +139,7 @@ impl Job {
             messages,
             permits,
             done: Steps::default(),
+            traffic,
             cancel,
             ticked: Instant::now(),
             is_over: false,
@@ -143,9 +147,6 @@ impl Job {
     }
 
     /// Waits for the end of a run that makes no parts.
-    ///
-    /// # Errors
-    /// The errors of [`next`](Self::next).
     pub(crate) fn finish(
         mut self,
         py: Python<'_>,
@@ -158,8 +159,8 @@ impl Job {
         }
     }
 
-    /// Waits for the next part or the end. `watch` has `line(level, text)`, `phase(name, steps)`
-    /// and `tick(done)`, which returns whether to cancel.
+    /// Waits for the next part or the end. `watch` has `line(level, text, fields)`, `phase(name,
+    /// steps)` and `tick(done, bytes)`, which returns whether to cancel.
     ///
     /// # Errors
     /// Of the run; of a method of `watch`, or a signal: the run is then cancelled.
@@ -183,8 +184,7 @@ impl Job {
             if self.ticked.elapsed() >= TICK {
                 self.ticked = Instant::now();
                 py.check_signals()?;
-                let done = self.done.load(Ordering::Relaxed);
-                if watch.call_method1("tick", (done,))?.extract()? {
+                if self.tick(watch)? {
                     self.cancel.cancel();
                 }
             }
@@ -203,7 +203,7 @@ impl Job {
                     self.is_over = true;
                     return match result {
                         Ok(finished) => {
-                            watch.call_method1("tick", (self.done.load(Ordering::Relaxed),))?;
+                            self.tick(watch)?;
                             Ok(JobOutput::Finished(finished))
                         }
                         Err(failure) => Err(error(py, &failure)?),
@@ -215,8 +215,8 @@ impl Job {
                     // The run may have ended by now.
                     let _ = kept.send(());
                 }
-                Some(Message::Line(level, text)) => {
-                    watch.call_method1("line", (self::level(level), text))?;
+                Some(Message::Line(level, text, fields)) => {
+                    watch.call_method1("line", (self::level(level), text, fields))?;
                 }
                 Some(Message::Phase(name, steps, done)) => {
                     self.done = done;
@@ -225,6 +225,12 @@ impl Job {
                 None => {}
             }
         }
+    }
+
+    /// Tells the caller's object how far the run is; whether to cancel it.
+    fn tick(&self, watch: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let [done, bytes] = [&self.done, &self.traffic].map(|count| count.load(Ordering::Relaxed));
+        watch.call_method1("tick", (done, bytes))?.extract()
     }
 
     /// Cancels the run and gives it a moment to end.
@@ -257,10 +263,6 @@ impl Drop for Job {
     }
 }
 
-/// The Python exception for a failure.
-///
-/// # Errors
-/// If the package is not whole.
 pub(crate) fn error(py: Python<'_>, failure: &Failure) -> PyResult<PyErr> {
     let make = py.import("volery._errors")?.getattr("from_status")?;
     let status = failure.status() as u8;

@@ -3,8 +3,8 @@
 //!
 //! Options come by name; names, defaults and errors are those of the program. Tables come and go
 //! through Arrow's C stream interface, arrays of numbers as NumPy arrays. A run has a thread of its
-//! own, which never touches Python; the calling thread serves signals, progress and cancellation
-//! (module [`job`]).
+//! own, which touches Python only by a [`transport`] of the caller; the calling thread serves
+//! signals, progress and cancellation (module [`job`]).
 #![forbid(unsafe_code)]
 
 mod arrays;
@@ -12,6 +12,7 @@ mod cluster;
 mod job;
 mod runs;
 mod table;
+mod transport;
 
 use std::ffi::OsString;
 
@@ -36,11 +37,11 @@ mod _volery {
     };
     #[pymodule_export]
     use crate::runs::{
-        Connection, Stream, keygen, lint, matching, matvec, ope, open, options, pair, stream,
+        Connection, Stream, keygen, lint, matching, matvec, ope, open, options, over, pair, stream,
         verify,
     };
     #[pymodule_export]
-    use crate::table::{Table, columns};
+    use crate::table::{Batches, Table, columns};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,6 +1,7 @@
 //! The subcommands.
 
 use std::ffi::OsString;
+use std::mem;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -16,6 +17,7 @@ use volery_run::embed::{self, Cancel, Failure, Operation, Run, Status, StreamVer
 use crate::arrays;
 use crate::job::{Job, JobOutput, Parts, Result};
 use crate::table::{Source, Table};
+use crate::transport::CallerStream;
 
 /// An open connection, and whether it can be used.
 enum State {
@@ -40,14 +42,26 @@ impl Connection {
         let state = Arc::new(Mutex::new(State::Open(Box::new(connection))));
         Self { state, cancel }
     }
+
+    /// Lets go of the connection. The threads of a byte stream of the caller take the lock of the
+    /// interpreter meanwhile.
+    fn forget(&self, py: Python<'_>) {
+        py.detach(|| {
+            // Dropped without the lock, which a thread may want that holds the interpreter.
+            let before = mem::replace(&mut *lock(&self.state), State::Closed);
+            drop(before);
+        });
+    }
 }
 
 #[pymethods]
 impl Connection {
     /// Closes the connection; a run that uses it fails.
-    fn close(&self) {
-        self.cancel.cancel();
-        *lock(&self.state) = State::Closed;
+    fn close(&self, py: Python<'_>) {
+        if matches!(*lock(&self.state), State::Busy) {
+            self.cancel.cancel();
+        }
+        self.forget(py);
     }
 
     /// Whether a run can use the connection.
@@ -73,6 +87,19 @@ pub(crate) fn open(
     job.finish(py, watch)
 }
 
+/// A connection over a `ByteStream` of `volery._transport`.
+#[pyfunction]
+pub(crate) fn over(
+    py: Python<'_>,
+    object: Py<PyAny>,
+    named: Vec<(String, OsString)>,
+) -> PyResult<Connection> {
+    let times = embed::times(&named).map_err(|failure| raised(py, &failure))?;
+    let cancel = Cancel::default();
+    let stream = CallerStream { object, cancel: cancel.clone(), timeout: times.1 };
+    Ok(Connection::new(embed::over(stream, times, cancel.clone()), cancel))
+}
+
 /// The two ends of a connection within this process.
 #[pyfunction]
 pub(crate) fn pair(py: Python<'_>, timeout: f64) -> PyResult<(Connection, Connection)> {
@@ -89,24 +116,19 @@ pub(crate) fn raised(py: Python<'_>, failure: &Failure) -> PyErr {
     crate::job::error(py, failure).unwrap_or_else(|error| error)
 }
 
-/// A connection lent to a run. If the run does not give it back, it is closed: the peer then sees
-/// that.
-struct LentConnection {
-    state: Option<Arc<Mutex<State>>>,
-    connection: Option<Box<embed::Connection>>,
-}
+/// A connection lent to a run, which gives it back. If it is closed by then, the peer sees that.
+struct LentConnection(Option<(Arc<Mutex<State>>, Box<embed::Connection>)>);
 
 impl LentConnection {
     fn of(py: Python<'_>, connection: Option<&Bound<'_, Connection>>) -> PyResult<(Self, Cancel)> {
         let Some(connection) = connection else {
-            let none = Self { state: None, connection: None };
-            return Ok((none, Cancel::default()));
+            return Ok((Self(None), Cancel::default()));
         };
         let Connection { state, cancel } = connection.get();
         let mut place = lock(state);
-        let message = match std::mem::replace(&mut *place, State::Busy) {
+        let message = match mem::replace(&mut *place, State::Busy) {
             State::Open(connection) => {
-                let lent = Self { state: Some(Arc::clone(state)), connection: Some(connection) };
+                let lent = Self(Some((Arc::clone(state), connection)));
                 return Ok((lent, cancel.clone()));
             }
             State::Busy => "session: another call uses it; a session makes one call at a time",
@@ -119,26 +141,36 @@ impl LentConnection {
         Err(raised(py, &Failure::new(Status::Usage, message)))
     }
 
-    /// Runs `work` on the connection and gives the connection back if it succeeds.
+    /// Runs `work` on the connection, if there is one.
     fn with<T>(
         mut self,
         work: impl FnOnce(Option<&mut embed::Connection>) -> Result<T>,
     ) -> Result<T> {
-        let value = work(self.connection.as_deref_mut())?;
-        if let (Some(state), Some(connection)) = (&self.state, self.connection.take()) {
-            let mut place = lock(state);
-            if matches!(*place, State::Busy) {
-                *place = State::Open(connection);
-            }
+        match &mut self.0 {
+            Some((_, connection)) => connection.run(|connection| work(Some(connection))),
+            None => work(None),
         }
-        Ok(value)
     }
 }
 
 impl Drop for LentConnection {
     fn drop(&mut self) {
-        if let (Some(state), Some(_)) = (&self.state, &self.connection) {
-            *lock(state) = State::Closed;
+        let Some((state, connection)) = self.0.take() else { return };
+        let mut place = lock(&state);
+        if matches!(*place, State::Busy) {
+            *place = match connection.is_open() {
+                true => State::Open(connection),
+                false => State::Closed,
+            };
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // A run that goes on keeps its connection.
+        if matches!(*lock(&self.state), State::Open(_)) {
+            let _ = Python::try_attach(|py| self.forget(py));
         }
     }
 }
@@ -153,19 +185,22 @@ fn verb_of(name: &str) -> PyResult<Operation> {
     }
 }
 
-/// Name, whether it is a switch, whether it may come several times, and the allowed values.
-type OptionParts = (&'static str, bool, bool, Vec<&'static str>);
-
-/// The options of a call.
+/// The options of a call, each a dictionary.
 #[pyfunction]
-pub(crate) fn options(verb: &str) -> PyResult<Vec<OptionParts>> {
+pub(crate) fn options<'py>(py: Python<'py>, verb: &str) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let all = embed::options(verb)
         .ok_or_else(|| PyRuntimeError::new_err(format!("{verb} is not a call with options")))?;
-    let parts = all.into_iter().map(|option| {
-        let (switch, many) = (option.arity == Arity::Switch, option.arity == Arity::Many);
-        (option.name, switch, many, option.values)
+    let described = all.into_iter().map(|option| {
+        let told = PyDict::new(py);
+        told.set_item("name", option.name)?;
+        told.set_item("switch", option.arity == Arity::Switch)?;
+        told.set_item("heading", option.heading)?;
+        told.set_item("default", option.default)?;
+        told.set_item("values", option.values)?;
+        told.set_item("help", option.help)?;
+        Ok(told)
     });
-    Ok(parts.collect())
+    described.collect()
 }
 
 /// `psi` and `lookup`: a dictionary with `report` (JSON), and where they exist `count`, `indices`,
@@ -216,7 +251,7 @@ pub(crate) fn lint(
     watch: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
     let source = Source::of(data)?;
-    text(py, watch, move |run| {
+    text(py, watch, move |run, _| {
         let table = source.map(Source::read).transpose()?;
         embed::lint(files, &named, table, run)
     })
@@ -229,7 +264,7 @@ pub(crate) fn keygen(
     named: Vec<(String, OsString)>,
     watch: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
-    text(py, watch, move |run| embed::keygen(&named, run))
+    text(py, watch, move |run, _| embed::keygen(&named, run))
 }
 
 /// `verify`: its report.
@@ -240,16 +275,16 @@ pub(crate) fn verify(
     named: Vec<(String, OsString)>,
     watch: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
-    text(py, watch, move |run| embed::verify(folders, &named, run))
+    text(py, watch, move |run, _| embed::verify(folders, &named, run))
 }
 
-fn text(
+pub(crate) fn text(
     py: Python<'_>,
     watch: &Bound<'_, PyAny>,
-    work: impl FnOnce(&Run) -> Result<String> + Send + 'static,
+    work: impl FnOnce(&Run, Parts) -> Result<String> + Send + 'static,
 ) -> PyResult<Py<PyAny>> {
-    let job = Job::begin(Cancel::default(), move |run, _| {
-        let text = work(run)?;
+    let job = Job::begin(Cancel::default(), move |run, parts| {
+        let text = work(run, parts)?;
         Ok(Box::new(|py| Ok(text.into_pyobject(py)?.into_any().unbind())))
     })?;
     job.finish(py, watch)
@@ -292,7 +327,7 @@ pub(crate) fn matvec(
         let (report, result) =
             lent.with(|connection| embed::matvec(&named, input, connection, run))?;
         Ok(Box::new(move |py| {
-            let result = result.map(|result| arrays::write(py, result)).transpose()?;
+            let result = result.map(|result| arrays::write(py, result));
             Ok((report, result).into_pyobject(py)?.into_any().unbind())
         }))
     })?;

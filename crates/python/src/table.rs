@@ -1,14 +1,16 @@
 //! Tables from Python and to Python.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::builder::{
-    BooleanBuilder, Float64Builder, Int64Builder, LargeBinaryBuilder, LargeStringBuilder,
-    UInt64Builder,
+    BooleanBuilder, Date32Builder, Decimal128Builder, Float64Builder, Int64Builder,
+    LargeBinaryBuilder, LargeStringBuilder, TimestampMicrosecondBuilder, UInt64Builder,
 };
 use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader};
+use arrow_ipc::reader::StreamReader;
+use arrow_ipc::writer::StreamWriter;
 use arrow_pyarrow::FromPyArrow;
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -17,7 +19,8 @@ use pyo3::types::{PyBool, PyBytes, PyCapsule, PyFloat, PyInt, PyString};
 use volery_run::embed::{Failure, Status};
 
 /// Rows in memory, for anything that reads Arrow.
-#[pyclass(frozen, module = "volery._volery")]
+#[derive(PartialEq)]
+#[pyclass(frozen, eq, module = "volery._volery")]
 pub(crate) struct Table {
     pub(crate) schema: SchemaRef,
     pub(crate) batches: Vec<RecordBatch>,
@@ -52,10 +55,45 @@ impl Table {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
 
+    /// The rows as an Arrow stream in bytes.
+    fn to_bytes(&self) -> PyResult<Vec<u8>> {
+        let write = || -> Result<_, ArrowError> {
+            let mut out = StreamWriter::try_new(Vec::new(), &self.schema)?;
+            self.batches.iter().try_for_each(|batch| out.write(batch))?;
+            out.into_inner()
+        };
+        write().map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
+    /// The rows of an Arrow stream in bytes.
+    #[staticmethod]
+    fn of_bytes(bytes: &[u8]) -> PyResult<Self> {
+        let read = || -> Result<_, ArrowError> {
+            let stream = StreamReader::try_new(bytes, None)?;
+            let schema = stream.schema();
+            Ok(Self { schema, batches: stream.collect::<Result<_, _>>()? })
+        };
+        read().map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
     /// Names and types of the columns.
     fn columns(&self) -> Vec<(String, String)> {
         let fields = self.schema.fields().iter();
         fields.map(|field| (field.name().clone(), field.data_type().to_string())).collect()
+    }
+}
+
+/// A stream of records of a caller, whose types are known. A run takes it.
+#[pyclass(frozen, module = "volery._volery")]
+pub(crate) struct Batches(Mutex<Option<RecordBatchStreamReader>>);
+
+#[pymethods]
+impl Batches {
+    /// Takes the stream of an object with `__arrow_c_stream__`.
+    #[new]
+    fn new(data: &Bound<'_, PyAny>) -> PyResult<Self> {
+        RecordBatchStreamReader::from_pyarrow_bound(data)
+            .map(|stream| Self(Mutex::new(Some(stream))))
     }
 }
 
@@ -67,9 +105,6 @@ pub(crate) enum Source {
 
 impl Source {
     /// The table of an object with `__arrow_c_stream__`; `None` of `None`.
-    ///
-    /// # Errors
-    /// If the object gives no stream of records.
     pub(crate) fn of(data: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Self>> {
         let Some(data) = data else { return Ok(None) };
         if let Ok(table) = data.cast::<Table>() {
@@ -77,22 +112,21 @@ impl Source {
             let (schema, batches) = (Arc::clone(&table.schema), table.batches.clone());
             return Ok(Some(Self::Batches(schema, batches)));
         }
+        if let Ok(batches) = data.cast::<Batches>() {
+            let stream = batches.get().0.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let taken = || PyValueError::new_err("the stream was read already");
+            return stream.map(|stream| Some(Self::Stream(stream))).ok_or_else(taken);
+        }
         RecordBatchStreamReader::from_pyarrow_bound(data).map(|stream| Some(Self::Stream(stream)))
     }
 
     /// Reads all rows.
-    ///
-    /// # Errors
-    /// If the producer fails, or two columns have one name.
     pub(crate) fn read(self) -> Result<volery_tables::Table, Failure> {
         let (schema, batches) = self.collect()?;
         volery_tables::Table::from_batches(schema, batches).map_err(Failure::from)
     }
 
     /// All rows.
-    ///
-    /// # Errors
-    /// If the producer fails.
     pub(crate) fn into_batches(self, py: Python<'_>) -> PyResult<Vec<RecordBatch>> {
         let collected = py.detach(|| self.collect());
         let (_, batches) = collected.map_err(|failure| crate::runs::raised(py, &failure))?;
@@ -112,14 +146,18 @@ impl Source {
     }
 }
 
+/// The meaning of the whole numbers of a list: `date` (days since 1970), `datetime` or, with a time
+/// zone, `timestamp` (microseconds since then), `decimal` with its decimal places.
+type Kind = Option<(String, i8)>;
+
 /// A table of lists. A list has strings, bytes, integers, numbers, or truth values, all of one
 /// kind, and `None`.
 #[pyfunction]
-pub(crate) fn columns(lists: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Table> {
+pub(crate) fn columns(lists: Vec<(String, Bound<'_, PyAny>, Kind)>) -> PyResult<Table> {
     let mut fields = Vec::new();
     let mut arrays: Vec<ArrayRef> = Vec::new();
-    for (name, list) in lists {
-        let array = column(&name, &list)?;
+    for (name, list, kind) in lists {
+        let array = column(&name, &list, &kind)?;
         if let Some(first) = arrays.first()
             && first.len() != array.len()
         {
@@ -138,8 +176,7 @@ pub(crate) fn columns(lists: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Table>
     Ok(Table { schema, batches })
 }
 
-/// The array of a list.
-fn column(name: &str, list: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
+fn column(name: &str, list: &Bound<'_, PyAny>, kind: &Kind) -> PyResult<ArrayRef> {
     let mut first = None;
     for value in list.try_iter()? {
         let value = value?;
@@ -171,6 +208,23 @@ fn column(name: &str, list: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
             Arc::new($builder.finish()) as ArrayRef
         }};
     }
+    match kind.as_ref().map(|(kind, places)| (kind.as_str(), *places)) {
+        Some(("date", _)) => {
+            let builder = Date32Builder::new();
+            return Ok(build!(builder, value: i32 => builder.append_value(value)));
+        }
+        Some(("decimal", places)) => {
+            let builder = Decimal128Builder::new().with_precision_and_scale(38, places);
+            let builder = builder.map_err(|error| PyValueError::new_err(error.to_string()))?;
+            return Ok(build!(builder, value: i128 => builder.append_value(value)));
+        }
+        Some((kind, _)) => {
+            let zone = (kind == "timestamp").then_some("UTC");
+            let builder = TimestampMicrosecondBuilder::new().with_timezone_opt(zone);
+            return Ok(build!(builder, value: i64 => builder.append_value(value)));
+        }
+        None => {}
+    }
     let Some(first) = first else {
         let builder = LargeStringBuilder::new();
         return Ok(build!(builder, value: String => builder.append_value(value)));
@@ -199,7 +253,7 @@ fn column(name: &str, list: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     } else {
         let kind = first.get_type().name()?;
         return Err(PyTypeError::new_err(format!(
-            "column {name:?} has values of type {kind}; give str, bytes, int, float or bool, or a table of polars, pyarrow or pandas"
+            "column {name:?} has values of type {kind}; give str, bytes, int, float, bool, Decimal, date, datetime or UUID, or a table of polars, pyarrow or pandas"
         )));
     })
 }

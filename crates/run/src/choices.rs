@@ -14,8 +14,8 @@ use crate::failure::Failure;
 volery_options::options! {
     /// The options that both parties must set to the same values.
     pub struct Choices {
-        /// Adversary that the run is secure against [default: malicious; semi-honest over z64 and
-        /// with paper80, which have no malicious form]
+        /// Kind of peer to be secure against [default: malicious; semi-honest over z64 and with
+        /// paper80, which are never secure against a malicious peer]
         once security: Security ["Protocol", "SECURITY", parse::text];
 
         /// LPN noise distribution: regular (one non-zero position per block) or uniform (any
@@ -70,11 +70,7 @@ pub enum Parameters {
 
 impl Parameters {
     fn name(self) -> &'static str {
-        match self {
-            Self::Default => "default",
-            Self::Paper80 => "paper80",
-            Self::Ferret => "ferret",
-        }
+        PARAMETERS[self as usize].0
     }
 }
 
@@ -86,9 +82,6 @@ impl fmt::Display for Parameters {
 
 impl Choices {
     /// The plan for `n` correlations of this kind. Parameters of a paper do not depend on the link.
-    ///
-    /// # Errors
-    /// A usage error that names the wrong option.
     pub fn plan(&self, kind: Kind, n: u64, link: Link) -> Result<Plan, Failure> {
         if self.protocol != Protocol::Auto {
             let beside = match self.parameters {
@@ -134,9 +127,6 @@ impl Choices {
     }
 
     /// The candidates with today's parameters, the cheapest first.
-    ///
-    /// # Errors
-    /// The errors of [`plan`](Self::plan).
     pub fn candidates(&self, kind: Kind, n: u64, link: Link) -> Result<Vec<Candidate>, Failure> {
         let set = self.set.as_deref().map(|name| usable(name, kind, self.noise)).transpose()?;
         let none_better = matches!(kind, Kind::Vole(Field::Z64Odd | Field::Z64Uniform));
@@ -261,9 +251,6 @@ mod tests {
     const FP61: Kind = Kind::Vole(Field::Fp61);
     const Z64: Kind = Kind::Vole(Field::Z64Odd);
 
-    /// A link on which low-communication is the fastest protocol.
-    const SLOW: Link = Link { bits_per_second: 1e3, round_trip: 1.0 };
-
     /// The options as on a command line.
     fn choices(line: &str) -> Choices {
         let mut choices = Choices::default();
@@ -300,25 +287,6 @@ mod tests {
                 assert!(plan.describe().contains(name), "{}", plan.describe());
             }
         }
-    }
-
-    #[test]
-    fn dual_lpn_by_name() {
-        for kind in [Kind::Cot, FP61, Z64, Kind::Vole(Field::Gf128)] {
-            let named = plan(kind, &choices("--protocol low-communication")).unwrap();
-            assert!(named.describe().contains("+dual-ec1"), "{}", named.describe());
-            let auto = Choices::default().plan(kind, 10_000_000, SLOW).unwrap();
-            assert!(!auto.describe().contains("dual"), "{}", auto.describe());
-        }
-    }
-
-    #[test]
-    fn the_link_chooses_the_set() {
-        let describe = |link: Link| {
-            let plan = Choices::default().plan(Kind::Cot, 100_000, link);
-            plan.unwrap().describe()
-        };
-        assert_ne!(describe(Link::LOOPBACK), describe("1Mbit,100ms".parse().unwrap()));
     }
 
     #[test]

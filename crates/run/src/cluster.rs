@@ -10,14 +10,15 @@ use volery_channel::tcp::Patience;
 use volery_channel::tls::{Fingerprint, Identity, Peer};
 use volery_channel::{Channel, Error, Role, Stats};
 use volery_cluster::totals::{self as cluster_totals, OpenedTotals};
-use volery_cluster::{ClusterStats, MANIFEST, Manifest, WorkerSettings, driver};
+use volery_cluster::{ClusterStats, MANIFEST, Manifest, Task, WorkerSettings, driver};
 use volery_matching::totals::Total;
-use volery_matching::{MAX_BUCKETS, PreparedTable, Progress, Settings, totals};
+use volery_matching::{MAX_BUCKETS, PreparedTable, Progress, totals};
 use volery_options::parse;
 use volery_primitives::ro::RandomOracle;
 
 use crate::failure::{Failure, Status};
 use crate::progress::PhaseProgress;
+use crate::proxy::{self, ProxyOption};
 use crate::reporter::Reporter;
 
 /// How long the run certificates of workers are valid.
@@ -61,104 +62,69 @@ fn run_name(value: &OsStr) -> Result<String, String> {
 }
 
 /// The driver of a side of a run.
-pub trait Driver: Send {
+pub enum Driver<'a> {
+    /// For the matching rows.
+    Rows(&'a mut PreparedTable),
+    /// For totals.
+    Totals(&'a mut cluster_totals::Driver),
+}
+
+impl Driver<'_> {
     /// The role of the side.
-    fn role(&self) -> Role;
+    pub fn role(&self) -> Role {
+        match self {
+            Self::Rows(side) => side.settings().role,
+            Self::Totals(driver) => driver.side().settings().role,
+        }
+    }
 
     /// The terms that it brings.
-    ///
-    /// # Errors
-    /// If workers cannot run its protocol.
-    fn terms(
+    pub fn terms(
         &self,
         arguments: &ClusterOptions,
         identity: (&Identity, Fingerprint),
-    ) -> Result<WorkerSettings, Failure>;
+    ) -> Result<WorkerSettings, Failure> {
+        let (task, keys) = match self {
+            Self::Rows(side) => (Task::Rows(*side.settings()), side.key_description()),
+            Self::Totals(driver) => {
+                let side = driver.side();
+                let task = Task::Totals(Box::new(side.settings().clone()));
+                (task, &*side.summary().key_description)
+            }
+        };
+        arguments.terms(&task, keys, identity)
+    }
 
     /// The manifest of an earlier attempt, if it is of these terms.
     ///
     /// # Errors
     /// If there is one of others.
-    fn manifest_of(&self, terms: &WorkerSettings) -> volery_matching::Result<Option<Manifest>>;
+    pub fn manifest_of(&self, terms: &WorkerSettings) -> volery_matching::Result<Option<Manifest>> {
+        match self {
+            Self::Rows(side) => driver::manifest_of(side, terms),
+            Self::Totals(driver) => driver.manifest_of(terms),
+        }
+    }
 
     /// Agrees with the peer's.
-    ///
-    /// # Errors
-    /// Any error that ends the agreement.
-    fn agree(
-        &mut self,
-        terms: (WorkerSettings, Option<u32>),
-        channel: &mut Channel,
-        progress: &mut dyn Progress,
-    ) -> volery_matching::Result<Manifest>;
-
-    /// Gives each worker a folder of its own.
-    ///
-    /// # Errors
-    /// Errors of the folder of the run.
-    fn hand_out(&self, manifest: &Manifest) -> volery_matching::Result<Vec<PathBuf>>;
-}
-
-impl Driver for PreparedTable {
-    fn role(&self) -> Role {
-        self.settings().role
-    }
-
-    fn terms(
-        &self,
-        arguments: &ClusterOptions,
-        identity: (&Identity, Fingerprint),
-    ) -> Result<WorkerSettings, Failure> {
-        arguments.terms(self.settings(), self.key_description(), identity)
-    }
-
-    fn manifest_of(&self, terms: &WorkerSettings) -> volery_matching::Result<Option<Manifest>> {
-        driver::manifest_of(self, terms)
-    }
-
-    fn agree(
-        &mut self,
-        terms: (WorkerSettings, Option<u32>),
-        channel: &mut Channel,
-        progress: &mut dyn Progress,
-    ) -> volery_matching::Result<Manifest> {
-        driver::agree_on_workers(self, terms, channel, progress)
-    }
-
-    fn hand_out(&self, manifest: &Manifest) -> volery_matching::Result<Vec<PathBuf>> {
-        driver::hand_out(self, manifest)
-    }
-}
-
-impl Driver for cluster_totals::Driver {
-    fn role(&self) -> Role {
-        self.side().settings().role
-    }
-
-    fn terms(
-        &self,
-        arguments: &ClusterOptions,
-        identity: (&Identity, Fingerprint),
-    ) -> Result<WorkerSettings, Failure> {
-        let keys = &self.side().summary().key_description;
-        arguments.terms_of_totals(self.side().settings(), keys, identity)
-    }
-
-    fn manifest_of(&self, terms: &WorkerSettings) -> volery_matching::Result<Option<Manifest>> {
-        self.manifest_of(terms)
-    }
-
-    fn agree(
+    pub fn agree(
         &mut self,
         (terms, shards): (WorkerSettings, Option<u32>),
         channel: &mut Channel,
         progress: &mut dyn Progress,
     ) -> volery_matching::Result<Manifest> {
-        self.agree(terms, shards, channel, progress)
+        match self {
+            Self::Rows(side) => driver::agree_on_workers(side, (terms, shards), channel, progress),
+            Self::Totals(driver) => driver.agree(terms, shards, channel, progress),
+        }
     }
 
-    fn hand_out(&self, manifest: &Manifest) -> volery_matching::Result<Vec<PathBuf>> {
-        self.hand_out(manifest)
+    /// Gives each worker a folder of its own.
+    pub fn hand_out(&self, manifest: &Manifest) -> volery_matching::Result<Vec<PathBuf>> {
+        match self {
+            Self::Rows(side) => driver::hand_out(side, manifest),
+            Self::Totals(driver) => driver.hand_out(manifest),
+        }
     }
 }
 
@@ -169,21 +135,15 @@ pub trait Workers {
 
     /// Agrees with the peer's driver and runs the workers; returns the manifest, what they did, and
     /// that for a report. Nothing if the workers are left to something else.
-    ///
-    /// # Errors
-    /// Any error that ends the run.
     fn run(
         &self,
-        side: &mut dyn Driver,
+        side: &mut Driver<'_>,
         pool: &rayon::ThreadPool,
         told: &mut PhaseProgress<'_>,
     ) -> Result<Option<(Manifest, ClusterStats, Value)>, Failure>;
 
     /// [`run`](Self::run) for totals, and opens them with the peer's driver; returns their outcome,
     /// and what is for a report.
-    ///
-    /// # Errors
-    /// Any error that ends the run.
     fn totals(
         &self,
         driver: &mut cluster_totals::Driver,
@@ -195,19 +155,13 @@ pub trait Workers {
 /// The fingerprints of sender and receiver.
 fn organisations(role: Role, (identity, peer): (&Identity, Fingerprint)) -> [String; 2] {
     let [own, peer] = [identity.fingerprint(), peer].map(|print| print.to_string());
-    match role {
-        Role::Sender => [own, peer],
-        Role::Receiver => [peer, own],
-    }
+    role.sides([own, peer])
 }
 
 /// Meets the peer's driver and opens totals with it by `open`, when all workers have finished;
 /// returns them, and the traffic. `meeting` is without a worker. `opened`: those of an earlier
 /// start, which stand if the peer has its own, or if this side gets totals (`gets`) and the peer
 /// does not come. `open` keeps totals.
-///
-/// # Errors
-/// Any error that ends the opening.
 pub fn open_totals(
     meeting: &Meeting<'_>,
     certifier: &Identity,
@@ -257,38 +211,22 @@ impl ClusterOptions {
         &self.run
     }
 
-    /// The terms of a run.
-    ///
-    /// # Errors
-    /// If workers cannot run its protocol.
+    /// The terms of a run, if workers can run its protocol.
     pub fn terms(
         &self,
-        settings: &Settings,
+        task: &Task,
         keys: &str,
         identity: (&Identity, Fingerprint),
     ) -> Result<WorkerSettings, Failure> {
-        let organisations = organisations(settings.role, identity);
-        let terms = WorkerSettings::new(settings, keys, &self.run, self.workers, organisations);
+        let (role, protocol) = match task {
+            Task::Rows(settings) => (settings.role, "vole"),
+            Task::Totals(settings) => (settings.role, "circuit"),
+        };
+        let sides = organisations(role, identity);
+        let terms = WorkerSettings::new(task.clone(), keys, &self.run, self.workers, sides);
         terms.map_err(|what| {
-            Failure::usage("--protocol", what).with_hint("choose --protocol vole on both sides")
-        })
-    }
-
-    /// The terms of a run for totals.
-    ///
-    /// # Errors
-    /// If workers cannot run its protocol.
-    pub fn terms_of_totals(
-        &self,
-        settings: &totals::Settings,
-        keys: &str,
-        identity: (&Identity, Fingerprint),
-    ) -> Result<WorkerSettings, Failure> {
-        let organisations = organisations(settings.role, identity);
-        let terms =
-            WorkerSettings::for_totals(settings, keys, &self.run, self.workers, organisations);
-        terms.map_err(|what| {
-            Failure::usage("--protocol", what).with_hint("choose --protocol circuit on both sides")
+            let hint = format_args!("choose --protocol {protocol} on both sides");
+            Failure::usage("--protocol", what).with_hint(hint)
         })
     }
 }
@@ -297,6 +235,8 @@ impl ClusterOptions {
 pub struct Meeting<'a> {
     /// The address of the gateway.
     pub gateway: &'a str,
+    /// The proxy on the way to it, if it is given.
+    pub proxy: Option<&'a ProxyOption>,
     /// The terms of the run.
     pub terms: &'a WorkerSettings,
     /// The role of this side.
@@ -376,15 +316,16 @@ impl Meeting<'_> {
         let fingerprint: Fingerprint = peer.parse().map_err(|error| {
             Failure::usage("--manifest", format_args!("the peer's fingerprint: {error}"))
         })?;
+        let route = proxy::route(self.gateway, self.proxy)?;
         let ticket = self.ticket();
-        let peer = Peer { fingerprint, name: Some(ticket.name()) };
+        let peer = Peer::of_run(fingerprint, ticket.name());
         let patience = Patience {
             wait,
             timeout,
             cancel: reporter.cancel().clone(),
             queue: volery_channel::QUEUE_BOUND,
         };
-        let met = gateway::meet(self.gateway, &ticket, certificate, &peer, patience);
+        let met = gateway::meet(route, &ticket, certificate, &peer, patience);
         let late = |what: &dyn std::fmt::Display| {
             let what = format_args!("--gateway {}: {what}", self.gateway);
             Failure::new(Status::Network, what)

@@ -24,9 +24,6 @@ volery_options::options! {
 }
 
 /// Runs one side; `delta` is given in place of the file. Returns the report.
-///
-/// # Errors
-/// Any error that ends the run.
 pub fn run(
     (options, stream): (&CotOptions, &StreamArguments),
     delta: Option<Gf128>,

@@ -220,9 +220,6 @@ pub fn both<A: Send, B: Send>(
 }
 
 /// The two ends of a TCP connection on the loopback interface.
-///
-/// # Errors
-/// If no loopback port is available.
 pub fn loopback(timeout: Duration) -> Result<[Channel; 2], Failure> {
     let no_port = |error| {
         let what = format_args!("cannot open a port on the loopback interface: {error}");

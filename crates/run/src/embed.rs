@@ -1,8 +1,8 @@
 //! The calls of bindings: options by name, tables and arrays from memory, results to memory.
 //!
 //! Names, defaults and checks are those of the program's options. What is given as a value must not
-//! be named. The environment and files of options are not read, and `report` as `-` has no effect:
-//! a caller gets all lines as [`Events`], and the report as a value.
+//! be named. The environment, but for its proxies, and files of options are not read, and `report`
+//! as `-` has no effect: a caller gets all lines as [`Events`], and the report as a value.
 //!
 //! Nothing is global: runs in several threads of a process do not see each other.
 
@@ -14,14 +14,13 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-pub use volery_channel::Cancel;
 use volery_channel::Role;
 use volery_channel::tcp::{self, Patience};
+pub use volery_channel::{Cancel, Error as ProtocolError, Transport};
 pub use volery_matching::Operation;
 use volery_matching::Options;
 use volery_options::{Description, NamedValues, OptionSet};
 use volery_tables::Table;
-use zeroize::Zeroizing;
 
 use crate::choices::Choices;
 use crate::cot::{self, CotOptions};
@@ -35,7 +34,7 @@ use crate::matching;
 use crate::matching::arguments::MatchingArguments;
 use crate::matching::job::MatchInputs;
 use crate::matvec::{self, MatvecOptions};
-use crate::npy;
+pub use crate::npy;
 use crate::numbers::{NumbersOptions, NumericInputs};
 use crate::ope::{self, OpeOptions};
 use crate::options::{ReportOptions, RunOptions, fill};
@@ -81,7 +80,7 @@ impl Run {
 }
 
 /// Opens a connection on which several runs follow each other. The options are `listen`, `connect`,
-/// `identity`, `peer`, `wait`, `timeout` and `allow_group_readable_identity`.
+/// `identity`, `peer`, `proxy`, `wait`, `timeout` and `allow_group_readable_identity`.
 ///
 /// # Errors
 /// As for a run: a wrong option, no peer in time, a peer with another identity.
@@ -95,11 +94,26 @@ pub fn open(named: &NamedValues, run: &Run) -> Result<Connection, Failure> {
     })
 }
 
+/// The times `wait` and `timeout`.
+pub fn times(named: &NamedValues) -> Result<(Duration, Duration), Failure> {
+    let (mut endpoint, mut options) = (EndpointOptions::default(), RunOptions::default());
+    fill(named, &mut [&mut endpoint, &mut options], &[])?;
+    Ok((endpoint.wait, options.timeout))
+}
+
+/// A connection over a byte stream of the caller, which its first run begins. The peer has the
+/// first of the times for its first bytes. `cancel` must end the calls of `stream`, too.
+pub fn over(
+    stream: impl Transport + 'static,
+    (wait, timeout): (Duration, Duration),
+    cancel: Cancel,
+) -> Connection {
+    let begin = move || volery_channel::greeted(stream, timeout, wait);
+    Connection::later(Box::new(begin), cancel)
+}
+
 /// The two ends of a connection within this process, over the loopback interface. Each of `cancels`
 /// closes one.
-///
-/// # Errors
-/// If no port is free.
 pub fn pair(timeout: Duration, cancels: [Cancel; 2]) -> Result<[Connection; 2], Failure> {
     check_level()?;
     let listener = tcp::Listener::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -150,9 +164,6 @@ pub fn options(verb: &str) -> Option<Vec<Description>> {
 
 /// `psi` and `lookup`, with their options by name. The table and the connection replace `input` and
 /// the options of the peer; with `rows`, and without `out`, the result has the rows.
-///
-/// # Errors
-/// Any error that ends the run.
 pub fn matching(
     verb: Operation,
     named: &NamedValues,
@@ -211,89 +222,34 @@ pub fn stream(
     }
 }
 
-/// Numbers of one party, row by row.
-pub enum Numbers {
-    /// Elements of a ring.
-    Words(Vec<u64>),
-    /// Real numbers.
-    Reals(Vec<f64>),
-}
-
-/// An array of one or two dimensions.
-pub struct Array {
-    /// `(n,)` or `(n, m)`.
-    pub shape: Vec<usize>,
-    /// The numbers, the last index running fastest.
-    pub numbers: Numbers,
-}
-
-impl Array {
-    fn into_table(self) -> Result<npy::Table, Failure> {
-        let values = match self.numbers {
-            Numbers::Words(words) => npy::Values::Words(Zeroizing::new(words)),
-            Numbers::Reals(reals) => npy::Values::Reals(Zeroizing::new(reals)),
-        };
-        npy::Table::new(self.shape, values).map_err(|error| Failure::usage("the array", error))
-    }
-
-    fn of_values(values: npy::Values) -> Self {
-        let (numbers, count) = match values {
-            npy::Values::Words(mut words) => {
-                let words = std::mem::take(&mut *words);
-                let count = words.len();
-                (Numbers::Words(words), count)
-            }
-            npy::Values::Reals(mut reals) => {
-                let reals = std::mem::take(&mut *reals);
-                let count = reals.len();
-                (Numbers::Reals(reals), count)
-            }
-        };
-        Self { shape: vec![count], numbers }
-    }
-}
-
 /// `ope`: `input` replaces `input` at the sender and `points` at the receiver, who gets the values.
-///
-/// # Errors
-/// Any error that ends the run.
 pub fn ope(
     named: &NamedValues,
-    input: Option<Array>,
+    input: Option<npy::Table>,
     connection: Option<&mut Connection>,
     run: &Run,
 ) -> Result<(String, Option<Vec<u64>>), Failure> {
     let arguments = ope::Arguments::by_name(named)?;
     run.with("ope", Some(arguments.meeting.options.role), |reporter| {
-        let input = input.map(Array::into_table).transpose()?;
         ope::run(&arguments, NumericInputs { input, connection }, reporter)
     })
 }
 
 /// `matvec`: `input` replaces the option of this name. The side that gets the result also gets it
 /// as a value.
-///
-/// # Errors
-/// Any error that ends the run.
 pub fn matvec(
     named: &NamedValues,
-    input: Option<Array>,
+    input: Option<npy::Table>,
     connection: Option<&mut Connection>,
     run: &Run,
-) -> Result<(String, Option<Array>), Failure> {
+) -> Result<(String, Option<npy::Values>), Failure> {
     let arguments = matvec::Arguments::by_name(named)?;
     run.with("matvec", Some(arguments.meeting.options.role), |reporter| {
-        let input = input.map(Array::into_table).transpose()?;
-        let (report, result) =
-            matvec::run(&arguments, NumericInputs { input, connection }, reporter)?;
-        Ok((report, result.map(Array::of_values)))
+        matvec::run(&arguments, NumericInputs { input, connection }, reporter)
     })
 }
 
 /// `lint` of files, or of a table in their place. Returns the report.
-///
-/// # Errors
-/// Any error that ends the run.
 pub fn lint(
     files: Vec<PathBuf>,
     named: &NamedValues,
@@ -308,9 +264,6 @@ pub fn lint(
 }
 
 /// `keygen`: returns the fingerprint.
-///
-/// # Errors
-/// Any error that ends the run.
 pub fn keygen(named: &NamedValues, run: &Run) -> Result<String, Failure> {
     let arguments = keygen::Arguments::by_name(named)?;
     run.with("keygen", None, |reporter| keygen::run(&arguments, reporter))

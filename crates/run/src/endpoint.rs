@@ -1,20 +1,21 @@
 //! The peer's address, its identity, and the connection to it.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::net::ToSocketAddrs as _;
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use volery_channel::tcp::{Patience, Refusal};
-use volery_channel::tls::{self, Fingerprint, Identity};
+use serde_json::json;
+use volery_channel::tcp::{Patience, Proxy, Refusal, Route};
+use volery_channel::tls::{self, Fingerprint, Identity, Peer};
 use volery_channel::{Cancel, CancelLink, Channel, tcp};
 use volery_options::parse;
 
 use crate::failure::{Failure, Status};
-use crate::identity;
-use crate::reporter::Reporter;
+use crate::identity::{IdentitySource, PassphraseSource};
+use crate::pin_file::PinFile;
+use crate::proxy::{self, ProxyOption};
+use crate::reporter::{Reporter, event};
 
 /// Number of refused connections that are reported one by one; more would flood the screen.
 const MAX_REPORTED: usize = 10;
@@ -31,17 +32,35 @@ volery_options::options! {
         /// Connect to the peer at this address, retrying until the --wait time runs out
         once connect: String ["Peer", "HOST:PORT", parse::string];
 
-        /// This party's identity, a folder made by 'volery keygen'. With --identity and --peer the
-        /// connection is authenticated and encrypted; addresses off the loopback interface require
+        /// This party's identity, a folder created by 'volery keygen'. With --identity and --peer
+        /// the connection is authenticated and encrypted; addresses other than loopback require
         /// both
         once identity: PathBuf ["Peer", "DIR", parse::path];
 
+        /// Command that prints the identity in PEM, in place of --identity, such as 'vault kv get
+        /// ..'; started without a shell
+        once identity_command: String ["Peer", "COMMAND", parse::string];
+
+        /// Passphrase of the identity's private key, if it is encrypted: file:PATH, env:NAME or
+        /// prompt
+        once identity_passphrase: PassphraseSource ["Peer", "SOURCE", parse::text];
+
         /// Fingerprint of the peer's identity, or a file that holds it; every other identity is
-        /// refused
-        once peer: Fingerprint ["Peer", "FINGERPRINT", |value| fingerprint(parse::utf8(value)?)];
+        /// refused. Named twice while the peer changes its identity: either is accepted
+        many peer: PeerPin ["Peer", "FINGERPRINT", |value| pinned(parse::utf8(value)?)];
+
+        /// Accept the new identity that the one in the --peer file announces ('volery keygen
+        /// --renew'), and write it into the file; with --protocol served also a new key of the
+        /// server's filter
+        switch follow_key ["Peer"];
 
         /// Time to wait for the peer to become reachable, such as 90s, 10m or 1h
         default wait: Duration ["60s", "Peer", "TIME", parse::time];
+
+        /// Connect through this proxy, http://[USER:PASSWORD@]HOST:PORT, or the same with socks5://
+        /// or socks5h://; 'none': through none. Without it the variables HTTPS_PROXY, ALL_PROXY and
+        /// NO_PROXY decide
+        once proxy: ProxyOption ["Peer", "URL", ProxyOption::parse];
 
         /// Accept an --identity that its group can read, such as a mounted secret; never one that
         /// all users can read
@@ -49,26 +68,38 @@ volery_options::options! {
     }
 }
 
-/// Longest file with a fingerprint, in bytes.
-const FINGERPRINT_BOUND: u64 = 4096;
+/// The pin of a peer's identity, with the file that holds it.
+#[derive(Clone, Debug)]
+pub struct PeerPin {
+    /// The fingerprint.
+    pub fingerprint: Fingerprint,
+    file: Option<PinFile>,
+}
 
 /// Parses a fingerprint, or reads it from the file of this name.
 pub fn fingerprint(text: &str) -> Result<Fingerprint, String> {
+    pinned(text).map(|pin| pin.fingerprint)
+}
+
+fn pinned(text: &str) -> Result<PeerPin, String> {
     let wrong = match text.parse::<Fingerprint>() {
-        Ok(fingerprint) => return Ok(fingerprint),
+        Ok(fingerprint) => return Ok(PeerPin { fingerprint, file: None }),
         Err(wrong) => wrong,
     };
     let path = Path::new(text);
     if !path.is_file() {
         return Err(format!("{wrong}; and there is no file of this name"));
     }
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    let mut contents = String::new();
-    file.take(FINGERPRINT_BOUND)
-        .read_to_string(&mut contents)
-        .map_err(|error| format!("the file: {error}"))?;
-    let read = contents.trim().parse::<Fingerprint>();
-    read.map_err(|wrong| format!("the file holds no fingerprint: {wrong}"))
+    let file = PinFile::read(path)?;
+    Ok(PeerPin { fingerprint: file.pinned(), file: Some(file) })
+}
+
+/// The identity of this party, and the pin of the peer's.
+pub(crate) struct SecuredEndpoint {
+    identity: Identity,
+    peer: Peer,
+    /// The file of the pin, if it is followed.
+    pins: Option<PinFile>,
 }
 
 /// Where a run meets its peer, checked.
@@ -76,19 +107,26 @@ pub(crate) enum Endpoint<'a> {
     /// At an address.
     Address {
         place: Address,
+        /// Only where this side connects.
+        proxy: Option<Box<Proxy>>,
         wait: Duration,
-        /// Own identity and the peer's fingerprint; `None` only for a connection within this
-        /// machine.
-        secured: Option<(Identity, Fingerprint)>,
+        /// `None` only for a connection within this machine.
+        secured: Option<Box<SecuredEndpoint>>,
     },
     /// On a connection that is there.
     Open(&'a mut Connection),
 }
 
-/// An open connection, on which several runs follow each other. A run that fails closes it.
+type Begin = Box<dyn FnOnce() -> volery_channel::Result<Channel> + Send>;
+
+/// An open connection, on which several runs follow each other.
 pub struct Connection {
-    /// None: a run has failed.
+    /// Whether the latest run has begun to speak with the peer.
+    has_spoken: bool,
+    /// None: a run has failed, or none has begun.
     channel: Option<Channel>,
+    /// The state in which the first run begins.
+    begin: Option<Begin>,
     /// The fingerprints of this party and of the peer.
     prints: Option<[String; 2]>,
     cancel: Cancel,
@@ -96,7 +134,31 @@ pub struct Connection {
 
 impl Connection {
     pub(crate) fn new(channel: Channel, prints: Option<[String; 2]>, cancel: Cancel) -> Self {
-        Self { channel: Some(channel), prints, cancel }
+        Self { has_spoken: false, channel: Some(channel), begin: None, prints, cancel }
+    }
+
+    /// A connection that its first run begins, when all that this side can check has been checked.
+    pub(crate) fn later(begin: Begin, cancel: Cancel) -> Self {
+        Self { has_spoken: false, channel: None, begin: Some(begin), prints: None, cancel }
+    }
+
+    /// Runs `work`. If it fails once it has begun to speak with the peer, the connection is closed:
+    /// the two sides would be out of step.
+    pub fn run<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        self.has_spoken = false;
+        let result = work(self);
+        if result.is_err() && self.has_spoken {
+            self.channel = None;
+        }
+        result
+    }
+
+    /// Whether a run can use the connection.
+    pub fn is_open(&self) -> bool {
+        (self.channel.is_some() || self.begin.is_some()) && !self.cancel.is_cancelled()
     }
 }
 
@@ -105,6 +167,8 @@ impl Connection {
 pub(crate) struct RunChannel<'a> {
     channel: Channel,
     prints: Option<[String; 2]>,
+    /// The file of the peer's pin, if it is followed.
+    pub(crate) pins: Option<PinFile>,
     back: Option<(&'a mut Connection, CancelLink)>,
 }
 
@@ -168,7 +232,9 @@ impl EndpointOptions {
                 ("--listen", self.listen.is_some()),
                 ("--connect", self.connect.is_some()),
                 ("--identity", self.identity.is_some()),
-                ("--peer", self.peer.is_some()),
+                ("--identity-command", self.identity_command.is_some()),
+                ("--peer", !self.peer.is_empty()),
+                ("--proxy", self.proxy.is_some()),
             ];
             if let Some((option, _)) = named.into_iter().find(|(_, given)| *given) {
                 return Err(Failure::usage(option, "cannot be combined with an open connection"));
@@ -181,29 +247,64 @@ impl EndpointOptions {
         if secured.is_none() {
             place.check_loopback()?;
         }
-        Ok(Endpoint::Address { place, wait: self.wait, secured })
+        let proxy = match &place {
+            // A connection in plain text stays on this machine, whatever name its address has here.
+            Address::Connect(_) if secured.is_none() && self.proxy.is_none() => None,
+            Address::Connect(address) => {
+                proxy::route(address, self.proxy.as_ref())?.proxy.map(Box::new)
+            }
+            Address::Listen(_) if self.proxy.is_some() => {
+                return Err(Failure::usage("--proxy", "this side listens, and connects to nobody")
+                    .with_hint("remove --proxy; the peer may use a proxy of its own"));
+            }
+            Address::Listen(_) => None,
+        };
+        let secured = secured.map(Box::new);
+        Ok(Endpoint::Address { place, proxy, wait: self.wait, secured })
     }
 
-    /// The identity and the peer's fingerprint, if they are given.
-    ///
-    /// # Errors
-    /// If one of them is missing, or the identity cannot be used.
-    pub(crate) fn secured(
-        &self,
-        reporter: &Reporter,
-    ) -> Result<Option<(Identity, Fingerprint)>, Failure> {
-        let secured = match (&self.identity, self.peer) {
+    /// The place of the identity.
+    fn identity_source(&self) -> IdentitySource<'_> {
+        IdentitySource {
+            folder: self.identity.as_deref(),
+            command: self.identity_command.as_deref(),
+            passphrase: self.identity_passphrase.as_ref(),
+            group: self.allow_group_readable_identity,
+        }
+    }
+
+    /// The identity and the peer's pin, if they are given.
+    fn secured(&self, reporter: &Reporter) -> Result<Option<SecuredEndpoint>, Failure> {
+        let (first, second) = match &self.peer[..] {
+            [] => (None, None),
+            [first] => (Some(first), None),
+            [first, second] => (Some(first), Some(second.fingerprint)),
+            _ => {
+                let what = "named more than twice: the old identity of the peer and its new one";
+                return Err(Failure::usage("--peer", what).with_hint("remove those that expired"));
+            }
+        };
+        let file = first.and_then(|first| first.file.as_ref());
+        if self.follow_key && (file.is_none() || second.is_some()) {
+            let what = "requires one --peer, in a file of its own";
+            return Err(Failure::usage("--follow-key", what).with_hint(
+                "write the peer's fingerprint to a file, and name the file with --peer",
+            ));
+        }
+        let secured = match (self.identity_source().load()?, first) {
             (None, None) => None,
-            (Some(folder), Some(peer)) => {
-                let identity = identity::load(folder, self.allow_group_readable_identity)?;
-                if identity.fingerprint() == peer {
+            (Some(identity), Some(first)) => {
+                let pins = file.filter(|_| self.follow_key).cloned();
+                let follow = pins.as_ref().map(PinFile::follow).transpose()?;
+                let peer = Peer { also: second, follow, ..first.fingerprint.into() };
+                if [Some(peer.fingerprint), peer.also].contains(&Some(identity.fingerprint())) {
                     return Err(Failure::usage(
                         "--peer",
                         "this is the fingerprint of this party's own --identity",
                     )
                     .with_hint("--peer takes the fingerprint of the other party; ask it"));
                 }
-                Some((identity, peer))
+                Some(SecuredEndpoint { identity, peer, pins })
             }
             (Some(_), None) => {
                 return Err(Failure::usage("--peer", "required with --identity").with_hint(
@@ -215,7 +316,8 @@ impl EndpointOptions {
                     .with_hint("'volery keygen --out DIR' makes one and prints its fingerprint"));
             }
         };
-        note_prints(prints(secured.as_ref()).as_ref(), reporter);
+        let prints = secured.as_ref().map(|one| prints_of(one, one.peer.fingerprint));
+        note_prints(prints.as_ref(), reporter);
         Ok(secured)
     }
 
@@ -230,20 +332,32 @@ impl EndpointOptions {
                 return Err(Failure::usage(option, what).with_hint(format_args!("remove {option}")));
             }
         }
-        self.secured(reporter)?.ok_or_else(|| {
+        // The connection itself comes after much work.
+        proxy::route("", self.proxy.as_ref())?;
+        let secured = self.secured(reporter)?.ok_or_else(|| {
             Failure::usage("--identity, --peer", "a run with workers requires both")
                 .with_hint("'volery keygen --out DIR' makes an identity and prints its fingerprint")
-        })
+        })?;
+        if secured.peer.also.is_some() || secured.pins.is_some() {
+            let what = "a run with workers has one peer: the two identities name the run";
+            return Err(Failure::usage("--peer", what)
+                .with_hint("name the identity that the peer uses now, without --follow-key"));
+        }
+        Ok((secured.identity, secured.peer.fingerprint))
+    }
+
+    /// The identity and the pin for the connections of a gateway, if they are given.
+    pub fn identity_and_peer(
+        &self,
+        reporter: &Reporter,
+    ) -> Result<Option<(Identity, Peer)>, Failure> {
+        let secured = self.secured(reporter)?;
+        Ok(secured.map(|secured| (secured.identity, secured.peer)))
     }
 
     /// The identity.
-    ///
-    /// # Errors
-    /// If it is not given, or cannot be used.
     pub fn load_identity(&self) -> Result<Identity, Failure> {
-        let folder = self.identity.as_deref();
-        let folder = folder.ok_or_else(|| Failure::usage("--identity", "required"))?;
-        identity::load(folder, self.allow_group_readable_identity)
+        self.identity_source().load()?.ok_or_else(|| Failure::usage("--identity", "required"))
     }
 
     fn place(&self) -> Result<Address, Failure> {
@@ -265,6 +379,10 @@ impl EndpointOptions {
 
 /// Checks the form of an address.
 pub fn host_port(option: &str, address: &str) -> Result<(), Failure> {
+    if let Some((_, rest)) = address.split_once("://") {
+        let message = format_args!("'{address}' is a URL, not HOST:PORT");
+        return Err(Failure::usage(option, message).with_hint(format_args!("write {rest}")));
+    }
     let port = address.rsplit_once(':');
     if port.is_some_and(|(_, port)| port.parse::<u16>().is_ok()) {
         return Ok(());
@@ -274,8 +392,8 @@ pub fn host_port(option: &str, address: &str) -> Result<(), Failure> {
 }
 
 /// The fingerprints of this party and of the peer.
-fn prints(secured: Option<&(Identity, Fingerprint)>) -> Option<[String; 2]> {
-    secured.map(|(own, peer)| [own.fingerprint(), *peer].map(|print| print.to_string()))
+fn prints_of(secured: &SecuredEndpoint, peer: Fingerprint) -> [String; 2] {
+    [secured.identity.fingerprint(), peer].map(|print| print.to_string())
 }
 
 fn note_prints(prints: Option<&[String; 2]>, reporter: &Reporter) {
@@ -283,6 +401,9 @@ fn note_prints(prints: Option<&[String; 2]>, reporter: &Reporter) {
     record.identity = prints.map(|[own, _]| own.clone());
     record.peer = prints.map(|[_, peer]| peer.clone());
 }
+
+/// The remedy for a port that another process has.
+const TAKEN: &str = "another process listens there, perhaps an earlier run: 'ss -ltnp' names it; port 0, as in --listen 127.0.0.1:0, takes any free one";
 
 impl Address {
     /// The option that gave the address.
@@ -301,9 +422,6 @@ impl Address {
     }
 
     /// Checks that it is an address.
-    ///
-    /// # Errors
-    /// If it is none.
     pub fn check_form(&self) -> Result<(), Failure> {
         host_port(self.option(), self.address())
     }
@@ -317,7 +435,7 @@ impl Address {
     /// The same, where other options say who the peers are.
     pub fn check_loopback_of(&self, [required, words]: [&str; 2]) -> Result<(), Failure> {
         let hint = format!(
-            "each party makes an identity with 'volery keygen --out DIR' and gives the other its fingerprint; start both with {words}"
+            "each party makes an identity with 'volery keygen --out DIR' and gives the other its fingerprint; start each side with {words}"
         );
         self.check_loopback_as(self.option(), required, &hint)
     }
@@ -336,22 +454,24 @@ impl Address {
         let Some(outside) = outside else {
             return Ok(());
         };
-        let message = format_args!(
-            "{} is not on the loopback interface: {required} are required",
-            outside.ip()
-        );
+        let message =
+            format_args!("{} is not a loopback address: {required} are required", outside.ip());
         Err(Failure::usage(option, message).with_hint(hint))
     }
 
     /// A local address that cannot be used is not the fault of the peer or the network.
     pub fn unusable(&self, error: volery_channel::Error) -> Failure {
-        match error {
-            volery_channel::Error::Io(error) => Failure::new(
-                Status::Other,
-                format_args!("{} {}: {error}", self.option(), self.address()),
-            ),
-            error => error.into(),
-        }
+        unusable(self.option(), self.address(), error)
+    }
+}
+
+/// The failure of a local address that an option gave.
+pub(crate) fn unusable(option: &str, address: &str, error: volery_channel::Error) -> Failure {
+    let volery_channel::Error::Io(error) = error else { return error.into() };
+    let failure = Failure::new(Status::Other, format_args!("{option} {address}: {error}"));
+    match error.kind() {
+        std::io::ErrorKind::AddrInUse => failure.with_hint(TAKEN),
+        _ => failure,
     }
 }
 
@@ -373,12 +493,12 @@ impl<'a> Endpoint<'a> {
         timeout: Duration,
         reporter: &Reporter,
     ) -> Result<RunChannel<'a>, Failure> {
-        let (place, wait, secured) = match self {
+        let (place, proxy, wait, secured) = match self {
             Self::Open(connection) => return connection.lend(reporter),
-            Self::Address { place, wait, secured } => (place, wait, secured),
+            Self::Address { place, proxy, wait, secured } => (place, proxy, wait, secured),
         };
-        if let Some((identity, _)) = &secured {
-            note_expiry(identity, reporter);
+        if let Some(secured) = &secured {
+            note_expiry(&secured.identity, reporter);
         }
         let patience = Patience {
             wait,
@@ -386,23 +506,30 @@ impl<'a> Endpoint<'a> {
             cancel: reporter.cancel().clone(),
             queue: volery_channel::QUEUE_BOUND,
         };
-        let channel = match &place {
+        let mut channel = match &place {
             Address::Connect(address) => {
-                reporter.tell(format_args!("trying to connect to {address} for at most {wait:?}"));
+                let by = proxy.as_ref().map(|proxy| format!(" through the proxy {proxy}"));
+                let by = by.unwrap_or_default();
+                let fields = json!({ "address": address, "wait_seconds": wait.as_secs() });
+                let text = format!("trying to connect to {address}{by} for at most {wait:?}");
+                reporter.tell_with(text, event("connecting", fields));
                 reporter.begin("connecting");
+                let route = Route { address: address.clone(), proxy: proxy.map(|proxy| *proxy) };
                 let connected = match &secured {
-                    None => tcp::connect(&**address, patience),
-                    Some((identity, peer)) => tls::connect(&**address, identity, *peer, patience),
+                    None => tcp::connect(route, patience),
+                    Some(secured) => {
+                        tls::connect(route, &secured.identity, &secured.peer, patience)
+                    }
                 };
                 connected.map_err(|error| place.unusable(error))?
             }
             Address::Listen(address) => {
                 // With port 0 the first line is the only way to learn the port.
-                let tell = |here| {
-                    reporter.announce(format_args!("listening on {here}"));
-                    reporter.tell(format_args!(
-                        "waiting for the peer to connect, for at most {wait:?}"
-                    ));
+                let tell = |here: String| {
+                    reporter.announce_listener(&here);
+                    let text = format!("waiting for the peer to connect, for at most {wait:?}");
+                    let fields = event("waiting", json!({ "wait_seconds": wait.as_secs() }));
+                    reporter.tell_with(text, fields);
                     reporter.begin("connecting");
                 };
                 let bound = |error| place.unusable(error);
@@ -411,13 +538,13 @@ impl<'a> Endpoint<'a> {
                 match &secured {
                     None => {
                         let listener = tcp::Listener::bind(&**address).map_err(bound)?;
-                        tell(listener.local_addr()?);
+                        tell(listener.addresses());
                         listener.accept_channel(patience, refused)?
                     }
-                    Some((identity, peer)) => {
+                    Some(secured) => {
                         let listener = tls::Listener::bind(&**address).map_err(bound)?;
-                        tell(listener.local_addr()?);
-                        listener.accept(identity, *peer, patience, refused)?
+                        tell(listener.addresses());
+                        listener.accept(&secured.identity, &secured.peer, patience, refused)?
                     }
                 }
             }
@@ -428,7 +555,22 @@ impl<'a> Endpoint<'a> {
             "" => reporter.explain("connected"),
             protection => reporter.explain(format_args!("connected, {protection}")),
         }
-        Ok(RunChannel { channel, prints: prints(secured.as_ref()), back: None })
+        channel.count_in(reporter.traffic());
+        let mut pins = secured.as_ref().and_then(|secured| secured.pins.clone());
+        let shown = channel.peer();
+        if let (Some(file), Some(shown)) = (&mut pins, shown)
+            && shown.fingerprint != file.pinned()
+        {
+            *file = file.pin(shown)?;
+            reporter.warn(format_args!(
+                "--follow-key: the peer's identity is now {}, as the one before announced; it is in the --peer file",
+                shown.fingerprint
+            ));
+        }
+        let prints = secured.as_ref().zip(shown);
+        let prints = prints.map(|(secured, shown)| prints_of(secured, shown.fingerprint));
+        note_prints(prints.as_ref(), reporter);
+        Ok(RunChannel { channel, prints, pins, back: None })
     }
 }
 
@@ -447,14 +589,22 @@ const LEARNED: &str = "the peer learned the address, the settings and the durati
 impl Connection {
     /// Gives the channel to a run, which gives it back when it is complete.
     fn lend(&mut self, reporter: &Reporter) -> Result<RunChannel<'_>, Failure> {
+        self.has_spoken = true;
+        if let Some(begin) = self.begin.take() {
+            reporter.begin("connecting");
+            self.channel = Some(begin()?);
+            reporter.end();
+        }
         let mut channel = self.channel.take().ok_or_else(|| {
             let what = "the connection is closed, because an earlier run on it failed";
             Failure::new(Status::Network, what).with_hint("open another connection on both sides")
         })?;
         channel.restart_stats();
+        channel.count_in(reporter.traffic());
         reporter.record().revealed.push(LEARNED.to_owned());
         let passed_on = reporter.cancel().pass_on(&self.cancel);
-        Ok(RunChannel { channel, prints: self.prints.clone(), back: Some((self, passed_on)) })
+        let prints = self.prints.clone();
+        Ok(RunChannel { channel, prints, pins: None, back: Some((self, passed_on)) })
     }
 }
 
@@ -468,41 +618,5 @@ fn report_refusal(refusal: &Refusal, left: &mut usize, reporter: &Reporter) {
     reporter.caution(format_args!("a connection from {address} was refused: {error}"));
     if *left == 0 {
         reporter.caution("further refused connections are not reported");
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn exactly_one_endpoint() {
-        let endpoint = |listen: Option<&str>, connect: Option<&str>| {
-            EndpointOptions {
-                listen: listen.map(str::to_owned),
-                connect: connect.map(str::to_owned),
-                ..EndpointOptions::default()
-            }
-            .endpoint(None, &Reporter::for_tests())
-            .map(|endpoint| match endpoint {
-                Endpoint::Address { place, .. } => place,
-                Endpoint::Open(_) => unreachable!("no connection was given"),
-            })
-        };
-        assert_eq!(
-            endpoint(Some("[::1]:70"), None).unwrap(),
-            Address::Listen("[::1]:70".to_owned())
-        );
-        for (listen, connect, fragment) in [
-            (None, None, "one of them is required"),
-            (Some("a:1"), Some("b:1"), "only one"),
-            (Some("localhost"), None, "--listen: 'localhost' is not HOST:PORT"),
-            (None, Some("localhost:99999"), "--connect: 'localhost:99999' is not HOST:PORT"),
-        ] {
-            let refused = endpoint(listen, connect).unwrap_err();
-            assert_eq!(refused.status(), Status::Usage);
-            assert!(refused.to_string().contains(fragment), "{refused}");
-        }
     }
 }

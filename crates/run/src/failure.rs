@@ -74,19 +74,16 @@ impl Failure {
     }
 
     /// The exit status.
-    #[must_use]
     pub fn status(&self) -> Status {
         self.status
     }
 
     /// The error in words, on one line.
-    #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
     /// The remedy, on one line.
-    #[must_use]
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
     }
@@ -105,6 +102,7 @@ impl From<volery_channel::Error> for Failure {
             .with_hint("see the peer's own error message for the cause"),
             Error::TimedOut(_) | Error::Absent(_) => Self::new(Status::Network, error)
                 .with_hint("check that the peer is running and can be reached at this address; --wait TIME gives it more time to become reachable, --timeout TIME more time for data or a heartbeat after that"),
+            Error::Proxy(_, remedy) => Self::new(Status::Network, &error).with_hint(remedy),
             Error::Io(error) => Self::new(Status::Network, format_args!("network error: {error}")),
             Error::Unavailable(_) => Self::new(Status::Network, error)
                 .with_hint("try again later (for a worker: and check this machine's clock)"),
@@ -143,19 +141,30 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Joins the lines of a message: scripts rely on one line per error. Control characters, which a
-/// quoted path or peer text could contain, are escaped so that they cannot control the terminal.
+/// Joins the lines of a message: scripts rely on one line per error.
 fn one_line(message: &str) -> String {
-    let joined = message.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut safe = String::with_capacity(joined.len());
-    for character in joined.chars() {
-        if character.is_control() {
-            safe.extend(character.escape_default());
-        } else {
-            safe.push(character);
+    visible(&message.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// Writes characters that show nothing, or that control a terminal or the direction of a text, as
+/// their code points, so that a file name cannot pretend to be another one. Line feeds stay.
+pub fn visible(text: &str) -> String {
+    let is_shown = |character: char| match character {
+        '\n' | ' '..='~' => true,
+        // Fillers and selectors, which show nothing either.
+        '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{2800}' | '\u{3164}' | '\u{ffa0}' => false,
+        '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => false,
+        // Behind another character, an accent that goes with it is shown.
+        other => format!("a{other}").escape_debug().nth(1) == Some(other),
+    };
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match is_shown(character) {
+            true => out.push(character),
+            false => out.extend(character.escape_unicode()),
         }
     }
-    safe
+    out
 }
 
 #[cfg(test)]
@@ -172,5 +181,20 @@ mod tests {
         );
         assert_eq!(failure.status(), Status::Usage);
         assert_eq!(failure.status() as u8, 2);
+    }
+
+    #[test]
+    fn characters_that_show_nothing_are_named() {
+        for text in ["a\nb \"c\" 'd' \\", "Zoë", "Zoe\u{308}", "日本語", "\u{1f600}"] {
+            assert_eq!(visible(text), text);
+        }
+        for (text, shown) in [
+            ("a\u{202e}fdp.csv\r\t", "a\\u{202e}fdp.csv\\u{d}\\u{9}"),
+            ("\u{61c}\u{ad}\u{200b}\u{2066}", "\\u{61c}\\u{ad}\\u{200b}\\u{2066}"),
+            ("\u{9b}2J\u{7f}\u{e0041}", "\\u{9b}2J\\u{7f}\\u{e0041}"),
+            ("a\u{3164}\u{fe0f}\u{2800}", "a\\u{3164}\\u{fe0f}\\u{2800}"),
+        ] {
+            assert_eq!(visible(text), shown);
+        }
     }
 }

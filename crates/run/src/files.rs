@@ -1,10 +1,12 @@
 //! Writes the arrays of a party while the next ones are computed.
 
+use std::fs::File;
+use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc;
 use std::thread;
 
-use volery_field::Ring;
+use volery_field::{Ring, Z64};
 
 use crate::driver::Step;
 use crate::failure::{Failure, Status};
@@ -20,32 +22,35 @@ pub(crate) struct Array<R> {
 
 impl<R: Ring> Array<R> {
     /// Creates the file of the array with this letter and `n` elements.
-    ///
-    /// # Errors
-    /// If the file cannot be created.
     pub(crate) fn create(folder: &Folder, letter: &str, n: u64) -> Result<Self, Failure> {
+        Self::begin(folder, letter, |file| Writer::new(file, n))
+    }
+
+    fn begin(
+        folder: &Folder,
+        letter: &str,
+        begin: impl FnOnce(File) -> io::Result<Writer<R>>,
+    ) -> Result<Self, Failure> {
         let name = file_name(letter);
         // Error messages name the final path, not the temporary one.
         let path = folder.target().join(&name);
-        let writer =
-            Writer::new(folder.create(&name)?, n).map_err(|error| Failure::file(&path, error))?;
+        let writer = begin(folder.create(&name)?).map_err(|error| Failure::file(&path, error))?;
         Ok(Self { path, writer })
     }
 
-    /// Writes the next elements.
-    ///
-    /// # Errors
-    /// Errors of the file.
     pub(crate) fn write(&mut self, elements: &[R]) -> Result<(), Failure> {
         self.writer.write(elements).map_err(|error| Failure::file(&self.path, error))
     }
 
-    /// Waits until the whole array is on the disk.
-    ///
-    /// # Errors
-    /// Errors of the file.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         self.writer.finish().map_err(|error| Failure::file(&self.path, error))
+    }
+}
+
+impl Array<Z64> {
+    /// Creates the file of an array of `n` numbers with a sign.
+    pub(crate) fn signed(folder: &Folder, name: &str, n: u64) -> Result<Self, Failure> {
+        Self::begin(folder, name, |file| Writer::signed(file, n))
     }
 }
 
@@ -56,10 +61,6 @@ pub(crate) struct Columns<E: Party> {
 }
 
 impl<E: Party> Columns<E> {
-    /// Creates arrays of `n` elements.
-    ///
-    /// # Errors
-    /// If a file cannot be created.
     pub(crate) fn create(folder: &Folder, n: u64) -> Result<Self, Failure> {
         let values = E::VALUES.map(|letter| Array::create(folder, letter, n));
         Ok(Self { values: values.transpose()?, column: Array::create(folder, E::COLUMN, n)? })
@@ -78,26 +79,18 @@ impl<E: Party> Columns<E> {
         self.column.write(&step.column)
     }
 
-    /// Waits until all arrays are on the disk.
-    ///
-    /// # Errors
-    /// Errors of the files.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         self.values.map_or(Ok(()), Array::finish)?;
         self.column.finish()
     }
 }
 
-/// The file name of an array.
 pub(crate) fn file_name(letter: &str) -> String {
     format!("{letter}.npy")
 }
 
 /// Runs `body` while another thread writes the steps that `body` hands over, so that the disk and
 /// the computation overlap. At most three steps are in memory.
-///
-/// # Errors
-/// The error of the writer or of `body`.
 pub(crate) fn write_beside<E: Party, T>(
     n: u64,
     mut columns: Columns<E>,

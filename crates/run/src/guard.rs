@@ -33,9 +33,6 @@ pub fn guarded<T>(
 }
 
 /// Checks `VOLERY_CPU`, without which the first kernel would panic.
-///
-/// # Errors
-/// A usage error with the levels of this processor.
 pub(crate) fn check_level() -> Result<(), Failure> {
     Cpu::check().map_err(|error| {
         Failure::new(Status::Usage, error).with_hint("name one of them, or unset the variable")

@@ -1,10 +1,16 @@
 //! A party's identity as a folder of files.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
-use std::path::Path;
-use std::time::SystemTime;
+use std::io::{self, Read, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::str::FromStr;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
 
+use pkcs8::der::pem::LineEnding;
+use pkcs8::{EncryptedPrivateKeyInfoRef, PrivateKeyInfoRef, SecretDocument};
 use volery_channel::Error;
 use volery_channel::tls::Identity;
 use zeroize::Zeroizing;
@@ -22,10 +28,117 @@ const FINGERPRINT: &str = "fingerprint.txt";
 /// Longest file read, in bytes; an identity has about a thousand.
 const BOUND: u64 = 64 << 10;
 
-/// Writes `identity` into `folder` and commits the folder.
-pub(crate) fn store(identity: &Identity, folder: Folder) -> Result<(), Failure> {
+/// The longest time of a command that prints an identity.
+const COMMAND: Duration = Duration::from_secs(30);
+
+/// The beginnings of a private key in PEM: plain, and encrypted.
+const PRIVATE: &str = "-----BEGIN PRIVATE";
+const ENCRYPTED: &str = "-----BEGIN ENCRYPTED PRIVATE";
+
+/// The source of the passphrase of a private key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PassphraseSource {
+    /// The terminal.
+    Prompt,
+    /// A file that only its owner can read.
+    File(PathBuf),
+    /// A variable of the environment.
+    Variable(String),
+}
+
+impl FromStr for PassphraseSource {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.split_once(':') {
+            None if text == "prompt" => Ok(Self::Prompt),
+            Some(("file", path)) if !path.is_empty() => Ok(Self::File(path.into())),
+            Some(("env", name)) if !name.is_empty() => Ok(Self::Variable(name.to_owned())),
+            _ => Err("give file:PATH, env:NAME or prompt, not the passphrase itself"),
+        }
+    }
+}
+
+impl PassphraseSource {
+    /// The passphrase; a new one is asked for twice.
+    fn read(&self, is_new: bool, group: bool) -> Result<Zeroizing<String>, Failure> {
+        let failed = |what: &dyn std::fmt::Display| {
+            Failure::new(Status::Other, format_args!("--identity-passphrase: {what}"))
+        };
+        let ask = |prompt: &str| {
+            let typed = rpassword::prompt_password(prompt).map(Zeroizing::new);
+            typed.map_err(|error| {
+                failed(&format_args!("the terminal: {error}"))
+                    .with_hint("without a terminal give file:PATH or env:NAME")
+            })
+        };
+        let passphrase = match self {
+            Self::Prompt => {
+                let passphrase = ask("passphrase of the identity: ")?;
+                if is_new && *ask("the same again: ")? != *passphrase {
+                    return Err(failed(&"the two are not the same"));
+                }
+                passphrase
+            }
+            Self::File(path) => read_private(path, group).map_err(|error| {
+                failed(&format_args!("{}: {error}", path.display()))
+                    .with_hint(format_args!("chmod 600 {}", path.display()))
+            })?,
+            Self::Variable(name) => Zeroizing::new(
+                std::env::var(name).map_err(|error| failed(&format_args!("{name}: {error}")))?,
+            ),
+        };
+        let end = passphrase.trim_end_matches(['\r', '\n']).len();
+        match &passphrase[..end] {
+            "" => Err(failed(&"the passphrase is empty")),
+            passphrase => Ok(Zeroizing::new(passphrase.to_owned())),
+        }
+    }
+}
+
+/// Replaces the private key that begins with `from` in PEM by what `change` makes of its DER.
+fn rewrite(
+    pem: &str,
+    [from, to]: [&'static str; 2],
+    change: impl FnOnce(&[u8]) -> pkcs8::Result<SecretDocument>,
+) -> pkcs8::Result<Zeroizing<String>> {
+    let (certificates, private) = pem.split_at(pem.find(from).unwrap_or(0));
+    let (_, key) = SecretDocument::from_pem(private)?;
+    let private = change(key.as_bytes())?.to_pem(to, LineEnding::LF)?;
+    Ok(Zeroizing::new([certificates, &private].concat()))
+}
+
+/// The place of a party's identity.
+#[derive(Clone, Copy, Debug)]
+pub struct IdentitySource<'a> {
+    /// A folder.
+    pub folder: Option<&'a Path>,
+    /// A command that prints the identity.
+    pub command: Option<&'a str>,
+    /// The source of the passphrase, if the private key is encrypted.
+    pub passphrase: Option<&'a PassphraseSource>,
+    /// Whether the group of a file may read it.
+    pub group: bool,
+}
+
+/// Writes `identity` into `folder`, its private key encrypted if there is a passphrase, and commits
+/// the folder.
+pub(crate) fn store(
+    identity: &Identity,
+    passphrase: Option<&PassphraseSource>,
+    folder: Folder,
+) -> Result<(), Failure> {
     let fingerprint = format!("{}\n", identity.fingerprint());
-    for (name, contents) in [(IDENTITY, identity.to_pem()), (FINGERPRINT, &fingerprint)] {
+    let encrypted = passphrase.map(|source| {
+        let passphrase = source.read(true, false)?;
+        rewrite(identity.to_pem(), [PRIVATE, "ENCRYPTED PRIVATE KEY"], |key| {
+            PrivateKeyInfoRef::try_from(key)?.encrypt(passphrase.as_bytes())
+        })
+        .map_err(|error| Failure::new(Status::Other, format_args!("encrypting the key: {error}")))
+    });
+    let encrypted = encrypted.transpose()?;
+    let pem = encrypted.as_ref().map_or(identity.to_pem(), |pem| pem.as_str());
+    for (name, contents) in [(IDENTITY, pem), (FINGERPRINT, &fingerprint)] {
         let mut file = folder.create(name)?;
         file.write_all(contents.as_bytes())
             .and_then(|()| file.sync_all())
@@ -34,21 +147,129 @@ pub(crate) fn store(identity: &Identity, folder: Folder) -> Result<(), Failure> 
     folder.commit()
 }
 
-/// Reads the identity in `folder`; checks that it is valid now and that no other user can read it,
-/// or, with `group`, that none beyond its group can.
-///
-/// # Errors
-/// A failure that names `--identity`, the folder, and the remedy.
-pub fn load(folder: &Path, group: bool) -> Result<Identity, Failure> {
-    let path = folder.join(IDENTITY);
+impl IdentitySource<'_> {
+    /// The identity, if one is named; checks that it is valid now.
+    ///
+    /// # Errors
+    /// A failure that names the option, the place, and the remedy.
+    pub fn load(&self) -> Result<Option<Identity>, Failure> {
+        let (place, pem) = match (self.folder, self.command) {
+            (None, None) if self.passphrase.is_none() => return Ok(None),
+            (None, None) => {
+                let what = "requires --identity or --identity-command";
+                return Err(Failure::usage("--identity-passphrase", what));
+            }
+            (Some(_), Some(_)) => {
+                let what = "not with --identity: name one of them";
+                return Err(Failure::usage("--identity-command", what));
+            }
+            (Some(folder), None) => {
+                let path = folder.join(IDENTITY);
+                (format!("--identity: {}", path.display()), read_identity(&path, self.group)?)
+            }
+            (None, Some(line)) => ("--identity-command".to_owned(), run_command(line, COMMAND)?),
+        };
+        self.parse(&place, pem).map(Some)
+    }
+
+    fn parse(&self, place: &str, mut pem: Zeroizing<String>) -> Result<Identity, Failure> {
+        let unusable = |why: &dyn std::fmt::Display| {
+            Failure::new(Status::Other, format_args!("{place}: {why}"))
+        };
+        if pem.contains(ENCRYPTED) {
+            let passphrase = self.passphrase.ok_or_else(|| {
+                unusable(&"its private key is encrypted").with_hint(
+                    "--identity-passphrase file:PATH, env:NAME or prompt gives the passphrase",
+                )
+            })?;
+            let passphrase = passphrase.read(false, self.group)?;
+            let decrypted = rewrite(&pem, [ENCRYPTED, "PRIVATE KEY"], |key| {
+                EncryptedPrivateKeyInfoRef::try_from(key)?.decrypt(passphrase.as_bytes())
+            });
+            pem = decrypted.map_err(|_| {
+                unusable(&"the passphrase is not that of its private key, or the key is damaged")
+            })?;
+        }
+        let why = |error: Error| match error {
+            Error::Identity(why) => why,
+            other => other.to_string(),
+        };
+        let identity = Identity::from_pem(&pem).map_err(|error| unusable(&why(error)))?;
+        identity.check(SystemTime::now()).map_err(|error| {
+            unusable(&why(error)).with_hint(
+                "make a new identity with 'volery keygen --out DIR' and give the other party its fingerprint",
+            )
+        })?;
+        Ok(identity)
+    }
+}
+
+/// Runs a command, without a shell, for at most `limit`, and returns what it prints.
+fn run_command(line: &str, limit: Duration) -> Result<Zeroizing<String>, Failure> {
+    let failed = |what: &dyn std::fmt::Display| {
+        Failure::new(Status::Other, format_args!("--identity-command: {what}"))
+    };
+    let words = shlex::split(line).filter(|words| !words.is_empty());
+    let words = words.ok_or_else(|| {
+        Failure::usage("--identity-command", "it is empty, or a quote is not closed")
+    })?;
+    // Words behind the first one may be secrets.
+    let name = &words[0];
+    let mut errors = tempfile::tempfile().map_err(|error| failed(&error))?;
+    let stderr = errors.try_clone().map_err(|error| failed(&error))?;
+    let child = Command::new(name)
+        .args(&words[1..])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(stderr)
+        .spawn();
+    let mut child = child.map_err(|error| {
+        failed(&format_args!("cannot start '{name}': {error}"))
+            .with_hint("name a program and its arguments; for a shell give sh -c '..'")
+    })?;
+    let stdout = child.stdout.take().expect("it is piped");
+    let (done, printed) = mpsc::channel();
+    // Nobody waits for this thread: what the command has started may keep the pipe open.
+    thread::spawn(move || done.send(read_secret(stdout)));
+    let start = Instant::now();
+    let late = || io::Error::other(format!("it has not ended after {limit:?}"));
+    let printed = printed.recv_timeout(limit).unwrap_or_else(|_| Err(late()));
+    let ended = printed.and_then(|printed| {
+        loop {
+            match child.try_wait()? {
+                Some(status) => break Ok((printed, status)),
+                None if start.elapsed() >= limit => break Err(late()),
+                None => thread::sleep(Duration::from_millis(5)),
+            }
+        }
+    });
+    let why = match ended {
+        Ok((printed, status)) if status.success() => return Ok(printed),
+        Ok((_, status)) => format!(" ended with {status}"),
+        Err(error) => {
+            // It may wait for somebody to read the rest.
+            let _ = child.kill().and_then(|()| child.wait());
+            format!(": {error}")
+        }
+    };
+    let mut said = Vec::new();
+    let read = errors.rewind().and_then(|()| (&errors).take(1000).read_to_end(&mut said));
+    let said = read.map(|_| String::from_utf8_lossy(&said).into_owned()).unwrap_or_default();
+    let first = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
+    let first: String = first.chars().filter(|c| !c.is_control()).take(200).collect();
+    Err(failed(&format_args!("'{name}'{why}; it said: {first}"))
+        .with_hint("run the command by hand, as the same user and without a terminal"))
+}
+
+fn read_identity(path: &Path, group: bool) -> Result<Zeroizing<String>, Failure> {
     let unusable = |why: &dyn std::fmt::Display| {
         Failure::new(Status::Other, format_args!("--identity: {}: {why}", path.display()))
     };
-    let pem = read_private(&path, group).map_err(|error| match error.kind() {
+    read_private(path, group).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => unusable(&"there is no identity")
             .with_hint("'volery keygen --out DIR' makes one and prints its fingerprint"),
         io::ErrorKind::PermissionDenied
-            if fs::metadata(&path).is_ok_and(|data| is_exposed(&data, group)) =>
+            if fs::metadata(path).is_ok_and(|data| is_exposed(&data, group)) =>
         {
             unusable(&error).with_hint(format_args!(
                 "chmod 600 {}; if others could read it, make a new identity; --allow-group-readable-identity accepts \
@@ -57,18 +278,7 @@ pub fn load(folder: &Path, group: bool) -> Result<Identity, Failure> {
             ))
         }
         _ => unusable(&error),
-    })?;
-    let why = |error: Error| match error {
-        Error::Identity(why) => why,
-        other => other.to_string(),
-    };
-    let identity = Identity::from_pem(&pem).map_err(|error| unusable(&why(error)))?;
-    identity.check(SystemTime::now()).map_err(|error| {
-        unusable(&why(error)).with_hint(
-            "make a new identity with 'volery keygen --out DIR' and give the other party its fingerprint",
-        )
-    })?;
-    Ok(identity)
+    })
 }
 
 /// Reads a private key that no other user can read.
@@ -85,10 +295,28 @@ pub fn read_private(path: &Path, group: bool) -> io::Result<Zeroizing<String>> {
     if !data.is_file() || data.len() > BOUND {
         return Err(io::Error::other("this is not an identity file"));
     }
-    // Capacity for the whole file: a growing buffer would leave copies of the key behind.
-    let mut pem = Zeroizing::new(String::with_capacity(BOUND as usize + 1));
-    file.take(BOUND + 1).read_to_string(&mut pem)?;
-    Ok(pem)
+    read_secret(file)
+}
+
+/// Reads a secret text to its end.
+fn read_secret(mut from: impl Read) -> io::Result<Zeroizing<String>> {
+    // Space for the whole text: a growing buffer would leave copies of it behind.
+    let mut bytes = Zeroizing::new(vec![0; BOUND as usize + 1]);
+    let mut length = 0;
+    loop {
+        match from.read(&mut bytes[length..]) {
+            Ok(0) if length > BOUND as usize => {
+                return Err(io::Error::other("it is longer than an identity"));
+            }
+            Ok(0) => break,
+            Ok(count) => length += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let text = std::str::from_utf8(&bytes[..length]);
+    let text = text.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))?;
+    Ok(Zeroizing::new(text.to_owned()))
 }
 
 #[cfg(all(test, unix))]
@@ -105,8 +333,14 @@ mod tests {
     fn stored(place: &Path, last: SystemTime) -> Identity {
         let identity = Identity::generate("test", last - 3 * DAY..last).unwrap();
         let folder = Folder::prepare("--out", &place.join("id"), false).unwrap();
-        store(&identity, folder).unwrap();
+        store(&identity, None, folder).unwrap();
         identity
+    }
+
+    fn load(folder: &Path, group: bool) -> Result<Identity, Failure> {
+        let source =
+            IdentitySource { folder: Some(folder), command: None, passphrase: None, group };
+        source.load().map(Option::unwrap)
     }
 
     fn refused(place: &Path) -> String {
@@ -166,12 +400,31 @@ mod tests {
     }
 
     #[test]
-    fn an_identity_is_never_replaced() {
+    fn a_command_prints_the_identity() {
         let place = tempfile::tempdir().unwrap();
-        stored(place.path(), SystemTime::now() + DAY);
-        for force in [false, true] {
-            let refused = Folder::prepare("--out", &place.path().join("id"), force);
-            assert!(refused.is_err(), "{force}");
+        let identity = stored(place.path(), SystemTime::now() + DAY);
+        let load = |line: &str| {
+            let command = Some(line);
+            IdentitySource { folder: None, command, passphrase: None, group: false }.load()
+        };
+        let cat = format!("cat '{}'", place.path().join("id/identity.pem").display());
+        assert_eq!(load(&cat).unwrap().unwrap().fingerprint(), identity.fingerprint());
+        for (line, reason) in [
+            (
+                "sh -c 'echo; echo first >&2; echo second >&2; exit 7'",
+                "exit status: 7; it said: first",
+            ),
+            ("cat /dev/zero", "'cat': it is longer than an identity"),
+            ("echo $HOME", "it contains no certificate"),
+            ("printf '\\377'", "it is not UTF-8"),
+        ] {
+            let why = load(line).unwrap_err().message().to_owned();
+            assert!(why.starts_with("--identity-command: ") && why.contains(reason), "{why}");
+        }
+        // One that prints nothing, and one that does not end after it.
+        for line in ["sleep 1000", "sh -c 'exec >&-; exec sleep 1000'"] {
+            let late = run_command(line, Duration::from_millis(50)).unwrap_err();
+            assert!(late.message().contains("it has not ended after 50ms; it said: "), "{late}");
         }
     }
 }

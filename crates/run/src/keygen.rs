@@ -10,13 +10,16 @@ use volery_channel::web::Token;
 use volery_options::{NamedValues, parse};
 
 use crate::failure::{Failure, Status};
-use crate::identity::store;
+use crate::identity::{IdentitySource, PassphraseSource, store};
 use crate::options::{ReportOptions, fill};
 use crate::output::{Folder, SingleFile};
-use crate::report::Report;
+use crate::report::{PreparedReport, Report};
 use crate::reporter::Reporter;
 
 const DAY: Duration = Duration::from_secs(86_400);
+
+/// The options of an identity that a token does not have.
+pub const TOKEN_HAS_NO: [&str; 4] = ["name", "days", "renew", "identity_passphrase"];
 
 volery_options::options! {
     /// The options of a new identity alone.
@@ -28,6 +31,15 @@ volery_options::options! {
         /// Make an access token for a browser instead, a secret in a file that only its owner can
         /// read, and print its fingerprint, which a server's --clients or a gateway's --token has
         switch token ["Output"];
+
+        /// Make the successor of the identity in this folder instead: a new key with the same name,
+        /// announced by the old identity. Both are valid meanwhile; a peer with --follow-key
+        /// changes by itself, others name both fingerprints with --peer
+        once renew: PathBuf ["Output", "DIR", parse::path];
+
+        /// Passphrase that encrypts the private key, and that of the one in --renew if it is
+        /// encrypted: file:PATH, env:NAME or prompt
+        once identity_passphrase: PassphraseSource ["Output", "SOURCE", parse::text];
 
         /// Name in the certificate. It proves nothing, and every client that connects to a
         /// listening party can read it
@@ -49,25 +61,22 @@ pub struct Arguments {
 
 impl Arguments {
     /// The options of a caller.
-    ///
-    /// # Errors
-    /// The option at fault, or one that is missing.
     pub(crate) fn by_name(named: &NamedValues) -> Result<Self, Failure> {
         let mut all = Self::default();
         fill(named, &mut [&mut all.options, &mut all.report], &["out"])?;
         let has = |wanted: &str| named.iter().any(|(name, _)| name == wanted);
-        if all.options.token && (has("name") || has("days")) {
-            let what = "a token has neither a name nor days";
+        if all.options.token && TOKEN_HAS_NO.into_iter().any(has) {
+            let what = "a token has neither a name, days nor a passphrase, and is not renewed";
             return Err(Failure::usage("--token", what));
+        }
+        if all.options.renew.is_some() && has("name") {
+            return Err(Failure::usage("--name", "a renewed identity keeps its name"));
         }
         Ok(all)
     }
 }
 
 /// Makes an identity or a token; returns its fingerprint.
-///
-/// # Errors
-/// If an option is wrong or a file cannot be written.
 pub fn run(arguments: &Arguments, reporter: &Reporter) -> Result<String, Failure> {
     if arguments.options.token {
         return make_token(&arguments.options.out, &arguments.report, reporter);
@@ -77,11 +86,20 @@ pub fn run(arguments: &Arguments, reporter: &Reporter) -> Result<String, Failure
     Identity::check_name(&arguments.options.name)
         .map_err(|error| Failure::usage("--name", error))?;
     let start = now.checked_sub(DAY).unwrap_or(SystemTime::UNIX_EPOCH).max(SystemTime::UNIX_EPOCH);
-    let identity =
-        Identity::generate(&arguments.options.name, start..now + DAY * arguments.options.days)
-            .map_err(|error| {
-                Failure::new(Status::Other, error).with_hint("check the clock of this machine")
-            })?;
+    let validity = start..now + DAY * arguments.options.days;
+    let passphrase = arguments.options.identity_passphrase.as_ref();
+    let folder = arguments.options.renew.as_deref();
+    let old = match folder {
+        Some(_) => IdentitySource { folder, command: None, passphrase, group: false }.load()?,
+        None => None,
+    };
+    let identity = match &old {
+        Some(old) => old.renew(validity),
+        None => Identity::generate(&arguments.options.name, validity),
+    };
+    let identity = identity.map_err(|error| {
+        Failure::new(Status::Other, error).with_hint("check the clock of this machine")
+    })?;
     let folder = Folder::prepare("--out", &arguments.options.out, false)
         // An identity is never replaced.
         .map_err(|failure| match failure.hint() {
@@ -90,20 +108,27 @@ pub fn run(arguments: &Arguments, reporter: &Reporter) -> Result<String, Failure
         })?;
     let report_place = arguments.report.prepare(reporter)?;
     let place = folder.target().to_owned();
-    store(&identity, folder)?;
+    store(&identity, passphrase, folder)?;
     let fingerprint = identity.fingerprint().to_string();
-    reporter.output(&format!("{fingerprint}\n"))?;
     let last = identity.last_day();
-    let mut report = Report::new("keygen", reporter);
-    let value = fingerprint.clone().into();
-    report.result.insert("fingerprint".to_owned(), value);
-    report.result.insert("last_day".to_owned(), last.clone().into());
-    report_place.write(&report)?;
-    reporter.say(format_args!(
-        "wrote an identity valid until {last} to {}; give its fingerprint (on standard output) to the other party",
-        place.display()
-    ));
-    Ok(fingerprint)
+    let mut values = vec![("fingerprint", fingerprint), ("last_day", last.clone())];
+    if let Some(old) = &old {
+        values.push(("renewed", old.fingerprint().to_string()));
+        reporter.say(format_args!(
+            "the identity {} announces its successor until {}: use the new one when all peers without --follow-key have both fingerprints as --peer",
+            old.fingerprint(),
+            old.last_day()
+        ));
+    }
+    let place = place.display();
+    conclude(
+        values,
+        report_place,
+        reporter,
+        format_args!(
+            "wrote an identity valid until {last} to {place}; give its fingerprint (on standard output) to the other party",
+        ),
+    )
 }
 
 fn make_token(path: &Path, report: &ReportOptions, reporter: &Reporter) -> Result<String, Failure> {
@@ -120,15 +145,30 @@ fn make_token(path: &Path, report: &ReportOptions, reporter: &Reporter) -> Resul
         let written = written.and_then(|()| file.write_all(b"\n"));
         written.map_err(|error| Failure::file(path, error))
     })?;
-    let fingerprint = token.fingerprint().to_string();
+    let values = vec![("fingerprint", token.fingerprint().to_string())];
+    let path = path.display();
+    conclude(
+        values,
+        report_place,
+        reporter,
+        format_args!(
+            "wrote an access token to {path}: give it to the browser's user, over a channel that others cannot read, and its fingerprint (on standard output) to whoever runs the server",
+        ),
+    )
+}
+
+/// Prints the first of `values`, the fingerprint, and writes all of them into the report.
+fn conclude(
+    values: Vec<(&str, String)>,
+    report_place: PreparedReport,
+    reporter: &Reporter,
+    what: std::fmt::Arguments<'_>,
+) -> Result<String, Failure> {
+    let fingerprint = values[0].1.clone();
     reporter.output(&format!("{fingerprint}\n"))?;
     let mut report = Report::new("keygen", reporter);
-    let value = fingerprint.clone().into();
-    report.result.insert("fingerprint".to_owned(), value);
+    report.result.extend(values.into_iter().map(|(name, value)| (name.to_owned(), value.into())));
     report_place.write(&report)?;
-    reporter.say(format_args!(
-        "wrote an access token to {}: give it to the browser's user, over a channel that others cannot read, and its fingerprint (on standard output) to whoever runs the server",
-        path.display()
-    ));
+    reporter.say(what);
     Ok(fingerprint)
 }

@@ -1,20 +1,24 @@
 //! A check of keys: what a run would find in the keys of a table.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::path::PathBuf;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use volery_matching::Options;
+use volery_matching::totals::{WrongValues, check_values, value_columns};
+use volery_matching::{Operation, Options, ResultKind};
 use volery_options::{NamedValues, SetByName};
-use volery_tables::{Inputs, Lint, NAMED_ROWS, Normaliser, Refusal, RuleLint, Table};
+use volery_tables::{
+    Duplicates, EmptyKeys, Finding, Inputs, Lint, Malformed, Normaliser, Reading, RuleCounts,
+    RuleLint, Table,
+};
 
 use crate::failure::{Failure, Status};
-use crate::memory::peak_memory;
 use crate::options::{Common, fill};
 use crate::paths;
+use crate::progress::PhaseProgress;
 use crate::report::Report;
-use crate::reporter::Reporter;
+use crate::reporter::{Reporter, many};
 
 volery_options::options! {
     /// The options of a check of keys alone.
@@ -40,14 +44,25 @@ pub struct Arguments {
 /// Whether a check of keys has this option of a match.
 #[must_use]
 pub fn has(name: &str) -> bool {
-    ["key", "or", "delimiter", "encoding"].contains(&name)
+    const NAMES: [&str; 12] = [
+        "key",
+        "or",
+        "delimiter",
+        "encoding",
+        "quote",
+        "as_of",
+        "plain_files",
+        "duplicates",
+        "drop_repeated",
+        "result",
+        "bound",
+        "decimals",
+    ];
+    NAMES.contains(&name)
 }
 
 impl Arguments {
     /// The options of a caller for these files.
-    ///
-    /// # Errors
-    /// The option at fault, or one that is missing.
     pub(crate) fn by_name(files: Vec<PathBuf>, named: &NamedValues) -> Result<Self, Failure> {
         let mut all = Self { files, ..Self::default() };
         let (keys, others): (Vec<_>, Vec<_>) =
@@ -63,7 +78,8 @@ impl Arguments {
 /// Checks the keys, of a table in place of the files where one is given; returns the report.
 ///
 /// # Errors
-/// Any error that ends the check; with `strict`, so is an empty or malformed key.
+/// Any error that ends the check; with `strict` an empty or malformed key, too, and with `error`
+/// for duplicates a row with the key of an earlier one.
 pub fn run(
     arguments: &Arguments,
     table: Option<Table>,
@@ -75,35 +91,92 @@ pub fn run(
         paths::check_report("--report", common.report(), Some(file), None)?;
     }
     let place = common.prepare_report(reporter)?;
-    let rules = arguments.keys.rules()?;
-    let inputs = Inputs { paths: arguments.files.clone(), ..arguments.keys.inputs() };
+    let keys = &arguments.keys;
+    keys.check(Operation::Psi)?;
+    let (mut columns, limits) = value_columns(keys)?;
+    let (empty_keys, malformed) = (EmptyKeys::Skip, Malformed::Skip);
+    let duplicates = match keys.duplicates {
+        Duplicates::Error => Duplicates::Keep,
+        other => other,
+    };
+    let reading = Reading { empty_keys, malformed, duplicates, ..keys.reading()? };
+    let inputs = Inputs { paths: arguments.files.clone(), ..keys.inputs() };
     let table = table.map_or_else(|| Table::open(&inputs), Ok)?;
+    caution_about_plain_files(reporter, keys.plain_files);
+    // The missing column of a total is told before the keys of a large file are read.
+    let mut progress = PhaseProgress::new(reporter);
+    // Of two columns one is the peer's.
+    let is_here = |column: &String| table.schema().index_of(column).is_ok();
+    if matches!(keys.result, ResultKind::SumProduct(_)) && columns.iter().any(is_here) {
+        columns.retain(is_here);
+        columns.dedup();
+    }
+    let values = check_values(&table, &reading, &columns, limits, &mut progress)?;
+    progress.end();
     let bar = reporter.phase("reading the file", table.bytes());
-    let lint =
-        common.pool()?.install(|| Lint::of(&table, &rules, &mut |done| bar.set_position(done)))?;
+    let lint = common
+        .pool()?
+        .install(|| Lint::of(&table, &reading, &mut |done| bar.set_position(done)))?;
     bar.finish_and_clear();
     for notice in table.notices() {
         reporter.announce(notice);
     }
+    caution_about_encoding(reporter, &table, lint.rules.iter().map(|rule| &rule.counts));
 
-    reporter.output(&text(&lint, &table))?;
+    reporter.output(&(text(&lint, &table) + &text_of_values(&values, &table)))?;
     let mut report = Report::new("lint", reporter);
     report.n = Some(lint.rows);
     let rules = lint.rules.iter().map(|rule| rule_json(rule, &table));
     report.result.insert("rules".to_owned(), rules.collect());
+    let values = values.iter().map(|((column, what), (count, rows))| {
+        json!({ "column": column, "what": what, "count": count, "rows": places(rows, &table) })
+    });
+    report.result.insert("values".to_owned(), values.collect());
     report.seconds.total = Some(start.elapsed().as_secs_f64());
-    report.peak_rss_bytes = peak_memory();
     let json = place.write(&report)?;
 
-    let unusable = |rule: &RuleLint| rule.counts.empty + rule.counts.malformed;
-    let unusable: u64 = lint.rules.iter().map(unusable).sum();
-    if arguments.options.strict && unusable > 0 {
-        return Err(Failure::new(
-            Status::Other,
-            format_args!("--strict: empty and malformed keys: {unusable}"),
-        ));
+    let sum = |count: fn(&RuleLint) -> u64| lint.rules.iter().map(count).sum::<u64>();
+    let unusable = sum(|rule| rule.counts.empty + rule.counts.malformed);
+    let repeats = "--duplicates error: rows with the same key as an earlier row";
+    for (is_checked, what, number) in [
+        (arguments.options.strict, "--strict: empty and malformed keys", unusable),
+        (keys.duplicates == Duplicates::Error, repeats, sum(repetitions)),
+    ] {
+        if is_checked && number > 0 {
+            return Err(Failure::new(Status::Other, format_args!("{what}: {number}")));
+        }
     }
     Ok(json)
+}
+
+/// Tells of keys that are not UTF-8: where the peer's table is in another encoding, they do not
+/// match.
+pub(crate) fn caution_about_encoding<'c>(
+    reporter: &Reporter,
+    table: &Table,
+    rules: impl Iterator<Item = &'c RuleCounts>,
+) {
+    let keys = match rules.map(|counts| counts.not_utf8).sum() {
+        0_u64 => return,
+        1 => "1 key is".to_owned(),
+        keys => format!("{keys} keys are"),
+    };
+    let remedy = match table.format().is_text() {
+        true => "name the encoding of the file, such as --encoding windows-1252",
+        false => "write the column as strings, or read it as binary on both sides (COL:binary)",
+    };
+    let what = "not UTF-8 and will match only the same bytes";
+    reporter.caution(format_args!("{keys} {what}: {remedy}"));
+}
+
+/// Tells of rows that a reader of the table would not find.
+pub(crate) fn caution_about_plain_files(reporter: &Reporter, plain_files: bool) {
+    if plain_files {
+        reporter.caution(
+            "--plain-files: in the folder of a Delta, Iceberg or Hudi table, rows that were deleted \
+             or replaced are read as well, and take part in the run",
+        );
+    }
 }
 
 /// The normalisers, for the help.
@@ -116,70 +189,106 @@ pub fn normalisers() -> String {
     text
 }
 
+fn text_of_values(values: &WrongValues, table: &Table) -> String {
+    let lines = values.iter().map(|((column, what), (count, rows))| {
+        format!(
+            "column {column:?} {what}: {}: {}\n",
+            many(*count, "row"),
+            rows_in_words(rows, *count, table)
+        )
+    });
+    let lines: String = lines.collect();
+    if lines.is_empty() { lines } else { format!("\n{lines}") }
+}
+
+/// Rows with the same key as an earlier row.
+fn repetitions(rule: &RuleLint) -> u64 {
+    rule.repeated_rows - rule.repeated
+}
+
 /// The findings for people.
 fn text(lint: &Lint, table: &Table) -> String {
     let mut text = format!("rows: {}\n", lint.rows);
+    // Writing into memory does not fail.
+    let mut line = |line: fmt::Arguments<'_>| {
+        let _ = writeln!(text, "{line}");
+    };
     for (i, rule) in lint.rules.iter().enumerate() {
         let names: Vec<_> = rule.columns.iter().map(|column| column.name.as_str()).collect();
         let option = if i == 0 { "--key" } else { "--or" };
-        // Writing into memory does not fail.
-        let _ = writeln!(text, "\n{option} {}: {}", names.join(","), rule.description);
+        line(format_args!("\n{option} {}: {}", names.join(","), rule.description));
         let counts = &rule.counts;
-        let _ = writeln!(text, "  rows with a key: {}", counts.keys);
-        let _ = writeln!(text, "  distinct keys:  {}", rule.distinct);
-        let _ = match rule.repeated {
-            0 => writeln!(text, "  duplicate keys:  0"),
-            repeated => writeln!(
-                text,
-                "  duplicate keys:  {repeated}, in {} rows; the most frequent one in {}",
-                rule.repeated_rows, rule.most_rows
-            ),
-        };
-        for (what, count, first) in [
-            ("empty:          ", counts.empty, &rule.first_empty),
-            ("malformed:      ", counts.malformed, &rule.first_malformed),
-        ] {
-            let _ = writeln!(text, "  {what} {count}");
-            for refusal in first {
-                let _ = writeln!(text, "    {}", refusal_line(refusal, table));
-            }
-            if count > NAMED_ROWS as u64 {
-                let _ = writeln!(text, "    ..");
+        line(format_args!("  rows with a key: {}", counts.keys));
+        line(format_args!("  distinct keys:   {}", rule.distinct));
+        line(format_args!("  duplicates:      {}", repetitions(rule)));
+        if counts.repeated > 0 {
+            line(format_args!("  left out:        {}", counts.repeated));
+        }
+        for (count, rows) in &rule.frequent {
+            let rows = rows_in_words(rows, *count, table);
+            line(format_args!("    one key in {}: {rows}", many(*count, "row")));
+        }
+        for kind in ["empty", "malformed", "placeholder"] {
+            let found = || rule.findings.iter().filter(|finding| finding.kind == kind);
+            let count: u64 = found().map(|finding| finding.count).sum();
+            line(format_args!("  {:16} {count}", format!("{kind}:")));
+            for Finding { column, by, cause, count, rows, .. } in found() {
+                let by = by.as_ref().map_or(String::new(), |by| format!(", for {by}"));
+                let cause = cause.map_or(String::new(), |cause| format!(", {cause}"));
+                let rows = rows_in_words(rows, *count, table);
+                line(format_args!(
+                    "    column {column:?}{by}{cause}: {}: {rows}",
+                    many(*count, "row")
+                ));
             }
         }
-        let _ = writeln!(text, "  changed:         {}", counts.changed);
+        if counts.not_utf8 > 0 {
+            line(format_args!("  not UTF-8:       {}", counts.not_utf8));
+        }
+        line(format_args!("  changed:         {}", counts.changed));
         for column in &rule.columns {
             for (normaliser, changed) in &column.changed {
-                let _ = writeln!(text, "    column {:?} by {normaliser}: {changed}", column.name);
+                line(format_args!("    column {:?} by {normaliser}: {changed}", column.name));
             }
         }
     }
     text
 }
 
-fn refusal_line(refusal: &Refusal, table: &Table) -> String {
-    let (file, row) = table.place(refusal.row);
-    let mut line = match table.paths() {
-        [_, _, ..] => format!("{}: row {row}", file.display()),
-        _ => format!("row {row}"),
-    };
-    let _ = write!(line, ", column {:?}", refusal.column);
-    if let Some(by) = &refusal.by {
-        let _ = write!(line, ", for {by}");
-    }
-    line
+/// The numbers of rows, with their files where there are several.
+fn rows_in_words(rows: &[u64], count: u64, table: &Table) -> String {
+    let words = rows.iter().map(|row| match (table.place(*row), table.paths()) {
+        ((file, row), [_, _, ..]) => format!("{} {row}", file.display()),
+        ((_, row), _) => row.to_string(),
+    });
+    let more = (count > rows.len() as u64).then(|| "..".to_owned());
+    words.chain(more).collect::<Vec<_>>().join(", ")
+}
+
+/// The places of rows in the form of the report.
+fn places(rows: &[u64], table: &Table) -> Value {
+    let places = rows.iter().map(|row| {
+        let (file, row) = table.place(*row);
+        json!({ "file": file.to_string_lossy(), "row": row })
+    });
+    places.collect()
 }
 
 /// The findings by one rule in the form of the report.
 fn rule_json(rule: &RuleLint, table: &Table) -> Value {
-    let refusals = |refusals: &[Refusal]| -> Value {
-        let refusals = refusals.iter().map(|refusal| {
-            let (file, row) = table.place(refusal.row);
-            let file = file.to_string_lossy();
-            json!({ "file": file, "row": row, "column": refusal.column, "by": refusal.by })
-        });
-        refusals.collect()
-    };
+    let findings = rule.findings.iter().map(|finding| {
+        json!({
+            "kind": finding.kind,
+            "column": finding.column,
+            "by": finding.by,
+            "cause": finding.cause,
+            "count": finding.count,
+            "rows": places(&finding.rows, table),
+        })
+    });
+    let frequent = rule.frequent.iter();
+    let frequent =
+        frequent.map(|(count, rows)| json!({ "count": count, "rows": places(rows, table) }));
     let columns = rule.columns.iter().map(|column| {
         let normalisers = column.changed.iter();
         let normalisers: Value = normalisers
@@ -192,13 +301,13 @@ fn rule_json(rule: &RuleLint, table: &Table) -> Value {
         "columns": columns.collect::<Value>(),
         "keys": rule.counts.keys,
         "distinct": rule.distinct,
-        "duplicate_keys": rule.repeated,
-        "duplicate_rows": rule.repeated_rows,
-        "most_rows_of_a_key": rule.most_rows,
+        "duplicates": repetitions(rule),
         "empty": rule.counts.empty,
         "malformed": rule.counts.malformed,
+        "repeated": rule.counts.repeated,
         "changed": rule.counts.changed,
-        "first_empty": refusals(&rule.first_empty),
-        "first_malformed": refusals(&rule.first_malformed),
+        "not_utf8": rule.counts.not_utf8,
+        "findings": findings.collect::<Value>(),
+        "frequent": frequent.collect::<Value>(),
     })
 }

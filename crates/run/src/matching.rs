@@ -10,30 +10,27 @@ pub(crate) mod files;
 pub mod job;
 mod rows;
 mod served;
-pub(crate) mod summary;
 pub(crate) mod text;
 
 use std::time::Instant;
 
 use arguments::MatchingArguments;
 use job::{Job, MatchInputs, RunState};
+use serde_json::json;
 use volery_matching::{Partitioning, ResultKind};
 use volery_tables::Table;
 
 use crate::failure::Failure;
-use crate::memory::peak_memory;
+use crate::lint::caution_about_plain_files;
 use crate::output::SingleFile;
 use crate::page;
 use crate::progress::PhaseProgress;
 use crate::report::Report;
-use crate::reporter::Reporter;
+use crate::reporter::{Reporter, event};
 use crate::results::MatchResult;
 use crate::{shares, totals};
 
 /// Runs one side.
-///
-/// # Errors
-/// Any error that ends the run.
 pub fn run(
     arguments: &MatchingArguments,
     inputs: MatchInputs<'_>,
@@ -44,9 +41,7 @@ pub fn run(
     let has_workers = inputs.workers.is_some();
     let mut job: Box<dyn Job + '_> = match &arguments.result {
         ResultKind::Rows => Box::new(rows::Rows::new(arguments, &inputs, reporter)?),
-        ResultKind::Shares(columns) => {
-            Box::new(shares::SharesJob::new(arguments, columns, &inputs)?)
-        }
+        ResultKind::Shares(_) => Box::new(shares::SharesJob::new(arguments, &inputs)?),
         _ => Box::new(totals::TotalsJob::new(arguments, has_workers, reporter)?),
     };
     let workers = inputs.workers.map(|prepare| prepare()).transpose()?;
@@ -84,20 +79,19 @@ pub fn run(
         Some(table) => table,
         None => Table::open(&arguments.inputs())?,
     };
+    caution_about_plain_files(reporter, arguments.plain_files);
     job.check_table(&mut table)?;
     pool.install(|| job.read(&table, &reading, &mut told))?;
     told.end();
-    let keys = job.tell_counts(&table, reporter);
+    job.facts().tell(&table, reporter);
     let on_disk = arguments.memory.is_some() || arguments.resume.is_some() || local.buckets > 1;
     let revealed = job.revealed(match (has_workers, on_disk) {
         (true, _) => Partitioning::Shards,
         (false, true) => Partitioning::Buckets,
         (false, false) => Partitioning::No,
     });
-    reporter.tell(format_args!("this side has {keys}"));
-    for line in &revealed {
-        reporter.tell(line);
-    }
+    let fields = event("reveals", json!({ "reveals": revealed }));
+    reporter.tell_with(revealed.join("\n"), fields);
     if arguments.dry_run {
         let (text, report) = job.plan(&revealed, reporter)?;
         reporter.output(&format!("{text}\n"))?;
@@ -118,7 +112,6 @@ pub fn run(
     }
     let matched = job.write(&table, &mut report, &mut told)?;
     report.seconds.total = Some(start.elapsed().as_secs_f64());
-    report.peak_rss_bytes = peak_memory();
     let report = report.up_to_now(reporter);
     if let Some(page) = page {
         let value = serde_json::to_value(&report).expect("a report serialises");

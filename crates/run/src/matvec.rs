@@ -16,8 +16,10 @@ use zeroize::Zeroizing;
 use crate::endpoint::Connection;
 use crate::failure::{Failure, Status};
 use crate::npy::{Table, Values};
-use crate::numbers::{NumericInputs, OutputFile, PeerArguments, Run, accept, not_an_array, table};
-use crate::paths;
+use crate::numbers::{
+    NumericInputs, PeerArguments, Run, accept, not_an_array, prepare, table, write,
+};
+use crate::paths::{self, ResultFile};
 use crate::reporter::Reporter;
 
 volery_options::options! {
@@ -86,11 +88,7 @@ pub enum Numbers {
 
 impl Numbers {
     fn name(self) -> &'static str {
-        match self {
-            Self::Fp61 => "fp61",
-            Self::Z64 => "z64",
-            Self::Real => "real",
-        }
+        NUMBERS[self as usize].0
     }
 }
 
@@ -129,11 +127,7 @@ pub enum Outcome {
 
 impl Outcome {
     fn name(self) -> &'static str {
-        match self {
-            Self::Receiver => "receiver",
-            Self::Sender => "sender",
-            Self::Shared => "shared",
-        }
+        OUTCOMES[self as usize].0
     }
 
     fn output(self) -> Output {
@@ -156,9 +150,6 @@ impl Outcome {
 
 impl Arguments {
     /// The options of a caller.
-    ///
-    /// # Errors
-    /// The option at fault, or one that is missing.
     pub(crate) fn by_name(named: &NamedValues) -> Result<Self, Failure> {
         let mut options = MatvecOptions::default();
         let meeting = PeerArguments::by_name(named, &mut options)?;
@@ -206,11 +197,10 @@ impl Arguments {
         Ok(chosen)
     }
 
-    fn place(&self, is_program: bool) -> Result<Option<OutputFile>, Failure> {
+    fn place(&self, is_program: bool) -> Result<Option<ResultFile>, Failure> {
         match (&self.options.out, self.options.result.is_for(self.meeting.options.role)) {
             (Some(path), true) => {
-                OutputFile::prepare(path, self.options.input.as_deref(), self.options.force)
-                    .map(Some)
+                prepare(path, self.options.input.as_ref(), self.options.force).map(Some)
             }
             (None, false) => Ok(None),
             (None, true) if !is_program => Ok(None),
@@ -273,9 +263,6 @@ impl Arguments {
 }
 
 /// Runs one side; returns the report, and the result with its shape at the side that gets it.
-///
-/// # Errors
-/// Any error that ends the run.
 pub fn run(
     arguments: &Arguments,
     given: NumericInputs<'_>,
@@ -293,19 +280,20 @@ pub fn run(
     let numbers = arguments.numbers(&table)?;
     let own = arguments.shape(&table)?;
     let elements = |error| not_an_array(arguments.source(), error);
-    let side = LocalSide { arguments, numbers, own, connection: given.connection, reporter };
+    let side = (arguments, numbers, own);
+    let peer = (given.connection, reporter);
     match numbers {
         Numbers::Fp61 => {
             let entries = table.elements::<Fp61>().map_err(elements)?;
-            side.run(&entries, |_, result| Ok(words(result)))
+            run_over(side, &entries, peer, |_, result| Ok(words(result)))
         }
         Numbers::Z64 => {
             let entries = table.elements::<Z64>().map_err(elements)?;
-            side.run(&entries, |_, result| Ok(words(result)))
+            run_over(side, &entries, peer, |_, result| Ok(words(result)))
         }
         Numbers::Real => {
             let entries = arguments.format(&table, own)?;
-            side.run(&entries, |shape, result| {
+            run_over(side, &entries, peer, |shape, result| {
                 if arguments.options.result == Outcome::Shared {
                     return Ok(words(result));
                 }
@@ -322,77 +310,62 @@ fn words<R: VoleRing>(result: &Matrix<R>) -> Values {
     Values::Words(Zeroizing::new(words))
 }
 
-/// This side of a run.
-struct LocalSide<'a> {
-    arguments: &'a Arguments,
-    numbers: Numbers,
-    /// Rows and columns of the input.
-    own: (usize, usize),
-    connection: Option<&'a mut Connection>,
-    reporter: &'a Reporter,
-}
+/// Runs one side, whose input has `own` rows and columns, over a ring.
+fn run_over<R: VoleRing>(
+    (arguments, numbers, own): (&Arguments, Numbers, (usize, usize)),
+    entries: &[R],
+    (connection, reporter): (Option<&mut Connection>, &Reporter),
+    decode: impl FnOnce(Shape, &Matrix<R>) -> Result<Values, Failure>,
+) -> Result<(String, Option<Values>), Failure> {
+    let meeting = &arguments.meeting;
+    let endpoint = meeting.endpoint.endpoint(connection, reporter)?;
+    let place = arguments.place(reporter.is_program())?;
+    let MatvecOptions { input, out, .. } = &arguments.options;
+    let report = meeting.common.report();
+    paths::check_report("--report", report, input.as_deref(), out.as_deref())?;
+    let report_place = meeting.common.prepare_report(reporter)?;
+    let pool = meeting.common.pool()?;
 
-impl LocalSide<'_> {
-    fn run<R: VoleRing>(
-        self,
-        entries: &[R],
-        decode: impl FnOnce(Shape, &Matrix<R>) -> Result<Values, Failure>,
-    ) -> Result<(String, Option<Values>), Failure> {
-        let Self { arguments, numbers, own, connection, reporter } = self;
-        let meeting = &arguments.meeting;
-        let endpoint = meeting.endpoint(connection, reporter)?;
-        let place = arguments.place(reporter.is_program())?;
-        let report = meeting.common.report();
-        paths::check_report(
-            "--report",
-            report,
-            arguments.options.input.as_deref(),
-            arguments.options.out.as_deref(),
-        )?;
-        let report_place = meeting.common.prepare_report(reporter)?;
-        let pool = meeting.common.pool()?;
+    let security = meeting.security(numbers == Numbers::Fp61);
+    let mut run =
+        meeting.begin("matvec", endpoint, security, arguments.fields(numbers), reporter)?;
+    let matrix = Matrix::from_rows(own.0, own.1, entries)?;
+    let side = match meeting.options.role {
+        Role::Sender => Side::Left,
+        Role::Receiver => Side::Right,
+    };
+    let shape = Shape::agree_vector(side, own, &mut run.channel).map_err(peer_shape_error)?;
+    if meeting.options.role == Role::Receiver {
+        accept(shape.rows() as u64, "--max-rows", "rows", arguments.options.max_rows)?;
+    }
+    let result =
+        pool.install(|| multiply(side, shape, arguments.options.result, &matrix, &mut run))?;
 
-        let security = meeting.security(numbers == Numbers::Fp61);
-        let mut run =
-            meeting.begin("matvec", endpoint, security, arguments.fields(numbers), reporter)?;
-        let matrix = Matrix::from_rows(own.0, own.1, entries)?;
-        let side = match meeting.options.role {
-            Role::Sender => Side::Left,
-            Role::Receiver => Side::Right,
-        };
-        let shape = Shape::agree_vector(side, own, &mut run.channel).map_err(peer_shape_error)?;
-        if meeting.options.role == Role::Receiver {
-            accept(shape.rows() as u64, "--max-rows", "rows", arguments.options.max_rows)?;
-        }
-        let result =
-            pool.install(|| multiply(side, shape, arguments.options.result, &matrix, &mut run))?;
-
-        let result = result.map(|result| decode(shape, &result)).transpose()?;
-        if let (Some(place), Some(result)) = (place, &result) {
-            place.write(result)?;
-        }
-        let (rows, columns) = (shape.rows(), shape.inner());
-        let mut said = serde_json::Map::new();
-        said.insert("rows".to_owned(), rows.into());
-        said.insert("columns".to_owned(), columns.into());
-        said.insert("result".to_owned(), arguments.options.result.name().into());
-        if numbers == Numbers::Real {
-            said.insert("error_bound".to_owned(), arguments.fixed(columns)?.error().into());
-        }
-        let length = match shape.vectors() {
-            Side::Left => rows,
-            Side::Right => 1,
-        };
-        let report = run.report::<R>(&numbers.to_string(), (rows as u64, length as u64), said)?;
-        run.channel.end();
-        let json = report_place.write(&report)?;
-        reporter.say(format_args!(
+    let result = result.map(|result| decode(shape, &result)).transpose()?;
+    if let (Some(place), Some(result)) = (place, &result) {
+        write(place, result)?;
+    }
+    let (rows, columns) = (shape.rows(), shape.inner());
+    let mut said = serde_json::Map::new();
+    said.insert("rows".to_owned(), rows.into());
+    said.insert("columns".to_owned(), columns.into());
+    said.insert("result".to_owned(), arguments.options.result.name().into());
+    if numbers == Numbers::Real {
+        said.insert("error_bound".to_owned(), arguments.fixed(columns)?.error().into());
+    }
+    let length = match shape.vectors() {
+        Side::Left => rows,
+        Side::Right => 1,
+    };
+    let report = run.report::<R>(&numbers.to_string(), (rows as u64, length as u64), said)?;
+    run.channel.end();
+    let json = report_place.write(&report)?;
+    reporter.say(format_args!(
         "a matrix of {rows} x {columns} times a vector, {security}, {} bytes sent and {} received",
         report.bytes_sent.unwrap_or_default(),
         report.bytes_received.unwrap_or_default()
     ));
-        Ok((json, result))
-    }
+    Ok((json, result))
 }
 
 /// The error for mismatched shapes; this side's own shape was checked before.

@@ -59,8 +59,7 @@ impl Request {
     /// A request for `n` correlations. If the plan depends on the link, it is chosen for `link`;
     /// without one, the parties measure the link.
     ///
-    /// A usage error that names the wrong option.
-    /// A usage error that names the option at fault.
+    /// An error names the option at fault.
     pub fn new(choices: &Choices, kind: Kind, n: u64, link: Option<Link>) -> Result<Self, Failure> {
         let plan = choices.plan(kind, n, link.unwrap_or_default())?;
         let plans = if link.is_none() && choices.depend_on_the_link() {
@@ -80,7 +79,6 @@ impl Request {
     }
 
     /// The plan, unless it follows from the link.
-    #[must_use]
     pub fn plan(&self) -> Option<&Plan> {
         match &self.plans {
             Plans::Known(plan) => Some(plan),
@@ -106,9 +104,6 @@ impl Request {
 
     /// The handshake and the plan. The party that has a key measures the link: it speaks first in a
     /// setup.
-    ///
-    /// # Errors
-    /// Errors of the channel.
     pub fn settle<E: Party>(
         &self,
         channel: &mut Channel,

@@ -17,14 +17,12 @@ use std::io::{self, Read, Write};
 use std::marker::PhantomData;
 use std::path::Path;
 
-use volery_field::{NotCanonical, Ring};
+use volery_field::{NotCanonical, Ring, Z64};
 
 mod header;
-mod signed;
 mod table;
 
 use header::Number;
-pub(crate) use signed::{SignedWriter, read_signed};
 pub use table::{Table, Values, write_reals};
 
 /// The encoding of array elements in a file.
@@ -36,6 +34,8 @@ pub enum Form {
     Word,
     /// Two 64-bit words.
     Pair,
+    /// A 64-bit word with a sign, of the numbers of rows.
+    Signed,
 }
 
 impl Form {
@@ -56,7 +56,7 @@ impl Form {
     pub const fn bytes(self) -> usize {
         match self {
             Self::Bit => 1,
-            Self::Word => 8,
+            Self::Word | Self::Signed => 8,
             Self::Pair => 16,
         }
     }
@@ -66,13 +66,14 @@ impl Form {
         match self {
             Self::Bit => "uint8",
             Self::Word | Self::Pair => "uint64",
+            Self::Signed => "int64",
         }
     }
 
     /// The shape of `n` elements.
     pub fn shape(self, n: u64) -> Vec<u64> {
         match self {
-            Self::Bit | Self::Word => vec![n],
+            Self::Bit | Self::Word | Self::Signed => vec![n],
             Self::Pair => vec![n, 2],
         }
     }
@@ -81,6 +82,7 @@ impl Form {
         match self {
             Self::Bit => Number::Byte,
             Self::Word | Self::Pair => Number::Word,
+            Self::Signed => Number::Signed,
         }
     }
 }
@@ -89,11 +91,10 @@ impl Form {
 fn encode<R: Ring>(elements: &[R], out: &mut Vec<u8>) {
     match Form::of::<R>() {
         Form::Bit => out.extend_from_slice(bytemuck::cast_slice(elements)),
-        Form::Word | Form::Pair => R::write(elements, out),
+        _ => R::write(elements, out),
     }
 }
 
-/// Fills `elements` from the bytes.
 fn decode<R: Ring>(bytes: &[u8], elements: &mut [R]) -> Result<(), NotCanonical> {
     match Form::of::<R>() {
         Form::Bit => {
@@ -105,7 +106,7 @@ fn decode<R: Ring>(bytes: &[u8], elements: &mut [R]) -> Result<(), NotCanonical>
             }
             Ok(())
         }
-        Form::Word | Form::Pair => R::read(bytes, elements),
+        _ => R::read(bytes, elements),
     }
 }
 
@@ -119,19 +120,16 @@ pub struct Writer<R> {
 
 impl<R: Ring> Writer<R> {
     /// Starts an array of `n` elements: writes the header.
-    ///
-    /// # Errors
-    /// Errors of the file.
-    pub fn new(mut file: File, n: u64) -> io::Result<Self> {
-        let form = Form::of::<R>();
+    pub fn new(file: File, n: u64) -> io::Result<Self> {
+        Self::with(Form::of::<R>(), file, n)
+    }
+
+    fn with(form: Form, mut file: File, n: u64) -> io::Result<Self> {
         header::write(&mut file, form.number(), &form.shape(n))?;
         Ok(Self { file, left: n, encoded: Vec::new(), ring: PhantomData })
     }
 
     /// Writes the next elements.
-    ///
-    /// # Errors
-    /// Errors of the file.
     ///
     /// # Panics
     /// If `elements` exceed the announced length.
@@ -146,14 +144,18 @@ impl<R: Ring> Writer<R> {
 
     /// Ends the array and waits until it is on the disk.
     ///
-    /// # Errors
-    /// Errors of the file.
-    ///
     /// # Panics
     /// If fewer elements were written than the header announced.
     pub fn finish(self) -> io::Result<()> {
         assert_eq!(self.left, 0, "fewer elements than announced");
         self.file.sync_all()
+    }
+}
+
+impl Writer<Z64> {
+    /// Starts an array of `n` numbers with a sign, as in two's complement.
+    pub(crate) fn signed(file: File, n: u64) -> io::Result<Self> {
+        Self::with(Form::Signed, file, n)
     }
 }
 
@@ -178,6 +180,7 @@ impl std::fmt::Display for Header {
             Form::Bit => write!(f, "({},) of uint8", self.n),
             Form::Word => write!(f, "({},)", self.n),
             Form::Pair => write!(f, "({}, 2)", self.n),
+            Form::Signed => write!(f, "({},) of int64", self.n),
         }
     }
 }
@@ -194,9 +197,6 @@ pub struct Reader<S = File> {
 
 impl Reader {
     /// Opens a file; otherwise as [`new`](Self::new).
-    ///
-    /// # Errors
-    /// The errors of [`new`](Self::new), and if the file cannot be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let length = file.metadata()?.len();
@@ -210,7 +210,7 @@ impl<S: Read> Reader<S> {
     ///
     /// # Errors
     /// `InvalidData` with the reason for anything that is not a little-endian `uint64` array of
-    /// shape `(n,)` or `(n, 2)`, or a `uint8` array of shape `(n,)`.
+    /// shape `(n,)` or `(n, 2)`, or a `uint8` or `int64` array of shape `(n,)`.
     pub fn new(mut stream: S, length: u64) -> io::Result<Self> {
         let array = header::read(&mut stream)?;
         let header = form_of(&array)?;
@@ -232,7 +232,7 @@ impl<S: Read> Reader<S> {
     /// If fewer are left, or the elements of `R` do not have the file's form.
     pub fn read<R: Ring>(&mut self, elements: &mut [R]) -> io::Result<()> {
         let form = Form::of::<R>();
-        assert_eq!(form, self.header.form, "the ring must match the file's form");
+        assert_eq!(form.bytes(), self.header.form.bytes(), "the ring must match the file's form");
         let count = elements.len() as u64;
         assert!(count <= self.left, "more elements requested than are left");
         self.encoded.resize(elements.len() * form.bytes(), 0);
@@ -247,7 +247,7 @@ impl<S: Read> Reader<S> {
                 .unwrap_or_default() as u64;
             return Err(invalid(match form {
                 Form::Bit => format!("element {} is neither 0 nor 1", first + at),
-                Form::Word | Form::Pair => {
+                _ => {
                     format!("element {} is not a canonical value of {}", first + at, R::NAME)
                 }
             }));
@@ -263,13 +263,13 @@ impl<S> Drop for Reader<S> {
     }
 }
 
-/// The checked header, if it is one of the forms.
 fn form_of(array: &header::Array) -> io::Result<Header> {
     let form = match (array.number, &array.shape[..]) {
         (Number::Byte, [_]) => Form::Bit,
         (Number::Word, [_]) => Form::Word,
         (Number::Word, [_, 2]) if array.rows_first => Form::Pair,
-        (Number::Real | Number::Signed, _) => {
+        (Number::Signed, [_]) => Form::Signed,
+        (Number::Real, _) => {
             return Err(invalid(format_args!(
                 "its dtype is {}, not '<u8' (uint64) or '|u1' (uint8)",
                 array.number.shown()

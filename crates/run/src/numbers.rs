@@ -16,11 +16,9 @@ use volery_primitives::prg::Prg;
 
 use crate::endpoint::{Connection, Endpoint, EndpointOptions, RunChannel};
 use crate::failure::{Failure, Status};
-use crate::memory::peak_memory;
 use crate::npy::{Table, Values, Writer, write_reals};
 use crate::options::{Common, fill};
-use crate::output::SingleFile;
-use crate::paths::{check_free, same};
+use crate::paths::ResultFile;
 use crate::randomness::{fresh_prg, hex};
 use crate::report::{Report, Seconds};
 use crate::reporter::Reporter;
@@ -40,8 +38,8 @@ volery_options::options! {
         /// Role of this party
         required role: Role [Role::Receiver, "Peer", "ROLE", parse::text, ROLES];
 
-        /// Adversary that the run is secure against [default: malicious; semi-honest over z64 and
-        /// for real numbers, which have no malicious form]
+        /// Kind of peer to be secure against [default: malicious; semi-honest over z64 and for real
+        /// numbers, which are never secure against a malicious peer]
         once security: Security ["Protocol", "SECURITY", parse::text];
     }
 }
@@ -98,9 +96,6 @@ struct PhaseCost {
 
 impl PeerArguments {
     /// The options of a caller, and those of `own`, which one of the calls has.
-    ///
-    /// # Errors
-    /// The option at fault, or one that is missing.
     pub(crate) fn by_name(named: &NamedValues, own: &mut dyn SetByName) -> Result<Self, Failure> {
         let mut all = Self::default();
         let mut sets: [&mut dyn SetByName; 5] =
@@ -116,18 +111,6 @@ impl PeerArguments {
         } else {
             Security::SemiHonest
         })
-    }
-
-    /// The checked endpoint.
-    ///
-    /// # Errors
-    /// A usage error.
-    pub(crate) fn endpoint<'a>(
-        &self,
-        connection: Option<&'a mut Connection>,
-        reporter: &Reporter,
-    ) -> Result<Endpoint<'a>, Failure> {
-        self.endpoint.endpoint(connection, reporter)
     }
 
     /// Connects and runs the handshake; the peer must have the same values in all `fields`.
@@ -198,9 +181,6 @@ impl Run<'_> {
     }
 
     /// The report of a run made of vector OLEs over `R` of length `length`.
-    ///
-    /// # Errors
-    /// If no such vector OLE exists, which the run itself would have found.
     pub(crate) fn report<R: VoleRing>(
         &self,
         ring: &str,
@@ -234,7 +214,6 @@ impl Run<'_> {
                 total: Some(total.as_secs_f64()),
                 ..Seconds::default()
             },
-            peak_rss_bytes: peak_memory(),
             result,
             ..Report::new(self.verb, self.reporter)
         })
@@ -246,9 +225,6 @@ fn bytes(stats: Stats) -> u64 {
 }
 
 /// Checks a size announced by the peer.
-///
-/// # Errors
-/// If it exceeds the option's limit.
 pub(crate) fn accept(size: u64, option: &str, what: &str, most: u64) -> Result<usize, Failure> {
     let refused = || {
         Failure::new(
@@ -267,64 +243,38 @@ pub(crate) fn accept(size: u64, option: &str, what: &str, most: u64) -> Result<u
 }
 
 /// Reads an array from a file.
-///
-/// # Errors
-/// If the file cannot be read or is not such an array.
 pub(crate) fn table(path: &Path) -> Result<Table, Failure> {
     Table::open(path).map_err(|error| not_an_array(path, error))
 }
 
-/// The error for a file that is not the expected array.
 pub(crate) fn not_an_array(path: &Path, error: impl fmt::Display) -> Failure {
     Failure::file(path, error)
         .with_hint("numpy.save writes such a file from an array of uint64 or float64")
 }
 
-/// A result file being prepared.
-pub(crate) struct OutputFile {
-    path: PathBuf,
-    file: SingleFile,
+/// Checks, before any work, that the file of a result can be written.
+pub(crate) fn prepare(
+    path: &Path,
+    input: Option<&PathBuf>,
     force: bool,
+) -> Result<ResultFile, Failure> {
+    if path.extension().is_none_or(|extension| extension != "npy") {
+        let what = format_args!("{} does not end in .npy", path.display());
+        return Err(Failure::usage("--out", what));
+    }
+    ResultFile::prepare(path, input.map_or(&[], std::slice::from_ref), force)
 }
 
-impl OutputFile {
-    /// Checks, before any work, that the file can be written.
-    ///
-    /// # Errors
-    /// A usage error.
-    pub(crate) fn prepare(path: &Path, input: Option<&Path>, force: bool) -> Result<Self, Failure> {
-        if path.extension().is_none_or(|extension| extension != "npy") {
-            return Err(Failure::usage(
-                "--out",
-                format_args!("{} does not end in .npy", path.display()),
-            ));
+/// Writes a result.
+pub(crate) fn write(file: ResultFile, values: &Values) -> Result<(), Failure> {
+    let path = file.path().to_owned();
+    let write = |file: &mut File| match values {
+        Values::Words(words) => {
+            let mut writer = Writer::new(file.try_clone()?, words.len() as u64)?;
+            writer.write(bytemuck::cast_slice::<u64, Z64>(words))?;
+            writer.finish()
         }
-        if input.is_some_and(|input| same(path, input)) {
-            return Err(Failure::usage(
-                "--out",
-                format_args!("{} is the input file", path.display()),
-            )
-            .with_hint("choose another file; the input is never overwritten"));
-        }
-        check_free(path, force)?;
-        Ok(Self { path: path.to_owned(), file: SingleFile::prepare("--out", path)?, force })
-    }
-
-    /// Writes the result.
-    ///
-    /// # Errors
-    /// Errors of the file.
-    pub(crate) fn write(self, values: &Values) -> Result<(), Failure> {
-        let Self { path, file, force } = self;
-        check_free(&path, force)?; // another process may have created it meanwhile
-        let write = |file: &mut File| match values {
-            Values::Words(words) => {
-                let mut writer = Writer::new(file.try_clone()?, words.len() as u64)?;
-                writer.write(bytemuck::cast_slice::<u64, Z64>(words))?;
-                writer.finish()
-            }
-            Values::Reals(reals) => write_reals(file, reals),
-        };
-        file.write(|file| write(file).map_err(|error| Failure::file(&path, error)))
-    }
+        Values::Reals(reals) => write_reals(file, reals),
+    };
+    file.write(|file| write(file).map_err(|error| Failure::file(&path, error)))
 }

@@ -10,8 +10,8 @@ use zeroize::Zeroizing;
 
 use crate::failure::Failure;
 use crate::npy::{Table, Values};
-use crate::numbers::{NumericInputs, OutputFile, PeerArguments, Run, not_an_array, table};
-use crate::paths;
+use crate::numbers::{self, NumericInputs, PeerArguments, Run, not_an_array, table};
+use crate::paths::{self, ResultFile};
 use crate::reporter::Reporter;
 
 volery_options::options! {
@@ -56,14 +56,11 @@ pub struct Arguments {
 /// The input of this party.
 enum Part {
     Sender(Zeroizing<Vec<Fp61>>),
-    Receiver(Zeroizing<Vec<Fp61>>, Option<OutputFile>),
+    Receiver(Zeroizing<Vec<Fp61>>, Option<ResultFile>),
 }
 
 impl Arguments {
     /// The options of a caller.
-    ///
-    /// # Errors
-    /// The option at fault, or one that is missing.
     pub(crate) fn by_name(named: &NamedValues) -> Result<Self, Failure> {
         let mut options = OpeOptions::default();
         let meeting = PeerArguments::by_name(named, &mut options)?;
@@ -74,10 +71,8 @@ impl Arguments {
     fn part(&self, given: Option<Table>, is_program: bool) -> Result<Part, Failure> {
         let refuse = |given: bool, option: &str, whose: &str| {
             if given {
-                return Err(Failure::usage(
-                    option,
-                    format_args!("only for the {whose}; remove it"),
-                ));
+                let what = format_args!("only for the {whose}; remove it");
+                return Err(Failure::usage(option, what));
             }
             Ok(())
         };
@@ -88,7 +83,7 @@ impl Arguments {
                 refuse(self.options.out.is_some(), "--out", "receiver")?;
                 let (input, coefficients) = match (given, self.options.input.as_deref()) {
                     (Some(given), None) => (GIVEN.as_ref(), elements(&given, GIVEN.as_ref())?),
-                    (None, Some(input)) => (input, numbers(input, "coefficient")?),
+                    (None, Some(input)) => (input, read(input, "coefficient")?),
                     (None, None) => {
                         let what = "required at the sender: a file of coefficients";
                         return Err(Failure::usage("--input", what));
@@ -113,7 +108,7 @@ impl Arguments {
                         })?;
                         Zeroizing::new(vec![z])
                     }
-                    (None, None, Some(path)) => numbers(path, "point")?,
+                    (None, None, Some(path)) => read(path, "point")?,
                     (None, None, None) => {
                         return Err(Failure::usage(
                             "--point, --points",
@@ -122,11 +117,10 @@ impl Arguments {
                     }
                 };
                 let place = match &self.options.out {
-                    Some(path) => Some(OutputFile::prepare(
-                        path,
-                        self.options.points.as_deref(),
-                        self.options.force,
-                    )?),
+                    Some(path) => {
+                        let options = &self.options;
+                        Some(numbers::prepare(path, options.points.as_ref(), options.force)?)
+                    }
                     None if self.options.point.is_some() || !is_program => None,
                     None => {
                         return Err(Failure::usage("--out", "required: a file for the values"));
@@ -148,22 +142,16 @@ const GIVEN: &str = "the array";
 const TWICE: &str = "the numbers are given as an array, too; remove one of them";
 
 /// Runs one side; returns the report, and the values at the receiver.
-///
-/// # Errors
-/// Any error that ends the run.
 pub fn run(
     arguments: &Arguments,
     given: NumericInputs<'_>,
     reporter: &Reporter,
 ) -> Result<(String, Option<Vec<u64>>), Failure> {
     let meeting = &arguments.meeting;
-    let endpoint = meeting.endpoint(given.connection, reporter)?;
-    paths::check_report(
-        "--report",
-        meeting.common.report(),
-        arguments.options.input.as_deref().or(arguments.options.points.as_deref()),
-        arguments.options.out.as_deref(),
-    )?;
+    let endpoint = meeting.endpoint.endpoint(given.connection, reporter)?;
+    let OpeOptions { input, points, out, .. } = &arguments.options;
+    let (report, input) = (meeting.common.report(), input.as_deref().or(points.as_deref()));
+    paths::check_report("--report", report, input, out.as_deref())?;
     let report_place = meeting.common.prepare_report(reporter)?;
     let part = arguments.part(given.input, reporter.is_program())?;
     let pool = meeting.common.pool()?;
@@ -241,9 +229,9 @@ fn receive(
 }
 
 /// Writes the values to their file, or a single value to standard output.
-fn write(values: &Values, place: Option<OutputFile>, reporter: &Reporter) -> Result<(), Failure> {
+fn write(values: &Values, place: Option<ResultFile>, reporter: &Reporter) -> Result<(), Failure> {
     match (place, values) {
-        (Some(place), _) => place.write(values),
+        (Some(place), _) => numbers::write(place, values),
         (None, Values::Words(words)) if reporter.is_program() => {
             words.iter().try_for_each(|word| reporter.output(&format!("{word}\n")))
         }
@@ -252,7 +240,7 @@ fn write(values: &Values, place: Option<OutputFile>, reporter: &Reporter) -> Res
 }
 
 /// The elements in a file: the named column of a .csv, or an array in an .npy.
-fn numbers(path: &Path, column: &str) -> Result<Zeroizing<Vec<Fp61>>, Failure> {
+fn read(path: &Path, column: &str) -> Result<Zeroizing<Vec<Fp61>>, Failure> {
     let is = |wanted: &str| path.extension().is_some_and(|extension| extension == wanted);
     if is("npy") {
         return elements(&table(path)?, path);
@@ -267,7 +255,6 @@ fn numbers(path: &Path, column: &str) -> Result<Zeroizing<Vec<Fp61>>, Failure> {
     })
 }
 
-/// The elements of an array.
 fn elements(table: &Table, path: &Path) -> Result<Zeroizing<Vec<Fp61>>, Failure> {
     if table.shape().len() != 1 {
         let shape = table.shape();

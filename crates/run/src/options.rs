@@ -63,9 +63,6 @@ impl Common {
     }
 
     /// Calls [`ReportOptions::prepare`].
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn prepare_report(&self, reporter: &Reporter) -> Result<PreparedReport, Failure> {
         self.report.prepare(reporter)
     }
@@ -74,9 +71,6 @@ impl Common {
 impl ReportOptions {
     /// Checks, before any work, that the report can be written. From now on a failure is reported,
     /// too.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn prepare(&self, reporter: &Reporter) -> Result<PreparedReport, Failure> {
         PreparedReport::prepare(self.report.as_deref(), reporter)
     }
@@ -84,9 +78,6 @@ impl ReportOptions {
 
 impl RunOptions {
     /// A pool with the requested number of threads; one party computes in it.
-    ///
-    /// # Errors
-    /// If the system has no threads left.
     pub fn pool(&self) -> Result<rayon::ThreadPool, Failure> {
         pool(self.threads.map_or(0, usize::from))
     }
@@ -111,9 +102,6 @@ pub(crate) fn fill(
 }
 
 /// A pool of `threads` threads; 0 means one per core.
-///
-/// # Errors
-/// If the system has no threads left.
 pub fn pool(threads: usize) -> Result<rayon::ThreadPool, Failure> {
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
@@ -122,9 +110,6 @@ pub fn pool(threads: usize) -> Result<rayon::ThreadPool, Failure> {
 }
 
 /// A count of at most [`MAX_COUNT`].
-///
-/// # Errors
-/// If the text is none.
 pub fn count(value: &OsStr) -> Result<u64, String> {
     match parse::count(value)? {
         count if count <= MAX_COUNT => Ok(count),

@@ -144,9 +144,6 @@ impl Folder {
     ///
     /// An existing empty folder is filled. A non-empty one is refused unless `force` is set, and
     /// even then if it holds anything but files that volery writes.
-    ///
-    /// # Errors
-    /// A usage error that names `option`.
     pub fn prepare(option: &str, target: &Path, force: bool) -> Result<Self, Failure> {
         let target = resolve(option, target)?;
         check_replaceable(option, &target, force)?;
@@ -168,24 +165,9 @@ impl Folder {
     }
 
     /// Refuses, before any work, a run whose files do not fit on the disk.
-    ///
-    /// # Errors
-    /// A usage error that names `option`.
     pub(crate) fn check_space(&self, option: &str, bytes: u64) -> Result<(), Failure> {
-        let Some(free) = system::free_space(&self.temporary.path) else {
-            return Ok(()); // No way to know: a full disk is then an error when it is met.
-        };
-        if bytes > free {
-            return Err(Failure::usage(
-                option,
-                format_args!(
-                    "the output needs {bytes} bytes, but {} has {free} free",
-                    self.target.display()
-                ),
-            )
-            .with_hint("choose a smaller --n or another disk"));
-        }
-        Ok(())
+        let checked = check_space(option, (&self.temporary.path, &self.target), bytes);
+        checked.map_err(|failure| failure.with_hint("choose a smaller --n or another disk"))
     }
 
     /// The final path of the folder.
@@ -214,9 +196,32 @@ impl Folder {
             let _no_signal = unfinished();
             replace_folder(&self.temporary.path, &self.target).map_err(failed)?;
         }
-        // The output is in place: a later error does not change that.
-        let _ = self.target.parent().map(sync_folder);
-        Ok(())
+        keep_name(&self.target)
+    }
+}
+
+/// Puts the name of an output, which is in place, on the disk: only then has the run succeeded.
+fn keep_name(target: &Path) -> Result<(), Failure> {
+    match target.parent().map_or(Ok(()), sync_folder) {
+        Err(error) if system::has_no_sync(&error) => Ok(()),
+        Err(error) => {
+            let what = format!("it is written, but may be lost with the power: {error}");
+            Err(Failure::file(target, what))
+        }
+        Ok(()) => Ok(()),
+    }
+}
+
+/// Refuses an output of so many bytes that does not fit on the disk of the path `at`.
+fn check_space(option: &str, (at, target): (&Path, &Path), bytes: u64) -> Result<(), Failure> {
+    match system::free_space(at) {
+        Some(free) if bytes > free => {
+            let target = target.display();
+            let what = format_args!("the output needs {bytes} bytes, but {target} has {free} free");
+            Err(Failure::usage(option, what))
+        }
+        // Where there is no way to know, a full disk is an error when it is met.
+        _ => Ok(()),
     }
 }
 
@@ -289,9 +294,6 @@ pub struct SingleFile {
 impl SingleFile {
     /// Checks that `target` can be written: makes the temporary file beside it. An existing file is
     /// replaced.
-    ///
-    /// # Errors
-    /// A usage error that names `option`.
     pub fn prepare(option: &str, target: &Path) -> Result<Self, Failure> {
         let target = resolve(option, target)?;
         if target.symlink_metadata().is_ok_and(|data| !data.is_file()) {
@@ -305,6 +307,11 @@ impl SingleFile {
             Failure::usage(option, format_args!("cannot write {}: {error}", target.display()))
         })?;
         Ok(Self { temporary, file, target })
+    }
+
+    /// Refuses, before the peer is met, a file of so many bytes that does not fit on the disk.
+    pub(crate) fn check_space(&self, option: &str, bytes: u64) -> Result<(), Failure> {
+        check_space(option, (&self.temporary.path, &self.target), bytes)
     }
 
     /// Writes the contents and renames the file to its final name.
@@ -323,9 +330,7 @@ impl SingleFile {
         self.file.sync_all().map_err(failed)?;
         let _no_signal = unfinished();
         fs::rename(&self.temporary.path, &self.target).map_err(failed)?;
-        // The file is in place, whatever the result of this.
-        let _ = self.target.parent().map(sync_folder);
-        Ok(())
+        keep_name(&self.target)
     }
 }
 
@@ -337,7 +342,7 @@ mod tests {
     use super::*;
     use crate::failure::Status;
 
-    fn names(folder: &Path) -> Vec<String> {
+    pub(crate) fn names(folder: &Path) -> Vec<String> {
         let mut names: Vec<_> = fs::read_dir(folder)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -414,6 +419,14 @@ mod tests {
 
         drop(SingleFile::prepare("--report", &place.path().join("report")).unwrap());
         assert!(names(place.path()).is_empty());
+    }
+
+    #[test]
+    fn a_name_that_does_not_reach_the_disk_is_an_error() {
+        let place = tempfile::tempdir().unwrap();
+        keep_name(&place.path().join("out")).unwrap();
+        let lost = keep_name(&place.path().join("gone/out")).unwrap_err();
+        assert!(lost.to_string().contains("written, but may be lost"), "{lost}");
     }
 
     #[test]
@@ -547,15 +560,9 @@ mod tests {
         assert!(folder.check_space("--n", 0).is_ok());
         let refused = folder.check_space("--n", u64::MAX).unwrap_err();
         assert!(refused.to_string().contains("--n"), "{refused}");
-    }
-
-    #[test]
-    fn a_single_file_is_replaced_whole() {
-        let place = tempfile::tempdir().unwrap();
-        let target = place.path().join("report.json");
-        fs::write(&target, b"old").unwrap();
-        SingleFile::prepare("--report", &target).unwrap().commit(b"new").unwrap();
-        assert_eq!(fs::read(&target).unwrap(), b"new");
-        assert_eq!(names(place.path()), ["report.json"]);
+        let file = SingleFile::prepare("--out", &place.path().join("file")).unwrap();
+        assert!(file.check_space("--out", 0).is_ok());
+        let refused = file.check_space("--out", u64::MAX).unwrap_err();
+        assert!(refused.to_string().contains("18446744073709551615 bytes"), "{refused}");
     }
 }

@@ -36,16 +36,13 @@ pub trait Party: Sized {
     /// The role of the party.
     const ROLE: Role;
     /// The letter of its key, if it has one.
-    const KEY: Option<&'static str>;
+    const KEY: Option<&'static str> = None;
     /// The letter of its values, if it has any.
-    const VALUES: Option<&'static str>;
+    const VALUES: Option<&'static str> = None;
     /// The letter of its column.
     const COLUMN: &'static str;
 
     /// Sets up the party with the given key or a random one.
-    ///
-    /// # Errors
-    /// If the channel fails or the peer misbehaves.
     fn setup(
         plan: &Plan,
         key: Option<Self::Ring>,
@@ -55,15 +52,16 @@ pub trait Party: Sized {
     ) -> Result<Self>;
 
     /// The key, if this party has one.
-    fn key(&self) -> Option<Self::Ring>;
+    fn key(&self) -> Option<Self::Ring> {
+        None
+    }
 
-    /// Units for the values of `count` correlations.
-    fn units(count: usize) -> usize;
+    /// Units for the values of `count` correlations; none for the party that has no values.
+    fn units(_count: usize) -> usize {
+        0
+    }
 
     /// Draws the next correlations.
-    ///
-    /// # Errors
-    /// If the channel fails or the peer misbehaves.
     fn draw(
         &mut self,
         u: &mut [Self::Unit],
@@ -72,7 +70,9 @@ pub trait Party: Sized {
     ) -> Result<()>;
 
     /// Calls `look` with the `count` values in `u`.
-    fn open<T>(u: &[Self::Unit], count: usize, look: impl FnOnce(&[Self::Base]) -> T) -> T;
+    fn open<T>(_u: &[Self::Unit], _count: usize, look: impl FnOnce(&[Self::Base]) -> T) -> T {
+        look(&[])
+    }
 }
 
 /// A kind of correlation: its two parties.
@@ -129,7 +129,6 @@ impl<R: VoleRing + Pod> Party for vole::Sender<R> {
 
     const PROTOCOL: &'static str = "vole";
     const ROLE: Role = Role::Sender;
-    const KEY: Option<&'static str> = None;
     const VALUES: Option<&'static str> = Some("u");
     const COLUMN: &'static str = "v";
 
@@ -141,10 +140,6 @@ impl<R: VoleRing + Pod> Party for vole::Sender<R> {
         channel: &mut Channel,
     ) -> Result<Self> {
         Self::setup(plan, session, rng, channel)
-    }
-
-    fn key(&self) -> Option<R> {
-        None
     }
 
     fn units(count: usize) -> usize {
@@ -168,7 +163,6 @@ impl<R: VoleRing + Pod> Party for vole::Receiver<R> {
     const PROTOCOL: &'static str = "vole";
     const ROLE: Role = Role::Receiver;
     const KEY: Option<&'static str> = Some("x");
-    const VALUES: Option<&'static str> = None;
     const COLUMN: &'static str = "w";
 
     fn setup(
@@ -185,16 +179,8 @@ impl<R: VoleRing + Pod> Party for vole::Receiver<R> {
         Some(self.x())
     }
 
-    fn units(_count: usize) -> usize {
-        0
-    }
-
     fn draw(&mut self, _u: &mut [R], w: &mut [R], channel: &mut Channel) -> Result<()> {
         self.extend(w, channel)
-    }
-
-    fn open<T>(_u: &[R], _count: usize, look: impl FnOnce(&[R]) -> T) -> T {
-        look(&[])
     }
 }
 
@@ -206,7 +192,6 @@ impl Party for cot::Sender {
     const PROTOCOL: &'static str = "cot";
     const ROLE: Role = Role::Sender;
     const KEY: Option<&'static str> = Some("delta");
-    const VALUES: Option<&'static str> = None;
     const COLUMN: &'static str = "v";
 
     fn setup(
@@ -223,16 +208,8 @@ impl Party for cot::Sender {
         Some(Gf128::new(self.delta()))
     }
 
-    fn units(_count: usize) -> usize {
-        0
-    }
-
     fn draw(&mut self, _u: &mut [u8], v: &mut [Gf128], channel: &mut Channel) -> Result<()> {
         self.extend(bytemuck::cast_slice_mut(v), channel)
-    }
-
-    fn open<T>(_u: &[u8], _count: usize, look: impl FnOnce(&[F2]) -> T) -> T {
-        look(&[])
     }
 }
 
@@ -243,7 +220,6 @@ impl Party for cot::Receiver {
 
     const PROTOCOL: &'static str = "cot";
     const ROLE: Role = Role::Receiver;
-    const KEY: Option<&'static str> = None;
     const VALUES: Option<&'static str> = Some("u");
     const COLUMN: &'static str = "w";
 
@@ -257,10 +233,6 @@ impl Party for cot::Receiver {
         Self::setup(plan, session, rng, channel)
     }
 
-    fn key(&self) -> Option<Gf128> {
-        None
-    }
-
     fn units(count: usize) -> usize {
         bits::bytes_for(count)
     }
@@ -272,46 +244,5 @@ impl Party for cot::Receiver {
     fn open<T>(u: &[u8], count: usize, look: impl FnOnce(&[F2]) -> T) -> T {
         let values: Vec<F2> = (0..count).map(|i| F2::new(bits::bit(u, i))).collect();
         look(&Zeroizing::new(values))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// One party has the key, the other the values; each letter occurs once.
-    #[test]
-    fn the_two_parties_hold_all_letters() {
-        fn check<K: Correlation>() {
-            let letters = |of: [Option<&'static str>; 3]| of.into_iter().flatten();
-            let mut all: Vec<_> =
-                letters([K::Sender::KEY, K::Sender::VALUES, Some(K::Sender::COLUMN)])
-                    .chain(letters([
-                        K::Receiver::KEY,
-                        K::Receiver::VALUES,
-                        Some(K::Receiver::COLUMN),
-                    ]))
-                    .collect();
-            assert_eq!(all.len(), 4);
-            assert!(all.iter().all(|letter| K::RELATION.contains(letter)));
-            all.sort_unstable();
-            all.dedup();
-            assert_eq!(all.len(), 4);
-            assert_eq!(K::Sender::PROTOCOL, K::Receiver::PROTOCOL);
-            assert_ne!(K::Sender::ROLE, K::Receiver::ROLE);
-        }
-        check::<Vole<Gf128>>();
-        check::<Cot>();
-    }
-
-    #[test]
-    fn bits_are_opened_in_order() {
-        let open = |u: &[u8], count| {
-            cot::Receiver::open(u, count, |values| {
-                values.iter().map(|value| value.value()).collect::<Vec<_>>()
-            })
-        };
-        assert_eq!(open(&[0b1000_0101, 0b10], 10), [1, 0, 1, 0, 0, 0, 0, 1, 0, 1]);
-        assert!(open(&[], 0).is_empty());
     }
 }

@@ -1,8 +1,12 @@
-//! Checks of file names against accidental overwriting.
+//! Files for results, and checks of file names against accidental overwriting.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use volery_tables::Lake;
+
 use crate::failure::Failure;
+use crate::output::SingleFile;
 use crate::system::number;
 
 /// Refuses to replace a file or a dangling link unless `force` is set.
@@ -15,9 +19,6 @@ pub fn check_free(path: &Path, force: bool) -> Result<(), Failure> {
 }
 
 /// Refuses a path of a report that is the input or the output file.
-///
-/// # Errors
-/// A usage error.
 pub fn check_report(
     option: &str,
     report: Option<&Path>,
@@ -34,6 +35,61 @@ pub fn check_report(
         }
     }
     Ok(())
+}
+
+/// A file for a result.
+pub(crate) struct ResultFile {
+    file: SingleFile,
+    path: PathBuf,
+    force: bool,
+}
+
+impl ResultFile {
+    /// Checks, before any work, that `path` of `--out` can be written and is no input.
+    pub(crate) fn prepare(path: &Path, inputs: &[PathBuf], force: bool) -> Result<Self, Failure> {
+        if inputs.iter().any(|input| same(path, input)) {
+            let what = format_args!("{} is the input file", path.display());
+            return Err(Failure::usage("--out", what)
+                .with_hint("choose another file; the input is never overwritten"));
+        }
+        check_free(path, force)?;
+        if path.exists()
+            && let Some((lake, table)) = Lake::of_file(path)
+        {
+            let what = format!("{} is a file of {lake}, {}", path.display(), table.display());
+            return Err(Failure::usage("--out", what)
+                .with_hint("choose a file outside of its folder: the table would be damaged"));
+        }
+        Ok(Self { file: SingleFile::prepare("--out", path)?, path: path.to_owned(), force })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Refuses, before the peer is met, a result of so many bytes that does not fit on the disk.
+    pub(crate) fn check_space(&self, bytes: u64) -> Result<(), Failure> {
+        let checked = self.file.check_space("--out", bytes);
+        checked.map_err(|failure| {
+            failure.with_hint(
+                "free some space, or name another disk; --peer-rows N says that the peer has only N \
+                 rows, of which each matches once",
+            )
+        })
+    }
+
+    /// Writes the file by `write`, and puts it in its place.
+    pub(crate) fn write(
+        self,
+        write: impl FnOnce(&mut File) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let Self { file, path, force } = self;
+        file.write(|file| {
+            write(file)?;
+            // Another process may have created the file in the meantime.
+            check_free(&path, force)
+        })
+    }
 }
 
 /// Whether both paths name the same file, through any links, or would once created.

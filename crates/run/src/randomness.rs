@@ -1,5 +1,6 @@
 //! Randomness from the operating system, and bytes as text.
 
+pub use volery_matching::steps::hex;
 use volery_primitives::prg::Prg;
 
 use crate::failure::{Failure, Status};
@@ -11,15 +12,5 @@ pub fn fresh_prg() -> Result<Prg, Failure> {
             Status::Other,
             format_args!("the operating system returned no random numbers: {error}"),
         )
-    })
-}
-
-/// Bytes in hexadecimal, as of a session id.
-pub fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
     })
 }

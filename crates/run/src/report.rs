@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Map;
+use serde_json::{Map, json};
 
 use crate::failure::Failure;
 use crate::memory::peak_memory;
 use crate::output::SingleFile;
-use crate::reporter::{self, Reporter, Target};
+use crate::reporter::{self, Reporter, Target, event};
 
 /// The settings and cost of a run. A value that does not exist for a command, or is unknown, is
 /// `null`.
@@ -17,8 +17,9 @@ use crate::reporter::{self, Reporter, Target};
 /// order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// The subcommand.
-    pub protocol: String,
+    /// The command, which older reports call the protocol.
+    #[serde(alias = "protocol")]
+    pub command: String,
     /// The role of this side.
     pub role: Option<String>,
     /// Number of correlations or items.
@@ -45,7 +46,7 @@ pub struct Report {
     pub seconds: Seconds,
     /// The peak memory of the process in bytes.
     pub peak_rss_bytes: Option<u64>,
-    /// Results; the fields depend on the protocol.
+    /// Results; the fields depend on the command.
     pub result: Map<String, serde_json::Value>,
     /// When the report was made: RFC 3339, UTC.
     #[serde(default)]
@@ -94,10 +95,10 @@ pub struct Seconds {
 }
 
 impl Report {
-    /// A report of one subcommand with this program's version; all else is unknown yet.
-    pub fn new(protocol: &str, reporter: &Reporter) -> Self {
+    /// A report of one command with this program's version; all else is unknown yet.
+    pub fn new(command: &str, reporter: &Reporter) -> Self {
         Self {
-            protocol: protocol.to_owned(),
+            command: command.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             commit: option_env!("VOLERY_COMMIT").map(str::to_owned),
             ..Self::default()
@@ -114,7 +115,26 @@ impl Report {
         self.peer.clone_from(&record.peer);
         self.revealed.clone_from(&record.revealed);
         self.date = reporter::now();
+        self.peak_rss_bytes = peak_memory();
         self
+    }
+
+    /// The fields of a log at the end of a run: sizes, cost, and rows where this side gets them.
+    pub(crate) fn done(&self) -> Map<String, serde_json::Value> {
+        let names = ["rows", "matched", "rows_written", "items", "peer_items", "protocol"];
+        let mut fields = event(
+            "done",
+            json!({
+                "role": self.role,
+                "security": self.security,
+                "seconds": self.seconds.total,
+                "bytes_sent": self.bytes_sent,
+                "bytes_received": self.bytes_received,
+            }),
+        );
+        let found = names.map(|name| Some((name.to_owned(), self.result.get(name)?.clone())));
+        fields.extend(found.into_iter().flatten());
+        fields
     }
 
     /// The JSON text, with a final newline.
@@ -159,7 +179,6 @@ pub fn report_failure(failure: &Failure, reporter: &Reporter) {
         status: failure.status() as u8,
         error: Some(failure.message().to_owned()),
         role,
-        peak_rss_bytes: peak_memory(),
         ..Report::new(verb, reporter)
     };
     if let Err(other) = target.write(&report.to_json(), reporter) {
@@ -175,14 +194,15 @@ mod tests {
 
     #[test]
     fn the_fields_are_the_documented_ones_in_order() {
-        let json = Report::new("vole", &Reporter::for_tests()).to_json();
+        let report = Report { peak_rss_bytes: None, ..Report::new("vole", &Reporter::for_tests()) };
+        let json = report.to_json();
         let names: Vec<_> = json
             .lines()
             .filter_map(|line| line.trim().split_once("\": ").map(|(name, _)| &name[1..]))
             .collect();
         assert_eq!(
             names.join(" "),
-            "protocol role n ring security noise parameters assumption version bytes_sent bytes_received messages \
+            "command role n ring security noise parameters assumption version bytes_sent bytes_received messages \
              seconds setup extend online total peak_rss_bytes result date commit status error identity peer phases \
              revealed"
         );
@@ -195,14 +215,5 @@ mod tests {
         let status = "VmPeak: 9 kB\nVmHWM:\t   2048 kB\n";
         assert_eq!(kibibytes(status, "VmHWM:"), Some(2_097_152));
         assert_eq!(kibibytes("Name: x\n", "VmHWM:"), None);
-    }
-
-    #[test]
-    fn a_written_report_is_read_back() {
-        let mut report = Report::new("vole", &Reporter::for_tests());
-        report.n = Some(1 << 40);
-        report.seconds.total = Some(0.25);
-        report.result.insert("session".into(), "00ff".into());
-        assert_eq!(serde_json::from_str::<Report>(&report.to_json()).unwrap(), report);
     }
 }

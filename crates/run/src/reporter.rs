@@ -5,9 +5,10 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
+use time::OffsetDateTime;
 use volery_channel::{Cancel, Role};
 
 use crate::failure::{Failure, Status};
@@ -56,29 +57,21 @@ impl RunRecord {
     }
 
     /// The name of the current phase.
-    #[must_use]
     pub fn phase(&self) -> Option<String> {
         self.current.as_ref().map(|(name, _)| name.clone())
     }
 }
 
-/// The time now, as RFC 3339 in UTC.
-pub fn now() -> String {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    rfc3339(since.unwrap_or_default().as_secs())
+/// The time now to the millisecond, as RFC 3339 in UTC.
+pub fn precisely_now() -> String {
+    let now = OffsetDateTime::now_utc();
+    let (hour, minute, second, millis) = now.to_hms_milli();
+    format!("{}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z", now.date())
 }
 
-fn rfc3339(seconds: u64) -> String {
-    // Days from 1 March 0000; a year that begins in March ends with the leap day.
-    let days = seconds / 86_400 + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let (day, month) = (day - (153 * month + 2) / 5 + 1, (month + 2) % 12 + 1);
-    let year = era * 400 + year + u64::from(month <= 2);
-    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+/// The time now to the second, as RFC 3339 in UTC.
+pub fn now() -> String {
+    precisely_now().split('.').next().unwrap_or_default().to_owned() + "Z"
 }
 
 /// `1 row`, `2 rows`.
@@ -104,28 +97,27 @@ pub enum Level {
 
 impl Level {
     /// The name in the lines of `--log json`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-            Self::Info => "info",
-            Self::Debug => "debug",
-            Self::Trace => "trace",
-        }
+    pub fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
     }
 }
 
 /// Receives what a run tells. Called on threads of the run; must not block.
 pub trait Events: Send + Sync {
-    /// A line that the program writes to standard error, without `volery: ` in front.
-    fn line(&self, level: Level, text: &str);
+    /// A line that the program writes to standard error, without `volery: ` in front, and its
+    /// fields as a JSON object.
+    fn line(&self, level: Level, text: &str, fields: &str);
 
     /// A phase of so many steps begins; 0 where their number is not known.
     fn phase(&self, name: &str, steps: u64);
 
     /// `steps` steps of the phase are done by now.
     fn done(&self, steps: u64);
+
+    /// The counter of the bytes that the run sends and receives.
+    fn traffic(&self) -> Arc<AtomicU64> {
+        Arc::default()
+    }
 }
 
 /// How a line begins where people read it, and which option `-q` or `-v` it depends on.
@@ -141,8 +133,7 @@ pub enum LineKind {
     Announcement,
     /// A line about the run.
     Course,
-    /// A line about the begin or the end of a phase: as text, without `-v`, only the end of a long
-    /// one.
+    /// A line about the begin or the end of a phase: without `-v` only the end of a long one.
     Phase {
         /// Whether it is the end of a long one.
         is_long: bool,
@@ -155,12 +146,13 @@ pub enum LineKind {
 
 impl LineKind {
     /// The weight of the line.
-    #[must_use]
     pub fn level(self) -> Level {
         match self {
             Self::Warning | Self::Caution => Level::Warning,
-            Self::Result | Self::Announcement | Self::Course | Self::Phase { .. } => Level::Info,
-            Self::Explanation => Level::Debug,
+            Self::Result | Self::Announcement | Self::Course | Self::Phase { is_long: true } => {
+                Level::Info
+            }
+            Self::Phase { is_long: false } | Self::Explanation => Level::Debug,
             Self::Detail => Level::Trace,
         }
     }
@@ -171,12 +163,30 @@ impl LineKind {
 pub struct Line<'a> {
     /// Its kind.
     pub kind: LineKind,
-    /// Its text.
+    /// Its text: lines, in which a person reads the fields.
     pub text: &'a str,
     /// The phase of the run.
     pub phase: Option<&'a str>,
-    /// Its numbers.
-    pub numbers: Map<String, Value>,
+    /// Fields that programs read in place of the text: a name, `event`, and numbers.
+    pub fields: Map<String, Value>,
+}
+
+/// The fields of a JSON literal.
+pub(crate) fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => unreachable!("the JSON literal is an object"),
+    }
+}
+
+/// The fields of an event, those of a JSON object with its name.
+///
+/// # Panics
+/// If `fields` is no object.
+pub fn event(name: &str, fields: Value) -> Map<String, Value> {
+    let mut fields = object(fields);
+    fields.insert("event".to_owned(), name.into());
+    fields
 }
 
 /// The form in which a program shows the progress of a phase.
@@ -213,9 +223,6 @@ pub trait Program: Send + Sync {
     fn display(&self, name: &'static str, steps: u64) -> Display;
 
     /// Writes a result to standard output.
-    ///
-    /// # Errors
-    /// Errors of standard output.
     fn output(&self, text: &str) -> io::Result<()>;
 }
 
@@ -227,13 +234,40 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// Writes the whole report.
     pub(crate) fn write(self, json: &str, reporter: &Reporter) -> Result<(), Failure> {
         match self {
             Self::File(file) => file.commit(json.as_bytes()),
             Self::Output => reporter.output(json),
         }
     }
+}
+
+/// Defines a method for each kind of line without fields.
+macro_rules! lines {
+    ($($(#[$doc:meta])* $name:ident $kind:ident;)*) => {
+        impl Reporter {
+            $($(#[$doc])* pub fn $name(&self, message: impl fmt::Display) {
+                self.line(LineKind::$kind, message, Map::new());
+            })*
+        }
+    };
+}
+
+lines! {
+    /// Prints a line that even `-q` leaves.
+    warn Warning;
+    /// Prints a line about something to look into, unless `-q` is set.
+    caution Caution;
+    /// Prints a result line, unless `-q` is set.
+    say Result;
+    /// Tells a line as [`tell`](Self::tell) does, in the same words at each `-v`: for scripts.
+    announce Announcement;
+    /// Prints a line about a phase, only with `-v`.
+    explain Explanation;
+    /// Prints a detail, only with `-vv`.
+    detail Detail;
+    /// Prints a line about the run, unless `-q` is set.
+    tell Course;
 }
 
 /// Tells the lines of one run, and keeps its record for the report. Clones are the same.
@@ -330,6 +364,14 @@ impl Reporter {
         &self.0.cancel
     }
 
+    /// The counter of the bytes that the run sends and receives.
+    pub(crate) fn traffic(&self) -> Arc<AtomicU64> {
+        match &self.0.to {
+            Recipient::Events(events) => events.traffic(),
+            Recipient::Program(_) => Arc::default(),
+        }
+    }
+
     /// Whether this is the program, which has standard streams and only one run.
     pub fn is_program(&self) -> bool {
         matches!(self.0.to, Recipient::Program(_))
@@ -344,9 +386,6 @@ impl Reporter {
     }
 
     /// Writes a result to standard output; callers have it as a value.
-    ///
-    /// # Errors
-    /// Errors of standard output.
     pub fn output(&self, text: &str) -> Result<(), Failure> {
         let Recipient::Program(program) = &self.0.to else {
             return Ok(());
@@ -356,57 +395,31 @@ impl Reporter {
             .map_err(|error| Failure::new(Status::Other, format_args!("standard output: {error}")))
     }
 
-    fn line(&self, kind: LineKind, text: impl fmt::Display, numbers: Map<String, Value>) {
+    /// Tells a line of this kind; its fields are for programs.
+    pub fn line(&self, kind: LineKind, text: impl fmt::Display, fields: Map<String, Value>) {
         let text = &*text.to_string();
         match &self.0.to {
-            Recipient::Events(events) => events.line(kind.level(), text),
+            Recipient::Events(events) => {
+                let fields = Value::Object(fields).to_string();
+                text.lines().for_each(|line| events.line(kind.level(), line, &fields));
+            }
             Recipient::Program(program) => {
                 let phase = self.record().phase();
                 let phase = phase.as_deref();
-                program.line(Line { kind, text, phase, numbers });
+                program.line(Line { kind, text, phase, fields });
             }
         }
     }
 
-    /// Prints a line that even `-q` leaves.
-    pub fn warn(&self, message: impl fmt::Display) {
-        self.line(LineKind::Warning, message, Map::new());
+    /// Announces an address at which this process listens.
+    pub fn announce_listener(&self, address: &str) {
+        let fields = event("listening", json!({ "address": address }));
+        self.line(LineKind::Announcement, format_args!("listening on {address}"), fields);
     }
 
-    /// Prints a line about something to look into, unless `-q` is set.
-    pub fn caution(&self, message: impl fmt::Display) {
-        self.line(LineKind::Caution, message, Map::new());
-    }
-
-    /// Prints a result line, unless `-q` is set.
-    pub fn say(&self, message: impl fmt::Display) {
-        self.line(LineKind::Result, message, Map::new());
-    }
-
-    /// Prints a line about the run, unless `-q` is set.
-    pub fn tell(&self, message: impl fmt::Display) {
-        self.tell_with(message, Map::new());
-    }
-
-    /// Tells a line as [`tell`](Self::tell) does, in the same words at each `-v`: for scripts.
-    pub fn announce(&self, message: impl fmt::Display) {
-        self.line(LineKind::Announcement, message, Map::new());
-    }
-
-    /// Tells a line as [`tell`](Self::tell) does; with `--log json` it has the fields of `numbers`,
-    /// too.
-    pub fn tell_with(&self, message: impl fmt::Display, numbers: Map<String, Value>) {
-        self.line(LineKind::Course, message, numbers);
-    }
-
-    /// Prints a line about a phase, only with `-v`.
-    pub fn explain(&self, message: impl fmt::Display) {
-        self.line(LineKind::Explanation, message, Map::new());
-    }
-
-    /// Prints a detail, only with `-vv`.
-    pub fn detail(&self, message: impl fmt::Display) {
-        self.line(LineKind::Detail, message, Map::new());
+    /// Tells a line as [`tell`](Self::tell) does; with `--log json` it has these fields.
+    pub fn tell_with(&self, message: impl fmt::Display, fields: Map<String, Value>) {
+        self.line(LineKind::Course, message, fields);
     }
 
     /// Begins a phase of the run: a line at its begin and, by [`end`](Self::end) or the next phase,
@@ -416,6 +429,9 @@ impl Reporter {
     }
 
     fn begin_of(&self, name: &str, steps: u64) {
+        if self.record().phase().as_deref() == Some(name) {
+            return;
+        }
         self.end();
         self.record().begin(name);
         let line = format_args!("{name} begins");
@@ -429,13 +445,10 @@ impl Reporter {
     pub fn end(&self) {
         let ended = self.record().end();
         if let Some((name, seconds)) = ended {
-            let numbers = Map::from_iter([
-                ("ended".to_owned(), name.as_str().into()),
-                ("seconds".to_owned(), json!(seconds)),
-            ]);
+            let fields = event("phase", json!({ "ended": name, "seconds": seconds }));
             let line = format!("{name} took {seconds:.3} s");
             let is_long = seconds >= LONG;
-            self.line(LineKind::Phase { is_long }, line, numbers);
+            self.line(LineKind::Phase { is_long }, line, fields);
             if let Some(bytes) = crate::memory::peak_memory() {
                 self.detail(format_args!("peak memory {} MB", bytes / 1_000_000));
             }
@@ -501,7 +514,6 @@ impl Reporter {
     }
 }
 
-/// The steps of a phase.
 struct PhaseSteps {
     steps: u64,
     done: AtomicU64,
@@ -571,11 +583,7 @@ fn progress(
 ) -> Option<(String, Map<String, Value>)> {
     let percent = (u128::from(done) * 100).checked_div(all.into())?;
     let rate = done as f64 / elapsed.as_secs_f64();
-    let mut numbers = Map::from_iter([
-        ("done".to_owned(), json!(done)),
-        ("of".to_owned(), json!(all)),
-        ("per_second".to_owned(), json!(rate)),
-    ]);
+    let mut numbers = event("progress", json!({ "done": done, "of": all, "per_second": rate }));
     // A step may take longer than a second.
     let digits = if rate < 10.0 { 2 } else { 0 };
     let mut text = format!("{name}: {done} of {all} ({percent} %), {rate:.digits$}/s");
@@ -587,22 +595,65 @@ fn progress(
     Some((text, numbers))
 }
 
+/// The refused clients of a service, of which not too many are reported.
+#[derive(Default)]
+pub struct Refusals {
+    count: u64,
+    /// The minute in which they are counted, with their number.
+    minute: Option<(Instant, u64)>,
+}
+
+impl Refusals {
+    /// Refusals that are reported one by one in a minute; more would flood the log.
+    const MAX_REPORTED: u64 = 30;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    /// Counts one more; whether it is reported, and how many of the minute before were not.
+    fn add(&mut self, now: Instant) -> (bool, u64) {
+        self.count += 1;
+        let (start, count) = self.minute.get_or_insert((now, 0));
+        let mut left_out = 0;
+        if now.duration_since(*start) >= Self::MINUTE {
+            left_out = count.saturating_sub(Self::MAX_REPORTED);
+            (*start, *count) = (now, 0);
+        }
+        *count += 1;
+        (*count <= Self::MAX_REPORTED, left_out)
+    }
+
+    /// Counts one more; whether it is to be reported.
+    pub fn add_one(&mut self, reporter: &Reporter) -> bool {
+        let (is_told, left_out) = self.add(Instant::now());
+        if left_out > 0 {
+            let fields = [("event", "refused".into()), ("more", left_out.into())];
+            let fields = fields.map(|(name, value): (_, Value)| (name.to_owned(), value));
+            let text = format_args!("{left_out} more were refused in a minute");
+            reporter.tell_with(text, Map::from_iter(fields));
+        }
+        is_told
+    }
+
+    /// Their number.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn dates() {
-        for (seconds, date) in [
-            (0, "1970-01-01T00:00:00Z"),
-            (951_782_399, "2000-02-28T23:59:59Z"),
-            (951_782_400, "2000-02-29T00:00:00Z"),
-            (951_868_800, "2000-03-01T00:00:00Z"),
-            (1_735_689_599, "2024-12-31T23:59:59Z"),
-            (4_107_542_400, "2100-03-01T00:00:00Z"),
-        ] {
-            assert_eq!(rfc3339(seconds), date);
-        }
+    fn refusals_do_not_flood_the_log() {
+        let mut refusals = Refusals::default();
+        let start = Instant::now();
+        let told = (0..100).filter(|_| refusals.add(start).0).count();
+        assert_eq!(told, 30);
+        assert_eq!(refusals.add(start + Refusals::MINUTE), (true, 70));
+        assert_eq!(refusals.add(start + 3 * Refusals::MINUTE), (true, 0));
+        assert_eq!(refusals.count, 102);
     }
 
     #[test]
@@ -613,10 +664,5 @@ mod tests {
         assert_eq!(numbers["seconds_left"], 30.0);
         assert_eq!(line(0, 10).expect("there are steps").0, "items: 0 of 10 (0 %), 0.00/s");
         assert!(line(0, 0).is_none());
-    }
-
-    #[test]
-    fn one_is_singular() {
-        assert_eq!([many(0, "row"), many(1, "row"), many(2, "row")], ["0 rows", "1 row", "2 rows"]);
     }
 }

@@ -26,20 +26,13 @@ impl RingName {
     ];
 
     /// The ring of this name.
-    ///
-    /// # Errors
-    /// If there is none.
     pub(crate) fn of(value: &OsStr) -> Result<Self, String> {
         let all = [Self::Fp61, Self::Z64, Self::Gf128];
         parse::choice(value, &all.map(|ring| (ring.name(), ring)))
     }
 
     fn name(self) -> &'static str {
-        match self {
-            Self::Fp61 => "fp61",
-            Self::Z64 => "z64",
-            Self::Gf128 => "gf128",
-        }
+        Self::ALLOWED[self as usize].0
     }
 }
 

@@ -1,21 +1,21 @@
 //! `volery psi --result shares`: shares of the matching rows, for what the two sides compute next.
 
 pub(crate) mod description;
-mod text;
 
-use std::fs::File;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt8Array, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use serde_json::{Value, json};
 use volery_channel::{Channel, Role};
 use volery_field::{F2, Ring, Z64};
 use volery_matching::Partitioning;
 use volery_matching::shares::{
     Layout, Outcome, Piece, PreparedTable, Settings, ShareExecution, revealed,
 };
+use volery_matching::totals::decimal;
 use volery_tables::{Format, Output, Packing, Reading, Sink, Table};
 use zeroize::Zeroizing;
 
@@ -23,17 +23,17 @@ use self::description::Description;
 use crate::cluster::Workers;
 use crate::endpoint::Endpoint;
 use crate::failure::{Failure, Status};
-use crate::files::file_name;
+use crate::files::Array;
 use crate::matching::arguments::MatchingArguments;
-use crate::matching::files::ResultFile;
+use crate::matching::cost::{Prediction, add_cost, failures};
 use crate::matching::job::{Job, MatchInputs, RunState};
-use crate::matching::summary::TableFacts;
-use crate::matching::text::object;
-use crate::npy::{SignedWriter, Writer};
+use crate::matching::text::TableFacts;
 use crate::output::Folder;
+use crate::paths::ResultFile;
 use crate::progress::PhaseProgress;
+use crate::randomness::hex;
 use crate::report::Report;
-use crate::reporter::{Reporter, many};
+use crate::reporter::{LineKind, Reporter, many, object};
 use crate::results::{MatchResult, Shares};
 use crate::totals::{check_resume, no_shares};
 
@@ -72,7 +72,7 @@ impl Place {
                 return Ok(Self::Folder(Folder::prepare("--out", path, arguments.force)?));
             }
         }
-        ResultFile::prepare(arguments, path).map(Self::Parquet)
+        ResultFile::prepare(path, &arguments.input, arguments.force).map(Self::Parquet)
     }
 }
 
@@ -102,34 +102,6 @@ impl ShareRun<'_, '_> {
     }
 }
 
-/// An array of a folder, with its path for error messages.
-struct Array<W> {
-    path: PathBuf,
-    writer: W,
-}
-
-impl<W> Array<W> {
-    fn create(
-        folder: &Folder,
-        name: &str,
-        begin: impl FnOnce(File) -> std::io::Result<W>,
-    ) -> Result<Self, Failure> {
-        let name = file_name(name);
-        // Error messages name the final path, not the temporary one.
-        let path = folder.target().join(&name);
-        let writer = begin(folder.create(&name)?).map_err(|error| Failure::file(&path, error))?;
-        Ok(Self { path, writer })
-    }
-
-    fn with(&mut self, write: impl FnOnce(&mut W) -> std::io::Result<()>) -> Result<(), Failure> {
-        write(&mut self.writer).map_err(|error| Failure::file(&self.path, error))
-    }
-
-    fn end(self, finish: impl FnOnce(W) -> std::io::Result<()>) -> Result<(), Failure> {
-        finish(self.writer).map_err(|error| Failure::file(&self.path, error))
-    }
-}
-
 /// The numbers as elements of a ring, for its writer.
 fn elements<T: Copy, R: Ring>(numbers: &[T], element: impl Fn(T) -> R) -> Zeroizing<Vec<R>> {
     Zeroizing::new(numbers.iter().map(|number| element(*number)).collect())
@@ -145,35 +117,24 @@ fn into_folder(
     // The arrays, and a page for each header.
     let arrays = 2 + description.columns.len() as u64;
     folder.check_space("--out", n.saturating_mul(8 * arrays) + 4096 * arrays)?;
-    let mut matches = Array::create(&folder, "match", |file| Writer::<F2>::new(file, n))?;
-    let mut columns = Vec::new();
-    for column in &description.columns {
-        let new = |file| Writer::<Z64>::new(file, n);
-        columns.push(Array::create(&folder, &column.array, new)?);
-    }
-    let mut rows = match description.role.as_str() {
-        "receiver" => Some(Array::create(&folder, "row", |file| SignedWriter::new(file, n))?),
-        _ => None,
-    };
+    let mut matches = Array::<F2>::create(&folder, "match", n)?;
+    let columns = description.columns.iter();
+    let columns = columns.map(|column| Array::<Z64>::create(&folder, &column.array, n));
+    let mut columns = columns.collect::<Result<Vec<_>, _>>()?;
+    let is_receiver = description.role == Role::Receiver.name();
+    let mut rows = is_receiver.then(|| Array::signed(&folder, "row", n)).transpose()?;
     let outcome = going.each(|piece| {
-        let bits = elements(&piece.matches, |bit| F2::new(bit == 1));
-        matches.with(|writer| writer.write(&bits))?;
+        matches.write(&elements(&piece.matches, |bit| F2::new(bit == 1)))?;
         for (array, shares) in columns.iter_mut().zip(&piece.columns) {
-            let shares = elements(shares, Z64::new);
-            array.with(|writer| writer.write(&shares))?;
+            array.write(&elements(shares, Z64::new))?;
         }
         if let (Some(array), Some(numbers)) = (&mut rows, &piece.rows) {
-            array.with(|writer| writer.write(numbers))?;
+            array.write(&elements(numbers, |row| Z64::new(row as u64)))?;
         }
         Ok(())
     })?;
-    matches.end(Writer::finish)?;
-    for array in columns {
-        array.end(Writer::finish)?;
-    }
-    if let Some(array) = rows {
-        array.end(SignedWriter::finish)?;
-    }
+    matches.finish()?;
+    columns.into_iter().chain(rows).try_for_each(Array::finish)?;
     let mut file = folder.create("shares.json")?;
     let written = file.write_all(description.to_json().as_bytes());
     let written = written.and_then(|()| file.sync_all());
@@ -212,7 +173,7 @@ fn into_parquet(
 ) -> Result<Outcome, Failure> {
     let schema = schema(description);
     let output = Output { format: Format::Parquet, packing: Packing::None, like: None };
-    let path = file.path.clone();
+    let path = file.path().to_owned();
     let refused = |problem| {
         let why = format_args!("{}: {problem}", path.display());
         Failure::new(Status::Other, why)
@@ -221,7 +182,9 @@ fn into_parquet(
     file.write(|file| {
         let mut sink = Sink::new(file, output, &schema).map_err(refused)?;
         sink.note(NOTE, &description.to_json());
-        outcome = Some(going.each(|piece| sink.write(&batch(&schema, piece)).map_err(refused))?);
+        outcome = Some(
+            going.each(|piece| sink.write(&batch(&schema, piece)).map(|_| ()).map_err(refused))?,
+        );
         sink.finish().map_err(refused)?;
         Ok(())
     })?;
@@ -258,6 +221,47 @@ fn into_memory(
     Ok((outcome, shares))
 }
 
+/// Adds the shape of the shares, what the run cost, and how sure it is.
+pub(crate) fn add_outcome(
+    report: &mut Report,
+    settings: &Settings,
+    description: &Description,
+    outcome: &Outcome,
+) {
+    let layout = &outcome.layout;
+    let [items, peer_items] = settings.role.sides(layout.sizes);
+    add_cost(report, [outcome.traffic, outcome.setup_traffic], [outcome.setup, outcome.online]);
+    let parameters = &outcome.parameters;
+    report.parameters = Some(parameters.to_string());
+    report.assumption = Some(format!(
+        "{}; {:.0} statistical",
+        parameters.assumption(),
+        parameters.failure_bits().floor()
+    ));
+    let causes = parameters.failures().into_iter().map(|cause| (cause.what, cause.bits));
+    report.result.extend(object(json!({
+        "session": hex(layout.session.as_bytes()),
+        "protocol": protocol(settings),
+        "shares": description,
+        "items": items,
+        "peer_items": peer_items,
+        "failures": failures(causes, 0.0),
+        "failure_log2": -parameters.failure_bits(),
+        "statistical_bits": parameters.failure_bits(),
+    })));
+    let rules = report.result.get_mut("rules");
+    if let Some(Value::Object(rule)) = rules.and_then(|rules| rules.get_mut(0)) {
+        rule.insert("peer_keys".to_owned(), peer_items.into());
+    }
+}
+
+fn protocol(settings: &Settings) -> &'static str {
+    match settings.name {
+        volery_matching::ProtocolChoice::CircuitLow => "circuit-low",
+        _ => "circuit",
+    }
+}
+
 /// A run for shares. What it does not have yet, or no longer, is `None`.
 pub(crate) struct SharesJob<'a> {
     arguments: &'a MatchingArguments,
@@ -272,12 +276,8 @@ pub(crate) struct SharesJob<'a> {
 
 impl<'a> SharesJob<'a> {
     /// Checks the options.
-    ///
-    /// # Errors
-    /// The option at fault.
     pub(crate) fn new(
         arguments: &'a MatchingArguments,
-        columns: &[String],
         inputs: &MatchInputs<'_>,
     ) -> Result<Self, Failure> {
         if inputs.workers.is_some() {
@@ -286,7 +286,7 @@ impl<'a> SharesJob<'a> {
         check_resume(arguments, "share")?;
         Ok(Self {
             arguments,
-            settings: arguments.shares(columns)?,
+            settings: arguments.options.shares()?,
             place: Place::Caller,
             is_required: !inputs.rows,
             side: None,
@@ -316,9 +316,8 @@ impl Job for SharesJob<'_> {
         Ok(())
     }
 
-    fn tell_counts(&self, table: &Table, reporter: &Reporter) -> String {
-        TableFacts::from(self.side().summary()).tell(table, &[], reporter);
-        many(self.side().summary().keys, "distinct key")
+    fn facts(&self) -> TableFacts<'_> {
+        self.side().summary().into()
     }
 
     fn revealed(&self, _: Partitioning) -> Vec<String> {
@@ -326,12 +325,34 @@ impl Job for SharesJob<'_> {
     }
 
     fn plan(&self, revealed: &[String], reporter: &Reporter) -> Result<(String, Report), Failure> {
-        text::plan(self.arguments, self.side(), revealed, reporter)
+        let (arguments, side) = (self.arguments, self.side());
+        let own = side.summary().keys;
+        let peer = arguments.peer_rows.unwrap_or(own);
+        let columns = self.settings.columns.len() as u64;
+        let prediction = Prediction {
+            arguments,
+            rows: side.summary().rows,
+            keys: [own, peer],
+            security: "semi-honest".to_owned(),
+            plan: side.plan(peer, arguments.link.unwrap_or_default())?,
+            own: format!("{}, {}", many(own, "distinct key"), many(columns, "column")),
+            has_columns: true,
+            without: "reading files",
+        };
+        let fields = json!({ "kind": "shares", "row_order": self.settings.row_order });
+        Ok(prediction.tell(revealed, object(fields), reporter))
     }
 
     fn report(&self, table: &Table, revealed: &[String], reporter: &Reporter) -> Report {
         let facts = TableFacts::from(self.side().summary());
-        let fields = object(text::settings_of(&self.settings));
+        let Settings { row_order, bound, decimals, columns, .. } = &self.settings;
+        let has_columns = !columns.is_empty();
+        let fields = object(json!({
+            "kind": "shares",
+            "row_order": row_order,
+            "bound": has_columns.then(|| decimal(*bound as i64, *decimals)),
+            "decimals": has_columns.then_some(decimals),
+        }));
         let table = (table, "semi-honest".to_owned());
         facts.report(self.arguments, table, fields, revealed, reporter)
     }
@@ -356,7 +377,7 @@ impl Job for SharesJob<'_> {
             }
         };
         run.end_connection(channel);
-        text::add_outcome(run.report, &self.settings, &description, &outcome);
+        add_outcome(run.report, &self.settings, &description, &outcome);
         self.outcome = Some(outcome);
         Ok(())
     }
@@ -376,7 +397,23 @@ impl Job for SharesJob<'_> {
 
     fn end(&mut self, report: &Report, reporter: &Reporter) -> Result<(), Failure> {
         let outcome = self.outcome.as_ref().expect("the run has ended");
-        reporter.say(text::summary(&self.settings, report, outcome));
+        let layout = &outcome.layout;
+        let own = usize::from(self.settings.role == Role::Receiver);
+        let columns = layout.columns.iter().map(|side| side.count as u64).sum();
+        let text = format!(
+            "{}: shares of {} and {} for {} here and {} at the peer, using {}, semi-honest, in {:.3} \
+             s, {} bytes sent, {} received",
+            self.settings.role.name(),
+            many(layout.places, "place"),
+            many(columns, "column"),
+            many(layout.sizes[own], "key"),
+            layout.sizes[1 - own],
+            protocol(&self.settings),
+            report.seconds.total.unwrap_or_default(),
+            outcome.traffic.bytes_sent,
+            outcome.traffic.bytes_received,
+        );
+        reporter.line(LineKind::Result, text, report.done());
         Ok(())
     }
 }

@@ -17,7 +17,6 @@ use crate::driver::{self, Outcome};
 use crate::endpoint::{Connection, EndpointOptions};
 use crate::failure::Failure;
 use crate::files::{Array, Columns, file_name, write_beside};
-use crate::memory::peak_memory;
 use crate::negotiation::{AgreedPlan, Request};
 use crate::npy::Form;
 use crate::options::{Common, count, fill};
@@ -69,9 +68,6 @@ pub struct StreamArguments {
 
 impl StreamArguments {
     /// The options of a caller, and those of `own`, which one kind of correlation has.
-    ///
-    /// # Errors
-    /// The option at fault, or one that is missing.
     pub(crate) fn by_name(named: &NamedValues, own: &mut dyn SetByName) -> Result<Self, Failure> {
         let mut all = Self::default();
         let mut sets: [&mut dyn SetByName; 6] = [
@@ -112,9 +108,6 @@ pub enum Destination<'a> {
 
 /// Makes the correlations `K`; `key` is the key of the party that has one, `None` for a random one.
 /// Returns the report.
-///
-/// # Errors
-/// Any error that ends the run.
 pub(crate) fn run<K: Correlation>(
     arguments: &StreamArguments,
     key: Option<K::Ring>,
@@ -191,7 +184,6 @@ fn run_party<E: Party>(
     }
     channel.end();
     report.seconds.total = Some(start.elapsed().as_secs_f64());
-    report.peak_rss_bytes = peak_memory();
     let json = place.write(&report)?;
     reporter.say(summary(&report, &agreed.plan, &outcome, &target));
     Ok(json)
@@ -304,7 +296,6 @@ fn report<E: Party>(
             extend: Some(outcome.extend.as_secs_f64()),
             ..Seconds::default()
         },
-        peak_rss_bytes: peak_memory(),
         result,
         ..Report::new(E::PROTOCOL, reporter)
     }

@@ -13,3 +13,4 @@ mod unix;
 pub use self::other::*;
 #[cfg(unix)]
 pub use self::unix::*;
+pub use volery_matching::steps::sync_folder;

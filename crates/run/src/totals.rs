@@ -16,13 +16,13 @@ use crate::cluster::Workers;
 use crate::endpoint::Endpoint;
 use crate::failure::Failure;
 use crate::matching::arguments::MatchingArguments;
-use crate::matching::files::{self, ResultFile};
+use crate::matching::files::{self, TableFile};
 use crate::matching::job::{Job, RunState, of_workers};
-use crate::matching::summary::TableFacts;
-use crate::matching::text::object;
+use crate::matching::text::TableFacts;
+use crate::paths::ResultFile;
 use crate::progress::PhaseProgress;
 use crate::report::Report;
-use crate::reporter::{Reporter, many};
+use crate::reporter::{LineKind, Reporter, object};
 use crate::results::MatchResult;
 
 /// The settings of a side whose table is in a cluster; nothing for rows.
@@ -75,9 +75,6 @@ fn no_dh() -> Failure {
 }
 
 /// Refuses a folder of progress, which totals and shares do not have.
-///
-/// # Errors
-/// If there is one.
 pub(crate) fn check_resume(arguments: &MatchingArguments, kind: &str) -> Result<(), Failure> {
     match arguments.resume {
         None => Ok(()),
@@ -93,7 +90,7 @@ pub(crate) fn check_resume(arguments: &MatchingArguments, kind: &str) -> Result<
 fn prepare_file(
     arguments: &MatchingArguments,
     settings: &Settings,
-) -> Result<Option<ResultFile>, Failure> {
+) -> Result<Option<TableFile>, Failure> {
     let Some(path) = &arguments.out else {
         return Ok(None);
     };
@@ -106,14 +103,16 @@ fn prepare_file(
         let what = "the numbers are on standard output already".to_owned();
         return refuse(what, "remove --out, or name a file");
     }
-    ResultFile::prepare(arguments, path).map(Some)
+    let format = files::format_of(path)?;
+    let file = ResultFile::prepare(path, &arguments.input, arguments.force)?;
+    Ok(Some((file, format)))
 }
 
 /// A run for a total. What it does not have yet, or no longer, is `None`.
 pub(crate) struct TotalsJob<'a> {
     arguments: &'a MatchingArguments,
     settings: Settings,
-    output: Option<ResultFile>,
+    output: Option<TableFile>,
     side: Option<PreparedTable>,
     outcome: Option<Outcome>,
     /// The driver of workers, who keep the progress of the run.
@@ -122,9 +121,6 @@ pub(crate) struct TotalsJob<'a> {
 
 impl<'a> TotalsJob<'a> {
     /// Checks the options.
-    ///
-    /// # Errors
-    /// The option at fault.
     pub(crate) fn new(
         arguments: &'a MatchingArguments,
         has_workers: bool,
@@ -171,11 +167,10 @@ impl Job for TotalsJob<'_> {
         Ok(())
     }
 
-    fn tell_counts(&self, table: &Table, reporter: &Reporter) -> String {
-        let no_group = self.side().rows_in_no_group().unwrap_or(0);
-        let others = [(no_group, "in none of the --groups")];
-        TableFacts::from(self.side().summary()).tell(table, &others, reporter);
-        many(self.side().summary().keys, "distinct key")
+    fn facts(&self) -> TableFacts<'_> {
+        let mut facts = TableFacts::from(self.side().summary());
+        facts.no_group = self.side().rows_in_no_group().unwrap_or(0);
+        facts
     }
 
     fn revealed(&self, divided: Partitioning) -> Vec<String> {
@@ -223,8 +218,8 @@ impl Job for TotalsJob<'_> {
         _: &mut PhaseProgress<'_>,
     ) -> Result<MatchResult, Failure> {
         text::add_outcome(report, &self.settings, self.outcome());
-        if let Some(output) = self.output.take() {
-            let (path, format) = (output.path.clone(), output.format);
+        if let Some((output, format)) = self.output.take() {
+            let path = output.path().to_owned();
             output.write(|file| {
                 let written = self.outcome().write(&self.settings, file, format);
                 written.map_err(|problem| files::failure(&path, &problem))
@@ -244,9 +239,8 @@ impl Job for TotalsJob<'_> {
                 "the peer has not confirmed; if it is still waiting, run the same command again",
             );
         }
-        for line in text::summary(&self.settings, report, self.outcome()) {
-            reporter.say(line);
-        }
+        let lines = text::summary(&self.settings, report, self.outcome());
+        reporter.line(LineKind::Result, lines.join("\n"), report.done());
         Ok(())
     }
 }

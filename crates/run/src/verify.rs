@@ -11,7 +11,6 @@ use zeroize::Zeroizing;
 
 use crate::failure::{Failure, Status};
 use crate::files::file_name;
-use crate::memory::peak_memory;
 use crate::npy::{Form, Header, Reader};
 use crate::options::{Common, fill};
 use crate::party::{Correlation, Cot, Party, Vole};
@@ -45,9 +44,6 @@ pub struct Arguments {
 
 impl Arguments {
     /// The options of a caller for the folders of sender and receiver.
-    ///
-    /// # Errors
-    /// The option at fault.
     pub(crate) fn by_name(
         [sender, receiver]: [PathBuf; 2],
         named: &NamedValues,
@@ -92,9 +88,6 @@ impl Findings {
     }
 
     /// Checks that the relation held everywhere.
-    ///
-    /// # Errors
-    /// If it does not hold somewhere.
     pub fn verdict(&self, relation: &str) -> Result<(), Failure> {
         let Some(first) = self.first_wrong else {
             return Ok(());
@@ -150,9 +143,8 @@ fn verify<K: Correlation>(
     report.n = Some(findings.checked);
     report.ring = Some(K::Base::NAME.to_owned());
     report.seconds.total = Some(start.elapsed().as_secs_f64());
-    report.peak_rss_bytes = peak_memory();
     report.result = serde_json::Map::from_iter([
-        ("protocol".to_owned(), K::Sender::PROTOCOL.into()),
+        ("command".to_owned(), K::Sender::PROTOCOL.into()),
         ("checked".to_owned(), findings.checked.into()),
         ("wrong".to_owned(), findings.wrong.into()),
         ("first_wrong".to_owned(), findings.first_wrong.into()),
@@ -218,9 +210,9 @@ impl Folders<'_> {
         let session = |report: &Report| Some(report.result.get("session")?.as_str()?.to_owned());
         for (what, left, right) in [
             (
-                "protocol",
-                self.sender.claims(|r| Some(r.protocol.clone())),
-                self.receiver.claims(|r| Some(r.protocol.clone())),
+                "command",
+                self.sender.claims(|r| Some(r.command.clone())),
+                self.receiver.claims(|r| Some(r.command.clone())),
             ),
             (
                 "ring",
@@ -232,28 +224,10 @@ impl Folders<'_> {
             if let (Some(left), Some(right)) = (left, right)
                 && left != right
             {
-                return Err(self
-                    .differ(what, &left, &right)
-                    .with_hint("the two folders must come from the same run"));
+                return Err(differ([self.sender.path, self.receiver.path], what, [&left, &right]));
             }
         }
         Ok(())
-    }
-
-    fn differ(
-        &self,
-        what: &str,
-        left: &dyn std::fmt::Display,
-        right: &dyn std::fmt::Display,
-    ) -> Failure {
-        Failure::new(
-            Status::Other,
-            format_args!(
-                "{} and {} differ in {what}: {left} and {right}",
-                self.sender.path.display(),
-                self.receiver.path.display()
-            ),
-        )
     }
 
     /// Whether the folders hold correlated OT: by their reports, or without reports by the file
@@ -261,7 +235,7 @@ impl Folders<'_> {
     fn hold_cot(&self) -> bool {
         let folders = [&self.sender, &self.receiver];
         let claim =
-            folders.iter().find_map(|folder| folder.claims(|report| Some(report.protocol.clone())));
+            folders.iter().find_map(|folder| folder.claims(|report| Some(report.command.clone())));
         let delta = |folder: &&Folder<'_>| folder.path.join(file_name("delta")).exists();
         claim.map_or_else(|| folders.iter().any(delta), |claim| claim == "cot")
     }
@@ -294,6 +268,13 @@ impl Folders<'_> {
             },
         }
     }
+}
+
+/// The failure of two folders that are not of one run.
+fn differ([one, other]: [&Path; 2], what: &str, [left, right]: [&str; 2]) -> Failure {
+    let (one, other) = (one.display(), other.display());
+    let what = format_args!("{one} and {other} differ in {what}: {left} and {right}");
+    Failure::new(Status::Other, what).with_hint("the two folders must come from the same run")
 }
 
 /// An array being read, with its path for error messages.

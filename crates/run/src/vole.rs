@@ -16,9 +16,6 @@ volery_options::options! {
 }
 
 /// Runs one side; returns the report.
-///
-/// # Errors
-/// Any error that ends the run.
 pub fn run(
     (options, stream): (&VoleOptions, &StreamArguments),
     connection: Option<&mut Connection>,

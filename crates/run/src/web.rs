@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use volery_channel::web::{Admission, Certificate, Files, Origin, Settings};
 use volery_options::parse;
 
-use crate::endpoint::{Address, host_port};
+use crate::endpoint::{self, Address, host_port};
 use crate::failure::{Failure, Status};
 use crate::identity::read_private;
 use crate::reporter::Reporter;
@@ -17,8 +17,8 @@ const BOUND: u64 = 1 << 20;
 volery_options::options! {
     /// The options of a place for browsers.
     pub struct WebOptions {
-        /// Wait for browsers at this address, for WebSocket connections; off the loopback interface
-        /// it requires --web-certificate
+        /// Wait for browsers at this address, for WebSocket connections; unless it is a loopback
+        /// address, it requires --web-certificate
         once web: String ["Browsers", "HOST:PORT", parse::string];
 
         /// Let pages of this origin connect, such as https://match.example.org, which is of another
@@ -40,9 +40,6 @@ volery_options::options! {
 
 impl WebOptions {
     /// The address for browsers, checked.
-    ///
-    /// # Errors
-    /// If it is no address, or requires a certificate.
     pub fn place(&self) -> Result<Option<&str>, Failure> {
         let Some(address) = self.web.as_deref() else {
             return Ok(None);
@@ -60,7 +57,6 @@ impl WebOptions {
 
     /// Whether browsers of other machines come: to this address, or to a proxy before it, whose
     /// pages have an origin that is not of this machine.
-    #[must_use]
     pub fn is_public(&self) -> bool {
         // mutant(web-proxied, 120 s): `self.web_origin.iter().any(|one| !one.is_local())` =>
         //     `false`
@@ -68,9 +64,6 @@ impl WebOptions {
     }
 
     /// Reads what the options name. With `group` the group of the key's file can read it.
-    ///
-    /// # Errors
-    /// If a file is missing or wrong.
     pub fn settings(&self, admits: Admission, group: bool) -> Result<Settings, Failure> {
         let certificate = match (&self.web_certificate, &self.web_key) {
             (Some(chain), Some(key)) => Some(certificate(chain, key, group)?),
@@ -89,12 +82,14 @@ impl WebOptions {
         })
     }
 
-    /// Says where browsers come in, at this address.
-    pub fn announce(&self, address: std::net::SocketAddr, reporter: &Reporter) {
+    /// Says where browsers come in, at each of these addresses.
+    pub fn announce(&self, addresses: &str, reporter: &Reporter) {
         let s = if self.web_certificate.is_some() { "s" } else { "" };
-        reporter.announce(format_args!("browsers connect to ws{s}://{address}"));
-        if self.web_files.is_some() {
-            reporter.announce(format_args!("the page is at http{s}://{address}/"));
+        for address in addresses.split(", ") {
+            reporter.announce(format_args!("browsers connect to ws{s}://{address}"));
+            if self.web_files.is_some() {
+                reporter.announce(format_args!("the page is at http{s}://{address}/"));
+            }
         }
     }
 }
@@ -102,12 +97,7 @@ impl WebOptions {
 /// The failure of a local address that cannot be used.
 #[must_use]
 pub fn unusable(address: &str, error: volery_channel::Error) -> Failure {
-    match error {
-        volery_channel::Error::Io(error) => {
-            Failure::new(Status::Other, format_args!("--web {address}: {error}"))
-        }
-        error => error.into(),
-    }
+    endpoint::unusable("--web", address, error)
 }
 
 fn certificate(chain_path: &Path, key_path: &Path, group: bool) -> Result<Certificate, Failure> {

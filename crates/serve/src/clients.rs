@@ -499,7 +499,8 @@ mod tests {
         let clients = Arc::new(clients(&text, Some(OWN)).unwrap());
         let client = clients.find(certificate()).unwrap();
         let place = tempfile::tempdir().unwrap();
-        let spent = Journal::open(&place.path().join("spent")).unwrap();
+        let serving = tempfile::tempfile().unwrap();
+        let spent = Journal::open(&place.path().join("spent"), serving, false).unwrap();
         let closed = Cancel::default();
         let now = Mutex::new(Arc::clone(&clients));
         let listed = || Arc::clone(&now.lock().unwrap());

@@ -1,8 +1,10 @@
 //! How the service is, in the text format of Prometheus.
 
+use std::collections::VecDeque;
 use std::fmt::{self, Write as _};
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,6 +14,7 @@ use volery_psi::Error;
 use volery_psi::served::{Label, Later};
 
 use crate::clients::RemainingKeys;
+use crate::spent::Journal;
 
 /// Upper bounds of the buckets of the histograms, in seconds.
 const BUCKETS: [f64; 11] = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 60.0, 600.0];
@@ -50,34 +53,23 @@ pub(crate) enum Reason {
 }
 
 impl Reason {
-    const ALL: [Self; 11] = [
-        Self::Unknown,
-        Self::Slow,
-        Self::Malformed,
-        Self::Settings,
-        Self::Version,
-        Self::Budget,
-        Self::Rate,
-        Self::Connections,
-        Self::Full,
-        Self::Gone,
-        Self::Internal,
+    /// All of them, in their order, each with its name in the metrics and the log.
+    const ALL: [(Self, &str); 11] = [
+        (Self::Unknown, "unknown"),
+        (Self::Slow, "slow"),
+        (Self::Malformed, "malformed"),
+        (Self::Settings, "settings"),
+        (Self::Version, "version"),
+        (Self::Budget, "budget"),
+        (Self::Rate, "rate"),
+        (Self::Connections, "connections"),
+        (Self::Full, "full"),
+        (Self::Gone, "gone"),
+        (Self::Internal, "internal"),
     ];
 
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Unknown => "unknown",
-            Self::Slow => "slow",
-            Self::Malformed => "malformed",
-            Self::Settings => "settings",
-            Self::Version => "version",
-            Self::Budget => "budget",
-            Self::Rate => "rate",
-            Self::Connections => "connections",
-            Self::Full => "full",
-            Self::Gone => "gone",
-            Self::Internal => "internal",
-        }
+        Self::ALL[self as usize].1
     }
 
     /// Why a client that had shown who it is was not served to its end.
@@ -152,6 +144,7 @@ fn get(counter: &AtomicU64) -> u64 {
 pub(crate) struct Metrics {
     start: f64,
     connections: AtomicU64,
+    probes: AtomicU64,
     fetches: AtomicU64,
     requests: AtomicU64,
     keys: AtomicU64,
@@ -168,6 +161,7 @@ impl Metrics {
         Self {
             start: start.unwrap_or_default().as_secs_f64(),
             connections: AtomicU64::new(0),
+            probes: AtomicU64::new(0),
             fetches: AtomicU64::new(0),
             requests: AtomicU64::new(0),
             keys: AtomicU64::new(0),
@@ -182,6 +176,11 @@ impl Metrics {
     /// A client has shown who it is.
     pub(crate) fn connect(&self) {
         add(&self.connections, 1);
+    }
+
+    /// A client has left before it has shown who it is.
+    pub(crate) fn probe(&self) {
+        add(&self.probes, 1);
     }
 
     pub(crate) fn fetch(&self) {
@@ -216,20 +215,22 @@ impl Metrics {
         ]
     }
 
-    /// The page, with the connections now, the filter with the name of its key and its version, and
-    /// what is left to each client.
+    /// The page, with the connections now, the filter with the name of its key and its version,
+    /// what is left to each client, and the journal and the ends of the certificates.
     pub(crate) fn page(
         &self,
         connections: usize,
         (label, key, version): (&Label, &str, &str),
         budgets: &[(String, RemainingKeys)],
+        (journal, expires): (&Journal, &[(&str, Option<SystemTime>)]),
     ) -> String {
         let mut page = Page(String::new());
         let now = [
             ("volery_connections", "Clients connected now.", connections as f64),
             ("volery_filter_keys", "Different keys of the table.", label.items() as f64),
             ("volery_filter_bytes", "Bytes of the filter.", label.bytes() as f64),
-            ("volery_start_time_seconds", "Start of the service, since 1970.", self.start),
+            ("volery_budgets_lost", "--accept-lost-budgets was needed.", journal.lost.into()),
+            ("process_start_time_seconds", "Start of the service, since 1970.", self.start),
         ];
         for (name, help, value) in now {
             page.head(name, "gauge", help);
@@ -243,6 +244,15 @@ impl Metrics {
         page.head("volery_filter_info", "gauge", "Key and version of the filter.");
         let labels = [("public_key", key), ("version", version)];
         page.line("volery_filter_info", &labels, 1);
+        page.head("volery_build_info", "gauge", "The version of the program.");
+        page.line("volery_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
+        let name = "volery_certificate_expiration_timestamp_seconds";
+        page.head(name, "gauge", "The end of the validity of a certificate.");
+        for (of, end) in expires {
+            if let Some(end) = end.and_then(|end| end.duration_since(UNIX_EPOCH).ok()) {
+                page.line(name, &[("use", of)], end.as_secs());
+            }
+        }
         page.head("volery_budget_left_keys", "gauge", "Keys that a client may still ask for.");
         for (name, left) in budgets {
             for (period, left) in [("all", left.in_all), ("day", left.today)] {
@@ -253,6 +263,16 @@ impl Metrics {
             }
         }
         let totals = [
+            (
+                "volery_probes_total",
+                "Connections that left before they showed who they are.",
+                &self.probes,
+            ),
+            (
+                "volery_journal_errors_total",
+                "Failed writes of the journal of spent keys.",
+                &journal.errors,
+            ),
             (
                 "volery_connections_total",
                 "Clients that have shown who they are.",
@@ -270,9 +290,8 @@ impl Metrics {
         }
         let name = "volery_refusals_total";
         page.head(name, "counter", "Clients not served to their end, by reason.");
-        for reason in Reason::ALL {
-            let count = get(&self.refusals[reason as usize]);
-            page.line(name, &[("reason", reason.name())], count);
+        for (reason, text) in Reason::ALL {
+            page.line(name, &[("reason", text)], get(&self.refusals[reason as usize]));
         }
         let help = "From the payment of a request to its answer.";
         self.request_seconds.write(&mut page, "volery_request_seconds", help);
@@ -307,18 +326,38 @@ fn resident_memory() -> Option<u64> {
     volery_run::memory::kibibytes(&status, "VmRSS:")
 }
 
-/// Answers requests for the page, one after the other, until the service has ended.
-pub(crate) fn serve(listener: &TcpListener, ended: &AtomicBool, page: &dyn Fn() -> String) {
-    while !ended.load(Ordering::SeqCst) {
-        match listener.accept() {
-            // A reader that goes away does no harm.
-            Ok((stream, _)) => drop(answer(&stream, page)),
-            Err(_) => thread::sleep(Duration::from_millis(50)),
+/// The page at a path, or why the service is not healthy; `None` where there is no page.
+type Pages<'a> = &'a (dyn Fn(&str) -> Option<Result<String, String>> + Sync);
+
+/// Readers at the same time; a new one replaces the oldest.
+const READERS: usize = 16;
+
+/// Answers requests for pages until the service has ended. A reader that says nothing, or reads
+/// nothing, delays no other.
+pub(crate) fn serve(listener: &TcpListener, ended: &AtomicBool, page: Pages<'_>) {
+    thread::scope(|scope| {
+        let mut readers = VecDeque::<Arc<TcpStream>>::new();
+        while !ended.load(Ordering::SeqCst) {
+            let Ok((stream, _)) = listener.accept() else {
+                readers.retain(|reader| Arc::strong_count(reader) > 1);
+                thread::sleep(Duration::from_millis(50));
+                continue;
+            };
+            if readers.len() == READERS
+                && let Some(oldest) = readers.pop_front()
+            {
+                let _ = oldest.shutdown(Shutdown::Both);
+            }
+            let stream = Arc::new(stream);
+            readers.push_back(Arc::clone(&stream));
+            // A reader that goes away does no harm; without a thread it comes again.
+            let _ = thread::Builder::new().spawn_scoped(scope, move || answer(&stream, page));
         }
-    }
+        readers.iter().for_each(|reader| drop(reader.shutdown(Shutdown::Both)));
+    });
 }
 
-fn answer(mut stream: &TcpStream, page: &dyn Fn() -> String) -> std::io::Result<()> {
+fn answer(mut stream: &TcpStream, page: Pages<'_>) -> std::io::Result<()> {
     let start = std::time::Instant::now();
     stream.set_nonblocking(false)?;
     stream.set_write_timeout(Some(PATIENCE))?;
@@ -338,15 +377,23 @@ fn answer(mut stream: &TcpStream, page: &dyn Fn() -> String) -> std::io::Result<
     }
     let first = request.split(|&byte| byte == b'\r').next();
     let first = String::from_utf8_lossy(first.unwrap_or_default()).into_owned();
-    let (status, body) = match first.split(' ').collect::<Vec<_>>()[..] {
-        ["GET", "/metrics", _] => ("200 OK", page()),
-        ["GET", ..] => ("404 Not Found", "the metrics are at /metrics\n".to_owned()),
-        _ => ("405 Method Not Allowed", "only GET\n".to_owned()),
+    let (method, rest) = first.split_once(' ').unwrap_or_default();
+    let path = rest.split([' ', '?']).next().unwrap_or_default();
+    let (status, mut body) = match (method, page(path)) {
+        ("GET" | "HEAD", Some(Ok(page))) => ("200 OK", page),
+        ("GET" | "HEAD", Some(Err(why))) => ("503 Service Unavailable", why),
+        ("GET" | "HEAD", None) => {
+            ("404 Not Found", "there are /metrics, /livez and /readyz\n".to_owned())
+        }
+        _ => ("405 Method Not Allowed", "only GET and HEAD\n".to_owned()),
     };
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n\
          Content-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
     );
+    if method == "HEAD" {
+        body.clear();
+    }
     stream.write_all((head + &body).as_bytes())
 }

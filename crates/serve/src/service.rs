@@ -4,18 +4,18 @@
 //! one pool of threads.
 
 use std::ffi::OsStr;
-use std::net::ToSocketAddrs as _;
+use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Map, json};
 use volery_channel::service::{Client, ClientCredential, Limits, Service};
 use volery_channel::tcp::Refusal as Refused;
-use volery_channel::tls::{Fingerprint, Identity};
+use volery_channel::tls::Identity;
 use volery_channel::web::Admission;
 use volery_channel::{Channel, Error as ChannelError, Role, Session};
 use volery_matching::Options;
@@ -28,13 +28,13 @@ use volery_psi::served::{Key, Later, MAX_QUERIES, Refusal, SetBuilder};
 use volery_psi::{Error, Phase, Watch};
 use volery_run::endpoint::{Address, note_expiry};
 use volery_run::failure::{Failure, Status};
-use volery_run::identity;
+use volery_run::identity::{IdentitySource, PassphraseSource};
 use volery_run::memory::peak_memory;
 use volery_run::options::Common;
 use volery_run::progress::PhaseProgress;
 use volery_run::randomness::hex;
 use volery_run::report::Report;
-use volery_run::reporter::{Reporter, many};
+use volery_run::reporter::{Refusals, Reporter, many};
 use volery_run::web::{self, WebOptions};
 use volery_tables::{Duplicates, Table};
 
@@ -43,10 +43,8 @@ use crate::metrics::{self, Metrics, Reason};
 use crate::spent::Journal;
 use crate::store::{Generation, SourceTable, Store};
 
-/// Refusals that are reported one by one in a minute; more would flood the log.
-const MAX_REPORTED: u64 = 30;
-
-const MINUTE: Duration = Duration::from_secs(60);
+/// How long a loop of the service may take for a turn while it lives.
+const TURN: Duration = Duration::from_secs(30);
 
 /// When a client comes again that found no connection free.
 const SOON: Duration = Duration::from_secs(1);
@@ -63,9 +61,17 @@ volery_options::options! {
         /// Wait for clients at this address
         once listen: String ["Peer", "HOST:PORT", parse::string];
 
-        /// The server's identity, a folder made by 'volery keygen'; addresses off the loopback
-        /// interface require it, together with --clients
+        /// The server's identity, a folder created by 'volery keygen'; addresses other than
+        /// loopback require it, together with --clients
         once identity: PathBuf ["Running", "DIR", parse::path];
+
+        /// Command that prints the identity in PEM, in place of --identity, such as 'vault kv get
+        /// ..'; started without a shell
+        once identity_command: String ["Running", "COMMAND", parse::string];
+
+        /// Passphrase of the identity's private key, if it is encrypted: file:PATH, env:NAME or
+        /// prompt
+        once identity_passphrase: PassphraseSource ["Running", "SOURCE", parse::text];
 
         /// Accept an --identity or --web-key that its group can read, such as a mounted secret;
         /// never one that all users can read
@@ -82,10 +88,11 @@ volery_options::options! {
         /// once
         default grace: Duration ["30s", "Peer", "TIME", parse::time];
 
-        /// Serve Prometheus metrics over HTTP at this address
+        /// Serve Prometheus metrics over HTTP at this address, at /metrics, and the health of the
+        /// service at /livez and /readyz
         once metrics: String ["Peer", "HOST:PORT", parse::string];
 
-        /// Let --metrics be at an address off the loopback interface, where others can read it
+        /// Let --metrics be at an address other than loopback, where others can read it
         switch public_metrics ["Peer"];
 
         /// Folder for the server's key, the filter, and what clients have spent; guard it like the
@@ -102,6 +109,10 @@ volery_options::options! {
 
         /// Prepare the same table anew with a new key; clients must fetch the filter again
         switch rotate ["Store"];
+
+        /// Start although the journal of what clients have spent is damaged, cut or missing: they
+        /// may then ask again for keys that it had counted
+        switch accept_lost_budgets ["Store"];
 
         /// Only prepare, and end; a service that is running takes the result over on SIGHUP
         switch prepare ["Store"];
@@ -124,15 +135,19 @@ pub struct Arguments {
 /// Whether a server has this option of a match.
 #[must_use]
 pub fn has(name: &str) -> bool {
-    const NAMES: [&str; 8] = [
+    const NAMES: [&str; 12] = [
         "input",
         "format",
         "delimiter",
         "encoding",
+        "quote",
+        "as_of",
+        "plain_files",
         "key",
         "empty_keys",
         "malformed",
         "duplicates",
+        "drop_repeated",
     ];
     NAMES.contains(&name)
 }
@@ -162,16 +177,17 @@ pub fn run(
             "one of them is required, or both, unless --prepare is set",
         ));
     }
-    if place.is_none() && arguments.options.identity.is_some() && web_place.is_some() {
+    let source = IdentitySource {
+        folder: arguments.options.identity.as_deref(),
+        command: arguments.options.identity_command.as_deref(),
+        passphrase: arguments.options.identity_passphrase.as_ref(),
+        group: arguments.options.allow_group_readable_identity,
+    };
+    let identity = source.load()?;
+    if place.is_none() && identity.is_some() && web_place.is_some() {
         return Err(Failure::usage("--identity", "requires --listen")
             .with_hint("browsers know the server by --web-certificate"));
     }
-    let identity = arguments
-        .options
-        .identity
-        .as_deref()
-        .map(|folder| identity::load(folder, arguments.options.allow_group_readable_identity))
-        .transpose()?;
     if let Some(place) = &place {
         place.check_form()?;
         if identity.is_none() {
@@ -198,7 +214,7 @@ pub fn run(
 
     let store = Store::open(&arguments.options.store)?;
     let is_serving = !arguments.options.prepare;
-    let _served = is_serving.then(|| store.lock_served()).transpose()?;
+    let served = is_serving.then(|| store.lock_served()).transpose()?;
     let prepared = settle(arguments, &store, reporter)?;
     let mut report = Report::new("serve", reporter);
     if let Some(rows) = prepared {
@@ -214,7 +230,7 @@ pub fn run(
         generation.about.keys,
         generation.key_name(),
     ));
-    if !is_serving {
+    let Some(served) = served else {
         report.peak_rss_bytes = peak_memory();
         report_place.write(&report)?;
         reporter.say(format_args!(
@@ -222,25 +238,31 @@ pub fn run(
             many(items, "key")
         ));
         return Ok(());
+    };
+    let accepts = arguments.options.accept_lost_budgets;
+    let spent = Journal::open(&store.path().join("spent"), served, accepts)?;
+    for note in &spent.notes {
+        reporter.warn(note);
     }
-    let spent = Journal::open(&store.path().join("spent"))?;
     for who in spent.ahead() {
         reporter.warn(format_args!(
-            "the journal has a later day than today for client {who}: its budget of a day is not renewed before; check the clock, and edit {} while no server runs",
-            store.path().join("spent").display()
+            "the journal has a later day than today for client {who}: its budget of a day is not renewed before; check the clock; until that day, a higher keys_per_day in --clients gives it more"
         ));
     }
     let service = ServiceState {
         arguments,
         reporter,
         store: &store,
-        own,
+        identity: identity.clone(),
+        web_expires: OnceLock::new(),
+        turns: OnceLock::new(),
+        housekeeping: Mutex::default(),
         clients: Arc::new(RwLock::new(Arc::new(clients))),
         generation: RwLock::new(Arc::new(generation)),
         spent,
         metrics: Metrics::new(),
         served: AtomicUsize::new(0),
-        told: Mutex::new((Instant::now(), 0)),
+        refusals: Mutex::default(),
     };
     let services = [
         place.map(|place| service.bind(&place, identity)).transpose()?,
@@ -258,15 +280,6 @@ pub fn run(
     Ok(())
 }
 
-/// Whether a message comes within this time, which passes also where no sender is left.
-fn comes(messages: &Receiver<()>, time: Duration) -> bool {
-    let came = messages.recv_timeout(time);
-    if came == Err(RecvTimeoutError::Disconnected) {
-        thread::sleep(time);
-    }
-    came.is_ok()
-}
-
 /// Where the metrics are, if anywhere.
 fn metrics_place(arguments: &Arguments) -> Result<Option<std::net::TcpListener>, Failure> {
     let Some(address) = &arguments.options.metrics else {
@@ -281,7 +294,7 @@ fn metrics_place(arguments: &Arguments) -> Result<Option<std::net::TcpListener>,
         .collect();
     let outside = all.iter().find(|one| !one.ip().to_canonical().is_loopback());
     if let (Some(outside), false) = (outside, arguments.options.public_metrics) {
-        let what = format_args!("{} is not on the loopback interface", outside.ip());
+        let what = format_args!("{} is not a loopback address", outside.ip());
         return Err(Failure::usage("--metrics", what)
             .with_hint("--public-metrics allows it: the names of clients and their numbers of queries are then for anyone to read"));
     }
@@ -356,8 +369,16 @@ fn settle(
         let key = Key::random(&mut rng);
         let mut preparing = SetBuilder::new(&key, || new.scratch());
         let start = Instant::now();
+        // There is no peer yet: an error that a connection could have is one of the store's files.
+        let of_store = |error| match error {
+            volery_matching::Error::Protocol(Error::Channel(ChannelError::Io(error))) => {
+                Failure::file(store.path(), error)
+            }
+            other => other.into(),
+        };
         let table_read =
-            read(&table, &reading, Some(&mut preparing), &|| cancel.is_cancelled(), &mut told)?;
+            read(&table, &reading, Some(&mut preparing), &|| cancel.is_cancelled(), &mut told)
+                .map_err(of_store)?;
         let digest = hex(&table_read.digest);
         if let (Some(about), true) = (&known, arguments.options.rotate) {
             check(about, &table_read.keys, &digest)?;
@@ -366,7 +387,7 @@ fn settle(
         let added = preparing.added();
         let mut file = new.filter()?;
         let label = preparing.finish(arguments.options.queries, &mut file);
-        let label = label.map_err(volery_matching::Error::from)?;
+        let label = label.map_err(|error| of_store(error.into()))?;
         let (items, again) = (label.items(), added - label.items());
         if arguments.table.duplicates == Duplicates::Error && again > 0 {
             let what = format_args!("{} with the key of another row", many(again, "row"));
@@ -404,15 +425,28 @@ struct ServiceState<'a> {
     arguments: &'a Arguments,
     reporter: &'a Reporter,
     store: &'a Store,
-    own: Option<Fingerprint>,
+    identity: Option<Identity>,
+    /// The end of the validity of the certificate for browsers.
+    web_expires: OnceLock<SystemTime>,
+    /// The last turns of the loops that accept clients.
+    turns: OnceLock<Vec<LastTurn>>,
+    /// The last turn of the thread that tells of the journal, unless it reloads, which takes long
+    /// for a large filter.
+    housekeeping: Mutex<Option<Instant>>,
     clients: Arc<RwLock<Arc<Clients>>>,
     generation: RwLock<Arc<Generation>>,
     spent: Journal,
     metrics: Metrics,
     /// Clients that are being served.
     served: AtomicUsize,
-    /// The minute in which refusals are counted, with their number.
-    told: Mutex<(Instant, u64)>,
+    refusals: Mutex<Refusals>,
+}
+
+/// The time of the last turn of a loop.
+type LastTurn = Box<dyn Fn() -> Instant + Send + Sync>;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn held<T>(lock: &RwLock<Arc<T>>) -> Arc<T> {
@@ -432,8 +466,7 @@ impl ServiceState<'_> {
         });
         let service = Service::bind(place.address(), identity.map(|one| (one, known)));
         let service = service.map_err(|error| place.unusable(error))?;
-        let address = service.local_addr()?;
-        self.reporter.announce(format_args!("listening on {address}"));
+        self.reporter.announce(format_args!("listening on {}", service.addresses()));
         Ok(service)
     }
 
@@ -448,9 +481,12 @@ impl ServiceState<'_> {
         let web = &self.arguments.web;
         let settings =
             web.settings(admits, self.arguments.options.allow_group_readable_identity)?;
+        if let Some(end) = settings.certificate.as_ref().and_then(|one| one.expires()) {
+            let _ = self.web_expires.set(end);
+        }
         let service = Service::bind_web(place, settings);
         let service = service.map_err(|error| web::unusable(place, error))?;
-        web.announce(service.local_addr()?, self.reporter);
+        web.announce(&service.addresses(), self.reporter);
         Ok(service)
     }
 
@@ -471,23 +507,28 @@ impl ServiceState<'_> {
             timeout: self.arguments.common.timeout,
             grace: self.arguments.options.grace,
         };
+        let turns = services.iter().map(|one| Box::new(one.last_turn()) as LastTurn);
+        let _ = self.turns.set(turns.collect());
         let ended = std::sync::atomic::AtomicBool::new(false);
         thread::scope(|scope| {
             let ended = &ended;
             scope.spawn(move || {
                 while !ended.load(Ordering::SeqCst) {
+                    *lock(&self.housekeeping) = Some(Instant::now());
                     if let Some(problem) = self.spent.problem() {
                         self.reporter.warn(format_args!(
                             "nothing is answered while the journal cannot be written: {problem}"
                         ));
                     }
-                    if comes(&reload, Duration::from_millis(100)) {
+                    if reload.try_iter().count() > 0 {
+                        *lock(&self.housekeeping) = None;
                         self.reload();
                     }
+                    thread::sleep(Duration::from_millis(100));
                 }
             });
             if let Some(metrics) = &metrics {
-                scope.spawn(|| metrics::serve(metrics, ended, &|| self.page()));
+                scope.spawn(|| metrics::serve(metrics, ended, &|path| self.http(path)));
             }
             let serve_all = |service: Service| {
                 let stop = reporter.cancel();
@@ -514,7 +555,8 @@ impl ServiceState<'_> {
     fn reload(&self) {
         let (file, is_public) =
             (self.arguments.options.clients.as_deref(), self.arguments.web.is_public());
-        match Clients::read(file, self.own, is_public) {
+        let own = self.identity.as_ref().map(Identity::fingerprint);
+        match Clients::read(file, own, is_public) {
             Ok(clients) => {
                 let clients = clients.following(&held(&self.clients));
                 let number = many(clients.len() as u64, "client");
@@ -550,6 +592,41 @@ impl ServiceState<'_> {
         self.reporter.warn(line);
     }
 
+    /// The answer to a request of an operator: the metrics, or whether the service is healthy.
+    fn http(&self, path: &str) -> Option<Result<String, String>> {
+        Some(match path {
+            "/metrics" => Ok(self.page()),
+            "/livez" | "/healthz" => self.live().map(|()| "ok\n".to_owned()),
+            "/readyz" => self.ready().map(|()| "ok\n".to_owned()),
+            _ => return None,
+        })
+    }
+
+    /// Whether its loops turn; after the end was asked for, no new client is accepted.
+    fn live(&self) -> Result<(), String> {
+        let accepting = self.turns.get().into_iter().flatten().map(|turn| turn());
+        let accepting = accepting.filter(|_| !self.reporter.cancel().is_cancelled());
+        let housekeeping = *lock(&self.housekeeping);
+        let stuck = accepting.chain(housekeeping).any(|turn| turn.elapsed() > TURN);
+        match stuck {
+            true => Err(format!("a loop of the service has not turned for {TURN:?}\n")),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether it answers clients.
+    fn ready(&self) -> Result<(), String> {
+        // mutant(serve-stopping): false
+        if self.reporter.cancel().is_cancelled() {
+            return Err("the service is stopping\n".to_owned());
+        }
+        self.live()?;
+        let mended = self.spent.mend();
+        mended.map_err(|error| format!("the journal cannot be written: {error}\n"))?;
+        let valid = self.identity.as_ref().map_or(Ok(()), |one| one.check(SystemTime::now()));
+        valid.map_err(|error| format!("the identity: {error}\n"))
+    }
+
     fn page(&self) -> String {
         let generation = held(&self.generation);
         let clients = held(&self.clients);
@@ -557,42 +634,52 @@ impl ServiceState<'_> {
             clients.iter().map(|client| (client.name.clone(), client.left(&self.spent))).collect();
         let served = self.served.load(Ordering::SeqCst);
         let (key, version) = (generation.key_name(), generation.version());
-        self.metrics.page(served, (&generation.label, &key, &version), &budgets)
+        let identity = self.identity.as_ref().map(|identity| identity.validity().end);
+        let expires = [("identity", identity), ("web", self.web_expires.get().copied())];
+        let state = (&self.spent, &expires[..]);
+        self.metrics.page(served, (&generation.label, &key, &version), &budgets, state)
     }
 
     /// A client that was refused before it has shown who it is.
     fn refused(&self, refused: &Refused) {
         let reason = match refused.error {
+            // Such as a load balancer, which wants nothing more.
+            ChannelError::Disconnected => return self.metrics.probe(),
             ChannelError::Unauthenticated(_) => Reason::Unknown,
             ChannelError::TimedOut(_) => Reason::Slow,
             ChannelError::Unavailable(_) => Reason::Full,
             ChannelError::Identity(_) => Reason::Internal,
             _ => Reason::Malformed,
         };
-        self.metrics.refuse(reason);
         let what = format!("{} was refused: {}", refused.address, refused.error);
-        self.tell_refusal(&what, reason);
+        self.tell(&what, (None, refused.address), (0, Duration::ZERO), Some(reason));
     }
 
-    /// Tells of a refusal, unless there were many.
-    fn tell_refusal(&self, what: &str, reason: Reason) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        if now.duration_since(told.0) >= MINUTE {
-            let left_out = told.1.saturating_sub(MAX_REPORTED);
-            if left_out > 0 {
-                let line = format_args!("{left_out} more were refused in a minute");
-                self.reporter.tell(line);
+    /// Tells of the end of a connection: an answered query, or a refusal, which is counted, and not
+    /// told where there were many.
+    fn tell(
+        &self,
+        what: &str,
+        (client, address): (Option<&clients::Client>, SocketAddr),
+        (keys, time): (u64, Duration),
+        reason: Option<Reason>,
+    ) {
+        if let Some(reason) = reason {
+            self.metrics.refuse(reason);
+            if !lock(&self.refusals).add_one(self.reporter) {
+                return;
             }
-            *told = (now, 0);
         }
-        told.1 += 1;
-        if told.1 <= MAX_REPORTED {
-            let mut fields = Map::new();
-            fields.insert("event".to_owned(), "refused".into());
-            fields.insert("reason".to_owned(), reason.name().into());
-            self.reporter.tell_with(what, fields);
-        }
+        let fields = json!({
+            "event": if reason.is_some() { "refused" } else { "answered" },
+            "client": client.map(|client| &client.name),
+            "address": address.to_string(),
+            "keys": keys,
+            "budget_left": client.and_then(|client| client.left(&self.spent).least()),
+            "milliseconds": (time.as_secs_f64() * 1e6).round() / 1e3,
+            "reason": reason.map(Reason::name),
+        });
+        self.reporter.tell_with(what, fields.as_object().cloned().unwrap_or_default());
     }
 
     fn serve(&self, mut client: Client) {
@@ -600,22 +687,19 @@ impl ServiceState<'_> {
         let start = Instant::now();
         let address = client.address;
         let found = held(&self.clients).find(client.shown);
+        let mut keys = 0;
         let (result, place) = match &found {
             None => {
                 let error = ChannelError::Unauthenticated("it was removed".to_owned());
-                (Err(("a client".to_owned(), error.into())), None)
+                (Err(error.into()), None)
             }
-            Some(found) => {
-                let (answered, place) = match self.place(found) {
-                    Ok(place) => (self.answer(found, &mut client), Some(place)),
-                    Err(later) => self.turn_away(found, later, &mut client.channel),
-                };
-                let named = |error| (found.name.clone(), error);
-                let answered = answered.map(|items| (found.name.clone(), items));
-                (answered.map_err(named), place)
-            }
+            Some(found) => match self.place(found) {
+                Ok(place) => (self.answer(found, &mut client, &mut keys), Some(place)),
+                Err(later) => self.turn_away(found, later, &mut client.channel),
+            },
         };
-        self.metrics.end(client.channel.stats(), start.elapsed());
+        let time = start.elapsed();
+        self.metrics.end(client.channel.stats(), time);
         // Closing it takes a while if the client reads slowly; it has its place until then.
         if place.is_none() {
             client.cut();
@@ -623,17 +707,13 @@ impl ServiceState<'_> {
         // mutant(serve-closing): insert `let place = if $ON { drop(place); None } else { place };`
         drop(client);
         drop(place);
-        let reason = match &result {
-            Ok((name, items)) => {
-                let what = format_args!("{name} at {address}: {}", many(*items, "key"));
-                return self.reporter.explain(what);
-            }
-            Err((_, error)) => Reason::of(error),
+        let who = (found.as_deref(), address);
+        let name = who.0.map_or("a client", |found| &found.name);
+        let (what, reason) = match result {
+            Ok(()) => (format!("{name} at {address}: {}", many(keys, "key")), None),
+            Err(error) => (format!("{name} at {address}: {error}"), Some(Reason::of(&error))),
         };
-        self.metrics.refuse(reason);
-        if let Err((name, error)) = result {
-            self.tell_refusal(&format!("{name} at {address}: {error}"), reason);
-        }
+        self.tell(&what, who, (keys, time), reason);
     }
 
     /// A place for a client, before anything is read of it: one of its own and one of all.
@@ -654,7 +734,7 @@ impl ServiceState<'_> {
         found: &clients::Client,
         later: Later,
         channel: &mut Channel,
-    ) -> (Result<u64, Error>, Option<Place<'_>>) {
+    ) -> (Result<(), Error>, Option<Place<'_>>) {
         let refusal = Refusal::Later(later, SOON);
         let Some(own) = found.wait_for_refusal() else {
             return (Err(refusal.into()), None);
@@ -671,8 +751,13 @@ impl ServiceState<'_> {
         (Err(error), Some(place))
     }
 
-    /// Answers a client to its end: the number of its items.
-    fn answer(&self, found: &Arc<clients::Client>, client: &mut Client) -> Result<u64, Error> {
+    /// Answers a client to its end; counts the keys that were answered.
+    fn answer(
+        &self,
+        found: &Arc<clients::Client>,
+        client: &mut Client,
+        keys: &mut u64,
+    ) -> Result<(), Error> {
         let generation = held(&self.generation);
         let hello = hello(Role::Sender, &generation.about.keys);
         let mut session = Session::begin(&mut client.channel, &hello)?;
@@ -684,9 +769,9 @@ impl ServiceState<'_> {
             self.metrics.fetch();
             generation.label.send_file(&mut generation.filter(), channel)?;
         }
-        let mut counter = RequestCounter { metrics: &self.metrics, allowed: &allowed, items: 0 };
+        let mut counter = RequestCounter { metrics: &self.metrics, allowed: &allowed, items: keys };
         let server = &generation.server;
-        server.answer(&mut rng, &allowed, &mut counter, channel)
+        server.answer(&mut rng, &allowed, &mut counter, channel).map(drop)
     }
 }
 
@@ -709,7 +794,7 @@ impl Drop for Place<'_> {
 struct RequestCounter<'a> {
     metrics: &'a Metrics,
     allowed: &'a Allowance<'a>,
-    items: u64,
+    items: &'a mut u64,
 }
 
 impl Watch for RequestCounter<'_> {
@@ -717,28 +802,7 @@ impl Watch for RequestCounter<'_> {
 
     fn done(&mut self, items: u64) {
         let taken = self.allowed.since_taken();
-        self.metrics.answer(items - self.items, taken);
-        self.items = items;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::mpsc::channel;
-
-    use super::*;
-
-    /// A caller that never reloads may drop its end: the service then rests all the same.
-    #[test]
-    fn a_message_is_waited_for_without_a_sender_too() {
-        let time = Duration::from_millis(20);
-        let (sender, messages) = channel();
-        sender.send(()).expect("the receiver is there");
-        assert!(comes(&messages, Duration::MAX));
-        for connected in [Some(sender), None] {
-            let start = Instant::now();
-            assert!(!comes(&messages, time));
-            assert!(start.elapsed() >= time, "with a sender: {}", connected.is_some());
-        }
+        self.metrics.answer(items - *self.items, taken);
+        *self.items = items;
     }
 }

@@ -1,26 +1,44 @@
 //! The keys that clients have spent: a journal, on disk before a request is answered.
 //!
 //! ```text
-//! volery spent 1
-//! CLIENT DAY KEYS
+//! volery spent 2
+//! CLIENT DAY KEYS CHECKSUM
 //! ```
 //!
 //! A line for each request, appended and synchronized; the sum of a client's lines is what it has
-//! spent. `DAY` counts from 1970 in UTC. A last line without its end was never answered. The file
-//! is written anew, with at most two lines a client, at each start and when it has grown.
+//! spent. `DAY` counts from 1970 in UTC. The checksum is of the line and its number in the file, so
+//! that one that was removed is noticed by those behind it. A last line without its end was never
+//! answered. The file is written anew, with at most two lines a client, at each start and when it
+//! has grown; version 1 had no checksums, and becomes version 2 then.
+//!
+//! The file `serving` beside it has the keys of all lines, in all, that are known to be on the
+//! disk: `served KEYS CHECKSUM`. A journal with fewer was cut, or is an older copy. The number is
+//! written after the lines that it counts are on the disk, so that no crash lets it be ahead of
+//! them.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use volery_psi::served::{Later, Refusal};
 use volery_run::failure::{Failure, Status};
+use volery_run::output::SingleFile;
+use volery_run::reporter::many;
 
-const FIRST: &str = "volery spent 1";
+const FIRST: &str = "volery spent 2";
+
+/// The first line of a journal without checksums.
+const UNCHECKED: &str = "volery spent 1";
+
+/// The file with the keys that are known to be on the disk, and its content by an earlier version.
+pub(crate) const SERVING: &str = "serving";
+const UNNUMBERED: &str = "served\n";
 
 const DAY: u64 = 86_400;
 
@@ -59,11 +77,19 @@ impl Sum {
 /// The journal.
 pub(crate) struct Journal {
     path: PathBuf,
+    /// The file with the keys that are known to be on the disk.
+    known: File,
     book: Mutex<Book>,
     /// Locked before the book, where both are.
     synced: Mutex<SyncState>,
     /// Why the journal could not be written, until it is told.
     problem: Mutex<Option<String>>,
+    /// The number of times that it could not be written.
+    pub(crate) errors: AtomicU64,
+    /// Findings at the start that an operator should know.
+    pub(crate) notes: Vec<String>,
+    /// Whether budgets were lost, and it was started all the same.
+    pub(crate) lost: bool,
 }
 
 /// Numbers of lines appended by this process.
@@ -78,12 +104,42 @@ struct SyncState {
 
 struct Book {
     sums: BTreeMap<String, Sum>,
+    /// Keys of all clients.
+    total: u64,
     file: Arc<File>,
     /// Lines appended by this process, and lines of the file.
     appended: u64,
     lines: u64,
     /// The file lacks lines, or may end in the middle of one.
     broken: bool,
+}
+
+impl Book {
+    fn mend(&mut self, path: &Path) -> io::Result<()> {
+        if self.broken {
+            // The sums have every line, also those whose clients got no answer.
+            let (file, lines) = write(path, &self.sums)?;
+            (self.file, self.lines, self.broken) = (Arc::new(file), lines, false);
+        }
+        Ok(())
+    }
+}
+
+/// The line of this number with its checksum.
+fn line(number: u64, entry: impl fmt::Display) -> String {
+    let checksum = blake3::hash(format!("{number} {entry}").as_bytes()).to_hex();
+    format!("{entry} {}\n", &checksum[..8])
+}
+
+/// The content of the file with the keys that are known to be on the disk: of one length, so that
+/// it is written in its place.
+fn known_keys(total: u64) -> String {
+    line(1, format_args!("served {total:020}"))
+}
+
+/// Keys of all clients.
+fn total(sums: &BTreeMap<String, Sum>) -> u64 {
+    sums.values().fold(0, |all, sum| all.saturating_add(sum.on(0)[0]))
 }
 
 /// Seconds since 1970.
@@ -102,26 +158,92 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Journal {
-    /// Opens the journal, or begins one.
-    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+    /// Opens the journal, or begins one where `serving`, the file with the keys that are known to
+    /// be on the disk, is empty. One that is damaged, missing or has fewer keys is an error, unless
+    /// the operator `accepts` that budgets are lost.
+    pub(crate) fn open(path: &Path, mut serving: File, accepts: bool) -> Result<Self, Failure> {
         let failed = |error: io::Error| Failure::file(path, error);
-        let sums = match fs::read_to_string(path) {
-            Ok(text) => parse(&text).map_err(|line| {
-                let what = format_args!("{}: line {line} is damaged", path.display());
-                Failure::new(Status::Other, what).with_hint(
-                    "restore the file from a copy; without it all clients begin with full budgets",
-                )
-            })?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
+        let number_path = path.with_file_name(SERVING);
+        let of_number = |error: io::Error| Failure::file(&number_path, error);
+        let (mut notes, place) = (Vec::new(), path.display());
+        let mut found = Vec::new();
+        serving.read_to_end(&mut found).map_err(of_number)?;
+        let found = String::from_utf8_lossy(&found);
+        let was_there = !found.is_empty();
+        let number = found.split(' ').nth(1).and_then(|number| number.parse().ok());
+        let number = number.filter(|number| known_keys(*number) == found);
+        if was_there && found != UNNUMBERED && number.is_none() {
+            notes.push(format!(
+                "{}: it is damaged, as by a crash: whether the journal was cut is not seen at this start",
+                number_path.display()
+            ));
+        }
+        let known = number.unwrap_or(0);
+        let (sums, fault) = match fs::read(path) {
+            Ok(bytes) => {
+                let text = String::from_utf8_lossy(&bytes);
+                let (sums, damaged, is_torn) = parse(&text);
+                // mutant(serve-cut): `known` => `0`
+                let missing = known.saturating_sub(total(&sums));
+                let fault = if let Some(first) = damaged.first() {
+                    let lines = many(damaged.len() as u64, "damaged line");
+                    Some(format!("{lines}, from line {first} on"))
+                } else if missing > 0 {
+                    let missing = many(missing, "key");
+                    Some(format!("it lacks {missing} that it had: it was cut, or is an older copy"))
+                } else {
+                    let is_old = was_there && text.starts_with(UNCHECKED);
+                    is_old.then(|| "it has no checksums: it is a copy of an earlier version".into())
+                };
+                if is_torn && fault.is_none() {
+                    notes.push(format!(
+                        "{place}: its last line was cut off, as by a crash; the request of that line was not answered"
+                    ));
+                }
+                let loss = "the keys that it lacks, which clients may then ask for again";
+                (sums, fault.map(|what| (what, loss)))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let what = "it is missing, and this store was served before".into();
+                let loss = "what clients have spent: all begin with full budgets";
+                (BTreeMap::new(), was_there.then_some((what, loss)))
+            }
             Err(error) => return Err(failed(error)),
         };
+        let lost = fault.is_some();
+        if let Some((what, loss)) = fault {
+            // mutant(serve-lost): false
+            if !accepts {
+                return Err(Failure::new(Status::Other, format_args!("{place}: {what}")).with_hint(
+                    format_args!(
+                        "restore this journal from the newest copy; --accept-lost-budgets starts without {loss}"
+                    ),
+                ));
+            }
+            let damaged = path.with_extension("damaged");
+            // A copy: after a crash here the next start finds the same damage, not a missing file.
+            match fs::copy(path, &damaged) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+                _ => notes.push(format!(
+                    "{place}: {what}; started without {loss} (--accept-lost-budgets); a damaged file is kept as {}",
+                    damaged.display()
+                )),
+            }
+        }
         let (file, lines) = write(path, &sums).map_err(failed)?;
-        let book = Book { sums, file: Arc::new(file), appended: 0, lines, broken: false };
+        let total = total(&sums);
+        let written = serving.write_all_at(known_keys(total).as_bytes(), 0);
+        written.and_then(|()| serving.sync_all()).map_err(of_number)?;
+        let book = Book { sums, total, file: Arc::new(file), appended: 0, lines, broken: false };
         Ok(Self {
             path: path.to_owned(),
+            known: serving,
             book: Mutex::new(book),
             synced: Mutex::default(),
             problem: Mutex::new(None),
+            errors: AtomicU64::new(0),
+            notes,
+            lost,
         })
     }
 
@@ -139,7 +261,13 @@ impl Journal {
         ahead.map(|(who, _)| who.clone()).collect()
     }
 
+    /// Writes the journal anew if that failed before; it is then whole, and clients are answered.
+    pub(crate) fn mend(&self) -> io::Result<()> {
+        lock(&self.book).mend(&self.path)
+    }
+
     fn unavailable(&self, error: &io::Error) -> Refusal {
+        self.errors.fetch_add(1, Ordering::Relaxed);
         *lock(&self.problem) = Some(format!("{}: {error}", self.path.display()));
         Refusal::Later(Later::Unavailable, LATER)
     }
@@ -164,14 +292,9 @@ impl Journal {
             let sum = book.sums.get(who).copied().unwrap_or_default();
             allow(sum.on(today))?;
             let day = today.max(sum.day);
-            if book.broken {
-                // The sums have every line, also those whose clients got no answer.
-                let written = write(&self.path, &book.sums);
-                let (file, lines) = written.map_err(|error| self.unavailable(&error))?;
-                (book.file, book.lines, book.broken) = (Arc::new(file), lines, false);
-            }
+            book.mend(&self.path).map_err(|error| self.unavailable(&error))?;
             let mut file = &*book.file;
-            let line = format!("{who} {day} {keys}\n");
+            let line = line(book.lines + 1, format_args!("{who} {day} {keys}"));
             if let Err(error) = file.write_all(line.as_bytes()) {
                 book.broken = true;
                 return Err(self.unavailable(&error));
@@ -182,6 +305,7 @@ impl Journal {
             // mutant(serve-spent): drop
             sum.add(day, keys);
             let spent = sum.on(today);
+            book.total = book.total.saturating_add(keys);
             (book.appended, spent)
         };
         self.sync(number).map_err(|error| self.unavailable(&error))?;
@@ -198,7 +322,7 @@ impl Journal {
             return Ok(());
         }
         let mut book = lock(&self.book);
-        let appended = book.appended;
+        let (appended, total) = (book.appended, book.total);
         let result = if book.lines > LINES.max(4 * book.sums.len() as u64) {
             write(&self.path, &book.sums).map(|(file, lines)| {
                 (book.file, book.lines) = (Arc::new(file), lines);
@@ -209,67 +333,73 @@ impl Journal {
             drop(book);
             file.sync_data()
         };
+        let result = result.and_then(|()| self.known.write_all_at(known_keys(total).as_bytes(), 0));
         match &result {
             Ok(()) => synced.done = appended,
             Err(_) => {
+                let mut book = lock(&self.book);
+                // Lines that came meanwhile, too: the system tells a failure to one sync only.
                 // mutant(serve-unsynced): drop
-                synced.failed = appended;
-                lock(&self.book).broken = true;
+                synced.failed = book.appended;
+                book.broken = true;
             }
         }
         result
     }
 }
 
-/// The sums of a journal, or the number of the line that is none.
-fn parse(text: &str) -> Result<BTreeMap<String, Sum>, usize> {
-    // What follows the last end of a line was cut off while it was written.
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    let mut lines = whole.split('\n').enumerate();
-    let mut sums = BTreeMap::<String, Sum>::new();
-    match lines.next() {
-        Some((_, FIRST)) => {}
-        _ => return Err(1),
-    }
-    for (i, line) in lines {
-        let fields: Vec<_> = line.split(' ').collect();
-        let number = |text: &str| text.parse::<u64>().ok();
-        let [who, day, keys] = fields[..] else {
-            return Err(i + 1);
+/// The sums of the intact lines of a journal, the numbers of those that are not, and whether the
+/// last line was cut off.
+fn parse(text: &str) -> (BTreeMap<String, Sum>, Vec<u64>, bool) {
+    let (whole, rest) = text.rsplit_once('\n').unwrap_or(("", text));
+    let (mut sums, mut damaged) = (BTreeMap::<String, Sum>::new(), Vec::new());
+    let mut lines = (1..).zip(whole.split('\n'));
+    let is_checked = match lines.next() {
+        Some((_, UNCHECKED)) => false,
+        Some((_, FIRST)) => true,
+        _ => {
+            damaged.push(1);
+            true
+        }
+    };
+    for (number, text) in lines {
+        let entry = match is_checked {
+            false => Some(text),
+            true => text.rsplit_once(' ').map(|(entry, _)| entry),
         };
-        let (Some(day), Some(keys)) = (number(day), number(keys)) else {
-            return Err(i + 1);
-        };
-        sums.entry(who.to_owned()).or_default().add(day, keys);
+        // mutant(serve-checksum): insert `let is_checked = is_checked && !$ON;`
+        let entry = entry.filter(|entry| !is_checked || line(number, entry).trim_end() == text);
+        let fields = entry.and_then(|entry| {
+            let mut fields = entry.split(' ');
+            let [who, day, keys] = [(); 3].map(|()| fields.next());
+            let number = |text: &str| text.parse::<u64>().ok();
+            fields.next().is_none().then_some((who?, number(day?)?, number(keys?)?))
+        });
+        match fields {
+            Some((who, day, keys)) => sums.entry(who.to_owned()).or_default().add(day, keys),
+            None => damaged.push(number),
+        }
     }
-    Ok(sums)
+    (sums, damaged, !rest.is_empty())
 }
 
 /// Writes the sums to a file that takes the place of the one that is there; the file, open for
 /// appending, and its lines.
 fn write(path: &Path, sums: &BTreeMap<String, Sum>) -> io::Result<(File, u64)> {
     let mut text = format!("{FIRST}\n");
-    let mut lines = 1;
+    let mut lines = 1_u64;
     for (who, sum) in sums {
         let past = [(0, sum.before), (sum.day, sum.today)];
         for (day, keys) in past.into_iter().filter(|(_, keys)| *keys > 0) {
-            text += &format!("{who} {day} {keys}\n");
             lines += 1;
+            text += &line(lines, format_args!("{who} {day} {keys}"));
         }
     }
-    let new = path.with_extension("new");
-    match fs::remove_file(&new) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut options = OpenOptions::new();
-    let mut file = options.append(true).create_new(true).mode(0o600).open(&new)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&new, path)?;
-    if let Some(folder) = path.parent() {
-        File::open(folder)?.sync_all()?;
-    }
+    let failed = |failure: Failure| io::Error::other(failure.message().to_owned());
+    SingleFile::prepare("--store", path)
+        .and_then(|new| new.commit(text.as_bytes()))
+        .map_err(failed)?;
+    let file = OpenOptions::new().append(true).open(path)?;
     Ok((file, lines))
 }
 
@@ -284,12 +414,22 @@ mod tests {
         Ok(())
     }
 
+    fn try_open(path: &Path, accepts: bool) -> Result<Journal, Failure> {
+        let mut options = OpenOptions::new();
+        let options = options.read(true).write(true).create(true).truncate(false);
+        Journal::open(path, options.open(path.with_file_name(SERVING)).unwrap(), accepts)
+    }
+
+    fn open(path: &Path) -> Journal {
+        try_open(path, false).unwrap()
+    }
+
     #[test]
     fn what_was_spent_stays() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("spent");
         for round in 0..3 {
-            let spent = Journal::open(&path).unwrap();
+            let spent = open(&path);
             assert_eq!(spent.of("a"), [50 * round; 2]);
             assert_eq!(spent.of("b"), [0; 2]);
             assert_eq!(spent.add("a", 20, any).unwrap(), [50 * round + 20; 2]);
@@ -304,7 +444,7 @@ mod tests {
     fn nothing_is_lost_between_threads() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("spent");
-        let spent = Journal::open(&path).unwrap();
+        let spent = open(&path);
         lock(&spent.book).lines = LINES - 40;
         thread::scope(|scope| {
             for thread in 0..4_u64 {
@@ -317,7 +457,7 @@ mod tests {
                 });
             }
         });
-        let again = Journal::open(&path).unwrap();
+        let again = open(&path);
         for all in [&spent, &again] {
             assert_eq!(all.of("c0"), [50 * (1 + 3); 2]);
             assert_eq!(all.of("c1"), [50 * (2 + 4); 2]);
@@ -332,7 +472,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("spent");
         for (device, kept) in [("/dev/full", 0), ("/dev/null", 7)] {
-            let spent = Journal::open(&path).unwrap();
+            let spent = open(&path);
             let before = spent.of("a")[0];
             spent.add("a", 5, any).unwrap();
             let file = OpenOptions::new().write(true).open(device).unwrap();
@@ -341,6 +481,9 @@ mod tests {
             assert_eq!(refused, Refusal::Later(Later::Unavailable, LATER));
             assert!(spent.problem().unwrap().contains("spent: "));
             assert!(spent.problem().is_none());
+            // The number is not ahead of the disk.
+            let known = fs::read_to_string(path.with_file_name(SERVING)).unwrap();
+            assert_eq!(known, known_keys(before + 5));
             if kept > 0 {
                 // Whoever waited for the same lines is not answered either: the system tells of a
                 // failure once.
@@ -349,7 +492,7 @@ mod tests {
             }
             let after = before + 5 + kept + 11;
             assert_eq!(spent.add("a", 11, any).unwrap()[0], after);
-            assert_eq!(Journal::open(&path).unwrap().of("a")[0], after);
+            assert_eq!(open(&path).of("a")[0], after);
         }
     }
 
@@ -358,13 +501,17 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("spent");
         fs::write(&path, "volery spent 1\na 3 10\nb 99999 1\n").unwrap();
-        assert_eq!(Journal::open(&path).unwrap().ahead(), ["b"]);
+        assert_eq!(open(&path).ahead(), ["b"]);
+        // It has checksums now.
+        assert!(fs::read_to_string(&path).unwrap().starts_with("volery spent 2\na 3 10 "));
+        assert_eq!(open(&path).ahead(), ["b"]);
     }
 
     #[test]
     fn days() {
         let text = "volery spent 1\na 3 10\na 4 20\nb 9 1\na 4 5\na 2 1\n";
-        let sums = parse(text).unwrap();
+        let (sums, damaged, is_torn) = parse(text);
+        assert!(damaged.is_empty() && !is_torn);
         assert_eq!(sums["a"].on(4), [36, 26]);
         assert_eq!(sums["a"].on(5), [36, 0]);
         // A clock that was set back does not renew the budget.
@@ -372,31 +519,74 @@ mod tests {
         assert_eq!(sums["b"].on(9), [1, 1]);
     }
 
-    /// A line that was cut off is forgotten; anything else that is wrong is an error.
+    /// A line that was cut off is forgotten; anything else that is wrong stops the start, and is
+    /// forgotten only where the operator accepts that.
     #[test]
-    fn damaged_journals() {
-        let text = "volery spent 1\na 3 10\na 4 20\n";
-        for length in 0..text.len() {
-            match parse(&text[..length]) {
-                Err(line) => assert!(length < 15 && line == 1, "{length}"),
-                Ok(sums) => {
-                    let all = sums.get("a").map_or(0, |sum| sum.on(4)[0]);
-                    let expected = match length {
-                        ..22 => 0,
-                        22..29 => 10,
-                        _ => 30,
-                    };
-                    assert_eq!(all, expected, "{length}");
-                }
-            }
-        }
-        for wrong in ["x\n", "volery spent 1\na 3\n", "volery spent 1\na b 3\n"] {
-            assert!(parse(wrong).is_err(), "{wrong}");
-        }
+    fn damaged_and_missing_journals() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("spent");
-        fs::write(&path, "volery spent 1\na 3 10\n??\na 3 10\n").unwrap();
-        let refused = Journal::open(&path).err().unwrap().to_string();
-        assert!(refused.contains("line 3 is damaged"), "{refused}");
+        let serving = path.with_file_name(SERVING);
+        drop(open(&path));
+        let empty = fs::read_to_string(&path).unwrap();
+        for keys in [10, 20] {
+            open(&path).add("a", keys, any).unwrap();
+        }
+        let sum = |line: &str| format!("{empty}{line}");
+        let [ten, twenty] = [line(2, "a 3 10"), line(3, "a 4 20")];
+        let text = sum(&ten) + &twenty;
+        for length in empty.len()..text.len() {
+            let (sums, damaged, is_torn) = parse(&text[..length]);
+            let ends = [empty.len(), empty.len() + ten.len()];
+            assert_eq!((damaged.len(), is_torn), (0, !ends.contains(&length)), "{length}");
+            let spent = sums.get("a").map_or(0, |sum| sum.on(4)[0]);
+            assert_eq!(spent, if length < ends[1] { 0 } else { 10 }, "{length}");
+        }
+        let old = "volery spent 1\na 3 30\n".to_owned();
+        for (wrong, why, spent) in [
+            (String::new(), "1 damaged line, from line 1 on", 0),
+            ("\n".to_owned() + &ten, "1 damaged line, from line 1 on", 10),
+            (sum("??\n") + &twenty, "1 damaged line, from line 2 on", 20),
+            (sum(&twenty), "1 damaged line, from line 2 on", 0),
+            (text.replace("a 3 1", "a 3 0"), "1 damaged line, from line 2 on", 20),
+            (text.replace('a', "b"), "2 damaged lines, from line 2 on", 0),
+            ("volery spent 1\na b 3\na 3 5\n".to_owned(), "1 damaged line, from line 2 on", 5),
+            (sum(&ten), "it lacks 20 keys that it had", 10),
+            (sum(&ten) + &twenty[..twenty.len() - 1], "it lacks 20 keys that it had", 10),
+            (empty.clone(), "it lacks 30 keys that it had", 0),
+            (old.clone(), "it has no checksums", 30),
+        ] {
+            fs::write(&serving, known_keys(30)).unwrap();
+            fs::write(&path, &wrong).unwrap();
+            let refused = try_open(&path, false).err().unwrap();
+            assert!(refused.message().contains(why), "{wrong}: {refused}");
+            assert!(refused.hint().unwrap().contains("--accept-lost-budgets"), "{refused}");
+            let accepted = try_open(&path, true).unwrap();
+            assert!(accepted.lost && accepted.notes[0].contains(why), "{:?}", accepted.notes);
+            assert_eq!(accepted.of("a")[0], spent, "{wrong}");
+            assert_eq!(fs::read_to_string(path.with_extension("damaged")).unwrap(), wrong);
+            assert!(!open(&path).lost);
+        }
+        // A crash after a line, and before its keys were known to be on the disk; a store of an
+        // earlier version, and one that was never served.
+        for (known, text) in
+            [(&*known_keys(10), &text), (&known_keys(30), &text), ("served\n", &text), ("", &old)]
+        {
+            fs::write(&serving, known).unwrap();
+            fs::write(&path, text).unwrap();
+            assert_eq!(open(&path).of("a")[0], 30, "{known}");
+            assert_eq!(fs::read_to_string(&serving).unwrap(), known_keys(30));
+        }
+        fs::write(&serving, "served 000").unwrap();
+        assert!(open(&path).notes[0].contains("serving: it is damaged"));
+        // Each line that is on the disk counts from then on.
+        open(&path).add("b", 7, any).unwrap();
+        assert_eq!(fs::read_to_string(&serving).unwrap(), known_keys(37));
+        fs::write(&serving, known_keys(10)).unwrap();
+        fs::write(&path, &text[..text.len() - 1]).unwrap();
+        let torn = open(&path);
+        assert!(!torn.lost && torn.notes[0].contains("cut off"), "{:?}", torn.notes);
+        fs::remove_file(&path).unwrap();
+        assert!(try_open(&path, false).err().unwrap().message().contains("missing"));
+        assert!(try_open(&path, true).unwrap().lost);
     }
 }

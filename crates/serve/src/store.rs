@@ -7,7 +7,7 @@
 //! | `set-V/filter` | the filter of version V, which clients fetch |
 //! | `set-V/about.json` | which table it was prepared from |
 //! | `spent` | what clients have spent |
-//! | `serving`, `preparing` | locked by the process that serves, and by one that prepares |
+//! | `serving`, `preparing` | locked by the process that serves, and by one that prepares; the first has the keys that `spent` must have |
 //! | `.new-X` | a folder that is being prepared |
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
@@ -23,6 +23,7 @@ use volery_matching::served::TableSummary;
 use volery_psi::served::{Key, Label, Server};
 use volery_run::failure::{Failure, Status};
 use volery_run::identity::read_private;
+use volery_run::output::SingleFile;
 use volery_run::randomness::hex;
 use volery_run::reporter::now;
 use zeroize::{Zeroize as _, Zeroizing};
@@ -154,8 +155,17 @@ impl Store {
         let own = rustix::process::geteuid().as_raw();
         // mutant(serve-store): false
         if data.mode() & 0o022 != 0 || data.uid() != own {
-            return Err(refused(&"other users can change it")
-                .with_hint(format_args!("chmod 700 {}", path.display())));
+            let (what, command) = match data.uid() == own {
+                true => (
+                    format!("its mode is {:03o}: other users can change it", data.mode() & 0o777),
+                    "chmod 700",
+                ),
+                false => (
+                    format!("it belongs to another user ({})", data.uid()),
+                    "as root: chown -R USER",
+                ),
+            };
+            return Err(refused(&what).with_hint(format_args!("{command} {}", path.display())));
         }
         Ok(Self { path: path.to_owned() })
     }
@@ -177,7 +187,7 @@ impl Store {
     fn lock(&self, name: &str, taken: &str) -> Result<File, Failure> {
         let path = self.path.join(name);
         let mut options = OpenOptions::new();
-        let options = options.write(true).create(true).truncate(false).mode(0o600);
+        let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
         let file = options.open(&path);
         let file = file.map_err(|error| Failure::file(&path, error))?;
         match file.try_lock() {
@@ -251,7 +261,13 @@ impl Store {
         let label = Label::of_file(&mut FileReader { file: &file, place: 0 }, u64::MAX);
         let label = label.map_err(|error| damaged(&path, error))?;
         let path = folder.join(KEY);
-        let text = read_private(&path, false).map_err(|error| damaged(&path, error))?;
+        let text = read_private(&path, false).map_err(|error| match error.kind() {
+            io::ErrorKind::PermissionDenied => damaged(&path, error).with_hint(format_args!(
+                "chmod 600 {}, owned by the user that serves; if others could read it, make a new key with --rotate",
+                path.display()
+            )),
+            _ => damaged(&path, error),
+        })?;
         let key = key_of(text.trim()).ok_or_else(|| damaged(&path, "it holds no key"))?;
         let server = Server::new(key, &label);
         let server = server.map_err(|_| damaged(&path, "it is not the key of the filter"))?;
@@ -310,18 +326,8 @@ impl Store {
         fs::rename(&folder, self.path.join(&name)).map_err(failed)?;
         // Its name is gone, so that nothing is left to remove.
         let _ = new.folder.keep();
-        let pointer = self.path.join(".current-new");
-        match fs::remove_file(&pointer) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
-            _ => {}
-        }
-        let written = private(&pointer).and_then(|mut file| {
-            file.write_all(format!("{name}\n").as_bytes())?;
-            file.sync_all()
-        });
-        written.map_err(failed)?;
-        fs::rename(&pointer, self.path.join(CURRENT)).map_err(failed)?;
-        sync(&self.path).map_err(failed)?;
+        SingleFile::prepare("--store", &self.path.join(CURRENT))?
+            .commit(format!("{name}\n").as_bytes())?;
         // The new one is in place, whatever the result of this.
         let _ = self.tidy(Some(&name));
         Ok(())

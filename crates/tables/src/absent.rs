@@ -29,7 +29,19 @@ pub(crate) mod columnar {
             match self.0 {}
         }
 
+        pub(crate) fn unpacked_bytes(&self) -> u64 {
+            match self.0 {}
+        }
+
         pub(crate) fn note(&self, _: &str) -> Option<&str> {
+            match self.0 {}
+        }
+
+        pub(crate) fn check_columns(&self, _: &[usize]) -> Result<(), Problem> {
+            match self.0 {}
+        }
+
+        pub(crate) fn lake(&self) -> Option<crate::Lake> {
             match self.0 {}
         }
 

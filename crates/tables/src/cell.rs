@@ -10,7 +10,7 @@ use arrow_array::types::*;
 use arrow_array::{Array, ArrayRef, FixedSizeBinaryArray};
 use arrow_buffer::i256;
 use arrow_schema::{DataType, Field, TimeUnit};
-use chrono::{DateTime, NaiveDate, NaiveTime};
+use chrono::{Datelike, NaiveDate, NaiveTime};
 
 use crate::error::Problem;
 use crate::key::{EPOCH, KeyType};
@@ -21,6 +21,11 @@ const NOTE: &str = "volery";
 /// The kinds of bytes that no type of Arrow is for.
 const FIELD: &str = "field";
 const INTERVAL: &str = "interval";
+const UUID: &str = "uuid";
+
+/// The entry of the metadata of a column that names a type beyond those of Arrow, and the one of
+/// UUIDs.
+const EXTENSION: [&str; 2] = ["ARROW:extension:name", "arrow.uuid"];
 
 /// Whether this is a column of a text file: binary, and text if it is UTF-8.
 pub fn is_field(column: &Field) -> bool {
@@ -38,12 +43,31 @@ pub(crate) fn interval(column: &Field) -> Field {
     noted(column.clone(), INTERVAL)
 }
 
+/// A column of UUIDs, each of 16 bytes.
+pub(crate) fn uuid(column: &Field) -> Field {
+    noted(column.clone(), UUID)
+}
+
+/// Whether this is a column of UUIDs, by the note of [`uuid`] or as Arrow names it.
+pub(crate) fn is_uuid(column: &Field) -> bool {
+    let has = |name, value| column.metadata().get(name).is_some_and(|found| found == value);
+    *column.data_type() == DataType::FixedSizeBinary(16)
+        && (has(NOTE, UUID) || has(EXTENSION[0], EXTENSION[1]))
+}
+
+/// A column of UUIDs as Arrow names it in a file.
+pub(crate) fn as_extension(mut column: Field) -> Field {
+    let [name, value] = EXTENSION.map(str::to_owned);
+    column.metadata_mut().insert(name, value);
+    column
+}
+
 fn noted(column: Field, note: &str) -> Field {
     let metadata = HashMap::from([(NOTE.to_owned(), note.to_owned())]);
     column.with_metadata(metadata)
 }
 
-/// The column without the note of [`field`] and [`interval`].
+/// The column without the note of [`field`], [`interval`] and [`uuid`].
 pub(crate) fn without_note(column: &Field) -> Field {
     let mut metadata = column.metadata().clone();
     metadata.remove(NOTE);
@@ -55,10 +79,14 @@ pub(crate) fn without_note(column: &Field) -> Field {
 pub(crate) enum Cell<'a> {
     /// A string of characters, or bytes that are read as one.
     Bytes(&'a [u8]),
+    /// 16 bytes.
+    Uuid(&'a [u8]),
     Integer(i128),
     Boolean(bool),
     /// Days since 1970-01-01.
     Date(i64),
+    /// Milliseconds since 1970-01-01: a date that may have a time of day.
+    Date64(i64),
     /// Nanoseconds since 1970-01-01, in UTC if `zoned`.
     Moment {
         nanos: i128,
@@ -128,6 +156,7 @@ pub(crate) fn key_type(column: &Field) -> Option<KeyType> {
     Some(match (type_name(column), plain_type(column.data_type())) {
         ("string", _) => KeyType::Text,
         ("binary", _) if is_field(column) => KeyType::Text,
+        ("binary", _) if is_uuid(column) => KeyType::Uuid,
         ("binary", _) => KeyType::Binary,
         ("integer", _) => KeyType::Integer,
         ("boolean", _) => KeyType::Boolean,
@@ -190,6 +219,7 @@ pub(crate) fn cell<'a>(column: &Field, array: &'a dyn Array, row: usize) -> Opti
             let array: &FixedSizeBinaryArray = array.as_fixed_size_binary();
             match type_name(column) {
                 "interval" => Cell::Interval(array.value(row)),
+                _ if is_uuid(column) => Cell::Uuid(array.value(row)),
                 _ => Cell::Bytes(array.value(row)),
             }
         }
@@ -203,17 +233,13 @@ pub(crate) fn cell<'a>(column: &Field, array: &'a dyn Array, row: usize) -> Opti
         D::UInt64 => Cell::Integer(value!(UInt64Type).into()),
         D::Boolean => Cell::Boolean(array.as_boolean().value(row)),
         D::Date32 => Cell::Date(value!(Date32Type).into()),
-        D::Date64 => Cell::Date(value!(Date64Type).div_euclid(86_400_000)),
+        D::Date64 => Cell::Date64(value!(Date64Type)),
         D::Float16 => Cell::Half(value!(Float16Type).to_f32()),
         D::Float32 => Cell::Float(value!(Float32Type)),
         D::Float64 => Cell::Double(value!(Float64Type)),
-        D::Decimal32(_, scale) => {
-            Cell::Decimal(i256::from_i128(value!(Decimal32Type).into()), *scale)
-        }
-        D::Decimal64(_, scale) => {
-            Cell::Decimal(i256::from_i128(value!(Decimal64Type).into()), *scale)
-        }
-        D::Decimal128(_, scale) => Cell::Decimal(i256::from_i128(value!(Decimal128Type)), *scale),
+        D::Decimal32(_, scale) => decimal(value!(Decimal32Type), *scale),
+        D::Decimal64(_, scale) => decimal(value!(Decimal64Type), *scale),
+        D::Decimal128(_, scale) => decimal(value!(Decimal128Type), *scale),
         D::Decimal256(_, scale) => Cell::Decimal(value!(Decimal256Type), *scale),
         D::Timestamp(unit, zone) => {
             let value = match unit {
@@ -238,6 +264,10 @@ pub(crate) fn cell<'a>(column: &Field, array: &'a dyn Array, row: usize) -> Opti
     })
 }
 
+fn decimal(value: impl Into<i128>, scale: i8) -> Cell<'static> {
+    Cell::Decimal(i256::from_i128(value.into()), scale)
+}
+
 /// Nanoseconds of a unit.
 pub(crate) fn nanos_of(unit: TimeUnit) -> i64 {
     match unit {
@@ -253,30 +283,46 @@ fn time(value: impl Into<i64>, unit: TimeUnit) -> Cell<'static> {
     Cell::Time(value.into().saturating_mul(nanos_of(unit)))
 }
 
+/// The day of a number of milliseconds.
+pub(crate) fn day_of(millis: i64) -> i64 {
+    millis.div_euclid(86_400_000)
+}
+
 /// A cell that has no form as text: it is out of the range of its type.
 pub(crate) struct NoForm;
 
-/// Appends a cell as text: strings as they are, dates and times in ISO 8601.
+/// Appends a cell as text: strings as they are, dates and times in ISO 8601, a UUID with hyphens.
 pub(crate) fn append_text(cell: Cell<'_>, out: &mut Vec<u8>) -> Result<(), NoForm> {
     match cell {
         Cell::Bytes(text) => out.extend_from_slice(text),
+        Cell::Uuid(bytes) => {
+            for (i, byte) in bytes.iter().enumerate() {
+                let hyphen = if matches!(i, 4 | 6 | 8 | 10) { "-" } else { "" };
+                write(out, format_args!("{hyphen}{byte:02x}"));
+            }
+        }
         Cell::Integer(value) => write(out, value),
         Cell::Boolean(value) => write(out, value),
-        Cell::Date(days) => write(out, date_of(days).ok_or(NoForm)?),
+        Cell::Date(days) => match infinity(days.into(), i32::MAX.into(), &[1]) {
+            Some(infinity) => write(out, infinity),
+            None => append_date(days, out),
+        },
+        Cell::Date64(millis) => append_text(Cell::Date(day_of(millis)), out)?,
         Cell::Moment { nanos, zoned } => {
-            let seconds = nanos.div_euclid(1_000_000_000);
-            let seconds = i64::try_from(seconds).map_err(|_| NoForm)?;
-            let nanos = nanos.rem_euclid(1_000_000_000) as u32;
-            let moment = DateTime::from_timestamp(seconds, nanos).ok_or(NoForm)?;
-            let zone = if zoned { "Z" } else { "" };
-            write(out, format_args!("{:?}{zone}", moment.naive_utc()));
+            const UNITS: [i128; 3] = [1_000, 1_000_000, 1_000_000_000];
+            if let Some(infinity) = infinity(nanos, i64::MAX.into(), &UNITS) {
+                write(out, infinity);
+                return Ok(());
+            }
+            const DAY: i128 = 86_400_000_000_000;
+            append_date(i64::try_from(nanos.div_euclid(DAY)).map_err(|_| NoForm)?, out);
+            out.push(b'T');
+            append_time(nanos.rem_euclid(DAY) as i64, out)?;
+            if zoned {
+                out.push(b'Z');
+            }
         }
-        Cell::Time(nanos) => {
-            let seconds = u32::try_from(nanos.div_euclid(1_000_000_000)).map_err(|_| NoForm)?;
-            let nanos = nanos.rem_euclid(1_000_000_000) as u32;
-            let time = NaiveTime::from_num_seconds_from_midnight_opt(seconds, nanos);
-            write(out, format_args!("{:?}", time.ok_or(NoForm)?));
-        }
+        Cell::Time(nanos) => append_time(nanos, out)?,
         Cell::Decimal(value, scale) => append_decimal(value, scale, out),
         Cell::Half(value) => write(out, value),
         Cell::Float(value) => write(out, ryu::Buffer::new().format(value)),
@@ -296,10 +342,44 @@ fn write(out: &mut Vec<u8>, value: impl Display) {
     let _ = write!(out, "{value}");
 }
 
-/// The day so many days after 1970-01-01; none beyond the range of the calendar library.
-fn date_of(days: i64) -> Option<NaiveDate> {
-    let days = i32::try_from(days).ok()?.checked_add(EPOCH)?;
-    NaiveDate::from_num_days_from_ce_opt(days)
+/// The word that databases write for the last and the first integer as a date or a time; the value
+/// is one of these integers times one of `units`. For the first one PostgreSQL has the lowest
+/// integer, DuckDB the one above.
+fn infinity(value: i128, last: i128, units: &[i128]) -> Option<&'static str> {
+    let is = |integer: i128| units.iter().any(|unit| value == integer * unit);
+    match () {
+        () if is(last) => Some("infinity"),
+        () if is(-last) || is(-last - 1) => Some("-infinity"),
+        () => None,
+    }
+}
+
+/// Appends the day so many days after 1970-01-01. Years beyond 9999 have a sign.
+fn append_date(days: i64, out: &mut Vec<u8>) {
+    // The calendar repeats after this, and the library's ends after 262,000 years.
+    const DAYS: i64 = 146_097;
+    let day = i32::try_from(days.rem_euclid(DAYS)).unwrap_or(0) + EPOCH;
+    let Some(day) = NaiveDate::from_num_days_from_ce_opt(day) else {
+        return;
+    };
+    let year = i64::from(day.year()) + 400 * days.div_euclid(DAYS);
+    match year {
+        0..=9999 => write(out, format_args!("{year:04}{}", day.format("-%m-%d"))),
+        _ => write(out, format_args!("{year:+05}{}", day.format("-%m-%d"))),
+    }
+}
+
+/// Appends a time of day, which may be the end of the day.
+fn append_time(nanos: i64, out: &mut Vec<u8>) -> Result<(), NoForm> {
+    if nanos == 86_400_000_000_000 {
+        write(out, "24:00:00");
+        return Ok(());
+    }
+    let seconds = u32::try_from(nanos.div_euclid(1_000_000_000)).map_err(|_| NoForm)?;
+    let nanos = nanos.rem_euclid(1_000_000_000) as u32;
+    let time = NaiveTime::from_num_seconds_from_midnight_opt(seconds, nanos);
+    write(out, format_args!("{:?}", time.ok_or(NoForm)?));
+    Ok(())
 }
 
 /// Appends an integer divided by a power of ten, with as many digits behind the point.
@@ -391,15 +471,36 @@ mod tests {
         let moment = |nanos, zoned| text(Cell::Moment { nanos, zoned });
         assert_eq!(moment(-1_000_000, true).as_deref(), Some("1969-12-31T23:59:59.999Z"));
         assert_eq!(moment(60_000_000_000, false).as_deref(), Some("1970-01-01T00:01:00"));
-        assert_eq!(moment(i64::MAX as i128 * 1_000_000_000, false), None);
+        for unit in [1_000, 1_000_000, 1_000_000_000] {
+            let last = i128::from(i64::MAX) * unit;
+            assert_eq!(moment(last, false).as_deref(), Some("infinity"));
+            assert_eq!(moment(-last, true).as_deref(), Some("-infinity"));
+            assert_eq!(moment(i128::from(i64::MIN) * unit, true).as_deref(), Some("-infinity"));
+        }
+        // Nanoseconds in 64 bits end in 2262.
+        let last = moment(i64::MAX.into(), true);
+        assert_eq!(last.as_deref(), Some("2262-04-11T23:47:16.854775807Z"));
+        let late = moment(i128::from(i64::MAX - 1) * 1_000, false);
+        assert_eq!(late.as_deref(), Some("+294247-01-10T04:00:54.775806"));
         let time = |nanos| text(Cell::Time(nanos));
         assert_eq!(time(1).as_deref(), Some("00:00:00.000000001"));
         assert_eq!(time(86_399_000_000_000).as_deref(), Some("23:59:59"));
-        assert_eq!(time(86_400_000_000_000), None);
+        assert_eq!(time(86_400_000_000_000).as_deref(), Some("24:00:00"));
+        assert_eq!(time(86_400_000_000_001), None);
         assert_eq!(time(-1), None);
         assert_eq!(text(Cell::Date(19_000)).as_deref(), Some("2022-01-08"));
-        assert_eq!(text(Cell::Date(i32::MAX.into())), None);
-        assert_eq!(text(Cell::Date(i64::MAX)), None);
+        for (days, shown) in [
+            (i32::MAX.into(), "infinity"),
+            (i32::MIN.into(), "-infinity"),
+            ((i32::MIN + 1).into(), "-infinity"),
+            ((i32::MAX - 1).into(), "+5881580-07-10"),
+            (-719_529, "-0001-12-31"),
+            (-719_528, "0000-01-01"),
+            (2_932_896, "9999-12-31"),
+            (2_932_897, "+10000-01-01"),
+        ] {
+            assert_eq!(text(Cell::Date(days)).as_deref(), Some(shown));
+        }
         let interval = [1, 0, 0, 0, 2, 0, 0, 0, 0xe8, 3, 0, 0];
         assert_eq!(text(Cell::Interval(&interval)).as_deref(), Some("P1M2DT1.000S"));
         assert_eq!(text(Cell::Interval(&interval[1..])), None);

@@ -4,6 +4,7 @@ mod pages;
 mod thrift;
 mod writer;
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -14,17 +15,18 @@ use parquet::arrow::arrow_reader::{
     ParquetRecordBatchReader, RowGroups, RowSelection, RowSelector,
 };
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels, parquet_to_arrow_schema};
-use parquet::basic::{Compression, ConvertedType, Type as Physical};
+use parquet::basic::{Compression, ConvertedType, LogicalType, Type as Physical};
 use parquet::column::page::{PageIterator, PageReader};
 use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 
-use crate::cell::interval;
-use crate::error::{Problem, damaged};
+use crate::cell::{interval, uuid};
+use crate::error::{Problem, cut_short, damaged, not_a, quoted, refuse};
 use crate::format::Format;
 use crate::guard::guarded;
 use crate::key::check_names;
+use crate::lake::Lake;
 use pages::Pages;
 pub(crate) use writer::Writer;
 
@@ -46,19 +48,21 @@ pub(crate) struct Table {
     /// The schema as it is read: intervals are plain bytes.
     read_as: Arc<SchemaDescriptor>,
     fields: Fields,
+    /// The encrypted columns, those in nested ones each.
+    encrypted: Arc<BTreeSet<usize>>,
 }
 
 impl Table {
     /// Reads the description of `file`, which has `length` bytes.
     pub(crate) fn open(file: &mut File, length: u64) -> Result<Self, Problem> {
         check_magic(file, length)?;
-        if !thrift::footer_is_credible(file, length).map_err(Problem::Read)? {
-            return Err(wrong(0, "its footer is malformed"));
-        }
-        let table = guarded(Format::Parquet, 0, || {
+        let footer = thrift::footer(file, length).map_err(Problem::Read)?;
+        let footer = footer.ok_or_else(|| wrong(0, "its footer is malformed"))?;
+        let mut table = guarded(Format::Parquet, 0, || {
             let metadata = ParquetMetaDataReader::new().parse_and_finish(file);
             Self::new(metadata.map_err(|e| wrong(0, e))?).map_err(|e| wrong(0, e))
         })?;
+        table.encrypted = footer.encrypted.into();
         check_names(table.fields.iter().map(|field| field.name().as_str()))?;
         table.check_compression()?;
         Ok(table)
@@ -68,13 +72,17 @@ impl Table {
         let root = metadata.file_metadata().schema_descr().root_schema();
         let read_as = Arc::new(SchemaDescriptor::new(without_intervals(root)?));
         let schema = parquet_to_arrow_schema(&read_as, None)?;
-        let field = |(field, column): (&Arc<Field>, &TypePtr)| match is_interval(column) {
-            true => interval(field),
-            false => field.as_ref().clone(),
+        let field = |(field, column): (&Arc<Field>, &TypePtr)| match column
+            .get_basic_info()
+            .logical_type_ref()
+        {
+            _ if is_interval(column) => interval(field),
+            Some(LogicalType::Uuid) => uuid(field),
+            _ => field.as_ref().clone(),
         };
         let fields = schema.fields().iter().zip(root.get_fields()).map(field);
         let fields = fields.map(|field| micros(field, &read_as)).collect();
-        Ok(Self { metadata: Arc::new(metadata), read_as, fields })
+        Ok(Self { metadata: Arc::new(metadata), read_as, fields, encrypted: Arc::default() })
     }
 
     /// The columns.
@@ -86,11 +94,24 @@ impl Table {
         &self.metadata
     }
 
+    /// The bytes of all columns without compression, by the description.
+    pub(crate) fn unpacked_bytes(&self) -> u64 {
+        let groups = self.metadata.row_groups().iter().flat_map(RowGroupMetaData::columns);
+        let bytes = groups.map(|column| column.uncompressed_size().max(0) as u64);
+        bytes.fold(0, u64::saturating_add)
+    }
+
     /// The text under a name in the metadata of the file.
     pub(crate) fn note(&self, name: &str) -> Option<&str> {
         let notes = self.metadata().file_metadata().key_value_metadata()?;
         let note = notes.iter().find(|note| note.key == name)?;
         note.value.as_deref()
+    }
+
+    /// The format whose writers left a note in the file, if it is the file of such a table.
+    pub(crate) fn lake(&self) -> Option<Lake> {
+        let notes = self.metadata().file_metadata().key_value_metadata()?;
+        notes.iter().find_map(|note| Lake::of_note(&note.key))
     }
 
     /// The number of rows, by the description.
@@ -112,6 +133,7 @@ impl Table {
         length: u64,
         columns: &[usize],
     ) -> Result<Batches, Problem> {
+        self.check_columns(columns)?;
         let mask = ProjectionMask::roots(&self.read_as, columns.iter().copied());
         let leaves = (0..self.read_as.num_columns()).filter(|&leaf| mask.leaf_included(leaf));
         Ok(Batches {
@@ -120,6 +142,8 @@ impl Table {
             pages: Pages::new(file, length, Arc::clone(&self.metadata)),
             mask,
             group: 0,
+            reading: 0,
+            size: 1,
             window: 0,
             reader: None,
             expected: 0,
@@ -127,6 +151,18 @@ impl Table {
             begun: 0,
             done: 0,
         })
+    }
+
+    /// Refuses encrypted columns among `columns`.
+    pub(crate) fn check_columns(&self, columns: &[usize]) -> Result<(), Problem> {
+        let mut roots = self.encrypted.iter().map(|&leaf| self.read_as.get_column_root_idx(leaf));
+        match roots.find(|root| columns.contains(root)) {
+            Some(root) => {
+                let column = quoted(self.fields[root].name());
+                Err(refuse(format_args!("column {column} is encrypted"), DECRYPT))
+            }
+            None => Ok(()),
+        }
     }
 
     fn check_compression(&self) -> Result<(), Problem> {
@@ -137,15 +173,21 @@ impl Table {
                     Compression::LZO => "lzo",
                     _ => continue,
                 };
-                return Err(Problem::Compression {
-                    column: column.column_path().string(),
-                    codec: codec.to_owned(),
-                });
+                let column = quoted(&column.column_path().string());
+                let what = format_args!(
+                    "column {column} is compressed with {codec}, which is not supported"
+                );
+                let remedy =
+                    "write it again with snappy, zstd, gzip or lz4, or without compression";
+                return Err(refuse(what, remedy));
             }
         }
         Ok(())
     }
 }
+
+/// The remedy for an encrypted file or column.
+const DECRYPT: &str = "write it again without encryption";
 
 /// A Parquet file begins and ends with four letters.
 fn check_magic(file: &mut File, length: u64) -> Result<(), Problem> {
@@ -159,15 +201,15 @@ fn check_magic(file: &mut File, length: u64) -> Result<(), Problem> {
         return Err(Problem::Empty);
     }
     if length < 4 {
-        return Err(Problem::NotA(Format::Parquet));
+        return Err(not_a(Format::Parquet));
     }
     match &read(SeekFrom::Start(0)).map_err(Problem::Read)? {
         b"PAR1" => {}
-        b"PARE" => return Err(Problem::Encrypted),
-        _ => return Err(Problem::NotA(Format::Parquet)),
+        b"PARE" => return Err(refuse("is an encrypted Parquet file", DECRYPT)),
+        _ => return Err(not_a(Format::Parquet)),
     }
     if length < 12 || &read(SeekFrom::End(-4)).map_err(Problem::Read)? != b"PAR1" {
-        return Err(Problem::CutShort(Format::Parquet));
+        return Err(cut_short(Format::Parquet));
     }
     Ok(())
 }
@@ -232,6 +274,9 @@ pub(crate) struct Batches {
     /// The row group being read, and its first row that no reader has been made for.
     group: usize,
     window: usize,
+    /// The row group of the reader, and the rows of its batches.
+    reading: usize,
+    size: usize,
     reader: Option<ParquetRecordBatchReader>,
     /// The number of rows the reader must give, and has given.
     expected: usize,
@@ -245,6 +290,35 @@ impl Batches {
     /// The next rows; with `select` those that are wanted, by their numbers counted from 0 in the
     /// file; none at the end.
     pub(crate) fn next(
+        &mut self,
+        select: bool,
+        wanted: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<Option<RecordBatch>, Problem> {
+        self.read(select, wanted).map_err(|problem| self.located(problem))
+    }
+
+    /// The damage with the row group where it is, and the column: the first that cannot be read
+    /// alone.
+    fn located(&self, mut problem: Problem) -> Problem {
+        if let Problem::Damaged { column, part, .. } = &mut problem {
+            *part = Some(self.reading + 1);
+            let is_damaged = |root: &usize| {
+                let mask = ProjectionMask::roots(&self.table.read_as, [*root]);
+                let read = guarded(Format::Parquet, 0, || {
+                    let mut reader = self.reader(mask, self.size, None).map_err(|e| wrong(0, e))?;
+                    reader.try_for_each(|batch| batch.map(drop).map_err(|e| wrong(0, e)))
+                });
+                read.is_err()
+            };
+            let roots =
+                self.leaves.iter().map(|&leaf| self.table.read_as.get_column_root_idx(leaf));
+            let found = roots.collect::<BTreeSet<_>>().into_iter().find(is_damaged);
+            *column = found.map(|root| self.table.fields[root].name().clone());
+        }
+        problem
+    }
+
+    fn read(
         &mut self,
         select: bool,
         wanted: &mut dyn FnMut(u64) -> bool,
@@ -292,6 +366,19 @@ impl Batches {
         self.table.rows()
     }
 
+    /// A reader of columns of the row group `reading`.
+    fn reader(
+        &self,
+        mask: ProjectionMask,
+        size: usize,
+        selection: Option<RowSelection>,
+    ) -> ParquetResult<ParquetRecordBatchReader> {
+        let group = Group { pages: self.pages.clone(), index: self.reading };
+        let hint = Some(&self.table.fields);
+        let levels = parquet_to_arrow_field_levels(&self.table.read_as, mask, hint)?;
+        ParquetRecordBatchReader::try_new_with_row_groups(&levels, &group, size, selection)
+    }
+
     /// Makes a reader for the next window or row group, if rows of it are wanted.
     fn open(&mut self, wanted: Option<&mut dyn FnMut(u64) -> bool>) -> ParquetResult<()> {
         let rows = self.pages.rows(self.group);
@@ -306,25 +393,16 @@ impl Batches {
             }
         };
         self.expected = selection.as_ref().map_or(count, RowSelection::row_count);
+        self.reading = self.group;
         if self.expected > 0 {
-            let group = Group { pages: self.pages.clone(), index: self.group };
             let columns = self.table.metadata.row_group(self.group).columns();
             let bytes = self.leaves.iter().filter_map(|&leaf| columns.get(leaf));
             let bytes = bytes.map(|column| column.uncompressed_size().max(0) as u64);
             let row = (bytes.fold(0, u64::saturating_add) / rows as u64).max(1);
             let longest = self.pages.longest_value(self.group, &self.leaves)?;
             let size = (BATCH_BYTES / row).clamp(1, BATCH_ROWS);
-            let size = size.min(BATCH_LONGEST / longest.max(1)).max(1);
-            let hint = Some(&self.table.fields);
-            let levels =
-                parquet_to_arrow_field_levels(&self.table.read_as, self.mask.clone(), hint)?;
-            let reader = ParquetRecordBatchReader::try_new_with_row_groups(
-                &levels,
-                &group,
-                size as usize,
-                selection,
-            );
-            self.reader = Some(reader?);
+            self.size = size.min(BATCH_LONGEST / longest.max(1)).max(1) as usize;
+            self.reader = Some(self.reader(self.mask.clone(), self.size, selection)?);
         }
         self.done += count as u64;
         self.window += count;

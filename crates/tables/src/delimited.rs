@@ -11,7 +11,7 @@ use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use csv::{ByteRecord, ErrorKind};
 
 use crate::encoding::{self, Encoding};
-use crate::error::Problem;
+use crate::error::{NAME_ENCODING, Problem, counted, refuse};
 use crate::format::{Format, Packing};
 use crate::key::check_names;
 use scan::Scan;
@@ -20,6 +20,10 @@ use scan::Scan;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Text {
     pub(crate) delimiter: u8,
+    /// Whether the delimiter was named. If not, a first line `sep=;` names it, as Excel does.
+    pub(crate) is_named: bool,
+    /// Whether a field may stand in quotes.
+    pub(crate) has_quotes: bool,
     pub(crate) encoding: Option<Encoding>,
     pub(crate) packing: Packing,
     /// The format of an output that needs every field to be UTF-8.
@@ -30,7 +34,10 @@ impl Text {
     /// Checks the delimiter.
     pub(crate) fn check(self) -> Result<Self, Problem> {
         match self.delimiter {
-            b'"' | b'\n' | b'\r' | 0 | 0x80.. => Err(Problem::Delimiter(self.delimiter)),
+            byte @ (b'"' | b'\n' | b'\r' | 0 | 0x80..) => Err(refuse(
+                format_args!("byte {byte} cannot be a delimiter"),
+                "a delimiter is one ASCII character, such as , ; | or a tab",
+            )),
             _ => Ok(self),
         }
     }
@@ -39,7 +46,11 @@ impl Text {
 /// The rows of a text file, one after the other.
 pub(crate) struct Rows {
     reader: csv::Reader<Scan>,
+    delimiter: u8,
     header: ByteRecord,
+    /// The number of fields of a row, and of those that have a name.
+    fields: usize,
+    named: usize,
     /// Number of returned rows.
     row: u64,
     record: ByteRecord,
@@ -71,15 +82,25 @@ impl Rows {
             }
         };
         let (source, marked) = encoding::decode(unpacked, text.encoding)?;
-        let scan = Scan::new(source, text.delimiter, text.encoding.map_or("", Encoding::name));
+        let (source, separator) = without_separator(source)?;
+        let delimiter = separator.filter(|_| !text.is_named).unwrap_or(text.delimiter);
+        Text { delimiter, ..text }.check()?;
+        let encoding = text.encoding.map_or("", Encoding::name);
+        let lines = u64::from(separator.is_some());
+        let scan = Scan::new(source, delimiter, text.has_quotes, encoding, lines);
         let reader = csv::ReaderBuilder::new()
-            .delimiter(text.delimiter)
+            .delimiter(delimiter)
+            .quoting(text.has_quotes)
             .has_headers(false)
+            .flexible(true)
             .buffer_capacity(Self::BUFFER)
             .from_reader(scan);
         let mut rows = Self {
             reader,
+            delimiter,
             header: ByteRecord::new(),
+            fields: 0,
+            named: 0,
             record: ByteRecord::new(),
             failed: None,
             row: 0,
@@ -93,14 +114,50 @@ impl Rows {
             Ok(false) => return Err(Problem::Empty),
             Err(error) => return Err(rows.problem(error)),
         }
+        rows.fields = rows.header.len();
+        // Excel fills rows up with delimiters, and leaves them out again further down. One column
+        // without a name may be meant.
+        let unnamed = rows.header.iter().rev().take_while(|name| name.is_empty()).count();
+        rows.named = rows.fields - if unnamed > 1 { unnamed } else { 0 };
+        if rows.named > 0 {
+            rows.header.truncate(rows.named);
+        } else {
+            rows.named = rows.fields;
+        }
         check_names(rows.columns()?)?;
         Ok(rows)
+    }
+
+    /// The delimiter: that of the file's first line, if it names one.
+    pub(crate) fn delimiter(&self) -> u8 {
+        self.delimiter
+    }
+
+    /// The problem of a row with other fields than the header has.
+    fn ragged(&self, record: &ByteRecord) -> Option<Problem> {
+        let found = record.len();
+        if found != self.named && found != self.fields {
+            let (row, found, expected) = (self.row + 1, counted(found, "field"), self.fields);
+            return Some(refuse(
+                format_args!("row {row} has {found}, the header has {expected}"),
+                "quote fields that contain the delimiter, or set the right one with --delimiter",
+            ));
+        }
+        let beyond = (self.named..found).find(|&column| !record[column].is_empty())?;
+        let (row, column) = (self.row + 1, beyond + 1);
+        Some(refuse(
+            format_args!("row {row} has a value in column {column}, which has no name"),
+            "give the column a name in the first line",
+        ))
     }
 
     /// The names of the columns.
     pub(crate) fn columns(&self) -> Result<Vec<&str>, Problem> {
         let name = |(i, name)| {
-            std::str::from_utf8(name).map_err(|_| Problem::NameNotUtf8 { column: i + 1 })
+            std::str::from_utf8(name).map_err(|_| {
+                let what = format_args!("the name of column {} is not UTF-8", i + 1);
+                refuse(what, NAME_ENCODING)
+            })
         };
         self.header.iter().enumerate().map(name).collect()
     }
@@ -120,7 +177,13 @@ impl Rows {
         let mut record = std::mem::take(&mut self.record);
         while rows < BATCH.0 && bytes < BATCH.1 && self.row - first < PASSED {
             match self.reader.read_byte_record(&mut record) {
-                Ok(true) => self.row += 1,
+                Ok(true) => match self.ragged(&record) {
+                    None => self.row += 1,
+                    failed => {
+                        self.failed = failed;
+                        break;
+                    }
+                },
                 Ok(false) => break,
                 Err(error) => {
                     self.failed = Some(self.problem(error));
@@ -167,6 +230,11 @@ impl Rows {
         self.marked
     }
 
+    /// The bytes that were read, in UTF-8 if an encoding was named, without compression.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.reader.position().byte()
+    }
+
     /// The number of blank lines so far.
     pub(crate) fn blank_lines(&self) -> u64 {
         self.reader.get_ref().blank_lines()
@@ -177,14 +245,38 @@ impl Rows {
             return found;
         }
         match error.into_kind() {
-            ErrorKind::UnequalLengths { expected_len, len, .. } => {
-                Problem::Ragged { row: self.row + 1, found: len, expected: expected_len }
-            }
             ErrorKind::Io(error) => Problem::Read(error),
             // The other kinds belong to parts of the library that are not used here.
             _ => Problem::Read(io::ErrorKind::InvalidData.into()),
         }
     }
+}
+
+/// A text without a first line such as `sep=;` or `"sep=;"`, in any case of letters, and the
+/// delimiter that this line names.
+fn without_separator(
+    mut text: Box<dyn Read + Send>,
+) -> Result<(Box<dyn Read + Send>, Option<u8>), Problem> {
+    const LONGEST: u64 = b"\"sep=;\"\r\n".len() as u64;
+    let mut start = Vec::with_capacity(LONGEST as usize);
+    // A stream with malformed text repeats the error, so that a reader that knows the row gets it.
+    match text.by_ref().take(LONGEST).read_to_end(&mut start) {
+        Err(error) if !encoding::is_malformed(&error) => return Err(Problem::Read(error)),
+        _ => {}
+    }
+    let found = match start[..] {
+        [b'"', s, e, p, b'=', separator, b'"', ref end @ ..] => Some(([s, e, p], separator, end)),
+        [s, e, p, b'=', separator, ref end @ ..] => Some(([s, e, p], separator, end)),
+        _ => None,
+    };
+    let found = found.filter(|(name, ..)| name.eq_ignore_ascii_case(b"sep"));
+    let found = found.and_then(|(_, separator, end)| match end {
+        [b'\r', b'\n', rest @ ..] | [b'\r' | b'\n', rest @ ..] => Some((separator, rest.to_vec())),
+        _ => None,
+    });
+    let separator = found.as_ref().map(|(separator, _)| *separator);
+    let start = found.map_or(start, |(_, rest)| rest);
+    Ok((Box::new(io::Cursor::new(start).chain(text)), separator))
 }
 
 /// The first field that is not UTF-8, counted from 1.

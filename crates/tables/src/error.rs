@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 
 use crate::format::Format;
 use crate::key::KeyType;
+use crate::lake::Lake;
 
 /// The reason why a file could not be read, or its matching rows not be written: the file and the
 /// problem.
 ///
-/// Its text is `FILE: problem and position`; [`hint`](Self::hint) gives a remedy. Neither contains
-/// field contents: rows are named by their number, columns by their name.
+/// Its text is `FILE: problem and position`, or `FILE is ..`; [`hint`](Self::hint) gives a remedy.
+/// Neither contains field contents: rows are named by their number, columns by their name.
 #[derive(Debug)]
 pub struct Error {
     file: PathBuf,
@@ -42,7 +43,12 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.file.display(), self.problem)
+        let problem = self.problem.to_string();
+        // Where the file is the subject of the sentence, no colon stands between it and its verb.
+        let is_subject =
+            ["is ", "has ", "was ", "could "].iter().any(|verb| problem.starts_with(verb));
+        let colon = if is_subject { "" } else { ":" };
+        write!(f, "{}{colon} {problem}", self.file.display())
     }
 }
 
@@ -63,15 +69,6 @@ pub enum Problem {
     #[error("could not be opened: {0}")]
     Open(#[source] io::Error),
 
-    /// The file is a folder.
-    #[error("is a folder, not a file")]
-    Folder,
-
-    /// The file is a pipe or a device. Such a file cannot be read a second time, for the matching
-    /// rows.
-    #[error("is not a regular file")]
-    NotAFile,
-
     /// The operating system reported an error while the file was read.
     #[error("could not be read: {0}")]
     Read(#[source] io::Error),
@@ -84,10 +81,6 @@ pub enum Problem {
     #[error("could not be copied to a temporary file: {0}")]
     Spool(#[source] io::Error),
 
-    /// The extension of the file name is missing or unknown.
-    #[error("the name does not say what kind of file this is")]
-    UnknownExtension,
-
     /// A compressed file that is not text.
     #[error("is compressed as a whole, and is not text")]
     PackedTable,
@@ -96,172 +89,22 @@ pub enum Problem {
     #[error("no key column is named")]
     NoKey,
 
-    /// The delimiter is a quote, the end of a line, or not ASCII.
-    #[error("byte {0} cannot be a delimiter")]
-    Delimiter(u8),
-
-    /// An option for text files was given for another file.
-    #[error("{} has no {option}", file_of(*format))]
-    TextOnly {
-        /// The format of the file.
-        format: Format,
-        /// The option.
-        option: &'static str,
-    },
-
-    /// No file is named.
-    #[error("no file is named")]
-    NoInput,
-
-    /// No file has a name of this pattern.
-    #[error("no such file, and no file matches this pattern")]
-    NoMatch,
-
-    /// A folder without Parquet files.
-    #[error("is a folder without .parquet files")]
-    EmptyFolder,
-
-    /// Folders in folders beyond the limit, as links that lead back make them.
-    #[error("folders are nested too deeply here")]
-    TooDeep,
-
-    /// Standard input without a format.
-    #[error("the format of standard input is not named")]
-    NoFormat,
-
-    /// Standard input, or a file, is named twice.
-    #[error("is named twice")]
-    InputTwice,
-
-    /// A file of another format than the first one. Holds the first one.
-    #[error("has another format than {}", .0.display())]
-    OtherFormat(PathBuf),
-
-    /// A file with other columns than the first one.
-    #[error("column {column} is {found}; in {} it is {expected}", first.display())]
-    OtherColumn {
-        /// The column, counted from 1.
-        column: usize,
-        /// Its name and type.
-        found: String,
-        /// The name and type in the first file.
-        expected: String,
-        /// The first file.
-        first: PathBuf,
-    },
-
     /// The file is empty, without even a header.
-    #[error("is empty: there is no header")]
+    #[error("is empty")]
     Empty,
 
-    /// A requested column is not in the file.
-    #[error("there is no column {}; the columns are {}", quoted(name), listed(columns))]
-    MissingColumn {
-        /// The requested column.
-        name: String,
-        /// The columns of the file.
-        columns: Vec<String>,
-    },
-
-    /// A column is named twice among the key columns.
-    #[error("column {} is named twice in the key", quoted(name))]
-    KeyTwice {
+    /// A column is named twice.
+    #[error("column {} is named twice in the {place}", quoted(name))]
+    NamedTwice {
         /// The column.
         name: String,
-    },
-
-    /// A column is named twice in the payload.
-    #[error("column {} is named twice in the payload", quoted(name))]
-    ValueTwice {
-        /// The column.
-        name: String,
+        /// The key or the payload.
+        place: &'static str,
     },
 
     /// The payload has too many columns, or their names are too long.
     #[error("the payload has more columns, or longer names, than can be described")]
     TooManyValues,
-
-    /// Two columns have the same name.
-    #[error("columns {first} and {second} have the same name, {}", quoted(name))]
-    DuplicateHeader {
-        /// The name.
-        name: String,
-        /// The first column of that name, counted from 1.
-        first: usize,
-        /// The next one.
-        second: usize,
-    },
-
-    /// A row has more or fewer fields than the header.
-    #[error(
-        "row {row} has {}, the header has {expected}",
-        counted(*found, "field")
-    )]
-    Ragged {
-        /// The row.
-        row: u64,
-        /// Its number of fields.
-        found: u64,
-        /// The header's.
-        expected: u64,
-    },
-
-    /// A quoted field is not closed before the end of the file.
-    #[error("a quote that opens in {}, on line {line}, never closes", place(*row))]
-    OpenQuote {
-        /// The row in which the quote opens.
-        row: u64,
-        /// The line in which it opens.
-        line: u64,
-    },
-
-    /// Something other than a delimiter or the end of the line follows the quote that closes a
-    /// field.
-    #[error("there is text after a closing quote in {}, on line {line}", place(*row))]
-    AfterQuote {
-        /// The row.
-        row: u64,
-        /// The line.
-        line: u64,
-    },
-
-    /// A row is longer than the limit: almost always because of a quote that never closes.
-    #[error("{} is longer than {} MiB; it begins on line {line}", place(*row), limit >> 20)]
-    RowTooLong {
-        /// The row.
-        row: u64,
-        /// The line in which it begins.
-        line: u64,
-        /// The limit in bytes.
-        limit: u64,
-    },
-
-    /// The file begins with the byte-order mark of an encoding that must be named.
-    #[error("is {label}, by its byte-order mark")]
-    WideMark {
-        /// The name of the encoding.
-        label: &'static str,
-        /// Whether it can be read when it is named.
-        readable: bool,
-    },
-
-    /// The byte-order mark does not belong to the named encoding.
-    #[error("is {found} by its byte-order mark, not {declared}")]
-    MarkDisagrees {
-        /// The named encoding.
-        declared: &'static str,
-        /// The encoding of the mark.
-        found: &'static str,
-    },
-
-    /// The bytes are invalid in the named encoding.
-    #[error("{} is not valid {encoding}", place(*row))]
-    Malformed {
-        /// The row with the malformed bytes.
-        row: u64,
-        /// The encoding.
-        encoding: &'static str,
-    },
 
     /// A key column is empty or null.
     #[error("row {row} has no key: column {} is empty", quoted(column))]
@@ -295,7 +138,7 @@ pub enum Problem {
     },
 
     /// A normaliser refused a field.
-    #[error("column {} of row {row} is malformed for {normaliser}", quoted(column))]
+    #[error("column {} of row {row} is malformed for {normaliser}: {cause}", quoted(column))]
     NotNormal {
         /// The row.
         row: u64,
@@ -303,6 +146,8 @@ pub enum Problem {
         column: String,
         /// The name of the normaliser.
         normaliser: String,
+        /// The cause.
+        cause: &'static str,
     },
 
     /// A rule cannot be parsed. Holds the reason.
@@ -312,26 +157,6 @@ pub enum Problem {
         rule: String,
         /// The reason.
         reason: String,
-    },
-
-    /// A column has a type that cannot be a key.
-    #[error("column {} is of type {found}, which cannot be a key", quoted(column))]
-    UnsupportedKey {
-        /// The column.
-        column: String,
-        /// Its type.
-        found: String,
-    },
-
-    /// A column has a type that cannot be read as the requested one.
-    #[error("column {} is {found} and cannot be read as {wanted}", quoted(column))]
-    Conversion {
-        /// The column.
-        column: String,
-        /// Its type.
-        found: KeyType,
-        /// The requested type.
-        wanted: KeyType,
     },
 
     /// A column has a type that cannot be a payload.
@@ -372,26 +197,16 @@ pub enum Problem {
         found: String,
     },
 
-    /// The file does not begin like one of its format.
-    #[error("is not {}", file_of(*.0))]
-    NotA(Format),
-
-    /// The end of the file is missing. Holds the format.
-    #[error("is cut short: it begins as {} and does not end as one", file_of(*.0))]
-    CutShort(Format),
-
-    /// The Parquet file is encrypted.
-    #[error("is an encrypted Parquet file")]
-    Encrypted,
-
-    /// The file is inconsistent, or uses features that this version does not support.
-    #[error(
-        "is damaged, or uses a part of the {} that is not supported, after row {after}",
-        standard(*format)
-    )]
+    /// The file is inconsistent, or uses features that this version does not support: the message
+    /// has the cause.
+    #[error("{}", damage(*format, &**source, column.as_deref(), *part, *after))]
     Damaged {
         /// The format.
         format: Format,
+        /// The column, if it is known.
+        column: Option<String>,
+        /// The row group or the record batch, counted from 1; none in front of them all.
+        part: Option<usize>,
         /// Number of rows that were readable at least.
         after: u64,
         /// The error of the library. It may quote from the file, so the message does not
@@ -400,32 +215,9 @@ pub enum Problem {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 
-    /// A column has an unsupported compression.
-    #[error("column {} is compressed with {codec}, which is not supported", quoted(column))]
-    Compression {
-        /// The column.
-        column: String,
-        /// The name of the compression.
-        codec: String,
-    },
-
-    /// There are more distinct keys than the limit.
-    #[error("has more than {limit} distinct keys")]
-    TooManyKeys {
-        /// The limit.
-        limit: u64,
-    },
-
     /// The file changed between reading it and writing its matching rows, or while it was read.
     #[error("has changed while it was in use")]
     Changed,
-
-    /// The file already has a column with the name of the added one.
-    #[error("there is a column {} already", quoted(name))]
-    ColumnTaken {
-        /// The column.
-        name: String,
-    },
 
     /// A field, or the name of a column in row 0, is not UTF-8, as it must be in this format.
     #[error(
@@ -442,34 +234,40 @@ pub enum Problem {
         format: Format,
     },
 
-    /// A batch in memory with other columns than those of the table.
-    #[error("batch {batch} has other columns, or of other types, than the table")]
-    OtherBatch {
-        /// The batch, counted from 1.
-        batch: usize,
-    },
-
-    /// The name of a column, counted from 1, is not UTF-8.
-    #[error("the name of column {column} is not UTF-8")]
-    NameNotUtf8 {
-        /// The column.
-        column: usize,
-    },
-
-    /// A column has a type that this format does not have. Holds the column.
-    #[error("column {} of type {found} cannot be written to {}", quoted(column), file_of(*format))]
-    NoForm {
-        /// The column.
-        column: String,
-        /// Its type.
-        found: String,
-        /// The format of the output.
-        format: Format,
-    },
-
     /// The matching rows could not be written.
     #[error("the matching rows could not be written: {0}")]
     Output(#[source] io::Error),
+
+    /// A problem that only its text tells from others.
+    #[error("{what}")]
+    Refused {
+        /// The message.
+        what: String,
+        /// The remedy, if there is one.
+        remedy: Option<String>,
+    },
+}
+
+/// A problem, and its remedy, where only the text tells it from others.
+pub(crate) fn refuse(what: impl fmt::Display, remedy: impl fmt::Display) -> Problem {
+    Problem::Refused { what: what.to_string(), remedy: Some(remedy.to_string()) }
+}
+
+/// The problem of a file that does not begin like one of its format.
+#[cfg(feature = "columnar")]
+pub(crate) fn not_a(format: Format) -> Problem {
+    refuse(
+        format_args!("is not {}", file_of(format)),
+        "check the file; the name of a text file with a header ends in .csv, .tsv or .txt",
+    )
+}
+
+/// The problem of a file whose end is missing.
+#[cfg(feature = "columnar")]
+pub(crate) fn cut_short(format: Format) -> Problem {
+    let of = file_of(format);
+    let what = format_args!("is cut short: it begins as {of} and does not end as one");
+    refuse(what, "copy or write it again")
 }
 
 pub(crate) fn damaged(
@@ -477,104 +275,103 @@ pub(crate) fn damaged(
     after: u64,
     source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
 ) -> Problem {
-    let source = source.into();
-    Problem::Damaged { format, after, source }
+    Problem::Damaged { format, column: None, part: None, after, source: source.into() }
+}
+
+const COPY: &str = "copy the file again, or write it again";
+const REWRITE: &str = "write it again with a current tool, such as pyarrow or DuckDB";
+const SMALLER: &str = "write it again with smaller pages, dictionaries or batches";
+
+/// The causes of damage: a piece of the text of the library's error, or of this crate's; what the
+/// message says, where a part of the file is `it`; and what to do. The first one counts.
+const CAUSES: [(&str, &str, &str); 20] = [
+    ("footer is", "its footer is malformed", COPY),
+    ("Unexpected Encoding", "it has an unknown encoding", REWRITE),
+    ("Unexpected CompressionCodec", "it has an unknown compression", REWRITE),
+    ("CRC", "a checksum of it is wrong", COPY),
+    ("page header", "a page header of it is malformed", COPY),
+    ("claims", "it states more than its bytes can hold", COPY),
+    ("limit", "it has more values, or longer ones, than volery reads at once", SMALLER),
+    ("longer than the file", "it reaches beyond the end of the file", COPY),
+    ("end of stream", "it ends too early", COPY),
+    ("failed to fill", "it ends too early", COPY),
+    ("EOF", "it ends too early", COPY),
+    ("lacks a column", "it lacks a column", COPY),
+    ("rows", "it has more or fewer rows than the file states", COPY),
+    ("External", "it cannot be decompressed", COPY),
+    ("root as message", "a message of it is malformed", COPY),
+    ("missing its data", "a message of it is malformed", COPY),
+    ("NYI", "it has a feature of the format that volery does not read", REWRITE),
+    ("supported", "it has a type or a feature that volery does not read", REWRITE),
+    ("UNKNOWN", "it has an unknown type", REWRITE),
+    ("time is out of range", "it has a time that is out of range", REWRITE),
+];
+
+/// The cause of damage in words, and what to do.
+fn cause(source: &dyn std::error::Error, part: Option<usize>) -> (&'static str, &'static str) {
+    let text = source.to_string();
+    let other = match part {
+        Some(_) => "its values cannot be decoded",
+        None => "the description of its columns is malformed",
+    };
+    let found = CAUSES.iter().find(|(piece, ..)| text.contains(piece));
+    found.map_or((other, COPY), |(_, said, remedy)| (*said, *remedy))
+}
+
+/// The message of damage: of which part of the file, and the cause.
+fn damage(
+    format: Format,
+    source: &(dyn std::error::Error + 'static),
+    column: Option<&str>,
+    part: Option<usize>,
+    after: u64,
+) -> String {
+    let (said, remedy) = cause(source, part);
+    let kind = if remedy == COPY { "damaged" } else { "not readable" };
+    let name = if format == Format::Arrow { "record batch" } else { "row group" };
+    match (column, part) {
+        (Some(column), Some(part)) => {
+            format!("is {kind} in column {} of {name} {part}: {said}", quoted(column))
+        }
+        (_, Some(part)) => format!("is {kind} in {name} {part}, after row {after}: {said}"),
+        (_, None) => format!("is {kind}: {said}"),
+    }
 }
 
 impl Problem {
     /// The remedy for the user, if there is one.
     pub fn hint(&self) -> Option<String> {
+        use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
         let fixed = |text: &str| Some(text.to_owned());
         match self {
-            Self::Open(_) | Self::Folder | Self::Read(_) | Self::Spool(_) | Self::Output(_) => None,
+            Self::Refused { remedy, .. } => remedy.clone(),
+            // As the libraries for compressed files report it.
+            Self::Read(e) if matches!(e.kind(), UnexpectedEof | InvalidInput | InvalidData) => {
+                fixed("its compression ends too early or is damaged: copy or write it again")
+            }
+            Self::Open(_) | Self::Read(_) | Self::Spool(_) | Self::Output(_) => None,
             Self::NotBuilt(_) => fixed("convert it to .csv, or .csv.gz"),
-            Self::NotAFile => fixed("write it to a file first: it is read twice"),
-            Self::UnknownExtension => fixed(
-                "the known names end in .csv, .tsv, .txt (text with a header; also .csv.gz, .csv.zst), \
-                     .parquet, or .arrow",
-            ),
             Self::PackedTable => fixed("only text files are compressed as a whole: unpack it"),
-            Self::NoInput => fixed("name a file: --input FILE"),
-            Self::NoMatch => fixed("check the name; * and ? in it stand for any characters"),
-            Self::EmptyFolder => {
-                fixed("a folder is a table of Parquet files: name other files one by one")
-            }
-            Self::TooDeep => fixed("look for a link to a folder above it"),
-            Self::NoFormat => fixed("name it: csv, tsv, parquet or arrow"),
-            Self::InputTwice => fixed("name it once"),
-            Self::OtherFormat(_) => fixed("the files of a table are of one format"),
-            Self::OtherColumn { .. } => {
-                fixed("the files of a table have the same columns, in the same order")
-            }
             Self::NotNormal { .. } => {
                 fixed("correct the row; --malformed skip leaves such rows out")
             }
             Self::Rule { .. } => fixed(RULE),
-            Self::OtherBatch { .. } => fixed("give all batches the same columns"),
-            Self::NameNotUtf8 { .. } => {
-                fixed("name the encoding the file was written in with --encoding")
-            }
-            Self::NoForm { .. } => fixed("write another format, or drop the column"),
             Self::NoKey => {
                 fixed("name the key column, or several with commas in between: --key COLUMN")
             }
-            Self::Delimiter(_) => {
-                fixed("a delimiter is one ASCII character, such as , ; | or a tab")
+            Self::Empty => {
+                fixed("copy or write it again; of a text file the first line must name the columns")
             }
-            Self::TextOnly { option, .. } => Some(format!("leave out --{option}")),
-            Self::Empty => fixed("the first line must name the columns"),
-            Self::MissingColumn { name, columns } => missing_hint(name, columns),
-            Self::KeyTwice { .. } => fixed("name each key column once"),
-            Self::ValueTwice { .. } => fixed("name each column once"),
+            Self::NamedTwice { .. } => fixed("name each column once"),
             Self::TooManyValues => fixed("name fewer columns"),
-            Self::DuplicateHeader { .. } => fixed("rename one of them"),
-            Self::Ragged { .. } => fixed(
-                "quote fields that hold the delimiter, or name the right one with --delimiter",
-            ),
-            Self::OpenQuote { .. } | Self::RowTooLong { .. } => {
-                fixed("a quote within a quoted field is written twice")
-            }
-            Self::AfterQuote { .. } => fixed(
-                "a field with quotes in it is quoted as a whole, and its quotes are written twice",
-            ),
-            Self::WideMark { label, readable: true } => Some(format!("--encoding {label}")),
-            Self::WideMark { .. } => fixed("convert it to UTF-8"),
-            Self::MarkDisagrees { found, .. } => Some(format!("--encoding {found}")),
-            Self::Malformed { .. } => {
-                fixed("name the encoding the file was written in with --encoding")
-            }
             Self::EmptyKey { .. } => fixed("--empty-keys skip leaves such rows out"),
             Self::DuplicateKey { .. } => {
                 fixed("--duplicates dedup keeps the first row of each key")
             }
-            Self::Unreadable { column, wanted, .. } => Some(match wanted {
-                KeyType::Integer => {
-                    "an integer is decimal digits with or without a sign, and no space".to_owned()
-                }
-                KeyType::Boolean => "a boolean is true or false".to_owned(),
-                KeyType::Date => "a date is written YYYY-MM-DD".to_owned(),
-                KeyType::Timestamp => {
-                    "a timestamp is written YYYY-MM-DDTHH:MM:SSZ, or with an offset for Z"
-                        .to_owned()
-                }
-                KeyType::Datetime => "a datetime is written YYYY-MM-DDTHH:MM:SS".to_owned(),
-                KeyType::Decimal => {
-                    "a decimal number is digits with or without a point and a sign".to_owned()
-                }
-                KeyType::Text | KeyType::Binary => {
-                    format!("use the column as it is: {}", quoted(column))
-                }
-            }),
-            Self::UnsupportedKey { .. } => fixed(
-                "keys are text, binary, integer, decimal, boolean, date, timestamp or datetime (and \
-                 floats that are integers, with :integer)",
-            ),
-            Self::Conversion { column, .. } => Some(format!(
-                "{}:text reads it as text; the other party must do the same",
-                quoted(column)
-            )),
+            Self::Unreadable { wanted, .. } => fixed(wanted.form()),
             Self::UnsupportedValue { .. } => fixed(
-                "payload is boolean, integer, float, decimal, date, time, timestamp, text or binary",
+                "cast it: payload is boolean, integer, float, decimal, date, time, timestamp, text, \
+                 binary or UUID, in columns that are not nested",
             ),
             Self::Value { .. } => {
                 fixed("correct the row, or name the encoding of a text file with --encoding")
@@ -583,16 +380,8 @@ impl Problem {
             Self::NoText { .. } => {
                 fixed("write the matching rows to a .parquet file, or drop the column")
             }
-            Self::NotA(_) => fixed("check the file; text with a header ends in .csv, .tsv or .txt"),
-            Self::CutShort(_) => fixed("copy or write it again"),
-            Self::Encrypted => fixed("write it again without encryption"),
-            Self::Damaged { .. } => fixed("write it again, with a current tool"),
-            Self::Compression { .. } => {
-                fixed("write it again with snappy, zstd, gzip or lz4, or without compression")
-            }
-            Self::TooManyKeys { .. } => fixed("split the input"),
+            Self::Damaged { source, part, .. } => fixed(cause(&**source, *part).1),
             Self::Changed => fixed("leave the file alone until the run is over, and start again"),
-            Self::ColumnTaken { .. } => fixed("rename the column of the file"),
             Self::NotUtf8 { .. } => fixed(
                 "write the matching rows to a .csv file, or name the file's encoding with --encoding",
             ),
@@ -600,40 +389,45 @@ impl Problem {
     }
 }
 
+/// The hint to write a table as plain Parquet.
+pub(crate) fn export(lake: Lake, table: &str) -> String {
+    format!("write the table as plain Parquet first: {}", lake.export(table))
+}
+
 /// The hint for a missing column, depending on the requested name and the columns of the file.
-fn missing_hint(name: &str, columns: &[String]) -> Option<String> {
+pub(crate) fn missing_hint(name: &str, columns: &[&str]) -> Option<String> {
     if let [only] = columns
         && let Some(found) = only.chars().find(|c| [',', ';', '\t', '|'].contains(c))
     {
-        return Some(format!("is the delimiter {found:?}? name it with --delimiter"));
+        return Some(format!("is the delimiter {found:?}? set it with --delimiter"));
     }
     let close = columns.iter().find(|column| column.trim().eq_ignore_ascii_case(name.trim()));
     if let Some(close) = close {
         return Some(format!("case and spaces count: did you mean {}?", quoted(close)));
     }
+    let distance = |column: &&&str| strsim::damerau_levenshtein(name, column);
+    // Short names are too close to everything.
+    let near = columns.iter().filter(|column| distance(column) <= name.chars().count().min(8) / 4);
+    if let Some(near) = near.min_by_key(distance) {
+        return Some(format!("did you mean {}?", quoted(near)));
+    }
     name.contains(':').then(|| RULE.to_owned())
 }
 
+/// The remedy for text that its encoding does not have.
+pub(crate) const NAME_ENCODING: &str = "name the encoding the file was written in with --encoding";
+
 /// The words that may be behind the colon of a key column.
 const RULE: &str = "after the colon, give a type (text, binary, integer, decimal, boolean, date, \
-    timestamp, datetime) or names of normalisers joined with '+'; enclose a name that contains a \
+    timestamp, datetime, uuid) or names of normalisers joined with '+'; enclose a name that contains a \
     comma or colon in double quotes";
 
 /// A file of this format, with its article.
-fn file_of(format: Format) -> &'static str {
+pub(crate) fn file_of(format: Format) -> &'static str {
     match format {
         Format::Csv | Format::Tsv => "a text file",
         Format::Parquet => "a Parquet file",
         Format::Arrow => "an Arrow file",
-    }
-}
-
-/// The name of a format.
-fn standard(format: Format) -> &'static str {
-    match format {
-        Format::Csv | Format::Tsv => "text format",
-        Format::Parquet => "Parquet format",
-        Format::Arrow => "Arrow IPC format",
     }
 }
 
@@ -656,7 +450,7 @@ pub(crate) fn quoted(name: &str) -> String {
     format!("{shown:?}")
 }
 
-fn listed(columns: &[String]) -> String {
+pub(crate) fn listed(columns: &[&str]) -> String {
     let mut text =
         columns.iter().take(SHOWN.1).map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
     if columns.len() > SHOWN.1 {
@@ -665,11 +459,11 @@ fn listed(columns: &[String]) -> String {
     text
 }
 
-fn counted(number: u64, what: &str) -> String {
+pub(crate) fn counted(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
-fn place(row: u64) -> String {
+pub(crate) fn place(row: u64) -> String {
     match row {
         0 => "the header".to_owned(),
         row => format!("row {row}"),

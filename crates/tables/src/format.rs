@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::error::{Error, Problem};
+use crate::error::{Error, Problem, refuse};
 
 /// The file formats, selected by the extension of the name, in any case of letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub enum Format {
     Csv,
     /// `.tsv`: text with a header, by default with a tab between the fields.
     Tsv,
-    /// `.parquet`: Apache Parquet.
+    /// `.parquet` and `.parq`: Apache Parquet.
     Parquet,
     /// `.arrow`, `.ipc` and `.feather`: the Arrow IPC file format; `.arrows`: the stream format.
     /// Both are read by any of these names; the file format is written.
@@ -37,7 +37,15 @@ impl Format {
     /// # Errors
     /// If the extension is missing or unknown, or `.gz` or `.zst` and the format is not text.
     pub fn of(path: &Path) -> Result<(Self, Packing), Error> {
-        let unknown = || Error::new(path, Problem::UnknownExtension);
+        let unknown = || {
+            Error::new(
+                path,
+                refuse(
+                    "the name does not say what kind of file this is",
+                    "the known names end in .csv, .tsv, .txt (text with a header; also .csv.gz, .csv.zst), .parquet, or .arrow",
+                ),
+            )
+        };
         let packing = Packing::of(path);
         let format = match packing {
             Packing::None => Self::by_extension(path),
@@ -67,7 +75,7 @@ impl Format {
         match extension(path).as_str() {
             "csv" | "txt" => Some(Self::Csv),
             "tsv" => Some(Self::Tsv),
-            "parquet" => Some(Self::Parquet),
+            "parquet" | "parq" => Some(Self::Parquet),
             "arrow" | "arrows" | "feather" | "ipc" => Some(Self::Arrow),
             _ => None,
         }
@@ -83,6 +91,20 @@ impl Packing {
             _ => Self::None,
         }
     }
+}
+
+/// The format and the compression of a file by its first bytes, where they are those of no text.
+pub(crate) fn by_content(start: &[u8]) -> Option<(Option<Format>, Packing)> {
+    let kinds: [(&[u8], _, _); 6] = [
+        (b"PAR1", Some(Format::Parquet), Packing::None),
+        (b"PARE", Some(Format::Parquet), Packing::None),
+        (b"ARROW1", Some(Format::Arrow), Packing::None),
+        (b"\xff\xff\xff\xff", Some(Format::Arrow), Packing::None),
+        (b"\x1f\x8b", None, Packing::Gzip),
+        (b"\x28\xb5\x2f\xfd", None, Packing::Zstd),
+    ];
+    let found = kinds.into_iter().find(|(magic, ..)| start.starts_with(magic));
+    found.map(|(_, format, packing)| (format, packing))
 }
 
 fn extension(path: &Path) -> String {
@@ -102,6 +124,7 @@ mod tests {
         assert_eq!(of("a.Tsv"), Some((Format::Tsv, Packing::None)));
         assert_eq!(of("a.csv.parquet"), Some((Format::Parquet, Packing::None)));
         assert_eq!(of("a.csv.GZ"), Some((Format::Csv, Packing::Gzip)));
+        assert_eq!(of("a.parq"), Some((Format::Parquet, Packing::None)));
         assert_eq!(of("a.tsv.zst"), Some((Format::Tsv, Packing::Zstd)));
         for name in ["a.arrow", "a.arrows", "a.feather", "a.ipc"] {
             assert_eq!(of(name), Some((Format::Arrow, Packing::None)));

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
-use arrow_ipc::root_as_message;
 use arrow_ipc::writer::FileWriter;
+use arrow_ipc::{Endianness, root_as_message};
 use arrow_schema::{ArrowError, Fields, SchemaRef};
 
-use crate::error::{Problem, damaged};
+use crate::error::{Problem, cut_short, damaged, not_a, refuse};
 use crate::format::Format;
 use crate::guard::guarded;
 use crate::sink::refused;
@@ -23,6 +23,8 @@ const MAGIC: &[u8; 6] = b"ARROW1";
 pub(crate) struct Batches {
     reader: StreamReader<Messages>,
     done: Arc<AtomicU64>,
+    /// The number of batches and rows so far.
+    batches: usize,
     rows: u64,
 }
 
@@ -56,7 +58,7 @@ impl Batches {
         let reader = guarded(Format::Arrow, 0, || {
             StreamReader::try_new(messages, columns.map(<[usize]>::to_vec)).map_err(|e| wrong(0, e))
         })?;
-        Ok(Self { reader, done, rows: 0 })
+        Ok(Self { reader, done, batches: 0, rows: 0 })
     }
 
     /// The columns.
@@ -69,6 +71,13 @@ impl Batches {
         let after = self.rows;
         let batch = guarded(Format::Arrow, after, || {
             self.reader.next().transpose().map_err(|e| wrong(after, e))
+        });
+        self.batches += 1;
+        let batch = batch.map_err(|mut problem| {
+            if let Problem::Damaged { part, .. } = &mut problem {
+                *part = Some(self.batches);
+            }
+            problem
         })?;
         self.rows += batch.as_ref().map_or(0, |batch| batch.num_rows() as u64);
         Ok(batch)
@@ -93,19 +102,30 @@ pub(crate) fn is_file(file: &mut File, length: u64) -> Result<bool, Problem> {
     };
     // A stream begins with four bytes of ones, or, in old ones, with the length of its schema.
     if length < 8 {
-        return Err(Problem::NotA(Format::Arrow));
+        return Err(not_a(Format::Arrow));
     }
     if &read(SeekFrom::Start(0)).map_err(Problem::Read)? != MAGIC {
         return Ok(false);
     }
     match length >= 20 && &read(SeekFrom::End(-6)).map_err(Problem::Read)? == MAGIC {
         true => Ok(true),
-        false => Err(Problem::CutShort(Format::Arrow)),
+        false => Err(cut_short(Format::Arrow)),
     }
 }
 
+/// The schema of a file states that its numbers are big-endian. The library does not look at it.
+#[derive(Debug, thiserror::Error)]
+#[error("big-endian")]
+struct BigEndian;
+
 fn wrong(after: u64, error: ArrowError) -> Problem {
     match error {
+        ArrowError::IoError(_, error) if error.get_ref().is_some_and(|e| e.is::<BigEndian>()) => {
+            refuse(
+                "is a big-endian Arrow file, which cannot be read",
+                "write it again on a little-endian machine, as most are",
+            )
+        }
         ArrowError::IoError(_, error)
             if !matches!(
                 error.kind(),
@@ -152,6 +172,10 @@ impl Messages {
         let Ok(message) = root_as_message(&front) else {
             return Ok(());
         };
+        let schema = message.header_as_schema();
+        if schema.is_some_and(|schema| schema.endianness() != Endianness::Little) {
+            return Err(io::Error::other(BigEndian));
+        }
         self.body = u64::try_from(message.bodyLength()).unwrap_or(0);
         let dictionary = message.header_as_dictionary_batch();
         let batch = message.header_as_record_batch();

@@ -6,8 +6,8 @@ use std::fmt;
 use arrow_buffer::i256;
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime};
 
-use crate::cell::{Cell, append_text};
-use crate::error::Problem;
+use crate::cell::{Cell, append_text, day_of};
+use crate::error::{Problem, quoted, refuse};
 
 /// The type as which a key column is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -29,55 +29,59 @@ pub enum KeyType {
     Datetime,
     /// A decimal number of any size.
     Decimal,
+    /// A UUID: 16 bytes, or its text.
+    Uuid,
 }
 
+use KeyType as K;
+
+/// Each type at the place that is its tag less 1: its name, as written after the colon of
+/// `NAME:TYPE`, and what a field of it is.
+const TYPES: [(KeyType, &str, &str); 9] = [
+    (K::Text, "text", "a text is of any bytes"),
+    (K::Binary, "binary", "binary is of any bytes"),
+    (K::Integer, "integer", "an integer is decimal digits with or without a sign, and no space"),
+    (K::Boolean, "boolean", "a boolean is true or false"),
+    (K::Date, "date", "a date is written YYYY-MM-DD"),
+    (
+        K::Timestamp,
+        "timestamp",
+        "a timestamp is written YYYY-MM-DDTHH:MM:SSZ, or with an offset for Z",
+    ),
+    (K::Datetime, "datetime", "a datetime is written YYYY-MM-DDTHH:MM:SS"),
+    (K::Decimal, "decimal", "a decimal number is digits with or without a point and a sign"),
+    (K::Uuid, "uuid", "a UUID is 16 bytes, or 32 hexadecimal digits with or without hyphens"),
+];
+
 impl KeyType {
-    pub(crate) const ALL: [Self; 8] = [
-        Self::Text,
-        Self::Binary,
-        Self::Integer,
-        Self::Boolean,
-        Self::Date,
-        Self::Timestamp,
-        Self::Datetime,
-        Self::Decimal,
-    ];
+    /// The type of this name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        TYPES.into_iter().find(|(_, known, _)| *known == name).map(|(kind, ..)| kind)
+    }
 
     /// The name of the type, as written after the colon of `NAME:TYPE`.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Binary => "binary",
-            Self::Integer => "integer",
-            Self::Boolean => "boolean",
-            Self::Date => "date",
-            Self::Timestamp => "timestamp",
-            Self::Datetime => "datetime",
-            Self::Decimal => "decimal",
-        }
+        TYPES[self as usize].1
+    }
+
+    /// A sentence that says what a field of this type is.
+    pub(crate) fn form(self) -> &'static str {
+        TYPES[self as usize].2
     }
 
     pub(crate) fn with_article(self) -> &'static str {
-        match self {
-            Self::Text => "a text",
-            Self::Binary => "binary",
-            Self::Integer => "an integer",
-            Self::Boolean => "a boolean",
-            Self::Date => "a date",
-            Self::Timestamp => "a timestamp",
-            Self::Datetime => "a datetime",
-            Self::Decimal => "a decimal number",
-        }
+        self.form().split(" is ").next().unwrap_or_default()
     }
 
     /// Whether a column of this type can be read as `wanted`: strings as every type, numbers as
-    /// each other, and every type as itself and as text.
+    /// each other, UUIDs as binary, and every type as itself and as text.
     pub(crate) fn reads_as(self, wanted: Self) -> bool {
         let number = |kind| matches!(kind, Self::Integer | Self::Decimal);
         matches!(self, Self::Text | Self::Binary)
             || wanted == self
             || wanted == Self::Text
             || number(self) && number(wanted)
+            || (self, wanted) == (Self::Uuid, Self::Binary)
     }
 }
 
@@ -92,11 +96,9 @@ pub(crate) fn check_names<'n>(columns: impl IntoIterator<Item = &'n str>) -> Res
     let mut seen = std::collections::HashMap::new();
     for (i, name) in columns.into_iter().enumerate() {
         if let Some(first) = seen.insert(name, i) {
-            return Err(Problem::DuplicateHeader {
-                name: name.to_owned(),
-                first: first + 1,
-                second: i + 1,
-            });
+            let (first, second, name) = (first + 1, i + 1, quoted(name));
+            let what = format_args!("columns {first} and {second} have the same name, {name}");
+            return Err(refuse(what, "rename one of them"));
         }
     }
     Ok(())
@@ -112,17 +114,7 @@ pub(crate) fn append(
     wanted: KeyType,
     out: &mut Vec<u8>,
 ) -> Result<(), UnreadableCell> {
-    let tag = match wanted {
-        KeyType::Text => 1,
-        KeyType::Binary => 2,
-        KeyType::Integer => 3,
-        KeyType::Boolean => 4,
-        KeyType::Date => 5,
-        KeyType::Timestamp => 6,
-        KeyType::Datetime => 7,
-        KeyType::Decimal => 8,
-    };
-    out.push(tag);
+    out.push(wanted as u8 + 1);
     let start = out.len() + 8;
     out.extend_from_slice(&[0; 8]);
     match (wanted, cell) {
@@ -159,6 +151,9 @@ pub(crate) fn append(
         (KeyType::Date, Cell::Bytes(bytes)) => {
             out.extend_from_slice(&parse_date(bytes)?.to_le_bytes());
         }
+        (KeyType::Date, Cell::Date64(millis)) => {
+            out.extend_from_slice(&day_of(millis).to_le_bytes());
+        }
         (KeyType::Date, Cell::Date(days)) => out.extend_from_slice(&days.to_le_bytes()),
         (KeyType::Timestamp, Cell::Bytes(bytes)) => {
             out.extend_from_slice(&parse_timestamp(bytes)?.to_le_bytes());
@@ -170,6 +165,8 @@ pub(crate) fn append(
         (KeyType::Datetime, Cell::Bytes(bytes)) => {
             out.extend_from_slice(&parse_datetime(bytes)?.to_le_bytes());
         }
+        (KeyType::Binary | KeyType::Uuid, Cell::Uuid(bytes)) => out.extend_from_slice(bytes),
+        (KeyType::Uuid, Cell::Bytes(bytes)) => out.extend_from_slice(&parse_uuid(bytes)?),
         _ => return Err(UnreadableCell),
     }
     let length = (out.len() - start) as u64;
@@ -262,6 +259,26 @@ fn nanos(moment: NaiveDateTime) -> Result<i128, UnreadableCell> {
     }
 }
 
+/// 16 bytes, or 32 hexadecimal digits without hyphens or with the usual four, in braces or not, or
+/// behind `urn:uuid:`.
+pub(crate) fn parse_uuid(field: &[u8]) -> Result<[u8; 16], UnreadableCell> {
+    if let Ok(bytes) = field.try_into() {
+        return Ok(bytes);
+    }
+    let text = std::str::from_utf8(field).map_err(|_| UnreadableCell)?;
+    let braced = || text.strip_prefix('{')?.strip_suffix('}');
+    let named = || text.get(..9).filter(|start| start.eq_ignore_ascii_case("urn:uuid:"));
+    let text = braced().or_else(|| named().map(|_| &text[9..])).unwrap_or(text);
+    let is_hyphen = |(i, c): (usize, char)| (c == '-') == matches!(i, 8 | 13 | 18 | 23);
+    let digits = match text.len() {
+        36 if text.char_indices().all(is_hyphen) => text.replace('-', ""),
+        _ => text.to_owned(),
+    };
+    let is_hex = digits.len() == 32 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let number = is_hex.then(|| u128::from_str_radix(&digits, 16).ok()).flatten();
+    number.map(u128::to_be_bytes).ok_or(UnreadableCell)
+}
+
 /// `true` or `false`, in any case of letters.
 fn parse_boolean(field: &[u8]) -> Result<bool, UnreadableCell> {
     if field.eq_ignore_ascii_case(b"true") {
@@ -314,6 +331,7 @@ mod tests {
 
     #[test]
     fn a_key_is_tag_length_and_content() {
+        assert!(TYPES.iter().map(|(kind, ..)| *kind as usize).eq(0..TYPES.len()));
         assert_eq!(one("ab", KeyType::Text).unwrap(), b"\x01\x02\0\0\0\0\0\0\0ab");
         assert_eq!(one("-007", KeyType::Integer).unwrap(), b"\x03\x02\0\0\0\0\0\0\0-7");
         assert_eq!(one("True", KeyType::Boolean).unwrap(), b"\x04\x01\0\0\0\0\0\0\0\x01");
@@ -385,6 +403,30 @@ mod tests {
         }
         for field in ["", ".", "1.", ".5", "1.2.3", "1,5", "1e3", " 1"] {
             assert_eq!(one(field, KeyType::Decimal), Err(UnreadableCell), "{field}");
+        }
+    }
+
+    #[test]
+    fn uuids_have_one_form() {
+        let bytes: Vec<u8> = (0..16).map(|i| 17 * i).collect();
+        let raw = key(&[(Cell::Bytes(&bytes), KeyType::Uuid)]).unwrap();
+        assert_eq!(raw[..9], *b"\x09\x10\0\0\0\0\0\0\0");
+        assert_eq!(raw[9..], bytes);
+        let hyphens = "00112233-4455-6677-8899-aabbccddeeff";
+        let (upper, hex) = (hyphens.to_ascii_uppercase(), hyphens.replace('-', ""));
+        let (braces, urn) = (format!("{{{hyphens}}}"), format!("URN:uuid:{hyphens}"));
+        for text in [hyphens, &upper, &hex, &braces, &urn] {
+            assert_eq!(one(text, KeyType::Uuid).unwrap(), raw, "{text}");
+        }
+        for field in [
+            "",
+            "00112233-4455-6677-8899-aabbccddeef",
+            "0011-22334455-6677-8899-aabbccddeeff",
+            "+0112233445566778899aabbccddeeff",
+            "{00112233-4455-6677-8899-aabbccddeeff",
+            "é0112233445566778899aabbccddeeff",
+        ] {
+            assert_eq!(one(field, KeyType::Uuid), Err(UnreadableCell), "{field}");
         }
     }
 

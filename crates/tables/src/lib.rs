@@ -50,12 +50,13 @@
 //! | `timestamp` | 6 | nanoseconds since 1970-01-01T00:00:00Z, 16 bytes, two's complement, little-endian | RFC 3339, with `Z` or an offset | timestamp with a time zone |
 //! | `datetime` | 7 | the same, of the clock and the calendar | `YYYY-MM-DDTHH:MM:SS`, with a fraction or not, or with a space for the `T` | timestamp without a time zone |
 //! | `decimal` | 8 | as of `integer`, then a point and digits, without a zero at the end, if there are any | digits, with a point and digits or not, with a sign or not | decimal |
+//! | `uuid` | 9 | 16 bytes, those of the first digits first | 32 hexadecimal digits, also with hyphens, in braces, or behind `urn:uuid:` | UUIDs of Parquet and Arrow (`arrow.uuid`) |
 //!
 //! The lengths make it injective: `("ab", "c")` and `("a", "bc")` differ, and so do the text `1`
-//! and the integer 1. A column written `NAME:TYPE` is read as that type: strings as any type, other
-//! types also as their text, decimals as integers if all are, integers as decimals, and floats only
-//! as integers, which all must be. Text is only changed by normalisers: case, spaces and leading
-//! zeros count. [`Rule::parse`] says how rules are written.
+//! and the integer 1. A column written `NAME:TYPE` is read as that type: strings as any type, UUIDs
+//! as binary, other types also as their text, decimals as integers if all are, integers as
+//! decimals, and floats only as integers, which all must be. Text is only changed by normalisers:
+//! case, spaces and leading zeros count. [`Rule::parse`] says how rules are written.
 //!
 //! # Rules
 //!
@@ -64,14 +65,16 @@
 //!
 //! | what | rule |
 //! |---|---|
-//! | file | a regular file, by its name text (`.csv`, `.tsv`, `.txt`, each also with `.gz` or `.zst`), Parquet (`.parquet`) or Arrow IPC (`.arrow`, `.arrows`, `.ipc`, `.feather`); standard input (`-`) is copied to an unnamed temporary file first; at most 2^32 - 1 distinct keys |
+//! | file | a regular file, by its name text (`.csv`, `.tsv`, `.txt`, each also with `.gz` or `.zst`), Parquet (`.parquet`) or Arrow IPC (`.arrow`, `.arrows`, `.ipc`, `.feather`), unless its first bytes say another format or compression; standard input (`-`) is copied to an unnamed temporary file first; at most 2^32 - 1 distinct keys |
 //! | several files | have the same columns, of the same types, in the same order |
-//! | folder | its files `.parquet`, at any depth, in the order of their names; names that begin with `.` or `_` are left out. Folders `name=value` below it are columns behind those of the files, unless the files have them: integers if all values are, otherwise text; `%XX` is a byte, and `__HIVE_DEFAULT_PARTITION__` null |
+//! | folder | its files `.parquet`, at any depth, in the order of their names; names that begin with `.` or `_` are left out, but folders `_name=value` are not. Folders `name=value` below it are columns behind those of the files, unless the files have them: integers if all values are, otherwise text; `%XX` is a byte, and `__HIVE_DEFAULT_PARTITION__` null |
+//! | Delta table | a folder with `_delta_log`, named alone: the rows of its newest version or of [`Inputs::as_of`], by checkpoints and commits, with the columns of its schema; a file without a column has nulls there. Partition columns are integers, booleans, dates or text. A table that needs a feature of readers beyond version 1 is refused by its name, but for `timestampNtz`, `v2Checkpoint` and `vacuumProtocolCheck` |
+//! | Iceberg, Hudi | refused, and so is any file in the folder of such a table or of a Delta table, or with a note of theirs: it may have rows that were deleted; with [`Inputs::plain_files`] they are read as they are |
 //! | pattern | a path that does not exist, with `*`, `?` or `[`: the files and folders that it matches, in the order of their names |
 //! | header | text files begin with one, in UTF-8; names are unique; a file without a header is an error, a file with only a header has no items |
 //! | line ends | LF, CRLF or CR, in any mixture; the last one may be missing |
 //! | blank lines | are not rows and not counted; a notice gives their number. In a file of one column an empty field is written `""` |
-//! | quoting | a field that begins with `"` ends with one, and `""` in it stands for one; in other fields quotes are ordinary bytes |
+//! | quoting | unless [`Inputs::quote`] is [`Quote::None`], a field that begins with `"` ends with one, and `""` in it stands for one; in other fields quotes are ordinary bytes |
 //! | a quote that never closes, text after a closing quote | an error with the row and the line |
 //! | ragged row | an error with both numbers of fields |
 //! | long row | a row of a text file has at most 64 MiB, so that a missing quote does not use all memory |
@@ -92,12 +95,12 @@
 //!
 //! | from | to | |
 //! |---|---|---|
-//! | text | text | fields keep their bytes, in UTF-8 if an encoding was named; they are quoted where needed and lines end in LF. The delimiter stays if both have the same [`Format`]; otherwise it is a comma, in `.tsv` a tab |
+//! | text | text | fields keep their bytes, in UTF-8 if an encoding was named; they are quoted where needed and lines end in LF. The delimiter stays if both have the same [`Format`]; otherwise it is a comma, in `.tsv` a tab. [`Quote::None`] holds for the output, too: fields are as they were, and one of the sender with a delimiter or a line end is left empty |
 //! | text | Parquet, Arrow | every column is a string, never null; a field that is not UTF-8 is an error |
-//! | Parquet | Parquet | columns keep their types, nested ones too, except timestamps of 96 bits and columns stored in ways that are not written any more (decimals of variable length, lists of two levels), which get the usual form. The file keeps its metadata, except the entry `ARROW:schema` if there are other columns: it would be wrong. The compression is that of the first column |
-//! | Arrow | Parquet | columns keep their types as far as Parquet has them, and the schema of Arrow is noted; compressed with snappy |
-//! | Parquet, Arrow | Arrow | the file format, without compression. Dictionaries become their values, and intervals of Parquet 12 bytes |
-//! | Parquet, Arrow | text | null is empty, binary hexadecimal, dates, times and intervals are ISO 8601, in UTC if they have a time zone; nested columns are an error |
+//! | Parquet | Parquet | columns keep their types, nested ones too, except timestamps of 96 bits and columns stored in ways that are not written any more (decimals of variable length, lists of two levels), which get the usual form. The file keeps its metadata; if there are other columns, the entry `ARROW:schema` is made anew, of the types that it noted and those of the others. The compression is that of the first column |
+//! | Arrow | Parquet | columns keep their types as far as Parquet has them, and the schema of Arrow is noted, as it is from text; compressed with snappy |
+//! | Parquet, Arrow | Arrow | the file format, without compression. Dictionaries become their values, intervals of Parquet 12 bytes; the types of Arrow that a Parquet file notes (large strings, time zones) are not read |
+//! | Parquet, Arrow | text | null is empty, binary hexadecimal, a UUID in lower case with hyphens, dates, times and intervals are ISO 8601, in UTC if they have a time zone; nested columns are an error |
 #![forbid(unsafe_code)]
 
 #[cfg(not(feature = "columnar"))]
@@ -114,14 +117,15 @@ mod guard;
 #[cfg(feature = "columnar")]
 mod ipc;
 mod key;
+mod lake;
 pub mod normal;
 mod paths;
 mod payload;
 mod reader;
 mod records;
+mod retype;
 mod rule;
 mod sink;
-mod strings;
 mod system;
 mod table;
 mod varint;
@@ -133,14 +137,14 @@ pub use encoding::{Encoding, UnknownEncoding};
 pub use error::{Error, Problem};
 pub use format::{Format, Packing};
 pub use key::KeyType;
+pub use lake::Lake;
 pub use normal::Normaliser;
 pub use payload::{DamagedPayload, LONGEST_PAYLOAD, PayloadSchema};
 pub use reader::{
-    ColumnLint, Counts, Duplicates, EmptyKeys, Item, Lint, Malformed, NAMED_ROWS, Reader, Reading,
-    Refusal, RuleCounts, RuleLint, Texts,
+    ColumnLint, Counts, Duplicates, EmptyKeys, Finding, Item, Lint, Malformed, NAMED_ROWS, Reader,
+    Reading, RuleCounts, RuleLint, Texts,
 };
 pub use records::Records;
 pub use rule::Rule;
 pub use sink::{Output, Sink, column_texts, text_rows, text_schema};
-pub use strings::ByteStrings;
-pub use table::{Batch, Inputs, Scan, Table};
+pub use table::{Batch, Inputs, Quote, Scan, Table};

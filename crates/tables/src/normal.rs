@@ -255,6 +255,15 @@ impl Normaliser {
         }
     }
 
+    /// The cause for which the normaliser refused `text`.
+    pub(crate) fn cause(&self, text: &str) -> &'static str {
+        match &self.0 {
+            Function::Email => email::cause(text),
+            Function::Phone(phone) => phone.cause(text),
+            Function::Text(_) | Function::Date(_) => "another form, or no such day",
+        }
+    }
+
     /// All normalisers.
     pub fn all() -> impl Iterator<Item = NormaliserHelp> {
         let text = TEXT.into_iter().map(|(listed, _)| listed);

@@ -4,13 +4,16 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use crate::error::{Error, Problem};
+use crate::error::{Error, Problem, refuse};
 
-/// A file, and the columns that the names of its folders give: `name=value`.
+/// The columns that the names of folders give, `name=value`, with their values.
+pub(crate) type FolderColumns = Vec<(String, Option<String>)>;
+
+/// A file, and the columns that the names of its folders give.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct InputFile {
     pub(crate) path: PathBuf,
-    pub(crate) partitions: Vec<(String, Option<String>)>,
+    pub(crate) partitions: FolderColumns,
 }
 
 /// The path that stands for standard input.
@@ -31,7 +34,15 @@ pub(crate) fn expand(paths: &[PathBuf]) -> Result<Vec<InputFile>, Error> {
             add(path, path, &mut found)?;
             continue;
         }
-        let no_match = || Error::new(path, Problem::NoMatch);
+        let no_match = || {
+            Error::new(
+                path,
+                refuse(
+                    "no such file, and no file matches this pattern",
+                    "check the name; * and ? in it stand for any characters",
+                ),
+            )
+        };
         let before = found.len();
         let matches = glob::glob(&path.to_string_lossy()).map_err(|_| no_match())?;
         let base: PathBuf = path.components().take_while(|part| !is_special(part)).collect();
@@ -45,8 +56,10 @@ pub(crate) fn expand(paths: &[PathBuf]) -> Result<Vec<InputFile>, Error> {
     }
     let mut seen = HashSet::new();
     match found.iter().find(|file| !seen.insert(&file.path)) {
-        Some(twice) => Err(Error::new(&twice.path, Problem::InputTwice)),
-        None if found.is_empty() => Err(Error::new(Path::new(""), Problem::NoInput)),
+        Some(twice) => Err(Error::new(&twice.path, refuse("is named twice", "name it once"))),
+        None if found.is_empty() => {
+            Err(Error::new(Path::new(""), refuse("no file is named", "name a file: --input FILE")))
+        }
         None => Ok(found),
     }
 }
@@ -70,13 +83,20 @@ fn add(base: &Path, path: &Path, found: &mut Vec<InputFile>) -> Result<(), Error
     let mut files = Vec::new();
     walk(path, DEPTH, &mut files)?;
     if files.is_empty() {
-        return Err(Error::new(path, Problem::EmptyFolder));
+        return Err(Error::new(
+            path,
+            refuse(
+                "is a folder without .parquet files",
+                "a folder is a table of Parquet files: name other files one by one",
+            ),
+        ));
     }
     files.into_iter().try_for_each(|file| add(base, &file, found))
 }
 
-/// The Parquet files of a folder in the order of their names; hidden ones, and those that begin
-/// with an underscore, are of the tool that wrote the folder.
+/// The Parquet files of a folder in the order of their names. Hidden ones, and those that begin
+/// with an underscore, are of the tool that wrote the folder, except folders of a column whose name
+/// begins so.
 fn walk(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Error> {
     let failed = |error| Error::new(folder, Problem::Open(error));
     let entries = fs::read_dir(folder).map_err(failed)?;
@@ -85,13 +105,18 @@ fn walk(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Err
     entries.sort();
     for path in entries {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if name.starts_with(['.', '_']) {
+        let is_folder = path.is_dir();
+        let is_column = is_folder && name.contains('=');
+        if name.starts_with(['.', '_']) && !is_column {
             continue;
         }
-        if path.is_dir() {
-            let deeper = depth.checked_sub(1).ok_or_else(|| Error::new(&path, Problem::TooDeep))?;
+        if is_folder {
+            let too_deep = || {
+                refuse("folders are nested too deeply here", "look for a link to a folder above it")
+            };
+            let deeper = depth.checked_sub(1).ok_or_else(|| Error::new(&path, too_deep()))?;
             walk(&path, deeper, files)?;
-        } else if name.to_ascii_lowercase().ends_with(".parquet") {
+        } else if [".parquet", ".parq"].iter().any(|end| name.to_ascii_lowercase().ends_with(end)) {
             files.push(path);
         }
     }
@@ -99,7 +124,7 @@ fn walk(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Err
 }
 
 /// The columns in the names of folders.
-fn partitions(folders: &Path) -> Vec<(String, Option<String>)> {
+fn partitions(folders: &Path) -> FolderColumns {
     let parts = folders.components().filter_map(|part| {
         let part = part.as_os_str().to_str()?;
         let (name, value) = part.split_once('=')?;
@@ -110,11 +135,12 @@ fn partitions(folders: &Path) -> Vec<(String, Option<String>)> {
 }
 
 /// A name without the escapes `%XX`, two hexadecimal digits each.
-fn unescaped(name: &str) -> String {
+pub(crate) fn unescaped(name: &str) -> String {
     let bytes = name.as_bytes();
     let (mut out, mut i) = (Vec::with_capacity(bytes.len()), 0);
     while i < bytes.len() {
         let escape = (bytes[i] == b'%').then(|| name.get(i + 1..i + 3)).flatten();
+        let escape = escape.filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
         match escape.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
             Some(byte) => {
                 out.push(byte);
@@ -127,22 +153,4 @@ fn unescaped(name: &str) -> String {
         }
     }
     String::from_utf8(out).unwrap_or_else(|_| name.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn folders_name_columns() {
-        let of = |folders: &str| partitions(Path::new(folders));
-        let pair = |name: &str, value: Option<&str>| (name.to_owned(), value.map(str::to_owned));
-        assert_eq!(
-            of("a/year=2024/x y=%2Fz"),
-            [pair("year", Some("2024")), pair("x y", Some("/z"))]
-        );
-        assert_eq!(of("k=__HIVE_DEFAULT_PARTITION__"), [pair("k", None)]);
-        assert_eq!(of("k=a=b/v=%zz%"), [pair("k", Some("a=b")), pair("v", Some("%zz%"))]);
-        assert_eq!(of(""), []);
-    }
 }

@@ -3,20 +3,21 @@
 //! ```text
 //! row       = a bit for each column, the lowest first: whether there is a value | values
 //! text      = length (7 bits a byte, the lowest first) | bytes          binary: the same
-//! other     = 1 byte (boolean), 4 (date), 16 (decimal) or 8, little-endian
+//! other     = 1 byte (boolean), 4 (date), 16 or 32 (decimal) or 8, little-endian;
+//!             a binary of fixed length that length
 //! ```
 
 use std::collections::HashSet;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use arrow_array::builder::{BinaryBuilder, BooleanBuilder, StringBuilder};
+use arrow_array::builder::{BinaryBuilder, FixedSizeBinaryBuilder, StringBuilder};
 use arrow_array::types::*;
-use arrow_array::{ArrayRef, ArrowPrimitiveType, Decimal128Array, PrimitiveArray};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray, make_array};
 use arrow_buffer::i256;
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
 
-use crate::cell::{Cell, is_field, nanos_of, plain_type, type_name};
+use crate::cell::{self, Cell, is_field, nanos_of, plain_type, type_name};
 use crate::error::Problem;
 
 /// The maximum length in bytes of the payload of a row.
@@ -26,30 +27,48 @@ pub const LONGEST_PAYLOAD: usize = 1 << 20;
 const LONGEST_LINE: usize = 64 << 10;
 const MOST_COLUMNS: usize = 1024;
 
-/// The most digits of a decimal.
-const DIGITS: u8 = 38;
+/// The longest values of a fixed length. Longer ones have a length each: null takes as much memory.
+const LONGEST_FIXED: i32 = 32;
+
+/// The decimals of each width: their name, and the most digits.
+const DECIMALS: [(&str, u8); 4] =
+    [("decimal32", 9), ("decimal64", 18), ("decimal", 38), ("decimal256", 76)];
+
+/// The types without parameters, and their names.
+const SIMPLE: [(&str, DataType); 16] = [
+    ("boolean", DataType::Boolean),
+    ("int8", DataType::Int8),
+    ("int16", DataType::Int16),
+    ("int32", DataType::Int32),
+    ("int64", DataType::Int64),
+    ("uint8", DataType::UInt8),
+    ("uint16", DataType::UInt16),
+    ("uint32", DataType::UInt32),
+    ("uint64", DataType::UInt64),
+    ("float16", DataType::Float16),
+    ("float32", DataType::Float32),
+    ("float64", DataType::Float64),
+    ("date", DataType::Date32),
+    ("date64", DataType::Date64),
+    ("text", DataType::Utf8),
+    ("binary", DataType::Binary),
+];
 
 /// The names and types of payload columns.
 ///
-/// The types are boolean, int64, uint64, float64, decimal, date, timestamp, time, text and binary;
-/// narrower integers and floats widen, and columns of text files are text.
+/// The types are boolean, integers, floats and decimals of each width, date, timestamp, time, text,
+/// binary and UUID. Columns of text files are text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PayloadSchema {
     columns: Vec<(String, Kind)>,
 }
 
+/// The type of a column: one of [`SIMPLE`], or a decimal, a timestamp, a time, or binary of a fixed
+/// length.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Kind {
-    Boolean,
-    Int64,
-    UInt64,
-    Float64,
-    Decimal(u8, i8),
-    Date,
-    Timestamp(TimeUnit, Option<Arc<str>>),
-    Time(TimeUnit),
-    Text,
-    Binary,
+struct Kind {
+    data: DataType,
+    is_uuid: bool,
 }
 
 /// The reason why a row cannot be sent, and the column, counted from 0.
@@ -74,7 +93,7 @@ impl PayloadSchema {
         for field in fields {
             let name = field.name().clone();
             if columns.iter().any(|(earlier, _)| *earlier == name) {
-                return Err(Problem::ValueTwice { name });
+                return Err(Problem::NamedTwice { name, place: "payload" });
             }
             let kind = Kind::of(field).ok_or_else(|| Problem::UnsupportedValue {
                 column: name.clone(),
@@ -133,8 +152,11 @@ impl PayloadSchema {
 
     /// The columns, all nullable.
     pub fn fields(&self) -> Fields {
-        let columns = self.columns.iter();
-        columns.map(|(name, kind)| Field::new(name, kind.data_type(), true)).collect()
+        let columns = self.columns.iter().map(|(name, kind)| {
+            let field = Field::new(name, kind.data.clone(), true);
+            if kind.is_uuid { cell::uuid(&field) } else { field }
+        });
+        columns.collect()
     }
 
     /// Appends a row to `out`; after an error, the appended bytes are invalid.
@@ -158,42 +180,54 @@ impl PayloadSchema {
     }
 
     /// The columns of these rows, in the order of [`fields`](Self::fields): null where there is no
-    /// payload. The bytes may come from the peer. The rows of one call should be bounded: their
-    /// texts together may have at most 2^31 - 1 bytes a column.
-    ///
-    /// # Errors
-    /// If a row is not a payload of this schema.
+    /// payload. The bytes may come from the peer: a value that is none of its column is null, and
+    /// `refuse` gets its row and its column, counted from 0, and the reason. The rows of one call
+    /// should be bounded: their texts together may have at most 2^31 - 1 bytes a column.
     pub fn decode<'b>(
         &self,
         rows: impl IntoIterator<Item = Option<&'b [u8]>>,
-    ) -> Result<Vec<ArrayRef>, DamagedPayload> {
-        let mut columns: Vec<Builder> =
-            self.columns.iter().map(|(_, kind)| kind.builder()).collect();
-        for row in rows {
-            let Some(mut bytes) = row else {
-                columns.iter_mut().for_each(Builder::null);
-                continue;
-            };
-            if bytes.len() > LONGEST_PAYLOAD {
-                return Err(DamagedPayload("a row is too long"));
+        refuse: &mut dyn FnMut(usize, usize, &'static str),
+    ) -> Vec<ArrayRef> {
+        let mut columns = vec![Vec::new(); self.columns.len()];
+        for (i, row) in rows.into_iter().enumerate() {
+            if let Some(row) = row
+                && let Err((column, reason)) = self.split(row, &mut columns)
+            {
+                refuse(i, column, reason);
+                // Where one value ends in the wrong place, none of them can be believed.
+                columns.iter_mut().for_each(|column| column.truncate(i));
             }
-            let bits = take(&mut bytes, columns.len().div_ceil(8))?;
-            let unused = (columns.len()..8 * bits.len()).any(|i| bits[i / 8] >> (i % 8) & 1 == 1);
-            if unused {
-                return Err(DamagedPayload("a row has more values than columns"));
-            }
-            for (i, (column, (_, kind))) in columns.iter_mut().zip(&self.columns).enumerate() {
-                match bits[i / 8] >> (i % 8) & 1 {
-                    0 => column.null(),
-                    _ => column.decode(kind, &mut bytes)?,
-                }
-            }
-            if !bytes.is_empty() {
-                return Err(DamagedPayload("bytes follow a row"));
-            }
+            columns.iter_mut().for_each(|column| column.resize(i + 1, None));
         }
-        let columns = columns.into_iter().zip(&self.columns);
-        columns.map(|(column, (_, kind))| column.finish(kind)).collect()
+        let columns = columns.iter().zip(&self.columns).enumerate();
+        let columns = columns.map(|(column, (values, (_, kind)))| {
+            kind.column(values, &mut |row, reason| refuse(row, column, reason))
+        });
+        columns.collect()
+    }
+
+    /// Appends the bytes of each value of a row to its column.
+    fn split<'b>(
+        &self,
+        mut row: &'b [u8],
+        columns: &mut [Vec<Option<&'b [u8]>>],
+    ) -> Result<(), (usize, &'static str)> {
+        const SHORT: &str = "is cut short";
+        let last = columns.len() - 1;
+        let bits = take(&mut row, columns.len().div_ceil(8)).ok_or((0, SHORT))?;
+        if (columns.len()..8 * bits.len()).any(|i| bits[i / 8] >> (i % 8) & 1 == 1) {
+            return Err((last, "is followed by more values than there are columns"));
+        }
+        for (i, (column, (_, kind))) in columns.iter_mut().zip(&self.columns).enumerate() {
+            column.push(match bits[i / 8] >> (i % 8) & 1 {
+                0 => None,
+                _ => Some(kind.take(&mut row).ok_or((i, SHORT))?),
+            });
+        }
+        match row {
+            [] => Ok(()),
+            _ => Err((last, "is followed by other bytes")),
+        }
     }
 }
 
@@ -212,93 +246,74 @@ const UNITS: [(TimeUnit, &str); 4] = [
 impl Kind {
     fn of(field: &Field) -> Option<Self> {
         use DataType as D;
-        Some(match plain_type(field.data_type()) {
-            D::Boolean => Self::Boolean,
-            D::Int8 | D::Int16 | D::Int32 | D::Int64 => Self::Int64,
-            D::UInt8 | D::UInt16 | D::UInt32 | D::UInt64 => Self::UInt64,
-            D::Float16 | D::Float32 | D::Float64 => Self::Float64,
-            D::Decimal32(p, s) | D::Decimal64(p, s) | D::Decimal128(p, s) if decimal(*p, *s) => {
-                Self::Decimal(*p, *s)
-            }
-            D::Date32 | D::Date64 => Self::Date,
-            D::Timestamp(unit, zone) => Self::Timestamp(*unit, zone.clone()),
-            D::Time32(unit) | D::Time64(unit) => Self::Time(*unit),
-            D::Utf8 | D::LargeUtf8 | D::Utf8View => Self::Text,
-            D::Binary if is_field(field) => Self::Text,
+        let data = match plain_type(field.data_type()) {
+            D::LargeUtf8 | D::Utf8View => D::Utf8,
+            D::Binary if is_field(field) => D::Utf8,
             D::FixedSizeBinary(_) if type_name(field) == "interval" => return None,
-            D::Binary | D::LargeBinary | D::BinaryView | D::FixedSizeBinary(_) => Self::Binary,
-            _ => return None,
-        })
-    }
-
-    fn data_type(&self) -> DataType {
-        match self {
-            Self::Boolean => DataType::Boolean,
-            Self::Int64 => DataType::Int64,
-            Self::UInt64 => DataType::UInt64,
-            Self::Float64 => DataType::Float64,
-            Self::Decimal(precision, scale) => DataType::Decimal128(*precision, *scale),
-            Self::Date => DataType::Date32,
-            Self::Timestamp(unit, zone) => DataType::Timestamp(*unit, zone.clone()),
-            Self::Time(unit @ (TimeUnit::Second | TimeUnit::Millisecond)) => {
-                DataType::Time32(*unit)
-            }
-            Self::Time(unit) => DataType::Time64(*unit),
-            Self::Text => DataType::Utf8,
-            Self::Binary => DataType::Binary,
-        }
+            D::LargeBinary | D::BinaryView => D::Binary,
+            D::FixedSizeBinary(length) if !is_fixed(*length) => D::Binary,
+            other => other.clone(),
+        };
+        let is_sent = match &data {
+            D::Timestamp(..) | D::Time32(_) | D::Time64(_) | D::FixedSizeBinary(_) => true,
+            _ if data.is_decimal() => is_decimal(&data),
+            _ => SIMPLE.iter().any(|(_, simple)| *simple == data),
+        };
+        is_sent.then(|| Self { data, is_uuid: cell::is_uuid(field) })
     }
 
     fn write(&self, line: &mut String) {
+        use DataType as D;
         let unit = |unit: &TimeUnit| UNITS.iter().find(|(u, _)| u == unit).map_or("", |u| u.1);
         // Writing into memory does not fail.
-        let _ = match self {
-            Self::Boolean => write!(line, "boolean"),
-            Self::Int64 => write!(line, "int64"),
-            Self::UInt64 => write!(line, "uint64"),
-            Self::Float64 => write!(line, "float64"),
-            Self::Decimal(precision, scale) => write!(line, "decimal({precision},{scale})"),
-            Self::Date => write!(line, "date"),
-            Self::Timestamp(u, None) => write!(line, "timestamp[{}]", unit(u)),
-            Self::Timestamp(u, Some(zone)) => {
+        let _ = match &self.data {
+            D::Timestamp(u, None) => write!(line, "timestamp[{}]", unit(u)),
+            D::Timestamp(u, Some(zone)) => {
                 let _ = write!(line, "timestamp[{},", unit(u));
                 write_quoted(zone, line);
                 write!(line, "]")
             }
-            Self::Time(u) => write!(line, "time[{}]", unit(u)),
-            Self::Text => write!(line, "text"),
-            Self::Binary => write!(line, "binary"),
+            D::Time32(u) | D::Time64(u) => write!(line, "time[{}]", unit(u)),
+            D::FixedSizeBinary(_) if self.is_uuid => write!(line, "uuid"),
+            D::FixedSizeBinary(length) => write!(line, "binary[{length}]"),
+            simple => match (decimal(simple), SIMPLE.iter().find(|(_, kind)| kind == simple)) {
+                (Some((place, digits, scale)), _) => {
+                    write!(line, "{}({digits},{scale})", DECIMALS[place].0)
+                }
+                (None, found) => write!(line, "{}", found.map_or("", |(name, _)| name)),
+            },
         };
     }
 
     /// Reads a type from the front of `rest`.
     fn read(rest: &mut &str) -> Option<Self> {
-        let simple = [
-            ("boolean", Self::Boolean),
-            ("int64", Self::Int64),
-            ("uint64", Self::UInt64),
-            ("float64", Self::Float64),
-            ("date", Self::Date),
-            ("text", Self::Text),
-            ("binary", Self::Binary),
-        ];
-        for (name, kind) in simple {
-            if let Some(behind) = rest.strip_prefix(name) {
-                *rest = behind;
-                return Some(kind);
-            }
-        }
-        if let Some(behind) = rest.strip_prefix("decimal(") {
+        use DataType as D;
+        let plain = |data| Some(Self { data, is_uuid: false });
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+        let (name, behind) = rest.split_at(end);
+        *rest = behind;
+        if let Some(behind) = rest.strip_prefix('(') {
             let (digits, behind) = behind.split_once(')')?;
             *rest = behind;
-            let (precision, scale) = digits.split_once(',')?;
-            let (precision, scale) = (precision.parse().ok()?, scale.parse().ok()?);
-            return decimal(precision, scale).then_some(Self::Decimal(precision, scale));
+            let (digits, scale) = digits.split_once(',')?;
+            let (digits, scale) = (digits.parse().ok()?, scale.parse().ok()?);
+            let data = match DECIMALS.iter().position(|(known, _)| *known == name)? {
+                0 => D::Decimal32(digits, scale),
+                1 => D::Decimal64(digits, scale),
+                2 => D::Decimal128(digits, scale),
+                _ => D::Decimal256(digits, scale),
+            };
+            return is_decimal(&data).then(|| plain(data)).flatten();
         }
-        let (name, behind) = rest.split_once('[')?;
-        let (unit, _) = behind.split_once([',', ']'])?;
-        *rest = &behind[unit.len()..];
-        let unit = UNITS.iter().find(|(_, name)| *name == unit)?.0;
+        let Some(behind) = rest.strip_prefix('[') else {
+            if name == "uuid" {
+                return Some(Self { data: D::FixedSizeBinary(16), is_uuid: true });
+            }
+            let found = SIMPLE.into_iter().find(|(known, _)| *known == name);
+            return found.and_then(|(_, data)| plain(data));
+        };
+        let (parameter, _) = behind.split_once([',', ']'])?;
+        *rest = &behind[parameter.len()..];
         let zone = match rest.strip_prefix(',') {
             Some(behind) => {
                 *rest = behind;
@@ -307,212 +322,243 @@ impl Kind {
             None => None,
         };
         *rest = rest.strip_prefix(']')?;
-        match (name, zone) {
-            ("timestamp", zone) => Some(Self::Timestamp(unit, zone)),
-            ("time", None) => Some(Self::Time(unit)),
+        let unit = UNITS.iter().find(|(_, name)| *name == parameter).map(|(unit, _)| *unit);
+        match (name, unit, zone) {
+            ("timestamp", Some(unit), zone) => plain(D::Timestamp(unit, zone)),
+            ("time", Some(unit @ (TimeUnit::Second | TimeUnit::Millisecond)), None) => {
+                plain(D::Time32(unit))
+            }
+            ("time", Some(unit), None) => plain(D::Time64(unit)),
+            ("binary", None, None) => {
+                let length = parameter.parse().ok().filter(|length| is_fixed(*length))?;
+                plain(D::FixedSizeBinary(length))
+            }
             _ => None,
         }
     }
 
     fn encode(&self, cell: Cell<'_>, out: &mut Vec<u8>) -> Result<(), &'static str> {
-        const RANGE: &str = "is out of range";
-        match (self, cell) {
-            (Self::Boolean, Cell::Boolean(value)) => out.push(value.into()),
-            (Self::Int64, Cell::Integer(value)) => {
+        use DataType as D;
+        match (&self.data, cell) {
+            (D::Boolean, Cell::Boolean(value)) => out.push(value.into()),
+            (data, Cell::Integer(value)) if data.is_signed_integer() => {
                 let value = i64::try_from(value).map_err(|_| RANGE)?;
                 out.extend_from_slice(&value.to_le_bytes());
             }
-            (Self::UInt64, Cell::Integer(value)) => {
+            (data, Cell::Integer(value)) if data.is_unsigned_integer() => {
                 let value = u64::try_from(value).map_err(|_| RANGE)?;
                 out.extend_from_slice(&value.to_le_bytes());
             }
-            (Self::Float64, Cell::Half(value) | Cell::Float(value)) => {
+            (data, Cell::Half(value) | Cell::Float(value)) if data.is_floating() => {
                 out.extend_from_slice(&f64::from(value).to_le_bytes());
             }
-            (Self::Float64, Cell::Double(value)) => out.extend_from_slice(&value.to_le_bytes()),
-            (Self::Decimal(precision, _), Cell::Decimal(value, _)) => {
-                let value = i256::to_i128(value).filter(|value| has_digits(*value, *precision));
-                out.extend_from_slice(&value.ok_or(RANGE)?.to_le_bytes());
+            (D::Float64, Cell::Double(value)) => out.extend_from_slice(&value.to_le_bytes()),
+            (data, Cell::Decimal(value, _)) if has_digits(value, data) => {
+                // The lowest bytes: the others are those of the sign.
+                out.extend_from_slice(&value.to_le_bytes()[..self.width().unwrap_or(32)]);
             }
-            (Self::Date, Cell::Date(days)) => {
+            (D::Date32, Cell::Date(days)) => {
                 let days = i32::try_from(days).map_err(|_| RANGE)?;
                 out.extend_from_slice(&days.to_le_bytes());
             }
-            (Self::Timestamp(unit, _), Cell::Moment { nanos, .. }) => {
+            (D::Date64, Cell::Date64(millis)) => out.extend_from_slice(&millis.to_le_bytes()),
+            (D::Timestamp(unit, _), Cell::Moment { nanos, .. }) => {
                 let value = i64::try_from(nanos / i128::from(nanos_of(*unit)));
                 out.extend_from_slice(&value.map_err(|_| RANGE)?.to_le_bytes());
             }
-            (Self::Time(unit), Cell::Time(nanos)) => {
+            (D::Time32(unit) | D::Time64(unit), Cell::Time(nanos)) => {
                 let value = nanos / nanos_of(*unit);
                 if !is_time(value, *unit) {
                     return Err(RANGE);
                 }
                 out.extend_from_slice(&value.to_le_bytes());
             }
-            (Self::Text, Cell::Bytes(text)) => {
+            (D::Utf8, Cell::Bytes(text)) => {
                 std::str::from_utf8(text).map_err(|_| "is not UTF-8")?;
                 write_bytes(text, out);
             }
-            (Self::Binary, Cell::Bytes(bytes)) => write_bytes(bytes, out),
+            (D::Binary, Cell::Bytes(bytes)) => write_bytes(bytes, out),
+            (D::FixedSizeBinary(_), Cell::Bytes(bytes) | Cell::Uuid(bytes)) => {
+                out.extend_from_slice(bytes)
+            }
+            (_, Cell::Decimal(..)) => return Err(RANGE),
             _ => return Err("is of another type than its column"),
         }
         Ok(())
     }
 
-    fn builder(&self) -> Builder {
-        match self {
-            Self::Boolean => Builder::Boolean(BooleanBuilder::new()),
-            Self::Text => Builder::Text(StringBuilder::new()),
-            Self::Binary => Builder::Binary(BinaryBuilder::new()),
-            Self::Decimal(..) => Builder::Decimal(Vec::new()),
-            _ => Builder::Number(Vec::new()),
-        }
-    }
-}
-
-fn decimal(precision: u8, scale: i8) -> bool {
-    (1..=DIGITS).contains(&precision) && i16::from(scale).abs() <= i16::from(precision)
-}
-
-/// Whether a number has at most so many digits.
-fn has_digits(value: i128, digits: u8) -> bool {
-    value.unsigned_abs() < 10_u128.pow(digits.min(DIGITS).into())
-}
-
-/// Whether this is a time of day.
-fn is_time(value: i64, unit: TimeUnit) -> bool {
-    (0..86_400 * (1_000_000_000 / nanos_of(unit))).contains(&value)
-}
-
-/// A column of decoded values.
-enum Builder {
-    Boolean(BooleanBuilder),
-    /// All types of 64 bits, and dates.
-    Number(Vec<Option<i64>>),
-    Decimal(Vec<Option<i128>>),
-    Text(StringBuilder),
-    Binary(BinaryBuilder),
-}
-
-impl Builder {
-    fn null(&mut self) {
-        match self {
-            Self::Boolean(column) => column.append_null(),
-            Self::Number(column) => column.push(None),
-            Self::Decimal(column) => column.push(None),
-            Self::Text(column) => column.append_null(),
-            Self::Binary(column) => column.append_null(),
-        }
-    }
-
-    /// Appends a value from the front of `bytes`.
-    fn decode(&mut self, kind: &Kind, bytes: &mut &[u8]) -> Result<(), DamagedPayload> {
-        const RANGE: DamagedPayload = DamagedPayload("a value is out of range");
-        const FULL: DamagedPayload = DamagedPayload("a column has too many bytes");
-        let fits = |so_far: usize, more: usize| so_far + more <= i32::MAX as usize;
-        match self {
-            Self::Boolean(column) => match take(bytes, 1)?[0] {
-                value @ 0..=1 => column.append_value(value == 1),
-                _ => return Err(RANGE),
-            },
-            Self::Number(column) => {
-                let value = match kind {
-                    Kind::Date => i32::from_le_bytes(array(bytes)?).into(),
-                    _ => i64::from_le_bytes(array(bytes)?),
-                };
-                if let Kind::Time(unit) = kind
-                    && !is_time(value, *unit)
-                {
-                    return Err(RANGE);
-                }
-                column.push(Some(value));
-            }
-            Self::Decimal(column) => {
-                let value = i128::from_le_bytes(array(bytes)?);
-                match kind {
-                    Kind::Decimal(precision, _) if has_digits(value, *precision) => {}
-                    _ => return Err(RANGE),
-                }
-                column.push(Some(value));
-            }
-            Self::Text(column) => {
-                let text = std::str::from_utf8(read_bytes(bytes)?);
-                let text = text.map_err(|_| DamagedPayload("a text is not UTF-8"))?;
-                if !fits(column.values_slice().len(), text.len()) {
-                    return Err(FULL);
-                }
-                column.append_value(text);
-            }
-            Self::Binary(column) => {
-                let value = read_bytes(bytes)?;
-                if !fits(column.values_slice().len(), value.len()) {
-                    return Err(FULL);
-                }
-                column.append_value(value);
-            }
-        }
-        Ok(())
-    }
-
-    fn finish(self, kind: &Kind) -> Result<ArrayRef, DamagedPayload> {
-        let column = match self {
-            Self::Boolean(mut column) => return Ok(Arc::new(column.finish())),
-            Self::Text(mut column) => return Ok(Arc::new(column.finish())),
-            Self::Binary(mut column) => return Ok(Arc::new(column.finish())),
-            Self::Decimal(column) => {
-                let column: Decimal128Array = column.into_iter().collect();
-                return Ok(Arc::new(column.with_data_type(kind.data_type())));
-            }
-            Self::Number(column) => column,
-        };
-        use TimeUnit as U;
-        Ok(match kind {
-            Kind::UInt64 => numbers::<UInt64Type>(column, kind, |value| value as u64),
-            Kind::Float64 => numbers::<Float64Type>(column, kind, |v| f64::from_bits(v as u64)),
-            // Each of these was decoded from 32 bits, or is below 86,400,000.
-            Kind::Date => numbers::<Date32Type>(column, kind, |value| value as i32),
-            Kind::Time(U::Second) => numbers::<Time32SecondType>(column, kind, |v| v as i32),
-            Kind::Time(U::Millisecond) => {
-                numbers::<Time32MillisecondType>(column, kind, |value| value as i32)
-            }
-            Kind::Time(U::Microsecond) => numbers::<Time64MicrosecondType>(column, kind, |v| v),
-            Kind::Time(U::Nanosecond) => numbers::<Time64NanosecondType>(column, kind, |v| v),
-            Kind::Timestamp(U::Second, _) => numbers::<TimestampSecondType>(column, kind, |v| v),
-            Kind::Timestamp(U::Millisecond, _) => {
-                numbers::<TimestampMillisecondType>(column, kind, |value| value)
-            }
-            Kind::Timestamp(U::Microsecond, _) => {
-                numbers::<TimestampMicrosecondType>(column, kind, |value| value)
-            }
-            Kind::Timestamp(U::Nanosecond, _) => {
-                numbers::<TimestampNanosecondType>(column, kind, |value| value)
-            }
-            _ => numbers::<Int64Type>(column, kind, |value| value),
+    /// The bytes of a value; none of a text, which has its length before it.
+    fn width(&self) -> Option<usize> {
+        use DataType as D;
+        Some(match &self.data {
+            D::Boolean => 1,
+            D::Date32 => 4,
+            D::Decimal32(..) | D::Decimal64(..) | D::Decimal128(..) => 16,
+            D::Decimal256(..) => 32,
+            D::FixedSizeBinary(length) => usize::try_from(*length).unwrap_or(0),
+            D::Utf8 | D::Binary => return None,
+            _ => 8,
         })
     }
+
+    /// The bytes of a value at the front of a row.
+    fn take<'b>(&self, row: &mut &'b [u8]) -> Option<&'b [u8]> {
+        let width = match self.width() {
+            Some(width) => width,
+            None => usize::try_from(crate::varint::varint(row)?).ok()?,
+        };
+        take(row, width)
+    }
+
+    /// The column of these values; `refuse` gets the row of each that is none, and why.
+    fn column(
+        &self,
+        values: &[Option<&[u8]>],
+        refuse: &mut dyn FnMut(usize, &'static str),
+    ) -> ArrayRef {
+        use DataType as D;
+        let int = |bytes: &[u8]| Some(i64::from_le_bytes(bytes.try_into().ok()?));
+        let float = |bytes: &[u8]| Some(f64::from_le_bytes(bytes.try_into().ok()?));
+        let time = |bytes: &[u8], unit| int(bytes).filter(|value| is_time(*value, unit));
+        let decimal = |bytes: &[u8]| {
+            let sign = bytes.last().map_or(0, |last| if last >> 7 == 1 { 0xff } else { 0 });
+            let mut whole = [sign; 32];
+            whole[..bytes.len()].copy_from_slice(bytes);
+            Some(i256::from_le_bytes(whole)).filter(|value| has_digits(*value, &self.data))
+        };
+        macro_rules! numbers {
+            ($kind:ty, $read:expr) => {
+                numbers::<$kind>(values, &self.data, refuse, $read)
+            };
+        }
+        match &self.data {
+            D::Boolean => {
+                let read = |(row, value): (usize, &Option<&[u8]>)| match value {
+                    Some([value @ 0..=1]) => Some(*value == 1),
+                    Some(_) => {
+                        refuse(row, RANGE);
+                        None
+                    }
+                    None => None,
+                };
+                Arc::new(values.iter().enumerate().map(read).collect::<BooleanArray>())
+            }
+            D::Int8 => numbers!(Int8Type, |b| int(b)?.try_into().ok()),
+            D::Int16 => numbers!(Int16Type, |b| int(b)?.try_into().ok()),
+            D::Int32 => numbers!(Int32Type, |b| int(b)?.try_into().ok()),
+            D::UInt8 => numbers!(UInt8Type, |b| int(b)?.try_into().ok()),
+            D::UInt16 => numbers!(UInt16Type, |b| int(b)?.try_into().ok()),
+            D::UInt32 => numbers!(UInt32Type, |b| int(b)?.try_into().ok()),
+            D::Float16 => numbers!(Float16Type, |b| float(b).map(NativeHalf::from_f64)),
+            D::Float32 => numbers!(Float32Type, |b| float(b).map(|value| value as f32)),
+            D::Float64 => numbers!(Float64Type, float),
+            D::Decimal32(..) => numbers!(Int32Type, |b| decimal(b)?.to_i128()?.try_into().ok()),
+            D::Decimal64(..) => numbers!(Int64Type, |b| decimal(b)?.to_i128()?.try_into().ok()),
+            D::Decimal128(..) => numbers!(Decimal128Type, |b| decimal(b)?.to_i128()),
+            D::Decimal256(..) => numbers!(Decimal256Type, decimal),
+            D::Date32 => numbers!(Int32Type, |b| Some(i32::from_le_bytes(b.try_into().ok()?))),
+            // Below 2^31: a day has 86,400,000 milliseconds.
+            D::Time32(unit) => numbers!(Int32Type, |b| time(b, *unit).map(|value| value as i32)),
+            D::Time64(unit) => numbers!(Int64Type, |b| time(b, *unit)),
+            D::Utf8 => {
+                let mut column = StringBuilder::new();
+                for (row, value) in values.iter().enumerate() {
+                    let text = value.and_then(|value| std::str::from_utf8(value).ok());
+                    if value.is_some() && text.is_none() {
+                        refuse(row, "is not UTF-8");
+                    }
+                    column.append_option(text);
+                }
+                Arc::new(column.finish())
+            }
+            D::FixedSizeBinary(length) => {
+                let mut column = FixedSizeBinaryBuilder::new(*length);
+                for value in values {
+                    match value.map(|value| column.append_value(value)) {
+                        Some(Ok(())) => {}
+                        _ => column.append_null(),
+                    }
+                }
+                Arc::new(column.finish())
+            }
+            D::Binary => {
+                let mut column = BinaryBuilder::new();
+                values.iter().for_each(|value| column.append_option(*value));
+                Arc::new(column.finish())
+            }
+            // Also 64 bits without a sign, timestamps, and dates in milliseconds.
+            _ => numbers!(Int64Type, int),
+        }
+    }
 }
 
+type NativeHalf = <Float16Type as ArrowPrimitiveType>::Native;
+
+/// The reason for a number that its column cannot have.
+const RANGE: &str = "is out of range";
+
+/// Whether values of so many bytes are in a column of fixed length.
+fn is_fixed(length: i32) -> bool {
+    (1..=LONGEST_FIXED).contains(&length)
+}
+
+/// The place in [`DECIMALS`], the digits and the scale of a type of decimals.
+fn decimal(data: &DataType) -> Option<(usize, u8, i8)> {
+    Some(match *data {
+        DataType::Decimal32(digits, scale) => (0, digits, scale),
+        DataType::Decimal64(digits, scale) => (1, digits, scale),
+        DataType::Decimal128(digits, scale) => (2, digits, scale),
+        DataType::Decimal256(digits, scale) => (3, digits, scale),
+        _ => return None,
+    })
+}
+
+/// Whether this is a type of decimals with as many digits as its width holds.
+fn is_decimal(data: &DataType) -> bool {
+    decimal(data).is_some_and(|(place, digits, scale)| {
+        let scale_fits = i16::from(scale).abs() <= i16::from(digits);
+        (1..=DECIMALS[place].1).contains(&digits) && scale_fits
+    })
+}
+
+/// Whether a number has at most as many digits as this type of decimals.
+fn has_digits(value: i256, data: &DataType) -> bool {
+    let digits = decimal(data).map_or(0, |(_, digits, _)| digits);
+    let limit = i256::from_i128(10).wrapping_pow(digits.into());
+    -limit < value && value < limit
+}
+
+/// Whether this is a time of day, the end of the day included.
+fn is_time(value: i64, unit: TimeUnit) -> bool {
+    (0..=86_400 * (1_000_000_000 / nanos_of(unit))).contains(&value)
+}
+
+/// A column of `data`, which has the width of `T`.
 fn numbers<T: ArrowPrimitiveType>(
-    column: Vec<Option<i64>>,
-    kind: &Kind,
-    convert: impl Fn(i64) -> T::Native,
+    values: &[Option<&[u8]>],
+    data: &DataType,
+    refuse: &mut dyn FnMut(usize, &'static str),
+    read: impl Fn(&[u8]) -> Option<T::Native>,
 ) -> ArrayRef {
-    let column = column.into_iter().map(|value| value.map(&convert));
-    let column: PrimitiveArray<T> = column.collect::<Vec<_>>().into_iter().collect();
-    Arc::new(column.with_data_type(kind.data_type()))
+    let numbers = values.iter().enumerate().map(|(row, value)| {
+        let bytes = (*value)?;
+        let number = read(bytes);
+        if number.is_none() {
+            refuse(row, RANGE);
+        }
+        number
+    });
+    let numbers = numbers.collect::<PrimitiveArray<T>>().into_data();
+    make_array(
+        numbers.into_builder().data_type(data.clone()).build().expect("the width is that of T"),
+    )
 }
 
-fn take<'b>(bytes: &mut &'b [u8], count: usize) -> Result<&'b [u8], DamagedPayload> {
-    let (taken, rest) =
-        bytes.split_at_checked(count).ok_or(DamagedPayload("a row is cut short"))?;
+/// The first bytes of `bytes`, which are then behind them.
+fn take<'b>(bytes: &mut &'b [u8], count: usize) -> Option<&'b [u8]> {
+    let (taken, rest) = bytes.split_at_checked(count)?;
     *bytes = rest;
-    Ok(taken)
-}
-
-fn array<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N], DamagedPayload> {
-    let mut array = [0; N];
-    array.copy_from_slice(take(bytes, N)?);
-    Ok(array)
+    Some(taken)
 }
 
 fn write_bytes(bytes: &[u8], out: &mut Vec<u8>) {
@@ -523,11 +569,6 @@ fn write_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     }
     out.push(length as u8);
     out.extend_from_slice(bytes);
-}
-
-fn read_bytes<'b>(bytes: &mut &'b [u8]) -> Result<&'b [u8], DamagedPayload> {
-    let length = crate::varint::varint(bytes).and_then(|length| usize::try_from(length).ok());
-    take(bytes, length.ok_or(DamagedPayload("a length cannot be read"))?)
 }
 
 /// Appends a text in double quotes, on one line.

@@ -2,13 +2,14 @@
 
 mod lint;
 
+use std::ops::AddAssign;
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 use arrow_schema::FieldRef;
 use rayon::prelude::*;
 
-use crate::cell::{Cell, append_text, cell, check_text, plain};
+use crate::cell::{Cell, append_text, cell, check_text, key_type, plain};
 use crate::error::{Error, Problem};
 use crate::key::{self, KeyType};
 use crate::normal::{Normaliser, Outcome};
@@ -16,7 +17,7 @@ use crate::payload::PayloadSchema;
 use crate::rule::{self, KeyColumn, Rule};
 use crate::table::{Batch, Table};
 
-pub use lint::{ColumnLint, Lint, NAMED_ROWS, Refusal, RuleLint};
+pub use lint::{ColumnLint, Finding, Lint, NAMED_ROWS, RuleLint};
 
 /// The unit of matching: the first 16 bytes of BLAKE3, in `derive_key` mode with the context
 /// `volery 2026 item`, of [the key](crate#keys) of a row by one rule.
@@ -40,6 +41,8 @@ pub struct Reading {
     pub texts: Vec<String>,
     /// The policy for a row whose key an earlier row has.
     pub duplicates: Duplicates,
+    /// Leaves out the rows of each key that more rows than this have: placeholders.
+    pub drop_repeated: Option<u64>,
     /// The policy for a row without a key.
     pub empty_keys: EmptyKeys,
     /// The policy for a row with a key column that cannot be read as its type, or that a normaliser
@@ -88,8 +91,8 @@ pub struct Counts {
     pub rules: Vec<RuleCounts>,
 }
 
-/// The findings by one rule in the rows that were read. Each row is in one of `keys`, `empty` and
-/// `malformed`.
+/// The findings by one rule in the rows that were read. Each row is in one of `keys`, `empty`,
+/// `malformed` and `repeated`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RuleCounts {
     /// The rows with a key.
@@ -98,8 +101,24 @@ pub struct RuleCounts {
     pub empty: u64,
     /// The rows with a malformed key column.
     pub malformed: u64,
+    /// The rows that were left out because too many have their key.
+    pub repeated: u64,
     /// The rows with a key of which a normaliser changed a column.
     pub changed: u64,
+    /// The rows with a key of which a column is read as text, and is not UTF-8.
+    pub not_utf8: u64,
+}
+
+/// Adds the findings in other rows.
+impl AddAssign for RuleCounts {
+    fn add_assign(&mut self, more: Self) {
+        self.keys += more.keys;
+        self.empty += more.empty;
+        self.malformed += more.malformed;
+        self.repeated += more.repeated;
+        self.changed += more.changed;
+        self.not_utf8 += more.not_utf8;
+    }
 }
 
 /// A table with rules and payload columns found among its columns.
@@ -111,16 +130,24 @@ pub struct Reader<'a> {
     payload: Option<PayloadSchema>,
     empty_keys: EmptyKeys,
     malformed: Malformed,
+    /// By each rule the items of which too many rows have the key, ascending.
+    dropped: Vec<Vec<Item>>,
     counts: Counts,
 }
 
 impl<'a> Reader<'a> {
-    /// Finds the columns that `reading` names.
+    /// Finds the columns that `reading` names; with `drop_repeated` it also reads all keys, 24
+    /// bytes of memory for each row and rule.
     ///
     /// # Errors
     /// If there is no such column, or it cannot be a key or a payload.
     pub fn new(table: &'a Table, reading: &Reading) -> Result<Self, Error> {
-        Self::bind(table, reading).map_err(|problem| table.error_at(0, |_| problem))
+        let bound = Self::bind(table, reading).map_err(|problem| table.error_at(0, |_| problem));
+        let mut reader = bound?;
+        if let Some(most) = reading.drop_repeated {
+            reader.dropped = lint::repeated(&reader, most)?;
+        }
+        Ok(reader)
     }
 
     fn bind(table: &'a Table, reading: &Reading) -> Result<Self, Problem> {
@@ -149,6 +176,7 @@ impl<'a> Reader<'a> {
                 _ => EmptyKeys::Skip,
             },
             counts: Counts { rows: 0, rules: vec![RuleCounts::default(); rules.len()] },
+            dropped: vec![Vec::new(); rules.len()],
             rules,
             values,
             texts,
@@ -199,7 +227,7 @@ impl<'a> Reader<'a> {
         let found: Vec<Result<RuleCounts, (usize, KeyError)>> = out
             .par_chunks_mut(ROWS)
             .enumerate()
-            .map(|(chunk, out)| self.chunk(keys, &columns, chunk * ROWS, out))
+            .map(|(chunk, out)| self.chunk(rule, &columns, chunk * ROWS, out))
             .collect();
         let mut counts = self.counts.rules[rule];
         for found in found {
@@ -207,10 +235,7 @@ impl<'a> Reader<'a> {
                 let name = |key: usize| columns[key].0.name().clone();
                 self.table.error_at(batch.row_number(row), |row| refused.problem(row, keys, name))
             })?;
-            counts.keys += found.keys;
-            counts.empty += found.empty;
-            counts.malformed += found.malformed;
-            counts.changed += found.changed;
+            counts += found;
         }
         self.counts.rules[rule] = counts;
         if rule == 0 {
@@ -222,19 +247,24 @@ impl<'a> Reader<'a> {
     /// The items of the rows from `first` on.
     fn chunk(
         &self,
-        keys: &[KeyColumn],
+        rule: usize,
         columns: &[(FieldRef, ArrayRef)],
         first: usize,
         out: &mut [Option<Item>],
     ) -> Result<RuleCounts, (usize, KeyError)> {
+        let (keys, dropped) = (&self.rules[rule], &self.dropped[rule]);
         let mut counts = RuleCounts::default();
         let mut scratch = Scratch::default();
         for (row, item) in (first..).zip(out) {
             match scratch.key(keys, columns, row) {
-                Ok(changed) => {
-                    *item = Some(scratch.item());
-                    counts.keys += 1;
-                    counts.changed += u64::from(changed);
+                Ok(()) => {
+                    let found = scratch.item();
+                    if dropped.binary_search(&found).is_ok() {
+                        counts.repeated += 1;
+                        continue;
+                    }
+                    *item = Some(found);
+                    counts += scratch.counts();
                 }
                 Err(KeyError::Empty(_)) if self.empty_keys == EmptyKeys::Skip => counts.empty += 1,
                 Err(KeyError::Unreadable(_) | KeyError::NotNormal(..))
@@ -341,14 +371,14 @@ fn column(
 }
 
 /// The reason why a row has no key; columns are those of the key, counted from 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum KeyError {
     /// This column is empty or null.
     Empty(usize),
     /// This column cannot be read as its type.
     Unreadable(usize),
-    /// This normaliser of this column refuses it.
-    NotNormal(usize, usize),
+    /// This normaliser of this column refuses it, for this cause.
+    NotNormal(usize, usize, &'static str),
 }
 
 impl KeyError {
@@ -358,10 +388,11 @@ impl KeyError {
             Self::Unreadable(key) => {
                 Problem::Unreadable { row, column: name(key), wanted: keys[key].kind }
             }
-            Self::NotNormal(key, normaliser) => Problem::NotNormal {
+            Self::NotNormal(key, normaliser, cause) => Problem::NotNormal {
                 row,
                 column: name(key),
                 normaliser: keys[key].normalisers[normaliser].name(),
+                cause,
             },
         }
     }
@@ -376,6 +407,8 @@ struct Scratch {
     normal: String,
     /// The key columns, and their normalisers, that changed the last row.
     changes: Vec<(usize, usize)>,
+    /// A text of the last row is not UTF-8.
+    not_utf8: bool,
 }
 
 impl Default for Scratch {
@@ -387,6 +420,7 @@ impl Default for Scratch {
             text: String::new(),
             normal: String::new(),
             changes: Vec::new(),
+            not_utf8: false,
         }
     }
 }
@@ -400,27 +434,51 @@ impl Scratch {
         item
     }
 
-    /// Puts the key of a row into `self.key`; returns whether a normaliser changed a column.
+    /// The counts of the last row, which has a key.
+    fn counts(&self) -> RuleCounts {
+        RuleCounts {
+            keys: 1,
+            changed: u64::from(!self.changes.is_empty()),
+            not_utf8: u64::from(self.not_utf8),
+            ..RuleCounts::default()
+        }
+    }
+
+    /// Puts the key of a row into `self.key`.
     fn key(
         &mut self,
         keys: &[KeyColumn],
         columns: &[(FieldRef, ArrayRef)],
         row: usize,
-    ) -> Result<bool, KeyError> {
+    ) -> Result<(), KeyError> {
         self.key.clear();
         self.changes.clear();
+        self.not_utf8 = false;
         for (i, (key, (field, array))) in keys.iter().zip(columns).enumerate() {
             let cell = match cell(field, array, row) {
                 None | Some(Cell::Bytes(b"")) => return Err(KeyError::Empty(i)),
                 Some(cell) => cell,
             };
+            match (cell, key.kind) {
+                (Cell::Bytes(bytes), KeyType::Text) => {
+                    self.not_utf8 |= std::str::from_utf8(bytes).is_err();
+                }
+                // The 16 bytes of a UUID are not a text, and a text of that length is no UUID.
+                (Cell::Bytes(bytes), KeyType::Uuid)
+                    if bytes.len() == 16 && key_type(field) == Some(KeyType::Text) =>
+                {
+                    return Err(KeyError::Unreadable(i));
+                }
+                _ => {}
+            }
             if key.normalisers.is_empty() {
                 key::append(cell, key.kind, &mut self.key).map_err(|_| KeyError::Unreadable(i))?;
                 continue;
             }
             self.field.clear();
             append_text(cell, &mut self.field).map_err(|_| KeyError::Unreadable(i))?;
-            let text = std::str::from_utf8(&self.field).map_err(|_| KeyError::NotNormal(i, 0))?;
+            let text = std::str::from_utf8(&self.field);
+            let text = text.map_err(|_| KeyError::NotNormal(i, 0, "not UTF-8"))?;
             self.text.clear();
             self.text.push_str(text);
             for (n, normaliser) in key.normalisers.iter().enumerate() {
@@ -431,13 +489,15 @@ impl Scratch {
                         self.changes.push((i, n));
                         std::mem::swap(&mut self.text, &mut self.normal);
                     }
-                    Outcome::Malformed => return Err(KeyError::NotNormal(i, n)),
+                    Outcome::Malformed => {
+                        return Err(KeyError::NotNormal(i, n, normaliser.cause(&self.text)));
+                    }
                     Outcome::Empty => return Err(KeyError::Empty(i)),
                 }
             }
             let cell = Cell::Bytes(self.text.as_bytes());
             key::append(cell, key.kind, &mut self.key).map_err(|_| KeyError::Unreadable(i))?;
         }
-        Ok(!self.changes.is_empty())
+        Ok(())
     }
 }

@@ -1,38 +1,32 @@
-//! The items of a whole table in memory.
+//! The items of a whole table in memory, for checks: a run has its own, which it can divide.
 
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
+use std::collections::HashMap;
 
-use crate::error::{Error, Problem};
+use crate::error::{Error, Problem, refuse};
 use crate::payload::PayloadSchema;
 use crate::reader::{Counts, Duplicates, Item, Reader, Reading};
-use crate::strings::ByteStrings;
 use crate::table::Table;
 
-/// The items of a table, and the item of each of its rows.
-///
-/// An item costs 16 bytes, and a row 4 bytes for each rule, unless every row has an item of its
-/// own. While the table is read, a table of about 10 bytes an item is added.
+/// The items of a table, and the item and the payload of each of its rows.
 #[derive(Debug)]
 pub struct Records {
     rules: Vec<RuleItems>,
+    /// Of each row with a new item, in their order.
+    payload: Vec<Vec<u8>>,
     counts: Counts,
     key_description: String,
     payload_schema: Option<PayloadSchema>,
-    /// The payload of the rows that are the first of an item by any rule.
-    payload: ByteStrings,
 }
 
 /// The items that a rule finds.
 #[derive(Default)]
 struct RuleItems {
     items: Vec<Item>,
-    /// The item of each row, or [`NONE`], from the first time that it is not simply the next one.
-    rows: Option<Vec<u32>>,
-    duplicates: u64,
-    /// The payload of each item, by its index, from the first time that it is not simply the next
-    /// one.
-    payload: Option<Vec<u32>>,
+    places: HashMap<Item, u32>,
+    /// The item of each row.
+    rows: Vec<Option<u32>>,
+    /// The row and the payload of each item: that of its first row.
+    first: Vec<(u64, usize)>,
 }
 
 /// It shows no item.
@@ -41,12 +35,6 @@ impl std::fmt::Debug for RuleItems {
         write!(f, "RuleItems({}, ..)", self.items.len())
     }
 }
-
-/// Stands for no item.
-const NONE: u32 = u32::MAX;
-
-/// The maximum number of items.
-const MOST: usize = NONE as usize;
 
 impl Records {
     /// Reads the keys of `table`, and its payload if payload columns are named. `progress` is
@@ -61,11 +49,9 @@ impl Records {
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Self, Error> {
         let mut reader = Reader::new(table, reading)?;
-        let rules = reading.rules.len();
-        let mut found: Vec<RuleItems> = (0..rules).map(|_| RuleItems::default()).collect();
-        let mut tables: Vec<HashTable<u32>> = (0..rules).map(|_| HashTable::new()).collect();
-        let mut payload = ByteStrings::default();
-        let mut items = vec![Vec::new(); rules];
+        let mut rules: Vec<_> = reading.rules.iter().map(|_| RuleItems::default()).collect();
+        let mut items = vec![Vec::new(); rules.len()];
+        let mut payload = Vec::new();
         let mut scan = table.scan(&reader.columns())?;
         while let Some(batch) = scan.next()? {
             for (rule, items) in items.iter_mut().enumerate() {
@@ -73,48 +59,49 @@ impl Records {
             }
             for row in 0..batch.rows.num_rows() {
                 let number = batch.first_row + row as u64;
-                let mut is_kept = false;
-                for ((found, hashes), items) in found.iter_mut().zip(&mut tables).zip(&items) {
-                    let first = found.add(hashes, items[row], number, payload.len());
-                    match first.map_err(|limit| {
-                        let limit = limit as u64;
-                        table.error_at(number, |_| Problem::TooManyKeys { limit })
-                    })? {
-                        Addition::New => is_kept = true,
-                        Addition::Nothing => {}
-                        Addition::Old(item) => match reading.duplicates {
-                            Duplicates::Keep => found.map(number, item),
-                            Duplicates::Dedup => found.map(number, NONE),
+                let mut is_new = false;
+                for (rule, items) in rules.iter_mut().zip(&items) {
+                    let place = items[row].map(|item| (item, rule.places.get(&item)));
+                    let place = match place {
+                        None => None,
+                        Some((item, None)) => {
+                            let limit = u64::from(u32::MAX);
+                            let what = format!("has more than {limit} distinct keys");
+                            let many =
+                                |_| table.error_at(number, |_| refuse(what, "split the input"));
+                            let place = u32::try_from(rule.items.len()).map_err(many)?;
+                            rule.places.insert(item, place);
+                            rule.items.push(item);
+                            rule.first.push((number, payload.len()));
+                            is_new = true;
+                            Some(place)
+                        }
+                        Some((_, Some(&place))) => match reading.duplicates {
+                            Duplicates::Keep => Some(place),
+                            Duplicates::Dedup => None,
                             Duplicates::Error => {
-                                let first = found.first_row(item, number);
+                                let first = rule.first[place as usize].0;
                                 return Err(duplicate(table, first, number));
                             }
                         },
-                    }
+                    };
+                    rule.rows.push(place);
                 }
-                if is_kept && reader.payload_schema().is_some() {
-                    reader.payload(&batch, row, payload.open())?;
-                    payload.commit();
+                if is_new {
+                    let mut one = Vec::new();
+                    reader.payload(&batch, row, &mut one)?;
+                    payload.push(one);
                 }
             }
             progress(batch.done_bytes, table.bytes());
         }
-        for found in &mut found {
-            found.items.shrink_to_fit();
-        }
-        payload.shrink();
         Ok(Self {
-            rules: found,
+            rules,
+            payload,
             counts: reader.counts().clone(),
             key_description: reader.key_description(),
             payload_schema: reader.payload_schema().cloned(),
-            payload,
         })
-    }
-
-    /// The number of rules.
-    pub fn rules(&self) -> usize {
-        self.rules.len()
     }
 
     /// The distinct items of a rule, counted from 0, in the order of their first rows.
@@ -131,12 +118,7 @@ impl Records {
     /// # Panics
     /// If there is no such row.
     pub fn item_of_row(&self, rule: usize, row: u64) -> Option<u32> {
-        assert!(row < self.counts.rows, "there is no row {row}");
-        let item = match &self.rules[rule].rows {
-            Some(rows) => rows[row as usize],
-            None => row as u32,
-        };
-        (item != NONE).then_some(item)
+        self.rules[rule].rows[row as usize]
     }
 
     /// The number of rows.
@@ -147,11 +129,6 @@ impl Records {
     /// The findings in the rows.
     pub fn counts(&self) -> &Counts {
         &self.counts
-    }
-
-    /// The number of rows whose key by this rule an earlier row has.
-    pub fn duplicates(&self, rule: usize) -> u64 {
-        self.rules[rule].duplicates
     }
 
     /// The description of [`Reader::key_description`](crate::Reader::key_description).
@@ -170,83 +147,8 @@ impl Records {
     /// # Panics
     /// If there is no such item.
     pub fn payload(&self, rule: usize, item: u32) -> &[u8] {
-        let found = &self.rules[rule];
-        assert!((item as usize) < found.items.len(), "there is no item {item}");
-        if self.payload_schema.is_none() {
-            return &[];
-        }
-        let place = found.payload.as_ref().map_or(item, |places| places[item as usize]);
-        self.payload.get(place as usize)
+        &self.payload[self.rules[rule].first[item as usize].1]
     }
-}
-
-enum Addition {
-    New,
-    Old(u32),
-    Nothing,
-}
-
-impl RuleItems {
-    /// Adds the item of `row`; `payload` is the index of its payload if it is new. The row of an
-    /// old item is not mapped yet.
-    fn add(
-        &mut self,
-        hashes: &mut HashTable<u32>,
-        item: Option<Item>,
-        row: u64,
-        payload: usize,
-    ) -> Result<Addition, usize> {
-        let Some(item) = item else {
-            self.map(row, NONE);
-            return Ok(Addition::Nothing);
-        };
-        let items = &self.items;
-        let same = |&other: &u32| items[other as usize] == item;
-        match hashes.entry(hash(&item), same, |&other| hash(&items[other as usize])) {
-            Entry::Occupied(entry) => {
-                self.duplicates += 1;
-                Ok(Addition::Old(*entry.get()))
-            }
-            Entry::Vacant(entry) => {
-                let index = self.items.len();
-                if index == MOST || payload > MOST {
-                    return Err(MOST);
-                }
-                entry.insert(index as u32);
-                self.items.push(item);
-                self.map(row, index as u32);
-                if payload != index && self.payload.is_none() {
-                    self.payload = Some((0..index as u32).collect());
-                }
-                if let Some(places) = &mut self.payload {
-                    places.push(payload as u32);
-                }
-                Ok(Addition::New)
-            }
-        }
-    }
-
-    /// Records the item of `row`, the next one.
-    fn map(&mut self, row: u64, item: u32) {
-        if u64::from(item) != row && self.rows.is_none() {
-            self.rows = Some((0..row as u32).collect());
-        }
-        if let Some(rows) = &mut self.rows {
-            rows.push(item);
-        }
-    }
-
-    /// The first row of an item, which is before `row`.
-    fn first_row(&self, item: u32, row: u64) -> u64 {
-        let rows = self.rows.as_ref();
-        let place = rows.and_then(|rows| rows.iter().position(|&found| found == item));
-        place.map_or(u64::from(item), |place| place as u64).min(row)
-    }
-}
-
-/// An item is a hash already.
-fn hash(item: &Item) -> u64 {
-    u64::from_le_bytes([item[0], item[1], item[2], item[3], item[4], item[5], item[6], item[7]])
 }
 
 fn duplicate(table: &Table, first: u64, second: u64) -> Error {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use arrow_schema::{Field, Schema};
 
 use crate::cell::{key_type, type_name};
-use crate::error::Problem;
+use crate::error::{Problem, listed, missing_hint, quoted, refuse};
 use crate::key::KeyType;
 use crate::normal::{KeyKind, Normaliser};
 
@@ -36,9 +36,9 @@ struct Spec {
 impl Rule {
     /// Parses key columns with commas in between, each `NAME` or `NAME:SPEC`. A name with a comma
     /// or a colon is written in double quotes, a quote in it twice. SPEC is a type (`text`,
-    /// `binary`, `integer`, `decimal`, `boolean`, `date`, `timestamp`, `datetime`), or names of
-    /// normalisers with `+` in between, with or without `text` first. A column whose name equals a
-    /// whole argument without quotes takes precedence.
+    /// `binary`, `integer`, `decimal`, `boolean`, `date`, `timestamp`, `datetime`, `uuid`), or
+    /// names of normalisers with `+` in between, with or without `text` first. A column whose name
+    /// equals a whole argument without quotes takes precedence.
     ///
     /// # Errors
     /// If a quote does not close, a name is empty, or a quoted name has an unknown SPEC; an unknown
@@ -70,7 +70,8 @@ impl Rule {
         for argument in &self.arguments {
             let key = argument.bind(schema)?;
             if keys.iter().any(|earlier| earlier.column == key.column) {
-                return Err(Problem::KeyTwice { name: schema.field(key.column).name().clone() });
+                let name = schema.field(key.column).name().clone();
+                return Err(Problem::NamedTwice { name, place: "key" });
             }
             keys.push(key);
         }
@@ -134,7 +135,7 @@ impl Spec {
     fn parse(text: &str) -> Result<Self, String> {
         let mut spec = Self::default();
         for (i, part) in text.split('+').enumerate() {
-            if let Some(wanted) = KeyType::ALL.into_iter().find(|kind| kind.name() == part) {
+            if let Some(wanted) = KeyType::named(part) {
                 if i > 0 {
                     return Err(format!("the type {part} is not first"));
                 }
@@ -194,13 +195,23 @@ fn check(field: &Field, wanted: Option<KeyType>) -> Result<KeyType, Problem> {
         (Some(found), None) => Ok(found),
         (Some(found), Some(wanted)) if found.reads_as(wanted) => Ok(wanted),
         (Some(found), Some(wanted)) => {
-            Err(Problem::Conversion { column: field.name().clone(), found, wanted })
+            let column = quoted(field.name());
+            let what = format_args!("column {column} is {found} and cannot be read as {wanted}");
+            Err(refuse(
+                what,
+                format_args!("{column}:text reads it as text; the other party must do the same"),
+            ))
         }
         (None, Some(KeyType::Integer)) if is_float => Ok(KeyType::Integer),
-        (None, _) => Err(Problem::UnsupportedKey {
-            column: field.name().clone(),
-            found: type_name(field).to_owned(),
-        }),
+        (None, _) => {
+            let (column, found) = (quoted(field.name()), type_name(field));
+            let what = format_args!("column {column} is of type {found}, which cannot be a key");
+            Err(refuse(
+                what,
+                "keys are text, binary, integer, decimal, boolean, date, timestamp, datetime or \
+                 uuid (and floats that are integers, with :integer)",
+            ))
+        }
     }
 }
 
@@ -210,10 +221,9 @@ pub(crate) fn find(schema: &Schema, name: &str) -> Result<usize, Problem> {
 }
 
 fn missing(schema: &Schema, name: &str) -> Problem {
-    Problem::MissingColumn {
-        name: name.to_owned(),
-        columns: schema.fields().iter().map(|field| field.name().clone()).collect(),
-    }
+    let columns: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    let what = format!("there is no column {}; the columns are {}", quoted(name), listed(&columns));
+    Problem::Refused { what, remedy: missing_hint(name, &columns) }
 }
 
 /// A key column of a table: its index, its type in the key, and the normalisers before that.

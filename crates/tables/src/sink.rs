@@ -4,8 +4,10 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, UInt64Array, new_null_array};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow_select::dictionary::garbage_collect_any_dictionary;
+use arrow_select::{concat::concat, take::take};
 use csv::{ByteRecord, QuoteStyle};
 
 use crate::cell::{self, append_hex, append_text, cell, is_field, plain, plain_type};
@@ -15,6 +17,7 @@ use crate::error::Problem;
 use crate::format::{Format, Packing};
 use crate::ipc;
 use crate::key::check_names;
+use crate::retype::{retyped, without_seconds};
 use crate::table::Table;
 
 /// How to write a file.
@@ -39,8 +42,11 @@ pub struct Sink<W: Write + Send> {
     written: SchemaRef,
 }
 
+type TextWriter<W> = csv::Writer<PackingWriter<W>>;
+
 enum Writer<W: Write + Send> {
-    Text(Box<csv::Writer<PackingWriter<W>>>),
+    /// A writer, and the bytes that no field may have where quotes are ordinary.
+    Text(Box<TextWriter<W>>, Option<[u8; 3]>),
     Parquet(Box<columnar::Writer<W>>),
     Arrow(Box<ipc::Writer<W>>),
 }
@@ -54,12 +60,13 @@ impl<W: Write + Send> Sink<W> {
         let format = output.format;
         let fields = schema.fields();
         check_names(fields.iter().map(|field| field.name().as_str()))?;
-        let written = fields.iter().map(|field| written(field, format));
+        let written = fields.iter().map(|field| as_written(field, Some(format)));
         let written = Arc::new(Schema::new(written.collect::<Vec<Field>>()));
         let writer = match format {
             Format::Csv | Format::Tsv => {
                 fields.iter().try_for_each(|field| cell::check_text(field))?;
-                Writer::Text(Box::new(begin_text(out, output, schema)?))
+                let (writer, refused) = begin_text(out, output, schema)?;
+                Writer::Text(Box::new(writer), refused)
             }
             _ if output.packing != Packing::None => return Err(Problem::PackedTable),
             Format::Parquet => {
@@ -71,7 +78,9 @@ impl<W: Write + Send> Sink<W> {
         Ok(Self { writer, schema: Arc::clone(schema), format, written })
     }
 
-    /// Appends rows.
+    /// Appends rows. A value that the format does not have, such as a time of day beyond the day's
+    /// end, or a delimiter where quotes are ordinary, is left empty: returns the row and the column
+    /// of each, counted from 0.
     ///
     /// # Errors
     /// If writing fails, or a field of a text file is not UTF-8 and the format requires it:
@@ -79,20 +88,21 @@ impl<W: Write + Send> Sink<W> {
     ///
     /// # Panics
     /// If the rows have another schema.
-    pub fn write(&mut self, rows: &RecordBatch) -> Result<(), Problem> {
+    pub fn write(&mut self, rows: &RecordBatch) -> Result<Vec<(usize, usize)>, Problem> {
         assert!(
             rows.schema_ref().fields() == self.schema.fields(),
             "the rows have the schema of the sink"
         );
-        if let Writer::Text(writer) = &mut self.writer {
-            return write_text(writer, rows);
+        if let Writer::Text(writer, refused) = &mut self.writer {
+            return write_text(writer, *refused, rows);
         }
-        let rows = with_text(rows, &self.written, self.format)?;
+        let (rows, empty) = with_text(rows, &self.written, self.format)?;
         match &mut self.writer {
-            Writer::Text(_) => Ok(()),
-            Writer::Parquet(writer) => writer.write(&rows),
-            Writer::Arrow(writer) => writer.write(&rows),
+            Writer::Text(..) => {}
+            Writer::Parquet(writer) => writer.write(&rows)?,
+            Writer::Arrow(writer) => writer.write(&rows)?,
         }
+        Ok(empty)
     }
 
     /// Keeps a text under a name in a Parquet file, where [`Table::note`] finds it, and other
@@ -109,7 +119,7 @@ impl<W: Write + Send> Sink<W> {
     /// If writing fails.
     pub fn finish(self) -> Result<W, Problem> {
         let mut out = match self.writer {
-            Writer::Text(writer) => {
+            Writer::Text(writer, _) => {
                 let packed = writer.into_inner();
                 let packed = packed.map_err(|error| Problem::Output(error.into_error()))?;
                 packed.finish().map_err(Problem::Output)?
@@ -126,49 +136,89 @@ impl<W: Write + Send> Sink<W> {
 #[must_use]
 pub fn text_schema(schema: &SchemaRef) -> SchemaRef {
     let fields = schema.fields().iter();
-    let fields: Vec<Field> = fields.map(|field| written(field, Format::Parquet)).collect();
+    let fields: Vec<Field> = fields.map(|field| as_written(field, None)).collect();
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
-/// The rows with the columns of [`text_schema`], which is `schema`.
+/// The rows with the columns of [`text_schema`], which is `schema`, and the row and the column of
+/// each value that is left empty, as in [`Sink::write`].
 ///
 /// # Errors
 /// A field of a text file that is not UTF-8: [`Table::error`] says where it is.
-pub fn text_rows(rows: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Problem> {
+pub fn text_rows(
+    rows: &RecordBatch,
+    schema: &SchemaRef,
+) -> Result<(RecordBatch, Vec<(usize, usize)>), Problem> {
     with_text(rows, schema, Format::Parquet)
 }
 
-/// The rows as they are written to this format.
+/// The rows as they are written to this format, and what is left empty.
 fn with_text(
     rows: &RecordBatch,
     written: &SchemaRef,
     format: Format,
-) -> Result<RecordBatch, Problem> {
+) -> Result<(RecordBatch, Vec<(usize, usize)>), Problem> {
+    let mut empty = Vec::new();
     let columns = rows.columns().iter().zip(rows.schema_ref().fields()).enumerate();
     let columns = columns.map(|(i, (column, field))| {
         if is_field(field) {
             return strings(column, i, format);
         }
         match format {
-            Format::Arrow => plain(column).map_err(refused),
-            _ => Ok(Arc::clone(column)),
+            Format::Arrow => plain(column),
+            _ => as_kind(column, written.field(i).data_type(), |row| empty.push((row, i))),
         }
+        .map_err(refused)
     });
     let columns: Vec<ArrayRef> = columns.collect::<Result<_, _>>()?;
-    RecordBatch::try_new(Arc::clone(written), columns).map_err(refused)
+    let rows = RecordBatch::try_new(Arc::clone(written), columns).map_err(refused)?;
+    Ok((rows, empty))
 }
 
-/// A column as it is written: fields of text files are strings, and only Parquet has dictionaries.
-fn written(field: &FieldRef, format: Format) -> Field {
-    let column = cell::without_note(field);
-    match format {
-        _ if is_field(field) => column.with_data_type(DataType::Utf8),
-        Format::Arrow => {
-            let kind = plain_type(field.data_type()).clone();
-            column.with_data_type(kind)
-        }
-        _ => column,
+/// The column with its seconds as milliseconds, null in the rows that have a time beyond them, each
+/// of which `empty` gets.
+fn as_kind(
+    column: &ArrayRef,
+    kind: &DataType,
+    mut empty: impl FnMut(usize),
+) -> Result<ArrayRef, ArrowError> {
+    if column.data_type() == kind {
+        return Ok(Arc::clone(column));
     }
+    if let Some(column) = retyped(column, kind)? {
+        return Ok(column);
+    }
+    let rows = (0..column.len()).map(|row| {
+        // A slice of a list has the values of all rows.
+        let mut one = take(column, &UInt64Array::from(vec![row as u64]), None)?;
+        // As has a dictionary.
+        if let Some(dictionary) = one.as_any_dictionary_opt() {
+            one = garbage_collect_any_dictionary(dictionary)?;
+        }
+        Ok(retyped(&one, kind)?.unwrap_or_else(|| {
+            empty(row);
+            new_null_array(kind, 1)
+        }))
+    });
+    let rows: Vec<ArrayRef> = rows.collect::<Result<_, ArrowError>>()?;
+    concat(&rows.iter().map(AsRef::as_ref).collect::<Vec<_>>())
+}
+
+/// A column as it is in a file, or in memory: fields of text files are strings, an Arrow file has
+/// no dictionaries, and Parquet has neither seconds nor dates in milliseconds.
+fn as_written(field: &FieldRef, format: Option<Format>) -> Field {
+    let column = cell::without_note(field);
+    let column = if cell::is_uuid(field) { cell::as_extension(column) } else { column };
+    let kind = match format {
+        _ if is_field(field) => DataType::Utf8,
+        None => field.data_type().clone(),
+        Some(Format::Arrow) => plain_type(field.data_type()).clone(),
+        Some(_) => without_seconds(field.data_type()),
+    };
+    // Not every number of seconds is one of milliseconds.
+    let is_lossy = format != Some(Format::Arrow) && !is_field(field) && kind != *field.data_type();
+    let nullable = field.is_nullable() || is_lossy;
+    column.with_data_type(kind).with_nullable(nullable)
 }
 
 /// The fields of a text file as strings; `column` is their column, counted from 0.
@@ -224,43 +274,56 @@ fn begin_text<W: Write>(
     out: W,
     output: Output<'_>,
     schema: &Schema,
-) -> Result<csv::Writer<PackingWriter<W>>, Problem> {
-    let same = output.like.filter(|table| table.format() == output.format);
-    let delimiter = same.and_then(Table::delimiter).unwrap_or(output.format.delimiter());
+) -> Result<(TextWriter<W>, Option<[u8; 3]>), Problem> {
+    let same = output.like.filter(|table| table.format() == output.format).and_then(Table::text);
+    let delimiter = same.map_or(output.format.delimiter(), |text| text.delimiter);
+    let refused = [delimiter, b'\r', b'\n'];
+    let refused = same.filter(|text| !text.has_quotes).map(|_| refused);
+    let has_refused =
+        |name: &[u8]| name.iter().any(|byte| refused.is_some_and(|all| all.contains(byte)));
     let mut builder = csv::WriterBuilder::new();
     builder.delimiter(delimiter).buffer_capacity(1 << 16);
     let header: ByteRecord = schema.fields().iter().map(|field| field.name().as_bytes()).collect();
     // Behind a quote a byte-order mark is a part of the name, as it was in the file.
     let style = match header.get(0) {
         Some(name) if is_marked(name) => QuoteStyle::Always,
-        _ => QuoteStyle::Necessary,
+        // A name of the sender's can be of any characters; a result without it would be lost.
+        _ if refused.is_none() || header.iter().any(has_refused) => QuoteStyle::Necessary,
+        _ => QuoteStyle::Never,
     };
     let out = PackingWriter::new(out, output.packing).map_err(Problem::Output)?;
     let mut writer = builder.quote_style(style).from_writer(out);
     writer.write_byte_record(&header).map_err(|error| Problem::Output(error.into()))?;
     let out = writer.into_inner().map_err(|error| Problem::Output(error.into_error()))?;
-    Ok(builder.quote_style(QuoteStyle::Necessary).from_writer(out))
+    let style = refused.map_or(QuoteStyle::Necessary, |_| QuoteStyle::Never);
+    Ok((builder.quote_style(style).from_writer(out), refused))
 }
 
-/// Null is empty, bytes are in hexadecimal, anything else has its text.
+/// Null is empty, bytes are in hexadecimal, anything else has its text. Returns the places without.
 fn write_text<W: Write>(
-    writer: &mut csv::Writer<PackingWriter<W>>,
+    writer: &mut TextWriter<W>,
+    refused_bytes: Option<[u8; 3]>,
     rows: &RecordBatch,
-) -> Result<(), Problem> {
+) -> Result<Vec<(usize, usize)>, Problem> {
     let columns = rows.columns().iter().zip(rows.schema_ref().fields());
     let columns = columns.map(|(array, field)| Ok((field, plain(array)?, is_binary(field))));
     let columns: Vec<_> = columns.collect::<Result<_, ArrowError>>().map_err(refused)?;
-    let (mut record, mut text) = (ByteRecord::new(), Vec::new());
+    let is_refused = |byte: &u8| refused_bytes.is_some_and(|all| all.contains(byte));
+    let (mut record, mut text, mut empty) = (ByteRecord::new(), Vec::new(), Vec::new());
     for row in 0..rows.num_rows() {
         record.clear();
-        for (field, array, is_binary) in &columns {
+        for (i, (field, array, is_binary)) in columns.iter().enumerate() {
             text.clear();
-            append_cell((field, array, *is_binary), row, &mut text)?;
+            let has_form = append_cell((field, array, *is_binary), row, &mut text).is_ok();
+            if !has_form || text.iter().any(is_refused) {
+                text.clear();
+                empty.push((row, i));
+            }
             record.push_field(&text);
         }
         writer.write_byte_record(&record).map_err(|error| Problem::Output(error.into()))?;
     }
-    Ok(())
+    Ok(empty)
 }
 
 /// A writer that compresses.

@@ -9,7 +9,11 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray, new_null_array};
+use arrow_array::types::Date32Type;
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Date32Array, Int64Array, RecordBatch, StringArray,
+    new_null_array,
+};
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 
@@ -17,11 +21,17 @@ use crate::cell;
 use crate::columnar;
 use crate::delimited::{Rows, Text};
 use crate::encoding::Encoding;
-use crate::error::{Error, Problem, damaged};
-use crate::format::{Format, Packing};
+use crate::error::{Error, Problem, damaged, export, file_of, quoted, refuse};
+use crate::format::{Format, Packing, by_content};
 use crate::ipc;
 use crate::key::check_names;
-use crate::paths::{InputFile, STANDARD_INPUT, expand};
+use crate::lake::Owners;
+#[cfg(feature = "columnar")]
+use crate::lake::{Lake, delta};
+use crate::paths::{FolderColumns, STANDARD_INPUT, expand};
+#[cfg(feature = "columnar")]
+use crate::retype::has_shape;
+use crate::retype::retyped;
 use crate::system;
 
 /// The files of a table, and how to read them.
@@ -34,10 +44,27 @@ pub struct Inputs {
     pub paths: Vec<PathBuf>,
     /// The delimiter between two fields of a text file. The default depends on the format.
     pub delimiter: Option<u8>,
+    /// Whether a field of a text file may stand in quotes.
+    pub quote: Quote,
     /// The encoding of a text file. Without it, fields are bytes and nothing is converted.
     pub encoding: Option<Encoding>,
     /// The format, whatever the names; required for standard input.
     pub format: Option<Format>,
+    /// The version of a Delta table; the newest without it.
+    pub as_of: Option<u64>,
+    /// Reads the Parquet files in the folder of a Delta, Iceberg or Hudi table as what they are,
+    /// with the rows that were deleted from that table.
+    pub plain_files: bool,
+}
+
+/// Whether a field of a text file may stand in quotes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Quote {
+    /// A field that begins with `"` ends with one.
+    #[default]
+    Double,
+    /// A quote is an ordinary character.
+    None,
 }
 
 /// The name of batches in memory, in messages.
@@ -47,30 +74,39 @@ const IN_MEMORY: &str = "the table";
 const LONGEST_BATCH: usize = 1 << 16;
 
 /// A table: opened, and no row read yet.
-#[derive(Debug)]
 pub struct Table {
     schema: SchemaRef,
     format: Format,
     paths: Vec<PathBuf>,
     parts: Vec<Part>,
     bytes: u64,
-    delimiter: Option<u8>,
+    /// The version of a Delta table.
+    version: Option<u64>,
 }
 
 /// A file, or batches in memory.
-#[derive(Debug)]
 struct Part {
     path: PathBuf,
     source: Source,
     content: Content,
-    /// The columns of the file, without those of folders.
+    /// The columns of the file.
     fields: Fields,
-    /// The values of the columns of folders, by their index in the schema.
-    partitions: Vec<(String, Option<String>)>,
+    /// Where each column of the table comes from.
+    origins: Vec<Origin>,
     length: u64,
-    /// The number of rows and of blank lines, once all were read.
+    /// The number of rows and of blank lines, and of the bytes of a text, once all were read.
     rows: OnceLock<u64>,
     blank_lines: AtomicU64,
+    text_bytes: AtomicU64,
+}
+
+/// The source of a column of the table for the rows of one file.
+#[derive(Debug, Clone)]
+enum Origin {
+    /// The column of the file with this index.
+    File(usize),
+    /// One value for all rows, of a folder's name or of a log; none is null.
+    Value(Option<String>),
 }
 
 enum Content {
@@ -78,18 +114,6 @@ enum Content {
     Parquet(columnar::Table),
     Arrow { is_file: bool },
     Memory(Vec<RecordBatch>),
-}
-
-/// It shows no field of a row.
-impl fmt::Debug for Content {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Text { text, marked } => write!(f, "Text({text:?}, {marked})"),
-            Self::Parquet(_) => f.write_str("Parquet(..)"),
-            Self::Arrow { is_file } => write!(f, "Arrow({is_file})"),
-            Self::Memory(batches) => write!(f, "Memory({} batches)", batches.len()),
-        }
-    }
 }
 
 enum Source {
@@ -103,14 +127,9 @@ enum Source {
 }
 
 /// It shows no field of a row.
-impl fmt::Debug for Source {
+impl fmt::Debug for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File(stamp) => write!(f, "File({stamp:?})"),
-            Self::Copy(_) => f.write_str("Copy(..)"),
-            Self::Text(bytes) => write!(f, "Text({} bytes)", bytes.len()),
-            Self::Memory => f.write_str("Memory"),
-        }
+        write!(f, "Table({:?}, {:?}, ..)", self.paths, self.schema)
     }
 }
 
@@ -121,38 +140,149 @@ impl Table {
     /// # Errors
     /// If a file violates a rule of [the crate's documentation](crate#rules).
     pub fn open(inputs: &Inputs) -> Result<Self, Error> {
+        #[cfg(feature = "columnar")]
+        if let [root] = &inputs.paths[..]
+            && Lake::at(root) == Some(Lake::Delta)
+            && !inputs.plain_files
+        {
+            return Self::open_delta(root, inputs);
+        }
         let found = expand(&inputs.paths)?;
         let mut parts: Vec<Part> = Vec::with_capacity(found.len());
-        let mut format = None;
+        let mut folders: Vec<FolderColumns> = Vec::with_capacity(found.len());
+        let (mut format, mut owners) = (None, Owners::default());
         for file in found {
             let path = file.path.clone();
             let failed = |problem| Error::new(&path, problem);
-            let (kind, packing) = match inputs.format {
-                Some(format) => (format, Packing::of(&path)),
+            if inputs.as_of.is_some() {
+                return Err(failed(refuse(
+                    "has no versions: only a Delta table that is named alone and read as one has",
+                    "leave out --as-of, or --plain-files",
+                )));
+            }
+            let kind = match inputs.format {
+                Some(format) => format,
                 None if path.as_os_str() == STANDARD_INPUT => {
-                    return Err(failed(Problem::NoFormat));
+                    return Err(failed(refuse(
+                        "the format of standard input is not named",
+                        "name it: csv, tsv, parquet or arrow",
+                    )));
                 }
-                None => Format::of(&path)?,
+                // A file may have the name of another kind.
+                None => match (Format::of(&path), content_of(&path)) {
+                    (_, Some((Some(format), _))) => format,
+                    (Ok((format, _)), Some(_)) if !format.is_text() => {
+                        return Err(failed(Problem::PackedTable));
+                    }
+                    (named, _) => named?.0,
+                },
             };
             if let (Some(first), Some(format)) = (parts.first(), format)
                 && format != kind
             {
-                return Err(failed(Problem::OtherFormat(first.path.clone())));
+                return Err(failed(refuse(
+                    format_args!("has another format than {}", first.path.display()),
+                    "the files of a table are of one format",
+                )));
             }
             format = Some(kind);
-            let part = Part::open(file, inputs, kind, packing).map_err(failed)?;
-            if let Some(first) = parts.first() {
-                check_same(first, &part).map_err(failed)?;
+            let may_be_of_lake = kind == Format::Parquet && !inputs.plain_files;
+            if may_be_of_lake {
+                owners.check(&path).map_err(failed)?;
+            }
+            let part = Part::open(file.path, inputs, kind).map_err(failed)?;
+            if let Content::Parquet(table) = &part.content
+                && let Some(lake) = table.lake().filter(|_| may_be_of_lake)
+            {
+                return Err(failed(refuse(
+                    format_args!(
+                        "was written for {lake}: it may have rows that were deleted from that"
+                    ),
+                    export(lake, "TABLE"),
+                )));
+            }
+            let is_new = |(name, _): &(String, Option<String>)| part.fields.find(name).is_none();
+            let names = file.partitions.into_iter().filter(is_new).collect();
+            if let (Some(first), Some(before)) = (parts.first(), folders.first()) {
+                check_same((first, before), (&part, &names)).map_err(failed)?;
             }
             parts.push(part);
+            folders.push(names);
+        }
+        let schema = schema(&parts, &folders);
+        for (part, names) in parts.iter_mut().zip(folders) {
+            part.origins.extend(names.into_iter().map(|(_, value)| Origin::Value(value)));
         }
         Ok(Self {
-            schema: schema(&parts),
+            schema,
+            version: None,
             format: format.unwrap_or(Format::Arrow),
             paths: parts.iter().map(|part| part.path.clone()).collect(),
             bytes: parts.iter().map(|part| part.length).sum(),
             parts,
-            delimiter: inputs.delimiter,
+        })
+    }
+
+    /// Opens the newest version of the Delta table in the folder `root`.
+    #[cfg(feature = "columnar")]
+    fn open_delta(root: &Path, inputs: &Inputs) -> Result<Self, Error> {
+        let failed = |problem| Error::new(root, problem);
+        let snapshot = delta::Snapshot::read(root, inputs.as_of).map_err(failed)?;
+        let mut parts = Vec::with_capacity(snapshot.files.len());
+        for file in &snapshot.files {
+            let part = Part::open(file.path.clone(), inputs, Format::Parquet);
+            parts.push(part.map_err(|problem| match problem {
+                Problem::Open(error) if error.kind() == io::ErrorKind::NotFound => {
+                    let name = file.path.display();
+                    failed(delta::damaged(format_args!("names a file that is gone: {name}")))
+                }
+                problem => Error::new(&file.path, problem),
+            })?);
+        }
+        parts.iter_mut().for_each(|part: &mut Part| part.origins.clear());
+        let mut fields = Vec::with_capacity(snapshot.columns.len());
+        for column in &snapshot.columns {
+            let mut kind = column.kind.clone();
+            for (part, file) in parts.iter_mut().zip(&snapshot.files) {
+                let place = part.fields.find(&column.name).filter(|_| !column.is_partition);
+                let is_same = |field: &Arc<Field>| field.name().eq_ignore_ascii_case(&column.name);
+                if place.is_none()
+                    && !column.is_partition
+                    && let Some(other) = part.fields.iter().find(|field| is_same(field))
+                {
+                    let (column, found) = (quoted(&column.name), quoted(other.name()));
+                    let what = format_args!("column {column} of the Delta table is {found} here");
+                    let problem = refuse(what, export(Lake::Delta, "TABLE"));
+                    return Err(Error::new(&part.path, problem));
+                }
+                let value = || file.values.get(&column.name).cloned().flatten();
+                part.origins.push(match place {
+                    None => Origin::Value(value().filter(|_| column.is_partition)),
+                    Some((place, field)) => {
+                        let expected = kind.get_or_insert_with(|| field.data_type().clone());
+                        if !has_shape(expected, field.data_type()) {
+                            let (column, found) = (quoted(&column.name), field.data_type());
+                            let what = format_args!(
+                                "column {column} is of type {found}; in the Delta table it is \
+                                 {expected}"
+                            );
+                            let problem = refuse(what, export(Lake::Delta, "TABLE"));
+                            return Err(Error::new(&part.path, problem));
+                        }
+                        Origin::File(place)
+                    }
+                });
+            }
+            fields.push(Field::new(&column.name, kind.unwrap_or(DataType::Null), true));
+        }
+        check_names(fields.iter().map(|field| field.name().as_str())).map_err(failed)?;
+        Ok(Self {
+            schema: Arc::new(Schema::new(fields)),
+            format: Format::Parquet,
+            paths: vec![root.to_owned()],
+            bytes: parts.iter().map(|part| part.length).sum(),
+            parts,
+            version: Some(snapshot.version),
         })
     }
 
@@ -165,39 +295,36 @@ impl Table {
     pub fn from_text(name: &str, bytes: Arc<[u8]>, inputs: &Inputs) -> Result<Self, Error> {
         let path = PathBuf::from(name);
         let failed = |problem| Error::new(Path::new(name), problem);
-        let (format, packing) = match inputs.format {
-            Some(format) => (format, Packing::of(&path)),
-            None => Format::of(&path)?,
+        let format = match inputs.format {
+            Some(format) => format,
+            None => Format::of(&path)?.0,
         };
-        let not_text = match format {
-            Format::Csv | Format::Tsv => None,
-            Format::Parquet => Some("a Parquet file"),
-            Format::Arrow => Some("an Arrow file"),
-        };
-        if let Some(what) = not_text {
-            return Err(failed(Problem::NotBuilt(what)));
+        if !format.is_text() {
+            return Err(failed(Problem::NotBuilt(file_of(format))));
         }
         let length = bytes.len() as u64;
+        let packing = packing_of(&bytes);
         let (content, fields) =
             open_text(Cursor::new(Arc::clone(&bytes)), inputs, format, packing).map_err(failed)?;
         let part = Part {
             path: path.clone(),
             source: Source::Text(bytes),
             content,
+            origins: all(&fields),
             fields,
-            partitions: Vec::new(),
             length,
             rows: OnceLock::new(),
             blank_lines: AtomicU64::new(0),
+            text_bytes: AtomicU64::new(0),
         };
         let parts = vec![part];
         Ok(Self {
-            schema: schema(&parts),
+            schema: schema(&parts, &[]),
+            version: None,
             format,
             paths: vec![path],
             parts,
             bytes: length,
-            delimiter: inputs.delimiter,
         })
     }
 
@@ -211,7 +338,11 @@ impl Table {
         check_names(names).map_err(failed)?;
         let other = |batch: &RecordBatch| batch.schema_ref().fields() != schema.fields();
         if let Some(batch) = batches.iter().position(other) {
-            return Err(failed(Problem::OtherBatch { batch: batch + 1 }));
+            let batch = batch + 1;
+            return Err(failed(refuse(
+                format_args!("batch {batch} has other columns, or of other types, than the table"),
+                "give all batches the same columns",
+            )));
         }
         let bytes = batches.iter().map(RecordBatch::get_array_memory_size).sum::<usize>() as u64;
         // A run takes memory for the keys of a batch.
@@ -226,10 +357,11 @@ impl Table {
             source: Source::Memory,
             fields: schema.fields().clone(),
             content: Content::Memory(batches),
-            partitions: Vec::new(),
+            origins: all(schema.fields()),
             length: bytes,
             rows: OnceLock::new(),
             blank_lines: AtomicU64::new(0),
+            text_bytes: AtomicU64::new(0),
         };
         Ok(Self {
             schema,
@@ -237,7 +369,7 @@ impl Table {
             paths: Vec::new(),
             parts: vec![part],
             bytes,
-            delimiter: None,
+            version: None,
         })
     }
 
@@ -251,9 +383,20 @@ impl Table {
         self.format
     }
 
-    /// The files, in the order of their rows: empty for batches in memory, `-` for standard input.
+    /// The files, in the order of their rows: empty for batches in memory, `-` for standard input,
+    /// the folder of a Delta table.
     pub fn paths(&self) -> &[PathBuf] {
         &self.paths
+    }
+
+    /// The total length of the files without their compression: that of text once it was read, that
+    /// of Parquet as the files state it. Compressed parts of Arrow files count as they are.
+    pub fn unpacked_bytes(&self) -> u64 {
+        let bytes = self.parts.iter().map(|part| match &part.content {
+            Content::Parquet(table) => table.unpacked_bytes(),
+            _ => part.length.max(part.text_bytes.load(Ordering::Relaxed)),
+        });
+        bytes.fold(0, u64::saturating_add)
     }
 
     /// The total length of the files, for progress; of batches in memory, their size.
@@ -261,12 +404,15 @@ impl Table {
         self.bytes
     }
 
-    /// Notices for the user about removed or skipped parts of the files, each a sentence without a
-    /// full stop; complete after all rows were read once.
+    /// Notices for the user about removed or skipped parts of the files, and about the version of a
+    /// Delta table, each a sentence without a full stop; complete after all rows were read once.
     pub fn notices(&self) -> Vec<String> {
         let is_marked = |part: &&Part| matches!(part.content, Content::Text { marked: true, .. });
         let marked = self.parts.iter().filter(is_marked).count();
         let mut notices = Vec::new();
+        if let Some(version) = self.version {
+            notices.push(format!("version {version} of the Delta table was read"));
+        }
         match (marked, self.parts.len()) {
             (0, _) => {}
             (_, 1) => {
@@ -319,6 +465,24 @@ impl Table {
         parts.try_for_each(|part| part.check().map_err(|problem| Error::new(&part.path, problem)))
     }
 
+    /// Checks that all columns of all files can be read, as [`select`](Self::select) reads them.
+    ///
+    /// # Errors
+    /// If a column is encrypted.
+    pub fn check_columns(&self) -> Result<(), Error> {
+        for part in &self.parts {
+            if let Content::Parquet(table) = &part.content {
+                let columns = part.origins.iter().filter_map(|origin| match origin {
+                    Origin::File(place) => Some(*place),
+                    Origin::Value(_) => None,
+                });
+                let checked = table.check_columns(&columns.collect::<Vec<_>>());
+                checked.map_err(|problem| Error::new(&part.path, problem))?;
+            }
+        }
+        Ok(())
+    }
+
     /// The file of `row`, and the number of the row in that file, counted from 1, as error messages
     /// name it. Known once the row was read.
     pub fn place(&self, row: u64) -> (&Path, u64) {
@@ -364,29 +528,40 @@ impl Table {
     /// file and has one.
     pub fn note(&self, name: &str) -> Option<&str> {
         match &self.parts.first()?.content {
-            Content::Parquet(table) => table.note(name),
+            Content::Parquet(table) if self.version.is_none() => table.note(name),
             _ => None,
         }
     }
 
-    /// The delimiter that was named.
-    pub(crate) fn delimiter(&self) -> Option<u8> {
-        self.delimiter
+    /// The form of the first file, if it is text.
+    pub(crate) fn text(&self) -> Option<&Text> {
+        match &self.parts.first()?.content {
+            Content::Text { text, .. } => Some(text),
+            _ => None,
+        }
     }
 
-    /// The first file, if the files are Parquet.
+    /// The first file, if the files are Parquet and all have the columns of the table.
     #[cfg(feature = "columnar")]
     pub(crate) fn parquet(&self) -> Option<&columnar::Table> {
         match &self.parts.first()?.content {
-            Content::Parquet(table) => Some(table),
+            Content::Parquet(table) if self.version.is_none() => Some(table),
             _ => None,
         }
     }
 }
 
+/// The columns of a file, and none of its folders.
+fn all(fields: &Fields) -> Vec<Origin> {
+    (0..fields.len()).map(Origin::File).collect()
+}
+
 /// Checks that a further file has the columns of the first one.
-fn check_same(first: &Part, part: &Part) -> Result<(), Problem> {
-    let columns = |part: &Part| -> Vec<(String, String)> {
+fn check_same(
+    (first, first_folders): (&Part, &FolderColumns),
+    (part, folders): (&Part, &FolderColumns),
+) -> Result<(), Problem> {
+    let columns = |part: &Part, folders: &FolderColumns| -> Vec<(String, String)> {
         let fields = part.fields.iter().map(|field| {
             let kind = match cell::is_field(field) {
                 true => String::new(),
@@ -394,37 +569,36 @@ fn check_same(first: &Part, part: &Part) -> Result<(), Problem> {
             };
             (field.name().clone(), kind)
         });
-        let folders = part.partitions.iter();
-        let folders = folders.map(|(name, _)| (name.clone(), " of the folders".to_owned()));
+        let folders = folders.iter().map(|(name, _)| (name.clone(), " of the folders".to_owned()));
         fields.chain(folders).collect()
     };
-    let (expected, found) = (columns(first), columns(part));
+    let (expected, found) = (columns(first, first_folders), columns(part, folders));
     let longest = expected.len().max(found.len());
     let Some(column) = (0..longest).find(|&i| expected.get(i) != found.get(i)) else {
         return Ok(());
     };
     let shown = |columns: &[(String, String)]| match columns.get(column) {
-        Some((name, kind)) => format!("{}{kind}", crate::error::quoted(name)),
+        Some((name, kind)) => format!("{}{kind}", quoted(name)),
         None => "missing".to_owned(),
     };
-    Err(Problem::OtherColumn {
-        column: column + 1,
-        found: shown(&found),
-        expected: shown(&expected),
-        first: first.path.clone(),
-    })
+    let (found, expected) = (shown(&found), shown(&expected));
+    let (column, first) = (column + 1, first.path.display());
+    Err(refuse(
+        format_args!("column {column} is {found}; in {first} it is {expected}"),
+        "the files of a table have the same columns, in the same order",
+    ))
 }
 
 /// The columns of all files, which are the same but for nulls, and those of the folders.
-fn schema(parts: &[Part]) -> SchemaRef {
+fn schema(parts: &[Part], folders: &[FolderColumns]) -> SchemaRef {
     let mut fields: Vec<Field> = Vec::new();
     if let Some(first) = parts.first() {
         for (i, field) in first.fields.iter().enumerate() {
             let nullable = parts.iter().any(|part| part.fields[i].is_nullable());
             fields.push(field.as_ref().clone().with_nullable(nullable));
         }
-        for (i, (name, _)) in first.partitions.iter().enumerate() {
-            let mut values = parts.iter().filter_map(|part| part.partitions[i].1.as_ref());
+        for (i, (name, _)) in folders.first().into_iter().flatten().enumerate() {
+            let mut values = folders.iter().filter_map(|folders| folders[i].1.as_ref());
             let kind = match values.all(|value| value.parse::<i64>().is_ok()) {
                 true => DataType::Int64,
                 false => DataType::Utf8,
@@ -436,22 +610,19 @@ fn schema(parts: &[Part]) -> SchemaRef {
 }
 
 impl Part {
-    fn open(
-        found: InputFile,
-        inputs: &Inputs,
-        format: Format,
-        packing: Packing,
-    ) -> Result<Self, Problem> {
+    fn open(path: PathBuf, inputs: &Inputs, format: Format) -> Result<Self, Problem> {
         if !format.is_text() {
             let options = [
                 ("delimiter", inputs.delimiter.is_some()),
                 ("encoding", inputs.encoding.is_some()),
+                ("quote", inputs.quote != Quote::Double),
             ];
             if let Some((option, _)) = options.into_iter().find(|(_, named)| *named) {
-                return Err(Problem::TextOnly { format, option });
+                let what = format_args!("{} has no {option}", file_of(format));
+                return Err(refuse(what, format_args!("leave out --{option}")));
             }
         }
-        let (mut file, source) = match found.path.as_os_str() == STANDARD_INPUT {
+        let (mut file, source) = match path.as_os_str() == STANDARD_INPUT {
             true => {
                 let mut copy = tempfile::tempfile().map_err(Problem::Spool)?;
                 io::copy(&mut io::stdin().lock(), &mut copy).map_err(Problem::Spool)?;
@@ -459,13 +630,15 @@ impl Part {
                 (copy, source)
             }
             false => {
-                let (file, stamp) = open(&found.path)?;
+                let (file, stamp) = open(&path)?;
                 (file, Source::File(stamp))
             }
         };
         let length = file.metadata().map_err(Problem::Read)?.len();
         let (content, fields) = match format {
             Format::Csv | Format::Tsv => {
+                file.seek(SeekFrom::Start(0)).map_err(Problem::Read)?;
+                let packing = packing_of(&first_bytes(&mut file).map_err(Problem::Read)?);
                 file.seek(SeekFrom::Start(0)).map_err(Problem::Read)?;
                 open_text(file, inputs, format, packing)?
             }
@@ -482,16 +655,16 @@ impl Part {
                 (Content::Arrow { is_file }, fields)
             }
         };
-        let is_new = |(name, _): &(String, Option<String>)| fields.find(name).is_none();
         Ok(Self {
-            path: found.path,
+            path,
             source,
             content,
-            partitions: found.partitions.into_iter().filter(is_new).collect(),
+            origins: all(&fields),
             fields,
             length,
             rows: OnceLock::new(),
             blank_lines: AtomicU64::new(0),
+            text_bytes: AtomicU64::new(0),
         })
     }
 
@@ -562,14 +735,47 @@ fn open_text(
 ) -> Result<(Content, Fields), Problem> {
     let text = Text {
         delimiter: inputs.delimiter.unwrap_or(format.delimiter()),
+        is_named: inputs.delimiter.is_some(),
         utf8_for: None,
+        has_quotes: inputs.quote == Quote::Double,
         encoding: inputs.encoding,
         packing,
     };
     let rows = Rows::open(file, text.check()?)?;
+    let text = Text { delimiter: rows.delimiter(), ..text };
     let fields = rows.columns()?.into_iter().map(cell::field).collect();
     let marked = rows.marked();
     Ok((Content::Text { text, marked }, fields))
+}
+
+/// The format and the compression of a regular file by its bytes, where they are those of no text;
+/// none of another file.
+fn content_of(path: &Path) -> Option<(Option<Format>, Packing)> {
+    let (mut file, stamp) = open(path).ok()?;
+    let start = first_bytes(&mut file).ok()?;
+    let found = by_content(&start)?;
+    // A column may be called so; a file of these formats also ends so.
+    let mut end = [0; 4];
+    file.seek(SeekFrom::Start(stamp.length.saturating_sub(4))).ok()?;
+    file.read_exact(&mut end).ok()?;
+    let ends = match found.0 {
+        Some(Format::Parquet) => end[..3] == *b"PAR",
+        Some(_) if start.starts_with(b"ARROW1") => end == *b"ROW1",
+        _ => true,
+    };
+    ends.then_some(found)
+}
+
+/// As many bytes of a file as say what it is.
+fn first_bytes(file: &mut File) -> io::Result<Vec<u8>> {
+    let mut start = Vec::new();
+    file.by_ref().take(6).read_to_end(&mut start)?;
+    Ok(start)
+}
+
+/// The compression of a text file, by its first bytes: its name may be another one's.
+fn packing_of(start: &[u8]) -> Packing {
+    by_content(start).map_or(Packing::None, |(_, packing)| packing)
 }
 
 /// Opens a regular file. The kind of the file is checked first: opening a pipe would wait for its
@@ -577,10 +783,12 @@ fn open_text(
 fn open(path: &Path) -> Result<(File, Stamp), Problem> {
     let metadata = fs::metadata(path).map_err(Problem::Open)?;
     if metadata.is_dir() {
-        return Err(Problem::Folder);
+        return Err(Problem::Refused { what: "is a folder, not a file".to_owned(), remedy: None });
     }
     if !metadata.is_file() {
-        return Err(Problem::NotAFile);
+        // It cannot be read a second time, for the matching rows.
+        let remedy = "write it to a file first: it is read twice";
+        return Err(refuse("is not a regular file", remedy));
     }
     let file = File::open(path).map_err(Problem::Open)?;
     let stamp = Stamp::of(&file.metadata().map_err(Problem::Read)?);
@@ -695,8 +903,11 @@ impl<'a> Scan<'a> {
 
     /// The next batch of `part`, the part at hand.
     fn read(&mut self, part: &Part) -> Result<Option<Batch>, Problem> {
-        let mut chosen: Vec<usize> = self.columns.to_vec();
-        chosen.retain(|&column| column < part.fields.len());
+        let of_file = |&column: &usize| match part.origins[column] {
+            Origin::File(place) => Some(place),
+            Origin::Value(_) => None,
+        };
+        let mut chosen: Vec<usize> = self.columns.iter().filter_map(of_file).collect();
         chosen.sort_unstable();
         if chosen.is_empty() && !part.fields.is_empty() {
             // It says how many rows there are.
@@ -723,6 +934,7 @@ impl<'a> Scan<'a> {
                     let (read, arrays) = rows.next(&chosen, ask)?;
                     if read == 0 {
                         part.blank_lines.store(rows.blank_lines(), Ordering::Relaxed);
+                        part.text_bytes.store(rows.bytes(), Ordering::Relaxed);
                         return Ok(None);
                     }
                     done = Some(rows.done());
@@ -792,15 +1004,16 @@ impl<'a> Scan<'a> {
         count: usize,
     ) -> Result<RecordBatch, Problem> {
         let columns = self.columns.iter().zip(self.schema.fields());
-        let columns = columns.map(|(&column, field)| match chosen.binary_search(&column) {
-            Ok(place) => Arc::clone(&arrays[place]),
-            Err(_) => {
-                let value = &part.partitions[column - part.fields.len()].1;
-                constant(value.as_deref(), field.data_type(), count)
+        let columns = columns.map(|(&column, field)| match &part.origins[column] {
+            Origin::File(place) => {
+                let array = &arrays[chosen.partition_point(|chosen| chosen < place)];
+                let array = retyped(array, field.data_type()).map_err(unexpected)?;
+                array.ok_or_else(|| damaged(Format::Parquet, self.rows, "a time is out of range"))
             }
+            Origin::Value(value) => Ok(constant(value.as_deref(), field.data_type(), count)),
         });
         let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(count));
-        let columns: Vec<ArrayRef> = columns.collect();
+        let columns: Vec<ArrayRef> = columns.collect::<Result<_, _>>()?;
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
             .map_err(unexpected)
     }
@@ -820,11 +1033,18 @@ fn filtered(
     Ok(batch.columns().to_vec())
 }
 
-/// A column of one value.
+/// A column of one value, of a type that the columns of folders and of logs have.
 fn constant(value: Option<&str>, kind: &DataType, count: usize) -> ArrayRef {
     match (value, kind) {
         (Some(value), DataType::Utf8) => {
             Arc::new(StringArray::from_iter_values(std::iter::repeat_n(value, count)))
+        }
+        (Some(value), DataType::Boolean) => {
+            Arc::new(BooleanArray::from(vec![value == "true"; count]))
+        }
+        (Some(value), DataType::Date32) => {
+            let days = value.parse().map(Date32Type::from_naive_date);
+            Arc::new(Date32Array::from(vec![days.unwrap_or_default(); count]))
         }
         (Some(value), _) => {
             Arc::new(Int64Array::from(vec![value.parse::<i64>().unwrap_or_default(); count]))

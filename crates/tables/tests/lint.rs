@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use volery_tables::{Inputs, KeyType, Lint, Refusal, Rule, Table};
+use volery_tables::{EmptyKeys, Finding, Inputs, KeyType, Lint, Malformed, Reading, Rule, Table};
 
 fn open(folder: &tempfile::TempDir, files: &[(&str, &str)]) -> Table {
     let paths: Vec<PathBuf> = files
@@ -19,8 +19,13 @@ fn open(folder: &tempfile::TempDir, files: &[(&str, &str)]) -> Table {
 }
 
 fn lint(table: &Table, rules: &[&str]) -> Lint {
-    let rules: Vec<_> = rules.iter().map(|rule| Rule::parse(rule).unwrap()).collect();
-    Lint::of(table, &rules, &mut |_| {}).unwrap()
+    Lint::of(table, &by(rules), &mut |_| {}).unwrap()
+}
+
+fn by(rules: &[&str]) -> Reading {
+    let rules = rules.iter().map(|rule| Rule::parse(rule).unwrap()).collect();
+    let (empty_keys, malformed) = (EmptyKeys::Skip, Malformed::Skip);
+    Reading { rules, empty_keys, malformed, ..Reading::default() }
 }
 
 #[test]
@@ -45,29 +50,36 @@ fn every_row_is_counted_once_by_each_rule() {
     let email = &found.rules[0];
     assert_eq!(email.description, "text+trim/v1+email/v1");
     assert_eq!((email.counts.keys, email.counts.empty, email.counts.malformed), (3, 2, 1));
-    let distinct = (email.distinct, email.repeated, email.repeated_rows, email.most_rows);
-    assert_eq!(distinct, (2, 1, 2, 2));
+    assert_eq!((email.distinct, email.repeated, email.repeated_rows), (2, 1, 2));
+    assert_eq!(email.frequent, [(2, vec![0, 1])]);
     assert_eq!(email.counts.changed, 1);
     let [column] = &email.columns[..] else { panic!("{email:?}") };
     assert_eq!((column.name.as_str(), column.kind), ("email", KeyType::Text));
     assert_eq!(column.changed, [("trim/v1".to_owned(), 1), ("email/v1".to_owned(), 1)]);
-    let refusal = |row, column: &str, by: Option<&str>| Refusal {
-        row,
-        column: column.to_owned(),
-        by: by.map(str::to_owned),
+    let findings = |rule: usize| -> Vec<String> {
+        let told = |finding: &Finding| {
+            let Finding { kind, column, by, cause, rows, count } = finding;
+            assert_eq!(rows.len() as u64, *count);
+            let (by, cause) = (by.as_deref().unwrap_or_default(), cause.unwrap_or_default());
+            format!("{kind} {column} {by} {cause} {rows:?}")
+        };
+        found.rules[rule].findings.iter().map(told).collect()
     };
-    assert_eq!(email.first_empty, [refusal(4, "email", None), refusal(5, "email", None)]);
-    assert_eq!(email.first_malformed, [refusal(3, "email", Some("email/v1"))]);
+    assert_eq!(findings(0), ["empty email   [4, 5]", "malformed email email/v1 no @ [3]"]);
 
     let both = &found.rules[1];
     assert_eq!(both.columns[1].kind, KeyType::Date);
     assert_eq!((both.distinct, both.repeated_rows), (1, 2));
-    assert_eq!(both.first_empty, [refusal(2, "phone", None), refusal(4, "born", None)]);
-    let malformed = [3, 5].map(|row| refusal(row, "phone", Some("e164=DE/v1")));
-    assert_eq!(both.first_malformed, malformed);
+    let expected = [
+        "empty phone   [2]",
+        "empty born   [4]",
+        "malformed phone e164=DE/v1 no area code [3]",
+        "malformed phone e164=DE/v1 no such prefix [5]",
+    ];
+    assert_eq!(findings(1), expected);
 
     let id = &found.rules[2];
-    assert_eq!(id.first_malformed, [refusal(3, "id", Some("integer"))]);
+    assert_eq!(findings(2), ["empty id   [4]", "malformed id integer  [3]"]);
     assert_eq!((id.counts.changed, id.distinct), (0, 3));
 }
 
@@ -81,14 +93,13 @@ fn rows_are_those_of_their_files_and_only_the_first_are_named() {
     let found = lint(&table, &["k:email", "k"]);
     assert_eq!(found.rows, 5_501);
     let [email, text] = &found.rules[..] else { panic!("{found:?}") };
-    let first =
-        |refusals: &[Refusal]| refusals.iter().map(|refusal| refusal.row).collect::<Vec<_>>();
     assert_eq!((email.counts.malformed, email.counts.empty), (3_001, 2_500));
-    assert_eq!(first(&email.first_malformed), [0, 1, 2, 3, 4]);
-    assert_eq!(first(&email.first_empty), [3_000, 3_001, 3_002, 3_003, 3_004]);
+    let [empty, malformed] = &email.findings[..] else { panic!("{email:?}") };
+    assert_eq!((malformed.count, &malformed.rows[..]), (3_001, &[0, 1, 2, 3, 4][..]));
+    assert_eq!((empty.count, &empty.rows[..]), (2_500, &[3_000, 3_001, 3_002, 3_003, 3_004][..]));
     let (file, row) = table.place(3_004);
     assert_eq!((file.file_name().unwrap().to_str(), row), (Some("b.csv"), 5));
-    assert_eq!((email.distinct, email.most_rows), (0, 0));
+    assert_eq!((email.distinct, email.frequent.len()), (0, 0));
     assert_eq!((text.distinct, text.repeated, text.repeated_rows), (2, 1, 3_000));
 }
 
@@ -110,7 +121,7 @@ fn a_rule_that_does_not_fit_is_an_error() {
         ("k:e164", "needs the region"),
         ("k:nothing", "there is no"),
     ] {
-        let error = Lint::of(&table, &[Rule::parse(rule).unwrap()], &mut |_| {}).unwrap_err();
+        let error = Lint::of(&table, &by(&[rule]), &mut |_| {}).unwrap_err();
         assert!(error.to_string().contains(part), "{error}");
         assert!(!error.to_string().contains("secret"));
     }

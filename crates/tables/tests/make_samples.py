@@ -1,12 +1,15 @@
-"""Makes tests/samples/*.parquet: files written by pyarrow, with types that the tests of this crate do not write.
+"""Makes tests/samples/*.parquet: files written by pyarrow, with types that the tests of this crate do not write; and
+tests/samples/delta: a Delta table written by delta-rs, with a checkpoint and without the commits before it.
 
-Run with pyarrow installed: python3 make_samples.py
+Run with pyarrow and deltalake installed: python3 make_samples.py
 """
 
 import datetime as dt
 import decimal
 import pathlib
+import shutil
 
+import deltalake
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -86,3 +89,25 @@ pq.write_table(
     compression="zstd",
 )
 pq.write_table(pa.table(NESTED), FOLDER / "nested.parquet", compression="gzip", row_group_size=3)
+
+
+def delta(folder):
+    """Version 4 has the ids 1, 3, 4 and 6; the files of ids 2 and 5 are still there."""
+    def rows(ids, zone, **more):
+        zones = pa.array([zone] * len(ids), pa.string())
+        names = [f"n{i}" for i in ids]
+        return pa.table({"id": pa.array(ids, pa.int64()), "name": names, "zone": zones, **more})
+
+    shutil.rmtree(folder, ignore_errors=True)
+    deltalake.write_deltalake(folder, rows([1, 2, 3], "b/c 100%"), partition_by=["zone"])
+    deltalake.write_deltalake(folder, rows([4, 5], None), mode="append")
+    deltalake.DeltaTable(folder).delete("id = 2")
+    deltalake.DeltaTable(folder).create_checkpoint()
+    born = pa.array([0], pa.date32())
+    deltalake.write_deltalake(folder, rows([6], "x", born=born), mode="append", schema_mode="merge")
+    deltalake.DeltaTable(folder).delete("id = 5")
+    for version in range(3):
+        (folder / f"_delta_log/{version:020}.json").unlink()
+
+
+delta(FOLDER / "delta")

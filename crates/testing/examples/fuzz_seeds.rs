@@ -7,7 +7,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use volery_testing::{Side, fuzz, registry};
+use volery_channel::Role;
+use volery_testing::{fuzz, registry};
 
 /// Named inputs of one target.
 type Seeds = Vec<(String, Vec<u8>)>;
@@ -77,7 +78,7 @@ fn identity() -> Seeds {
 fn wire() -> Seeds {
     let mut seeds = Seeds::new();
     for (i, protocol) in registry().iter().enumerate() {
-        for side in Side::BOTH {
+        for side in Role::ALL {
             let start = fuzz::wire_input(protocol, side);
             // Other tests cover the honest bytes of a protocol; each protocol gets one or two of
             // the edits here.

@@ -12,17 +12,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use volery_channel::Role;
 use volery_testing::fault::{Fault, FaultKind};
-use volery_testing::{Attack, Protocol, Side, benign, messages, registry};
+use volery_testing::{Attack, Protocol, benign, messages, registry};
 
-/// Attacks that run at a time.
 const WORKERS: usize = 8;
 
 const TIMEOUT: Duration = Duration::from_secs(3);
 
 fn attacks(protocol: &Protocol, places: usize) -> Vec<Attack> {
     let mut attacks = Vec::new();
-    for (corrupted, (lengths, _)) in Side::BOTH.into_iter().zip(messages(protocol)) {
+    for (corrupted, (lengths, _)) in Role::ALL.into_iter().zip(messages(protocol)) {
         for (message, length) in (0..).zip(lengths) {
             let count = length.min(places);
             attacks.extend((0..count).map(|i| {

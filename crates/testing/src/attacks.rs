@@ -18,10 +18,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use peak_alloc::PeakAlloc;
-use volery_channel::Error;
+use volery_channel::{Error, Role};
 
 use crate::fault::{Fault, FaultKind};
-use crate::{Attack, Protocol, Side, Verdict, benign, changes, messages, silences};
+use crate::{Attack, Protocol, Verdict, benign, changes, messages, silences};
 
 /// The most memory of concurrent attacks, in bytes: this much for each.
 const BOUND: usize = 24 << 20;
@@ -148,7 +148,7 @@ fn cases(targets: &[Target], kinds: fn(usize) -> Vec<FaultKind>, every_message: 
     for (protocol, Target { messages, .. }) in targets.iter().enumerate() {
         let bytes: usize = messages.iter().flatten().sum();
         let sample = SAMPLES.iter().find(|(limit, _)| bytes > *limit && !all);
-        for (corrupted, lengths) in Side::BOTH.into_iter().zip(messages) {
+        for (corrupted, lengths) in Role::ALL.into_iter().zip(messages) {
             let of_each = kinds(0).len();
             // A step no longer than either of them skips no value of the other.
             let longest = if every_message { of_each } else { usize::MAX };
@@ -280,7 +280,7 @@ fn delayed_messages(targets: &Arc<Vec<Target>>, heap: Heap) -> (Verdicts, Verdic
     let last = |kind: FaultKind| {
         let mut cases = Vec::new();
         for (protocol, target) in targets.iter().enumerate() {
-            for (corrupted, lengths) in Side::BOTH.into_iter().zip(&target.messages) {
+            for (corrupted, lengths) in Role::ALL.into_iter().zip(&target.messages) {
                 if let Some(message) = lengths.len().checked_sub(1) {
                     let message = message as u64;
                     let fault = Fault { message, kind };

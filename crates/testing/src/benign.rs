@@ -1,8 +1,10 @@
 //! Benign deviations: faults of a corrupted party that do no harm in a maliciously secure protocol,
 //! and why.
 
+use volery_channel::Role;
+
 use crate::fault::{Fault, FaultKind};
-use crate::{Attack, Model, Protocol, Side, Verdict};
+use crate::{Attack, Model, Protocol, Verdict};
 
 /// The outcome of an attack that was not refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +17,7 @@ enum Outcome {
 
 struct Row {
     protocols: &'static [&'static str],
-    corrupted: Side,
+    corrupted: Role,
     /// The test whether a fault may have the outcome.
     faults: fn(Fault) -> bool,
     outcome: Outcome,
@@ -34,14 +36,14 @@ const VOLE_PSI: &[&str] =
 const TABLE: &[Row] = &[
     Row {
         protocols: &["base OT"],
-        corrupted: Side::Left,
+        corrupted: Role::Sender,
         faults: ANY,
         outcome: Outcome::Wrong,
         why: "endemic OT: a sender chooses its own keys; another group element selects others",
     },
     Row {
         protocols: &["base OT"],
-        corrupted: Side::Right,
+        corrupted: Role::Receiver,
         faults: ANY,
         outcome: Outcome::Wrong,
         why: "endemic OT: a receiver chooses its own key; other group elements select another, or none",
@@ -53,21 +55,21 @@ const TABLE: &[Row] = &[
             "OT of chosen blocks",
             "OT of chosen strings",
         ],
-        corrupted: Side::Right,
+        corrupted: Role::Receiver,
         faults: ANY,
         outcome: Outcome::Wrong,
         why: "a changed d is another choice of the receiver",
     },
     Row {
         protocols: &["OT of chosen blocks", "OT of chosen strings"],
-        corrupted: Side::Left,
+        corrupted: Role::Sender,
         faults: ANY,
         outcome: Outcome::Wrong,
         why: "a changed message is another input of the sender",
     },
     Row {
         protocols: &["chosen inputs", "chosen input"],
-        corrupted: Side::Left,
+        corrupted: Role::Sender,
         faults: ANY,
         outcome: Outcome::Wrong,
         why: "a changed correction is another input of the sender",
@@ -80,7 +82,7 @@ const TABLE: &[Row] = &[
             "softspoken 8",
             "cot, malicious, few",
         ],
-        corrupted: Side::Left,
+        corrupted: Role::Sender,
         faults: ANY,
         outcome: Outcome::PeerFailed,
         why: "the receiver gets no message after the base OT, in which the sender chose other keys, or none: it learns less",
@@ -94,7 +96,7 @@ const TABLE: &[Row] = &[
             "batch of vector-OLEs, gf128",
             "polynomial at points",
         ],
-        corrupted: Side::Right,
+        corrupted: Role::Receiver,
         faults: ANY,
         outcome: Outcome::PeerFailed,
         why: "the sender hears nothing after the challenge; a key holder whose base OT or challenge is another one finds that \
@@ -102,28 +104,28 @@ const TABLE: &[Row] = &[
     },
     Row {
         protocols: &["polynomial at points"],
-        corrupted: Side::Left,
+        corrupted: Role::Sender,
         faults: ANY,
         outcome: Outcome::Wrong,
         why: "a changed correction is another polynomial of the sender",
     },
     Row {
         protocols: &["polynomial at points"],
-        corrupted: Side::Left,
+        corrupted: Role::Sender,
         faults: ANY,
         outcome: Outcome::PeerFailed,
         why: "the receiver has all it waits for and never reads the rest of a lengthened message",
     },
     Row {
         protocols: &["polynomial at points"],
-        corrupted: Side::Right,
+        corrupted: Role::Receiver,
         faults: ANY,
         outcome: Outcome::Wrong,
         why: "a changed delta is another point of the receiver",
     },
     Row {
         protocols: &["dh intersection", "dh search"],
-        corrupted: Side::Right,
+        corrupted: Role::Receiver,
         faults: ANY,
         outcome: Outcome::PeerFailed,
         why: "the sender hears nothing after the polynomial; another one is another set of the receiver, who learns at the \
@@ -131,7 +133,7 @@ const TABLE: &[Row] = &[
     },
     Row {
         protocols: VOLE_PSI,
-        corrupted: Side::Left,
+        corrupted: Role::Sender,
         faults: |fault| {
             matches!((fault.message, fault.kind), (4, FaultKind::Flip { at: ..32, .. }))
         },
@@ -140,7 +142,7 @@ const TABLE: &[Row] = &[
     },
     Row {
         protocols: VOLE_PSI,
-        corrupted: Side::Left,
+        corrupted: Role::Sender,
         faults: |fault| {
             matches!((fault.message, fault.kind), (5, FaultKind::Flip { at: 32.., .. }))
         },

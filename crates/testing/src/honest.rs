@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use volery_channel::run_two_parties_with_stats;
+use volery_channel::{Role, run_two_parties_with_stats};
 
-use crate::{Protocol, Side};
+use crate::Protocol;
 
 /// Checks that every protocol succeeds between honest parties and always exchanges the same
 /// messages, and that no two have the same name.
@@ -20,7 +20,7 @@ pub fn assert_agreement(protocols: &[Protocol]) {
                 protocol.run(side, channel).expect("honest parties finish")
             }
         };
-        let run = || run_two_parties_with_stats(finish(Side::Left), finish(Side::Right));
+        let run = || run_two_parties_with_stats(finish(Role::Sender), finish(Role::Receiver));
         let ((left, sent), (right, received)) = run();
         assert!(protocol.agree(&left, &right), "{protocol:?}");
         let ((_, sent_again), (_, received_again)) = run();

@@ -6,16 +6,16 @@
 //! with one message.
 //!
 //! ```
-//! use volery_channel::Channel;
-//! use volery_testing::{Side, registry};
+//! use volery_channel::{Channel, Role};
+//! use volery_testing::registry;
 //!
 //! let registry = registry();
 //! let mut protocols = registry.iter();
 //! let protocol = protocols.find(|of| of.name == "base OT").expect("it is in the registry");
 //! let (mut left, mut right) = Channel::memory_pair();
 //! let (left, right) = std::thread::scope(|scope| {
-//!     let left = scope.spawn(move || protocol.run(Side::Left, &mut left));
-//!     let right = protocol.run(Side::Right, &mut right);
+//!     let left = scope.spawn(move || protocol.run(Role::Sender, &mut left));
+//!     let right = protocol.run(Role::Receiver, &mut right);
 //!     (left.join().expect("no panic"), right)
 //! });
 //! assert!(protocol.agree(&left?, &right?));
@@ -47,8 +47,7 @@
 //!
 //! Malicious parties that deviate in one step need private items of their crate. They are unit
 //! tests: the modules `malicious` of `volery-pcg` and of `volery-psi` (in `session`), and the tests
-//! of `softspoken` in `volery-ot`. Processes against a malicious peer or network are tests of the
-//! program, in `crates/cli/tests/all/adversary`.
+//! of `softspoken` in `volery-ot`.
 
 #![forbid(unsafe_code)]
 
@@ -66,6 +65,6 @@ mod trial;
 pub mod worlds;
 
 pub use benign::benign;
-pub use protocol::{Model, Output, Protocol, Side};
+pub use protocol::{Model, Output, Protocol};
 pub use registry::registry;
 pub use trial::{Attack, Verdict, changes, messages, silences};

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::fmt;
 
-use volery_channel::{Channel, Result};
+use volery_channel::{Channel, Result, Role};
 
 /// The security model of a protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,29 +12,6 @@ pub enum Model {
     Malicious,
     /// The honest party ends, against any peer; but its result may be wrong.
     SemiHonest,
-}
-
-/// One of the two parties of a protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Side {
-    /// The sender, where the protocol has one.
-    Left,
-    /// The receiver.
-    Right,
-}
-
-impl Side {
-    /// Both of them.
-    pub const BOTH: [Self; 2] = [Self::Left, Self::Right];
-
-    /// The peer.
-    #[must_use]
-    pub const fn other(self) -> Self {
-        match self {
-            Self::Left => Self::Right,
-            Self::Right => Self::Left,
-        }
-    }
 }
 
 /// The result of a party; only its own protocol can inspect it.
@@ -80,11 +57,11 @@ impl Protocol {
         }
     }
 
-    /// Runs one party to its end.
+    /// Runs one party to its end: the left one is the sender, where the protocol has one.
     ///
     /// # Errors
     /// The error of the protocol or of the channel.
-    pub fn run(&self, side: Side, channel: &mut Channel) -> Result<Output> {
+    pub fn run(&self, side: Role, channel: &mut Channel) -> Result<Output> {
         self.parties[side as usize](channel)
     }
 

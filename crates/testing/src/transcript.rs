@@ -1,9 +1,9 @@
 //! Transcripts: hashes of the bytes that seeded runs send. A test compares them with a table, so a
 //! change of any byte is detected.
 
-use volery_channel::{Channel, run_two_parties};
+use volery_channel::{Channel, Role, run_two_parties};
 
-use crate::{Protocol, Side};
+use crate::Protocol;
 
 /// Runs a party and returns the first 16 bytes of the BLAKE3 hash of all bytes it sent, in
 /// hexadecimal.
@@ -33,12 +33,12 @@ pub fn hashes(
 /// If an honest party fails.
 #[must_use]
 pub fn of(protocol: &Protocol) -> [String; 2] {
-    let run = |side: Side| {
+    let run = |side: Role| {
         move |channel: &mut Channel| {
             protocol.run(side, channel).expect("honest parties finish");
         }
     };
-    hashes(run(Side::Left), run(Side::Right))
+    hashes(run(Role::Sender), run(Role::Receiver))
 }
 
 /// Checks rows against a table of lines, each with the hash of the left party's bytes, the hash of

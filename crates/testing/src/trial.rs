@@ -4,10 +4,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use volery_channel::{Channel, Error, Stats, memory, run_two_channels};
+use volery_channel::{Channel, Error, Role, Stats, memory, run_two_channels};
 
+use crate::Protocol;
 use crate::fault::{Fault, FaultKind, FaultyTransport, Lengths};
-use crate::{Protocol, Side};
 
 /// The outcome of an attack for the honest party.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Attack {
     /// The corrupted party.
-    pub corrupted: Side,
+    pub corrupted: Role,
     /// The fault of one of its messages.
     pub fault: Fault,
 }
@@ -59,7 +59,7 @@ impl Attack {
     #[must_use]
     pub fn run_timed(self, protocol: &Protocol, timeout: Duration) -> (Verdict, Duration) {
         let (start, ended) = (Instant::now(), OnceLock::new());
-        let party = |side: Side| {
+        let party = |side: Role| {
             let ended = &ended;
             move |channel: &mut Channel| {
                 let result = protocol.run(side, channel);
@@ -73,19 +73,19 @@ impl Attack {
         let channel = |transport| Channel::with_timeout(transport, Some(timeout));
         let tampered = |transport| Channel::new(FaultyTransport::new(transport, self.fault));
         let (left, right) = match self.corrupted {
-            Side::Left => (tampered(left), channel(right)),
-            Side::Right => (channel(left), tampered(right)),
+            Role::Sender => (tampered(left), channel(right)),
+            Role::Receiver => (channel(left), tampered(right)),
         };
         let both = AssertUnwindSafe(|| {
             let ((left, _), (right, _)) =
-                run_two_channels(left, right, party(Side::Left), party(Side::Right));
+                run_two_channels(left, right, party(Role::Sender), party(Role::Receiver));
             match (left, right) {
                 (Ok(left), Ok(right)) if protocol.agree(&left, &right) => Verdict::Right,
                 (Ok(_), Ok(_)) => Verdict::Wrong,
                 (left, right) => {
                     let (corrupted, honest) = match self.corrupted {
-                        Side::Left => (left.err(), right.err()),
-                        Side::Right => (right.err(), left.err()),
+                        Role::Sender => (left.err(), right.err()),
+                        Role::Receiver => (right.err(), left.err()),
                     };
                     let failed = corrupted.map(Verdict::PeerFailed);
                     let refused = honest.map(Verdict::Refused);
@@ -115,8 +115,8 @@ pub fn messages(protocol: &Protocol) -> [(Vec<usize>, Stats); 2] {
     let ((left, sent), (right, received)) = run_two_channels(
         Channel::new(left),
         Channel::new(right),
-        |channel| protocol.run(Side::Left, channel),
-        |channel| protocol.run(Side::Right, channel),
+        |channel| protocol.run(Role::Sender, channel),
+        |channel| protocol.run(Role::Receiver, channel),
     );
     assert!(left.is_ok() && right.is_ok(), "{protocol:?}");
     let lengths = |of: Lengths| of.lock().expect("the lock is not poisoned").clone();

@@ -158,7 +158,6 @@ struct LineState {
     timed_out: bool,
 }
 
-/// One end of a [`Line`].
 struct End {
     line: Arc<Line>,
     side: usize,

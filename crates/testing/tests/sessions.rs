@@ -11,8 +11,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use peak_alloc::PeakAlloc;
 use volery_channel::tls::{self, Identity};
-use volery_channel::{Channel, run_two_channels, run_two_parties, run_two_parties_tcp};
-use volery_testing::{Protocol, Side, registry};
+use volery_channel::{Channel, Role, run_two_channels, run_two_parties, run_two_parties_tcp};
+use volery_testing::{Protocol, registry};
 
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
@@ -20,10 +20,8 @@ static HEAP: PeakAlloc = PeakAlloc;
 /// Bytes that may stay on the heap: queues of the thread pool that have grown.
 const SLACK: usize = 64 << 10;
 
-/// Concurrent sessions.
 const AT_A_TIME: usize = 16;
 
-/// The protocols of the sessions.
 const SESSIONS: [&str; 7] = [
     "cot, malicious, regular, half",
     "vole fp61, malicious, few",
@@ -70,7 +68,6 @@ impl Resources {
     }
 }
 
-/// The identities of the two parties.
 fn identities() -> [Identity; 2] {
     let day = SystemTime::now()..SystemTime::now() + Duration::from_secs(86_400);
     ["left", "right"].map(|name| Identity::generate(name, day.clone()).unwrap())
@@ -90,13 +87,13 @@ fn secured([left, right]: &[Identity; 2]) -> [Channel; 2] {
 
 /// One session: a handshake and then a protocol; one third each over TCP, TLS and in memory.
 fn session(number: usize, identities: &[Identity; 2], hello: &Protocol, protocol: &Protocol) {
-    let party = |side: Side| {
+    let party = |side: Role| {
         move |channel: &mut Channel| {
             hello.run(side, channel).unwrap();
             protocol.run(side, channel).unwrap()
         }
     };
-    let parties = (party(Side::Left), party(Side::Right));
+    let parties = (party(Role::Sender), party(Role::Receiver));
     let (left, right) = match number % 3 {
         0 => run_two_parties_tcp(parties.0, parties.1),
         1 => {

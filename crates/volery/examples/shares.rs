@@ -285,11 +285,7 @@ fn show(line: &Line) {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
-    use std::fmt::Write as _;
     use std::path::PathBuf;
-
-    use volery::matching::shares::{Options, PreparedTable, Settings};
-    use volery::tables::{Inputs, Reading, Rule, Table};
 
     use super::*;
 
@@ -302,25 +298,12 @@ mod tests {
         }
     }
 
+    const PLACES: u64 = 200;
+
     /// `x` of a key in tenths, and `y` in hundredths.
     fn values(key: u64) -> [i64; 2] {
         let x = (key * 37 % 400) as i64 - 150;
         [x, 12_345 - 3 * x + (key * 11 % 90) as i64]
-    }
-
-    /// A file with keys and their values.
-    fn table(path: &Path, keys: std::ops::Range<u64>, which: usize) -> Table {
-        let unit = [10, 100][which];
-        let mut text = "key,value\n".to_owned();
-        for key in keys {
-            let value = values(key)[which];
-            let sign = if value < 0 { "-" } else { "" };
-            let (whole, part) = (value.abs() / unit, value.abs() % unit);
-            let width = which + 1;
-            writeln!(text, "{key},{sign}{whole}.{part:0width$}").unwrap();
-        }
-        fs::write(path, text).unwrap();
-        Table::open(&Inputs { paths: vec![path.to_owned()], ..Inputs::default() }).unwrap()
     }
 
     /// An array with a header of NumPy's.
@@ -330,39 +313,30 @@ mod tests {
         [b"\x93NUMPY\x01\x00", &118_u16.to_le_bytes()[..], header.as_bytes(), bytes].concat()
     }
 
-    /// Writes the shares of a side, as the program does.
-    fn share(table: &Table, role: Role, row_order: bool, folder: &Path, channel: &mut Channel) {
-        let options = Options {
-            bound: Some("1000".to_owned()),
-            decimals: Some(1 + u32::from(role == Role::Receiver)),
-            row_order,
-            ..Options::default()
-        };
-        let settings = Settings::new(vec!["value".to_owned()], role, options).unwrap();
-        let reading = Reading { rules: vec![Rule::parse("key").unwrap()], ..Reading::default() };
-        let side = PreparedTable::read(table, &reading, &settings, &mut ()).unwrap();
-        let mut running = side.start(channel, &mut ()).unwrap();
-        let layout = *running.layout();
+    /// Writes the shares of a side, as the program does: `side` 0 has random ones.
+    fn share(common: &std::ops::Range<u64>, side: u64, folder: &Path) {
         let (mut matches, mut columns) = (Vec::new(), [const { Vec::new() }; 2]);
-        while let Some(piece) = running.next(channel, &mut ()).unwrap() {
-            matches.extend_from_slice(&piece.matches);
-            for (column, shares) in columns.iter_mut().zip(&piece.columns) {
-                column.extend(shares.iter().flat_map(|share| share.to_le_bytes()));
+        for place in 0..PLACES {
+            let random = place.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let found = common.contains(&place);
+            let bit = random >> 63;
+            matches.push(if side == 0 { bit } else { bit ^ u64::from(found) } as u8);
+            for (column, value) in columns.iter_mut().zip(values(place)) {
+                let value = if found { value as u64 } else { 0 };
+                let share = if side == 0 { random } else { value.wrapping_sub(random) };
+                column.extend(share.to_le_bytes());
             }
         }
-        fs::create_dir(folder).unwrap();
+        fs::create_dir_all(folder).unwrap();
         let write = |name: &str, bytes: &[u8]| fs::write(folder.join(name), npy(bytes)).unwrap();
         write("match.npy", &matches);
         write("sender_1.npy", &columns[0]);
         write("receiver_1.npy", &columns[1]);
-        let column = |name: &str, side: usize| {
-            let side = layout.columns[side];
-            serde_json::json!({ "array": name, "bound": side.bound, "decimals": side.decimals })
-        };
+        let column = |name: &str, decimals: u32| serde_json::json!({ "array": name, "bound": 100_000, "decimals": decimals });
         let description = serde_json::json!({
-            "session": format!("{:?}", layout.session.as_bytes()),
-            "places": layout.places,
-            "columns": [column("sender_1", 0), column("receiver_1", 1)],
+            "session": "a session",
+            "places": PLACES,
+            "columns": [column("sender_1", 1), column("receiver_1", 2)],
         });
         fs::write(folder.join("shares.json"), description.to_string()).unwrap();
     }
@@ -380,41 +354,31 @@ mod tests {
         Line { n: points.len() as u64, means, intercept: means[1] - slope * means[0], slope }
     }
 
-    fn shared(name: &str, sizes: [std::ops::Range<u64>; 2], row_order: bool) -> Outcome<Line> {
+    fn shared(name: &str, common: &std::ops::Range<u64>) -> Outcome<Line> {
         let place = env::temp_dir().join(format!("volery-shares-{name}-{}", std::process::id()));
         let place = Place(place);
-        fs::create_dir_all(&place.0).unwrap();
-        let [left, right] = sizes;
-        let left = table(&place.0.join("a.csv"), left, 0);
-        let right = table(&place.0.join("b.csv"), right, 1);
         let folders = ["sender", "receiver"].map(|side| place.0.join(side));
-        run_two_parties_tcp(
-            |channel| share(&left, Role::Sender, row_order, &folders[0], channel),
-            |channel| share(&right, Role::Receiver, row_order, &folders[1], channel),
-        );
+        (0..).zip(&folders).for_each(|(side, folder)| share(common, side, folder));
         both(folders.each_ref().map(PathBuf::as_path))
     }
 
     #[test]
     fn the_line_is_that_of_the_common_rows() {
-        for (row_order, name) in [(false, "bins"), (true, "rows")] {
-            let found = shared(name, [0..120, 50..200], row_order).unwrap();
-            let expected = plain(50..120);
-            assert_eq!(found.n, expected.n);
-            for (found, expected) in [
-                (found.means[0], expected.means[0]),
-                (found.means[1], expected.means[1]),
-                (found.slope, expected.slope),
-                (found.intercept, expected.intercept),
-            ] {
-                assert!((found - expected).abs() < 1e-9 * expected.abs(), "{found} {expected}");
-            }
+        let (found, expected) = (shared("line", &(50..120)).unwrap(), plain(50..120));
+        assert_eq!(found.n, expected.n);
+        for (found, expected) in [
+            (found.means[0], expected.means[0]),
+            (found.means[1], expected.means[1]),
+            (found.slope, expected.slope),
+            (found.intercept, expected.intercept),
+        ] {
+            assert!((found - expected).abs() < 1e-9 * expected.abs(), "{found} {expected}");
         }
     }
 
     #[test]
     fn few_common_rows_open_nothing_but_their_number() {
-        let error = shared("few", [0..30, 11..60], false).unwrap_err().to_string();
+        let error = shared("few", &(11..30)).unwrap_err().to_string();
         assert!(error.contains("19 common keys"), "{error}");
     }
 }

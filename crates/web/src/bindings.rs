@@ -85,7 +85,6 @@ impl Progress for PhaseReporter {
     }
 }
 
-/// Failures are thrown as JSON.
 fn thrown(failure: Failure) -> JsValue {
     JsValue::from_str(&serde_json::to_string(&failure).unwrap_or_default())
 }

@@ -100,6 +100,9 @@ impl From<ChannelError> for Failure {
                     volery_matching::BOTH => {
                         "the sender gets the result only if both sides set 'both'"
                     }
+                    volery_matching::NAMES => {
+                        "give a name in 'valueNames' for each of the sender's columns, in their order, or none"
+                    }
                     _ => "start both sides with the same settings and the same version of volery",
                 };
                 Self::new(Kind::Settings, what).with_hint(hint)

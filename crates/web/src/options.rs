@@ -37,15 +37,17 @@ pub struct Options {
 }
 
 /// The options of a call in a browser, in snake case; `value_names` is `value_name`.
-pub(crate) const NAMES: [&str; 16] = [
+pub(crate) const NAMES: [&str; 18] = [
     "key",
     "or",
     "format",
     "delimiter",
     "encoding",
+    "quote",
     "empty_keys",
     "malformed",
     "duplicates",
+    "drop_repeated",
     "protocol",
     "security",
     "link",
@@ -92,9 +94,6 @@ fn texts(value: &Value) -> Vec<String> {
 
 impl Options {
     /// Reads a JSON object.
-    ///
-    /// # Errors
-    /// A name that is no option, or a value that is none of its option.
     pub fn parse(object: &Map<String, Value>) -> Result<Self, Failure> {
         let mut options = Self::default();
         for (name, value) in object {

@@ -7,6 +7,7 @@ use arrow_schema::{DataType, Field, Schema};
 use serde_json::{Value, json};
 use volery_channel::{Channel, Stats};
 use volery_matching::served::MAX_KEYS;
+use volery_matching::steps::hex;
 use volery_matching::{
     Columns, Matches, Outcome, Partitioning, PreparedTable, Progress, ProtocolChoice, Settings,
     StorageOptions, totals,
@@ -56,9 +57,6 @@ pub struct RunResult {
 
 impl PreparedRun {
     /// Reads a text file; `name` is that of the file, and says its format unless `options` does.
-    ///
-    /// # Errors
-    /// If an option is wrong, or the table cannot be used.
     pub fn file(
         options: &Options,
         name: &str,
@@ -70,16 +68,13 @@ impl PreparedRun {
     }
 
     /// Reads a list of keys.
-    ///
-    /// # Errors
-    /// The errors of [`file`](Self::file).
     pub fn keys(
         options: &Options,
         keys: &[String],
         progress: &mut dyn Progress,
     ) -> Result<Self, Failure> {
         options.inputs()?;
-        for option in ["format", "delimiter", "encoding"] {
+        for option in ["format", "delimiter", "encoding", "quote"] {
             if options.has(option) {
                 return Err(Failure::usage(option, "a list of keys has none"));
             }
@@ -119,6 +114,7 @@ impl PreparedRun {
                 names.map_err(|what| Failure::usage("valueNames", what))?;
                 let local = StorageOptions::default();
                 let side = PreparedTable::read(&table, &reading, &settings, &local, progress)?;
+                let side = side.naming(&columns);
                 let rules = reading.rules.len();
                 let revealed = match options.call {
                     Call::Query => volery_matching::served::revealed(),
@@ -144,9 +140,6 @@ impl PreparedRun {
     }
 
     /// The run over a new connection.
-    ///
-    /// # Errors
-    /// If the channel or the protocol fails.
     pub fn run(
         self,
         filters: Filters<'_>,
@@ -206,7 +199,7 @@ fn ask(
         (filters.keep)(&bytes);
         Ok::<_, Failure>(())
     };
-    let asked = side.ask(kept, MAX_KEYS, keep, channel, progress)?;
+    let asked = side.ask(kept, MAX_KEYS, |_| Ok(false), keep, channel, progress)?;
     let report = json!({
         "session": hex(asked.session.as_bytes()),
         "protocol": "served",
@@ -265,6 +258,7 @@ fn terms(
         "keys": distinct.iter().map(|(keys, _)| keys).collect::<Vec<_>>(),
         "empty": sum(|counts| counts.empty),
         "malformed": sum(|counts| counts.malformed),
+        "repeated": sum(|counts| counts.repeated),
         "duplicates": distinct.iter().map(|(_, duplicates)| duplicates).sum::<u64>(),
         "notices": table.notices(),
         "keyTypes": key_types,
@@ -306,7 +300,7 @@ fn outcome_report(settings: &Settings, outcome: &Outcome) -> Value {
         "bytes_sent": traffic.bytes_sent,
         "bytes_received": traffic.bytes_received,
         "parameters": parameters.map(volery_matching::Parameters::describe),
-        "assumption": parameters.map(volery_matching::Parameters::assumption),
+        "assumption": parameters.map(|parameters| parameters.assumption()),
         "false_positive_log2": parameters.map(|parameters| parts + parameters.false_positive()),
         "failure_log2": parameters.map(|parameters| parts - parameters.failure_bits()),
         "seconds": {
@@ -324,7 +318,7 @@ fn values(
     progress: &mut dyn Progress,
 ) -> Result<Value, Failure> {
     let own = table.schema().fields().len();
-    let (schema, batches) = matches.to_batches(table, columns, progress)?;
+    let (schema, batches, _) = matches.to_batches(table, columns, progress)?;
     let mut all = Vec::new();
     for (place, field) in schema.fields().iter().enumerate().skip(own) {
         let mut cells: Vec<Option<String>> = Vec::new();
@@ -354,15 +348,9 @@ fn file(
     Ok(bytes)
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
-    use std::collections::HashSet;
 
     use volery_channel::{Role, run_two_parties};
     use volery_matching::{Operation, ResultKind};
@@ -405,26 +393,6 @@ mod tests {
         result.unwrap()
     }
 
-    #[test]
-    fn rows_equal_a_plain_join() {
-        let theirs: HashSet<u32> = (0..1000).map(|i| i * 7).collect();
-        let csv = |keys: &mut dyn Iterator<Item = u32>| {
-            keys.fold("mail\n".to_owned(), |text, key| format!("{text}p{key}@x.org\n"))
-        };
-        let ours = csv(&mut (0..900).map(|i| i * 11));
-        let sender = sender(Operation::Psi, &csv(&mut theirs.iter().copied()), &[]);
-        let prepared = prepare(json!({ "key": ["mail:email"] }), &ours).unwrap();
-        assert_eq!(prepared.terms()["rows"], 900);
-        assert_eq!(prepared.terms()["keys"], json!([900]));
-        assert_eq!(prepared.terms()["security"], "malicious");
-        let result = meet(sender, prepared);
-        let want: Vec<u32> = (0..900).filter(|i| theirs.contains(&(i * 11))).collect();
-        assert_eq!(result.rows, want);
-        assert_eq!(result.rules, vec![1; want.len()]);
-        assert_eq!(result.told["count"], want.len());
-        assert_eq!(result.told["report"]["peer_items"], 1000);
-    }
-
     /// A text that looks like the border of a row is one only where the reader of tables says so.
     #[test]
     fn the_file_has_the_rows_that_matched() {
@@ -432,8 +400,14 @@ mod tests {
         let ours =
             "mail,note\na@x.org,5\" pipe\rb@x.org,7\" pipe\r\n\nc@x.org,\"1\n2\"\nd@x.org,x\"y\"z";
         let words = json!({ "key": ["mail:email"], "out": true });
-        let result = meet(sender, prepare(words, ours).unwrap());
-        assert_eq!(result.rows, [1, 3]);
+        let prepared = prepare(words, ours).unwrap();
+        assert_eq!(prepared.terms()["rows"], 4);
+        assert_eq!(prepared.terms()["keys"], json!([4]));
+        assert_eq!(prepared.terms()["security"], "malicious");
+        let result = meet(sender, prepared);
+        assert_eq!((&result.rows[..], &result.rules[..]), (&[1, 3][..], &[1, 1][..]));
+        assert_eq!(result.told["count"], 2);
+        assert_eq!(result.told["report"]["peer_items"], 2);
         let file = "mail,note\nb@x.org,\"7\"\" pipe\"\nd@x.org,\"x\"\"y\"\"z\"\n";
         assert_eq!(String::from_utf8(result.file.unwrap()).unwrap(), file);
     }
@@ -460,12 +434,14 @@ mod tests {
     #[test]
     fn common_keys_are_counted() {
         let table = Table::from_text("s.csv", b"mail\na\nb\nc\n"[..].into(), &Inputs::default());
-        let settings = totals::Settings::new(ResultKind::Count, Role::Sender, Default::default());
+        let (role, result) = (Role::Sender, ResultKind::Count);
+        let settings = volery_matching::Options { role, result, ..Default::default() }.totals();
         let reading = Reading { rules: vec![Rule::parse("mail").unwrap()], ..Reading::default() };
         let (table, settings) = (table.unwrap(), settings.unwrap());
         let side = totals::PreparedTable::read(&table, &reading, &settings, &mut ()).unwrap();
-        let prepared = prepare(json!({ "call": "count", "key": ["m"] }), "m\nb\nx\nc\nc\n");
-        let prepared = prepared.unwrap();
+        let words = json!({ "call": "count", "key": ["m"], "dropRepeated": 2 });
+        let prepared = prepare(words, "m\nb\nx\nc\nc\na\na\na\n").unwrap();
+        assert_eq!(prepared.terms()["repeated"], 3);
         assert_eq!(prepared.terms()["security"], "semi-honest");
         assert_eq!(prepared.terms()["duplicates"], 1);
         let (sent, result) = run_two_parties(

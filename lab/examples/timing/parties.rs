@@ -130,17 +130,14 @@ fn base_choices(samples: usize) -> Step {
 fn exponentiation(samples: usize) -> Step {
     let items: [[u8; 1]; 1] = [[1]];
     let sender = move |rng: Prg, channel: &mut Channel| {
-        dh::Sender::new(SESSION, rng).intersect(&items[..], &mut (), channel)
+        dh::send((SESSION, rng), &items[..], None, &mut (), channel)
     };
     let (sent, recording) = record(
         |channel| sender(Prg::new(Block::ZERO), channel),
         |channel| {
             let theirs: Vec<[u8; 1]> = (0..8).map(|item| [item]).collect();
-            dh::Receiver::new(SESSION, Prg::new(Block::ONE)).intersect(
-                &theirs[..],
-                &mut (),
-                channel,
-            )
+            let own = (SESSION, Prg::new(Block::ONE));
+            dh::receive(own, &theirs[..], false, &mut (), channel)
         },
     );
     sent.expect("an intersection between honest parties");
@@ -157,28 +154,38 @@ fn exponentiation(samples: usize) -> Step {
 }
 
 /// Parties that hold a secret of one of the classes each, and can repeat a step.
-struct Pool<P, R> {
+struct Pool<P, F, R> {
     /// With the fixed secret, and with a random one.
     parties: [Vec<P>; 2],
     batch: Vec<(bool, usize)>,
+    /// Before a batch in which a party may run so often; not measured.
+    ready: F,
     run: R,
 }
 
 /// Parties of a class.
 const PARTIES: usize = 12;
 
-impl<P, R: FnMut(&mut P)> Pool<P, R> {
-    fn new(mut party: impl FnMut(bool, &mut Prg) -> P, run: R) -> Self {
+impl<P, F: FnMut(&mut P, usize), R: FnMut(&mut P)> Pool<P, F, R> {
+    fn new(mut party: impl FnMut(bool, &mut Prg) -> P, ready: F, run: R) -> Self {
         let mut rng = Prg::new(Block::from(5));
         let mut class = |fixed| (0..PARTIES).map(|_| party(fixed, &mut rng)).collect();
-        Self { parties: [class(false), class(true)], batch: Vec::new(), run }
+        Self { parties: [class(false), class(true)], batch: Vec::new(), ready, run }
     }
 }
 
-impl<P: Send, R: FnMut(&mut P) + Send> Bench for Pool<P, R> {
+impl<P: Send, F: FnMut(&mut P, usize) + Send, R: FnMut(&mut P) + Send> Bench for Pool<P, F, R> {
     fn draw(&mut self, fixed: &[bool], rng: &mut Prg) {
-        let party = |&fixed| (fixed, rng.below(PARTIES as u64) as usize);
-        self.batch = fixed.iter().map(party).collect();
+        let mut next = [rng.below(PARTIES as u64) as usize; 2];
+        self.batch.clear();
+        for &fixed in fixed {
+            let party = &mut next[usize::from(fixed)];
+            *party = (*party + 1) % PARTIES;
+            self.batch.push((fixed, *party));
+        }
+        for party in self.parties.iter_mut().flatten() {
+            (self.ready)(party, fixed.len());
+        }
     }
 
     fn run(&mut self, i: usize) {
@@ -222,9 +229,9 @@ impl<C: CotSender + Send> Alone<C> {
         Self { fresh: Box::new(fresh), recording, live: None, left: 0 }
     }
 
-    /// Not measured: sets up the source again at the end of its recording.
-    fn refresh(&mut self) {
-        if self.left == 0 {
+    /// Sets up the source again if its recording does not allow so many calls.
+    fn refresh(&mut self, calls: usize) {
+        if self.left < calls {
             let mut channel = replay(self.recording.clone());
             let cot = (self.fresh)(&mut channel).expect("a peer who talks");
             self.live = Some((cot, channel));
@@ -239,58 +246,29 @@ impl<C: CotSender + Send> Alone<C> {
     }
 }
 
-/// A [`Pool`] of sources, which are set up again before the measurement at their end.
-struct Sources<C> {
-    parties: [Vec<Alone<C>>; 2],
-    batch: Vec<(bool, usize)>,
-    v: Vec<Block>,
+/// Extensions of sources with a `delta` of one bit or a random one.
+fn sources<C: CotSender + Send + 'static>(
+    name: &str,
+    samples: usize,
+    mut source: impl FnMut(Block, [Block; 2]) -> Alone<C>,
+) -> Step {
+    let party = move |fixed: bool, rng: &mut Prg| {
+        let random = rng.block() | Block::ONE;
+        let seeds = [rng.block(), rng.block()];
+        source(if fixed { Block::ONE } else { random }, seeds)
+    };
+    let mut v = vec![Block::ZERO; N];
+    let run = move |source: &mut Alone<C>| {
+        source.extend(&mut v);
+        black_box(&v);
+    };
+    Step::new(name, Constant, samples, Pool::new(party, Alone::refresh, run))
 }
 
-impl<C: CotSender + Send> Bench for Sources<C> {
-    fn draw(&mut self, fixed: &[bool], rng: &mut Prg) {
-        // No party more often in a batch than its recording allows.
-        let mut next = [rng.below(PARTIES as u64) as usize; 2];
-        self.batch.clear();
-        for &fixed in fixed {
-            let party = &mut next[usize::from(fixed)];
-            *party = (*party + 1) % PARTIES;
-            self.batch.push((fixed, *party));
-        }
-        for alone in self.parties.iter_mut().flatten() {
-            if alone.left < fixed.len() {
-                alone.left = 0;
-            }
-            alone.refresh();
-        }
-    }
-
-    fn run(&mut self, i: usize) {
-        let (fixed, party) = self.batch[i];
-        self.parties[usize::from(fixed)][party].extend(&mut self.v);
-        black_box(&self.v);
-    }
-}
-
-impl<C: CotSender + Send> Sources<C> {
-    fn new(mut party: impl FnMut(Block, [Block; 2]) -> Alone<C>) -> Self {
-        let mut rng = Prg::new(Block::from(5));
-        let mut class = |fixed| {
-            let alone = |_| {
-                let random = rng.block() | Block::ONE;
-                let seeds = [rng.block(), rng.block()];
-                let delta = if fixed { Block::ONE } else { random };
-                party(delta, seeds)
-            };
-            (0..PARTIES).map(alone).collect()
-        };
-        Self { parties: [class(false), class(true)], batch: Vec::new(), v: vec![Block::ZERO; N] }
-    }
-}
-
-/// The sender of an OT extension with its check, with a `delta` of one bit or a random one.
+/// The sender of an OT extension with its check.
 fn extension(samples: usize) -> Step {
     const FIELD: SmallField = SmallField::Bits4;
-    let bench = Sources::new(|delta, [mine, theirs]| {
+    sources("delta: OT extension and its check", samples, |delta, [mine, theirs]| {
         Alone::record(
             move |channel: &mut Channel| {
                 softspoken::Sender::setup(Some(delta), FIELD, SESSION, Prg::new(mine), channel)
@@ -299,21 +277,19 @@ fn extension(samples: usize) -> Step {
                 softspoken::Receiver::setup(FIELD, SESSION, Prg::new(theirs), channel)
             },
         )
-    });
-    Step::new("delta: OT extension and its check", Constant, samples, bench)
+    })
 }
 
 /// The same for the baseline without a check.
 fn baseline(samples: usize) -> Step {
-    let bench = Sources::new(|delta, [mine, theirs]| {
+    sources("delta: IKNP", samples, |delta, [mine, theirs]| {
         Alone::record(
             move |channel: &mut Channel| {
                 iknp::Sender::setup(Some(delta), SESSION, Prg::new(mine), channel)
             },
             move |channel: &mut Channel| iknp::Receiver::setup(SESSION, Prg::new(theirs), channel),
         )
-    });
-    Step::new("delta: IKNP", Constant, samples, bench)
+    })
 }
 
 /// Gilboa's multiplication by an `x` that is zero or random.
@@ -332,5 +308,5 @@ fn multiplication<R: Ring>(samples: usize) -> Step {
         black_box(&w);
     };
     let name = format!("{}: x in Gilboa's multiplication", R::NAME);
-    Step::new(name, Constant, samples, Pool::new(party, run))
+    Step::new(name, Constant, samples, Pool::new(party, |_, _| (), run))
 }

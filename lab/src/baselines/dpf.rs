@@ -65,9 +65,10 @@ use volery_channel::{Channel, Result, SessionId};
 use volery_field::Ring;
 use volery_ot::{CotReceiver, CotSender, convert};
 use volery_pcg::{tree_batch::TreeBatch, wire};
-use volery_primitives::{bits, prg::Prg};
+use volery_primitives::prg::Prg;
 
-use party::{Opening, Pads, Party, Which};
+pub(crate) use party::Which;
+use party::{Opening, Pads, Party};
 
 /// A party's OTs: it is the sender of some and the receiver of others.
 pub(crate) struct Ots<S, C> {
@@ -80,6 +81,7 @@ pub(crate) struct Ots<S, C> {
 /// A party's inputs: its share of the index (by XOR) and of the value (by addition) of each tree.
 #[derive(Clone, Copy)]
 pub(crate) struct Input<'a, R> {
+    pub(crate) which: Which,
     /// Each below the next power of two of its tree's leaves; together the index, which is a leaf.
     pub(crate) alphas: &'a [usize],
     /// One for each tree.
@@ -91,8 +93,9 @@ fn has_signs<R: Ring>() -> bool {
     R::ONE + R::ONE != R::ZERO
 }
 
-/// P0: its shares `r` of all trees into `leaves`. `batch` never repeats in a session.
-pub(crate) fn first<R: Ring, S: CotSender, C: CotReceiver>(
+/// P0: its shares `r` of all trees into `leaves`. P1: its `m`, the negatives of its shares. `batch`
+/// never repeats in a session.
+pub(crate) fn run<R: Ring, S: CotSender, C: CotReceiver>(
     forest: &TreeBatch,
     (session, batch): (SessionId, u64),
     input: Input<'_, R>,
@@ -101,94 +104,67 @@ pub(crate) fn first<R: Ring, S: CotSender, C: CotReceiver>(
     rng: &mut Prg,
     channel: &mut Channel,
 ) -> Result<()> {
+    let is_first = input.which == Which::First;
     let mut pads = Pads::for_input(forest, input.alphas);
-    choose::<R, C>(&mut pads, &mut ots.receiver, channel)?; // step 0
-    offer::<R, S>(&mut pads, &mut ots.sender, channel)?;
-    let names = (session, batch);
-    let mut party = Party::plant(forest, Which::First, names, input, pads, leaves, rng);
+    for chooses in [is_first, !is_first] {
+        match chooses {
+            true => choose::<R, C>(&mut pads, &mut ots.receiver, channel)?,
+            false => offer::<R, S>(&mut pads, &mut ots.sender, channel)?,
+        }
+    } // step 0
+    let mut party = Party::plant(forest, (session, batch), input, pads, leaves, rng);
     for level in 1..party.levels() {
         let z = party.grow(level); // step 1
-        channel.send_blocks(&party.offers(level, &z))?; // step 2
-        channel.flush()?;
-        let mut offered = party.blocks(level);
-        channel.recv_blocks(&mut offered)?;
+        let (offers, mut offered) = (party.offers(level, &z), party.blocks(level));
+        let send = |channel: &mut Channel| channel.send_blocks(&offers);
+        in_turn(is_first, channel, send, |channel| channel.recv_blocks(&mut offered))?; // step 2
         let own = party.opening(level, &z, &offered); // step 3
         let mut theirs = Opening::window(offered.len());
-        theirs.recv(channel)?;
-        own.send(channel)?;
-        channel.flush()?; // P1 grows the next level while we do
+        in_turn(!is_first, channel, |channel| own.send(channel), |channel| theirs.recv(channel))?;
+        channel.flush()?; // P1 grows the next level while P0 does
         party.correct(level, &own, &theirs); // step 4
     }
     party.grow_leaves(); // step 5
     let signs = has_signs::<R>();
-    send_all(&party.offer_values(), channel)?; // step 6
-    if signs {
-        channel.send(&party.sign_choices())?;
-    }
-    channel.flush()?;
-    let offered = recv_all::<R, 1>(forest.trees(), channel)?;
+    let (values, choices) = (party.offer_values(), party.sign_choices());
+    let (mut offered, mut flips) = (vec![[R::ZERO]; forest.trees()], vec![0; choices.len()]);
+    let send = |channel: &mut Channel| {
+        send_all(&values, channel)?;
+        if signs { channel.send(&choices) } else { Ok(()) }
+    };
+    let recv = |channel: &mut Channel| {
+        recv_all(&mut offered, channel)?;
+        if signs { channel.recv(&mut flips) } else { Ok(()) }
+    };
+    in_turn(is_first, channel, send, recv)?; // step 6
     party.differences(&offered); // step 7
+    let mut theirs = vec![[R::ZERO; 2]; forest.trees()];
     if signs {
-        let mut flips = vec![0; bits::bytes_for(forest.trees())];
-        channel.recv(&mut flips)?;
-        let offered = recv_all::<R, 2>(forest.trees(), channel)?;
-        send_all(&party.offer_signs(&flips), channel)?;
-        party.take_signs(&offered); // step 8
+        let offers = party.offer_signs(&flips);
+        let send = |channel: &mut Channel| send_all(&offers, channel);
+        in_turn(!is_first, channel, send, |channel| recv_all(&mut theirs, channel))?;
+        party.take_signs(&theirs); // step 8
     }
     send_all(&party.last, channel)?; // step 9
     channel.flush()?;
-    let theirs = recv_all::<R, 2>(forest.trees(), channel)?;
+    recv_all(&mut theirs, channel)?;
     party.correct_leaves(&theirs);
     Ok(())
 }
 
-/// P1: its `m` of all trees, the negatives of its shares, into `leaves`; as the peer of [`first`].
-pub(crate) fn second<R: Ring, S: CotSender, C: CotReceiver>(
-    forest: &TreeBatch,
-    (session, batch): (SessionId, u64),
-    input: Input<'_, R>,
-    leaves: &mut [R],
-    ots: &mut Ots<S, C>,
-    rng: &mut Prg,
+/// A message each way: sent and then received where `sends_first`, else the other way round.
+fn in_turn(
+    sends_first: bool,
     channel: &mut Channel,
+    send: impl FnOnce(&mut Channel) -> Result<()>,
+    recv: impl FnOnce(&mut Channel) -> Result<()>,
 ) -> Result<()> {
-    let mut pads = Pads::for_input(forest, input.alphas);
-    offer::<R, S>(&mut pads, &mut ots.sender, channel)?; // step 0
-    choose::<R, C>(&mut pads, &mut ots.receiver, channel)?;
-    let names = (session, batch);
-    let mut party = Party::plant(forest, Which::Second, names, input, pads, leaves, rng);
-    for level in 1..party.levels() {
-        let z = party.grow(level); // step 1
-        let mut offered = party.blocks(level);
-        channel.recv_blocks(&mut offered)?;
-        channel.send_blocks(&party.offers(level, &z))?; // step 2
-        let own = party.opening(level, &z, &offered); // step 3
-        own.send(channel)?;
-        channel.flush()?;
-        let mut theirs = Opening::window(offered.len());
-        theirs.recv(channel)?;
-        party.correct(level, &own, &theirs); // step 4
+    if sends_first {
+        send(channel)?;
+        return recv(channel);
     }
-    party.grow_leaves(); // step 5
-    let signs = has_signs::<R>();
-    let offered = recv_all::<R, 1>(forest.trees(), channel)?;
-    let mut flips = vec![0; bits::bytes_for(forest.trees())];
-    if signs {
-        channel.recv(&mut flips)?;
-    }
-    send_all(&party.offer_values(), channel)?; // step 6
-    party.differences(&offered); // step 7
-    if signs {
-        channel.send(&party.sign_choices())?;
-        send_all(&party.offer_signs(&flips), channel)?;
-        let offered = recv_all::<R, 2>(forest.trees(), channel)?;
-        party.take_signs(&offered); // step 8
-    }
-    send_all(&party.last, channel)?; // step 9
-    channel.flush()?;
-    let theirs = recv_all::<R, 2>(forest.trees(), channel)?;
-    party.correct_leaves(&theirs);
-    Ok(())
+    recv(channel)?;
+    send(channel)
 }
 
 /// Step 0, as the sender.
@@ -221,15 +197,7 @@ fn send_all<R: Ring, const K: usize>(values: &[[R; K]], channel: &mut Channel) -
     wire::send(values.as_flattened(), channel)
 }
 
-fn recv_all<R: Ring, const K: usize>(trees: usize, channel: &mut Channel) -> Result<Vec<[R; K]>> {
-    let mut values = vec![[R::ZERO; K]; trees];
-    wire::recv(
-        values.as_flattened_mut(),
-        "a correction of a point function is not in canonical form",
-        channel,
-    )?;
-    Ok(values)
+fn recv_all<R: Ring, const K: usize>(values: &mut [[R; K]], channel: &mut Channel) -> Result<()> {
+    let what = "a correction of a point function is not in canonical form";
+    wire::recv(values.as_flattened_mut(), what, channel)
 }
-
-#[cfg(test)]
-mod tests;

@@ -7,7 +7,7 @@
 //! 1. ------------- base OTs and SoftSpoken setup; for FLORAM in both directions -------------
 //! 2. a random in R^k; z, the value of each tree (zero where it has no point)
 //!    ------------- (a, z) times x by crate::baselines::gilboa: b, v_l ------------->  c = a*x + b, w_l = z_l*x + v_l
-//! 3. ------------- the multi-point function of z*x at S: module floram or whole_domain -------------
+//! 3. ------------- the multi-point function of z*x at S: Batching -------------
 //!    m, with parts -v_l of the values     r, with parts w_l:  r - m = mu*x
 //! 4. u = a*C + mu,  v = b*C + m           w = c*C + r
 //! ```
@@ -21,21 +21,25 @@
 
 use rayon::prelude::*;
 use volery_channel::{Channel, Result, SessionId};
-use volery_ot::{convert, softspoken};
+use volery_ot::{CotReceiver, CotSender, convert, softspoken};
 use volery_pcg::lpn::{LocalCode, LpnSet, Pair, sets};
 use volery_pcg::mpcot::{Cells, Layout};
 use volery_pcg::{Noise, vole::VoleRing};
 use volery_primitives::{Block, pages::Buffer, prg::Prg, ro::RandomOracle};
 use zeroize::Zeroizing;
 
-use crate::baselines::dpf::Ots;
+use crate::baselines::dpf::{self, Input, Ots, Which};
 use crate::baselines::gilboa::Multiply;
-use crate::baselines::{floram, whole_domain};
+use crate::baselines::whole_domain;
 
 /// The protocol that shares the multi-point function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Batching {
-    /// A distributed point function in every bucket: [`crate::baselines::floram`].
+    /// A distributed point function in every bucket, [`crate::baselines::dpf`] for all in lockstep:
+    /// the proposal of Boyle, Couteau, Gilboa and Ishai (*Compressing Vector OLE*, CCS 2018), with
+    /// the cuckoo arrangement of the 2019 paper; its first baseline. It is Protocol 5 with this
+    /// protocol for `SPFSS.Gen`: an index that may be shared takes `h + 2` messages each way for
+    /// `h` levels, where one that is known takes one.
     Floram,
     /// A known-index one over the whole domain for each point: [`crate::baselines::whole_domain`].
     WholeDomain,
@@ -46,9 +50,7 @@ pub(crate) enum Batching {
 pub(crate) struct Plan {
     /// The LPN instance, with uniform noise.
     pub(crate) set: &'static LpnSet,
-    /// The length of the vector-OLE.
     pub(crate) n: usize,
-    /// The protocol that shares the multi-point function.
     pub(crate) batching: Batching,
 }
 
@@ -131,8 +133,7 @@ pub(crate) fn send<R: VoleRing + Multiply>(
     R::random_slice(rng, &mut u[..k]);
     u[k..].copy_from_slice(&values);
     let mut v = Zeroizing::new(vec![R::ZERO; u.len()]);
-    let mut product = R::setup_sender(part("base"), rng, channel)?;
-    R::multiply_sender(&mut product, &u, &mut v, channel)?; // step 2
+    R::multiply_sender(&u, &mut v, part("base"), rng, channel)?; // step 2
     let betas = Zeroizing::new(v[k..].iter().map(|v| -*v).collect::<Vec<R>>());
     let m; // step 3
     match (&layout, &assignment) {
@@ -141,9 +142,8 @@ pub(crate) fn send<R: VoleRing + Multiply>(
             let cot = softspoken::Sender::setup(None, OT_FIELD, part("ot back"), seed, channel)?;
             let sender = convert::Sender::new(cot, part("ot back hash"));
             let mut ots = Ots { sender, receiver };
-            let input = (&assignment.alphas[..], &betas[..]);
-            let names = (part("trees"), 0);
-            m = floram::value_holder(layout, input, names, rng, &mut ots, channel)?;
+            let input = Input { which: Which::Second, alphas: &assignment.alphas, betas: &betas };
+            m = in_buckets(layout, input, part("trees"), rng, &mut ots, channel)?;
             for point in &assignment.dropped {
                 noise[*point].1 = R::ZERO;
             }
@@ -195,8 +195,7 @@ pub(crate) fn receive<R: VoleRing + Multiply>(
     let k = plan.set.k;
     let trees = layout.as_ref().map_or(plan.set.t, |layout| layout.batch().trees());
     let mut base = Buffer::zeroed(k + trees);
-    let mut product = x.setup_receiver(part("base"), rng, channel)?;
-    R::multiply_receiver(&mut product, &mut base, channel)?; // step 2
+    x.multiply_receiver(&mut base, part("base"), rng, channel)?; // step 2
     let betas = &base[k..];
     let r = match &layout {
         Some(layout) => {
@@ -204,8 +203,9 @@ pub(crate) fn receive<R: VoleRing + Multiply>(
             let cot = softspoken::Receiver::setup(OT_FIELD, part("ot back"), seed, channel)?;
             let receiver = convert::Receiver::new(cot, part("ot back hash"));
             let mut ots = Ots { sender, receiver };
-            let names = (part("trees"), 0);
-            floram::key_holder(layout, betas, names, rng, &mut ots, channel)?
+            // Its shares of the places are zero.
+            let input = Input { which: Which::First, alphas: &vec![0; trees], betas };
+            in_buckets(layout, input, part("trees"), rng, &mut ots, channel)?
         }
         None => {
             let mut sums = Buffer::zeroed(plan.set.n);
@@ -227,6 +227,23 @@ pub(crate) fn receive<R: VoleRing + Multiply>(
     Ok((x, w))
 }
 
+/// A party's values of the multi-point function of [`Batching::Floram`], at the points of the
+/// domain and at some behind it: the sums over the buckets.
+fn in_buckets<R: VoleRing, S: CotSender, C: CotReceiver>(
+    layout: &Layout,
+    input: Input<'_, R>,
+    session: SessionId,
+    rng: &mut Prg,
+    ots: &mut Ots<S, C>,
+    channel: &mut Channel,
+) -> Result<Buffer<R>> {
+    let mut leaves = layout.leaves(None);
+    dpf::run(layout.batch(), (session, 0), input, &mut leaves, ots, rng, channel)?;
+    let mut sums = Buffer::zeroed(layout.n().next_multiple_of(layout.tile()));
+    layout.add_up(&leaves, 0, &mut sums);
+    Ok(sums)
+}
+
 /// `t` distinct positions of the instance, ascending.
 fn places(set: &LpnSet, rng: &mut Prg) -> Zeroizing<Vec<usize>> {
     let mut places = Zeroizing::new(Vec::with_capacity(set.t));
@@ -238,35 +255,4 @@ fn places(set: &LpnSet, rng: &mut Prg) -> Zeroizing<Vec<usize>> {
         places.dedup();
     }
     places
-}
-
-#[cfg(test)]
-mod tests {
-    use volery_channel::run_two_parties;
-    use volery_field::{Fp61, Z64};
-
-    use super::*;
-
-    fn check<R: VoleRing + Multiply>(n: usize, batching: Batching) {
-        let plan = Plan::paper80(n, batching).expect("a set of that length");
-        let session = SessionId::from_bytes([4; 32]);
-        let (sent, received) = run_two_parties(
-            |channel| send::<R>(&plan, session, &mut Prg::new(Block::new(1)), channel),
-            |channel| receive::<R>(&plan, session, &mut Prg::new(Block::new(2)), channel),
-        );
-        let ((u, v), (x, w)) = (sent.expect("no fault"), received.expect("no fault"));
-        assert_eq!([u.len(), v.len(), w.len()], [n; 3]);
-        assert!((0..n).all(|i| w[i] == u[i] * x + v[i]), "{n} over {}", R::NAME);
-    }
-
-    #[test]
-    fn vector_ole_by_either_way() {
-        for batching in [Batching::Floram, Batching::WholeDomain] {
-            for n in [0, 1, 10_007, 1 << 14] {
-                check::<Fp61>(n, batching);
-            }
-            check::<Z64>((1 << 14) - 1, batching);
-        }
-        check::<Z64>((1 << 14) + 1, Batching::Floram);
-    }
 }

@@ -31,48 +31,38 @@ use volery_pcg::{gilboa, wire};
 use volery_primitives::prg::Prg;
 use zeroize::{Zeroize, Zeroizing};
 
-/// A ring with a multiplication for it.
+/// A ring with a multiplication of a vector by a scalar, base OTs included.
 pub(crate) trait Multiply: Ring {
-    /// The holder of the vector.
-    type Sender: Send;
-    /// The holder of the scalar.
-    type Receiver: Send;
-
-    /// Step 0 for the holder of the vector.
-    fn setup_sender(
-        session: SessionId,
-        rng: &mut Prg,
-        channel: &mut Channel,
-    ) -> Result<Self::Sender>;
-
-    /// Step 0 for the holder of the scalar `self`.
-    fn setup_receiver(
-        self,
-        session: SessionId,
-        rng: &mut Prg,
-        channel: &mut Channel,
-    ) -> Result<Self::Receiver>;
-
-    /// Steps 1 to 3: `v` such that the receiver gets `w = u*x + v`.
+    /// The holder of the vector `u`: `v` such that the other party gets `w = u*x + v`.
     fn multiply_sender(
-        sender: &mut Self::Sender,
         u: &[Self],
         v: &mut [Self],
+        session: SessionId,
+        rng: &mut Prg,
         channel: &mut Channel,
-    ) -> Result<()>;
+    ) -> Result<()> {
+        gilboa::Sender::setup::<Self>(session, rng, channel)?.multiply(u, v, channel)
+    }
 
-    /// Steps 2 to 4: `w = u*x + v`.
+    /// The holder of the scalar `self`: `w = u*x + v`.
     fn multiply_receiver(
-        receiver: &mut Self::Receiver,
+        self,
         w: &mut [Self],
+        session: SessionId,
+        rng: &mut Prg,
         channel: &mut Channel,
-    ) -> Result<()>;
+    ) -> Result<()> {
+        gilboa::Receiver::setup(self, session, rng, channel)?.multiply(w, channel)
+    }
 
     /// Bytes that the sender sends for a vector of `n` entries, without the setup.
     fn bytes(n: usize) -> u64 {
         n as u64 * u64::from(Self::BITS) * Self::BYTES as u64
     }
 }
+
+impl Multiply for Fp61 {}
+impl Multiply for Gf128 {}
 
 /// The holder of `u` and `v`: a vector OLE of length `n` including setup, with a random `u`.
 pub(crate) fn send<R: Multiply>(
@@ -81,10 +71,9 @@ pub(crate) fn send<R: Multiply>(
     rng: &mut Prg,
     channel: &mut Channel,
 ) -> Result<(Vec<R>, Vec<R>)> {
-    let mut sender = R::setup_sender(session, rng, channel)?;
     let (mut u, mut v) = (vec![R::ZERO; n], vec![R::ZERO; n]);
     R::random_slice(rng, &mut u);
-    R::multiply_sender(&mut sender, &u, &mut v, channel)?;
+    R::multiply_sender(&u, &mut v, session, rng, channel)?;
     Ok((u, v))
 }
 
@@ -95,58 +84,10 @@ pub(crate) fn receive<R: Multiply>(
     rng: &mut Prg,
     channel: &mut Channel,
 ) -> Result<(R, Vec<R>)> {
-    let x = R::random(rng);
-    let mut receiver = x.setup_receiver(session, rng, channel)?;
-    let mut w = vec![R::ZERO; n];
-    R::multiply_receiver(&mut receiver, &mut w, channel)?;
+    let (x, mut w) = (R::random(rng), vec![R::ZERO; n]);
+    x.multiply_receiver(&mut w, session, rng, channel)?;
     Ok((x, w))
 }
-
-macro_rules! whole_elements {
-    ($R:ty) => {
-        impl Multiply for $R {
-            type Sender = gilboa::Sender;
-            type Receiver = gilboa::Receiver<$R>;
-
-            fn setup_sender(
-                session: SessionId,
-                rng: &mut Prg,
-                channel: &mut Channel,
-            ) -> Result<gilboa::Sender> {
-                gilboa::Sender::setup::<$R>(session, rng, channel)
-            }
-
-            fn setup_receiver(
-                self,
-                session: SessionId,
-                rng: &mut Prg,
-                channel: &mut Channel,
-            ) -> Result<Self::Receiver> {
-                gilboa::Receiver::setup(self, session, rng, channel)
-            }
-
-            fn multiply_sender(
-                sender: &mut gilboa::Sender,
-                u: &[Self],
-                v: &mut [Self],
-                channel: &mut Channel,
-            ) -> Result<()> {
-                sender.multiply(u, v, channel)
-            }
-
-            fn multiply_receiver(
-                receiver: &mut Self::Receiver,
-                w: &mut [Self],
-                channel: &mut Channel,
-            ) -> Result<()> {
-                receiver.multiply(w, channel)
-            }
-        }
-    };
-}
-
-whole_elements!(Fp61);
-whole_elements!(Gf128);
 
 /// Entries of the vector that are worked on at once.
 const CHUNK: usize = 256;
@@ -162,13 +103,11 @@ const fn words_for(n: usize) -> usize {
     HALF * n + n.div_ceil(2)
 }
 
-/// The holder of a vector over `z64`.
-pub(crate) struct Z64Sender {
+struct Z64Sender {
     seeds: Vec<[Prg; 2]>,
 }
 
-/// The holder of a scalar of `z64`.
-pub(crate) struct Z64Receiver {
+struct Z64Receiver {
     x: u64,
     seeds: Vec<Prg>,
 }
@@ -180,32 +119,17 @@ impl Drop for Z64Receiver {
 }
 
 impl Multiply for Z64 {
-    type Sender = Z64Sender;
-    type Receiver = Z64Receiver;
-
-    fn setup_sender(session: SessionId, rng: &mut Prg, channel: &mut Channel) -> Result<Z64Sender> {
-        let keys = base::send(BITS, session, rng, channel)?;
-        Ok(Z64Sender { seeds: keys.iter().map(|keys| keys.map(Prg::new)).collect() })
-    }
-
-    fn setup_receiver(
-        self,
+    fn multiply_sender(
+        u: &[Self],
+        v: &mut [Self],
         session: SessionId,
         rng: &mut Prg,
         channel: &mut Channel,
-    ) -> Result<Z64Receiver> {
-        let choices = Zeroizing::new(self.value().to_le_bytes());
-        let keys = base::receive(&choices[..], BITS, session, rng, channel)?;
-        Ok(Z64Receiver { x: self.value(), seeds: keys.iter().copied().map(Prg::new).collect() })
-    }
-
-    fn multiply_sender(
-        sender: &mut Z64Sender,
-        u: &[Self],
-        v: &mut [Self],
-        channel: &mut Channel,
     ) -> Result<()> {
         assert_eq!(u.len(), v.len(), "u and v have one length");
+        let keys = base::send(BITS, session, rng, channel)?; // step 0
+        let seeds = keys.iter().map(|keys| keys.map(Prg::new)).collect();
+        let mut sender = Z64Sender { seeds };
         let mut message = vec![Self::ZERO; words_for(CHUNK)];
         for (u, v) in u.chunks(CHUNK).zip(v.chunks_mut(CHUNK)) {
             let message = &mut message[..words_for(u.len())];
@@ -216,10 +140,16 @@ impl Multiply for Z64 {
     }
 
     fn multiply_receiver(
-        receiver: &mut Z64Receiver,
+        self,
         w: &mut [Self],
+        session: SessionId,
+        rng: &mut Prg,
         channel: &mut Channel,
     ) -> Result<()> {
+        let choices = Zeroizing::new(self.value().to_le_bytes());
+        let keys = base::receive(&choices[..], BITS, session, rng, channel)?; // step 0
+        let seeds = keys.iter().copied().map(Prg::new).collect();
+        let mut receiver = Z64Receiver { x: self.value(), seeds };
         let mut message = vec![Self::ZERO; words_for(CHUNK)];
         for w in w.chunks_mut(CHUNK) {
             let message = &mut message[..words_for(w.len())];
@@ -330,78 +260,4 @@ fn fill_pads(prg: &mut Prg, i: usize, out: &mut [u64]) {
         }
     }
     words.zeroize();
-}
-
-#[cfg(test)]
-mod tests {
-    use volery_channel::run_two_parties_with_stats;
-    use volery_primitives::Block;
-
-    use super::*;
-
-    const SESSION: SessionId = SessionId::from_bytes([3; 32]);
-
-    fn check<R: Multiply>(n: usize) {
-        let (sent, received) = run_two_parties_with_stats(
-            |channel| send::<R>(n, SESSION, &mut Prg::new(Block::new(1)), channel),
-            |channel| receive::<R>(n, SESSION, &mut Prg::new(Block::new(2)), channel),
-        );
-        let (setup, _) = run_two_parties_with_stats(
-            |channel| {
-                let rng = &mut Prg::new(Block::new(1));
-                R::setup_sender(SESSION, rng, channel).map(|_| ())
-            },
-            |channel| {
-                let rng = &mut Prg::new(Block::new(2));
-                R::ONE.setup_receiver(SESSION, rng, channel).map(|_| ())
-            },
-        );
-        let (u, v) = sent.0.expect("no fault");
-        let (x, w) = received.0.expect("no fault");
-        assert!((0..n).all(|i| w[i] == u[i] * x + v[i]), "{n} over {}", R::NAME);
-        assert!(n < 2 || u[0] != u[1]);
-        assert_eq!(sent.1.bytes_sent - setup.1.bytes_sent, R::bytes(n));
-        assert_eq!(sent.1.bytes_received, setup.1.bytes_received);
-    }
-
-    #[test]
-    fn the_line_holds_and_costs_what_it_says() {
-        for n in [0, 1, 2, 63, 255, 256, 257, 511, 1009] {
-            check::<Z64>(n);
-            check::<Fp61>(n);
-            check::<Gf128>(n);
-        }
-        let each = |bytes: u64| bytes as f64 / 1024.0;
-        assert_eq!(
-            [Z64::bytes(1024), Fp61::bytes(1024), Gf128::bytes(1024)].map(each),
-            [260.0, 488.0, 2048.0]
-        );
-    }
-
-    /// Every bit of the scalar alone, and its extremes.
-    #[test]
-    fn every_bit_of_the_scalar() {
-        let scalars = (0..64).map(|i| 1 << i).chain([0, u64::MAX, u64::MAX - 1]);
-        for x in scalars.map(Z64::new) {
-            let mut random = Prg::new(Block::new(9));
-            let mut seeds = vec![[Block::ZERO; 2]; BITS];
-            random.fill_blocks(seeds.as_flattened_mut());
-            let mut sender =
-                Z64Sender { seeds: seeds.iter().map(|pair| pair.map(Prg::new)).collect() };
-            let chosen = |i: usize| seeds[i][usize::from(x.bit(i as u32).unwrap_u8())];
-            let mut receiver = Z64Receiver {
-                x: x.value(),
-                seeds: (0..BITS).map(|i| Prg::new(chosen(i))).collect(),
-            };
-            for n in [3, 4] {
-                let (mut u, mut v, mut w) =
-                    (vec![Z64::ZERO; n], vec![Z64::ONE; n], vec![Z64::ONE; n]);
-                Z64::random_slice(&mut random, &mut u);
-                let mut message = vec![Z64::ZERO; words_for(n)];
-                sender.chunk(&u, &mut v, &mut message);
-                receiver.chunk(&message, &mut w);
-                assert!((0..n).all(|i| w[i] == u[i] * x + v[i]), "{x}");
-            }
-        }
-    }
 }

@@ -55,7 +55,6 @@ pub(crate) type Row = [Block; 2];
 /// The party that can compute all 256 messages of each OT.
 pub(crate) struct Sender {
     s: Zeroizing<Row>,
-    /// A generator for each column.
     columns: Vec<Aes128>,
     progress: Progress,
     hash: RowHash,
@@ -127,11 +126,8 @@ pub(crate) struct Batch {
     folded: Zeroizing<Vec<Block>>,
 }
 
-impl Batch {}
-
 /// The party that gets one message of each OT.
 pub(crate) struct Receiver {
-    /// Two generators for each column.
     columns: Vec<[Aes128; 2]>,
     progress: Progress,
     hash: RowHash,
@@ -347,74 +343,5 @@ impl Progress {
         self.next += count as u64;
         self.next_block += count.div_ceil(128) as u128;
         at
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-mod tests {
-    use volery_channel::run_two_parties;
-
-    use super::*;
-
-    #[test]
-    fn two_code_words_differ_in_128_places() {
-        let weight =
-            |[low, high]: Row| u128::from(low).count_ones() + u128::from(high).count_ones();
-        for a in 0..=255 {
-            for b in 0..=255 {
-                let [x, y] = [code_word(a), code_word(b)];
-                let distance = weight([x[0] ^ y[0], x[1] ^ y[1]]);
-                assert_eq!(distance, if a == b { 0 } else { 128 }, "{a} and {b}");
-            }
-            for i in 0..WIDTH {
-                let parity = (i as u8 & a).count_ones() % 2 == 1;
-                assert_eq!(bits::bit(Block::as_bytes(&code_word(a)), i), parity);
-            }
-        }
-    }
-
-    #[test]
-    fn the_receiver_gets_its_message_and_no_other() {
-        let counts = [0, 1, 2, 127, 128, 129, 300];
-        let session = SessionId::from_bytes([3; 32]);
-        let choices = |count: usize| {
-            let mut choices = vec![0; count];
-            Prg::new(Block::new(count as u128)).fill_bytes(&mut choices);
-            choices
-        };
-        let (sent, received) = run_two_parties(
-            |channel| -> Result<_> {
-                let mut sender = Sender::setup(session, Prg::new(Block::new(1)), channel)?;
-                let mut all = Vec::new();
-                for count in counts {
-                    let batch = sender.extend(count, channel)?;
-                    for index in 0..count as u32 {
-                        let of: Vec<_> = (0..=255).map(|choice| (index, choice)).collect();
-                        let mut messages = vec![Block::ZERO; 256];
-                        sender.messages(&batch, &of, &mut messages);
-                        all.push(messages);
-                    }
-                }
-                Ok(all)
-            },
-            |channel| -> Result<_> {
-                let mut receiver = Receiver::setup(session, Prg::new(Block::new(2)), channel)?;
-                let mut all = Vec::new();
-                for count in counts {
-                    let mut messages = vec![Block::ZERO; count];
-                    receiver.extend(&choices(count), &mut messages, channel)?;
-                    all.extend(messages);
-                }
-                Ok(all)
-            },
-        );
-        let (sent, received) = (sent.unwrap(), received.unwrap());
-        let choices: Vec<u8> = counts.into_iter().flat_map(choices).collect();
-        assert_eq!(received.len(), choices.len());
-        for ((messages, &choice), message) in sent.iter().zip(&choices).zip(&received) {
-            let matching = (0..256).filter(|&c| messages[c] == *message);
-            assert!(matching.eq([usize::from(choice)]));
-        }
     }
 }

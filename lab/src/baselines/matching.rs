@@ -45,7 +45,6 @@ impl Shuffled {
         self.message[at..][..self.bytes].copy_from_slice(&value.to_le_bytes()[..self.bytes]);
     }
 
-    /// Sends all values.
     pub(crate) fn send(self, channel: &mut Channel) -> Result<()> {
         channel.send(&self.message)?;
         channel.flush()

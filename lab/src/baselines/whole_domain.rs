@@ -18,6 +18,8 @@
 //! then from the key holder `16(h + 1)` bytes and a ring element for each point. One message each
 //! way for each [`LEAVES_AT_ONCE`] leaves. Computation `t*n` instead of `3n`.
 
+use std::ops::Range;
+
 use volery_channel::{Channel, Result, SessionId};
 use volery_field::Ring;
 use volery_ot::{CotReceiver, CotSender, convert};
@@ -31,33 +33,29 @@ use volery_primitives::{pages::Buffer, prg::Prg};
 /// Leaves made at once, beyond those of one tree: this bounds the memory.
 pub(crate) const LEAVES_AT_ONCE: usize = 1 << 22;
 
-/// The trees of some points, and their numbers.
-struct Run {
-    points: std::ops::Range<usize>,
-    forest: TreeBatch,
-    prgs: TreePrgs,
-}
-
-/// All runs for `points` points of `0..n`.
-fn runs(n: usize, points: usize, session: SessionId) -> impl Iterator<Item = Run> {
-    let leaves = n.max(2).next_power_of_two();
-    let at_once = (LEAVES_AT_ONCE / leaves).max(1);
-    (0..points).step_by(at_once).map(move |start| {
-        let points = start..points.min(start + at_once);
-        Run {
-            forest: TreeBatch::regular(points.len(), leaves),
-            prgs: TreePrgs::growing(Growth::PseudoCorrelated, session, start as u64),
-            points,
+/// The sums of a point function for each of so many points, some of them at a time; `trees` is step
+/// 1 for those of a range.
+fn add_up<R: Ring>(
+    points: usize,
+    session: SessionId,
+    sums: &mut [R],
+    mut trees: impl FnMut(Range<usize>, (&TreeBatch, &TreePrgs), &mut [R]) -> Result<()>,
+) -> Result<()> {
+    sums.fill(R::ZERO);
+    let size = sums.len().max(2).next_power_of_two();
+    let at_once = (LEAVES_AT_ONCE / size).max(1);
+    let mut memory = Buffer::zeroed(at_once.min(points) * size);
+    for start in (0..points).step_by(at_once) {
+        let run = start..points.min(start + at_once);
+        let forest = TreeBatch::regular(run.len(), size);
+        let prgs = TreePrgs::growing(Growth::PseudoCorrelated, session, start as u64);
+        let leaves = &mut memory[..forest.leaves()];
+        trees(run, (&forest, &prgs), leaves)?;
+        for leaves in leaves.chunks(size) {
+            R::add_slice(sums, &leaves[..sums.len()]); // step 2
         }
-    })
-}
-
-/// Step 2.
-fn add_up<R: Ring>(forest: &TreeBatch, leaves: &[R], sums: &mut [R]) {
-    for tree in 0..forest.trees() {
-        let start = forest.leaves_of(tree).start;
-        R::add_slice(sums, &leaves[start..start + sums.len()]);
     }
+    Ok(())
 }
 
 /// The key holder: its shares `r` of all points into `sums`; `betas` are its parts of the values.
@@ -71,16 +69,9 @@ pub(crate) fn key_holder<R: Ring, C: CotSender>(
     ot: &mut convert::Sender<C>,
     channel: &mut Channel,
 ) -> Result<()> {
-    sums.fill(R::ZERO);
-    let mut memory = Buffer::zeroed(0);
-    for run in runs(sums.len(), betas.len(), session) {
-        let leaves = window(&mut memory, run.forest.leaves());
-        let trees = (&run.forest, &run.prgs);
-        let betas = &betas[run.points.clone()];
-        spcot::send(trees, Points::Chosen(&[]), betas, leaves, rng, ot, channel)?;
-        add_up(&run.forest, leaves, sums);
-    }
-    Ok(())
+    add_up(betas.len(), session, sums, |run, trees, leaves| {
+        spcot::send(trees, Points::Chosen(&[]), &betas[run], leaves, rng, ot, channel)
+    })
 }
 
 /// The value holder: the negatives `m` of its shares into `sums`, for its points and its parts of
@@ -95,23 +86,8 @@ pub(crate) fn value_holder<R: Ring, C: CotReceiver>(
 ) -> Result<()> {
     assert_eq!(points.len(), betas.len(), "one value for each point");
     assert!(points.iter().all(|point| *point < sums.len()), "points of the domain");
-    sums.fill(R::ZERO);
-    let mut memory = Buffer::zeroed(0);
-    for run in runs(sums.len(), betas.len(), session) {
-        let leaves = window(&mut memory, run.forest.leaves());
-        let trees = (&run.forest, &run.prgs);
-        let alphas = Points::Chosen(&points[run.points.clone()]);
-        let betas = &betas[run.points.clone()];
-        spcot::receive(trees, alphas, betas, leaves, ot, channel)?;
-        add_up(&run.forest, leaves, sums);
-    }
-    Ok(())
-}
-
-/// The first `count` entries; the last run, which has fewer trees, allocates no memory.
-fn window<R: Ring>(memory: &mut Buffer<R>, count: usize) -> &mut [R] {
-    if memory.len() < count {
-        *memory = Buffer::zeroed(count);
-    }
-    &mut memory[..count]
+    add_up(betas.len(), session, sums, |run, trees, leaves| {
+        let alphas = Points::Chosen(&points[run.clone()]);
+        spcot::receive(trees, alphas, &betas[run], leaves, ot, channel).map(drop)
+    })
 }

@@ -3,10 +3,7 @@
 
 use std::fmt;
 use std::io::Write as _;
-use std::path::Path;
 use std::process::ExitCode;
-
-use clap::error::ErrorKind;
 
 use crate::Error;
 
@@ -15,7 +12,6 @@ use crate::Error;
 pub(crate) enum Status {
     /// Any error without a status of its own.
     Other = 1,
-    /// Usage error.
     Usage = 2,
     /// A party broke the protocol.
     Peer = 3,
@@ -42,17 +38,10 @@ impl Failure {
         Self::new(Status::Usage, format_args!("{option}: {message}"))
     }
 
-    /// A file that could not be read or written.
-    pub(crate) fn file(path: &Path, error: impl fmt::Display) -> Self {
-        Self::new(Status::Other, format_args!("{}: {error}", path.display()))
-    }
-
-    /// An error of standard output.
     pub(crate) fn output(error: std::io::Error) -> Self {
         Self::new(Status::Other, format_args!("standard output: {error}"))
     }
 
-    /// Adds the remedy.
     pub(crate) fn with_hint(mut self, hint: impl fmt::Display) -> Self {
         self.hint = Some(one_line(&hint.to_string()));
         self
@@ -121,30 +110,6 @@ impl From<volery_channel::Error> for Failure {
     }
 }
 
-/// Tells an error of the argument parser; help and version go to standard output with status 0.
-pub(super) fn usage_error(error: &clap::Error) -> ExitCode {
-    match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            let _ = error.print();
-            return ExitCode::SUCCESS;
-        }
-        // A call without a subcommand prints the help, but its status is not success.
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            let _ = error.print();
-            return ExitCode::from(Status::Usage as u8);
-        }
-        _ => {}
-    }
-    // The parser's text is `error: what`, possibly over several lines, an empty line, then tips.
-    let text = error.render().to_string();
-    let mut paragraphs = text.split("\n\n");
-    let what = paragraphs.next().unwrap_or_default();
-    let tip = paragraphs.find_map(|paragraph| paragraph.trim().strip_prefix("tip: "));
-    Failure::new(Status::Usage, what.strip_prefix("error: ").unwrap_or(what))
-        .with_hint(tip.unwrap_or("'volery-bench --help' lists the commands and options"))
-        .tell()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,12 +117,7 @@ mod tests {
     #[test]
     fn a_run_that_fails_has_the_status_of_its_error() {
         let run = |error| {
-            let key = crate::measurement::Key {
-                protocol: "cot".to_owned(),
-                n: 7,
-                link: crate::Link::Loopback,
-                threads: 1,
-            };
+            let key = crate::measurement::Key::example("cot", 7);
             Failure::from(Error::Run { key: Box::new(key), error: Box::new(error) })
         };
         let failure = run(volery_channel::Error::Disconnected.into());

@@ -17,12 +17,8 @@ pub(crate) struct Common {
     pub(crate) threads: Option<u16>,
 
     /// Give up when nothing has arrived from the other party for this long
-    #[arg(
-        long,
-        value_name = "SECONDS",
-        default_value_t = 60,
-        value_parser = clap::value_parser!(u32).range(1..),
-    )]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) timeout: u32,
 
     /// Print errors only
@@ -35,17 +31,14 @@ pub(crate) struct Common {
 }
 
 impl Common {
-    /// The timeout as a duration.
     pub(crate) fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout.into())
     }
 
-    /// The reporter for the user's terminal.
     pub(crate) fn reporter(&self) -> Reporter {
         Reporter { quiet: self.quiet, verbose: self.verbose > 0 }
     }
 
-    /// Threads of each party.
     pub(crate) fn threads(&self) -> usize {
         self.threads.map_or(1, usize::from)
     }

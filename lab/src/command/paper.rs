@@ -1,37 +1,31 @@
 //! `volery-bench paper`: the tables and figures of the papers, ours beside the published ones.
 //!
-//! The measurements are in a file of the output folder. An interrupted run continues from it, and
-//! further experiments and runs can be added. The file also has the tables and plots, from which
-//! `lab/report.py` makes pages.
+//! The measurements are in a file of the output folder, which is saved while they are made. An
+//! interrupted run continues from it, and further experiments and runs can be added. The file also
+//! has the lines of the tables, from which `lab/report.py` makes tables, plots and pages.
 
 mod folder;
-mod intro;
-mod store;
 
 use std::io::Write as _;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
 use self::folder::Folder;
-use self::store::Store;
 use super::exit::Failure;
 use super::options::{Common, Reporter};
-use super::output::on_signal;
 use crate::measurement::Sample;
-use crate::page::{Section, text};
 use crate::papers::{self, Experiment, Scope, Size};
 use crate::results::{BenchmarkSession, Results};
 use crate::runner::{self, Cell, Observer, Settings};
 
 /// Measure the tables and figures of the papers, ours beside the published ones
 ///
-/// Predicts its duration before it begins. Ctrl-C keeps finished runs, and the same command
-/// continues from there; more runs, a higher limit and other experiments add to the existing
-/// results.
+/// Predicts its duration before it begins. Ctrl-C keeps the runs of all but the last two seconds,
+/// and the same command continues from there; more runs, a higher limit and other experiments add
+/// to the existing results.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Arguments {
     /// Tables and figures, or papers for all of theirs (dvole, ferret, kkrt); see 'volery-bench
@@ -43,30 +37,22 @@ pub(super) struct Arguments {
     #[arg(long)]
     quick: bool,
 
-    /// Folder for results.json, from which lab/report.py makes pages
+    /// Folder for results.json, from which lab/report.py makes tables and pages
     #[arg(long, value_name = "DIR", default_value = "volery-paper")]
     out: PathBuf,
 
     /// Runs of each measurement, all once before any twice: the median counts
-    #[arg(
-        long,
-        value_name = "R",
-        default_value_t = 5,
-        value_parser = clap::value_parser!(u16).range(1..),
-    )]
+    #[arg(long, value_name = "R", default_value_t = 5)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     runs: u16,
 
     /// Longest run in seconds: measurements that would take longer, as predicted from smaller
     /// sizes, are left out
-    #[arg(
-        long,
-        value_name = "SECONDS",
-        default_value_t = 30,
-        value_parser = clap::value_parser!(u32).range(1..),
-    )]
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
 
-    /// Measure nothing, and show the existing results
+    /// Measure nothing: renew what the existing results say of the tables
     #[arg(long, conflicts_with_all = ["runs", "limit"])]
     draw: bool,
 
@@ -74,10 +60,12 @@ pub(super) struct Arguments {
     common: Common,
 }
 
+/// Least interval between two saves, so that runs of milliseconds are not saved one by one.
+const AT_MOST_EVERY: Duration = Duration::from_secs(2);
+
 /// The names of the experiments that the results hold beside the measurements.
 const NAMES: &str = "experiments";
 
-/// Runs the subcommand.
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let common = &arguments.common;
     let asked = papers::named(&arguments.names).map_err(|error| {
@@ -91,33 +79,23 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let folder = Folder::open(&arguments.out)?;
     let mut results = folder.results(&arguments.asked(&scope))?;
     let shown = remember(&mut results, &asked);
-    let store = Arc::new(Store::new(folder.results_path(), &results));
-    let bar = common.reporter().runs();
-    let _interrupted = {
-        let (store, bar) = (Arc::clone(&store), bar.clone());
-        on_signal(move || {
-            bar.finish_and_clear();
-            store.last_words()
-        })
-    };
+    let path = folder.results_path();
     let cells = papers::cells(&asked, &scope)?;
-    arguments.measure(&cells, &mut results, &store, bar)?;
-    let sections = shown.iter().map(|experiment| experiment.section(&scope, &results));
-    let sections = sections.collect::<crate::Result<Vec<_>>>()?;
-    let intro = intro::intro(&results);
-    results.more.insert("intro".to_owned(), json!(intro));
-    results.more.insert("sections".to_owned(), json!(sections));
-    store.keep_now(&results)?;
+    arguments.measure(&cells, &mut results, &path)?;
+    let mut planned = Vec::new();
+    let lines = shown.iter().map(|experiment| experiment.lines(&scope, &mut planned));
+    results.more.insert("lines".to_owned(), lines.collect::<crate::Result<Vec<_>>>()?.into());
+    results.more.insert("planned".to_owned(), json!(planned));
+    results.save(&path)?;
     if common.quiet {
         return Ok(());
     }
-    print(&sections, &intro).map_err(Failure::output)
-}
-
-fn print(sections: &[Section], intro: &[String]) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    sections.iter().try_for_each(|section| writeln!(out, "{}", text::section(section)))?;
-    intro.iter().try_for_each(|line| writeln!(out, "{}", text::prose("", line)))
+    writeln!(
+        std::io::stdout(),
+        "report.py beside the lab's README shows the tables of {}",
+        path.display()
+    )
+    .map_err(Failure::output)
 }
 
 /// Adds the experiments to those of the results; returns all of them.
@@ -156,15 +134,8 @@ impl Arguments {
         format!("bench paper, {size}, {} thread{plural} a party", scope.threads)
     }
 
-    /// Measures the missing runs.
-    fn measure(
-        &self,
-        cells: &[Cell],
-        results: &mut Results,
-        store: &Store,
-        bar: ProgressBar,
-    ) -> Result<(), Failure> {
-        let path = store.path().display();
+    fn measure(&self, cells: &[Cell], results: &mut Results, file: &Path) -> Result<(), Failure> {
+        let path = file.display();
         if self.draw {
             if results.measurements.is_empty() {
                 let what = format_args!("{path} has no measurements");
@@ -192,7 +163,7 @@ impl Arguments {
             return Ok(());
         }
         if left.runs == 0 {
-            say(&format_args!("nothing is missing in {path} ({there} runs): only showing"));
+            say(&format_args!("nothing is missing in {path} ({there} runs)"));
         } else {
             say(&format_args!(
                 "measurements: {}, runs to be made: {}, already there: {there}; this takes {}",
@@ -201,13 +172,14 @@ impl Arguments {
                 duration(left.seconds),
             ));
             say(&format_args!(
-                "results go to {path}; Ctrl-C keeps finished runs, and the same command continues \
-                 from there"
+                "results go to {path}; Ctrl-C keeps the runs of all but the last two seconds, and \
+                 the same command continues from there"
             ));
         }
         if left.runs > 0 || results.sittings.is_empty() {
             begin_session(results, cells, reporter);
         }
+        let bar = reporter.runs();
         bar.set_length(left.runs as u64);
         bar.set_prefix(duration(left.seconds));
         let mut progress = Progress {
@@ -215,14 +187,15 @@ impl Arguments {
             settings,
             reporter,
             bar,
-            store,
+            file,
+            saved: None,
             predicted: Instant::now(),
             run: [0; 2],
         };
         let measured = runner::run(cells, results, settings, &mut progress);
         progress.bar.finish_and_clear();
         // The measurements before a failure are kept as well.
-        store.keep_now(results)?;
+        results.save(file)?;
         measured?;
         let is_missing =
             |cell: &&Cell| results.find(&cell.key).is_none_or(|have| have.samples.is_empty());
@@ -262,7 +235,8 @@ struct Progress<'a> {
     settings: Settings,
     reporter: Reporter,
     bar: ProgressBar,
-    store: &'a Store,
+    file: &'a Path,
+    saved: Option<Instant>,
     predicted: Instant,
     run: [usize; 2],
 }
@@ -303,7 +277,11 @@ impl Observer for Progress<'_> {
             self.bar.set_prefix(duration(left.seconds));
             self.predicted = Instant::now();
         }
-        self.store.keep(results)
+        if self.saved.is_none_or(|saved| saved.elapsed() >= AT_MOST_EVERY) {
+            results.save(self.file)?;
+            self.saved = Some(Instant::now());
+        }
+        Ok(())
     }
 }
 
@@ -321,19 +299,6 @@ fn duration(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn experiments_are_added_to_those_that_are_there() {
-        let mut results = Results::new("test");
-        let mut add = |name: &str| {
-            let asked = papers::named(&[name.to_owned()]).expect("there is one");
-            let all = remember(&mut results, &asked);
-            all.iter().map(|experiment| experiment.name).collect::<Vec<_>>()
-        };
-        assert_eq!(add("kkrt-table-2"), ["kkrt-table-2"]);
-        assert_eq!(add("dvole-figure-5"), ["dvole-figure-5", "kkrt-table-2"]);
-        assert_eq!(add("kkrt-table-2"), ["dvole-figure-5", "kkrt-table-2"]);
-    }
 
     #[test]
     fn durations() {

@@ -37,7 +37,6 @@ const BULK: usize = 4 << 20;
 /// between.
 const COTS: usize = 1 << 19;
 
-/// Runs the subcommand.
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let network = |error: io::Error| Error::Channel(error.into());
     match arguments {

@@ -9,12 +9,12 @@ use volery_pcg::{Noise, Protocol, Security};
 
 use super::exit::Failure;
 use super::options::{Common, Reporter, parse_count};
-use super::output::SingleFile;
-use super::stream::{Cot, Measured, PairRun, Parameters, Runs, SETUP, Setting, Vole, measure};
-use crate::measurement::Sample;
-use crate::page::text::{prose, words};
+use super::output::check_writable;
+use super::stream::{Measured, PairRun, Runs, SETUP, Setting, measure};
+use super::text::{prose, table};
 use crate::results::{BenchmarkSession, Results};
 use crate::runner::{self, Cell, Observer, Settings};
+use crate::streams::{Cot, Vole};
 use crate::{Link, Machine};
 
 /// Measure correlations: both parties in this process, TCP between them
@@ -25,12 +25,8 @@ pub(super) struct Arguments {
     names: Vec<&'static Bench>,
 
     /// Number of correlations
-    #[arg(
-        long,
-        default_value = "1_048_576",
-        value_parser = parse_count,
-        allow_negative_numbers = true,
-    )]
+    #[arg(long, default_value = "1_048_576", allow_negative_numbers = true)]
+    #[arg(value_parser = parse_count)]
     n: u64,
 
     /// Link between the parties, for which the parameters are chosen: loopback, tls (loopback,
@@ -51,25 +47,17 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     set: Vec<String>,
 
-    /// Source of the parameters
-    #[arg(long, default_value = "default")]
-    parameters: Parameters,
-
     /// Protocol, as in 'volery cot'; several may be given, and each is measured
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_value = "auto")]
     protocol: Vec<Protocol>,
 
     /// Runs of each measurement, all once before any twice: the median by time counts;
-    /// 'volery-bench compare' needs at least 3
-    #[arg(
-        long,
-        value_name = "R",
-        default_value_t = 3,
-        value_parser = clap::value_parser!(u16).range(1..),
-    )]
+    /// lab/compare.py needs at least 3
+    #[arg(long, value_name = "R", default_value_t = 3)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     runs: u16,
 
-    /// Write the measurements to this file, which 'volery-bench compare' reads
+    /// Write the measurements to this file, which lab/compare.py reads
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
@@ -80,14 +68,12 @@ pub(super) struct Arguments {
 /// A benchmark.
 #[derive(Debug)]
 pub(super) struct Bench {
-    /// Its name on the command line.
     pub(super) name: &'static str,
     /// A few words.
     pub(super) about: &'static str,
     measure: fn(&Setting) -> Result<Measured, Failure>,
 }
 
-/// All benchmarks.
 pub(super) static BENCHES: [Bench; 4] = [
     Bench { name: "cot", about: "correlated OT, including setup", measure: measure::<Cot> },
     Bench {
@@ -107,7 +93,6 @@ pub(super) static BENCHES: [Bench; 4] = [
     },
 ];
 
-/// Finds a benchmark by its name.
 fn named(name: &str) -> Result<&'static Bench, String> {
     BENCHES.iter().find(|bench| bench.name == name).ok_or_else(|| {
         let names: Vec<_> = BENCHES.iter().map(|bench| bench.name).collect();
@@ -115,13 +100,10 @@ fn named(name: &str) -> Result<&'static Bench, String> {
     })
 }
 
-/// Runs the subcommand.
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let json = SingleFile::optional("--json", arguments.json.as_deref())?;
+    arguments.json.iter().try_for_each(|path| check_writable("--json", path))?;
     let (rows, results) = arguments.measure()?;
-    if let Some(json) = json {
-        json.commit(&results.to_bytes())?;
-    }
+    arguments.json.iter().try_for_each(|path| results.save(path))?;
     if arguments.common.quiet {
         return Ok(());
     }
@@ -136,14 +118,6 @@ impl Observer for Spoken {
         let key = &cell.key;
         self.0.explain(format_args!("measuring {key}: run {run} of {runs}"));
     }
-
-    fn done(&mut self, _cell: &Cell, _sample: &Sample) {}
-
-    fn skipped(&mut self, _cell: &Cell, _seconds: f64) {}
-
-    fn keep(&mut self, _results: &Results) -> crate::Result<()> {
-        Ok(())
-    }
 }
 
 impl Arguments {
@@ -152,9 +126,8 @@ impl Arguments {
         let reporter = self.common.reporter();
         let (mut cells, mut rest): (Vec<Cell>, Vec<_>) = (Vec::new(), Vec::new());
         for (bench, setting) in self.settings() {
-            let measured = (bench.measure)(&setting)?;
-            if !cells.iter().any(|have| have.key == measured.cell.key) {
-                let (cell, runs) = measured.split();
+            let (cell, runs) = (bench.measure)(&setting)?;
+            if !cells.iter().any(|have| have.key == cell.key) {
                 cells.push(cell);
                 rest.push((setting, runs));
             }
@@ -196,7 +169,6 @@ impl Arguments {
                                     security,
                                     noise,
                                     set: set.clone(),
-                                    parameters: self.parameters,
                                     protocol: *protocol,
                                 };
                                 all.push((*bench, setting));
@@ -233,7 +205,6 @@ fn row(setting: &Setting, machine: &Machine, run: &PairRun) -> [String; 10] {
     ]
 }
 
-/// Prints the table of the measurements.
 fn print(machine: &Machine, rows: Vec<[String; 10]>) -> std::io::Result<()> {
     let headings = [
         "name",
@@ -248,7 +219,7 @@ fn print(machine: &Machine, rows: Vec<[String; 10]>) -> std::io::Result<()> {
         ">AES blocks",
     ];
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{}", words(headings, rows))?;
+    writeln!(out, "{}", table(headings, rows))?;
     let line = format!(
         "Times are the slower party's; the last column is ns each in AES blocks. This machine in \
          the same run, one thread, {}: {:.2} ns an AES block, {:.2} ns a random 16-byte read from \
@@ -258,7 +229,7 @@ fn print(machine: &Machine, rows: Vec<[String; 10]>) -> std::io::Result<()> {
         machine.nanoseconds_random_read,
         1.0 / machine.nanoseconds_copied_byte,
     );
-    writeln!(out, "{}", prose("", &line))
+    writeln!(out, "{}", prose(&line))
 }
 
 impl Results {

@@ -14,20 +14,19 @@
 //! checked round, and the outputs that the round keeps for the next: Table 5 splits it into these
 //! parts. A protocol without LPN has no rounds: its setup is `first`, the rest is `stream`.
 
-use std::hint::black_box;
-
-use volery_channel::{Channel, SessionId};
-use volery_ot::{CotReceiver, CotSender, iknp, softspoken};
+use volery_channel::{Channel, Role, SessionId};
+use volery_field::Gf128;
+use volery_ot::{iknp, softspoken};
 use volery_pcg::lpn::LpnSet;
 use volery_pcg::plan::RoundSize;
-use volery_pcg::{Base, Kind, Noise, Plan, PlanOptions, Security, Trees, cot};
-use volery_primitives::{Block, bits, prg::Prg};
+use volery_pcg::{Base, Kind, Noise, Plan, PlanOptions, Security, Trees};
 
 use super::{Scope, Size, failed, fresh_prg, fresh_session};
-use crate::measurement::{Key, Sample, Term};
-use crate::parties::{Mark, Watch, meet, run_in_pools};
+use crate::measurement::Key;
+use crate::parties::{Mark, Watch, meet};
 use crate::runner::{Cell, Forecast};
-use crate::{Error, Link, Result};
+use crate::streams::{self, Correlation as _, Cot, Outputs, Party};
+use crate::{Link, Result};
 
 const FIRST: &str = "first";
 const FIRST_REST: &str = "first-rest";
@@ -37,9 +36,6 @@ const STREAM: &str = "stream";
 
 /// The first outputs of a round: few.
 const FEW: u64 = 1 << 10;
-
-/// The most correlated OTs drawn at once: memory is proportional to it.
-const CHUNK: usize = 1 << 17;
 
 /// The field size by which SoftSpokenOT splits `delta`.
 const SOFTSPOKEN: softspoken::SmallField = softspoken::SmallField::Bits1;
@@ -172,51 +168,63 @@ pub(super) fn cell(key: &Key, scope: &Scope) -> Result<Option<Cell>> {
     };
     let plan = protocol.plan(&key.link)?;
     let makes = protocol.makes(key.n, &key.link, scope.size);
-    let (key, scope) = (key.clone(), *scope);
+    let timeout = scope.timeout;
     Ok(Some(Cell {
         plan: plan.as_ref().map(Plan::describe),
         security_bits: plan.as_ref().map(Plan::claimed_bits),
         forecast: protocol.forecast(plan.as_ref(), key.n, makes),
         key: key.clone(),
-        run: Box::new(move || once(protocol, plan.as_ref(), makes, &key, &scope)),
+        run: Box::new({
+            let key = key.clone();
+            move || {
+                let (plan, session) = (plan.as_ref(), fresh_session()?);
+                let (_, sample) = streams::run(&key, timeout, |role, channel| {
+                    let setup =
+                        |channel: &mut Channel| setup(protocol, role, plan, session, channel);
+                    let (marks, outputs) = party(plan, makes, channel, setup)?;
+                    Ok(((), marks, outputs))
+                })?;
+                Ok(sample)
+            }
+        }),
     }))
 }
 
-/// Runs both parties and checks their last outputs.
-fn once(
+fn setup(
     protocol: Protocol,
+    role: Role,
     plan: Option<&Plan>,
-    n: u64,
-    key: &Key,
-    scope: &Scope,
-) -> Result<Sample> {
-    let session = fresh_session()?;
-    let (sender, receiver) = run_in_pools(
-        &key.link,
-        key.threads,
-        scope.timeout,
-        |channel| {
-            let rng = fresh_prg()?;
-            party(plan, n, channel, |channel| Sender::setup(protocol, plan, session, rng, channel))
-        },
-        |channel| {
-            let rng = fresh_prg()?;
-            party(plan, n, channel, |channel| {
-                Receiver::setup(protocol, plan, session, rng, channel)
-            })
-        },
-    )?;
-    check((sender.1.delta(), &sender.1.v), (&receiver.1.u, &receiver.1.w))?;
-    Ok(Sample::of([sender.0, receiver.0]))
+    session: SessionId,
+    channel: &mut Channel,
+) -> Result<Box<dyn Party<Gf128>>> {
+    let rng = fresh_prg()?;
+    if let Some(plan) = plan {
+        return Ok(Cot::setup(role, plan, session, rng, channel)?);
+    }
+    Ok(match (protocol, role) {
+        (Protocol::Iknp, Role::Sender) => {
+            streams::sender(iknp::Sender::setup(None, session, rng, channel)?)
+        }
+        (Protocol::Iknp, Role::Receiver) => {
+            streams::receiver(iknp::Receiver::setup(session, rng, channel)?)
+        }
+        (_, Role::Sender) => {
+            let base = softspoken::Sender::setup(None, SOFTSPOKEN, session, rng, channel)?;
+            streams::sender(base)
+        }
+        (_, Role::Receiver) => {
+            streams::receiver(softspoken::Receiver::setup(SOFTSPOKEN, session, rng, channel)?)
+        }
+    })
 }
 
 /// One party, from the setup to the end of the stream.
-fn party<P: Party>(
+fn party(
     plan: Option<&Plan>,
     n: u64,
     channel: &mut Channel,
-    setup: impl FnOnce(&mut Channel) -> volery_ot::Result<P>,
-) -> Result<(Vec<Mark>, P)> {
+    setup: impl FnOnce(&mut Channel) -> Result<Box<dyn Party<Gf128>>>,
+) -> Result<(Vec<Mark>, Outputs<Gf128>)> {
     let few = if plan.is_some() { FEW } else { 0 };
     let mut watch = Watch::start(channel)?;
     let mut party = setup(channel)?;
@@ -237,213 +245,17 @@ fn party<P: Party>(
     }
     party.draw_all(left, channel)?;
     watch.mark(STREAM, left, channel);
-    Ok((watch.stop(channel)?, party))
+    Ok((watch.stop(channel)?, party.last()))
 }
 
-/// One party's source of correlated OTs.
-trait Party {
-    /// The number of outputs left of the round; zero without rounds.
-    fn prepare(&mut self, channel: &mut Channel) -> volery_ot::Result<usize>;
-
-    /// Draws the next outputs, at most [`CHUNK`], replacing the last ones.
-    fn draw(&mut self, count: usize, channel: &mut Channel) -> volery_ot::Result<()>;
-
-    fn draw_all(&mut self, mut count: u64, channel: &mut Channel) -> volery_ot::Result<()> {
-        while count > 0 {
-            let now = usize::try_from(count).unwrap_or(CHUNK).min(CHUNK);
-            self.draw(now, channel)?;
-            count -= now as u64;
-        }
-        Ok(())
-    }
-}
-
-/// Rounds of LPN, or OT extension alone.
-enum Source<S, E: ?Sized> {
-    Stream(Box<S>),
-    Base(Box<E>),
-}
-
-/// The holder of `delta`.
-struct Sender {
-    source: Source<cot::Sender, dyn CotSender + Send>,
-    v: Vec<Block>,
-}
-
-impl Sender {
-    fn setup(
-        protocol: Protocol,
-        plan: Option<&Plan>,
-        session: SessionId,
-        rng: Prg,
-        channel: &mut Channel,
-    ) -> volery_ot::Result<Self> {
-        let source: Source<_, dyn CotSender + Send> = match plan {
-            Some(plan) => {
-                let stream = cot::Sender::setup(plan, None, session, rng, channel)?;
-                Source::Stream(Box::new(stream))
-            }
-            None if protocol == Protocol::Iknp => {
-                Source::Base(Box::new(iknp::Sender::setup(None, session, rng, channel)?))
-            }
-            None => {
-                let base = softspoken::Sender::setup(None, SOFTSPOKEN, session, rng, channel)?;
-                Source::Base(Box::new(base))
-            }
-        };
-        Ok(Self { source, v: Vec::with_capacity(CHUNK) })
-    }
-
-    fn delta(&self) -> Block {
-        match &self.source {
-            Source::Stream(stream) => stream.delta(),
-            Source::Base(base) => base.delta(),
-        }
-    }
-}
-
-impl Party for Sender {
-    fn prepare(&mut self, channel: &mut Channel) -> volery_ot::Result<usize> {
-        match &mut self.source {
-            Source::Stream(stream) => stream.prepare(channel),
-            Source::Base(_) => Ok(0),
-        }
-    }
-
-    fn draw(&mut self, count: usize, channel: &mut Channel) -> volery_ot::Result<()> {
-        self.v.resize(count, Block::ZERO);
-        match &mut self.source {
-            Source::Stream(stream) => stream.extend(&mut self.v, channel)?,
-            Source::Base(base) => base.extend(&mut self.v, channel)?,
-        }
-        black_box(&mut self.v);
-        Ok(())
-    }
-}
-
-/// The holder of the choice bits.
-struct Receiver {
-    source: Source<cot::Receiver, dyn CotReceiver + Send>,
-    u: Vec<u8>,
-    w: Vec<Block>,
-}
-
-impl Receiver {
-    fn setup(
-        protocol: Protocol,
-        plan: Option<&Plan>,
-        session: SessionId,
-        rng: Prg,
-        channel: &mut Channel,
-    ) -> volery_ot::Result<Self> {
-        let source: Source<_, dyn CotReceiver + Send> = match plan {
-            Some(plan) => {
-                Source::Stream(Box::new(cot::Receiver::setup(plan, session, rng, channel)?))
-            }
-            None if protocol == Protocol::Iknp => {
-                Source::Base(Box::new(iknp::Receiver::setup(session, rng, channel)?))
-            }
-            None => {
-                let base = softspoken::Receiver::setup(SOFTSPOKEN, session, rng, channel)?;
-                Source::Base(Box::new(base))
-            }
-        };
-        Ok(Self { source, u: Vec::with_capacity(CHUNK / 8), w: Vec::with_capacity(CHUNK) })
-    }
-}
-
-impl Party for Receiver {
-    fn prepare(&mut self, channel: &mut Channel) -> volery_ot::Result<usize> {
-        match &mut self.source {
-            Source::Stream(stream) => stream.prepare(channel),
-            Source::Base(_) => Ok(0),
-        }
-    }
-
-    fn draw(&mut self, count: usize, channel: &mut Channel) -> volery_ot::Result<()> {
-        self.u.resize(bits::bytes_for(count), 0);
-        self.w.resize(count, Block::ZERO);
-        let (u, w) = (&mut self.u, &mut self.w);
-        match &mut self.source {
-            Source::Stream(stream) => stream.extend(u, w, channel)?,
-            Source::Base(base) => base.extend(u, w, channel)?,
-        }
-        black_box((u, w));
-        Ok(())
-    }
-}
-
-/// Whether `w = v + u*delta`.
-fn check((delta, v): (Block, &[Block]), (u, w): (&[u8], &[Block])) -> Result<()> {
-    let product = |i| if bits::bit(u, i) { delta } else { Block::ZERO };
-    if v.len() == w.len() && (0..v.len()).all(|i| w[i] == v[i] ^ product(i)) {
-        return Ok(());
-    }
-    Err(Error::protocol("the outputs of the two parties are not correlated"))
-}
-
-/// A run in the parts that the tables distinguish; times are the slower party's, bytes are of both
-/// directions.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Parts {
-    /// The one-time setup: its phase, and the first main round contained in it, which takes as long
-    /// as the next.
-    pub(super) setup_seconds: Term,
-    pub(super) setup_bytes: u64,
-    /// The stream.
-    pub(super) seconds: f64,
-    pub(super) bytes: u64,
-    pub(super) cots: u64,
-    /// A checked main round: the part with messages, without the encoding of the outputs that are
-    /// kept for the next round, and the encoding of all outputs, for each output.
-    pub(super) trees_each: Option<Term>,
-    pub(super) lpn_each: Option<f64>,
-}
-
-impl Parts {
-    /// The parts of a sample; `checked` is the set of its main rounds, if they are checked. `None`
-    /// if the sample has other phases.
-    pub(super) fn of(sample: &Sample, checked: Option<&LpnSet>) -> Option<Self> {
-        let (first, stream) = (sample.phase(FIRST)?, sample.phase(STREAM)?);
-        let mut parts = Self {
-            setup_seconds: Term::measured(first.seconds),
-            setup_bytes: first.bytes,
-            seconds: stream.seconds,
-            bytes: stream.bytes,
-            cots: stream.outputs,
-            trees_each: None,
-            lpn_each: None,
-        };
-        if let (Some(begin), Some(rest)) = (sample.phase(BEGIN), sample.phase(REST)) {
-            parts.setup_seconds.less = begin.seconds;
-            parts.setup_bytes = first.bytes.saturating_sub(begin.bytes);
-            parts.seconds += begin.seconds + rest.seconds;
-            parts.bytes += begin.bytes + rest.bytes;
-            parts.cots += begin.outputs + rest.outputs;
-            if let Some(set) = checked.filter(|_| rest.outputs > 0) {
-                // An output that is kept takes as long as one that is handed out.
-                let lpn = rest.seconds * set.n as f64 / rest.outputs as f64;
-                let each = 1.0 / (begin.outputs + rest.outputs) as f64;
-                let trees = Term { whole: begin.seconds, less: lpn - rest.seconds };
-                parts.trees_each = Some(trees.times(each));
-                parts.lpn_each = Some(lpn * each);
-            }
-        }
-        (parts.cots > 0).then_some(parts)
-    }
-}
-
-/// The set of the main rounds of a measurement, if they are checked and its parameters are those
-/// that its protocol has today.
-pub(super) fn checked_set(key: &Key, plan: Option<&str>) -> Result<Option<&'static LpnSet>> {
-    let Some(protocol) = Protocol::named(&key.protocol) else {
-        return Ok(None);
+/// The set of the main rounds of a measurement, if they are checked.
+pub(super) fn checked_set(key: &Key) -> Result<Option<&'static LpnSet>> {
+    let plan = match Protocol::named(&key.protocol) {
+        Some(protocol) => protocol.plan(&key.link)?,
+        None => None,
     };
-    let now = protocol.plan(&key.link)?;
-    let same = now.filter(|now| {
-        now.security() == Security::Malicious && Some(now.describe().as_str()) == plan
-    });
-    Ok(same.and_then(|plan| plan.schedule().last().copied()))
+    let checked = plan.filter(|plan| plan.security() == Security::Malicious);
+    Ok(checked.and_then(|plan| plan.schedule().last().copied()))
 }
 
 #[cfg(test)]
@@ -451,8 +263,6 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::measurement::Phase;
-    use volery_pcg::lpn::set_named;
 
     const RATES: [u64; 6] = [10, 50, 100, 500, 1000, 5000];
 
@@ -471,59 +281,14 @@ mod tests {
             let sample = (cell.run)().expect("both parties are honest");
             let sent = sample.bytes() as f64;
             assert!(cell.forecast.bytes <= sent && cell.forecast.bytes >= 0.5 * sent || sent < 1e6);
-            let set = checked_set(&key, cell.plan.as_deref()).expect("there are parameters");
+            let set = checked_set(&key).expect("there are parameters");
             assert_eq!(set.is_some(), name.starts_with("volery"));
-            let parts = Parts::of(&sample, set).expect("all phases are there");
-            assert!(parts.cots >= 1000 && parts.lpn_each.is_some() == set.is_some());
+            let names: Vec<_> = sample.phases.iter().map(|phase| &phase.name[..]).collect();
+            let all = [FIRST, FIRST_REST, BEGIN, REST, STREAM];
+            assert!(names == all || (set.is_none() && names == [FIRST, FIRST_REST, STREAM]));
+            let made = sample.phases[2..].iter().map(|phase| phase.outputs);
+            assert!(made.sum::<u64>() >= 1000);
         }
-    }
-
-    #[test]
-    fn uncorrelated_outputs_are_refused() {
-        let (delta, v) = (Block::from(7), [Block::from(1), Block::from(2)]);
-        let good = [Block::from(1), Block::from(2 ^ 7)];
-        assert!(check((delta, &v), (&[0b10], &good)).is_ok());
-        let error = check((delta, &v), (&[0b11], &good)).expect_err("one bit");
-        assert!(error.to_string().contains("not correlated"), "{error}");
-        assert!(check((delta, &v), (&[0b10], &good[..1])).is_err());
-    }
-
-    #[test]
-    fn a_stream_in_parts() {
-        let phase = |(name, outputs, seconds, bytes): (&str, u64, f64, u64)| Phase {
-            name: name.to_owned(),
-            outputs,
-            seconds,
-            bytes,
-            messages: 1,
-        };
-        let set = set_named("ferret-reg").expect("there is one");
-        let n = set.n as u64;
-        let phases = [
-            (FIRST, 10, 5.0, 900),
-            (FIRST_REST, n - 10, 100.0, 100),
-            (BEGIN, 10, 2.0, 300),
-            (REST, n / 2, 1.0, 0),
-            (STREAM, 1000, 4.0, 300),
-        ];
-        let sample = |phases: &[(&str, u64, f64, u64)]| Sample {
-            phases: phases.iter().copied().map(phase).collect(),
-            ..Sample::default()
-        };
-        let parts = Parts::of(&sample(&phases), Some(set)).expect("all phases are there");
-        let setup = Term { whole: 5.0, less: 2.0 };
-        assert_eq!((parts.setup_seconds, parts.setup_bytes), (setup, 600));
-        assert_eq!((parts.seconds, parts.bytes, parts.cots), (7.0, 600, n / 2 + 1010));
-        // The rest is half of the set's outputs: all of it would have taken twice as long.
-        let made = (n / 2 + 10) as f64;
-        let twice = |value: f64| (2.0 * value * made).round() / 2.0;
-        let trees = parts.trees_each.expect("it is checked");
-        assert_eq!(parts.lpn_each.map(twice), Some(2.0));
-        assert_eq!([trees.whole, trees.less].map(twice), [2.0, 1.0]);
-        let extension = [(FIRST, 0, 0.5, 70), (STREAM, 100, 2.0, 1600)];
-        let parts = Parts::of(&sample(&extension), None).expect("all phases are there");
-        assert_eq!((parts.seconds, parts.cots, parts.trees_each), (2.0, 100, None));
-        assert_eq!(Parts::of(&sample(&[("online", 3, 1.0, 1)]), None), None);
     }
 
     /// By hand, from Table 2: 13 levels of two blocks, and 36,288 OTs of 127 bits for the first

@@ -11,7 +11,7 @@ use volery_psi::{Parameters, Settings, Variant};
 use super::items::items;
 use super::{Scope, failed, fresh_prg, fresh_session};
 use crate::baselines::hybrid::{self, Choice, Cost};
-use crate::baselines::{Sizes, naive, pssz};
+use crate::baselines::{naive, pssz};
 use crate::measurement::{Key, Sample};
 use crate::parties::{Mark, Watch, run_in_pools};
 use crate::runner::{Cell, Forecast};
@@ -50,7 +50,7 @@ impl Protocol {
     /// default of this program, the same formula with its own parameters.
     fn bytes(self, items: usize) -> f64 {
         match self {
-            Self::Naive => naive::bytes(same(items)) as f64,
+            Self::Naive => naive::bytes(items) as f64,
             Self::Pssz(bits) => pssz::published_bytes(items, bits),
             Self::Bark(variant) => {
                 let parameters = parameters(variant, items);
@@ -62,9 +62,9 @@ impl Protocol {
     /// The parameters of a run with this many items, in a few words.
     pub(super) fn describe(self, items: usize) -> String {
         match self {
-            Self::Naive => format!("hashes of {} bits", 8 * naive::hash_bytes(same(items))),
+            Self::Naive => format!("hashes of {} bits", 8 * naive::hash_bytes(items)),
             Self::Pssz(bits) => {
-                let plan = pssz_plan(items, bits);
+                let plan = pssz::Plan::new(items, bits);
                 format!(
                     "3 hash functions, {} bins of {} OTs, stash {} of {} OTs, outputs of {} bits",
                     plan.bins(),
@@ -134,19 +134,9 @@ pub(super) fn choice(quantity: &str, items: usize) -> Option<&'static str> {
     })
 }
 
-/// As many items on both sides.
-const fn same(items: usize) -> Sizes {
-    Sizes { sender: items, receiver: items }
-}
-
 /// The parameters of BaRK-OPRF for as many items on both sides.
 fn parameters(variant: Variant, items: usize) -> Parameters {
     Parameters::new(variant, items as u64, items as u64)
-}
-
-/// The plan of PSSZ, as published.
-fn pssz_plan(items: usize, bits: u32) -> pssz::Plan {
-    pssz::Plan::new(same(items), bits)
 }
 
 /// The cell of a protocol; `None` if there is none of that name.
@@ -226,13 +216,12 @@ impl Run {
         match self.protocol {
             Protocol::Naive => {
                 watch.mark(OFFLINE, 0, channel);
-                let sizes = same(self.items);
-                naive::send(&items.blocks[own], sizes, session, &mut rng, channel)?;
+                naive::send(&items.blocks[own], session, &mut rng, channel)?;
             }
             Protocol::Pssz(bits) => {
                 let mut sender = pssz::Sender::setup(session, rng, channel)?;
                 watch.mark(OFFLINE, 0, channel);
-                sender.run(&items.blocks[own], &pssz_plan(self.items, bits), channel)?;
+                sender.run(&items.blocks[own], &pssz::Plan::new(self.items, bits), channel)?;
             }
             Protocol::Bark(variant) => {
                 let sender = volery_psi::Sender::setup(session, rng, channel).map_err(of_psi)?;
@@ -258,12 +247,12 @@ impl Run {
         let common = match self.protocol {
             Protocol::Naive => {
                 watch.mark(OFFLINE, 0, channel);
-                naive::receive(&items.blocks[own], same(self.items), session, channel)?
+                naive::receive(&items.blocks[own], session, channel)?
             }
             Protocol::Pssz(bits) => {
                 let mut receiver = pssz::Receiver::setup(session, rng, channel)?;
                 watch.mark(OFFLINE, 0, channel);
-                receiver.run(&items.blocks[own], &pssz_plan(self.items, bits), channel)?
+                receiver.run(&items.blocks[own], &pssz::Plan::new(self.items, bits), channel)?
             }
             Protocol::Bark(variant) => {
                 let receiver =
@@ -297,15 +286,11 @@ mod tests {
 
     const SCOPE: Scope = Scope { size: Size::Quick, threads: 1, timeout: Duration::from_secs(60) };
 
-    fn key(protocol: &str) -> Key {
-        Key { protocol: protocol.to_owned(), n: 1 << 8, link: Link::Loopback, threads: 1 }
-    }
-
     /// Bytes beyond the formula are few.
     #[test]
     fn small_runs() {
         for name in ["naive", "pssz-32", "pssz-64", "pssz-128", "kkrt-paper", "kkrt"] {
-            let cell = cell(&key(name), &SCOPE).expect("it exists");
+            let cell = cell(&Key::example(name, 1 << 8), &SCOPE).expect("it exists");
             let sample = (cell.run)().expect("the result is right");
             let names: Vec<_> = sample.phases.iter().map(|phase| &phase.name[..]).collect();
             assert_eq!(names, [OFFLINE, ONLINE]);
@@ -316,7 +301,12 @@ mod tests {
 
     #[test]
     fn wrong_results_are_refused() {
-        let run = Run { protocol: Protocol::Naive, items: 5, key: key("naive"), scope: SCOPE };
+        let run = Run {
+            protocol: Protocol::Naive,
+            items: 5,
+            key: Key::example("naive", 1 << 8),
+            scope: SCOPE,
+        };
         assert!(run.check(&[0, 1, 2]).is_ok());
         for wrong in [&[][..], &[0, 1], &[0, 1, 3], &[0, 1, 2, 3], &[2, 1, 0]] {
             assert!(run.check(wrong).is_err(), "{wrong:?}");

@@ -1,32 +1,29 @@
 //! The protocols of *Distributed Vector-OLE* (CCS 2019), section 8: point functions and vector OLE,
 //! both parties' outputs compared in full outside of the measured time.
 
-use volery_channel::{Channel, SessionId};
+use volery_channel::{Channel, Role, SessionId};
 use volery_field::{Fp61, Gf128, Ring, Z64};
 use volery_ot::{convert, softspoken};
 use volery_pcg::ggm::{Growth, TreePrgs};
 use volery_pcg::spcot::{self, Points};
 use volery_pcg::tree_batch::TreeBatch;
-use volery_pcg::vole::{self, VoleRing};
+use volery_pcg::vole::VoleRing;
 use volery_pcg::{Kind, Plan, PlanOptions, Protocol as PlanProtocol, Security};
 use volery_primitives::pages::Buffer;
 use volery_primitives::prg::Prg;
 
 use super::{Scope, failed, fresh_prg, fresh_session};
-use crate::baselines::dpf::{self, Input, Ots};
+use crate::baselines::dpf::{self, Input, Ots, Which};
 use crate::baselines::dvole::{self, Batching};
 use crate::baselines::gilboa::{self, Multiply};
-use crate::baselines::kary::{self, Arity};
 use crate::measurement::{Key, Sample};
 use crate::parties::{Mark, Watch, run_in_pools};
 use crate::runner::{Cell, Forecast};
+use crate::streams::{self, Correlation as _, Outputs, Vole};
 use crate::{Error, Link, Result};
 
 /// The OT extension under the point functions: as that of the vector OLE.
 const OT_FIELD: softspoken::SmallField = softspoken::SmallField::Bits8;
-
-/// Leaves of each tree that `trees` protocols grow; the length of a run is a multiple of it.
-pub(super) const TREE: usize = 1 << 13;
 
 /// A protocol of ours, or a baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +34,6 @@ pub(super) enum Protocol {
     Ggm,
     /// The distributed point function, with an index that neither party knows.
     Dpf,
-    /// Many known-index point functions on half-trees, or on GGM trees of an arity.
-    Trees(Option<Arity>),
     /// Vector OLE including setup: this program's protocol, 128 bits.
     Vole(Security),
     /// Protocol 6 of the paper with its own parameters, 80 bits by its count.
@@ -56,18 +51,13 @@ impl Protocol {
             "spfss-half" => Self::Half,
             "spfss-ggm" => Self::Ggm,
             "dpf" => Self::Dpf,
-            "trees-half" => Self::Trees(None),
             "vole-semi-honest" => Self::Vole(Security::SemiHonest),
             "vole-malicious" => Self::Vole(Security::Malicious),
             "vole-paper80" => Self::Paper80,
             "gilboa" => Self::Gilboa,
             "whole-domain" => Self::Slow(Batching::WholeDomain),
             "floram" => Self::Slow(Batching::Floram),
-            other => {
-                let children: usize = other.strip_prefix("trees-")?.parse().ok()?;
-                let mut all = Arity::ALL.into_iter();
-                Self::Trees(Some(all.find(|arity| arity.children() == children)?))
-            }
+            _ => return None,
         })
     }
 
@@ -101,7 +91,6 @@ impl Protocol {
         let (seconds, bytes, round_trips) = match self {
             Self::Half | Self::Ggm => (0.0003 + 4e-9 * entries, 500.0 + 16.0 * levels, 1.0),
             Self::Dpf => (0.0015 + 9e-9 * entries, 2000.0 + 64.0 * levels, levels + 1.0),
-            Self::Trees(_) => (0.01 + 4e-9 * entries, 400.0 * entries / TREE as f64, 1.0),
             Self::Vole(_) => (0.03 + 30e-9 * entries, own_product * entries.min(3900.0), 4.0),
             Self::Paper80 => {
                 let (seconds, base) = (0.03 + 100e-9 * set().n as f64, set().k + set().t);
@@ -159,8 +148,7 @@ fn cell_over<R: VoleRing + Multiply>(protocol: Protocol, key: &Key, scope: &Scop
         (_, None) => (None, None),
     };
     let run = Run { protocol, plan, key: key.clone(), scope: *scope };
-    let point =
-        matches!(protocol, Protocol::Half | Protocol::Ggm | Protocol::Dpf | Protocol::Trees(_));
+    let point = matches!(protocol, Protocol::Half | Protocol::Ggm | Protocol::Dpf);
     Ok(Cell {
         key: key.clone(),
         plan: words,
@@ -183,7 +171,6 @@ struct Run {
     scope: Scope,
 }
 
-/// A party's times and outputs.
 type Measured<T> = (Vec<Mark>, T);
 
 /// Measures `work`, from when both parties are ready. The one phase is `total`.
@@ -207,8 +194,7 @@ impl Run {
     fn once<R: VoleRing + Multiply>(&self) -> Result<Sample> {
         match self.protocol {
             Protocol::Dpf => self.distributed_point::<R>(),
-            Protocol::Half | Protocol::Ggm => self.known_points::<R>(1, self.n()),
-            Protocol::Trees(_) => self.known_points::<R>(self.n() / TREE, TREE),
+            Protocol::Half | Protocol::Ggm => self.known_point::<R>(),
             _ => self.vector_ole::<R>(),
         }
     }
@@ -231,115 +217,80 @@ impl Run {
 
     /// A vector OLE including setup, with base OTs.
     fn vector_ole<R: VoleRing + Multiply>(&self) -> Result<Sample> {
+        let session = fresh_session()?;
+        let (_, sample) = streams::run(&self.key, self.scope.timeout, |role, channel| {
+            let work = |channel: &mut Channel| self.outputs::<R>(role, session, channel);
+            let (marks, outputs) = timed(self.n(), channel, work)?;
+            Ok(((), marks, outputs))
+        })?;
+        Ok(sample)
+    }
+
+    /// The vectors `u` and `v` of the sender; a random `x` and `w = u*x + v` of the receiver.
+    fn outputs<R: VoleRing + Multiply>(
+        &self,
+        role: Role,
+        session: SessionId,
+        channel: &mut Channel,
+    ) -> Result<Outputs<R>> {
+        let (n, mut rng) = (self.n(), fresh_prg()?);
+        Ok(match (self.protocol, &self.plan, role) {
+            (_, Some(plan), _) => {
+                let mut party = Vole::<R>::setup(role, plan, session, rng, channel)?;
+                party.draw(n, channel)?;
+                party.last()
+            }
+            (Protocol::Slow(batching), ..) => {
+                let plan = slow_plan(self.key.n, batching);
+                match role {
+                    Role::Sender => dvole::send::<R>(&plan, session, &mut rng, channel)?.into(),
+                    Role::Receiver => {
+                        dvole::receive::<R>(&plan, session, &mut rng, channel)?.into()
+                    }
+                }
+            }
+            (.., Role::Sender) => gilboa::send::<R>(n, session, &mut rng, channel)?.into(),
+            (.., Role::Receiver) => gilboa::receive::<R>(n, session, &mut rng, channel)?.into(),
+        })
+    }
+
+    /// A point function on an index that the second party knows, all its values at both parties.
+    /// The OTs have been set up before.
+    fn known_point<R: Ring>(&self) -> Result<Sample> {
         let (n, session) = (self.n(), fresh_session()?);
-        let (sample, (u, v), (x, w)) = self.both(
-            |channel| timed(n, channel, |channel| self.holder_of_u::<R>(session, channel)),
-            |channel| timed(n, channel, |channel| self.holder_of_x::<R>(session, channel)),
-        )?;
-        let lengths = [u.len(), v.len(), w.len()] == [n; 3];
-        self.checked(lengths && (0..n).all(|i| w[i] == u[i] * x + v[i]), sample)
-    }
-
-    /// The vectors `u` and `v`.
-    fn holder_of_u<R: VoleRing + Multiply>(
-        &self,
-        session: SessionId,
-        channel: &mut Channel,
-    ) -> Result<(Vec<R>, Vec<R>)> {
-        let (n, mut rng) = (self.n(), fresh_prg()?);
-        Ok(match (self.protocol, &self.plan) {
-            (Protocol::Slow(batching), _) => {
-                let plan = slow_plan(self.key.n, batching);
-                dvole::send::<R>(&plan, session, &mut rng, channel)?
-            }
-            (_, None) => gilboa::send::<R>(n, session, &mut rng, channel)?,
-            (_, Some(plan)) => {
-                let (mut u, mut v) = (vec![R::ZERO; n], vec![R::ZERO; n]);
-                let mut sender = vole::Sender::<R>::setup(plan, session, rng, channel)?;
-                sender.extend(&mut u, &mut v, channel)?;
-                (u, v)
-            }
-        })
-    }
-
-    /// A random `x`, and `w = u*x + v`.
-    fn holder_of_x<R: VoleRing + Multiply>(
-        &self,
-        session: SessionId,
-        channel: &mut Channel,
-    ) -> Result<(R, Vec<R>)> {
-        let (n, mut rng) = (self.n(), fresh_prg()?);
-        Ok(match (self.protocol, &self.plan) {
-            (Protocol::Slow(batching), _) => {
-                let plan = slow_plan(self.key.n, batching);
-                dvole::receive::<R>(&plan, session, &mut rng, channel)?
-            }
-            (_, None) => gilboa::receive::<R>(n, session, &mut rng, channel)?,
-            (_, Some(plan)) => {
-                let mut w = vec![R::ZERO; n];
-                let mut receiver = vole::Receiver::<R>::setup(plan, None, session, rng, channel)?;
-                receiver.extend(&mut w, channel)?;
-                (receiver.x(), w)
-            }
-        })
-    }
-
-    /// Point functions on indices that the second party knows, all values at both parties. The OTs
-    /// have been set up before.
-    fn known_points<R: Ring>(&self, trees: usize, leaves_each: usize) -> Result<Sample> {
-        let (n, session) = (trees * leaves_each, fresh_session()?);
-        let points = Point::<R>::random(trees, leaves_each, &mut fresh_prg()?);
+        let point = Point::<R>::random(n, &mut fresh_prg()?);
         let growth = match self.protocol {
             Protocol::Ggm => Growth::Ggm,
             _ => Growth::PseudoCorrelated,
         };
-        let half = (TreeBatch::regular(trees, leaves_each), TreePrgs::growing(growth, session, 0));
-        let half = (&half.0, &half.1);
-        let arity = match self.protocol {
-            Protocol::Trees(arity) => arity,
-            _ => None,
-        };
-        let kary = arity.map(|arity| {
-            let batch = kary::punctured_ot::TreeBatch::new(trees, leaves_each, arity);
-            (batch, kary::TreePrgs::new(session, 0, arity))
-        });
-        let betas = |side: usize| points.iter().map(|p| p.betas[side]).collect::<Vec<_>>();
+        let trees = (TreeBatch::regular(1, n), TreePrgs::growing(growth, session, 0));
+        let trees = (&trees.0, &trees.1);
         let (sample, r, m) = self.both(
             |channel| {
                 let mut rng = fresh_prg()?;
                 let seed = rng.fork("ot");
                 let cot = softspoken::Sender::setup(None, OT_FIELD, session, seed, channel)?;
                 let mut ot = convert::Sender::new(cot, session);
-                let (beta, mut leaves) = (betas(0), Buffer::zeroed(n));
+                let (beta, mut leaves) = (&point.betas[..1], Buffer::zeroed(n));
                 timed(n, channel, |channel| {
-                    if let Some((batch, prgs)) = &kary {
-                        let trees = (batch, prgs);
-                        kary::spfss::send(trees, &beta, &mut leaves, &mut rng, &mut ot, channel)?;
-                    } else {
-                        let none = Points::Chosen(&[]);
-                        spcot::send(half, none, &beta, &mut leaves, &mut rng, &mut ot, channel)?;
-                    }
+                    let none = Points::Chosen(&[]);
+                    spcot::send(trees, none, beta, &mut leaves, &mut rng, &mut ot, channel)?;
                     Ok(leaves)
                 })
             },
             |channel| {
                 let cot = softspoken::Receiver::setup(OT_FIELD, session, fresh_prg()?, channel)?;
                 let mut ot = convert::Receiver::new(cot, session);
-                let (beta, mut leaves) = (betas(1), Buffer::zeroed(n));
-                let alphas: Vec<_> = points.iter().map(|point| point.alpha).collect();
+                let (beta, mut leaves) = (&point.betas[1..], Buffer::zeroed(n));
+                let alpha = [point.alpha];
                 timed(n, channel, |channel| {
-                    if let Some((batch, prgs)) = &kary {
-                        let trees = (batch, prgs);
-                        kary::spfss::receive(trees, &alphas, &beta, &mut leaves, &mut ot, channel)?;
-                    } else {
-                        let chosen = Points::Chosen(&alphas);
-                        spcot::receive(half, chosen, &beta, &mut leaves, &mut ot, channel)?;
-                    }
+                    let chosen = Points::Chosen(&alpha);
+                    spcot::receive(trees, chosen, beta, &mut leaves, &mut ot, channel)?;
                     Ok(leaves)
                 })
             },
         )?;
-        self.checked(Point::are_shared(&points, leaves_each, &r, &m), sample)
+        self.checked(point.is_shared(n, &r, &m), sample)
     }
 
     /// A point function on an index that is shared, all its values at both parties. The OTs have
@@ -348,29 +299,26 @@ impl Run {
         let (n, session) = (self.n(), fresh_session()?);
         let batch = &TreeBatch::regular(1, n);
         let mut random = fresh_prg()?;
-        let points = Point::<R>::random(1, n, &mut random);
-        let (point, mask) = (&points[0], random.below(n as u64) as usize);
+        let point = Point::<R>::random(n, &mut random);
+        let mask = random.below(n as u64) as usize;
         let party = |first: bool, channel: &mut Channel| {
             let mut rng = fresh_prg()?;
             let mut ots = ots_both_ways(first, session, &mut rng, channel)?;
             let input = Input {
+                which: if first { Which::First } else { Which::Second },
                 alphas: &[if first { mask } else { mask ^ point.alpha }],
                 betas: &[point.betas[usize::from(!first)]],
             };
             let mut leaves = Buffer::zeroed(n);
             let (rng, names) = (&mut rng, (session, 0));
             timed(n, channel, |channel| {
-                if first {
-                    dpf::first(batch, names, input, &mut leaves, &mut ots, rng, channel)?;
-                } else {
-                    dpf::second(batch, names, input, &mut leaves, &mut ots, rng, channel)?;
-                }
+                dpf::run(batch, names, input, &mut leaves, &mut ots, rng, channel)?;
                 Ok(leaves)
             })
         };
         let (sample, r, m) =
             self.both(|channel| party(true, channel), |channel| party(false, channel))?;
-        self.checked(Point::are_shared(&points, n, &r, &m), sample)
+        self.checked(point.is_shared(n, &r, &m), sample)
     }
 }
 
@@ -381,22 +329,18 @@ struct Point<R> {
 }
 
 impl<R: Ring> Point<R> {
-    fn random(count: usize, leaves: usize, random: &mut Prg) -> Vec<Self> {
-        let mut point = || Self {
+    fn random(leaves: usize, random: &mut Prg) -> Self {
+        Self {
             alpha: random.below(leaves as u64) as usize,
             betas: [R::random(random), R::random(random)],
-        };
-        (0..count).map(|_| point()).collect()
+        }
     }
 
-    /// Whether all differences of the parties' values are those of the functions.
-    fn are_shared(points: &[Self], leaves: usize, first: &[R], second: &[R]) -> bool {
-        let value = |i: usize| {
-            let point = &points[i / leaves];
-            if i % leaves == point.alpha { point.betas[0] + point.betas[1] } else { R::ZERO }
-        };
-        let lengths = [first.len(), second.len()] == [points.len() * leaves; 2];
-        lengths && (0..first.len()).all(|i| first[i] - second[i] == value(i))
+    /// Whether all differences of the parties' values are those of the function.
+    fn is_shared(&self, leaves: usize, first: &[R], second: &[R]) -> bool {
+        let at = |i| if i == self.alpha { self.betas[0] + self.betas[1] } else { R::ZERO };
+        let lengths = [first.len(), second.len()] == [leaves; 2];
+        lengths && (0..leaves).all(|i| first[i] - second[i] == at(i))
     }
 }
 
@@ -444,8 +388,7 @@ mod tests {
     const SCOPE: Scope = Scope { size: Size::Quick, threads: 1, timeout: Duration::from_secs(60) };
 
     fn small(protocol: &str, n: u64) -> Cell {
-        let key = Key { protocol: protocol.to_owned(), n, link: Link::Loopback, threads: 1 };
-        cell(&key, &SCOPE).expect("there are parameters").expect("it exists")
+        cell(&Key::example(protocol, n), &SCOPE).expect("there are parameters").expect("it exists")
     }
 
     /// Every protocol over every ring; the run checks its result.
@@ -488,26 +431,22 @@ mod tests {
                 assert!(cell.security_bits == bits || ring == "gf128", "{}", cell.key);
             }
         }
-        for arity in ["half", "2", "4", "8", "16"] {
-            let sample = (small(&format!("trees-{arity}-z64"), 2 * TREE as u64).run)();
-            assert_eq!(sample.expect("the result is right").messages(), 2);
-        }
     }
 
     #[test]
     fn wrong_shares_are_no_point_function() {
         let one = Fp61::ONE;
-        let points = [Point { alpha: 1, betas: [one, one] }];
+        let point = Point { alpha: 1, betas: [one, one] };
         let values = |at: usize| {
             let mut values = [Fp61::ZERO; 3];
             values[at] = one + one;
             values
         };
         let zero = [Fp61::ZERO; 3];
-        assert!(Point::are_shared(&points, 3, &values(1), &zero));
-        assert!(!Point::are_shared(&points, 3, &values(2), &zero));
-        assert!(!Point::are_shared(&points, 3, &zero, &zero));
-        assert!(!Point::are_shared(&points, 3, &values(1), &zero[..2]));
+        assert!(point.is_shared(3, &values(1), &zero));
+        assert!(!point.is_shared(3, &values(2), &zero));
+        assert!(!point.is_shared(3, &zero, &zero));
+        assert!(!point.is_shared(3, &values(1), &zero[..2]));
     }
 
     /// The numbers that the findings of the data files have.

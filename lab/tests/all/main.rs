@@ -2,8 +2,6 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod common;
-mod compare;
-mod memory;
 mod paper;
 mod reproduction;
 mod run;

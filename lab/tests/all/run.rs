@@ -1,11 +1,10 @@
 //! The contents of measurements; durations are not checked.
 
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
 
-use crate::common::{Finished, run, text};
+use crate::common::{run, text};
 
 /// Every kind of benchmark in one call, which measures the machine once, with every combination of
 /// options.
@@ -50,44 +49,9 @@ fn every_combination_is_measured() {
     }
 }
 
-#[test]
-fn a_malicious_run_with_two_sets() {
-    let place = tempfile::tempdir().unwrap();
-    let file = place.path().join("bench.json");
-    let call = "run cot --n 1009 --runs 1 --set r14,u14 -q --json";
-    let call: Vec<_> = call.split(' ').chain([text(&file)]).collect();
-    let finished = run(&call);
-    assert_eq!(finished.status, Some(0), "{finished:?}");
-    let measurements = measurements(&file);
-    let names = measurements.iter().map(|one| &one["key"]["protocol"]);
-    let expected = ["cot-malicious-regular-r14", "cot-malicious-uniform-u14"];
-    assert!(names.eq(expected), "{measurements:?}");
-}
-
-/// The measurements of a file.
 fn measurements(file: &Path) -> Vec<Value> {
     let mut results: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
     serde_json::from_value(results["measurements"].take()).unwrap()
-}
-
-/// A network of its own, of which the loopback interface is down.
-#[test]
-#[expect(clippy::print_stderr, reason = "it says why it tests nothing")]
-fn a_missing_port_is_told() {
-    let alone = ["--map-root-user", "--net"];
-    let possible = Command::new("unshare").args(alone).arg("true").output();
-    if !possible.is_ok_and(|output| output.status.success()) {
-        eprintln!("this machine gives nobody a network of its own: nothing was tested");
-        return;
-    }
-    let output = Command::new("unshare")
-        .args(alone)
-        .arg(env!("CARGO_BIN_EXE_volery-bench"))
-        .args(["run", "cot", "--n", "1000"])
-        .output();
-    let finished = Finished::from(output.unwrap());
-    finished.assert_refused(4, &["cannot open a port on the loopback interface"]);
-    assert!(finished.stderr.contains("hint: the loopback interface must be up"), "{finished:?}");
 }
 
 #[test]
@@ -97,7 +61,7 @@ fn wrong_calls_are_refused_by_name() {
         ("run nothing", "vole-fp61"),
         ("run vole-fp61 --link wet-string", "--link"),
         ("run vole-z64 --security malicious", "--security"),
-        ("run vole-fp61 --parameters ferret", "--parameters"),
+        ("run cot --set b10 --protocol low-communication", "--set"),
         ("run cot --set b10,u99 --n 10", "u99"),
         ("run cot --runs 0", "--runs"),
         ("run vole-fp61 --json /proc/volery-json", "--json"),
@@ -107,4 +71,28 @@ fn wrong_calls_are_refused_by_name() {
     }
     let help = run(&["run", "--help"]);
     assert!(help.status == Some(0) && !help.stdout.is_empty() && help.stderr.is_empty());
+}
+
+/// The program restarts itself once with an allocator that keeps memory, unless told not to.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_program_keeps_its_memory_unless_told_not_to() {
+    let keeps = |allocator: Option<&str>| {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("run.json");
+        let mut command =
+            crate::common::program(&["run", "cot", "--n", "1000", "--runs", "1", "-q", "--json"]);
+        command.arg(&file);
+        for name in ["MALLOC_MMAP_MAX_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_ARENA_MAX"] {
+            command.env_remove(name);
+        }
+        if let Some(allocator) = allocator {
+            command.env("VOLERY_BENCH_ALLOCATOR", allocator);
+        }
+        assert!(command.status().unwrap().success());
+        let results = std::fs::read(&file).unwrap();
+        let results: Value = serde_json::from_slice(&results).unwrap();
+        results["sittings"][0]["machine"]["keeps_memory"] == true
+    };
+    assert!(keeps(None) && !keeps(Some("system")));
 }

@@ -89,10 +89,8 @@ impl<R: Ring> Partner<R> {
         Ok(())
     }
 
-    /// Sets an entry from `old` to `new`, of which these are P1's shares.
-    ///
-    /// # Errors
-    /// The errors of [`add`](Self::add).
+    /// Sets an entry from `old` to `new`, of which these are P1's shares. Fails as
+    /// [`add`](Self::add) does.
     pub fn replace<C: CotSender>(
         &mut self,
         old: R,
@@ -150,10 +148,8 @@ impl<R: Ring> Holder<R> {
         Ok(())
     }
 
-    /// Sets the entry `index` from `old` to `new`, of which these are P2's shares.
-    ///
-    /// # Errors
-    /// The errors of [`add`](Self::add).
+    /// Sets the entry `index` from `old` to `new`, of which these are P2's shares. Fails as
+    /// [`add`](Self::add) does.
     pub fn replace<C: CotReceiver>(
         &mut self,
         index: usize,

@@ -215,6 +215,7 @@ impl Map {
     }
 
     /// Blocks in the stash.
+    #[cfg(test)]
     pub(super) fn in_stash(&self) -> usize {
         let stash = &self.entries[..self.shape.stash()];
         stash.iter().filter(|entry| **entry != NONE).count()
@@ -276,56 +277,6 @@ mod tests {
         }
         for (leaf, found) in map.leaves.iter().zip(found) {
             assert_eq!(found, usize::from(*leaf != NONE));
-        }
-    }
-
-    #[test]
-    fn shapes() {
-        for (n, depth, stash) in [(1, 1, 1), (4, 1, 4), (5, 2, 5), (8, 2, 8), (9, 3, 9)] {
-            let shape = Shape::new(n);
-            assert_eq!((shape.depth, shape.stash()), (depth, stash), "{n} entries");
-        }
-        let shape = Shape::new(1 << 20);
-        assert_eq!((shape.depth, shape.wires()), (19, 221));
-        assert_eq!(shape.slots(), 140 + 4 * ((1 << 20) - 1));
-        assert_eq!(Shape::new((1 << 20) + 1).depth, 20);
-        for n in SIZES {
-            let shape = Shape::new(n);
-            for leaf in [0, shape.leaves() - 1] {
-                let slots: Vec<_> = shape.on_path(leaf).collect();
-                assert_eq!(slots.len() + 1, shape.wires());
-                assert!(slots.windows(2).all(|pair| pair[0] < pair[1]));
-                assert!(slots.iter().all(|slot| *slot < shape.slots()));
-            }
-            assert_eq!(shape.bucket(shape.depth, shape.leaves() - 1) + BUCKET, shape.slots());
-        }
-    }
-
-    /// The permutations move tokens through the slots as the map says.
-    #[test]
-    fn the_permutations_match_the_map() {
-        for n in SIZES {
-            let mut map = map(n, n as u128);
-            let mut tokens = vec![NONE; map.shape.slots()];
-            let mut rng = Prg::new(Seed::from(7));
-            for _ in 0..3000 {
-                let index = rng.below(n as u64) as usize;
-                let shape = map.shape;
-                let known = map.leaves[index];
-                let (leaf, sources) = map.access(index).expect("the stash does not overflow");
-                assert!(known == NONE || known == leaf);
-                assert!(is_permutation(sources));
-                let mut wires: Vec<_> = shape.on_path(leaf).map(|slot| tokens[slot]).collect();
-                wires.push(index as u32);
-                for (slot, source) in shape.on_path(leaf).zip(sources) {
-                    tokens[slot] = wires[*source];
-                }
-                assert_eq!(tokens[0], index as u32);
-                for (slot, entry) in map.entries.iter().enumerate() {
-                    assert!(*entry == NONE || *entry == tokens[slot]);
-                }
-            }
-            check(&map);
         }
     }
 

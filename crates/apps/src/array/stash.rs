@@ -3,12 +3,12 @@
 //! For Path ORAM it is a theorem that the probability of more than `R` blocks in the stash falls
 //! exponentially in `R`, with `Z = 5`. For `Z = 4`, which is used here, there is no proof: its
 //! authors simulate the worst case, repeated access to all entries in turn, and extrapolate to 89
-//! blocks for 2^-80 and 147 for 2^-128. Here the tree has no more leaves than `n/2` (where `n` is a
-//! power of two), and the most recently accessed block stays in slot 0 for one more access. So the
-//! experiment is repeated with the code of this crate ([`exceeding`]). The table has the negated
-//! binary logarithms of the fraction of accesses after which more than `R` blocks are in the stash,
-//! the front included, for the `R` of the columns; the last column has the slope of the
-//! least-squares line through the upper half of these, from `R = 10` on:
+//! blocks for 2^-80 and 147 for 2^-128. Here the tree has no more leaves than `n/2` (where `n` is
+//! a power of two), and the most recently accessed block stays in slot 0 for one more access. So
+//! the experiment is repeated with the code of this crate, as its tests do for fewer accesses. The
+//! table has the negated binary logarithms of the fraction of accesses after which more than `R`
+//! blocks are in the stash, the front included, for the `R` of the columns; the last column has
+//! the slope of the least-squares line through the upper half of these, from `R = 10` on:
 //!
 //! | `n` | accesses | 2 | 4 | 6 | 8 | 10 | 12 | 14 | 16 | bits a block |
 //! |---|---|---|---|---|---|---|---|---|---|---|
@@ -38,106 +38,56 @@
 //! of the stash depends on the leaves and on P2's indices. An array of no more than 140 entries has
 //! a slot for each, and never overflows.
 
-use volery_primitives::prg::Prg;
-
-use super::{
-    Result,
-    map::{Map, STASH, Shape},
-};
-
 /// `S` of a long array, the slots of its stash.
-pub const CAPACITY: usize = STASH;
+pub const CAPACITY: usize = super::map::STASH;
 
-/// Accesses the `n` entries of an array in turn, `accesses` times, and counts for each `R` from 0
-/// to the [`CAPACITY`] the accesses after which more than `R` blocks are in the stash. Before the
-/// count, each entry is accessed three times.
-///
-/// # Panics
-/// If `n` is 0 or above 2^30.
-///
-/// # Errors
-/// [`StashFull`](super::Error::StashFull).
-pub fn exceeding(n: usize, accesses: u64, rng: Prg) -> Result<Vec<u64>> {
-    let mut map = Map::empty(Shape::new(n), rng);
-    let mut in_turn = (0..n).cycle();
-    for index in in_turn.by_ref().take(3 * n) {
-        map.access(index)?;
-    }
-    let mut sizes = vec![0; CAPACITY + 1];
-    for _ in 0..accesses {
-        map.access(in_turn.next().expect("an array has at least one entry"))?;
-        sizes[map.in_stash()] += 1;
-    }
-    let mut left = accesses;
-    for count in &mut sizes {
-        left -= *count;
-        *count = left;
-    }
-    Ok(sizes)
-}
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use volery_primitives::{Block, prg::Prg};
 
-/// A line through the negated binary logarithms of the probabilities of an experiment.
-#[derive(Clone, Copy, Debug)]
-pub struct Fit {
-    /// Bits for each block.
-    pub slope: f64,
-    /// Bits at zero blocks.
-    pub offset: f64,
-}
+    use super::*;
+    use crate::array::map::{Map, Shape};
 
-impl Fit {
+    /// Accesses the `n` entries of an array in turn, and counts for each `R` from 0 to the
+    /// [`CAPACITY`] the accesses after which more than `R` blocks are in the stash. Before the
+    /// count, each entry is accessed three times.
+    fn exceeding(n: usize, accesses: u64, rng: Prg) -> Vec<u64> {
+        let mut map = Map::empty(Shape::new(n), rng);
+        let mut in_turn = (0..n).cycle();
+        for index in in_turn.by_ref().take(3 * n) {
+            map.access(index).unwrap();
+        }
+        let mut sizes = vec![0; CAPACITY + 1];
+        for _ in 0..accesses {
+            map.access(in_turn.next().unwrap()).unwrap();
+            sizes[map.in_stash()] += 1;
+        }
+        let mut left = accesses;
+        for count in &mut sizes {
+            left -= *count;
+            *count = left;
+        }
+        sizes
+    }
+
     /// The line of least squares through the bits at the upper half of those `R` that were exceeded
-    /// at least 100 times; fewer events are too noisy, and the small `R` make the line too steep.
-    /// None if there are fewer than two such `R`.
-    #[must_use]
-    pub fn new(exceeding: &[u64], accesses: u64) -> Option<Self> {
+    /// at least 100 times, as bits for each block and at zero blocks. Fewer events are too noisy,
+    /// and the small `R` make the line too steep.
+    fn fit(exceeding: &[u64], accesses: u64) -> [f64; 2] {
         let mut points: Vec<_> = (0..)
             .zip(exceeding)
             .filter(|(_, count)| **count >= 100)
             .map(|(r, count)| (f64::from(r), (accesses as f64 / *count as f64).log2()))
             .collect();
         points.drain(..points.len() / 2);
-        if points.len() < 2 {
-            return None;
-        }
         let mean = |part: &dyn Fn(&(f64, f64)) -> f64| {
             points.iter().map(part).sum::<f64>() / points.len() as f64
         };
         let (x, y) = (mean(&|point| point.0), mean(&|point| point.1));
         let covariance = mean(&|point| (point.0 - x) * (point.1 - y));
         let slope = covariance / mean(&|point| (point.0 - x).powi(2));
-        Some(Self { slope, offset: y - slope * x })
-    }
-
-    /// Bits at `blocks`.
-    #[must_use]
-    pub fn bits(&self, blocks: usize) -> f64 {
-        self.offset + self.slope * blocks as f64
-    }
-}
-
-#[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-mod tests {
-    use volery_primitives::Block;
-
-    use super::*;
-
-    #[test]
-    fn a_line_is_found_again() {
-        // 2^(20 - 3 - 2*R) of 2^20.
-        let exceeding: Vec<_> = (0..9).map(|r| 1 << (17 - 2 * r)).collect();
-        let fit = Fit::new(&exceeding, 1 << 20).unwrap();
-        assert!((fit.slope - 2.0).abs() < 1e-9 && (fit.offset - 3.0).abs() < 1e-9);
-        assert!((fit.bits(10) - 23.0).abs() < 1e-9);
-        // The lower half does not count.
-        let bent: Vec<_> = (0..3).map(|_| 1 << 19).chain(exceeding[3..].iter().copied()).collect();
-        let fit = Fit::new(&bent, 1 << 20).unwrap();
-        assert!((fit.slope - 2.0).abs() < 1e-9 && (fit.offset - 3.0).abs() < 1e-9);
-        assert!(
-            Fit::new(&exceeding[..2], 1 << 20).is_none(),
-            "one point does not determine a line"
-        );
+        [slope, y - slope * x]
     }
 
     /// The tail at small `R`, its slope, and the extrapolation to the capacity.
@@ -145,14 +95,14 @@ mod tests {
     fn the_stash_has_an_exponential_tail() {
         const ACCESSES: u64 = 200_000;
         for n in [1 << 12, 5000, 1 << 14] {
-            let exceeding = exceeding(n, ACCESSES, Prg::new(Block::from(n as u128))).unwrap();
+            let exceeding = exceeding(n, ACCESSES, Prg::new(Block::from(n as u128)));
             for (r, count) in (1..12).zip(&exceeding[1..]) {
                 let bits = (ACCESSES as f64 / *count as f64).log2();
                 assert!(bits > 4.5 + 0.8 * f64::from(r), "{bits} bits at {r} of {n}");
             }
-            let fit = Fit::new(&exceeding, ACCESSES).unwrap();
-            assert!(fit.slope > 0.55, "{fit:?} at {n}");
-            assert!(fit.bits(CAPACITY) > 86.0, "{fit:?} at {n}");
+            let [slope, offset] = fit(&exceeding, ACCESSES);
+            assert!(slope > 0.55, "{slope} at {n}");
+            assert!(offset + slope * CAPACITY as f64 > 86.0, "{slope}, {offset} at {n}");
         }
     }
 
@@ -160,7 +110,7 @@ mod tests {
     #[test]
     fn short_arrays_fit() {
         for n in [1, 2, 3, CAPACITY - 1, CAPACITY, CAPACITY + 1] {
-            exceeding(n, 20_000, Prg::new(Block::from(1))).unwrap();
+            exceeding(n, 20_000, Prg::new(Block::from(1)));
         }
     }
 }

@@ -6,28 +6,15 @@ mod leaves;
 mod meeting;
 mod vectors;
 
-use std::collections::HashSet;
-
 use proptest::prelude::*;
 use volery_channel::{SessionId, run_two_parties, run_two_unchecked};
 use volery_field::{F2, Fp61, Gf128, Z64};
 use volery_ot::ideal;
-use volery_primitives::Block;
 
 use super::*;
-use crate::testing::ots;
+use crate::testing::{ots, random, rng};
 
 const SESSION: SessionId = SessionId::from_bytes([3; 32]);
-
-fn rng(seed: u128) -> Prg {
-    Prg::new(Block::from(seed))
-}
-
-fn random<R: Ring>(n: usize, seed: u128) -> Vec<R> {
-    let mut out = vec![R::ZERO; n];
-    R::random_slice(&mut rng(seed), &mut out);
-    out
-}
 
 /// The bytes of step 0 from a party with a new array.
 fn step_0<R: Ring>(n: usize) -> Vec<u8> {
@@ -212,7 +199,6 @@ fn an_index_past_the_end_is_refused_before_anything_is_sent() {
     assert_eq!((channel.stats().bytes_sent, channel.unflushed()), (0, 0));
 }
 
-/// A refused index leaves the array unchanged.
 #[test]
 fn a_refused_index_leaves_the_array_usable() {
     let (mut ot, mut receiver_ot) = ots();
@@ -229,7 +215,32 @@ fn a_refused_index_leaves_the_array_usable() {
             array.open(4, &mut receiver_ot, channel).unwrap()
         },
     );
-    assert!(value == Z64::new(7));
+    assert_eq!(value, Z64::new(7));
+}
+
+/// The shares of everything that an access touches are masked anew.
+#[test]
+fn shares_are_fresh_after_each_access() {
+    let (mut ot, mut receiver_ot) = ots();
+    let (seen, ()) = run_two_parties(
+        |channel| {
+            let mut array = Partner::<Gf128>::new(1);
+            let mut seen = Vec::new();
+            for _ in 0..20 {
+                array.read(&mut ot, channel).unwrap();
+                seen.extend_from_slice(&array.memory.wires(0)[..5]);
+            }
+            seen
+        },
+        |channel| {
+            let mut array = Holder::<Gf128>::zeros(1, rng(1));
+            for _ in 0..20 {
+                array.read(0, &mut receiver_ot, channel).unwrap();
+            }
+        },
+    );
+    let earlier = |place: usize| seen[..place].contains(&seen[place]);
+    assert_eq!((seen.len(), (0..100).find(|place| earlier(*place))), (100, None));
 }
 
 #[test]
@@ -300,41 +311,10 @@ fn wrong_elements_are_refused_and_end_the_array() {
             |channel| {
                 let mut array = Holder::<Fp61>::zeros(9, rng(1));
                 let failed = array.open(3, &mut ot, channel).unwrap_err();
-                let misbehaved = volery_channel::Error::PeerMisbehaved("");
-                assert!(matches!(&failed, Error::Channel(error)
-                    if std::mem::discriminant(error) == std::mem::discriminant(&misbehaved)));
+                assert!(matches!(failed, Error::Channel(volery_channel::Error::PeerMisbehaved(_))));
                 let failed = array.open(3, &mut ot, channel).unwrap_err();
                 assert!(matches!(failed, Error::Channel(volery_channel::Error::Broken)));
             },
         );
     }
-}
-
-/// The shares of everything that an access touches are re-masked.
-#[test]
-fn shares_are_fresh_after_each_access() {
-    let (mut ot, mut receiver_ot) = ots();
-    let (left, ()) = run_two_parties(
-        |channel| {
-            let mut array = Partner::<Gf128>::new(1);
-            let mut seen: Vec<u128> = Vec::new();
-            for _ in 0..20 {
-                array.read(&mut ot, channel).unwrap();
-                seen.extend(array.memory.wires(0)[..5].iter().map(|share| {
-                    let mut bytes = Vec::new();
-                    Gf128::write(&[*share], &mut bytes);
-                    u128::from_le_bytes(bytes.try_into().unwrap())
-                }));
-            }
-            seen
-        },
-        |channel| {
-            let mut array = Holder::<Gf128>::zeros(1, rng(1));
-            for _ in 0..20 {
-                array.read(0, &mut receiver_ot, channel).unwrap();
-            }
-        },
-    );
-    let distinct: HashSet<_> = left.iter().collect();
-    assert_eq!(distinct.len(), left.len());
 }

@@ -36,14 +36,6 @@ impl<R: Ring> Matrix<R> {
         Ok(Self { rows, columns, entries })
     }
 
-    /// The vector as a matrix of one column.
-    ///
-    /// # Errors
-    /// If it is empty.
-    pub fn column_vector(entries: &[R]) -> Result<Self> {
-        Self::from_columns(entries.len(), 1, entries.to_vec())
-    }
-
     /// The matrix with `entry(i, j)` in row `i` and column `j`.
     fn from_fn(rows: usize, columns: usize, entry: impl Fn(usize, usize) -> R) -> Self {
         let mut entries = Zeroizing::new(Vec::with_capacity(rows * columns));

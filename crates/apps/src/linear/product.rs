@@ -11,18 +11,26 @@ use super::{Matrix, Output, Receiver, Sender, Shape, Side};
 use crate::{error::Result, offline};
 
 /// The holder of the left factor of one product.
-pub struct Left<R: VoleRing>(Shape, End<R>);
+pub type Left<R> = FactorHolder<R, true>;
 
 /// The holder of the right factor of one product.
-pub struct Right<R: VoleRing>(Shape, End<R>);
+pub type Right<R> = FactorHolder<R, false>;
+
+/// The holder of one factor of one product.
+pub struct FactorHolder<R: VoleRing, const LEFT: bool> {
+    shape: Shape,
+    role: Role<R>,
+}
 
 /// The role of a party: its factor provides the vectors, or the scalars.
-enum End<R: VoleRing> {
+enum Role<R: VoleRing> {
     Sender(Sender<R>),
     Receiver(Receiver<R>),
 }
 
-impl<R: VoleRing> Left<R> {
+impl<R: VoleRing, const LEFT: bool> FactorHolder<R, LEFT> {
+    const SIDE: Side = if LEFT { Side::Left } else { Side::Right };
+
     /// The offline phase, with its own session: [`offline`] is set up for this product alone. `rng`
     /// is this party's own randomness.
     ///
@@ -37,84 +45,40 @@ impl<R: VoleRing> Left<R> {
         rng: Prg,
         channel: &mut Channel,
     ) -> Result<Self> {
-        let end = End::offline(Side::Left, shape, output, security, session, rng, channel)?;
-        Ok(Self(shape, end))
-    }
-
-    /// The online phase: this party's share, or the result, or nothing, depending on the output.
-    ///
-    /// # Errors
-    /// If the matrix does not have the shape of the left factor; if the channel fails or the peer
-    /// misbehaves.
-    pub fn online(self, a: &Matrix<R>, channel: &mut Channel) -> Result<Option<Matrix<R>>> {
-        self.0.check(Side::Left, a.rows(), a.columns())?;
-        match self.1 {
-            End::Sender(sender) => sender.online(a, channel),
-            End::Receiver(receiver) => {
-                let result = receiver.online(&a.transposed(), channel)?;
-                Ok(result.map(|result| result.transposed()))
-            }
-        }
-    }
-}
-
-impl<R: VoleRing> Right<R> {
-    /// The offline phase, as the peer of [`Left::offline`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn offline(
-        shape: Shape,
-        output: Output,
-        security: Security,
-        session: SessionId,
-        rng: Prg,
-        channel: &mut Channel,
-    ) -> Result<Self> {
-        let end = End::offline(Side::Right, shape, output, security, session, rng, channel)?;
-        Ok(Self(shape, end))
-    }
-
-    /// The online phase: this party's share, or the result, or nothing, depending on the output.
-    ///
-    /// # Errors
-    /// If the matrix does not have the shape of the right factor; if the channel fails or the peer
-    /// misbehaves.
-    pub fn online(self, b: &Matrix<R>, channel: &mut Channel) -> Result<Option<Matrix<R>>> {
-        self.0.check(Side::Right, b.rows(), b.columns())?;
-        match self.1 {
-            End::Receiver(receiver) => receiver.online(b, channel),
-            End::Sender(sender) => {
-                let result = sender.online(&b.transposed(), channel)?;
-                Ok(result.map(|result| result.transposed()))
-            }
-        }
-    }
-}
-
-impl<R: VoleRing> End<R> {
-    fn offline(
-        side: Side,
-        shape: Shape,
-        output: Output,
-        security: Security,
-        session: SessionId,
-        rng: Prg,
-        channel: &mut Channel,
-    ) -> Result<Self> {
         // Compared before the roles, which follow from the shape, can disagree.
         super::agree::<R>(shape, output, security, channel)?;
         let vectors = shape.vectors();
-        let (shape, output) = match vectors {
+        let (oriented, output) = match vectors {
             Side::Left => (shape, output),
             Side::Right => (shape.transposed(), output.transposed()),
         };
-        Ok(if side == vectors {
+        let role = if Self::SIDE == vectors {
             let mut source = offline::Sender::setup(security, session, rng, channel)?;
-            Self::Sender(Sender::offline(shape, output, &mut source, channel)?)
+            Role::Sender(Sender::offline(oriented, output, &mut source, channel)?)
         } else {
             let mut source = offline::Receiver::setup(security, session, rng, channel)?;
-            Self::Receiver(Receiver::offline(shape, output, &mut source, channel)?)
-        })
+            Role::Receiver(Receiver::offline(oriented, output, &mut source, channel)?)
+        };
+        Ok(Self { shape, role })
+    }
+
+    /// The online phase: this party's share, or the result, or nothing, depending on the output.
+    ///
+    /// # Errors
+    /// If the matrix does not have the shape of the factor; if the channel fails or the peer
+    /// misbehaves.
+    pub fn online(self, factor: &Matrix<R>, channel: &mut Channel) -> Result<Option<Matrix<R>>> {
+        self.shape.check(Self::SIDE, factor.rows(), factor.columns())?;
+        let run = |factor: &Matrix<R>, channel: &mut Channel| match self.role {
+            Role::Sender(sender) => sender.online(factor, channel),
+            Role::Receiver(receiver) => receiver.online(factor, channel),
+        };
+        match self.shape.vectors() {
+            Side::Left => run(factor, channel),
+            Side::Right => {
+                let result = run(&factor.transposed(), channel)?;
+                Ok(result.map(|result| result.transposed()))
+            }
+        }
     }
 }

@@ -161,7 +161,11 @@ impl Shape {
             Side::Right => ((self.inner, self.columns), "the right factor"),
         };
         if (rows, columns) != wanted {
-            return Err(Error::Factor { what, given: (rows, columns), wanted });
+            return Err(Error::Input(format!(
+                "{what} has {rows} x {columns} entries, but the parties agreed on {} x {}: give a \
+                 matrix of that shape",
+                wanted.0, wanted.1
+            )));
         }
         Ok(())
     }
@@ -185,30 +189,60 @@ mod tests {
 
     use super::*;
 
-    /// The result of a party with a factor of the given size whose peer claims the given size.
-    fn met(own: (usize, usize), claimed: [u64; 2]) -> Result<Shape> {
-        run_two_parties(
-            |channel| Shape::agree(Side::Left, own, channel),
+    type Agree = fn(Side, (usize, usize), &mut Channel) -> Result<Shape>;
+
+    /// The result of a party with a factor of this size, whose peer claims any size of its own.
+    fn met(agree: Agree, side: Side, own: (usize, usize), claimed: [u64; 2]) -> Result<Shape> {
+        let (shape, heard) = run_two_parties(
+            |channel| agree(side, own, channel),
             |channel| {
-                for number in claimed {
-                    channel.send(&number.to_le_bytes()).unwrap();
-                }
+                channel.send(claimed.map(u64::to_le_bytes).as_flattened()).unwrap();
                 channel.flush().unwrap();
-                channel.recv(&mut [0; 16]).unwrap();
+                let mut heard = [0; 16];
+                channel.recv(&mut heard).unwrap();
+                heard
             },
-        )
-        .0
+        );
+        assert_eq!(heard, *[own.0, own.1].map(|n| (n as u64).to_le_bytes()).as_flattened());
+        shape
     }
 
     #[test]
     fn sizes_of_the_peer_are_bounded() {
+        let met = |columns| met(Shape::agree, Side::Left, (2, 1), [1, columns]);
         let largest = LARGEST / 2;
-        assert_eq!(met((2, 1), [1, largest]).unwrap().columns() as u64, largest);
+        assert_eq!(met(largest).unwrap().columns() as u64, largest);
         for columns in [largest + 1, 1 << 63, u64::MAX] {
-            let shape = met((2, 1), [1, columns]);
-            assert!(matches!(shape, Err(Error::TooLarge { .. })), "{shape:?}");
+            assert!(matches!(met(columns), Err(Error::TooLarge { .. })), "{columns}");
         }
-        let shape = met((2, 1), [1, 0]);
-        assert!(matches!(shape, Err(Error::Empty(_))), "{shape:?}");
+        assert!(matches!(met(0), Err(Error::Empty(_))));
+        for (n, m, p) in [(0, 1, 1), (1, 0, 1), (1, 1, 0)] {
+            assert!(matches!(Shape::new(n, m, p), Err(Error::Empty(_))));
+        }
+    }
+
+    #[test]
+    fn factors_that_do_not_fit_are_named_at_both_sides() {
+        let sizes = [(Side::Left, (4, 3), [5, 2]), (Side::Right, (5, 2), [4, 3])];
+        for (side, own, claimed) in sizes {
+            let error = met(Shape::agree, side, own, claimed).unwrap_err();
+            assert!(matches!(error, Error::Shape { left: (4, 3), right: (5, 2) }));
+        }
+    }
+
+    #[test]
+    fn a_vector_is_one_column() {
+        let met = |side, own, claimed| met(Shape::agree_vector, side, own, claimed);
+        let shape = Shape::new(4, 3, 1).unwrap();
+        assert_eq!(met(Side::Left, (4, 3), [3, 1]).unwrap(), shape);
+        assert_eq!(met(Side::Right, (3, 1), [4, 3]).unwrap(), shape);
+        for columns in [2, 3, 4, 1 << 30] {
+            let refused = met(Side::Left, (4, 3), [3, columns]);
+            let named = matches!(refused, Err(Error::NotVector { columns: c }) if c == columns);
+            assert!(named, "{columns} columns");
+        }
+        // The holder of the right factor: its own factor is not a vector.
+        let own = met(Side::Right, (3, 2), [4, 3]);
+        assert!(matches!(own, Err(Error::NotVector { columns: 2 })));
     }
 }

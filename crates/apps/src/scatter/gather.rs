@@ -111,9 +111,9 @@ pub(crate) fn send_agreed<R: Ring, C: CotSender>(
 /// If the vector does not have `length` entries, or the number of indices is not `count`.
 ///
 /// # Errors
-/// Before anything of the indices is sent: [`Error::Index`](crate::Error::Index),
-/// [`Error::Runs`](crate::Error::Runs); the helper sees a closed channel. Otherwise as [`send`],
-/// and if the helper sent a value that is not an element of the ring.
+/// [`Error::Input`](crate::Error::Input), before anything of the indices is sent: the helper sees a
+/// closed channel. Otherwise as [`send`], and if the helper sent a value that is not an element of
+/// the ring.
 pub fn receive<R: Ring, C: CotReceiver>(
     public: Public,
     indices: &[usize],

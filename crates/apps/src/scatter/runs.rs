@@ -18,7 +18,10 @@ pub(super) fn order(
     length: usize,
 ) -> std::result::Result<Zeroizing<Vec<usize>>, Error> {
     if let Some(place) = indices.iter().position(|index| *index >= length) {
-        return Err(Error::Index { place, length });
+        return Err(Error::Input(format!(
+            "index number {place} (counted from 0) is not below {length}, the entries of the \
+             vector: the first is number 0"
+        )));
     }
     let mut order: Vec<_> = (0..indices.len()).collect();
     order.sort_unstable_by_key(|place| (indices[*place], *place));
@@ -34,7 +37,10 @@ pub(super) fn assert_distinct(
     for pair in order.windows(2) {
         let (first, second) = (pair[0], pair[1]);
         if indices[first] == indices[second] {
-            return Err(Error::Repeated { first, second });
+            return Err(Error::Input(format!(
+                "pairs {first} and {second} (counted from 0) have the same index: leave one out, \
+                 or let equal indices add up on both sides"
+            )));
         }
     }
     Ok(())
@@ -49,7 +55,11 @@ pub(super) fn assert_runs(indices: &[usize]) -> std::result::Result<(), Error> {
     starts.sort_unstable_by_key(|place| (indices[*place], *place));
     let apart = |pair: &&[usize]| indices[pair[0]] == indices[pair[1]];
     match starts.windows(2).find(apart) {
-        Some(pair) => Err(Error::Runs { place: pair[1] }),
+        Some(pair) => Err(Error::Input(format!(
+            "index number {} (counted from 0) repeats an index of an earlier run, but equal \
+             indices must be adjacent: sort them",
+            pair[1]
+        ))),
         None => Ok(()),
     }
 }

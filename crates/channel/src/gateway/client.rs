@@ -1,12 +1,11 @@
 //! The client of a gateway.
 
 use std::io;
-use std::net::ToSocketAddrs;
 use std::time::{Duration, Instant};
 
 use super::{CHALLENGE, GO, MAGIC, Reason, SILENCE, Ticket, WAITING, ticket};
 use crate::pipe::deadline_after;
-use crate::tcp::{Patience, Stream};
+use crate::tcp::{Destination, Patience, Stream};
 use crate::tls::{self, Identity, Peer, initiate, respond, session};
 use crate::{Channel, Error, Result, Role, Transport};
 
@@ -30,7 +29,7 @@ const GREETING: Duration = Duration::from_secs(10);
 /// certificate; those of [`initiate`] for the connection to the peer; [`Error::Io`] if the address
 /// is not usable.
 pub fn meet(
-    address: impl ToSocketAddrs,
+    address: impl Destination,
     ticket: &Ticket,
     leaf: &Identity,
     peer: &Peer,
@@ -105,7 +104,7 @@ impl Meeting<'_> {
     }
 
     /// Connects again and again until the peer is at the other end.
-    fn stream(mut self, address: impl ToSocketAddrs) -> Result<Stream> {
+    fn stream(mut self, address: impl Destination) -> Result<Stream> {
         let [mut pause, longest] = PAUSES;
         loop {
             let failure = match self.connect(&address) {
@@ -159,11 +158,10 @@ impl Meeting<'_> {
         }
     }
 
-    /// One connection to the gateway.
-    fn connect(&mut self, address: &impl ToSocketAddrs) -> std::result::Result<Stream, Failure> {
+    fn connect(&mut self, address: &impl Destination) -> std::result::Result<Stream, Failure> {
         self.waits = false;
         let patience = Patience { wait: self.left(), ..self.patience.clone() };
-        let stream = Stream::meet(address, &patience, Ok)?;
+        let stream = Stream::meet(address, &patience, true, |stream, _| Ok(stream))?;
         let mut hello = [0; MAGIC.len() + CHALLENGE];
         self.read(&stream, &mut hello, GREETING)?;
         // mutant(gateway-magic): `(&MAGIC)` => `(&MAGIC).or(if $ON { hello.get(8..) } else { None

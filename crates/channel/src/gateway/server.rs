@@ -1,8 +1,8 @@
 //! The gateway itself.
 
 use std::io::{self, Read, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -11,8 +11,8 @@ use volery_primitives::prg::Prg;
 
 use super::table::{Connection, Table, WaitOutcome, tell};
 use super::{CHALLENGE, Client, Event, HEARTBEAT, Limits, MAGIC, Reason, SILENCE, ticket};
-use crate::pipe::is_timeout;
-use crate::tcp::{is_passing, system};
+use crate::pipe::{is_timeout, lock};
+use crate::tcp::{Sockets, resolve, system};
 use crate::tls::Fingerprint;
 use crate::{Cancel, Error, Result};
 
@@ -28,7 +28,7 @@ const KEEPALIVE: Duration = Duration::from_secs(30);
 /// A listening gateway.
 #[derive(Debug)]
 pub struct Gateway {
-    listener: TcpListener,
+    sockets: Sockets,
     limits: Limits,
     allowed: Vec<Fingerprint>,
 }
@@ -44,18 +44,14 @@ impl Gateway {
         limits: Limits,
         allowed: Vec<Fingerprint>,
     ) -> Result<Self> {
-        let listener = TcpListener::bind(address).map_err(Error::Io)?;
-        // `accept` has no portable timeout, so it polls.
-        listener.set_nonblocking(true).map_err(Error::Io)?;
-        Ok(Self { listener, limits, allowed })
+        let sockets = Sockets::bind(&resolve(&address)?).map_err(Error::Io)?;
+        Ok(Self { sockets, limits, allowed })
     }
 
-    /// The address listened on.
-    ///
-    /// # Errors
-    /// If the operating system does not report it.
-    pub fn local_addr(&self) -> Result<SocketAddr> {
-        self.listener.local_addr().map_err(Error::Io)
+    /// All addresses listened on, with commas between them.
+    #[must_use]
+    pub fn addresses(&self) -> String {
+        self.sockets.addresses()
     }
 
     /// Serves clients until `cancel`, then closes all connections. Attempts are remembered for the
@@ -69,7 +65,7 @@ impl Gateway {
         let service = Service { gateway: self, table: Mutex::new(Table::new(self.limits)), events };
         thread::scope(|scope| {
             let ended = service.accept(scope, cancel);
-            service.table().close();
+            lock(&service.table).close();
             ended
         })
     }
@@ -83,10 +79,6 @@ struct Service<'a> {
 }
 
 impl Service<'_> {
-    fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn accept<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
@@ -94,13 +86,13 @@ impl Service<'_> {
     ) -> Result<()> {
         let mut pause = Duration::from_micros(50);
         loop {
-            let next = match self.gateway.listener.accept() {
-                Ok((socket, address)) => {
+            let next = match self.gateway.sockets.accept() {
+                Ok(Some((socket, address))) => {
                     self.begin(scope, Arc::new(socket), address);
                     pause = Duration::from_micros(50);
                     Duration::ZERO
                 }
-                Err(error) if is_passing(&error) => {
+                Ok(None) => {
                     pause = (pause * 2).min(PAUSE);
                     pause
                 }
@@ -120,18 +112,18 @@ impl Service<'_> {
         socket: Arc<TcpStream>,
         address: SocketAddr,
     ) {
-        let number = self.table().come(&socket);
+        let number = lock(&self.table).come(&socket);
         let spawned = thread::Builder::new()
             .name("volery gateway".into())
             .spawn_scoped(scope, move || self.serve_one(number, socket, address));
         if spawned.is_err() {
-            self.table().forget(number);
+            lock(&self.table).forget(number);
         }
     }
 
     fn serve_one(&self, number: u64, socket: Arc<TcpStream>, address: SocketAddr) {
         let verified = self.verify(&socket, address);
-        let mut table = self.table();
+        let mut table = lock(&self.table);
         table.forget(number);
         let admitted = verified.and_then(|client| {
             let connection = Connection::new(Arc::clone(&socket), client);
@@ -165,7 +157,7 @@ impl Service<'_> {
             WaitOutcome::Left(reason) => Some(Event::Left { client, reason }),
             WaitOutcome::Waits => None,
         };
-        self.table().leave(&connection);
+        lock(&self.table).leave(&connection);
         if let Some(event) = event {
             (self.events)(event);
         }
@@ -221,7 +213,7 @@ impl Service<'_> {
                 Err(_) if start.elapsed() >= longest => Some(Some(Reason::Alone)),
                 Err(_) => None,
             };
-            match self.table().look(connection, over) {
+            match lock(&self.table).look(connection, over) {
                 WaitOutcome::Waits => {}
                 fate => return fate,
             }

@@ -57,7 +57,6 @@ impl Pair {
         Event::Met { sender, receiver }
     }
 
-    /// Closes both connections.
     pub(super) fn close(&self) {
         for socket in &self.sockets {
             // It may be closed already.

@@ -55,7 +55,6 @@ pub(super) fn tell(socket: &TcpStream, byte: u8) -> bool {
     sent.is_ok_and(|count| count == 1)
 }
 
-/// A worker of an organisation.
 type Worker = ([u8; 32], Role, Option<u32>);
 
 /// The highest attempt of a worker.
@@ -98,7 +97,6 @@ pub(super) enum WaitOutcome {
     Left(Option<Reason>),
 }
 
-/// All connections.
 pub(super) struct Table {
     limits: Limits,
     organisations: HashMap<Fingerprint, Organisation>,

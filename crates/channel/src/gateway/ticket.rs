@@ -39,7 +39,6 @@ pub(super) struct PresentedTicket {
     signature: [u8; SIGNATURE],
 }
 
-/// The text to be signed.
 fn message(challenge: &[u8; CHALLENGE], signed: &[u8]) -> Vec<u8> {
     // mutant(ticket-challenge): `challenge` => `if $ON { &[0; CHALLENGE] } else { $0 }`
     [DOMAIN, challenge, signed].concat()

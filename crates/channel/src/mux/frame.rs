@@ -104,7 +104,6 @@ impl Reader {
         Ok(())
     }
 
-    /// Handles a complete header.
     fn begin(&mut self, substreams: &mut [Incoming]) -> Result<(), &'static str> {
         let [l0, l1, k0, k1, length @ ..] = self.header;
         let number = usize::from(u16::from_le_bytes([l0, l1]));

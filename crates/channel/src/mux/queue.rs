@@ -51,7 +51,6 @@ impl Queue {
     }
 }
 
-/// The state of one substream.
 pub(super) struct Incoming {
     /// The bytes received and not yet read.
     queue: Queue,

@@ -11,7 +11,7 @@ use web_time::Instant;
 use super::PIECE;
 use super::frame::{Frame, HEADER, Reader};
 use super::queue::Incoming;
-use crate::pipe::{deadline_after, is_timeout};
+use crate::pipe::{deadline_after, is_timeout, lock};
 use crate::{Error, QUEUE_BOUND, Transport};
 
 /// Timeout, without progress and in total, for the peer to take the remaining bytes when the last
@@ -19,7 +19,6 @@ use crate::{Error, QUEUE_BOUND, Transport};
 const LINGER: Duration = Duration::from_secs(5);
 const LONGEST_LINGER: Duration = Duration::from_secs(60);
 
-/// The connection.
 pub(super) struct Shared {
     transport: Box<dyn Transport>,
     /// The initial timeout.
@@ -99,7 +98,7 @@ impl Drop for FailOnDrop<'_> {
     fn drop(&mut self) {
         if self.armed {
             let failure = Failure::Ended(io::ErrorKind::Other);
-            self.shared.lock().failure.get_or_insert(failure);
+            lock(&self.shared.state).failure.get_or_insert(failure);
             self.shared.changed.notify_all();
         }
     }
@@ -138,21 +137,16 @@ impl Shared {
         self.transport.round_trip()
     }
 
-    /// The state; a panic elsewhere cannot leave it inconsistent, so poisoning is ignored.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Stops reading substream `number`. Returns whether to tell the peer.
     pub(super) fn drop_queue(&self, number: usize) -> bool {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.substreams[number].drop_queue() && state.failure.is_none()
     }
 
     /// Sends one frame; fails after a failed write, of which a part may have been sent.
     pub(super) fn send(&self, frame: Frame<'_>, timeout: Option<Duration>) -> io::Result<()> {
-        let mut bytes = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = self.lock();
+        let mut bytes = lock(&self.writing);
+        let state = lock(&self.state);
         // mutant(mux-silent): `(state.write_failure)` => `$0.filter(|_| !$ON)`
         if let Some(failure) = state.failure.or(state.write_failure) {
             return Err(failure.into());
@@ -175,7 +169,7 @@ impl Shared {
     /// Handles a failed write. Bytes that the peer sent before it closed can still be read, and
     /// then its end; a peer that is present and does not read would be waited for.
     fn fail_writes(&self, kind: io::ErrorKind) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.write_failure = Some(Failure::Ended(kind));
         if is_timeout(kind) {
             state.failure.get_or_insert(Failure::Ended(kind));
@@ -195,7 +189,7 @@ impl Shared {
     ) -> io::Result<T> {
         let mut moved = self.moved.load(Ordering::Relaxed);
         let mut deadline = deadline_after(timeout);
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         loop {
             if let Some(result) = ready(&mut state.substreams[number]) {
                 return result;
@@ -240,7 +234,7 @@ impl Shared {
         let guard = FailOnDrop::new(self);
         let came = reader.read(&*self.transport, timeout);
         guard.disarm();
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         let result = match came {
             Ok(0) => {
                 let end = Failure::Ended(io::ErrorKind::UnexpectedEof);

@@ -2,17 +2,18 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::net::{Shutdown, SocketAddr, ToSocketAddrs};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::net::{Shutdown, SocketAddr};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 
 use super::allowance::Allowance;
-use super::{Patience, loopback_only, resolve, system};
-use crate::pipe::{CHUNK, Pipe, deadline_after, is_timeout};
+use super::proxy::{Destination, hops};
+use super::{Patience, system};
+use crate::pipe::{CHUNK, Pipe, deadline_after, is_timeout, lock};
 use crate::{Cancel, Error, Result, Transport};
 
 /// Idle time before keep-alive probes start.
@@ -24,6 +25,16 @@ const READ_WAIT: Duration = Duration::from_millis(1);
 
 /// How long a write waits at most while the peer reads.
 const MAX_WAIT: Duration = Duration::from_millis(10);
+
+/// Set once the first byte from the peer is known.
+const HEARD: u16 = 0x100;
+
+/// The longest attempt to connect to one of several addresses.
+const MAX_ATTEMPT: Duration = Duration::from_secs(10);
+
+/// The remedy where a proxy never reached the peer.
+const LATE: &str = "check that the peer is running, and that the proxy can reach its address; \
+                    --wait TIME waits longer";
 
 /// A connected TCP transport.
 ///
@@ -41,11 +52,12 @@ pub struct Stream {
     allowance: Allowance,
     /// A call has timed out, so dropping need not wait for this peer again.
     is_peer_slow: AtomicBool,
+    /// The first byte from the peer and [`HEARD`]; 0 before it.
+    heard: Arc<AtomicU16>,
     /// The time that connecting took, on the connecting side.
     round_trip: Option<Duration>,
 }
 
-/// A waiting write.
 struct Wait {
     until: Instant,
     /// The peer read nothing.
@@ -73,49 +85,90 @@ impl Stream {
     ///
     /// # Errors
     /// The errors of [`connect`](super::connect).
-    pub fn connect(address: impl ToSocketAddrs, patience: impl Into<Patience>) -> Result<Self> {
-        Self::meet(address, &patience.into(), loopback_only)
+    pub fn connect(address: impl Destination, patience: impl Into<Patience>) -> Result<Self> {
+        Self::meet(&address, &patience.into(), false, |stream, _| Ok(stream))
     }
 
-    /// Connects to any address that `allowed` returns, retrying whatever may come up: names are
-    /// resolved anew each time.
-    pub(crate) fn meet(
-        address: impl ToSocketAddrs,
+    /// Connects to any address of `destination`, retrying whatever may come up: names are resolved
+    /// anew each time. Without `is_secured` only loopback addresses are allowed. `shake`, given its
+    /// time limit, hears the peer for the first time. A connection that ends before anything came
+    /// is one to a proxy whose listener is not there yet, or to a peer that refuses this party, and
+    /// is made again; so is one that a proxy cannot make yet.
+    pub(crate) fn meet<T>(
+        destination: &impl Destination,
         patience: &Patience,
-        allowed: impl Fn(Vec<SocketAddr>) -> Result<Vec<SocketAddr>>,
-    ) -> Result<Self> {
+        is_secured: bool,
+        shake: impl Fn(Self, Duration) -> Result<T>,
+    ) -> Result<T> {
         let (start, wait) = (Instant::now(), patience.wait);
         let mut pause = Duration::from_millis(1);
+        let mut is_closed = false;
+        let mut refused = None;
         loop {
-            let addresses = match resolve(&address) {
+            let hops = match hops(destination, is_secured) {
                 Err(Error::Io(error)) if error.kind() == io::ErrorKind::InvalidInput => {
                     return Err(Error::Io(error));
                 }
-                Err(error) => Err(error),
-                Ok(addresses) => Ok(allowed(addresses)?),
+                Err(error @ Error::NotLoopback(_)) => return Err(error),
+                hops => hops,
             };
             let mut last = None;
-            let mut is_hopeless = addresses.is_ok();
-            for (tried, address) in addresses.iter().flatten().enumerate() {
-                // An address that drops all packets leaves time for the next one.
-                let many = addresses.as_ref().map_or(1, Vec::len);
-                let share = (many - tried).try_into().unwrap_or(u32::MAX);
-                let left = wait.saturating_sub(start.elapsed()) / share;
+            let mut is_hopeless = hops.is_ok();
+            let count = hops.as_ref().map_or(1, Vec::len);
+            for (tried, (address, asked)) in hops.iter().flatten().enumerate() {
+                // One that is silent leaves time for the next one.
+                let share = (count - tried).try_into().unwrap_or(u32::MAX);
+                let most = if count > 1 { MAX_ATTEMPT } else { Duration::MAX };
+                let left = (wait.saturating_sub(start.elapsed()) / share).min(most);
                 let left = left.max(Duration::from_millis(1));
-                let asked = Instant::now();
-                match connect_within(*address, left, &patience.cancel) {
-                    Ok(socket) if is_connected_to_itself(&socket) => is_hopeless = false,
-                    Ok(socket) => {
-                        let round_trip = Some(asked.elapsed());
-                        let mut stream = Self::new(socket, patience).map_err(Error::Io)?;
-                        stream.round_trip = round_trip;
-                        return Ok(stream);
+                let begin = Instant::now();
+                let socket = match connect_within(*address, left, &patience.cancel) {
+                    Ok(socket) if is_connected_to_itself(&socket) => {
+                        is_hopeless = false;
+                        continue;
                     }
+                    Ok(socket) => socket,
                     // A name may resolve to an address family that this machine does not have.
                     Err(error) => {
                         is_hopeless &= !may_come_up(error.kind());
                         last = Some(error);
+                        continue;
                     }
+                };
+                let round_trip = begin.elapsed();
+                let mut stream = Self::new(socket, patience).map_err(Error::Io)?;
+                match (destination.proxy(), asked) {
+                    (Some((peer, proxy)), Some(asked)) => {
+                        let left = left.saturating_sub(round_trip).max(Duration::from_millis(1));
+                        if let Some((why, remedy)) = proxy.connect(&stream, asked, left) {
+                            patience.cancel.check()?;
+                            if let Some(remedy) = remedy {
+                                // no mutant: the answer of a proxy, and no other address is tried
+                                return Err(proxy.error(peer, &why, remedy));
+                            }
+                            is_hopeless = false;
+                            // The end of the wait cuts the last attempt short.
+                            if refused.is_none() || start.elapsed() < wait {
+                                refused = Some(why);
+                            }
+                            continue;
+                        }
+                        refused = None;
+                        // That was the proxy.
+                        stream.heard.store(0, Ordering::Relaxed);
+                    }
+                    _ => stream.round_trip = Some(round_trip),
+                }
+                let heard = Arc::clone(&stream.heard);
+                // A peer that is busy may be silent for long.
+                match shake(stream, patience.timeout / share) {
+                    Err(Error::Disconnected) if heard.load(Ordering::Relaxed) == 0 => {
+                        (is_hopeless, is_closed) = (false, true);
+                    }
+                    Err(Error::TimedOut(_)) if share > 1 && heard.load(Ordering::Relaxed) == 0 => {
+                        is_hopeless = false;
+                    }
+                    met => return met,
                 }
             }
             patience.cancel.check()?;
@@ -123,14 +176,23 @@ impl Stream {
                 return Err(Error::Io(error));
             }
             let Some(left) = wait.checked_sub(start.elapsed()) else {
-                return Err(Error::TimedOut(match addresses {
-                    Err(error) => format!("the name did not resolve within {wait:?}: {error}"),
-                    Ok(addresses) => {
-                        let list: Vec<_> = addresses.iter().map(ToString::to_string).collect();
-                        let list = list.join(" or ");
-                        format!("no peer listened on {list} within {wait:?}")
-                    }
-                }));
+                let list = hops.iter().flatten().map(|(at, _)| at.to_string());
+                let list = list.collect::<Vec<_>>().join(" or ");
+                let why = match (hops, refused) {
+                    (Err(error), _) => format!("the name did not resolve within {wait:?}: {error}"),
+                    (_, Some(why)) => format!("{why}, until {wait:?} had passed"),
+                    _ if is_closed => format!(
+                        "no peer answered on {list} within {wait:?}: connections were accepted and \
+                         closed, as by a proxy in front of no listener, or by a peer that refuses \
+                         this side"
+                    ),
+                    _ => format!("no peer started to listen on {list} within {wait:?}"),
+                };
+                // no mutant: time is up
+                return Err(match destination.proxy() {
+                    Some((peer, proxy)) => proxy.error(peer, &why, LATE),
+                    None => Error::TimedOut(why),
+                });
             };
             patience.cancel.sleep(pause.min(left))?;
             pause = (pause * 2).min(Duration::from_millis(500));
@@ -161,8 +223,21 @@ impl Stream {
             cancel: patience.cancel.clone(),
             allowance: Allowance::default(),
             is_peer_slow: AtomicBool::new(false),
+            heard: Arc::default(),
             round_trip: None,
         })
+    }
+
+    /// A test, for later, whether the peer began with a GET or HEAD of HTTP, as a load balancer
+    /// does; no message of volery or TLS begins like this.
+    #[cfg(feature = "tls")]
+    pub(crate) fn is_http(&self) -> impl Fn() -> bool + use<> {
+        let heard = Arc::clone(&self.heard);
+        move || {
+            [b'G', b'H']
+                .map(|byte| HEARD | u16::from(byte))
+                .contains(&heard.load(Ordering::Relaxed))
+        }
     }
 
     /// Closes the connection from outside, whatever its owner waits for.
@@ -329,7 +404,6 @@ fn may_come_up(kind: io::ErrorKind) -> bool {
     )
 }
 
-/// The writer thread.
 fn send_queued(socket: &Socket, queue: &Pipe) {
     // Short enough that progress is visible with a slow peer.
     const PIECE: usize = 128 << 10;
@@ -387,7 +461,7 @@ impl Transport for Stream {
         self.check()?;
         // The operating system counts in microseconds, and zero means no timeout.
         let timeout = timeout.map(|timeout| timeout.max(Duration::from_millis(1)));
-        let mut current = self.read_timeout.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = lock(&self.read_timeout);
         if *current != timeout {
             self.socket.set_read_timeout(timeout)?;
             *current = timeout;
@@ -396,9 +470,13 @@ impl Transport for Stream {
         let read = self.note_timeout(
             self.queue.read_patiently(|| io::Read::read(&mut &*self.socket, bytes).map_err(dead)),
         );
-        if !matches!(read, Ok(1..)) {
+        match read {
+            Ok(1..) if self.heard.load(Ordering::Relaxed) == 0 => {
+                self.heard.store(HEARD | u16::from(bytes[0]), Ordering::Relaxed);
+            }
+            Ok(1..) => {}
             // The end may be that of this party's own making.
-            self.check()?;
+            _ => self.check()?,
         }
         read
     }
@@ -481,7 +559,9 @@ mod tests {
         }
         // Each wait took a millisecond at least, and counts sixteen times.
         assert!(waits <= 2, "{waits}");
-        let before = allowance(&left);
+        // A wait in which this machine slept may have used up the budget exactly.
+        let before = allowance(&left).min(-1000);
+        left.allowance.set(before);
         left.write(&[0; 100], None).unwrap();
         assert_eq!(allowance(&left), before + 100);
         drop((right, left));

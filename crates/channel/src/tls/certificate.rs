@@ -9,6 +9,8 @@ use rustls::pki_types::{CertificateDer, DnsName, ServerName, UnixTime};
 use time::OffsetDateTime;
 use webpki::{EndEntityCert, KeyUsage, anchor_from_trusted_cert};
 
+use super::Fingerprint;
+
 /// The reason why a certificate is not accepted, this party's or the peer's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Invalid {
@@ -40,6 +42,12 @@ impl fmt::Display for Invalid {
 /// Checks that `certificate` is well formed, self-signed, and valid at `now`.
 pub(crate) fn check(certificate: &CertificateDer<'_>, now: UnixTime) -> Result<(), Invalid> {
     check_signed(certificate, certificate, now)
+}
+
+/// The name for which an identity signs the announcement of its successor: no run certificate has
+/// it, because a worker's name has no such label.
+pub(super) fn successor_name(successor: Fingerprint) -> String {
+    format!("{successor}.successor.volery.invalid")
 }
 
 /// Checks that `leaf` is well formed, signed by the key of `organisation`, valid at `now`, and for
@@ -140,6 +148,16 @@ pub(crate) fn validity(
     // mutant(certificate-signed): drop
     check_signed(certificate, issuer, unix_time(start)).map_err(|_| Invalid::Malformed)?;
     Ok(start..end)
+}
+
+/// The end of the validity of a certificate of any issuer, which is read before the signature.
+#[cfg(feature = "web")]
+pub(crate) fn end(certificate: &CertificateDer<'_>) -> Option<SystemTime> {
+    let late = UnixTime::since_unix_epoch(Duration::from_secs(u64::MAX));
+    match check_signed(certificate, certificate, late) {
+        Err(Invalid::Expired(end)) => Some(end),
+        _ => None,
+    }
 }
 
 /// The name in a certificate made by [`Identity::generate`](super::Identity::generate).

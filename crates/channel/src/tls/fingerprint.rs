@@ -158,8 +158,6 @@ impl FromStr for Fingerprint {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-    use proptest::prelude::*;
-
     use super::*;
 
     #[test]
@@ -201,18 +199,5 @@ mod tests {
         assert_eq!(text[..40].parse::<Fingerprint>(), Err(BadFingerprint::Length(32)));
         assert_eq!("u".parse::<Fingerprint>(), Err(BadFingerprint::Character('u')));
         assert_eq!("é".parse::<Fingerprint>(), Err(BadFingerprint::Character('é')));
-    }
-
-    proptest! {
-        #[test]
-        fn any_fingerprint_is_read_back(certificate in proptest::collection::vec(any::<u8>(), 0..40)) {
-            let print = Fingerprint::of(&certificate);
-            prop_assert_eq!(print.to_string().parse(), Ok(print));
-        }
-
-        #[test]
-        fn any_text_is_taken_without_panic(text in ".{0,60}") {
-            let _ = text.parse::<Fingerprint>();
-        }
     }
 }

@@ -34,7 +34,8 @@ const NAME_BOUND: usize = 64;
 /// ([`Peer`](super::Peer)).
 #[derive(Clone)]
 pub struct Identity {
-    /// The certificate, and behind a run certificate that of its organisation.
+    /// The certificate; behind a run certificate that of its organisation, and behind the successor
+    /// of an identity its announcement and the certificate of that identity.
     pair: Arc<CertifiedKey>,
     pem: Zeroizing<String>,
     fingerprint: Fingerprint,
@@ -70,13 +71,41 @@ impl Identity {
     /// [`Error::Identity`] if `name` is no DNS name, this identity is a run certificate itself or
     /// was not made by [`generate`](Self::generate), or as there.
     pub fn issue(&self, name: &str, validity: Range<SystemTime>) -> Result<Self> {
-        if self.pair.cert.len() > 1 {
+        if self.chain().len() > 1 {
             return Err(unusable("a run certificate can issue no other"));
         }
         if DnsName::try_from(name).is_err() {
             return Err(unusable("a run certificate must be for a DNS name"));
         }
         self.sign(&[name], validity)
+    }
+
+    /// The identity that takes the place of this one: with the same name and a new key, valid
+    /// during `validity`, and with an *announcement* of it, signed by this one and valid no longer
+    /// than this one. It shows the announcement to peers, of which those that pin this one may
+    /// [follow](super::Follow) it.
+    ///
+    /// # Errors
+    /// [`Error::Identity`] if this is a run certificate, has expired by the beginning of
+    /// `validity`, or as [`generate`](Self::generate).
+    pub fn renew(&self, validity: Range<SystemTime>) -> Result<Self> {
+        const PRIVATE: &str = "-----BEGIN PRIVATE";
+        if self.chain().len() > 1 {
+            return Err(unusable(
+                "a run certificate is not renewed; its organisation issues another",
+            ));
+        }
+        let name = certificate::common_name(self.certificate());
+        let name =
+            name.ok_or_else(|| unusable("only an identity made by volery can be renewed"))?;
+        let next = Self::generate(&name, validity.clone())?;
+        let name = certificate::successor_name(next.fingerprint);
+        // Its key signs nothing, and is wiped here.
+        let announced = self.sign(&[&name], validity)?;
+        let cut = |pem: &str| pem.find(PRIVATE).unwrap_or(pem.len());
+        let (certificate, private) = next.pem.split_at(cut(&next.pem));
+        let announced = &announced.pem[..cut(&announced.pem)];
+        Self::from_pem(&Zeroizing::new([certificate, announced, private].concat()))
     }
 
     /// A run certificate for these names.
@@ -123,7 +152,8 @@ impl Identity {
     }
 
     /// The identity in PEM, as [`to_pem`](Self::to_pem) returns it: a certificate and its private
-    /// key; behind a run certificate there is also that of its organisation. Its validity is not
+    /// key; behind a run certificate there is also that of its organisation, and behind a renewed
+    /// one its announcement. Its validity is not
     /// checked: [`check`](Self::check) does that.
     ///
     /// # Errors
@@ -143,7 +173,11 @@ impl Identity {
         let (leaf, organisation) = match &chain[..] {
             [own] => (own, own),
             [leaf, organisation] => (leaf, organisation),
-            _ => return Err(unusable("it contains more than two certificates")),
+            [own, announcement, earlier] => {
+                certificate::validity(announcement, earlier).map_err(unusable)?;
+                (own, own)
+            }
+            _ => return Err(unusable("it contains more than three certificates")),
         };
         let validity = certificate::validity(leaf, organisation).map_err(unusable)?;
         let longest = certificate::validity(organisation, organisation).map_err(unusable)?;
@@ -213,7 +247,10 @@ impl Identity {
 
     /// The certificate, and behind a run certificate that of its organisation.
     pub(crate) fn chain(&self) -> &[CertificateDer<'static>] {
-        &self.pair.cert
+        match &self.pair.cert[..] {
+            [own, _, _] => std::slice::from_ref(own),
+            chain => chain,
+        }
     }
 
     /// A signature of `message` by the private key.
@@ -243,7 +280,6 @@ fn made(error: rcgen::Error) -> Error {
     unusable(error)
 }
 
-/// The private key in PEM.
 fn private_key(pem: &str) -> Result<PrivatePkcs8KeyDer<'static>> {
     match PrivateKeyDer::from_pem_slice(pem.as_bytes()) {
         Ok(PrivateKeyDer::Pkcs8(private)) => Ok(private),
@@ -290,6 +326,7 @@ mod tests {
 
     use std::time::{Duration, UNIX_EPOCH};
 
+    use super::super::pin::{Follow, Peer, check_identity};
     use super::*;
 
     const DAY: Duration = Duration::from_secs(86_400);
@@ -412,8 +449,11 @@ mod tests {
         let [one, other] = [&one, &other].map(|one| certificate_pem(one.to_pem()).unwrap());
         let foreign = leaf.to_pem().replace(one, other);
         assert!(why(Identity::from_pem(&foreign)).contains("damaged"));
-        let long = leaf.to_pem().replace(one, &(one.to_owned() + one));
-        assert!(why(Identity::from_pem(&long)).contains("more than two"));
+        let long = leaf.to_pem().replace(one, &one.repeat(3));
+        assert!(why(Identity::from_pem(&long)).contains("more than three"));
+        // An announcement that the identity behind it has not signed.
+        let foreign = leaf.to_pem().replace(one, &[one, other].concat());
+        assert!(Identity::from_pem(&foreign).is_err());
         let alone = leaf.to_pem().replace(one, "");
         assert!(why(Identity::from_pem(&alone)).contains("damaged"));
     }
@@ -437,6 +477,61 @@ mod tests {
             &[],
         ] {
             assert_eq!(good(names), Err(certificate::Invalid::Name), "{names:?}");
+        }
+    }
+
+    /// A pinned identity that is followed, and peers that only hold something like its successor.
+    #[test]
+    fn a_successor_is_followed_forward_only() {
+        let [own, other] = [1, 2].map(|_| Identity::generate("a", valid_for(30)).unwrap());
+        let next = own.renew(valid_for(90)).unwrap();
+        assert_eq!(Identity::from_pem(next.to_pem()).unwrap().validity(), valid_for(90));
+        assert_eq!(certificate::common_name(next.certificate()).unwrap(), "a");
+        assert!(next.issue(NAME, valid_for(1)).is_ok() && next.chain().len() == 1);
+        let [_, announcement, earlier] = &next.pair.cert[..] else { panic!("no announcement") };
+        let time = UNIX_EPOCH + NOON;
+        let follow = |since, earlier| Some(Follow { since, earlier });
+        let start = valid_for(1).start;
+        let follows =
+            Peer { follow: follow(start, vec![other.fingerprint()]), ..own.fingerprint().into() };
+        let check = |peer: &Peer, shown: &Identity, others: &[CertificateDer<'_>], now| {
+            let checked =
+                check_identity(peer, shown.certificate(), others, certificate::unix_time(now));
+            checked.map_err(|why| why.to_string())
+        };
+        let others = [announcement.clone(), earlier.clone()];
+        assert_eq!(check(&follows, &next, &others, time), Ok(()));
+        // The identity itself and its successor are accepted where they are pinned, without more.
+        assert_eq!(check(&follows, &own, &[], time), Ok(()));
+        let both = Peer { also: Some(next.fingerprint()), ..own.fingerprint().into() };
+        for shown in [(&own, &[][..]), (&next, &others[..]), (&next, &[])] {
+            assert_eq!(check(&both, shown.0, shown.1, time), Ok(()));
+        }
+        // An announcement beyond the last day of the identity, as another program could sign it.
+        let longer = Identity { validity: valid_for(90), ..own.clone() };
+        let by = |one: &Identity, of: &Identity| {
+            let name = certificate::successor_name(of.fingerprint());
+            one.sign(&[&name], valid_for(60)).unwrap().certificate().clone()
+        };
+        let late = time + 40 * DAY;
+        let [own_, other_] = [&own, &other].map(|one| one.certificate().clone());
+        let run = own.issue(NAME, valid_for(1)).unwrap().certificate().clone();
+        let plain = Peer::from(own.fingerprint());
+        let back = Peer { follow: follow(start, vec![next.fingerprint()]), ..plain.clone() };
+        let newer = Peer { follow: follow(start + DAY, Vec::new()), ..plain.clone() };
+        for (peer, shown, others, now, reason) in [
+            (&follows, &next, [by(&longer, &next), own_.clone()], late, "not accepted: it expired"),
+            (&follows, &next, others.clone(), late, "not accepted: it expired"),
+            (&follows, &next, [by(&other, &next), own_.clone()], time, "not one of the pinned"),
+            (&follows, &next, [by(&other, &next), other_], time, "is pinned"),
+            (&follows, &other, others.clone(), time, "not one of the pinned"),
+            (&follows, &other, [run, own_], time, "not one of the pinned"),
+            (&plain, &next, others.clone(), time, "announces as its successor"),
+            (&back, &next, others.clone(), time, "followed forward only"),
+            (&newer, &next, others, time, "followed forward only"),
+        ] {
+            let why = check(peer, shown, &others, now).unwrap_err();
+            assert!(why.contains(reason), "{reason}: {why}");
         }
     }
 

@@ -3,6 +3,7 @@
 use std::error;
 use std::fmt;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls13_signature};
@@ -14,7 +15,7 @@ use rustls::{
 };
 
 use super::Fingerprint;
-use super::certificate::{self, Invalid};
+use super::certificate::{self, Invalid, successor_name};
 
 /// The pin of a peer: an identity, or a run certificate that the identity
 /// [issued](super::Identity::issue).
@@ -27,12 +28,49 @@ pub struct Peer {
     pub fingerprint: Fingerprint,
     /// The name of the run certificate, where one is wanted.
     pub name: Option<String>,
+    /// A second identity, accepted during a change of keys; not for run certificates.
+    pub also: Option<Fingerprint>,
+    /// Accepts the identity that the pinned one [announces](super::Identity::renew) as its
+    /// successor.
+    pub follow: Option<Follow>,
+}
+
+/// The successors of an identity that are not accepted.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Follow {
+    /// Announced before this time: that of the announcement of the pinned identity.
+    pub since: SystemTime,
+    /// The identities that were pinned before.
+    pub earlier: Vec<Fingerprint>,
 }
 
 impl From<Fingerprint> for Peer {
     fn from(fingerprint: Fingerprint) -> Self {
-        Self { fingerprint, name: None }
+        Self { fingerprint, name: None, also: None, follow: None }
     }
+}
+
+impl Peer {
+    /// The run certificate for `name` that an identity has issued.
+    #[must_use]
+    pub fn of_run(fingerprint: Fingerprint, name: String) -> Self {
+        Self { name: Some(name), ..fingerprint.into() }
+    }
+
+    /// The fingerprints that are pinned.
+    pub(super) fn pinned(&self) -> Vec<Fingerprint> {
+        [self.fingerprint].into_iter().chain(self.also).collect()
+    }
+}
+
+/// The identity that a peer has shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShownIdentity {
+    /// Its fingerprint.
+    pub fingerprint: Fingerprint,
+    /// The time at which its predecessor announced it, if the peer has shown the announcement,
+    /// which was checked where [`Peer::follow`] needs it.
+    pub announced: Option<SystemTime>,
 }
 
 impl From<&Self> for Peer {
@@ -72,9 +110,21 @@ pub(super) enum CertificateRejection {
     Other {
         /// The fingerprint that the peer presented.
         shown: Fingerprint,
-        /// The pinned fingerprint.
-        pinned: Fingerprint,
+        /// The pinned fingerprints.
+        pinned: Vec<Fingerprint>,
     },
+    /// The pinned identity announces it as its successor, and is not followed.
+    Announced {
+        /// The fingerprint that the peer presented.
+        shown: Fingerprint,
+    },
+    /// It was pinned before, or announced before the pinned one was.
+    Earlier {
+        /// The fingerprint that the peer presented.
+        shown: Fingerprint,
+    },
+    /// The announcement is not one of the pinned identity for it, or not valid.
+    Announcement(Invalid),
     /// It is not a known one.
     Unknown {
         /// The fingerprint that the peer presented.
@@ -94,7 +144,23 @@ impl fmt::Display for CertificateRejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Other { shown, pinned } => {
+                let pinned: Vec<_> = pinned.iter().map(ToString::to_string).collect();
+                let pinned = pinned.join(" or ");
                 write!(f, "it presented the fingerprint {shown}, but {pinned} is pinned")
+            }
+            Self::Announced { shown } => write!(
+                f,
+                "it presented the fingerprint {shown}, which the pinned identity announces as its successor"
+            ),
+            Self::Earlier { shown } => write!(
+                f,
+                "it presented the fingerprint {shown}, which was pinned before, or announced before the pinned one was: keys are followed forward only"
+            ),
+            Self::Announcement(Invalid::Malformed | Invalid::Name) => f.write_str(
+                "its announcement is not one of the pinned identity for its certificate",
+            ),
+            Self::Announcement(invalid) => {
+                write!(f, "the announcement of its certificate is not accepted: {invalid}")
             }
             Self::Unknown { shown } => {
                 write!(f, "it presented the fingerprint {shown}, which is not allowed here")
@@ -127,12 +193,10 @@ impl Pin {
     ) -> Result<(), Error> {
         let checked = match &self.accepted {
             AcceptedPeers::Known(known) => check_known(known, certificate, others, now),
-            AcceptedPeers::Peer(Peer { fingerprint, name: None }) => {
-                check_identity(*fingerprint, certificate, others, now)
-            }
-            AcceptedPeers::Peer(Peer { fingerprint, name: Some(name) }) => {
-                check_chain(*fingerprint, certificate, others, name, now)
-            }
+            AcceptedPeers::Peer(peer) => match &peer.name {
+                None => check_identity(peer, certificate, others, now),
+                Some(name) => check_chain(peer.fingerprint, certificate, others, name, now),
+            },
         };
         checked.map_err(|why| CertificateError::Other(OtherError(Arc::new(why))).into())
     }
@@ -153,25 +217,60 @@ impl Pin {
 
 /// The fingerprint first: no other part of an unknown certificate is parsed.
 fn check_print(
-    pinned: Fingerprint,
+    pinned: &[Fingerprint],
     certificate: &CertificateDer<'_>,
 ) -> Result<(), CertificateRejection> {
     let shown = Fingerprint::of(certificate);
     // mutant(tls-pin): false
-    if shown != pinned {
-        return Err(CertificateRejection::Other { shown, pinned });
+    if !pinned.contains(&shown) {
+        return Err(CertificateRejection::Other { shown, pinned: pinned.to_vec() });
     }
     Ok(())
 }
 
-fn check_identity(
-    pinned: Fingerprint,
+pub(super) fn check_identity(
+    peer: &Peer,
     certificate: &CertificateDer<'_>,
     others: &[CertificateDer<'_>],
     now: UnixTime,
 ) -> Result<(), CertificateRejection> {
-    check_print(pinned, certificate)?;
+    let checked = check_print(&peer.pinned(), certificate);
+    // mutant(follow-pin): `Fingerprint::of(earlier) == peer.fingerprint` => `true`
+    if checked.is_err()
+        && let [announcement, earlier] = others
+        && Fingerprint::of(earlier) == peer.fingerprint
+    {
+        let shown = Fingerprint::of(certificate);
+        check_successor(peer.follow.as_ref(), shown, [announcement, earlier], now)?;
+    } else {
+        checked?;
+    }
     check_alone(certificate, others, now)
+}
+
+/// Checks that `earlier`, the pinned identity, announces the one that was shown.
+fn check_successor(
+    follow: Option<&Follow>,
+    shown: Fingerprint,
+    [announcement, earlier]: [&CertificateDer<'_>; 2],
+    now: UnixTime,
+) -> Result<(), CertificateRejection> {
+    let name = successor_name(shown);
+    // mutant(follow-expired): drop
+    certificate::check(earlier, now).map_err(CertificateRejection::Announcement)?;
+    // mutant(follow-signed): drop
+    certificate::check_leaf(announcement, earlier, &name, now)
+        .map_err(CertificateRejection::Announcement)?;
+    // mutant(follow-unasked): insert `if $ON && follow.is_none() { return Ok(()); }`
+    let refused = follow.ok_or(CertificateRejection::Announced { shown })?;
+    let time = certificate::validity(announcement, earlier);
+    let time = time.map_err(CertificateRejection::Announcement)?.start;
+    // mutant(follow-back): `refused.earlier.contains(&shown)` => `false`
+    // mutant(follow-time): `time < refused.since` => `false`
+    if refused.earlier.contains(&shown) || time < refused.since {
+        return Err(CertificateRejection::Earlier { shown });
+    }
+    Ok(())
 }
 
 fn check_known(
@@ -193,8 +292,9 @@ fn check_alone(
     others: &[CertificateDer<'_>],
     now: UnixTime,
 ) -> Result<(), CertificateRejection> {
+    // Behind an identity there may be the announcement of it, with its predecessor.
     // mutant(tls-chain): false
-    if !others.is_empty() {
+    if !matches!(others.len(), 0 | 2) {
         return Err(CertificateRejection::Chain);
     }
     // mutant(tls-validity, 30 s): `certificate::check(certificate, now)` => `Ok(())`
@@ -213,7 +313,7 @@ fn check_chain(
         return Err(CertificateRejection::NoChain);
     };
     // mutant(run-certificate-pin): drop
-    check_print(pinned, organisation)?;
+    check_print(&[pinned], organisation)?;
     // mutant(run-certificate-organisation): drop
     certificate::check(organisation, now).map_err(CertificateRejection::Invalid)?;
     // mutant(run-certificate-leaf): insert `if $ON { return Ok(()); }`

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,9 +17,9 @@ use rustls::{
     ServerConfig, ServerConnection,
 };
 
-use super::pin::{AcceptedPeers, CertificateRejection, KnownIdentities, Peer, Pin};
-use super::{Fingerprint, Identity};
-use crate::pipe::deadline_after;
+use super::pin::{AcceptedPeers, CertificateRejection, KnownIdentities, Peer, Pin, ShownIdentity};
+use super::{Fingerprint, Identity, certificate};
+use crate::pipe::{deadline_after, left, lock};
 use crate::{Error, Result, Transport};
 
 /// The application protocol (ALPN), which detects other TLS programs early.
@@ -91,7 +91,7 @@ pub fn initiate<T: Transport>(
     let name = ServerName::try_from("volery").expect("the constant name is valid");
     let connection = ClientConnection::new(Arc::new(config), name)
         .map_err(|error| Error::Identity(error.to_string()))?;
-    establish(transport, connection.into(), identity, timeout)
+    establish(transport, connection.into(), (identity, false), timeout)
 }
 
 /// Secures `transport` as the side that was connected to; the peer calls [`initiate`].
@@ -133,6 +133,7 @@ fn serve<T: Transport>(
     timeout: Duration,
 ) -> Result<Tls<T>> {
     let provider = provider();
+    let is_service = matches!(accepted, AcceptedPeers::Known(_));
     let pin = Pin::new(accepted, Arc::clone(&provider));
     // mutant(tls-client-asks-none): `Arc::new(pin)` => `Arc::new(rustls::server::NoClientAuth)`
     let mut config = ServerConfig::builder_with_provider(provider)
@@ -145,7 +146,7 @@ fn serve<T: Transport>(
     config.send_tls13_tickets = 0;
     let connection = ServerConnection::new(Arc::new(config))
         .map_err(|error| Error::Identity(error.to_string()))?;
-    establish(transport, connection.into(), identity, timeout)
+    establish(transport, connection.into(), (identity, is_service), timeout)
 }
 
 /// Secures a connection from a browser, whose certificate is not asked for.
@@ -179,7 +180,7 @@ pub(crate) fn check(identity: &Identity, peer: &Peer) -> Result<()> {
     // mutant(tls-own-identity): drop
     identity.check(std::time::SystemTime::now())?;
     // mutant(tls-own-fingerprint): false
-    if identity.organisation() == peer.fingerprint {
+    if peer.pinned().contains(&identity.organisation()) {
         return Err(Error::Identity(
             "the fingerprint pinned as the peer's is its own; pin the other party's".to_owned(),
         ));
@@ -200,11 +201,20 @@ fn provider() -> Arc<CryptoProvider> {
 fn establish<T: Transport>(
     inner: T,
     connection: Connection,
-    identity: &Identity,
+    (identity, is_service): (&Identity, bool),
     timeout: Duration,
 ) -> Result<Tls<T>> {
     let mut tls = Tls::over(inner, connection);
     tls.shake_hands(timeout).map_err(|error| match error {
+        // A TLS client that never asked for volery is a health probe of a service.
+        // no mutant: sorts an error of rustls, or names one where it is made
+        Error::Refused(_)
+        | Error::Unauthenticated(_)
+        | Error::PeerMisbehaved(FOREIGN_PARAMETERS | ALERT)
+            if is_service && lock(&tls.connection).alpn_protocol() != Some(PROTOCOL) =>
+        {
+            Error::Disconnected
+        }
         Error::TimedOut(_) => Error::TimedOut(format!(
             "the peer did not complete the TLS handshake within {timeout:?}"
         )),
@@ -238,10 +248,6 @@ impl Describe for Connection {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl<T: Transport> Tls<T> {
     /// Before the handshake.
     fn over(inner: T, mut connection: Connection) -> Self {
@@ -262,15 +268,19 @@ impl<T: Transport> Tls<T> {
         &self.suite
     }
 
-    /// The fingerprint of the certificate that the peer has shown.
+    /// The identity that the peer has shown.
     #[must_use]
-    pub fn peer(&self) -> Option<Fingerprint> {
+    pub fn peer(&self) -> Option<ShownIdentity> {
         let connection = lock(&self.connection);
-        let shown = connection.peer_certificates()?.first()?;
-        Some(Fingerprint::of(shown))
+        let (shown, others) = connection.peer_certificates()?.split_first()?;
+        let announced = match others {
+            [announcement, earlier] => certificate::validity(announcement, earlier).ok(),
+            _ => None,
+        };
+        let announced = announced.map(|validity| validity.start);
+        Some(ShownIdentity { fingerprint: Fingerprint::of(shown), announced })
     }
 
-    /// Completes the handshake of TLS.
     fn complete(&self, deadline: Option<Instant>) -> Result<()> {
         let mut incoming = lock(&self.incoming);
         loop {
@@ -379,9 +389,12 @@ fn take_records(connection: &mut Connection, records: &mut Vec<u8>) -> io::Resul
     Ok(())
 }
 
-const FOREIGN: Error = Error::PeerMisbehaved(
-    "its TLS parameters are not those of volery (TLS 1.3, X25519MLKEM768, Ed25519)",
-);
+const FOREIGN_PARAMETERS: &str =
+    "its TLS parameters are not those of volery (TLS 1.3, X25519MLKEM768, Ed25519)";
+
+const FOREIGN: Error = Error::PeerMisbehaved(FOREIGN_PARAMETERS);
+
+const ALERT: &str = "its TLS reported an error";
 
 /// Whether an alert is about this party's certificate.
 fn of_identity(alert: AlertDescription) -> bool {
@@ -418,7 +431,7 @@ fn map_error(error: rustls::Error) -> Error {
         Tls::AlertReceived(alert) if of_identity(alert) => Error::Refused(
             "it has pinned another identity, or this identity is not valid by its clock".to_owned(),
         ),
-        Tls::AlertReceived(_) => Error::PeerMisbehaved("its TLS reported an error"),
+        Tls::AlertReceived(_) => Error::PeerMisbehaved(ALERT),
         Tls::InvalidMessage(_) => Error::PeerMisbehaved(
             "it does not speak TLS: give the peer an identity and a fingerprint, too, and check that no other program uses this address",
         ),
@@ -471,14 +484,6 @@ impl<T: Transport> Transport for Tls<T> {
 
     fn round_trip(&self) -> Option<Duration> {
         self.inner.round_trip()
-    }
-}
-
-/// The time until `deadline`, if there is one.
-fn left(deadline: Option<Instant>) -> io::Result<Option<Duration>> {
-    match deadline.map(|end| end.saturating_duration_since(Instant::now())) {
-        Some(left) if left.is_zero() => Err(io::ErrorKind::TimedOut.into()),
-        left => Ok(left),
     }
 }
 

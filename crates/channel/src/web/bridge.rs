@@ -11,7 +11,7 @@ use super::{Settings, Visitor, WebSocket, code, shake};
 use crate::pipe::is_timeout;
 use crate::service::{Acceptor, Bounds};
 use crate::tcp::{self, HANDSHAKE_TIMEOUT, Patience, Refusal, Stream};
-use crate::tls::{Fingerprint, Identity, initiate};
+use crate::tls::{Fingerprint, Identity, Peer, initiate};
 use crate::{Cancel, Error, Result, Transport};
 
 /// Bytes read at a time.
@@ -43,8 +43,8 @@ pub struct Limits {
 pub struct Target {
     /// Its address: on the loopback interface, unless the connection is secured.
     pub address: String,
-    /// The bridge's identity and the fingerprint of the party's, for TLS.
-    pub secured: Option<(Identity, Fingerprint)>,
+    /// The bridge's identity and the pin of the party's, for TLS.
+    pub secured: Option<(Identity, Peer)>,
 }
 
 /// An event that a [`Bridge`] reports.
@@ -96,12 +96,10 @@ impl Bridge {
         Ok(Self { listener, settings, target })
     }
 
-    /// The address listened on.
-    ///
-    /// # Errors
-    /// If the operating system does not report it.
-    pub fn local_addr(&self) -> Result<SocketAddr> {
-        self.listener.local_addr()
+    /// All addresses listened on, with commas between them.
+    #[must_use]
+    pub fn addresses(&self) -> String {
+        self.listener.addresses()
     }
 
     /// Serves browsers until `stop`, then closes all connections. Each gets a connection of its own
@@ -131,25 +129,25 @@ impl Bridge {
                 visitor.socket.close(code::FULL, what);
             },
             refused: &|refusal| events(Event::Refused(refusal)),
+            turned: &|| (),
         };
         accepting.run(listener, stop);
     }
 }
 
-/// The connection to the native party.
 fn reach(target: &Target, patience: &Patience) -> Result<Box<dyn Transport>> {
     let address = &*target.address;
     match &target.secured {
         None => {
-            // mutant(web-loopback): `tcp::loopback_only` => `|all| if $ON { Ok(all) } else {
-            //     $0(all) }`
-            let stream = Stream::meet(address, patience, tcp::loopback_only)?;
+            // mutant(web-loopback): `false` => `true`
+            let stream = Stream::meet(&address, patience, false, |stream, _| Ok(stream))?;
             Ok(Box::new(stream))
         }
         Some((identity, peer)) => {
-            let stream = Stream::meet(address, patience, Ok)?;
-            let limit = patience.timeout.min(HANDSHAKE_TIMEOUT);
-            Ok(Box::new(initiate(stream, identity, *peer, limit)?))
+            let shake = |stream, limit: Duration| {
+                initiate(stream, identity, peer, limit.min(HANDSHAKE_TIMEOUT))
+            };
+            Ok(Box::new(Stream::meet(&address, patience, true, shake)?))
         }
     }
 }

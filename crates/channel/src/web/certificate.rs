@@ -1,6 +1,7 @@
 //! The certificate that browsers accept.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
@@ -9,13 +10,15 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::NoServerSessionStorage;
 use rustls::version::TLS13;
 
-use crate::tls::Tls;
-use crate::tls::session;
+use crate::tls::{Tls, certificate, session};
 use crate::{Error, Result, Transport};
 
 /// The certificate of an authority that browsers know, with its private key.
 #[derive(Clone, Debug)]
-pub struct Certificate(Arc<ServerConfig>);
+pub struct Certificate {
+    config: Arc<ServerConfig>,
+    expires: Option<SystemTime>,
+}
 
 impl Certificate {
     /// From PEM: the certificate, followed by those of the authorities between it and one that
@@ -32,6 +35,7 @@ impl Certificate {
             // no mutant: rustls refuses an empty list, too, with other words
             return Err(wrong("the file of the certificate holds none in PEM"));
         }
+        let expires = certificate::end(&chain[0]);
         let key = PrivateKeyDer::from_pem_slice(key)
             .map_err(|_| wrong("the file of the key holds no private key in PEM"))?;
         let mut config =
@@ -44,15 +48,20 @@ impl Certificate {
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
-        Ok(Self(Arc::new(config)))
+        Ok(Self { config: Arc::new(config), expires })
     }
 
-    /// Secures a connection from a browser.
+    /// The end of its validity.
+    #[must_use]
+    pub fn expires(&self) -> Option<SystemTime> {
+        self.expires
+    }
+
     pub(super) fn secure<T: Transport>(
         &self,
         transport: T,
         limit: std::time::Duration,
     ) -> Result<Tls<T>> {
-        session::respond_to_browser(transport, &self.0, limit)
+        session::respond_to_browser(transport, &self.config, limit)
     }
 }

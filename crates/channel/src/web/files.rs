@@ -28,7 +28,6 @@ const TYPES: [(&str, &str); 14] = [
 #[derive(Clone, Debug)]
 pub struct Files(PathBuf);
 
-/// A file of the folder.
 pub(super) struct ServedFile {
     file: File,
     pub(super) length: u64,

@@ -1,7 +1,7 @@
 //! The one request of a connection, and the answer to it.
 
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use data_encoding::{BASE64, BASE64URL_NOPAD};
 use tungstenite::handshake::derive_accept_key;
@@ -11,7 +11,7 @@ use super::files::Files;
 use super::origin::may_connect;
 use super::token::Token;
 use super::{Origin, PROTOCOL, TOKEN};
-use crate::pipe::deadline_after;
+use crate::pipe::{deadline_after, left};
 use crate::tls::Fingerprint;
 use crate::{Error, Result, Transport};
 
@@ -75,16 +75,12 @@ pub(super) fn answer(
     files: Option<&Files>,
 ) -> Result<Option<UpgradeRequest>> {
     let deadline = deadline_after(Some(limit));
-    let left = || match deadline.map(|end| end.saturating_duration_since(Instant::now())) {
-        Some(left) if left.is_zero() => Err(io::Error::from(io::ErrorKind::TimedOut)),
-        left => Ok(left),
-    };
     // A token is in it.
     let mut come = Zeroizing::new(Vec::with_capacity(LONGEST + PIECE));
     let end = loop {
         let start = come.len();
         come.resize(start + PIECE, 0);
-        let count = transport.read(&mut come[start..], left()?)?;
+        let count = transport.read(&mut come[start..], left(deadline)?)?;
         come.truncate(start + count);
         if count == 0 {
             // no mutant: the browser has closed the connection
@@ -119,7 +115,7 @@ pub(super) fn answer(
          Sec-WebSocket-Accept: {}\r\nSec-WebSocket-Protocol: {PROTOCOL}\r\n\r\n",
         derive_accept_key(key.as_bytes())
     );
-    transport.write(head.as_bytes(), left()?)?;
+    transport.write(head.as_bytes(), left(deadline)?)?;
     let part = come[end..].to_vec();
     Ok(Some(UpgradeRequest { part, token }))
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,8 +13,7 @@ use tungstenite::protocol::frame::{CloseFrame, Frame, FrameHeader};
 use tungstenite::protocol::{Role, WebSocketConfig};
 
 use super::code;
-use crate::alive::left;
-use crate::pipe::{deadline_after, is_timeout};
+use crate::pipe::{deadline_after, is_timeout, left, lock};
 use crate::{Error, Transport};
 
 /// Longest message, in bytes.
@@ -76,10 +75,6 @@ struct Side {
     link: Arc<Link>,
     /// Of the whole read, however slowly the bytes of a message come.
     deadline: Option<Instant>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Read for Side {
@@ -206,7 +201,6 @@ impl WebSocket {
         io::Error::other(Error::PeerMisbehaved(what))
     }
 
-    /// Sorts an error of reading.
     fn failed(&self, reading: &mut ReadState, error: WsError) -> io::Error {
         match error {
             WsError::Io(error) => error,

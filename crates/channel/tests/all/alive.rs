@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use volery_channel::tcp::{self, Listener, Patience};
-use volery_channel::{Channel, Error, QUEUE_BOUND, Result, framed};
+use volery_channel::{Channel, Error, Hello, QUEUE_BOUND, Result, framed, handshake};
 
 use crate::LONG;
 
@@ -19,7 +19,6 @@ fn patience() -> Patience {
 
 const GREETING: &[u8] = b"\x89volery\x01\xe8\x03\0\0";
 
-/// Two channels over plain TCP.
 fn plain() -> [Channel; 2] {
     let listener = Listener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -30,13 +29,10 @@ fn plain() -> [Channel; 2] {
 
 #[cfg(feature = "tls")]
 fn secured() -> [Channel; 2] {
-    use std::time::SystemTime;
+    use volery_channel::tls;
 
-    use volery_channel::tls::{self, Identity};
-    let now = SystemTime::now();
-    let [here, there] =
-        ["here", "there"].map(|name| Identity::generate(name, now..now + LONG * 60));
-    let (here, there) = (here.unwrap(), there.unwrap());
+    use crate::tls::identity;
+    let (here, there) = (identity("here"), identity("there"));
     let prints = [here.fingerprint(), there.fingerprint()];
     let listener = tls::Listener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -126,7 +122,10 @@ fn two_sides_that_wait_for_each_other_time_out() {
         exchange(&mut a, &mut b).unwrap();
         let start = Instant::now();
         let other = thread::spawn(move || b.recv(&mut [0]).unwrap_err());
-        let errors = [a.recv(&mut [0]).unwrap_err(), other.join().unwrap()];
+        let error = a.recv(&mut [0]).unwrap_err();
+        // A party that has given up waits no more, and would show life for ever.
+        drop(a);
+        let errors = [error, other.join().unwrap()];
         // One of them may see the other close.
         let first = errors.iter().filter(|error| matches!(error, Error::TimedOut(_)));
         assert!(first.count() > 0, "{errors:?}");
@@ -155,6 +154,22 @@ fn a_stopped_peer_is_found_within_the_timeout() {
     let sent = (0..QUEUE_BOUND >> 20).try_for_each(|_| channel.send(&[0; 1 << 20]));
     let error = sent.and_then(|()| channel.send(&[0; 32 << 20])).unwrap_err();
     assert!(matches!(error, Error::TimedOut(_)), "{error:?}");
+}
+
+#[test]
+fn heartbeats_do_not_extend_the_time_of_the_handshake() {
+    let (mut channel, mut peer) = against(&[]);
+    let start = Instant::now();
+    let error = thread::scope(|scope| {
+        let hello = Hello { protocol: "p", role: "r", fields: Vec::new() };
+        let met = scope.spawn(move || handshake(&mut channel, &hello, [0; 32]).unwrap_err());
+        while peer.write_all(&[1, 0, 0, 0]).is_ok() && start.elapsed() < LONG {
+            thread::sleep(TIMEOUT / 8);
+        }
+        met.join().unwrap()
+    });
+    assert!(matches!(error, Error::TimedOut(_)), "{error:?}");
+    assert!(start.elapsed() < TIMEOUT * 10);
 }
 
 #[test]
@@ -231,6 +246,75 @@ fn a_name_is_resolved_until_the_wait_ends() {
     assert!(matches!(&error, Error::TimedOut(why) if why.contains("did not resolve")), "{error:?}");
     let error = tcp::connect("localhost", patience).err().unwrap();
     assert!(matches!(error, Error::Io(_)), "{error:?}");
+}
+
+#[test]
+fn a_party_to_which_a_long_message_comes_slowly_shows_life() {
+    let (mut channel, mut peer) = against(&[0, 30, 0, 0]);
+    peer.set_read_timeout(Some(LONG)).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| channel.recv(&mut [0; 30]).unwrap());
+        // Thirty bytes in three times the peer's timeout, which is a second here.
+        for _ in 0..30 {
+            thread::sleep(Duration::from_millis(100));
+            peer.write_all(&[7]).unwrap();
+        }
+    });
+    drop(channel);
+    let mut heard = Vec::new();
+    peer.read_to_end(&mut heard).unwrap();
+    let beats = heard[GREETING.len()..].chunks(4).filter(|frame| *frame == [1, 0, 0, 0]).count();
+    // One in each quarter of a second.
+    assert!((4..=13).contains(&beats), "{beats} heartbeats");
+}
+
+#[test]
+fn a_proxy_whose_listener_comes_later_is_tried_again() {
+    let proxy = Listener::bind("127.0.0.1:0").unwrap();
+    let address = proxy.local_addr().unwrap();
+    thread::scope(|scope| {
+        let connecting = scope.spawn(|| tcp::connect(address, patience()).unwrap());
+        for _ in 0..3 {
+            drop(proxy.accept(LONG).unwrap());
+        }
+        let mut here = proxy.accept_channel(patience(), |_| ()).unwrap();
+        exchange(&mut here, &mut connecting.join().unwrap()).unwrap();
+    });
+    let leaving = Patience { wait: Duration::from_millis(300), ..patience() };
+    thread::scope(|scope| {
+        let connecting = scope.spawn(|| tcp::connect(address, leaving).err().unwrap());
+        while let Ok(stream) = proxy.accept(TIMEOUT) {
+            drop(stream);
+        }
+        let error = connecting.join().unwrap();
+        let is_proxy = matches!(&error, Error::TimedOut(why) if why.contains("as by a proxy"));
+        assert!(is_proxy, "{error:?}");
+    });
+}
+
+#[cfg(feature = "tls")]
+#[test]
+fn with_tls_such_a_proxy_is_tried_again_too() {
+    use volery_channel::tls;
+
+    use crate::tls::identity;
+    let (here, there) = (identity("here"), identity("there"));
+    let prints = [here.fingerprint(), there.fingerprint()];
+    let proxy = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = proxy.local_addr().unwrap();
+    thread::scope(|scope| {
+        let connecting =
+            scope.spawn(|| tls::connect(address, &there, prints[0], patience()).unwrap());
+        for _ in 0..3 {
+            drop(proxy.accept().unwrap());
+        }
+        drop(proxy);
+        // Nobody listens for a moment.
+        thread::sleep(Duration::from_millis(20));
+        let listener = tls::Listener::bind(address).unwrap();
+        let mut here = listener.accept(&here, prints[1], patience(), |_| ()).unwrap();
+        exchange(&mut here, &mut connecting.join().unwrap()).unwrap();
+    });
 }
 
 /// A connection like a browser's, with a relay in between: a stream of the caller's own to a party

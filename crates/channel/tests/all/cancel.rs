@@ -126,22 +126,4 @@ mod tls {
         let _client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         ends(&cancel, || listener.accept(&own, peer.fingerprint(), patience(&cancel), |_| ()));
     }
-
-    #[test]
-    fn a_connection_ends_and_the_peer_is_told() {
-        let (own, peer) = (identity("own"), identity("peer"));
-        let listener = Listener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let cancel = Cancel::default();
-        let [mut left, mut right] = thread::scope(|scope| {
-            let left = scope.spawn(|| {
-                tls::connect(address, &own, peer.fingerprint(), patience(&cancel)).unwrap()
-            });
-            let right = listener.accept(&peer, own.fingerprint(), LONG, |_| ());
-            [left.join().unwrap(), right.unwrap()]
-        });
-        ends(&cancel, || left.recv(&mut [0]));
-        let told = right.recv(&mut [0]);
-        assert!(matches!(told, Err(Error::Disconnected)), "{told:?}");
-    }
 }

@@ -1,13 +1,12 @@
 //! The gateway: who meets there, who does not, and what passes.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
-use proptest::prelude::*;
 use rcgen::{CertificateParams, DistinguishedName, DnType, Issuer, KeyPair, PKCS_ED25519};
 use rustls::crypto::aws_lc_rs::sign::any_supported_type;
 use rustls::pki_types::pem::PemObject as _;
@@ -20,7 +19,7 @@ use volery_channel::{Cancel, Channel, Error, Result, Role};
 
 use crate::pattern;
 use crate::run_certificates::today;
-use crate::tls::{PATIENCE, identity};
+use crate::tls::{DAY, PATIENCE, identity};
 
 const RUN: [u8; 32] = [7; 32];
 
@@ -28,7 +27,6 @@ fn ticket(side: Role, worker: u32, attempt: u64) -> Ticket {
     Ticket { run: RUN, side, worker: Some(worker), attempt }
 }
 
-/// A gateway in this process.
 struct RunningGateway {
     address: SocketAddr,
     cancel: Cancel,
@@ -43,7 +41,7 @@ impl RunningGateway {
 
     fn start_at(address: SocketAddr, limits: Limits, allowed: &[Fingerprint]) -> Self {
         let gateway = Gateway::bind(address, limits, allowed.to_vec()).unwrap();
-        let address = gateway.local_addr().unwrap();
+        let address: SocketAddr = gateway.addresses().parse().unwrap();
         let (cancel, events) = (Cancel::default(), Arc::<Mutex<Vec<Event>>>::default());
         let thread = thread::spawn({
             let (cancel, events) = (cancel.clone(), Arc::clone(&events));
@@ -120,7 +118,7 @@ impl Both {
     }
 
     fn peer(&self, ticket: &Ticket) -> Peer {
-        Peer { fingerprint: self.own(ticket.side.other()).fingerprint(), name: Some(ticket.name()) }
+        Peer::of_run(self.own(ticket.side.other()).fingerprint(), ticket.name())
     }
 
     fn meet(&self, at: SocketAddr, ticket: Ticket) -> Result<Channel> {
@@ -136,7 +134,6 @@ impl Both {
         meet(at, &ticket, &self.leaf(&ticket), &self.peer(&ticket), patience)
     }
 
-    /// Both sides of a worker.
     fn pair(&self, at: SocketAddr, worker: u32, attempt: u64) -> [Channel; 2] {
         thread::scope(|scope| {
             let sender = scope.spawn(move || self.meet(at, ticket(Role::Sender, worker, attempt)));
@@ -318,25 +315,6 @@ fn two_workers_meet_in_either_order() {
     assert_eq!(pairs, 3);
 }
 
-#[test]
-fn fifty_pairs_meet_at_once() {
-    let both = Both::new();
-    let running = both.start(Limits::default());
-    thread::scope(|scope| {
-        for worker in 0..50 {
-            let (both, at) = (&both, running.address);
-            scope.spawn(move || {
-                let mut pair = both.pair(at, worker, 1);
-                pair[0].send(&worker.to_le_bytes()).unwrap();
-                pair[0].flush().unwrap();
-                let mut heard = [0; 4];
-                pair[1].recv(&mut heard).unwrap();
-                assert_eq!(u32::from_le_bytes(heard), worker);
-            });
-        }
-    });
-}
-
 fn refusal(result: Result<Channel>) -> String {
     match result.map(drop) {
         Err(Error::Refused(why) | Error::Unavailable(why)) => why,
@@ -438,8 +416,7 @@ fn an_overheard_ticket_opens_no_other_connection() {
 fn only_valid_tickets_are_taken() {
     let (both, third) = (Both::new(), identity("third"));
     let now = SystemTime::now();
-    let day = Duration::from_secs(86_400);
-    let old = Identity::generate("old", now - 3 * day..now - day).unwrap();
+    let old = Identity::generate("old", now - 3 * DAY..now - DAY).unwrap();
     let [sender, receiver] = both.prints();
     let allowed = [sender, receiver, old.fingerprint()];
     let running = RunningGateway::start(Limits::default(), &allowed);
@@ -448,10 +425,10 @@ fn only_valid_tickets_are_taken() {
     let own = &both.0[0];
     let good = own.issue(&name, today()).unwrap();
     let foreign = third.issue(&name, today()).unwrap();
-    let of_old = old.issue(&name, now - 2 * day..now).unwrap();
+    let of_old = old.issue(&name, now - 2 * DAY..now).unwrap();
     // Another program issues one that outlives its organisation.
     let outlives = longer(&old, &name, today());
-    let early = own.issue(&name, now - day / 2..now - day / 4).unwrap();
+    let early = own.issue(&name, now - DAY / 2..now - DAY / 4).unwrap();
     let worker = own.issue(&ticket(Role::Sender, 2, 1).name(), today()).unwrap();
     let run = [6; 32];
     let run = own.issue(&Ticket { run, ..one }.name(), today()).unwrap();
@@ -479,17 +456,6 @@ fn only_valid_tickets_are_taken() {
         assert_eq!(answer(&mut socket), code(reason), "{reason}");
         drop(socket);
         running.wait_for_reason(reason);
-    }
-    // Every bit of a ticket is signed, and none of them makes the gateway fall.
-    for place in 0..300 {
-        let (mut socket, challenge) = dial(running.address);
-        let mut bytes = signed(&one, [&good, own], &good, receiver, &challenge);
-        let place = place * bytes.len() / 300;
-        bytes[place] ^= 1 << (place % 8);
-        socket.write_all(&bytes).unwrap();
-        // It may be refused and closed already.
-        let _ = socket.shutdown(Shutdown::Write);
-        assert_ne!(answer(&mut socket), GO, "byte {place}");
     }
     assert!(!running.end().iter().any(|event| matches!(event, Event::Waiting(_))));
 }
@@ -860,100 +826,7 @@ fn a_client_waits_no_longer_than_it_is_told() {
     });
 }
 
-/// Passes on bytes from one socket to the other, with one of them changed.
-fn pump(mut from: TcpStream, mut to: TcpStream, flip: Option<u64>) {
-    let (mut bytes, mut passed) = ([0; 4096], 0);
-    while let Ok(count @ 1..) = from.read(&mut bytes) {
-        let place = flip.and_then(|at| at.checked_sub(passed)).map(|at| at as usize);
-        if let Some(byte) = place.and_then(|place| bytes[..count].get_mut(place)) {
-            *byte ^= 0x10;
-        }
-        passed += count as u64;
-        if to.write_all(&bytes[..count]).is_err() {
-            break;
-        }
-    }
-    let _ = to.shutdown(Shutdown::Write);
-}
-
-/// A gateway that takes any ticket, and changes one byte of what a side sends.
-fn tampering(listener: &TcpListener, from: Role, flip: u64) -> io::Result<()> {
-    let mut sockets = Vec::new();
-    for _ in 0..2 {
-        let (mut socket, _) = listener.accept()?;
-        socket.write_all(&[&b"\x89volgtw\x01"[..], &[9; 32]].concat())?;
-        let mut header = [0; 69];
-        socket.read_exact(&mut header)?;
-        let length = |at| usize::from(u16::from_le_bytes([header[at], header[at + 1]]));
-        socket.read_exact(&mut vec![0; length(65) + length(67) + 64])?;
-        sockets.push((header[32], socket));
-    }
-    sockets.sort_by_key(|(side, _)| *side);
-    // Before any bytes of the other side.
-    for (_, socket) in &mut sockets {
-        socket.write_all(&[0, 0, 1])?;
-    }
-    thread::scope(|scope| {
-        for (side, role) in Role::ALL.into_iter().enumerate() {
-            let (from_here, to) = (&sockets[side].1, &sockets[1 - side].1);
-            let sockets = (from_here.try_clone()?, to.try_clone()?);
-            let flip = (role == from).then_some(flip);
-            scope.spawn(move || pump(sockets.0, sockets.1, flip));
-        }
-        Ok(())
-    })
-}
-
-/// Sends some bytes and receives as many, or fails; never other bytes.
-fn talk(channel: Result<Channel>, seed: u8) -> Result<()> {
-    let mut channel = channel?;
-    channel.send(&pattern(5000, seed))?;
-    let mut heard = vec![0; 5000];
-    channel.recv(&mut heard)?;
-    assert!(heard == pattern(5000, !seed), "other bytes than those sent");
-    Ok(())
-}
-
-#[test]
-fn a_gateway_that_changes_a_byte_gets_nothing_through() {
-    let both = Both::new();
-    let mut failed = 0;
-    for (from, flip) in [0, 3, 50, 700, 1500, 2500, 4000, 5500, 1 << 40]
-        .into_iter()
-        .flat_map(|flip| Role::ALL.map(|role| (role, flip)))
-    {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let at = listener.local_addr().unwrap();
-        let results = thread::scope(|scope| {
-            // What nobody changes arrives, however busy the machine is.
-            let wait = if flip == 1 << 40 { 60 } else { 2 };
-            let (both, short) = (&both, Duration::from_secs(wait));
-            scope.spawn(move || tampering(&listener, from, flip));
-            let sides = Role::ALL.map(|side| {
-                let seed = if side == Role::Sender { 1 } else { !1 };
-                scope.spawn(move || talk(both.meet_within(at, ticket(side, 1, 1), short), seed))
-            });
-            sides.map(|side| side.join().unwrap())
-        });
-        if flip == 1 << 40 {
-            assert!(results.iter().all(Result::is_ok), "{results:?}");
-        } else {
-            assert!(results.iter().any(Result::is_err), "byte {flip} of {from}");
-            failed += 1;
-        }
-    }
-    assert_eq!(failed, 16);
-}
-
 const CHALLENGE: [u8; 32] = [3; 32];
-
-proptest! {
-    #[test]
-    fn any_bytes_are_no_ticket(bytes in proptest::collection::vec(any::<u8>(), 0..2000)) {
-        let allowed = [identity("a").fingerprint()];
-        prop_assert!(ticket_for_tests(&bytes, &CHALLENGE, &allowed).is_err());
-    }
-}
 
 #[test]
 fn a_damaged_ticket_is_refused_without_panic() {

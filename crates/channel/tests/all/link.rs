@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use volery_channel::link::{Link, Side, estimate, handshake_and_estimate};
-use volery_channel::tcp::Stream;
 use volery_channel::{
     Channel, Error, Hello, Result, SessionId, handshake, run_two_channels, run_two_unchecked,
-    shaped,
 };
 
-use crate::{LONG, pairs};
+use crate::pairs;
+use crate::shaped::shaped_tcp;
 
 fn hello(role: &'static str) -> Hello {
     Hello { protocol: "cot", role, fields: vec![("n", "1000".to_owned())] }
@@ -32,99 +31,32 @@ fn met((left, right): (Channel, Channel), work: Duration) -> (EstimateResult, Es
     (a, b)
 }
 
-fn shaped_pair(rate: u64, round_trip: Duration) -> (Channel, Channel) {
-    let listener = volery_channel::tcp::Listener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let connecting = std::thread::spawn(move || Stream::connect(address, LONG).unwrap());
-    let left = listener.accept(LONG).unwrap();
-    let right = connecting.join().unwrap();
-    let end = |stream| Channel::with_timeout(shaped(stream, rate, round_trip), Some(LONG));
-    (end(left), end(right))
-}
-
+/// With the handshake, and after it, as in a run whose work follows from later messages; the
+/// channel remains usable.
 #[test]
 fn both_know_the_same() {
-    for work in WORKS {
-        for pair in pairs() {
-            let (a, b) = met(pair, work);
-            assert_eq!(a.unwrap(), b.unwrap());
+    let party = |role, side, work| {
+        move |channel: &mut Channel| {
+            let met = handshake_and_estimate(channel, &hello(role), [1; 32], side, work)?;
+            let again = estimate(channel, side, work)?;
+            channel.send(b"next")?;
+            let mut next = [0; 4];
+            channel.recv(&mut next)?;
+            assert_eq!(&next, b"next");
+            Ok::<_, Error>((met, again))
         }
-    }
-}
-
-/// A measurement after a handshake, as in a run whose work follows from later messages.
-#[test]
-fn both_know_the_same_after_a_handshake() {
+    };
     for work in WORKS {
         for (left, right) in pairs() {
-            let party = |role, side| {
-                move |channel: &mut Channel| {
-                    handshake(channel, &hello(role), [3; 32])?;
-                    estimate(channel, side, work)
-                }
-            };
-            let ((a, _), (b, _)) = run_two_channels(
+            let ((a, stats), (b, _)) = run_two_channels(
                 left,
                 right,
-                party("sender", Side::Measures),
-                party("receiver", Side::IsMeasured),
+                party("sender", Side::Measures, work),
+                party("receiver", Side::IsMeasured, work),
             );
             assert_eq!(a.unwrap(), b.unwrap());
+            assert!(stats.bytes_received < (1 << 19) + 10_000);
         }
-    }
-}
-
-#[test]
-fn a_slow_link_is_measured_after_a_handshake() {
-    let (rate, work) = (20_000_000, Duration::from_secs(5));
-    let (left, right) = shaped_pair(rate, Duration::from_millis(4));
-    let ((a, _), (b, _)) = run_two_channels(
-        left,
-        right,
-        |channel| estimate(channel, Side::Measures, work),
-        |channel| estimate(channel, Side::IsMeasured, work),
-    );
-    let (a, b) = (a.unwrap(), b.unwrap());
-    assert_eq!(a, b);
-    assert!((0.5..2.0).contains(&(a.bits_per_second / rate as f64)), "{a:?}");
-}
-
-/// Both parties have the same session, and the channel remains usable.
-#[test]
-fn later_messages_are_unaffected() {
-    for work in WORKS {
-        let (left, right) = Channel::memory_pair();
-        let ((a, stats), (b, _)) = run_two_channels(
-            left,
-            right,
-            |channel| {
-                let (session, _) = handshake_and_estimate(
-                    channel,
-                    &hello("sender"),
-                    [1; 32],
-                    Side::Measures,
-                    work,
-                )?;
-                channel.send(b"next")?;
-                channel.flush()?;
-                Ok::<_, Error>(session)
-            },
-            |channel| {
-                let (session, _) = handshake_and_estimate(
-                    channel,
-                    &hello("receiver"),
-                    [2; 32],
-                    Side::IsMeasured,
-                    work,
-                )?;
-                let mut next = [0; 4];
-                channel.recv(&mut next)?;
-                assert_eq!(&next, b"next");
-                Ok::<_, Error>(session)
-            },
-        );
-        assert_eq!(a.unwrap(), b.unwrap());
-        assert!(stats.bytes_received < (1 << 18) + 5_000);
     }
 }
 
@@ -134,7 +66,7 @@ fn slow_links_are_told_from_fast_ones() {
     let round_trip = Duration::from_millis(4);
     for work in [20, 200, 1000].map(Duration::from_micros) {
         let measured = [500_000, 8_000_000].map(|rate| {
-            let (a, b) = met(shaped_pair(rate, round_trip), work);
+            let (a, b) = met(shaped_tcp(rate, round_trip), work);
             let (link, theirs) = (a.unwrap().1, b.unwrap().1);
             assert_eq!(link, theirs);
             assert!(link.round_trip >= round_trip.as_secs_f64());
@@ -177,21 +109,8 @@ fn a_difference_is_found_after_the_peer_has_gone() {
     assert!(matches!(result, Err(Error::Mismatch { field, .. }) if field == "protocol"));
 }
 
-#[test]
-fn different_settings_are_found_first() {
-    let other = Hello { protocol: "psi", ..hello("receiver") };
-    let work = WORKS[1];
-    let (a, b) = run_two_unchecked(
-        |channel| handshake_and_estimate(channel, &hello("sender"), [1; 32], Side::Measures, work),
-        |channel| handshake_and_estimate(channel, &other, [2; 32], Side::IsMeasured, work),
-    );
-    for result in [a.map(|_| ()), b.map(|_| ())] {
-        assert!(matches!(result, Err(Error::Mismatch { .. })));
-    }
-}
-
 /// The error of an honest side after an honest hello and then the bytes `said`.
-fn error_after(side: Side, work: Duration, said: &'static [u8]) -> Error {
+fn error_after(side: Side, work: Duration, said: Vec<u8>) -> Error {
     let (result, _) = run_two_unchecked(
         move |channel| {
             let result = handshake_and_estimate(channel, &hello("sender"), [1; 32], side, work);
@@ -202,7 +121,7 @@ fn error_after(side: Side, work: Duration, said: &'static [u8]) -> Error {
             let mut hello = hello("receiver");
             hello.fields.push(("pace", work.as_micros().to_string()));
             handshake(channel, &hello, [2; 32])?;
-            channel.send(said)?;
+            channel.send(&said)?;
             channel.flush()?;
             // Stays until the other ends, which sends before it reads.
             channel.recv(&mut vec![0; 1 << 20])
@@ -214,20 +133,12 @@ fn error_after(side: Side, work: Duration, said: &'static [u8]) -> Error {
 /// Impossible round trips, rates and trains, each where the honest side reads it.
 #[test]
 fn impossible_estimates_are_refused() {
-    const fn message<const N: usize, const M: usize>(known: u32, tail: [u8; M]) -> [u8; N] {
-        let mut said = [0; N];
-        let known = known.to_le_bytes();
-        let (mut i, mut j) = (0, 0);
-        while i < 4 {
-            said[i] = known[i];
-            i += 1;
-        }
-        while j < M {
-            said[N - M + j] = tail[j];
-            j += 1;
-        }
+    let message = |length: usize, known: u32, tail: &[u8]| {
+        let mut said = vec![0; length];
+        said[..4].copy_from_slice(&known.to_le_bytes());
+        said[length - tail.len()..].copy_from_slice(tail);
         said
-    }
+    };
     const UNKNOWN: u32 = u32::MAX;
     let is_refused = |error| {
         assert!(
@@ -239,32 +150,18 @@ fn impossible_estimates_are_refused() {
         );
     };
     // A round trip of more than a minute.
-    static FAR: [u8; 516] = message(60_000_001, []);
-    is_refused(error_after(Side::Measures, Duration::ZERO, &FAR));
+    is_refused(error_after(Side::Measures, Duration::ZERO, message(516, 60_000_001, &[])));
     // A train of 2^19 bytes, of 2^13, of 2^255.
-    static TRAINS: [[u8; 4101]; 3] =
-        [message(UNKNOWN, [19]), message(UNKNOWN, [13]), message(UNKNOWN, [255])];
-    for train in &TRAINS {
-        is_refused(error_after(Side::Measures, Duration::from_secs(5), train));
+    for train in [19, 13, 255] {
+        let said = message(4101, UNKNOWN, &[train]);
+        is_refused(error_after(Side::Measures, Duration::from_secs(5), said));
     }
-    // A rate of zero; one above the bound; a round trip above the bound.
-    const fn estimate(rate: u64, round_trip: u32) -> [u8; 12] {
-        let (rate, trip) = (rate.to_le_bytes(), round_trip.to_le_bytes());
-        [
-            rate[0], rate[1], rate[2], rate[3], rate[4], rate[5], rate[6], rate[7], trip[0],
-            trip[1], trip[2], trip[3],
-        ]
+    // A rate of zero; one above the bound; a round trip above the bound, and one other than the
+    // known one: none.
+    for (rate, round_trip) in
+        [(0_u64, 0_u32), (999, 0), (1_000_000_000_001, 0), (1_000_000, 60_000_001), (1_000_000, 5)]
+    {
+        let tail = [&rate.to_le_bytes()[..], &round_trip.to_le_bytes()].concat();
+        is_refused(error_after(Side::IsMeasured, Duration::ZERO, message(528, UNKNOWN, &tail)));
     }
-    static PACES: [[u8; 528]; 4] = [
-        message(UNKNOWN, estimate(0, 0)),
-        message(UNKNOWN, estimate(999, 0)),
-        message(UNKNOWN, estimate(1_000_000_000_001, 0)),
-        message(UNKNOWN, estimate(1_000_000, 60_000_001)),
-    ];
-    for pace in &PACES {
-        is_refused(error_after(Side::IsMeasured, Duration::ZERO, pace));
-    }
-    // A round trip other than the known one: none.
-    static OTHER: [u8; 528] = message(UNKNOWN, estimate(1_000_000, 5));
-    is_refused(error_after(Side::IsMeasured, Duration::ZERO, &OTHER));
 }

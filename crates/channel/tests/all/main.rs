@@ -11,6 +11,7 @@ mod handshake;
 mod link;
 mod mux;
 mod parties;
+mod proxy;
 #[cfg(feature = "tls")]
 mod run_certificates;
 #[cfg(feature = "tls")]
@@ -28,13 +29,23 @@ use std::time::Duration;
 
 use volery_channel::{Channel, memory, tcp as transport_tcp};
 
+/// Ends a listener, also where a test fails.
+#[cfg(feature = "tls")]
+struct End<'a>(&'a volery_channel::Cancel);
+
+#[cfg(feature = "tls")]
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
 /// Long enough for a busy machine.
 const LONG: Duration = Duration::from_secs(60);
 
 /// Short enough to wait for.
 const SHORT: Duration = Duration::from_millis(100);
 
-/// Two connected channels over TCP.
 fn tcp_pair() -> (Channel, Channel) {
     let (left, right) = tcp_streams();
     (Channel::with_timeout(left, Some(LONG)), Channel::with_timeout(right, Some(LONG)))

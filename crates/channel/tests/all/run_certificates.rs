@@ -2,16 +2,14 @@
 
 use std::ops::Range;
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use rustls::sign::SingleCertAndKey;
-use volery_channel::tls::{self, Fingerprint, Identity, Patience, Peer};
+use volery_channel::tls::{self, Identity, Patience, Peer};
 use volery_channel::{Error, memory};
 
 use crate::strangers::shown;
-use crate::tls::{PATIENCE, identity, stranger};
-
-const DAY: Duration = Duration::from_secs(86_400);
+use crate::tls::{DAY, PATIENCE, identity, stranger};
 
 const NAME: &str = "w3.0123456789abcdef0123456789abcdef.volery.invalid";
 
@@ -21,28 +19,20 @@ pub(crate) fn today() -> Range<SystemTime> {
 }
 
 fn named(organisation: &Identity, name: &str) -> Peer {
-    Peer { fingerprint: organisation.fingerprint(), name: Some(name.to_owned()) }
+    Peer::of_run(organisation.fingerprint(), name.to_owned())
 }
 
+/// Where each pins what the other has.
 #[test]
-fn workers_with_run_certificates_accept_each_other() {
+fn a_run_certificate_and_an_identity_accept_each_other() {
     let organisations = ["left", "right"].map(identity);
-    let leaves = [0, 1].map(|i| organisations[i].issue(NAME, today()).unwrap());
-    assert_eq!(leaves[0].organisation(), organisations[0].fingerprint());
-    assert_ne!(leaves[0].fingerprint(), organisations[0].fingerprint());
-    let (left, right) = memory::pair();
-    thread::scope(|scope| {
-        let there = named(&organisations[1], NAME);
-        let left = scope.spawn(|| tls::initiate(left, &leaves[0], there, PATIENCE));
-        let here = named(&organisations[0], NAME);
-        tls::respond(right, &leaves[1], &here, PATIENCE).unwrap();
-        left.join().unwrap().unwrap();
-    });
-    // An identity and a run certificate go together, where each pins what the other has.
+    let leaf = organisations[0].issue(NAME, today()).unwrap();
+    assert_eq!(leaf.organisation(), organisations[0].fingerprint());
+    assert_ne!(leaf.fingerprint(), organisations[0].fingerprint());
     let (left, right) = memory::pair();
     thread::scope(|scope| {
         let there = organisations[1].fingerprint();
-        let left = scope.spawn(move || tls::initiate(left, &leaves[0], there, PATIENCE));
+        let left = scope.spawn(move || tls::initiate(left, &leaf, there, PATIENCE));
         let here = named(&organisations[0], NAME);
         tls::respond(right, &organisations[1], &here, PATIENCE).unwrap();
         left.join().unwrap().unwrap();
@@ -128,15 +118,4 @@ fn a_listener_with_another_name_is_refused() {
         let why = left.join().unwrap().unwrap_err().to_string();
         assert!(why.contains("for another run or worker"), "{why}");
     });
-}
-
-#[test]
-fn the_own_organisation_is_no_peer() {
-    let own = identity("own");
-    let leaf = own.issue(NAME, today()).unwrap();
-    let refuse = |peer: Fingerprint| {
-        let refused = tls::initiate(memory::pair().0, &leaf, peer, PATIENCE).map(drop);
-        assert!(matches!(refused, Err(Error::Identity(why)) if why.contains("is its own")));
-    };
-    refuse(own.fingerprint());
 }

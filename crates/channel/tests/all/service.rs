@@ -1,5 +1,6 @@
 //! A service: who is served, how many at a time, and how it ends.
 
+use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,7 +11,8 @@ use volery_channel::service::{Client, ClientCredential, Limits, Service};
 use volery_channel::tls::{self, Fingerprint, Identity, KnownIdentities};
 use volery_channel::{Cancel, Channel, Error, tcp};
 
-use crate::tls::{PATIENCE, identity};
+use crate::End;
+use crate::tls::{PATIENCE, identity, stranger};
 
 const LIMITS: Limits =
     Limits { connections: 3, timeout: PATIENCE, grace: Duration::from_millis(300) };
@@ -32,15 +34,6 @@ fn speaks(channel: &mut Channel) -> bool {
     said.is_ok() && byte == [7]
 }
 
-/// Ends the service, also where a test fails.
-struct End<'a>(&'a Cancel);
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
-}
-
 /// Runs `body` against a service, and ends it; the reasons of those who were refused.
 fn with(
     secured: Option<(Identity, KnownIdentities)>,
@@ -48,7 +41,7 @@ fn with(
     body: impl FnOnce(SocketAddr, &Cancel),
 ) -> Vec<Error> {
     let service = Service::bind("127.0.0.1:0", secured).unwrap();
-    let address = service.local_addr().unwrap();
+    let address: SocketAddr = service.addresses().parse().unwrap();
     let (stop, refused) = (Cancel::default(), Mutex::new(Vec::new()));
     thread::scope(|scope| {
         let serving = scope.spawn(|| {
@@ -99,6 +92,27 @@ fn known_clients_are_served_and_no_others() {
     let why = why.unwrap().to_string();
     assert!(why.contains(&eve.fingerprint().to_string()), "{why}");
     assert!(why.contains("not allowed here"), "{why}");
+}
+
+/// They leave before they show who they are, or ask for something else, as load balancers do.
+#[test]
+fn health_probes_are_told_from_clients() {
+    for is_secured in [false, true] {
+        let (_, secured) = secured(&[]);
+        let refused = with(secured.filter(|_| is_secured), &echo, |address, _| {
+            drop(TcpStream::connect(address).unwrap());
+            for request in ["GET /healthz HTTP/1.1\r\n\r\n", "HEAD / HTTP/1.0\r\n\r\n"] {
+                let mut socket = TcpStream::connect(address).unwrap();
+                socket.write_all(request.as_bytes()).unwrap();
+                let _ = socket.read_to_end(&mut Vec::new());
+            }
+            for protocol in [&b""[..], b"h2"].into_iter().filter(|_| is_secured) {
+                stranger(address, None, protocol);
+            }
+        });
+        assert!(refused.iter().all(|error| matches!(error, Error::Disconnected)), "{refused:?}");
+        assert!(refused.len() >= if is_secured { 4 } else { 2 }, "{refused:?}");
+    }
 }
 
 #[test]

@@ -20,7 +20,7 @@ use volery_channel::web::{
 use volery_channel::{Cancel, Error, tcp};
 
 use self::browser::{Browser, Page, connect, frame, own, through, until_close};
-use crate::{LONG, SHORT, pattern};
+use crate::{End, LONG, SHORT, pattern};
 
 const BINARY: OpCode = OpCode::Data(Data::Binary);
 const MORE: OpCode = OpCode::Data(Data::Continue);
@@ -31,15 +31,6 @@ fn open() -> Settings {
     Settings { certificate: None, origins: Vec::new(), files: None, admits: Arc::new(|_| true) }
 }
 
-/// Ends the listener, also where a test fails.
-struct End<'a>(&'a Cancel);
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
-}
-
 /// Runs `body` against a bridge to `target`; what the bridge has reported.
 fn with(
     settings: Settings,
@@ -48,7 +39,7 @@ fn with(
     body: impl FnOnce(SocketAddr),
 ) -> Vec<Event> {
     let bridge = Bridge::bind("127.0.0.1:0", settings, target).unwrap();
-    let address = bridge.local_addr().unwrap();
+    let address: SocketAddr = bridge.addresses().parse().unwrap();
     let (stop, events) = (Cancel::default(), Mutex::new(Vec::new()));
     thread::scope(|scope| {
         let (stop, events) = (&stop, &events);
@@ -99,7 +90,6 @@ fn echo(mut stream: TcpStream) {
     }
 }
 
-/// Reads as many bytes.
 fn take(browser: &mut Browser, count: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     while bytes.len() < count {
@@ -730,7 +720,7 @@ fn a_service_serves_browsers_by_their_tokens() {
     let known = token.fingerprint();
     let settings = Settings { admits: Arc::new(move |token| token == Some(known)), ..open() };
     let service = Service::bind_web("127.0.0.1:0", settings).unwrap();
-    let address = service.local_addr().unwrap();
+    let address: SocketAddr = service.addresses().parse().unwrap();
     let (stop, shown) = (Cancel::default(), Mutex::new(Vec::new()));
     let limits = service::Limits { connections: 2, timeout: LONG, grace: SHORT };
     let refused = Mutex::new(Vec::new());
@@ -787,7 +777,7 @@ fn service_for(
     serve: impl Fn(service::Client) + Send + Sync + 'static,
 ) -> (SocketAddr, thread::JoinHandle<Vec<Error>>) {
     let service = Service::bind_web("127.0.0.1:0", open()).unwrap();
-    let address = service.local_addr().unwrap();
+    let address: SocketAddr = service.addresses().parse().unwrap();
     let stop = stop.clone();
     let serving = thread::spawn(move || {
         let refused = Mutex::new(Vec::new());

@@ -28,12 +28,8 @@ use super::table::table;
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Number of correlations of each kind
-    #[arg(
-        long,
-        default_value = "1_048_576",
-        value_parser = OsStringValueParser::new().try_map(|text| count(&text)),
-        allow_negative_numbers = true,
-    )]
+    #[arg(long, default_value = "1_048_576", allow_negative_numbers = true)]
+    #[arg(value_parser = OsStringValueParser::new().try_map(|text| count(&text)))]
     n: u64,
 
     #[command(flatten)]
@@ -230,61 +226,4 @@ fn print(rows: &[Row], sets: &sets::Row) -> std::io::Result<()> {
     writeln!(out, "Security rests on: {}", distinct(|row| &row.assumption))?;
     writeln!(out)?;
     sets::print(sets, &mut out)
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-mod tests {
-    use super::super::{Verb, parsed, program};
-    use super::*;
-    use crate::terminal::Terminal;
-
-    /// Runs a demo of `n` correlations in silence.
-    fn demo(n: u64, more: &[&str]) -> Result<(), Failure> {
-        let fixed = ["volery", "demo", "--quiet", "--threads", "1", "--n"];
-        let n = n.to_string();
-        let words = fixed.into_iter().chain([&*n]).chain(more.iter().copied());
-        let (matches, verb) = parsed(program(), words).unwrap();
-        let Verb::Demo(arguments) = verb else {
-            panic!("the words are those of a demo");
-        };
-        run(&arguments, &Terminal::of(&matches).1)
-    }
-
-    #[test]
-    fn small_demos_hold() {
-        let place = tempfile::tempdir().unwrap();
-        for n in [0, 1, 1009] {
-            let path = place.path().join("demo.json");
-            demo(n, &["--report", path.to_str().unwrap()]).unwrap();
-            let report: Report = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
-            let rows = report.result["rows"].as_array().unwrap();
-            let rings: Vec<_> = rows.iter().map(|row| row["ring"].as_str().unwrap()).collect();
-            assert_eq!(rings, ["fp61", "z64", "f2"]);
-            for (row, security) in rows.iter().zip(["malicious", "semi-honest", "malicious"]) {
-                assert_eq!(row["checked"], n);
-                assert_eq!(row["wrong"], 0);
-                assert_eq!(row["security"], security);
-            }
-            assert_eq!(rows[2]["protocol"], "cot");
-            let psi = &report.result["psi"][0];
-            for (field, value) in [
-                ("sender_items", 5000),
-                ("receiver_items", 4000),
-                ("common", 1800),
-                ("checked", 4000),
-                ("wrong", 0),
-            ] {
-                assert_eq!(psi[field], value, "{field}");
-            }
-            assert_eq!((&psi["security"], &psi["variant"]), (&"malicious".into(), &"vole".into()));
-        }
-    }
-
-    #[test]
-    fn more_than_fits_in_memory_is_refused() {
-        let refused = demo(MAX_DEMO + 1, &[]).unwrap_err();
-        assert_eq!(refused.status(), Status::Usage);
-        assert!(refused.to_string().contains("--n"), "{refused}");
-    }
 }

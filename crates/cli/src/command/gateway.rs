@@ -5,27 +5,20 @@ mod browsers;
 
 use std::collections::HashSet;
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use volery_channel::gateway::{Client, Event, Gateway, Limits};
 use volery_channel::tls::Fingerprint;
 use volery_options::values;
-use volery_run::endpoint::{Address, fingerprint};
+use volery_run::endpoint::{Address, EndpointOptions, fingerprint};
 use volery_run::failure::Failure;
-use volery_run::identity;
-use volery_run::report::Report;
-use volery_run::reporter::Reporter;
+use volery_run::report::{PreparedReport, Report};
+use volery_run::reporter::{LineKind, Refusals, Reporter, event};
 
-use super::options::OutputArguments;
-use super::options::WebArguments;
-
-/// Refused connections that are reported one by one in a minute; more would flood the log.
-const MAX_REPORTED: u64 = 30;
-
-const MINUTE: Duration = Duration::from_secs(60);
+use super::options::{OutputArguments, WebArguments, listens};
+use crate::flat::{Flat, Selection};
 
 /// Relay connections between workers that cannot reach each other, or with --web between browsers
 /// and a party
@@ -35,6 +28,10 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// bytes to the party at --to: whoever runs it can read and change them, so that party runs it. It
 /// runs until a signal ends it, with status 0.
 #[derive(Clone, Debug, clap::Args)]
+#[command(mut_args(|argument| match PartyOptions::has(argument.get_id().as_str()) {
+    true => argument.requires("to"),
+    false => argument,
+}))]
 pub(crate) struct Arguments {
     /// Wait for the workers at this address
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "web")]
@@ -60,7 +57,7 @@ pub(crate) struct Arguments {
 
     /// Connect browsers to the party that listens at this address, one connection for each browser
     #[arg(long, value_name = "HOST:PORT", requires = "web")]
-    to: Option<String>,
+    pub(super) to: Option<String>,
 
     /// Fingerprint of an access token, or a file that holds it: only browsers with a token may
     /// connect; named once for each. 'volery keygen --token' makes one [default: all may, if no
@@ -72,14 +69,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::time)]
     wait: Duration,
 
-    /// This gateway's identity, for TLS to the party at --to, which addresses off the loopback
-    /// interface require, together with --peer
-    #[arg(long, value_name = "DIR", requires_all = ["to", "peer"])]
-    identity: Option<PathBuf>,
-
-    /// Fingerprint of the party at --to, or a file that holds it
-    #[arg(long, value_name = "FINGERPRINT", value_parser = fingerprint, requires_all = ["to", "identity"])]
-    peer: Option<Fingerprint>,
+    #[command(flatten)]
+    party: Flat<EndpointOptions, PartyOptions>,
 
     /// Accept an --identity or --web-key that its group can read, such as a mounted secret; never
     /// one that all users can read
@@ -90,44 +81,51 @@ pub(crate) struct Arguments {
     output: OutputArguments,
 }
 
-/// Refused clients.
-#[derive(Default)]
-struct Refusals {
-    count: u64,
-    /// The minute in which they are counted, with their number.
-    minute: Option<(Instant, u64)>,
-}
+/// The options for TLS to the party at `--to`.
+#[derive(Clone, Debug)]
+struct PartyOptions;
 
-impl Refusals {
-    /// Whether one more refusal is reported, and how many of the minute before were not.
-    fn add(&mut self, now: Instant) -> (bool, u64) {
-        self.count += 1;
-        let (start, count) = self.minute.get_or_insert((now, 0));
-        let mut left_out = 0;
-        if now.duration_since(*start) >= MINUTE {
-            left_out = count.saturating_sub(MAX_REPORTED);
-            (*start, *count) = (now, 0);
-        }
-        *count += 1;
-        (*count <= MAX_REPORTED, left_out)
-    }
-
-    /// Counts one more; whether it is reported.
-    fn is_told(&mut self, reporter: &Reporter) -> bool {
-        let (is_told, left_out) = self.add(Instant::now());
-        if left_out > 0 {
-            reporter.tell(format_args!("{left_out} more were refused in a minute"));
-        }
-        is_told
+impl Selection for PartyOptions {
+    fn has(name: &str) -> bool {
+        ["identity", "identity_command", "identity_passphrase", "peer"].contains(&name)
     }
 }
 
-/// The counts of a gateway's work.
+impl Arguments {
+    /// The addresses at which it listens, each with its option.
+    pub(super) fn listens(&self) -> Vec<(&'static str, String)> {
+        listens(&self.listen, &self.web)
+    }
+}
+
+/// The counts of a gateway's work: connections, bytes, refusals.
 #[derive(Default)]
 struct Counts {
     met: u64,
     bytes: u64,
     refusals: Refusals,
+}
+
+impl Counts {
+    /// Writes the report of a gateway that a signal has ended, and says what it did: `connected`
+    /// and `relayed` name the connections and the bytes.
+    fn conclude(
+        &self,
+        place: PreparedReport,
+        [connected, relayed]: [&str; 2],
+        reporter: &Reporter,
+    ) -> Result<(), Failure> {
+        let (met, bytes, refused) = (self.met, self.bytes, self.refusals.count());
+        let mut report = Report::new("gateway", reporter);
+        for (name, count) in [("met", met), ("refused", refused), ("bytes", bytes)] {
+            report.result.insert(name.to_owned(), count.into());
+        }
+        place.write(&report)?;
+        let text = format!("{connected}: {met}, {relayed}: {bytes}, refused: {refused}");
+        let fields = event("stopped", Value::Object(report.result));
+        reporter.line(LineKind::Result, text, fields);
+        Ok(())
+    }
 }
 
 /// Runs the subcommand.
@@ -147,9 +145,9 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
     place.check_form()?;
     let allowed: HashSet<_> = arguments.allow.iter().copied().collect();
     if allowed.len() < 2 {
-        let what = "two organisations are required, and only one is named";
+        let what = "at least two organisations are required";
         return Err(Failure::usage("--allow", what)
-            .with_hint("name the fingerprint of each organisation with an --allow of its own"));
+            .with_hint("give the fingerprint of each organisation in an --allow of its own"));
     }
     let report_place = arguments.output.report.prepare(reporter)?;
     let connections = arguments.max_connections as usize;
@@ -157,7 +155,7 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
         Limits { connections, waiting: connections / 2, idle: arguments.idle, ..Limits::default() };
     let gateway = Gateway::bind(&**listen, limits, allowed.into_iter().collect())
         .map_err(|error| place.unusable(error))?;
-    reporter.announce(format_args!("listening on {}", gateway.local_addr()?));
+    reporter.announce_listener(&gateway.addresses());
     let counts = Mutex::<Counts>::default();
     let counted = || counts.lock().unwrap_or_else(PoisonError::into_inner);
     gateway.serve(reporter.cancel(), &|event| {
@@ -165,68 +163,53 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
         match &event {
             Event::Met { .. } => counts.met += 1,
             Event::Ended { bytes, .. } => counts.bytes += bytes.iter().sum::<u64>(),
-            Event::Refused { .. } if !counts.refusals.is_told(reporter) => return,
+            Event::Refused { .. } if !counts.refusals.add_one(reporter) => return,
             _ => {}
         }
         drop(counts);
         tell(&event, reporter);
     })?;
-    let counts = counted();
-    let (met, bytes, refused) = (counts.met, counts.bytes, counts.refusals.count);
-    let mut report = Report::new("gateway", reporter);
-    for (name, count) in [("met", met), ("refused", refused), ("bytes", bytes)] {
-        report.result.insert(name.to_owned(), count.into());
-    }
-    report_place.write(&report)?;
-    reporter.say(format_args!(
-        "stopped by a signal; pairs connected: {met}, bytes relayed: {bytes}, refused: {refused}"
-    ));
-    Ok(())
+    let words = ["stopped by a signal; pairs connected", "bytes relayed"];
+    counted().conclude(report_place, words, reporter)
 }
 
 /// Prints a line about an event; in JSON it has the fields of the event, too.
-fn tell(event: &Event, reporter: &Reporter) {
-    let mut fields = Map::new();
-    let mut set = |name: &str, value: Value| drop(fields.insert(name.to_owned(), value));
-    let (name, message) = match event {
-        Event::Refused { address, reason } => {
-            set("address", address.to_string().into());
-            set("reason", reason.to_string().into());
-            ("refused", format!("{address} was refused: {reason}"))
-        }
+fn tell(told: &Event, reporter: &Reporter) {
+    let (name, fields, message) = match told {
+        Event::Refused { address, reason } => (
+            "refused",
+            json!({ "address": address.to_string(), "reason": reason.to_string() }),
+            format!("{address} was refused: {reason}"),
+        ),
         Event::Waiting(client) => {
-            describe(client, &mut set);
-            ("waiting", format!("{} waits for its peer", ClientName(client)))
+            ("waiting", describe(client), format!("{} waits for its peer", ClientName(client)))
         }
         Event::Left { client, reason } => {
-            describe(client, &mut set);
-            let why = match reason {
-                Some(reason) => reason.to_string(),
-                None => "it closed the connection".to_owned(),
-            };
-            set("reason", why.as_str().into());
-            ("left", format!("{} waits no longer: {why}", ClientName(client)))
+            let closed = || "it closed the connection".to_owned();
+            let why = reason.as_ref().map_or_else(closed, ToString::to_string);
+            let mut fields = describe(client);
+            fields["reason"] = why.as_str().into();
+            ("left", fields, format!("{} waits no longer: {why}", ClientName(client)))
         }
         Event::Met { sender, receiver } => {
-            describe_pair([sender, receiver], &mut set);
-            let (sender, receiver) = (ClientName(sender), ClientName(receiver));
-            ("met", format!("{sender} and {receiver} are connected"))
+            let (from, to) = (ClientName(sender), ClientName(receiver));
+            let message = format!("{from} and {to} are connected");
+            ("met", describe_pair([sender, receiver]), message)
         }
         Event::Ended { sender, receiver, bytes: [from_sender, from_receiver], lasted } => {
-            describe_pair([sender, receiver], &mut set);
-            set("bytes_from_sender", (*from_sender).into());
-            set("bytes_from_receiver", (*from_receiver).into());
-            set("seconds", json!(lasted.as_secs_f64()));
-            let (sender, receiver) = (ClientName(sender), ClientName(receiver));
-            let bytes = from_sender + from_receiver;
+            let mut fields = describe_pair([sender, receiver]);
+            fields["bytes_from_sender"] = (*from_sender).into();
+            fields["bytes_from_receiver"] = (*from_receiver).into();
             let seconds = lasted.as_secs_f64();
-            let what = format!("{sender} and {receiver} ended after {seconds:.0} s, {bytes} bytes");
-            ("ended", what)
+            fields["seconds"] = seconds.into();
+            let (from, to) = (ClientName(sender), ClientName(receiver));
+            let bytes = from_sender + from_receiver;
+            let message = format!("{from} and {to} ended after {seconds:.0} s, {bytes} bytes");
+            ("ended", fields, message)
         }
         _ => return,
     };
-    set("event", name.into());
-    reporter.tell_with(message, fields);
+    reporter.tell_with(message, event(name, fields));
 }
 
 /// The first half of a run, as in the name of its certificates.
@@ -235,26 +218,27 @@ fn run_of(client: &Client) -> String {
     run.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn describe(client: &Client, set: &mut impl FnMut(&str, Value)) {
+fn describe(client: &Client) -> Value {
     let ticket = &client.ticket;
-    set("run", run_of(client).into());
-    set("side", ticket.side.name().into());
-    set("worker", ticket.worker.into());
-    set("attempt", ticket.attempt.into());
-    set("organisation", client.organisation.to_string().into());
-    set("address", client.address.to_string().into());
+    json!({
+        "run": run_of(client),
+        "side": ticket.side.name(),
+        "worker": ticket.worker,
+        "attempt": ticket.attempt,
+        "organisation": client.organisation.to_string(),
+        "address": client.address.to_string(),
+    })
 }
 
-fn describe_pair(pair: [&Client; 2], set: &mut impl FnMut(&str, Value)) {
-    set("run", run_of(pair[0]).into());
-    set("worker", pair[0].ticket.worker.into());
+fn describe_pair(pair: [&Client; 2]) -> Value {
+    let mut fields = json!({ "run": run_of(pair[0]), "worker": pair[0].ticket.worker });
     for client in pair {
-        let side = client.ticket.side.name();
-        set(&format!("{side}_attempt"), client.ticket.attempt.into());
-        let organisation = client.organisation.to_string();
-        set(&format!("{side}_organisation"), organisation.into());
-        set(&format!("{side}_address"), client.address.to_string().into());
+        let mut of_client = describe(client);
+        for name in ["attempt", "organisation", "address"] {
+            fields[format!("{}_{name}", client.ticket.side.name())] = of_client[name].take();
+        }
     }
+    fields
 }
 
 /// A client in words.
@@ -269,21 +253,5 @@ impl fmt::Display for ClientName<'_> {
         }
         let run = run_of(self.0);
         write!(f, " of run {} (attempt {})", &run[..8], ticket.attempt)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn refusals_do_not_flood_the_log() {
-        let mut refusals = Refusals::default();
-        let start = Instant::now();
-        let told = (0..100).filter(|_| refusals.add(start).0).count();
-        assert_eq!(told, 30);
-        assert_eq!(refusals.add(start + MINUTE), (true, 70));
-        assert_eq!(refusals.add(start + 3 * MINUTE), (true, 0));
-        assert_eq!(refusals.count, 102);
     }
 }

@@ -6,12 +6,13 @@ use clap::{Arg, ArgAction, Command};
 /// The headings, each with the options that do not name their own: those of sets do. The help of a
 /// subcommand lists them in the order of their first option.
 const HEADINGS: [(&str, &str); 5] = [
-    ("Peer", "role listen allow wait max-connections idle"),
+    ("Peer", "role listen allow wait proxy max-connections idle"),
     ("Browsers", "gateway/to gateway/token"),
     (
         "Workers",
-        "gateway step manifest ticket worker rule attempt work with-parent image work-claim \
-         identity-secret data-claim cpu",
+        "gateway step manifest ticket worker rule attempt work with-parent image namespace \
+         work-claim identity-secret data-claim config-map pull-secret toleration k8s/memory cpu \
+         driver-memory driver-cpu temporary deadline keep-jobs",
     ),
     ("Output", "out force"),
     ("Protocol", "n noise set k t field bits"),
@@ -20,118 +21,14 @@ const HEADINGS: [(&str, &str); 5] = [
 /// The heading of all other options.
 const OTHERS: &str = "Running";
 
-/// The examples of each subcommand, named by its path.
-const EXAMPLES: [(&str, &[&str]); 21] = [
-    ("demo", &["volery demo", "volery demo --n 10_000_000 --threads 4"]),
-    (
-        "vole",
-        &[
-            "volery vole --role sender --listen 127.0.0.1:7000 --n 10_000_000 --out sender",
-            "volery vole --role receiver --connect 127.0.0.1:7000 --n 10_000_000 --out receiver",
-        ],
-    ),
-    (
-        "cot",
-        &[
-            "volery cot --role sender --listen 127.0.0.1:7000 --n 10_000_000 --out cot-sender",
-            "volery cot --role receiver --connect 127.0.0.1:7000 --n 10_000_000 --out cot-receiver",
-        ],
-    ),
-    (
-        "psi",
-        &[
-            "volery psi --role sender --listen 127.0.0.1:7000 --input customers.csv --key email",
-            "volery psi --role receiver --connect 127.0.0.1:7000 --input loyalty.csv --key email \\\n  --out common.csv",
-            "volery psi --role receiver --connect 127.0.0.1:7000 --protocol served --filter filter \\\n  --input loyalty.csv --key email:email --out common.csv",
-            "volery psi --role receiver --connect alice.example.org:7000 --identity bob \\\n  --peer qm80-9zyq-gffc-rcgg-eaad-0d9e-rnre-8t3c-bvb8 --input loyalty.csv --key email \\\n  --out common.csv",
-            "volery psi --role receiver --connect 127.0.0.1:7000 --input loyalty.csv --key email \\\n  --result shares=spend --bound 100000 --decimals 2 --out shares",
-        ],
-    ),
-    (
-        "lookup",
-        &[
-            "volery lookup --role sender --listen 127.0.0.1:7000 --input customers.csv --key email \\\n  --value city",
-            "volery lookup --role receiver --connect 127.0.0.1:7000 --input loyalty.csv --key email \\\n  --out found.csv",
-        ],
-    ),
-    (
-        "run-local psi",
-        &[
-            "volery run-local psi --workers 4 --run 2026-11-lift --gateway match.example.org:7443 \\\n  --identity bob --peer qm80-9zyq-gffc-rcgg-eaad-0d9e-rnre-8t3c-bvb8 --resume work \\\n  --role receiver --input loyalty.parquet \\\n  --key email:email --out common.parquet",
-        ],
-    ),
-    (
-        "run-local lookup",
-        &[
-            "volery run-local lookup --workers 4 --run 2026-11-lift --gateway match.example.org:7443 \\\n  --identity alice --peer qm80-9zyq-gffc-rcgg-eaad-0d9e-rnre-8t3c-bvb8 --resume work \\\n  --role sender --input customers.parquet \\\n  --key email:email --value segment",
-        ],
-    ),
-    (
-        "worker",
-        &[
-            "volery worker --manifest work/worker-3/run.json --ticket work/worker-3/ticket-3 \\\n  --role receiver --gateway match.example.org:7443 --worker 3 --work work/worker-3",
-        ],
-    ),
-    (
-        "k8s",
-        &[
-            "volery k8s --image registry.example.org/volery --work-claim volery --identity-secret volery \\\n  --out manifests -- psi --workers 16 --run 2026-11-lift --gateway match.example.org:7443 \\\n  --peer qm80-9zyq-gffc-rcgg-eaad-0d9e-rnre-8t3c-bvb8 --role sender \\\n  --input /data/customers.parquet --key email:email",
-        ],
-    ),
-    (
-        "lint",
-        &[
-            "volery lint customers.csv --key email:email",
-            "volery lint customers.csv --key email:email --or name:name,postcode:alnum --strict",
-        ],
-    ),
-    (
-        "ope",
-        &[
-            "volery ope --role sender --listen 127.0.0.1:7000 --input polynomial.csv",
-            "volery ope --role receiver --connect 127.0.0.1:7000 --points points.csv --out values.npy",
-        ],
-    ),
-    (
-        "matvec",
-        &[
-            "volery matvec --role sender --listen 127.0.0.1:7000 --input matrix.npy",
-            "volery matvec --role receiver --connect 127.0.0.1:7000 --input vector.npy --out product.npy",
-        ],
-    ),
-    ("verify", &["volery verify sender receiver"]),
-    ("params list", &["volery params list"]),
-    (
-        "params estimate",
-        &["volery params estimate --n 10_000_000 --k 500_000 --t 1_300 --field f2 --noise regular"],
-    ),
-    (
-        "keygen",
-        &["volery keygen --out alice --name alice", "volery keygen --token --out bob.token"],
-    ),
-    (
-        "gateway",
-        &[
-            "volery gateway --listen 0.0.0.0:7443 \\\n  --allow qm80-9zyq-gffc-rcgg-eaad-0d9e-rnre-8t3c-bvb8 \\\n  --allow dhv2-ep5f-2e5k-cjpk-4bpd-tsk7-fzr1-5dnj-2h4m",
-            "volery gateway --web 127.0.0.1:8080 --to 127.0.0.1:7000 --web-files examples/web",
-        ],
-    ),
-    (
-        "serve",
-        &[
-            "volery serve --listen 127.0.0.1:7000 --input customers.csv --key email:email --store store",
-            "volery serve --listen 0.0.0.0:7000 --identity alice --clients clients.toml --store store",
-            "volery serve --web 127.0.0.1:8080 --web-files examples/web --clients clients.toml \\\n  --store store",
-            "volery serve --prepare --rotate --input customers.csv --key email:email --store store",
-        ],
-    ),
-    ("report", &["volery report report.json --out report.html"]),
-    (
-        "completions",
-        &["volery completions bash > ~/.local/share/bash-completion/completions/volery"],
-    ),
-    ("man", &["volery man --out ~/.local/share/man/man1"]),
-];
+/// The examples of the subcommands: behind `#` the path of one, and its calls.
+const EXAMPLES: &str = include_str!("examples.txt");
+
+/// The examples of a subcommand.
+fn examples(path: &str) -> &'static str {
+    let mut all = EXAMPLES.split("# ").filter_map(|some| some.split_once('\n'));
+    all.find(|(name, _)| *name == path).map_or("", |(_, lines)| lines.trim_end())
+}
 
 /// Sets headings, examples and colours of the whole program.
 pub(super) fn complete(program: Command) -> Command {
@@ -140,9 +37,6 @@ pub(super) fn complete(program: Command) -> Command {
 
 fn below(command: Command, above: &str) -> Command {
     let path = format!("{above} {}", command.get_name()).trim_start().to_owned();
-    if command.is_hide_set() {
-        return command;
-    }
     if command.has_subcommands() {
         return command.mut_subcommands(|command| below(command, &path));
     }
@@ -156,18 +50,13 @@ fn below(command: Command, above: &str) -> Command {
             _ => option,
         }
     });
-    let found = EXAMPLES.iter().find(|(name, _)| *name == path);
-    let lines = found.map_or(&[][..], |(_, lines)| lines);
     let bold = Style::new().bold();
-    let text = lines
-        .iter()
-        .map(|line| format!("\n  {}", line.replace('\n', "\n    ")))
-        .collect::<String>();
+    let text = examples(&path).replace('\n', "\n  ");
     let own = match command.get_after_help() {
         Some(own) => format!("{own}\n\n"),
         None => String::new(),
     };
-    command.after_help(format!("{own}{bold}Examples:{bold:#}{text}"))
+    command.after_help(format!("{own}{bold}Examples:{bold:#}\n  {text}"))
 }
 
 /// The heading of an option: of this subcommand, if it has one of its own there.
@@ -195,9 +84,9 @@ mod tests {
     use super::super::program;
     use super::*;
 
-    /// All visible subcommands without others below them, with their paths.
+    /// All subcommands without others below them, with their paths.
     fn leaves(command: &Command, path: &str, all: &mut Vec<(String, Command)>) {
-        for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+        for below in command.get_subcommands() {
             let path = format!("{path} {}", below.get_name()).trim_start().to_owned();
             if below.has_subcommands() {
                 leaves(below, &path, all);
@@ -209,6 +98,7 @@ mod tests {
 
     #[test]
     fn headings_and_examples_name_what_there_is() {
+        program().debug_assert();
         let mut all = Vec::new();
         leaves(&program(), "", &mut all);
         let has = |option: &str| {
@@ -223,7 +113,7 @@ mod tests {
             assert!(has(option), "there is no --{option}: remove it from HEADINGS");
         }
         let names: Vec<_> = all.iter().map(|(path, _)| path.as_str()).collect();
-        for (path, _) in EXAMPLES {
+        for path in EXAMPLES.lines().filter_map(|line| line.strip_prefix("# ")) {
             assert!(names.contains(&path), "{path}");
         }
     }

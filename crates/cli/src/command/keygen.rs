@@ -1,13 +1,12 @@
 //! `volery keygen`: makes an identity, or an access token for a browser, and prints its fingerprint
 //! for the other party.
 
-use clap::Arg;
 use volery_run::failure::Failure;
 use volery_run::keygen::{self, KeygenOptions};
 use volery_run::reporter::Reporter;
 
 use super::options::OutputArguments;
-use crate::flat::{Flat, Selection};
+use crate::flat::Flat;
 
 /// Make an identity, a key pair in a folder that only its owner can read, and print its
 /// fingerprint, which the other party gives to --peer
@@ -15,25 +14,17 @@ use crate::flat::{Flat, Selection};
 /// Give the fingerprint to the other party over a channel that cannot be forged, such as a
 /// telephone call, and ask for theirs.
 #[derive(Clone, Debug, clap::Args)]
+#[command(mut_args(|argument| match argument.get_id().as_str() {
+    "token" => argument.conflicts_with_all(keygen::TOKEN_HAS_NO),
+    "renew" => argument.conflicts_with("name"),
+    _ => argument,
+}))]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    own: Flat<KeygenOptions, KeygenSelection>,
+    own: Flat<KeygenOptions>,
 
     #[command(flatten)]
     output: OutputArguments,
-}
-
-/// All options of the subcommand.
-#[derive(Clone, Debug)]
-struct KeygenSelection;
-
-impl Selection for KeygenSelection {
-    fn refine(argument: Arg) -> Arg {
-        match argument.get_id().as_str() {
-            "token" => argument.conflicts_with_all(["name", "days"]),
-            _ => argument,
-        }
-    }
 }
 
 /// Runs the subcommand.

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use volery_matching::Options;
+use volery_options::parse;
 use volery_run::failure::Failure;
 use volery_run::lint::{self, LintOptions};
 use volery_run::reporter::Reporter;
@@ -16,8 +18,12 @@ use crate::flat::{Flat, Selection};
 #[command(after_help = lint::normalisers())]
 pub(crate) struct Arguments {
     /// Files or folders, as for --input of 'psi'
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(required_unless_present = "input", value_name = "FILE", value_parser = path())]
     files: Vec<PathBuf>,
+
+    /// The same as FILE; may be repeated
+    #[arg(long, value_name = "FILE", value_parser = path(), help_heading = "Input")]
+    input: Vec<PathBuf>,
 
     #[command(flatten)]
     keys: Flat<Options, LintSelection>,
@@ -39,10 +45,14 @@ impl Selection for LintSelection {
     }
 }
 
+fn path() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().try_map(|text| parse::path(&text))
+}
+
 /// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Failure> {
     let arguments = lint::Arguments {
-        files: arguments.files.clone(),
+        files: [&arguments.files[..], &arguments.input].concat(),
         keys: arguments.keys.0.clone(),
         options: arguments.own.0.clone(),
         common: arguments.common.options(),

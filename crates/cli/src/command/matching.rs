@@ -1,4 +1,4 @@
-//! The arguments of a match: `psi` and `lookup`.
+//! The arguments of a match: `volery psi` and `volery lookup`.
 
 use std::marker::PhantomData;
 use std::ops::Deref;

@@ -2,7 +2,6 @@
 
 use std::ops::Deref;
 
-use clap::Arg;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use volery_channel::Role;
 use volery_run::failure::Failure;
@@ -11,7 +10,7 @@ use volery_run::report::PreparedReport;
 use volery_run::reporter::Reporter;
 use volery_run::web::WebOptions;
 
-use crate::flat::{Flat, Selection};
+use crate::flat::Flat;
 use crate::terminal::Log;
 
 /// Parses a role; the two texts are the help of its two values.
@@ -35,7 +34,7 @@ pub(crate) struct TerminalArguments {
     #[arg(short, long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
 
-    /// Print more about the run on standard error; -vv adds details and the time of each line
+    /// Print more about the run on standard error; -vv adds details and a time stamp on each line
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
 }
@@ -81,19 +80,28 @@ impl Common {
 }
 
 /// The options of a place for browsers, some of which require others.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct WebSelection;
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(mut_args(|argument| match argument.get_id().as_str() {
+    "web_origin" | "web_files" => argument.requires("web"),
+    "web_certificate" => argument.requires("web").requires("web_key"),
+    "web_key" => argument.requires("web_certificate"),
+    _ => argument,
+}))]
+pub(crate) struct WebArguments {
+    #[command(flatten)]
+    options: Flat<WebOptions>,
+}
 
-impl Selection for WebSelection {
-    fn refine(argument: Arg) -> Arg {
-        match argument.get_id().as_str() {
-            "web_origin" | "web_files" => argument.requires("web"),
-            "web_certificate" => argument.requires("web").requires("web_key"),
-            "web_key" => argument.requires("web_certificate"),
-            _ => argument,
-        }
+impl Deref for WebArguments {
+    type Target = WebOptions;
+
+    fn deref(&self) -> &WebOptions {
+        &self.options
     }
 }
 
-/// The options of a place for browsers.
-pub(crate) type WebArguments = Flat<WebOptions, WebSelection>;
+/// The addresses at which a service listens, each with its option.
+pub(crate) fn listens(listen: &Option<String>, web: &WebOptions) -> Vec<(&'static str, String)> {
+    let all = [("--listen", listen.clone()), ("--web", web.web.clone())];
+    all.into_iter().filter_map(|(option, address)| Some((option, address?))).collect()
+}

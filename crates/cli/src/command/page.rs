@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let json = std::fs::read(file).map_err(|error| Failure::file(file, error))?;
     let report: serde_json::Value = serde_json::from_slice(&json)
         .map_err(|error| Failure::file(file, error).with_hint(NO_REPORT))?;
-    if !report["protocol"].is_string() {
+    if !report["command"].is_string() {
         return Err(Failure::file(file, "is not a report of volery").with_hint(NO_REPORT));
     }
     let page = render(&report);

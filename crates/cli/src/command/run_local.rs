@@ -8,10 +8,10 @@ use volery_run::failure::Failure;
 use volery_run::matching::arguments::MatchingArguments;
 use volery_run::matching::job::{MatchInputs, PrepareWorkers};
 use volery_run::reporter::Reporter;
-use volery_run::{matching, totals};
+use volery_run::totals;
 
+use super::matching::{self, Words};
 use super::workers::{LocalWorkers, RunArguments};
-use super::{lookup, psi};
 
 /// Match tables with several workers on this machine
 ///
@@ -40,7 +40,7 @@ struct Psi {
     workers: RunArguments,
 
     #[command(flatten)]
-    arguments: psi::Arguments,
+    arguments: Words<matching::Psi>,
 }
 
 /// 'volery lookup' with workers; --resume is required
@@ -53,14 +53,11 @@ struct Lookup {
     workers: RunArguments,
 
     #[command(flatten)]
-    arguments: lookup::Arguments,
+    arguments: Words<matching::Lookup>,
 }
 
 impl Arguments {
     /// Refuses results that workers do not compute.
-    ///
-    /// # Errors
-    /// If the result is shares.
     pub(super) fn check_result(&self) -> Result<(), Failure> {
         match self.parts().1.result {
             ResultKind::Shares(_) => Err(totals::no_shares()),
@@ -71,16 +68,13 @@ impl Arguments {
     /// The options of the workers, and those of the matching.
     pub(super) fn parts(&self) -> (&RunArguments, &MatchingArguments) {
         match &self.verb {
-            Verb::Psi(psi) => (&psi.workers, &psi.arguments.matching),
-            Verb::Lookup(lookup) => (&lookup.workers, &lookup.arguments.matching),
+            Verb::Psi(psi) => (&psi.workers, &psi.arguments),
+            Verb::Lookup(lookup) => (&lookup.workers, &lookup.arguments),
         }
     }
 }
 
 /// Runs the subcommand.
-///
-/// # Errors
-/// Any error that ends the run.
 pub(crate) fn run(
     arguments: &Arguments,
     own: &[OsString],
@@ -92,5 +86,5 @@ pub(crate) fn run(
         Ok(Box::new(workers))
     };
     let inputs = MatchInputs { workers: Some(prepare), ..MatchInputs::default() };
-    matching::run(options, inputs, reporter).map(drop)
+    volery_run::matching::run(options, inputs, reporter).map(drop)
 }

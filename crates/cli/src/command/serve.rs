@@ -3,14 +3,13 @@
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-use clap::Arg;
 use nix::sys::signal::{SigSet, Signal};
 use volery_matching::Options;
 use volery_run::failure::{Failure, Status};
 use volery_run::reporter::Reporter;
 use volery_serve::ServeOptions;
 
-use super::options::{Common, WebArguments};
+use super::options::{Common, WebArguments, listens};
 use crate::flat::{Flat, Selection};
 
 /// Prepare a large table once, and answer the queries of many clients at the same time: each learns
@@ -20,9 +19,15 @@ use crate::flat::{Flat, Selection};
 /// in --store; later starts check that the table is the same, or serve what is stored if no table
 /// is named. It runs until a signal ends it, with status 0.
 #[derive(Clone, Debug, clap::Args)]
+#[command(mut_args(|argument| match argument.get_id().as_str() {
+    "public_metrics" => argument.requires("metrics"),
+    "rotate" => argument.conflicts_with("rebuild"),
+    "prepare" => argument.conflicts_with_all(["listen", "web"]),
+    _ => argument,
+}))]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    own: Flat<ServeOptions, ServeSelection>,
+    own: Flat<ServeOptions>,
 
     #[command(flatten)]
     web: WebArguments,
@@ -34,21 +39,6 @@ pub(crate) struct Arguments {
     common: Common,
 }
 
-/// All options of the service.
-#[derive(Clone, Debug)]
-struct ServeSelection;
-
-impl Selection for ServeSelection {
-    fn refine(argument: Arg) -> Arg {
-        match argument.get_id().as_str() {
-            "public_metrics" => argument.requires("metrics"),
-            "rotate" => argument.conflicts_with("rebuild"),
-            "prepare" => argument.conflicts_with_all(["listen", "web"]),
-            _ => argument,
-        }
-    }
-}
-
 /// The options of the table to serve, which a service may have from before.
 #[derive(Clone, Debug)]
 struct TableSelection;
@@ -58,6 +48,18 @@ impl Selection for TableSelection {
 
     fn has(name: &str) -> bool {
         volery_serve::has(name)
+    }
+}
+
+impl Arguments {
+    /// Its own options.
+    pub(super) fn own(&self) -> &ServeOptions {
+        &self.own
+    }
+
+    /// The addresses at which it listens, each with its option.
+    pub(super) fn listens(&self) -> Vec<(&'static str, String)> {
+        listens(&self.own.listen, &self.web)
     }
 }
 
@@ -88,7 +90,7 @@ fn hangups() -> Result<Receiver<()>, Failure> {
 pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Failure> {
     let arguments = volery_serve::Arguments {
         options: arguments.own.0.clone(),
-        web: arguments.web.0.clone(),
+        web: (*arguments.web).clone(),
         table: arguments.table.0.clone(),
         common: arguments.common.options(),
     };

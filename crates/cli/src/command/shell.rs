@@ -34,7 +34,19 @@ pub(crate) fn completions(arguments: &Completions, program: &Command) -> Result<
 /// Runs `volery man`.
 pub(crate) fn man(arguments: &Man, program: &Command) -> Result<(), Failure> {
     let out = &arguments.out;
-    std::fs::create_dir_all(out)
-        .and_then(|()| clap_mangen::generate_to(program.clone(), out))
-        .map_err(|error| Failure::file(out, error))
+    let write = || {
+        std::fs::create_dir_all(out)?;
+        clap_mangen::generate_to(program.clone(), out)?;
+        for page in std::fs::read_dir(out)? {
+            let path = page?.path();
+            let is_page = path.file_name().and_then(|name| name.to_str());
+            if is_page.is_some_and(|name| name.starts_with("volery") && name.ends_with(".1")) {
+                // An option or a value that a hyphen divides cannot be copied.
+                let text = std::fs::read_to_string(&path)?;
+                std::fs::write(&path, format!(".nr HY 0\n.nh\n{text}"))?;
+            }
+        }
+        Ok(())
+    };
+    write().map_err(|error: std::io::Error| Failure::file(out, error))
 }

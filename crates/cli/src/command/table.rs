@@ -24,19 +24,3 @@ pub(crate) fn table<const K: usize>(
     }
     table.trim_fmt()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn columns_line_up() {
-        let rows = [["a", "1"], ["bcd", "2345"]].map(|row| row.map(str::to_owned));
-        let text = table(["name", ">n"], rows);
-        let lines: Vec<_> = text.lines().map(str::trim).collect();
-        assert_eq!(lines[0].split_whitespace().collect::<Vec<_>>(), ["name", "n"]);
-        assert!(lines[1].chars().all(|character| character == '─'));
-        assert!(lines[2].ends_with("   1") && lines[3].ends_with("2345"), "{text}");
-        assert_eq!(lines.len(), 4);
-    }
-}

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
+use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use serde::Deserialize;
 use serde_json::json;
 use volery_channel::Role;
@@ -25,6 +26,7 @@ use volery_run::failure::{Failure, Status};
 use volery_run::identity::read_private;
 use volery_run::memory::peak_memory;
 use volery_run::progress::PhaseProgress;
+use volery_run::proxy::ProxyOption;
 use volery_run::report::{Report, Seconds};
 use volery_run::reporter::{Reporter, many};
 use volery_run::system::is_pipe;
@@ -84,6 +86,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = values::time)]
     wait: Duration,
 
+    /// Connect to the gateway through this proxy, as for 'volery psi'
+    #[arg(
+        long,
+        value_name = "URL",
+        value_parser = OsStringValueParser::new().try_map(|text| ProxyOption::parse(&text)),
+    )]
+    proxy: Option<ProxyOption>,
+
     /// End with the process that started this one, which holds standard input open and gets lines
     /// of progress
     #[arg(long, hide = true)]
@@ -94,9 +104,6 @@ pub(crate) struct Arguments {
 }
 
 /// Runs the subcommand.
-///
-/// # Errors
-/// Any error that ends the worker.
 pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Failure> {
     let common = &arguments.common;
     let report_place = common.prepare_report(reporter)?;
@@ -112,6 +119,7 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
     let attempt = arguments.attempt.unwrap_or_else(attempt);
     let meeting = Meeting {
         gateway: &arguments.gateway,
+        proxy: arguments.proxy.as_ref(),
         terms,
         role: arguments.role,
         worker: Some(arguments.worker),

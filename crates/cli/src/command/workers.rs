@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use volery_channel::tls::{Fingerprint, Identity};
 use volery_channel::{Cancel, Role};
-use volery_cluster::totals::Driver as TotalsDriver;
+use volery_cluster::totals::{Driver as TotalsDriver, outcome};
 use volery_cluster::worker::{Place, Worker};
 use volery_cluster::{ClusterStats, Manifest};
 use volery_matching::{Progress as _, totals};
@@ -25,6 +25,7 @@ use volery_run::cluster::{
 use volery_run::failure::{Failure, Status};
 use volery_run::matching::arguments::MatchingArguments;
 use volery_run::progress::PhaseProgress;
+use volery_run::proxy::ProxyOption;
 use volery_run::reporter::{Reporter, many};
 use volery_run::system;
 
@@ -87,7 +88,7 @@ struct Counts {
 impl Workers for LocalWorkers<'_> {
     fn run(
         &self,
-        side: &mut dyn Driver,
+        side: &mut Driver<'_>,
         pool: &rayon::ThreadPool,
         told: &mut PhaseProgress<'_>,
     ) -> Result<Option<(Manifest, ClusterStats, Value)>, Failure> {
@@ -141,11 +142,12 @@ impl Workers for LocalWorkers<'_> {
         pool: &rayon::ThreadPool,
         told: &mut PhaseProgress<'_>,
     ) -> Result<Option<(totals::Outcome, Value)>, Failure> {
-        let Some((manifest, worked, run)) = self.run(driver, pool, told)? else {
+        let Some((manifest, worked, run)) = self.run(&mut Driver::Totals(driver), pool, told)?
+        else {
             return Ok(None);
         };
         let start = Instant::now();
-        let meeting = self.meeting(&manifest, Driver::role(driver), None, attempt());
+        let meeting = self.meeting(&manifest, driver.side().settings().role, None, attempt());
         let times = (self.matching.endpoint.wait, self.matching.common.timeout);
         let opened = driver.opened()?;
         let (totals, traffic) = open_totals(
@@ -160,7 +162,8 @@ impl Workers for LocalWorkers<'_> {
                 Ok(ran?)
             },
         )?;
-        let outcome = driver.outcome(&manifest, &worked, (totals, traffic, start))?;
+        let settings = driver.side().settings();
+        let outcome = outcome(settings, &manifest, &worked, (totals, traffic, start))?;
         Ok(Some((outcome, run)))
     }
 
@@ -171,9 +174,6 @@ impl Workers for LocalWorkers<'_> {
 
 impl<'a> LocalWorkers<'a> {
     /// Checks the options.
-    ///
-    /// # Errors
-    /// The option at fault.
     pub(super) fn prepare(
         arguments: &'a RunArguments,
         own: &'a [OsString],
@@ -198,7 +198,7 @@ impl<'a> LocalWorkers<'a> {
     }
 
     /// Gives each worker a folder with its shards, a manifest and its certificate.
-    fn prepare_workers(&self, side: &dyn Driver, manifest: &Manifest) -> Result<(), Failure> {
+    fn prepare_workers(&self, side: &Driver<'_>, manifest: &Manifest) -> Result<(), Failure> {
         let terms = manifest.terms().expect("the run has workers");
         for (folder, worker) in side.hand_out(manifest)?.iter().zip(0..) {
             let certificate =
@@ -214,7 +214,7 @@ impl<'a> LocalWorkers<'a> {
     }
 
     /// The manifest of a run whose workers have all finished.
-    fn worked(&self, side: &dyn Driver) -> Result<Manifest, Failure> {
+    fn worked(&self, side: &Driver<'_>) -> Result<Manifest, Failure> {
         let identity = (&self.identity, self.peer);
         let terms = side.terms(self.arguments, identity)?;
         let folder = self.folder.display();
@@ -246,6 +246,7 @@ impl<'a> LocalWorkers<'a> {
     ) -> Meeting<'m> {
         Meeting {
             gateway: self.arguments.gateway(),
+            proxy: self.matching.endpoint.proxy.as_ref(),
             terms: manifest.terms().expect("the run has workers"),
             role,
             worker,
@@ -255,7 +256,7 @@ impl<'a> LocalWorkers<'a> {
 
     fn agree(
         &self,
-        side: &mut dyn Driver,
+        side: &mut Driver<'_>,
         pool: &rayon::ThreadPool,
         told: &mut PhaseProgress<'_>,
     ) -> Result<Manifest, Failure> {
@@ -268,6 +269,7 @@ impl<'a> LocalWorkers<'a> {
         };
         let meeting = Meeting {
             gateway: self.arguments.gateway(),
+            proxy: self.matching.endpoint.proxy.as_ref(),
             terms: &terms,
             role: side.role(),
             worker: None,
@@ -367,7 +369,8 @@ impl<'a> LocalWorkers<'a> {
             write_private(&ticket, certificate.to_pem())?;
             let words = self.words(role, rule, worker, attempt, &ticket);
             let mut finished = 0;
-            let run = start(self.own, &words).and_then(|child| {
+            let proxy = self.matching.endpoint.proxy.as_ref();
+            let run = start(self.own, &words, proxy).and_then(|child| {
                 follow(child, stop, self.reporter.cancel(), &mut |done| {
                     finished = done;
                     let _ = events.send((worker, done));
@@ -439,7 +442,12 @@ fn seconds(time: Duration) -> String {
 /// The last line about a worker that was stopped.
 const STOPPED: &str = "stopped, because another worker failed";
 
-fn start(own: &[OsString], words: &[String]) -> Result<Child, Failure> {
+/// The URL of a proxy is in the environment: it may hold a password, and all users see the words.
+fn start(
+    own: &[OsString],
+    words: &[String],
+    proxy: Option<&ProxyOption>,
+) -> Result<Child, Failure> {
     let program = match own {
         [] => env::current_exe().map(|file| vec![file.into_os_string()]),
         own => Ok(own.to_vec()),
@@ -453,6 +461,7 @@ fn start(own: &[OsString], words: &[String]) -> Result<Child, Failure> {
     let child = Command::new(&program[0])
         .args(&program[1..])
         .args(words)
+        .envs(proxy.map(|proxy| ("VOLERY_PROXY", proxy.text())))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

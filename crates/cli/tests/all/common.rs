@@ -1,11 +1,12 @@
 //! Starts the command and reads its files independently of it.
 
 pub(crate) mod pair;
-pub(crate) mod proxy;
 #[path = "../../../tables/tests/all/table.rs"]
+#[expect(dead_code, reason = "the tests of the tables use the rest")]
 pub(crate) mod table;
 
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
@@ -23,6 +24,28 @@ pub(crate) fn volery(arguments: &[&str]) -> Command {
 pub(crate) fn run(arguments: &[&str]) -> ProcessResult {
     let output = volery(arguments).output().unwrap();
     ProcessResult::from(output)
+}
+
+/// Makes an identity in a folder; returns its fingerprint.
+pub(crate) fn keygen(out: &str) -> String {
+    let made = run(&["keygen", "--out", out]);
+    assert_eq!(made.status, Some(0), "{made:?}");
+    made.stdout.trim().to_owned()
+}
+
+/// A port that nobody listens on.
+pub(crate) fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+/// The answer of an HTTP server of this machine.
+pub(crate) fn http(port: u16, request: &str) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).unwrap();
+    page
 }
 
 /// The result of a finished process.
@@ -157,38 +180,6 @@ impl RunningProcess {
     }
 }
 
-/// Runs both sides of a subcommand into the folders `s` and `r` of `place`; `more` goes to both,
-/// `left` to the sender, which listens, and `right` to the receiver.
-pub(crate) fn both(
-    verb: &str,
-    place: &Path,
-    more: &[&str],
-    left: &[&str],
-    right: &[&str],
-) -> [ProcessResult; 2] {
-    let (s, r) = (place.join("s"), place.join("r"));
-    let call = |role, endpoint, address, out, own| {
-        let start = [verb, "--role", role, endpoint, address, "--out", out];
-        RunningProcess::start(&[&start[..], more, own].concat())
-    };
-    let sender = call("sender", "--listen", "127.0.0.1:0", text(&s), left);
-    let address = format!("127.0.0.1:{}", sender.port());
-    let receiver = call("receiver", "--connect", &address, text(&r), right);
-    [sender.finish(), receiver.finish()]
-}
-
-/// Fails unless both sides of a subcommand, with the options of each row, name the field in which
-/// they differ.
-pub(crate) fn assert_differ(verb: &str, table: &[(&str, &str, &str)]) {
-    for (left, right, field) in table {
-        let place = tempfile::tempdir().unwrap();
-        for side in both(verb, place.path(), &[], &words(left), &words(right)) {
-            side.assert_refused(5, &[field]);
-        }
-        assert!(names(place.path()).is_empty());
-    }
-}
-
 /// Fails unless all succeeded and each reported its security model.
 pub(crate) fn assert_done(all: &[ProcessResult], security: &str) {
     for finished in all {
@@ -246,7 +237,7 @@ pub(crate) fn read_npy(path: &Path) -> (Vec<u64>, Vec<u64>) {
         rest.trim_start().to_owned()
     };
     let width = match &value_of("descr")[..5] {
-        "'<u8'" => 8,
+        "'<u8'" | "'<i8'" => 8,
         "'|u1'" => 1,
         _ => panic!("{header}"),
     };

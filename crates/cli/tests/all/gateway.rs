@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::common::{RunningProcess, run, text, volery};
+use crate::common::{RunningProcess, keygen, text, volery};
 use serde_json::Value;
 use volery_channel::gateway::{Ticket, meet};
 use volery_channel::tls::{Identity, Peer};
@@ -24,8 +24,7 @@ impl Organisations {
         let place = tempfile::tempdir().unwrap();
         let made = names.iter().map(|name| {
             let out = place.path().join(name);
-            let made = run(&["keygen", "--out", text(&out), "--name", name]);
-            assert_eq!(made.status, Some(0), "{made:?}");
+            keygen(text(&out));
             Identity::from_pem(&fs::read_to_string(out.join("identity.pem")).unwrap()).unwrap()
         });
         let made = made.collect();
@@ -42,7 +41,7 @@ impl Organisations {
         let now = SystemTime::now();
         let [own, other] = [side, side.other()].map(|side| &self.1[side as usize]);
         let leaf = own.issue(&ticket.name(), now..now + PATIENCE * 100)?;
-        let peer = Peer { fingerprint: other.fingerprint(), name: Some(ticket.name()) };
+        let peer = Peer::of_run(other.fingerprint(), ticket.name());
         meet(("127.0.0.1", port), &ticket, &leaf, &peer, PATIENCE)
     }
 
@@ -96,7 +95,7 @@ fn workers_meet_and_a_signal_ends_it_well() {
             assert!(ended.stderr.contains(part), "{part}: {ended:?}");
         }
         let report: Value = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
-        assert_eq!(report["protocol"], "gateway");
+        assert_eq!(report["command"], "gateway");
         assert_eq!(report["result"]["met"], 1);
         assert!(report["result"]["bytes"].as_u64().unwrap() > 1000);
     }
@@ -113,7 +112,7 @@ fn lines_can_be_objects() {
     let lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let mut lines = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
     let first = lines.next().unwrap();
-    let address = first["message"].as_str().unwrap().rsplit_once(':').unwrap();
+    let address = first["address"].as_str().unwrap().rsplit_once(':').unwrap();
     some.exchange(address.1.parse().unwrap(), 7);
     let ended = lines.find(|line| line["event"] == "ended").unwrap();
     assert_eq!(ended["run"], "ab".repeat(16));
@@ -125,30 +124,4 @@ fn lines_can_be_objects() {
     assert!(signalled.unwrap().success());
     assert_eq!(lines.last().unwrap()["level"], "info");
     assert_eq!(child.wait().unwrap().code(), Some(0));
-}
-
-#[test]
-fn what_is_missing_or_wrong_is_said() {
-    let some = Organisations::new(&["alice", "bob"]);
-    let [alice, bob] = [0, 1].map(|i| some.1[i].fingerprint().to_string());
-    let listen = ["gateway", "--listen", "127.0.0.1:0"];
-    let refused = |more: &[&str], status, fragment| {
-        run(&[&listen[..], more].concat()).assert_refused(status, &[fragment]);
-    };
-    refused(&[], 2, "--allow");
-    refused(&["--allow", &alice], 2, "only one is named");
-    refused(&["--allow", &alice, "--allow", &alice], 2, "only one is named");
-    refused(&["--allow", &alice, "--allow", "nothing"], 2, "no file of this name");
-    let both = ["--allow", &alice, "--allow", &bob];
-    for (more, fragment) in
-        [(["--max-connections", "1"], "--max-connections"), (["--idle", "soon"], "--idle")]
-    {
-        refused(&[&both[..], &more].concat(), 2, fragment);
-    }
-    let call = [&["gateway", "--listen", "nowhere"][..], &both].concat();
-    run(&call).assert_refused(2, &["is not HOST:PORT"]);
-    let held = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let taken = held.local_addr().unwrap().to_string();
-    let call = [&["gateway", "--listen", &taken][..], &both].concat();
-    run(&call).assert_refused(1, &["--listen"]);
 }

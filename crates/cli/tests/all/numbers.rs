@@ -54,81 +54,59 @@ fn a_polynomial_at_points_in_files() {
     let poly = folder.write("poly.npy", array("<u8", &[3001], &coefficients));
     let at = folder.write("at.npy", array("<u8", &[3], &points));
     let (out, report) = (folder.path("out.npy"), folder.path("report.json"));
-    let both =
-        pair("ope", &["--input", &poly, "--report", &report], &["--points", &at, "--out", &out]);
+    let left = format!("--input {poly} --report {report}");
+    let both = pair("ope", &left, &format!("--points {at} --out {out}"));
     assert_done(&both, "malicious");
     let expected: Vec<_> = points.iter().map(|z| evaluated(&coefficients, *z)).collect();
     assert_eq!(values(&folder, "out.npy"), expected);
     let report = folder.json("report.json");
-    assert_eq!(report["protocol"], "ope");
-    assert_eq!(report["result"]["degree"], 3000);
-    assert_eq!(report["result"]["points"], 3);
+    assert_eq!(report["command"], "ope");
+    let result = &report["result"];
+    assert_eq!((&result["degree"], &result["points"]), (&3000.into(), &3.into()));
     // One masked coefficient each, and one point; the online phase sends nothing else.
-    assert_eq!(report["result"]["bytes_online"], 3 * (3001 * 8 + 8));
-}
-
-#[test]
-fn a_polynomial_in_text_at_one_point() {
-    let folder = Folder::new();
+    assert_eq!(result["bytes_online"], 3 * (3001 * 8 + 8));
+    // In text, at one point: 5 - 9 modulo 2^61 - 1.
     let poly = folder
         .write("poly.csv", "name,coefficient\nconstant,5\nlinear,0\nsquare,2305843009213693950\n");
-    let two = pair("ope", &["--input", &poly], &["--point", "3"]);
-    assert_eq!(two[0].status, Some(0), "{two:?}");
-    assert_eq!(two[1].status, Some(0), "{two:?}");
-    // 5 - 9 modulo 2^61 - 1
-    assert_eq!(two[1].stdout, format!("{}\n", P - 4));
-    let constant = folder.write("constant.csv", "coefficient\n7\n");
-    let two = pair("ope", &["--input", &constant], &["--point", "3"]);
-    assert_eq!(two[1].stdout, "7\n", "{two:?}");
+    let two = pair("ope", &format!("--input {poly}"), "--point 3");
+    assert_eq!((two[0].status, &two[1].stdout), (Some(0), &format!("{}\n", P - 4)), "{two:?}");
 }
 
 #[test]
 fn polynomials_and_points_that_are_none() {
     let folder = Folder::new();
-    let sender = |file: &str, text: &str| {
+    for (file, text, fragment) in [
+        ("a.csv", "coefficient\n", "no coefficients"),
+        ("b.csv", "value\n1\n", "no column 'coefficient'"),
+        ("c.csv", "coefficient\n1\n2305843009213693951\n", "below 2^61 - 1"),
+        ("d.csv", "coefficient\n1\n-1\n", "row 2"),
+        ("e.csv", "coefficient,x\n1,2\n3\n", "row 2"),
+        ("h.csv", "coefficient\n1\n\n2\n", "empty line before row 2"),
+        ("f.txt", "coefficient\n1\n", "neither .csv nor .npy"),
+        ("g.npy", "coefficient\n1\n", "g.npy"),
+        ("zq.csv", "coefficient\nzq7Planted\n", "row 1"),
+    ] {
         let path = folder.write(file, text);
         let call = format!("ope --role sender --listen 127.0.0.1:0 --input {path}");
-        common::run(&common::words(&call))
-    };
-    sender("a.csv", "coefficient\n").assert_refused(1, &["a.csv", "no coefficients"]);
-    sender("b.csv", "value\n1\n").assert_refused(1, &["no column 'coefficient'"]);
-    sender("c.csv", "coefficient\n1\n2305843009213693951\n")
-        .assert_refused(1, &["row 2", "below 2^61 - 1"]);
-    sender("d.csv", "coefficient\n1\n-1\n").assert_refused(1, &["row 2"]);
-    sender("e.csv", "coefficient,x\n1,2\n3\n").assert_refused(1, &["row 2"]);
-    sender("h.csv", "coefficient\n1\n\n2\n").assert_refused(1, &["empty line before row 2"]);
-    sender("f.txt", "coefficient\n1\n").assert_refused(1, &["neither .csv nor .npy"]);
-    sender("g.npy", "coefficient\n1\n").assert_refused(1, &["g.npy"]);
-    sender("zq.csv", "coefficient\nzq7Planted\n").assert_refused(1, &["row 1"]);
-    assert!(!sender("zq.csv", "coefficient\nzq7Planted\n").stderr.contains("Planted"));
-    let receiver = |more: &[&str]| {
-        let call = ["ope", "--role", "receiver", "--connect", "127.0.0.1:9"];
-        common::run(&[&call[..], more].concat())
-    };
-    receiver(&[]).assert_refused(2, &["--point, --points"]);
-    receiver(&["--point", "2305843009213693951"]).assert_refused(2, &["--point", "2^61 - 1"]);
-    receiver(&["--point", "1", "--input", "x.csv"]).assert_refused(2, &["--input"]);
-    let points = folder.write("points.csv", "point\n1\n");
-    receiver(&["--points", &points]).assert_refused(2, &["--out"]);
-    receiver(&["--points", &points, "--out", "x.csv"]).assert_refused(2, &[".npy"]);
+        let refused = common::run(&common::words(&call));
+        refused.assert_refused(1, &[file, fragment]);
+        assert!(!refused.stderr.contains("Planted"));
+    }
     // The peer's announced size is accepted only up to the limit.
     let poly = folder.write("poly.csv", "coefficient\n1\n2\n3\n");
-    let two = pair("ope", &["--input", &poly], &["--point", "3", "--max-degree", "1"]);
+    let left = format!("--input {poly}");
+    let two = pair("ope", &left, "--point 3 --max-degree 1");
     two[1].assert_refused(5, &["2", "--max-degree"]);
     assert_eq!(two[0].status, Some(4), "{two:?}");
     // As many values as coefficients would determine the polynomial.
     let points = folder.write("points.csv", "point\n1\n2\n3\n");
-    let out = folder.path("out.npy");
-    let receiver = ["--points", &points, "--out", &out];
-    let two = pair("ope", &["--input", &poly], &receiver);
-    two[0].assert_refused(5, &["3 points", "--max-points"]);
-    let two = pair("ope", &["--input", &poly, "--max-points", "3"], &receiver);
-    assert_done(&two, "malicious");
+    let receiver = format!("--points {points} --out {}", folder.path("out.npy"));
+    pair("ope", &left, &receiver)[0].assert_refused(5, &["3 points", "--max-points"]);
+    assert_done(&pair("ope", &format!("{left} --max-points 3"), &receiver), "malicious");
     assert_eq!(values(&folder, "out.npy"), [6, 17, 34]);
     // A report path that is the input file.
-    let call = ["ope", "--role", "sender", "--listen", "127.0.0.1:0"];
-    common::run(&[&call[..], &["--input", &poly, "--report", &poly]].concat())
-        .assert_refused(2, &["--report", "the input file"]);
+    let call = format!("ope --role sender --listen 127.0.0.1:0 {left} --report {poly}");
+    common::run(&common::words(&call)).assert_refused(2, &["--report", "the input file"]);
 }
 
 /// A peer that asks for the product with a matrix, which would reveal the sender's whole matrix.
@@ -159,21 +137,13 @@ fn a_matrix_in_place_of_the_vector_is_refused() {
     sender.finish().assert_refused(3, &["only a vector"]);
 }
 
-fn multiplied(folder: &Folder, more: &[&str], outs: [Option<&str>; 2]) -> [ProcessResult; 2] {
-    let (matrix, vector) = (folder.path("matrix.npy"), folder.path("vector.npy"));
-    let places = outs.map(|out| out.map(|name| folder.path(name)));
-    let call = |input: &str, out: &Option<String>| {
-        let mut call = vec!["--input".to_owned(), input.to_owned()];
-        if let Some(out) = out {
-            call.extend(["--out".to_owned(), out.clone()]);
-        }
-        call.extend(more.iter().map(|word| (*word).to_owned()));
-        call
+/// Both sides; an `out` is a file for the result.
+fn multiplied(folder: &Folder, more: &str, outs: [Option<&str>; 2]) -> [ProcessResult; 2] {
+    let side = |input: &str, out: Option<&str>| {
+        let out = out.map(|name| format!("--out {}", folder.path(name))).unwrap_or_default();
+        format!("--input {} {out} {more}", folder.path(input))
     };
-    let (left, right) = (call(&matrix, &places[0]), call(&vector, &places[1]));
-    let left: Vec<_> = left.iter().map(String::as_str).collect();
-    let right: Vec<_> = right.iter().map(String::as_str).collect();
-    pair("matvec", &left, &right)
+    pair("matvec", &side("matrix.npy", outs[0]), &side("vector.npy", outs[1]))
 }
 
 #[test]
@@ -197,13 +167,13 @@ fn a_matrix_times_a_vector_in_both_rings() {
             })
             .collect();
         let security = if ring == "fp61" { "malicious" } else { "semi-honest" };
-        let more = ["--ring", ring];
+        let more = format!("--ring {ring}");
         assert_done(&multiplied(&folder, &more, [None, Some("y.npy")]), security);
         assert_eq!(values(&folder, "y.npy"), expected, "{ring}");
-        let more = ["--ring", ring, "--result", "sender"];
+        let more = format!("--ring {ring} --result sender");
         assert_done(&multiplied(&folder, &more, [Some("z.npy"), None]), security);
         assert_eq!(values(&folder, "z.npy"), expected, "{ring}");
-        let more = ["--ring", ring, "--result", "shared"];
+        let more = format!("--ring {ring} --result shared");
         assert_done(&multiplied(&folder, &more, [Some("s.npy"), Some("t.npy")]), security);
         let (s, t) = (values(&folder, "s.npy"), values(&folder, "t.npy"));
         let sums =
@@ -221,14 +191,10 @@ fn real_numbers_within_the_bound_that_is_reported() {
     let x: Vec<_> = numbers(m, 6).iter().map(real).collect();
     folder.write("matrix.npy", reals(&[n, m], &a));
     folder.write("vector.npy", reals(&[m], &x));
-    let report = folder.path("report.json");
-    let (matrix, vector, out) =
-        (folder.path("matrix.npy"), folder.path("vector.npy"), folder.path("y.npy"));
-    let both = pair(
-        "matvec",
-        &["--input", &matrix],
-        &["--input", &vector, "--out", &out, "--report", &report],
-    );
+    let [matrix, vector, out, report] =
+        ["matrix.npy", "vector.npy", "y.npy", "report.json"].map(|name| folder.path(name));
+    let right = format!("--input {vector} --out {out} --report {report}");
+    let both = pair("matvec", &format!("--input {matrix}"), &right);
     assert_done(&both, "semi-honest");
     let bytes = std::fs::read(folder.path("y.npy")).unwrap();
     let data = &bytes[bytes.len() - 8 * n..];
@@ -246,42 +212,36 @@ fn matrices_and_vectors_that_do_not_go() {
     let folder = Folder::new();
     folder.write("matrix.npy", array("<u8", &[4, 3], &[1; 12]));
     folder.write("vector.npy", array("<u8", &[2], &[1; 2]));
-    for finished in multiplied(&folder, &[], [None, Some("y.npy")]) {
+    for finished in multiplied(&folder, "", [None, Some("y.npy")]) {
         finished.assert_refused(5, &["4 x 3", "2 x 1"]);
     }
-    folder.write("vector.npy", array("<u8", &[3], &[1; 3]));
-    let two = multiplied(&folder, &["--max-rows", "3"], [None, Some("y.npy")]);
-    two[1].assert_refused(5, &["4 rows", "--max-rows"]);
-    let sender = |input: &str, more: &[&str]| {
-        let call = format!("matvec --role sender --listen 127.0.0.1:0 --input {input}");
-        common::run(&[&common::words(&call), more].concat())
-    };
-    let file = |bytes: Vec<u8>| folder.write("other.npy", bytes);
-    sender(&file(array("<u8", &[3], &[1; 3])), &[]).assert_refused(1, &["(n, m)"]);
-    sender(&file(array("<u8", &[0, 3], &[])), &[]).assert_refused(1, &["no rows or no columns"]);
-    sender(&file(array("<u8", &[3, 0], &[])), &[]).assert_refused(1, &["no rows or no columns"]);
-    sender(&file(array("<u8", &[1, 2], &[0, P])), &[]).assert_refused(1, &["[0, 1]", "canonical"]);
-    sender(&file(array("<u8", &[1, 2], &[0, P])), &["--ring", "real"])
-        .assert_refused(2, &["--ring", "float64"]);
-    sender(&file(array("<i8", &[1, 2], &[0, 1])), &[]).assert_refused(1, &["dtype"]);
-    sender(&file(reals(&[1, 2], &[0.0, f64::NAN])), &[]).assert_refused(1, &["entry 1", "NaN"]);
-    sender(&file(reals(&[1, 2], &[0.0, 2000.0])), &[])
-        .assert_refused(1, &["entry 1", "beyond the declared bound"]);
-    let far = ["--fraction-bits", "40"];
-    sender(&file(reals(&[1, 2], &[0.0, 1.0])), &far).assert_refused(2, &["2^63"]);
-    let fortran = array("<u8", &[2, 2], &[1; 4]);
-    let at = |needle: &[u8]| fortran.windows(needle.len()).position(|part| part == needle).unwrap();
-    let mut swapped = fortran.clone();
-    swapped[at(b"False")..][..5].copy_from_slice(b"True ");
-    sender(&file(swapped), &[]).assert_refused(1, &["Fortran order"]);
-    sender(&file(array("<u8", &[1, 1], &[1])), &["--out", "x.npy"]).assert_refused(2, &["--out"]);
     // Different settings on the two sides.
-    let (matrix, vector, out) =
-        (folder.path("matrix.npy"), folder.path("vector.npy"), folder.path("y.npy"));
-    let two = pair(
-        "matvec",
-        &["--input", &matrix, "--ring", "z64"],
-        &["--input", &vector, "--out", &out],
-    );
-    two.iter().for_each(|finished| finished.assert_refused(5, &["z64", "fp61"]));
+    let [matrix, vector, out] = ["matrix.npy", "vector.npy", "y.npy"].map(|name| folder.path(name));
+    let left = format!("--input {matrix} --ring z64");
+    for finished in pair("matvec", &left, &format!("--input {vector} --out {out}")) {
+        finished.assert_refused(5, &["z64", "fp61"]);
+    }
+    folder.write("vector.npy", array("<u8", &[3], &[1; 3]));
+    let two = multiplied(&folder, "--max-rows 3", [None, Some("y.npy")]);
+    two[1].assert_refused(5, &["4 rows", "--max-rows"]);
+    let fortran = array("<u8", &[2, 2], &[1; 4]);
+    let at = fortran.windows(5).position(|part| part == b"False").unwrap();
+    let mut swapped = fortran.clone();
+    swapped[at..][..5].copy_from_slice(b"True ");
+    for (bytes, more, status, fragments) in [
+        (array("<u8", &[3], &[1; 3]), "", 1, ["(n, m)", ""]),
+        (array("<u8", &[0, 3], &[]), "", 1, ["no rows or no columns", ""]),
+        (array("<u8", &[3, 0], &[]), "", 1, ["no rows or no columns", ""]),
+        (array("<u8", &[1, 2], &[0, P]), "", 1, ["[0, 1]", "canonical"]),
+        (array("<u8", &[1, 2], &[0, P]), "--ring real", 2, ["--ring", "float64"]),
+        (array("<i8", &[1, 2], &[0, 1]), "", 1, ["dtype", ""]),
+        (reals(&[1, 2], &[0.0, f64::NAN]), "", 1, ["entry 1", "NaN"]),
+        (reals(&[1, 2], &[0.0, 2000.0]), "", 1, ["entry 1", "beyond the declared bound"]),
+        (reals(&[1, 2], &[0.0, 1.0]), "--fraction-bits 40", 2, ["2^63", ""]),
+        (swapped, "", 1, ["Fortran order", ""]),
+    ] {
+        let input = folder.write("other.npy", bytes);
+        let call = format!("matvec --role sender --listen 127.0.0.1:0 --input {input} {more}");
+        common::run(&common::words(call.trim())).assert_refused(status, &fragments);
+    }
 }

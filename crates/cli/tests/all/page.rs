@@ -1,9 +1,12 @@
-//! Pages of reports, and what the program tells shells and `man` of itself.
+//! Help, the demonstration, pages of reports, options from elsewhere, and what the program tells
+//! shells and `man` of itself.
 
 use std::fs;
 use std::path::Path;
 
-use crate::common::{names, run, text, volery};
+use volery_primitives::cpu::Cpu;
+
+use crate::common::{ProcessResult, names, run, text, volery, words};
 
 #[test]
 fn a_report_becomes_a_page() {
@@ -45,7 +48,6 @@ fn shells_and_man_know_the_command_line() {
     let out = place.path().join("man/man1");
     assert_eq!(run(&["man", "--out", text(&out)]).status, Some(0));
     let pages = names(&out);
-    assert!(!pages.contains(&"volery-bench.1".to_owned()));
     for page in ["volery.1", "volery-psi.1", "volery-params-estimate.1"] {
         assert!(pages.iter().any(|there| there == page), "{pages:?}");
     }
@@ -76,8 +78,78 @@ fn options_come_from_the_environment_and_a_file() {
     assert!(stderr.starts_with("error: VOLERY_N: --n: the demo makes at most"), "{stderr}");
     let quiet: (&str, &Path) = ("VOLERY_QUIET", Path::new("true"));
     assert_eq!(call(&["demo", "--n", "1"], &[named, number, quiet]), (0, String::new()));
+    // A misspelt variable may be why an option is missing.
+    let nearly: (&str, &Path) = ("VOLERY_KEYY", Path::new("email"));
+    for (words, status) in [(&["lint", "a.csv"][..], 2), (&["demo", "--n", "1"], 0)] {
+        let (ended, stderr) = call(words, &[nearly]);
+        let note = "VOLERY_KEYY is no option; did you mean VOLERY_KEY?";
+        assert!(ended == status && stderr.contains(note), "{stderr}");
+    }
+    assert_eq!(call(&["demo", "--n", "1"], &[nearly, quiet]), (0, String::new()));
     fs::write(&file, "tiemout = 5\n").unwrap();
     let (status, stderr) = call(&["demo"], &[named]);
     assert_eq!(status, 2);
     assert!(stderr.contains("volery.toml:1: tiemout: there is no such option"), "{stderr}");
+}
+
+#[test]
+fn help_and_version_are_answers_not_errors() {
+    for arguments in [&["--help"][..], &["--version"], &["vole", "--help"], &["cot", "--help"]] {
+        let finished = run(arguments);
+        assert_eq!(finished.status, Some(0));
+        assert!(!finished.stdout.is_empty() && finished.stderr.is_empty(), "{finished:?}");
+    }
+    // Without words the help is the answer, and no success.
+    for arguments in [&[][..], &["params"]] {
+        let finished = run(arguments);
+        assert_eq!(finished.status, Some(2), "{finished:?}");
+        assert!(finished.stderr.contains("Usage:"), "{finished:?}");
+    }
+}
+
+#[test]
+fn an_address_in_use_is_said_to_be() {
+    let place = tempfile::tempdir().unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let out = place.path().join("out");
+    run(&words(&format!("vole --role sender --n 5 --listen {address} --out {}", text(&out))))
+        .assert_refused(1, &["--listen", &address, "in use"]);
+    assert!(names(place.path()).is_empty());
+}
+
+/// Every subcommand, before it does anything.
+#[test]
+fn an_unknown_level_of_the_processor_is_refused_with_those_it_has() {
+    for name in ["avx1024", "PORTABLE"] {
+        let mut command = volery(&["demo", "--n", "10"]);
+        let output = command.env("VOLERY_CPU", name).output().unwrap();
+        let levels = Cpu::available().into_iter().map(Cpu::name);
+        let fragments: Vec<_> = std::iter::once("VOLERY_CPU").chain(levels).collect();
+        ProcessResult::from(output).assert_refused(2, &fragments);
+    }
+}
+
+#[test]
+fn the_demo_prints_what_it_checked_on_every_level_of_the_processor() {
+    // An empty name is none.
+    for level in Cpu::available().into_iter().map(Cpu::name).chain([""]) {
+        let mut command = volery(&["demo", "--n", "5000"]);
+        let demo = ProcessResult::from(command.env("VOLERY_CPU", level).output().unwrap());
+        assert_eq!(demo.status, Some(0), "{level}: {demo:?}");
+        for fragment in [
+            "fp61",
+            "z64",
+            "f2",
+            "5000",
+            "malicious, 128 bits",
+            "semi-honest, 128 bits",
+            "all hold",
+            "1800",
+            "as a set",
+        ] {
+            assert!(demo.stdout.contains(fragment), "{level}: {demo:?}");
+        }
+        assert!(demo.stderr.is_empty(), "{level}: {demo:?}");
+    }
 }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::common::{run, text};
+use crate::common::{run, text, words};
 use serde_json::Value;
 use volery_pcg::lpn::estimate::{Estimate, Field, estimate, security_bits};
 use volery_pcg::lpn::{set_named, sets};
@@ -15,7 +15,7 @@ fn estimated(arguments: &[&str]) -> (String, Value) {
     let finished = run(&[&["params", "estimate", "--report", text(&file)], arguments].concat());
     assert_eq!(finished.status, Some(0), "{finished:?}");
     let report: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
-    assert_eq!(report["protocol"], "params");
+    assert_eq!(report["command"], "params");
     // One line if there is a search, and nothing else.
     let bits = &report["result"]["wanted_bits"];
     let said = match report["result"]["search"].as_str().unwrap() {
@@ -64,37 +64,32 @@ fn a_set_is_estimated_in_each_of_its_rings() {
     }
 }
 
+/// Instances that fall short, one of them by the attack of linear algebra, and one without any
+/// information for an attack, as every sample is noisy.
 #[test]
-fn an_instance_that_falls_short_is_said_to() {
-    let numbers = ["--n", "16_384", "--k", "3482", "--t", "192"];
-    let ring = ["--field", "z64-uniform", "--noise", "regular"];
-    let (stdout, result) = estimated(&[&numbers[..], &ring, &["--bits", "80"]].concat());
-    assert!(stdout.contains("blocks of 85 samples; the 64 left over"), "{stdout}");
-    assert!(stdout.contains("falls short of 80 bits: 41."), "{stdout}");
-    assert_eq!(result["instances"][0]["holds"], false);
-    assert_eq!(result["instances"][0]["left_over"], 64);
-}
-
-/// The output names the linear-algebra attack that breaks the instance.
-#[test]
-fn a_binary_code_over_gf128_falls_short() {
-    let (stdout, result) = estimated(&["--set", "b12", "--field", "gf128-binary"]);
-    let short = "falls short of 128 bits: 50.4 bits, by interleaved Gauss";
-    assert!(stdout.contains(short), "{stdout}");
-    let found = &result["instances"][0];
-    assert_eq!((&found["field"], &found["holds"]), (&"gf128-binary".into(), &false.into()));
-}
-
-/// Every sample is noisy: no attack has any information.
-#[test]
-fn where_no_attack_works_none_is_named() {
-    let numbers = ["--n", "100", "--k", "50", "--t", "100"];
-    let ring = ["--field", "gf128", "--noise", "uniform"];
-    let (stdout, result) = estimated(&[&numbers[..], &ring].concat());
-    assert!(stdout.contains("holds 128 bits: no attack works"), "{stdout}");
-    let found = &result["instances"][0];
-    assert!(found["bits"].is_null() && found["attack"].is_null(), "{found}");
-    assert_eq!(found["holds"], true);
+fn what_an_instance_holds_is_said() {
+    for (call, said, holds) in [
+        (
+            "--n 16_384 --k 3482 --t 192 --field z64-uniform --noise regular --bits 80",
+            ["blocks of 85 samples; the 64 left over", "falls short of 80 bits: 41."],
+            false,
+        ),
+        (
+            "--set b12 --field gf128-binary",
+            ["gf128-binary", "falls short of 128 bits: 50.4 bits, by interleaved Gauss"],
+            false,
+        ),
+        (
+            "--n 100 --k 50 --t 100 --field gf128 --noise uniform",
+            ["does not work", "holds 128 bits: no attack works"],
+            true,
+        ),
+    ] {
+        let (stdout, result) = estimated(&words(call));
+        assert!(said.iter().all(|said| stdout.contains(said)), "{stdout}");
+        let found = &result["instances"][0];
+        assert_eq!((&found["holds"], found["attack"].is_null()), (&holds.into(), holds));
+    }
 }
 
 #[test]
@@ -120,44 +115,6 @@ fn the_smallest_weight_and_the_least_traffic_are_searched() {
     for k in ["24576", "131072"] {
         let (_, other) = estimated(&[&["--n", "262144", "--k", k], &ring[..]].concat());
         assert!(each(&other["instances"][0]) > each(least), "{k}");
-    }
-}
-
-#[test]
-fn wrong_questions_are_refused() {
-    let ring = ["--field", "f2", "--noise", "regular"];
-    for (numbers, fragments) in [
-        (&["--n", "0"][..], ["--n", "0 samples"]),
-        (&["--n", "1", "--k", "1", "--t", "1"], ["--n", "1 samples"]),
-        (&["--n", "-1"], ["--n", "digits"]),
-        (&["--n", "1e6"], ["--n", "digits"]),
-        (&["--n", "1099511627777"], ["--n", "2^40"]),
-        (&["--n", "99999999999999999999999"], ["--n", "2^40"]),
-        (&["--n", "100", "--k", "0"], ["--k", "0 symbols"]),
-        (&["--n", "100", "--k", "100"], ["--k", "100 samples"]),
-        (&["--n", "100", "--k", "9", "--t", "0"], ["--t", "0 noisy"]),
-        (&["--n", "100", "--k", "9", "--t", "101"], ["--t", "of 100"]),
-        (&["--n", "100", "--t", "5"], ["--k", "required"]),
-        (&["--n", "100", "--bits", "0"], ["--bits", "1..=512"]),
-        (&["--n", "100", "--bits", "513"], ["--bits", "1..=512"]),
-        (&["--k", "100"], ["--n", "required"]),
-    ] {
-        let refused = run(&[&["params", "estimate"], numbers, &ring].concat());
-        refused.assert_refused(2, &fragments);
-    }
-    for (arguments, fragments) in [
-        (&["--set", "b14"][..], ["--set", "'b14'"]),
-        (&["--set", "b12", "--n", "5"], ["--set", "--n"]),
-        (&["--n", "100", "--noise", "regular"], ["--field", "required"]),
-        (&["--n", "100", "--field", "f3", "--noise", "regular"], ["--field", "f3"]),
-        (&["--n", "100", "--field", "f2", "--noise", "odd"], ["--noise", "odd"]),
-    ] {
-        run(&[&["params", "estimate"], arguments].concat()).assert_refused(2, &fragments);
-    }
-    // The question is valid but has no answer.
-    for numbers in [&["--n", "100"][..], &["--n", "100", "--k", "64"]] {
-        let refused = run(&[&["params", "estimate"], numbers, &ring].concat());
-        refused.assert_refused(1, &["--bits", "2^128"]);
     }
 }
 

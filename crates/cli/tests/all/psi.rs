@@ -1,128 +1,33 @@
 //! Two processes that match files on the loopback interface.
 
-mod files;
 mod report;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use crate::common::pair::{Folder, assert_matched, pair, pair_of, store};
-use crate::common::table::required;
-use crate::common::{RunningProcess, run, text};
+use crate::common::pair::{Folder, PLANTED, assert_matched, pair, pair_of};
+use crate::common::{RunningProcess, begun, names, run, words};
 
-/// A Parquet column read as its text against the same text in a CSV file.
-#[test]
-fn numbers_as_text() {
-    let folder = Folder::new();
-    let column = required("int32 n", vec![7_i32, 10, -3]);
-    store(&folder.path("a.parquet"), &[column]);
-    let left = folder.path("a.parquet");
-    let right = folder.write("b.csv", "n\n07\n7\n-3\n+10\n");
-    let out = folder.path("out.csv");
-    let ended = pair(
-        "psi",
-        &["--input", &left, "--key", "n:text"],
-        &["--input", &right, "--key", "n", "--out", &out],
-    );
-    assert_matched(&ended);
-    assert_eq!(folder.read("out.csv"), "n\n7\n-3\n");
-    // As numbers, leading zeros and signs do not count.
-    let ended = pair(
-        "psi",
-        &["--input", &left, "--key", "n"],
-        &[
-            "--input",
-            &right,
-            "--key",
-            "n:integer",
-            "--out",
-            &out,
-            "--force",
-            "--duplicates",
-            "dedup",
-        ],
-    );
-    assert_matched(&ended);
-    assert_eq!(folder.read("out.csv"), "n\n07\n-3\n+10\n");
+fn list(from: usize, n: usize) -> String {
+    let lines = (from..from + n).map(|i| format!("k{i}\n"));
+    "k\n".to_owned() + &lines.collect::<String>()
 }
 
-/// Runs psi on lists of words with one key column; returns the receiver's result.
-fn words(left: &str, right: &str, more: &[&str]) -> String {
-    let folder = Folder::new();
-    let (a, b) = (folder.write("a.csv", left), folder.write("b.csv", right));
-    let out = folder.path("out.csv");
-    let ended = pair(
-        "psi",
-        &[&["--input", &a][..], more].concat(),
-        &[&["--input", &b, "--out", &out][..], more].concat(),
-    );
-    assert_matched(&ended);
-    folder.read("out.csv")
-}
-
-/// Sizes of the two files, and the first key of the sender's in the order of the receiver's.
-const SIZES: [(usize, usize, usize); 10] = [
-    (0, 5, 0),
-    (257, 255, 300),
-    (6789, 7890, 1234),
-    (3, 4099, 4096),
-    (0, 0, 0),
-    (5, 0, 0),
-    (1, 1, 0),
-    (1, 1, 1),
-    (2, 1, 1),
-    (127, 129, 64),
-];
-
+/// Both sides get their rows, by each protocol that can do that; the receiver alone, by the others.
 #[test]
-fn awkward_sizes_by_each_protocol() {
-    for (call, sizes) in [
-        ("--protocol kkrt", &SIZES[..]),
-        ("--protocol kkrt-paper", &SIZES),
-        ("--protocol vole", &SIZES),
-        ("--protocol vole --security semi-honest", &SIZES[..4]),
-        ("--protocol vole-low", &SIZES[..4]),
-        ("--protocol dh", &SIZES[..2]),
-        ("--protocol dh", &SIZES[4..]),
-        ("--protocol auto", &SIZES[..4]),
-        ("--security semi-honest --link 100Mbit,20ms", &SIZES[..4]),
-    ] {
-        for &(a, b, shift) in sizes {
-            let list = |from: usize, n: usize| -> String {
-                let lines = (from..from + n).map(|i| format!("k{i}\n"));
-                "k\n".to_owned() + &lines.collect::<String>()
-            };
-            let (left, right) = (list(shift, a), list(0, b));
-            let left_set: HashSet<&str> = left.lines().collect();
-            let common = right.lines().filter(|line| left_set.contains(line));
-            let expected: String = common.map(|line| format!("{line}\n")).collect();
-            let more: Vec<_> = ["--key", "k"].into_iter().chain(call.split(' ')).collect();
-            let found = words(&left, &right, &more);
-            assert!(found == expected, "{call} {a} {b} {shift}");
-        }
-    }
-}
-
-/// Both sides get their rows, by each protocol that can do that.
-#[test]
-fn both_sides_get_their_rows_by_each_protocol() {
+fn each_protocol_finds_the_common_rows() {
     let folder = Folder::new();
-    let list = |from: usize, n: usize| -> String {
-        let lines = (from..from + n).map(|i| format!("k{i}\n"));
-        "k\n".to_owned() + &lines.collect::<String>()
-    };
-    let files = [("a.csv", list(0, 300)), ("b.csv", list(200, 2000))];
-    let [a, b] = files.map(|(name, rows)| folder.write(name, rows));
+    let [a, b] = [("a.csv", list(0, 300)), ("b.csv", list(200, 2000))]
+        .map(|(name, rows)| folder.write(name, rows));
     let [left_out, right_out] = ["left.csv", "right.csv"].map(|name| folder.path(name));
     for protocol in ["auto", "vole", "vole-low", "kkrt"] {
         // The roles in turn: either set may be the smaller one.
         for [left, right] in [[&a, &b], [&b, &a]] {
-            let more = ["--key", "k", "--both", "--protocol", protocol, "--force"];
-            let ended = pair(
-                "psi",
-                &[&["--input", left, "--out", &left_out][..], &more].concat(),
-                &[&["--input", right, "--out", &right_out][..], &more].concat(),
-            );
+            let more = format!("--key k --both --protocol {protocol} --force");
+            let side = |input, out| format!("--input {input} --out {out} {more}");
+            let ended = pair("psi", &side(left, &left_out), &side(right, &right_out));
             assert_matched(&ended);
             for (side, name) in ended.iter().zip(["left.csv", "right.csv"]) {
                 assert!(folder.read(name) == list(200, 100), "{protocol} {name}");
@@ -131,22 +36,13 @@ fn both_sides_get_their_rows_by_each_protocol() {
             }
         }
     }
-}
-
-#[test]
-fn several_columns_are_one_key_and_their_ends_count() {
-    let more = ["--key", "a,b"];
-    let (left, right) = ("a,b\nab,c\nx,y\n", "b,a\nbc,a\ny,x\n\"\",abc\n");
-    let skipping = [&more[..], &["--empty-keys", "skip"]].concat();
-    assert_eq!(words(left, right, &skipping), "b,a\ny,x\n");
-    assert_eq!(words("a,b\nab,c\n", "a,b\na,bc\n", &more), "a,b\n");
-    // The order of the key columns matters, not their names or positions.
-    let folder = Folder::new();
-    let (a, b) = (folder.write("a.csv", left), folder.write("b.csv", "p,q,r\ny,1,x\nx,2,y\n"));
-    let out = folder.path("out.csv");
-    let right = ["--input", &b, "--out", &out, "--key", "r,p"];
-    assert_matched(&pair("psi", &["--input", &a, "--key", "a,b"], &right));
-    assert_eq!(folder.read("out.csv"), "p,q,r\ny,1,x\n");
+    for more in ["--protocol kkrt-paper", "--protocol dh", "--security semi-honest --link 1Mbit,1s"]
+    {
+        let left = format!("--input {a} --key k {more}");
+        let right = format!("--input {b} --key k {more} --out {right_out} --force");
+        assert_matched(&pair("psi", &left, &right));
+        assert!(folder.read("right.csv") == list(200, 100), "{more}");
+    }
 }
 
 #[test]
@@ -155,9 +51,10 @@ fn rows_left_out_are_counted() {
     let a = folder.write("a.csv", "k,v\nx,1\ny,2\nx,3\n,4\n");
     let b = folder.write("b.csv", "k,v\n,1\nx,2\ny,3\ny,4\nx,5\n,6\nz,7\n");
     let (out, report) = (folder.path("out.csv"), folder.path("report.json"));
-    let more = ["--key", "k", "--duplicates", "dedup", "--empty-keys", "skip"];
-    let right = ["--input", &b, "--out", &out, "--report", &report];
-    let ended = pair("psi", &[&["--input", &a][..], &more].concat(), &[&right[..], &more].concat());
+    let left = format!("--input {a} --key k --empty-keys skip");
+    let right = format!("--input {b} --out {out} --report {report} --key k --empty-keys skip");
+    let dedup = "--duplicates dedup";
+    let ended = pair("psi", &format!("{left} {dedup}"), &format!("{right} {dedup}"));
     assert_matched(&ended);
     assert_eq!(folder.read("out.csv"), "k,v\nx,2\ny,3\n", "the first row of each key");
     for said in [
@@ -170,223 +67,91 @@ fn rows_left_out_are_counted() {
         assert!(ended[1].stderr.contains(said), "{said:?}: {ended:?}");
     }
     let result = &folder.json("report.json")["result"];
-    assert_eq!(result["rows"], 7);
-    assert_eq!(result["items"], 3);
-    assert_eq!(result["peer_items"], 2);
-    assert_eq!(result["matched"], 2);
-    assert_eq!(result["rows_written"], 2);
-    assert_eq!(result["duplicates"], 2);
-    assert_eq!(result["empty"], 2);
-    assert_eq!(result["malformed"], 0);
-    let rule = &result["rules"][0];
     for (field, number) in [
-        ("rule", 1),
-        ("rows_with_key", 5),
+        ("rows", 7),
+        ("items", 3),
+        ("peer_items", 2),
+        ("matched", 2),
+        ("rows_written", 2),
+        ("duplicates", 2),
         ("empty", 2),
         ("malformed", 0),
-        ("changed", 0),
-        ("keys", 3),
-        ("peer_keys", 2),
-        ("duplicates", 2),
-        ("matched_rows", 2),
     ] {
+        assert_eq!(result[field], number, "{field}");
+    }
+    let rule = &result["rules"][0];
+    for (field, number) in
+        [("rule", 1), ("rows_with_key", 5), ("keys", 3), ("peer_keys", 2), ("matched_rows", 2)]
+    {
         assert_eq!(rule[field], number, "{field}");
     }
     assert_eq!(rule["columns"], "k");
 
     // By default all rows of a key match, or none.
-    let right = ["--input", &b, "--out", &out, "--report", &report, "--force"];
-    let ended = pair(
-        "psi",
-        &[&["--input", &a][..], &["--key", "k", "--empty-keys", "skip"]].concat(),
-        &[&right[..], &["--key", "k", "--empty-keys", "skip"]].concat(),
-    );
-    assert_matched(&ended);
+    assert_matched(&pair("psi", &left, &format!("{right} --force")));
     assert_eq!(folder.read("out.csv"), "k,v\nx,2\ny,3\ny,4\nx,5\n");
     let result = &folder.json("report.json")["result"];
-    assert_eq!(result["matched"], 4);
-    assert_eq!(result["items"], 3);
-    assert_eq!(result["duplicates"], 2);
+    assert_eq!((&result["matched"], &result["items"]), (&4.into(), &3.into()));
 }
 
+/// Files of two programs: other encodings, delimiters, ends of lines and quotes.
 #[test]
-fn delimiters_encodings_marks_and_line_ends() {
+fn delimiters_and_encodings() {
     let folder = Folder::new();
-    let expected = "name;x\nZoë;1\nWeiß;4\n";
-    let windows = b"id\tname\r\n1\tZo\xeb\r\n2\tWei\xdf\r\n3\tAsh\r\n";
-    let a = folder.write("a.txt", windows);
-    // A byte-order mark, other line ends, and unnecessary quotes.
+    let a = folder.write("a.txt", b"id\tname\r\n1\tZo\xeb\r\n2\tWei\xdf\r\n3\tAsh\r\n");
     let b = folder.write("b.csv", "\u{feff}name;x\r\n\"Zoë\";1\r\nweiß;2\rZoe;3\nWeiß;4");
+    let left = format!("--input {a} --key name --delimiter tab --encoding windows-1252");
     let out = folder.path("out.csv");
-    let ended = pair(
-        "psi",
-        &["--input", &a, "--key", "name", "--delimiter", "tab", "--encoding", "windows-1252"],
-        &["--input", &b, "--key", "name", "--delimiter", ";", "--out", &out],
-    );
+    let right = format!("--input {b} --key name --delimiter ; --out {out}");
+    let ended = pair("psi", &left, &right);
     assert_matched(&ended);
-    assert_eq!(folder.read("out.csv"), expected);
+    assert_eq!(folder.read("out.csv"), "name;x\nZoë;1\nWeiß;4\n");
     assert!(ended[1].stderr.contains("a byte-order mark was removed"), "{ended:?}");
-
-    // With the roles of the files exchanged, the matching rows are UTF-8.
-    let ended = pair(
-        "psi",
-        &["--input", &b, "--key", "name", "--delimiter", ";"],
-        &[
-            "--input",
-            &a,
-            "--key",
-            "name",
-            "--delimiter",
-            "tab",
-            "--encoding",
-            "cp1252",
-            "--out",
-            &out,
-            "--force",
-        ],
-    );
-    assert_matched(&ended);
-    assert_eq!(folder.read("out.csv"), "id\tname\n1\tZoë\n2\tWeiß\n");
-
-    // Without an encoding, keys are bytes.
-    let (a, b) = (
-        folder.write("a.csv", b"k\n\xff\x00\n\xfe\n"),
-        folder.write("b.csv", b"k\n\xff\x00\n\xff\n"),
-    );
-    let ended = pair(
-        "psi",
-        &["--input", &a, "--key", "k"],
-        &["--input", &b, "--key", "k", "--out", &out, "--force"],
-    );
-    assert_matched(&ended);
-    assert_eq!(std::fs::read(&out).unwrap(), b"k\n\xff\x00\n");
-}
-
-#[test]
-fn a_header_and_nothing_else() {
-    assert_eq!(words("k,v\n", "v,k\n1,a\n", &["--key", "k"]), "v,k\n");
-    assert_eq!(words("k\na\n", "\u{feff}k,v\r\n", &["--key", "k"]), "k,v\n");
-    assert_eq!(words("k", "k", &["--key", "k"]), "k\n");
 }
 
 #[test]
 fn settings_that_differ_end_both_sides_and_are_named() {
     let folder = Folder::new();
-    let a = folder.write("a.csv", "k,v,n,d\nplanted,1,5,2020-02-29\n");
-    let (out, other) = (folder.path("out.csv"), folder.path("other.csv"));
-    let both = ["--both", "--out", &other];
-    for (left, right, fragment, hint) in [
-        (
-            &["--key", "k"][..],
-            &["--key", "k,v"][..],
-            "the key columns: text here, text,text at",
-            "the same number of columns",
-        ),
-        (
-            &["--key", "n"],
-            &["--key", "n:integer"],
-            "the key columns: text here, integer",
-            "the same types and normalisers",
-        ),
-        (
-            &["--key", "k,d:date"],
-            &["--key", "d:date,k"],
-            "text,date here, date,text at",
-            "in the same order",
-        ),
-        (
-            &["--key", "k", "--protocol", "kkrt-paper"],
-            &["--key", "k"],
-            "--protocol: kkrt-paper here, auto at",
-            "same",
-        ),
-        (
-            &["--key", "k", "--security", "semi-honest"],
-            &["--key", "k"],
-            "security: semi-honest here, malicious at",
-            "same",
-        ),
-        (
-            &["--key", "k", "--link", "1Gbit,1ms"],
-            &["--key", "k"],
-            "--link: 1000000000 bit/s, 0.001 s here, measured at",
-            "same",
-        ),
-        (
-            &[&["--key", "k"], &both[..]].concat(),
-            &["--key", "k"],
-            "--both: yes here, no",
-            "only if both sides set --both",
-        ),
-        (
-            &["--key", "k"],
-            &["--key", "k", "--both"],
-            "--both: no here, yes",
-            "only if both sides set --both",
-        ),
-    ] {
-        let ended = pair(
-            "psi",
-            &[&["--input", &a][..], left].concat(),
-            &[&["--input", &a, "--out", &out][..], right].concat(),
-        );
+    let a = folder.write("a.csv", format!("k,v,n,d\n{PLANTED},1,5,2020-02-29\n"));
+    let [out, other] = ["out.csv", "other.csv"].map(|name| folder.path(name));
+    // The options of both sides, and parts of the sender's message and of the hint.
+    let table = "\
+--key k | --key k,v | the key columns: text here, text,text at | the same number of columns
+--key n | --key n:integer | the key columns: text here, integer | the same types and normalisers
+--key k,d:date | --key d:date,k | text,date here, date,text at | in the same order
+--key k --protocol kkrt-paper | --key k | --protocol: kkrt-paper here, auto at | same
+--key k --security semi-honest | --key k | security: semi-honest here, malicious at | same
+--key k --link 1Gbit,1ms | --key k | --link: 1000000000 bit/s, 0.001 s here, measured at | same
+--key k --both --out OTHER | --key k | --both: yes here, no | only if both sides set --both
+--key k | --key k --both | --both: no here, yes | only if both sides set --both
+";
+    for line in table.lines() {
+        let [left, right, fragment, hint] = line.split(" | ").collect::<Vec<_>>()[..] else {
+            panic!("{line}");
+        };
+        let left = format!("--input {a} {}", left.replace("OTHER", &other));
+        let ended = pair("psi", &left, &format!("--input {a} --out {out} {right}"));
         ended[0].assert_refused(5, &[fragment]);
         for side in &ended {
             side.assert_refused(5, &["the two sides differ in"]);
             let hints = side.stderr.lines().filter(|line| line.starts_with("hint: "));
             assert!(hints.collect::<String>().contains(hint), "{side:?}");
-            assert!(!side.stderr.contains("planted"), "{side:?}");
+            assert!(!side.stderr.contains(PLANTED), "{side:?}");
         }
-        assert_eq!(folder.names(), ["a.csv"]);
     }
-    let ended = pair_of(
-        ["psi", "lookup"],
-        &["--input", &a, "--key", "k"],
-        &["--input", &a, "--key", "k", "--out", &out],
-    );
-    for side in ended {
+    let line = format!("--input {a} --key k");
+    for side in pair_of(["psi", "lookup"], &line, &format!("{line} --out {out}")) {
         side.assert_refused(5, &["protocol"]);
     }
-    let receiver = ["psi", "--role", "receiver", "--listen", "127.0.0.1:0"];
-    let more = ["--input", &a, "--key", "k", "--out"];
-    let one = RunningProcess::start(&[&receiver[..], &more, &[&out]].concat());
-    let address = format!("127.0.0.1:{}", one.port());
-    let two = ["psi", "--role", "receiver", "--connect", &address];
-    let two = RunningProcess::start(&[&two[..], &more, &[&other]].concat());
+    let start = |end: &str, out: &str| {
+        RunningProcess::start(&words(&format!("psi --role receiver {end} {line} --out {out}")))
+    };
+    let one = start("--listen 127.0.0.1:0", &out);
+    let two = start(&format!("--connect 127.0.0.1:{}", one.port()), &other);
     for side in [one.finish(), two.finish()] {
         side.assert_refused(5, &["role"]);
     }
     assert_eq!(folder.names(), ["a.csv"]);
-}
-
-/// The sample files, with the commands given beside them.
-#[test]
-fn the_sample_files_match_as_their_readme_says() {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data");
-    let (customers, loyalty) = (data.join("customers.csv"), data.join("loyalty.csv"));
-    let whole = std::fs::read_to_string(&loyalty).unwrap();
-    let folder = Folder::new();
-    for (verb, key, more, out, rows) in [
-        ("psi", "email", &[][..], "matches.csv", 1800),
-        ("psi", "email,postcode", &[], "moved.csv", 1650),
-        ("lookup", "email", &["--value", "city"], "cities.csv", 1800),
-    ] {
-        let path = folder.path(out);
-        let left = ["--input", text(&customers), "--key", key];
-        let right = ["--input", text(&loyalty), "--key", key, "--out", &path];
-        assert_matched(&pair(verb, &[&left[..], more].concat(), &right));
-        let found = folder.read(out);
-        assert_eq!(found.lines().count(), 1 + rows, "{verb} {key}");
-        // The rows of the file, unchanged and in order.
-        let mut lines = whole.lines();
-        for row in found.lines() {
-            let there = |line: &str| match verb {
-                "psi" => line == row,
-                _ => row.strip_prefix(line).is_some_and(|value| value.starts_with(',')),
-            };
-            assert!(lines.any(there), "{verb} {key}");
-        }
-    }
 }
 
 /// The files that the documentation names exist.
@@ -424,19 +189,13 @@ fn the_documentation_names_the_options() {
     };
     let help = |verb: &str| run(&[verb, "--help"]).stdout;
     let commands = run(&["--help"]).stdout;
-    let commands = commands
-        .split_once("Commands:")
-        .and_then(|(_, rest)| rest.split_once("Options:"))
-        .unwrap()
-        .0;
+    let (_, commands) = commands.split_once("Commands:").unwrap();
+    let (commands, _) = commands.split_once("Options:").unwrap();
     let commands = commands
         .lines()
         .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
         .filter_map(|line| line.split_whitespace().next());
-    let mut all = BTreeSet::new();
-    for command in commands {
-        all.extend(options(&help(command)));
-    }
+    let all: BTreeSet<_> = commands.flat_map(|command| options(&help(command))).collect();
     let named = options(&page);
     assert_eq!(named.difference(&all).next(), None);
     for verb in ["psi", "lookup"] {
@@ -453,45 +212,75 @@ fn the_documentation_names_the_options() {
     }
 }
 
-/// More columns than the handshake can carry, and the most it can.
+/// More key columns than the handshake can carry.
 #[test]
-fn many_key_columns() {
+fn too_many_key_columns() {
     let folder = Folder::new();
     let names: Vec<String> = (0..257).map(|i| format!("c{i}")).collect();
-    let row: Vec<String> = (0..257).map(|i| i.to_string()).collect();
-    let a = folder.write("a.csv", format!("{}\n{}\n", names.join(","), row.join(",")));
-    let out = folder.path("out.csv");
-    let typed: Vec<String> = names[..256].iter().map(|name| format!("{name}:integer")).collect();
-    let key = typed.join(",");
-    let ended = pair(
-        "psi",
-        &["--input", &a, "--key", &key],
-        &["--input", &a, "--key", &key, "--out", &out],
-    );
-    assert_matched(&ended);
-    assert_eq!(folder.read("out.csv"), folder.read("a.csv"));
-    let call = ["psi", "--role", "sender", "--listen", "127.0.0.1:0", "--input", &a];
-    let normal: Vec<String> = names.iter().map(|name| format!("{name}:trim")).collect();
-    run(&[&call[..], &["--key", &normal.join(",")]].concat())
+    let names = names.join(",");
+    let a = folder.write("a.csv", format!("{names}\n{names}\n"));
+    let key = names.replace(',', ":trim,") + ":trim";
+    run(&words(&format!("psi --role sender --listen 127.0.0.1:0 --input {a} --key {key}")))
         .assert_refused(2, &["--key: the keys have more columns, or more normalisers, than"]);
 }
 
+/// A side that is killed leaves no output; the same commands then finish the run.
 #[test]
-fn both_verbs_have_help_that_says_what_security_there_is() {
-    for verb in ["psi", "lookup"] {
-        let help = run(&[verb, "--help"]);
-        assert_eq!(help.status, Some(0));
-        for fragment in [
-            "semi-honest",
-            "malicious",
-            "--key",
-            "--duplicates",
-            "--both",
-            "vole-low",
-            "kkrt-paper",
-            "dh",
-        ] {
-            assert!(help.stdout.contains(fragment), "{help:?}");
-        }
+fn a_run_that_was_killed_goes_on() {
+    let folder = Folder::new();
+    let [a, b] = [("a.csv", list(0, 20_000)), ("b.csv", list(15_000, 20_000))]
+        .map(|(name, rows)| folder.write(name, rows));
+    let [left, right, out] = ["work-a", "work-b", "out.csv"].map(|name| folder.path(name));
+    let start = || {
+        let same = "--key k --buckets 64 --protocol vole --wait 20s";
+        let line =
+            format!("psi --role sender --listen 127.0.0.1:0 --input {a} --resume {left} {same}");
+        let sender = RunningProcess::start(&words(&line));
+        let line = format!(
+            "psi --role receiver --connect 127.0.0.1:{} --input {b} --resume {right} --out {out} \
+             {same}",
+            sender.port()
+        );
+        [sender, RunningProcess::start(&words(&line))]
+    };
+    let [sender, receiver] = start();
+    let started = Instant::now();
+    while begun(right.as_ref()).len() < 3 {
+        assert!(started.elapsed() < Duration::from_secs(60), "no progress");
+        thread::sleep(Duration::from_millis(1));
     }
+    receiver.signal("KILL");
+    let ended = [sender.finish(), receiver.finish()];
+    assert!(ended.iter().all(|side| side.status != Some(0)), "{ended:?}");
+    assert!(!folder.names().contains(&"out.csv".to_owned()));
+    assert_matched(&start().map(RunningProcess::finish));
+    assert!(folder.read("out.csv") == list(15_000, 5000));
+    for work in [left, right] {
+        assert_eq!(names(work.as_ref()), ["complete"]);
+    }
+}
+
+/// The log of a small match for programs: few events, numbers in fields, and each phase once.
+#[test]
+fn a_log_of_json_has_numbers_as_fields() {
+    let folder = Folder::new();
+    let (input, out) = (folder.write("a.csv", list(0, 3)), folder.path("out.csv"));
+    let keys = format!("--input {input} --key k");
+    let log = format!("{keys} --out {out} --force --log json");
+    let [_, receiver] = pair("psi", &keys, &log);
+    let lines: Vec<serde_json::Value> =
+        receiver.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let info: Vec<_> = lines.iter().filter(|line| line["level"] == "info").collect();
+    assert!(info.len() <= 8, "{receiver:?}");
+    for line in &info {
+        assert_eq!(line["message"], line["event"]);
+        assert!(line["time"].as_str().unwrap().ends_with('Z'));
+    }
+    let named = |name: &str| info.iter().find(|line| line["event"] == name).unwrap();
+    assert_eq!(named("table")["rules"][0]["keys"], 3);
+    let done = named("done");
+    assert_eq!((&done["matched"], &done["peer_items"]), (&3.into(), &3.into()));
+    assert!(done["bytes_sent"].as_u64().unwrap() > 100 && done["seconds"].is_f64());
+    let agreed = lines.iter().filter(|line| line["ended"] == "agreeing on settings and sizes");
+    assert_eq!(agreed.count(), 1, "{receiver:?}");
 }

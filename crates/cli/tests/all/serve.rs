@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::pair::Folder;
-use crate::common::{self, ProcessResult, RunningProcess, run, volery};
+use crate::common::pair::{Folder, users as table};
+use crate::common::{self, ProcessResult, RunningProcess, free_port, http, keygen, run, volery};
 use volery_channel::{Channel, Error as ChannelError, Role, Session, tcp};
 use volery_matching::served::hello;
 use volery_primitives::prg::Prg;
@@ -20,24 +20,24 @@ use volery_psi::served::{Client, Filter, Later, QueryAnswer};
 /// The key columns of the tests, as the handshake states them.
 const KEYS: &str = "text+email/v1";
 
-fn mail(number: usize) -> String {
-    format!("u{number}@x.org")
-}
-
-/// A table of users.
-fn table(numbers: impl IntoIterator<Item = usize>) -> String {
-    let mut text = "id,email\n".to_owned();
-    for number in numbers {
-        text += &format!("{number},{}\n", mail(number));
-    }
-    text
-}
-
 /// A folder with the table of a server, which has the users below 3000.
 fn folder() -> Folder {
     let folder = Folder::new();
     folder.write("big.csv", table(0..3000));
     folder
+}
+
+/// Asks until the answer has this status.
+fn until(status: i32, ask: impl Fn() -> ProcessResult) -> ProcessResult {
+    let start = Instant::now();
+    loop {
+        let asked = ask();
+        if asked.status == Some(status) {
+            return asked;
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "{asked:?}");
+        thread::sleep(Duration::from_millis(100));
+    }
 }
 
 /// A running server.
@@ -104,94 +104,29 @@ fn assert_found(folder: &Folder, users: impl IntoIterator<Item = usize>) {
     assert_eq!(folder.read("out.csv"), expected);
 }
 
-/// Every line of the metrics, strictly parsed: name and labels, and the value.
+/// The metrics: names with labels, and the values. Each comes behind its own help and kind.
 fn metrics(port: u16) -> BTreeMap<String, f64> {
     let page = http(port, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     let (head, body) = page.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
     assert!(head.contains("Content-Type: text/plain; version=0.0.4"), "{head}");
     assert!(head.contains(&format!("Content-Length: {}", body.len())), "{head}");
-    parse(body)
-}
-
-fn http(port: u16, request: &str) -> String {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut page = String::new();
-    stream.read_to_string(&mut page).unwrap();
-    page
-}
-
-fn parse(body: &str) -> BTreeMap<String, f64> {
-    let is_name = |text: &str| {
-        !text.is_empty()
-            && !text.starts_with(|c: char| c.is_ascii_digit())
-            && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    };
-    assert!(body.ends_with('\n'));
-    let (mut values, mut kinds) = (BTreeMap::new(), BTreeMap::<String, String>::new());
-    let mut current = String::new();
+    let (mut values, mut current) = (BTreeMap::new(), "");
     for line in body.lines() {
-        if let Some(rest) = line.strip_prefix("# HELP ") {
-            let (name, help) = rest.split_once(' ').unwrap();
-            assert!(is_name(name) && !help.is_empty(), "{line}");
-            assert!(!kinds.contains_key(name), "{line}");
-            current = name.to_owned();
-            continue;
-        }
-        if let Some(rest) = line.strip_prefix("# TYPE ") {
-            let (name, kind) = rest.split_once(' ').unwrap();
-            assert_eq!(name, current, "{line}");
-            assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
-            assert!(kinds.insert(name.to_owned(), kind.to_owned()).is_none());
+        if let Some(rest) = line.strip_prefix("# ") {
+            let name = rest.split(' ').nth(1).unwrap();
+            assert_eq!(rest.starts_with("TYPE "), name == current, "{line}");
+            current = name;
             continue;
         }
         let (series, value) = line.rsplit_once(' ').unwrap();
-        let name = match series.split_once('{') {
-            None => series,
-            Some((name, labels)) => {
-                for label in labels.strip_suffix('}').unwrap().split(',') {
-                    let (label, quoted) = label.split_once('=').unwrap();
-                    assert!(is_name(label), "{line}");
-                    let value = quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
-                    assert!(!value.unwrap().contains(['"', '\\', '\n']), "{line}");
-                }
-                name
-            }
-        };
-        let kind = &kinds[&current];
-        let rest = name.strip_prefix(&*current).unwrap();
-        match &kind[..] {
-            "histogram" => assert!(["_bucket", "_sum", "_count"].contains(&rest), "{line}"),
-            "counter" => assert!(rest.is_empty() && name.ends_with("_total"), "{line}"),
-            _ => assert!(rest.is_empty(), "{line}"),
-        }
-        let value: f64 = value.parse().unwrap();
-        assert!(value.is_finite() && value >= 0.0, "{line}");
-        assert!(values.insert(series.to_owned(), value).is_none(), "{line}");
+        let rest = series.strip_prefix(current).unwrap().split('{').next().unwrap();
+        assert!(["", "_bucket", "_sum", "_count"].contains(&rest), "{line}");
+        assert!(values.insert(series.to_owned(), value.parse().unwrap()).is_none(), "{line}");
     }
-    for (name, _) in kinds.iter().filter(|(_, kind)| *kind == "histogram") {
-        let mut buckets: Vec<(f64, f64)> = values
-            .iter()
-            .filter_map(|(series, value)| {
-                let bound = series.strip_prefix(&format!("{name}_bucket{{le=\""))?;
-                let bound = bound.strip_suffix("\"}").unwrap();
-                Some((bound.replace("+Inf", "inf").parse().unwrap(), *value))
-            })
-            .collect();
-        buckets.sort_by(|a, b| a.0.total_cmp(&b.0));
-        assert!(buckets.windows(2).all(|two| two[0].1 <= two[1].1), "{buckets:?}");
-        let last = buckets.last().unwrap();
-        assert!(last.0.is_infinite());
-        assert_eq!(last.1, values[&format!("{name}_count")]);
-    }
+    let all = values["volery_request_seconds_bucket{le=\"+Inf\"}"];
+    assert_eq!(all, values["volery_request_seconds_count"]);
     values
-}
-
-/// A port that nobody listens on.
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
 }
 
 #[test]
@@ -239,12 +174,37 @@ fn a_table_is_prepared_once_and_answers_queries() {
     }
     let left = "volery_budget_left_keys{client=\"loopback\",period=\"day\"}";
     assert_eq!(values[left], 997_003.0);
+    // Health probes, at either port.
+    drop(TcpStream::connect(server.address()).unwrap());
+    let mut probe = TcpStream::connect(server.address()).unwrap();
+    probe.write_all(b"GET /healthz HTTP/1.1\r\n\r\n").unwrap();
+    let _ = probe.read_to_end(&mut Vec::new());
+    let ready = http(port, "HEAD /readyz HTTP/1.1\r\n\r\n");
+    assert!(ready.starts_with("HTTP/1.1 200 ") && ready.ends_with("\r\n\r\n"), "{ready}");
+    // Readers that say nothing delay nobody.
+    let start = Instant::now();
+    let silent: Vec<_> = (0..40).map(|_| TcpStream::connect(("127.0.0.1", port))).collect();
+    assert!(silent.iter().all(Result::is_ok));
+    for path in ["/livez", "/healthz", "/readyz?verbose"] {
+        let page = http(port, &format!("GET {path} HTTP/1.1\r\n\r\n"));
+        assert!(page.starts_with("HTTP/1.1 200 ") && page.ends_with("\r\n\r\nok\n"), "{page}");
+    }
+    let values = loop {
+        let values = metrics(port);
+        assert!(start.elapsed() < Duration::from_secs(20));
+        if values["volery_probes_total"] == 2.0 {
+            break values;
+        }
+    };
+    let mut refusals = values.iter().filter(|(name, _)| name.contains("refusals"));
+    assert!(refusals.all(|(_, count)| *count == 0.0), "{values:?}");
     assert!(values["process_resident_memory_bytes"] > 1e6);
     assert!(values["volery_sent_bytes_total"] > 3.0 * 32.0 * 999.0);
     assert!(http(port, "GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
     assert!(http(port, "POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
     let ended = server.end();
     assert!(ended.stderr.contains("prepared 3000 keys"), "{ended:?}");
+    assert!(!ended.stderr.contains("was refused"), "{ended:?}");
     assert!(ended.stderr.contains("connections: 3, fetches: 1"), "{ended:?}");
 
     // The next start finds it, with the table and without.
@@ -254,13 +214,17 @@ fn a_table_is_prepared_once_and_answers_queries() {
     assert_eq!(folder.json("report.json")["result"]["filter_fetched"], false);
     assert!(!again.end().stderr.contains("prepared"));
     let store = folder.path("store");
-    let bare = RunningProcess::start(&["serve", "--listen", "127.0.0.1:0", "--store", &store]);
-    let port = bare.port();
+    fs::remove_file(folder.path("store/spent")).unwrap();
+    refused_start(&folder, &[], 1, "it is missing, and this store was served before");
+    let call = ["serve", "--listen", "127.0.0.1:0", "--store", &store, "--accept-lost-budgets"];
+    let bare = RunningProcess::start(&[&call[..], &["--metrics", &metrics_at]].concat());
+    let (metrics_port, port) = (port, bare.port());
     let bare = Server(bare, port);
     let asked = bare.ask(&folder, 2998..3002, &more);
     assert_eq!(asked.status, Some(0), "{asked:?}");
     assert_found(&folder, 2998..3002);
-    bare.end();
+    assert_eq!(metrics(metrics_port)["volery_budgets_lost"], 1.0);
+    assert!(bare.end().stderr.contains("all begin with full budgets"));
 }
 
 /// No other user reads the key, and what a client of another table would see is not there.
@@ -287,6 +251,8 @@ fn the_store_is_private() {
     let key = glob(&folder, "key");
     fs::set_permissions(&key, fs::Permissions::from_mode(0o640)).unwrap();
     refused_start(&folder, &[], 1, "other users can read");
+    let hint = run(&["serve", "--listen", "127.0.0.1:0", "--store", &folder.path("store")]);
+    assert!(hint.stderr.contains("hint: chmod 600 "), "{hint:?}");
     fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
     fs::write(&key, "00".repeat(32)).unwrap();
     refused_start(&folder, &[], 1, "it holds no key");
@@ -298,7 +264,7 @@ fn the_store_is_private() {
     fs::write(&filter, bytes).unwrap();
     refused_start(&folder, &[], 1, "contents are not those of its version");
     fs::set_permissions(folder.path("store"), fs::Permissions::from_mode(0o770)).unwrap();
-    refused_start(&folder, &[], 2, "other users can change it");
+    refused_start(&folder, &[], 2, "its mode is 770: other users can change it");
 }
 
 /// A file of what is served.
@@ -356,16 +322,12 @@ fn settings_and_files_of_clients_are_checked() {
     let cached = ["--filter", &filter];
     assert_eq!(server.ask(&folder, 0..5, &cached).status, Some(0));
     let good = fs::read(&filter).unwrap();
-    let mut longer = good.clone();
-    longer.push(0);
     let mut changed = good.clone();
     changed[2000] ^= 4;
     for (bytes, fragment) in [
         (&good[..50], "it is cut off"),
-        (&good[..good.len() - 1], "it is cut off"),
-        (&longer, "bytes follow its end"),
+        (&[&good[..], &[0]].concat(), "bytes follow its end"),
         (&changed, "its contents are not those of its version"),
-        (&b"email\n"[..], "it is cut off"),
     ] {
         fs::write(&filter, bytes).unwrap();
         let asked = server.ask(&folder, 0..5, &cached);
@@ -388,11 +350,7 @@ fn settings_and_files_of_clients_are_checked() {
     assert_eq!(dry.status, Some(0), "{dry:?}");
     assert!(dry.stdout.contains("filter: here, of 3000 keys at the server"), "{dry:?}");
     assert!(dry.stdout.contains("query: 481 bytes"), "{dry:?}");
-    let ended = server.end();
-    assert!(ended.stderr.contains("connections: 3,"), "{ended:?}");
-    let call = ["psi", "--role", "sender", "--listen", "127.0.0.1:0", "--protocol", "served"];
-    let call = [&call[..], &["--input", &small, "--key", "email"]].concat();
-    run(&call).assert_refused(2, &["the sender of --protocol served is 'volery serve'"]);
+    assert!(server.end().stderr.contains("connections: 3,"));
 }
 
 /// Identities and a file of clients.
@@ -404,11 +362,7 @@ struct People {
 impl People {
     fn new() -> Self {
         let folder = folder();
-        let prints = ["server", "ann", "eve"].map(|name| {
-            let made = run(&["keygen", "--out", &folder.path(name), "--name", name]);
-            assert_eq!(made.status, Some(0), "{made:?}");
-            made.stdout.trim().to_owned()
-        });
+        let prints = ["server", "ann", "eve"].map(|name| keygen(&folder.path(name)));
         Self { folder, prints }
     }
 
@@ -449,6 +403,10 @@ fn budgets_hold_over_kills_and_starts() {
     assert!(connection["protection"].as_str().unwrap().contains("TLS 1.3"));
     let values = metrics(port);
     assert_eq!(values["volery_refusals_total{reason=\"unknown\"}"], 1.0);
+    let expires = values["volery_certificate_expiration_timestamp_seconds{use=\"identity\"}"];
+    let year = Duration::from_secs(365 * 86_400);
+    let year = (std::time::SystemTime::now() + year).duration_since(std::time::UNIX_EPOCH).unwrap();
+    assert!((year.as_secs_f64() - expires).abs() < 3600.0, "{expires}");
     let left = |period| format!("volery_budget_left_keys{{client=\"ann\",period=\"{period}\"}}");
     assert_eq!(values[&left("all")], 1500.0);
     assert_eq!(values[&left("day")], 1000.0);
@@ -466,17 +424,7 @@ fn budgets_hold_over_kills_and_starts() {
     assert_eq!(people.folder.json("report.json")["result"]["budget_left"], 0);
     people.ask(&server, "ann", 0..1).assert_refused(2, &["than the 0 that"]);
     // The file is read again: first one that is wrong, then a larger budget, then nobody.
-    let ask_until = |status: i32| {
-        let start = Instant::now();
-        loop {
-            let asked = people.ask(&server, "ann", 0..600);
-            if asked.status == Some(status) {
-                return asked;
-            }
-            assert!(start.elapsed() < Duration::from_secs(20), "{asked:?}");
-            thread::sleep(Duration::from_millis(100));
-        }
-    };
+    let ask_until = |status: i32| until(status, || people.ask(&server, "ann", 0..600));
     people.write("keys = -1");
     server.0.signal("HUP");
     thread::sleep(Duration::from_millis(500));
@@ -498,26 +446,33 @@ fn budgets_hold_over_kills_and_starts() {
     server.end();
 }
 
+/// Unattended, and not back to an earlier key.
 #[test]
-fn clients_files_that_are_wrong_are_refused() {
+fn a_rotated_key_is_followed() {
     let people = People::new();
-    let identity = people.folder.path("server");
-    people.write("");
-    let clients = people.folder.path("clients.toml");
-    let own = ["--identity", &identity, "--clients", &clients];
-    refused_start(&people.folder, &own, 1, "no budget");
-    refused_start(&people.folder, &own[..2], 2, "--clients");
-    refused_start(&people.folder, &own[2..], 1, "no --identity");
-    people.write("keys = 5\nkey = 6");
-    refused_start(&people.folder, &own, 1, "unknown field");
-    let outside = ["--listen", "0.0.0.0:0"];
-    let store = people.folder.path("store");
-    let call = [&["serve", "--store", &store][..], &outside].concat();
-    run(&call).assert_refused(2, &["--identity and --clients are required"]);
-    let call = ["serve", "--store", &store, "--listen", "127.0.0.1:0"];
-    run(&[&call[..], &["--metrics", "0.0.0.0:0"]].concat()).assert_refused(2, &["--metrics"]);
-    run(&call).assert_refused(2, &["--input"]);
-    run(&call[..3]).assert_refused(2, &["--listen"]);
+    people.write("keys = 100");
+    let folder = &people.folder;
+    let pin = folder.write("server.pin", &people.prints[0]);
+    let [identity, filter, store, old] =
+        ["ann", "filter", "store", "old"].map(|name| folder.path(name));
+    let more = ["--identity", &identity, "--peer", &pin, "--follow-key", "--filter", &filter];
+    for round in 0..3 {
+        let server = people.start(if round == 0 { &[] } else { &["--rotate"][..] });
+        let asked = server.ask(folder, 0..5, &more);
+        assert_eq!(asked.status, Some(0), "{asked:?}");
+        assert_eq!(asked.stderr.contains("the server has a new key"), round > 0, "{asked:?}");
+        server.end();
+        if round == 0 {
+            let copied = std::process::Command::new("cp").args(["-a", &store, &old]).status();
+            assert!(copied.unwrap().success());
+        }
+    }
+    fs::remove_dir_all(&store).unwrap();
+    fs::rename(&old, &store).unwrap();
+    let server = people.start(&[]);
+    let asked = server.ask(folder, 0..5, &more);
+    asked.assert_refused(5, &["--follow-key: the server is back at an earlier key"]);
+    server.end();
 }
 
 /// On this machine, with a file of one client that has no fingerprint.
@@ -526,28 +481,14 @@ fn local(folder: &Folder, lines: &str) -> String {
 }
 
 #[test]
-fn a_client_that_asks_too_fast_is_held_back_or_told_when_to_come() {
+fn a_client_that_asks_too_fast_is_told_when_to_come() {
     let folder = folder();
     let clients = local(&folder, "keys = 100_000\nkeys_per_second = 200");
     let server = Server::start(&folder, &["--clients", &clients]);
-    let start = Instant::now();
-    // Each is let through when those before it are paid for.
-    for _ in 0..3 {
-        assert_eq!(server.ask(&folder, 0..200, &[]).status, Some(0));
-    }
-    assert!(start.elapsed() > Duration::from_secs(1), "{:?}", start.elapsed());
-    let large = folder.write("large.csv", table(0..40_000));
     // Three requests, of which the second would wait for more than a minute.
-    let late = server.ask_with(&folder, &["--input", &large, "--key", "email:email"], &[]);
+    let late = server.ask(&folder, 0..40_000, &[]);
     late.assert_refused(4, &["does not answer now", "too many items in a time"]);
-    let hint = late.stderr.lines().find(|line| line.starts_with("hint: ")).unwrap();
-    let seconds: u64 = hint
-        .strip_prefix("hint: come again in ")
-        .and_then(|rest| rest.strip_suffix(" s"))
-        .unwrap()
-        .parse()
-        .unwrap();
-    assert!((31..=84).contains(&seconds), "{hint}");
+    assert!(late.stderr.contains("hint: come again in "), "{late:?}");
     server.end();
 }
 
@@ -572,46 +513,11 @@ fn too_many_connections() {
         // Both that are there go on, and one that leaves makes way.
         assert_eq!(query(&filter, 5, &mut held[1]).unwrap().common, [0; 0]);
         held.pop();
-        let start = Instant::now();
-        while server.ask(&folder, 0..5, &[]).status != Some(0) {
-            assert!(start.elapsed() < Duration::from_secs(20));
-        }
+        until(0, || server.ask(&folder, 0..5, &[]));
         assert_found(&folder, 0..5);
         drop(held);
         server.end();
     }
-}
-
-/// Clients that say nothing after they have connected have the places that are theirs, and no more.
-#[test]
-fn silence_has_the_places_of_a_client() {
-    let folder = folder();
-    let clients = local(&folder, "keys = 1000\nconnections = 2");
-    let more = ["--clients", &clients, "--max-connections", "3"];
-    let server = Server::start(&folder, &more);
-    let silent = || tcp::connect(server.address(), Duration::from_secs(10)).unwrap();
-    let held = [silent(), silent()];
-    // They have their places as soon as the server has read their greetings.
-    let start = Instant::now();
-    loop {
-        match welcome(&mut server.connect()) {
-            Err(Error::Later { why: Later::Connections, .. }) => break,
-            other => assert!(start.elapsed() < Duration::from_secs(20), "{other:?}"),
-        }
-    }
-    // Those without a place are closed soon.
-    let start = Instant::now();
-    let mut others: Vec<_> = (0..5).map(|_| silent()).collect();
-    for other in &mut others {
-        while other.recv(&mut [0]).is_ok() {}
-    }
-    assert!(start.elapsed() < Duration::from_secs(20));
-    drop(held);
-    let start = Instant::now();
-    while server.ask(&folder, 0..5, &[]).status != Some(0) {
-        assert!(start.elapsed() < Duration::from_secs(20));
-    }
-    server.end();
 }
 
 /// A client that asks for the filter, ends its query and does not read has its place until its
@@ -631,8 +537,8 @@ fn a_client_that_does_not_read_keeps_its_place() {
     slow.send(label.version()).unwrap();
     slow.send(&[0; 8]).unwrap();
     slow.flush().unwrap();
-    let until = Instant::now() + Duration::from_secs(3);
-    while Instant::now() < until {
+    let end = Instant::now() + Duration::from_secs(3);
+    while Instant::now() < end {
         let refused = welcome(&mut server.connect()).unwrap_err();
         assert!(
             matches!(refused, Error::Later { why, .. } if why == Later::Connections),
@@ -641,65 +547,8 @@ fn a_client_that_does_not_read_keeps_its_place() {
         thread::sleep(Duration::from_millis(200));
     }
     drop(slow);
-    let start = Instant::now();
-    while server.ask(&folder, 0..5, &[]).status != Some(0) {
-        assert!(start.elapsed() < Duration::from_secs(20));
-    }
+    until(0, || server.ask(&folder, 0..5, &[]));
     server.end();
-}
-
-/// A stranger takes no place of a client: silence, noise, and half a handshake.
-#[test]
-fn strangers_do_no_harm() {
-    let people = People::new();
-    people.write("keys = 1000");
-    let port = free_port();
-    let metrics_at = format!("127.0.0.1:{port}");
-    for secured in [true, false] {
-        let more = ["--metrics", &metrics_at, "--max-connections", "3", "--timeout", "4s"];
-        let server = match secured {
-            true => people.start(&more),
-            false => Server::start(&people.folder, &more),
-        };
-        let mut held = Vec::new();
-        let mut rng = Prg::from_os().unwrap();
-        for round in 0..150 {
-            let mut stream = TcpStream::connect(server.address()).unwrap();
-            let mut noise = vec![0; [0, 1, 12, 300, 70_000][round % 5]];
-            rng.fill_bytes(&mut noise);
-            if round % 2 == 0 {
-                // As TLS or the greeting begin.
-                let begin =
-                    [&b"\x16\x03\x01\x02\x00\x01\x00"[..], b"\x89volery\x02"][round / 2 % 2];
-                let length = noise.len().min(begin.len());
-                noise[..length].copy_from_slice(&begin[..length]);
-            }
-            // The server may have closed it.
-            let _ = stream.write_all(&noise);
-            held.push(stream);
-        }
-        let asked = match secured {
-            true => people.ask(&server, "ann", 0..100),
-            false => server.ask(&people.folder, 0..100, &[]),
-        };
-        assert_eq!(asked.status, Some(0), "{asked:?}");
-        assert_found(&people.folder, 0..100);
-        // Those that are silent are dropped in time, too.
-        let start = Instant::now();
-        let refused = |values: &BTreeMap<String, f64>| -> f64 {
-            let all = values.iter().filter(|(name, _)| name.starts_with("volery_refusals_total"));
-            all.map(|(_, value)| value).sum()
-        };
-        while refused(&metrics(port)) < 150.0 {
-            assert!(start.elapsed() < Duration::from_secs(30), "{:?}", metrics(port));
-            thread::sleep(Duration::from_millis(200));
-        }
-        drop(held);
-        let ended = server.end();
-        assert!(!ended.stderr.contains("panicked"), "{ended:?}");
-        let lines = ended.stderr.lines().filter(|line| line.contains("was refused"));
-        assert!(lines.count() <= 60, "refusals flood the log: {ended:?}");
-    }
 }
 
 /// A client that says nothing after its identity is dropped by --timeout, and keeps no place.
@@ -707,14 +556,11 @@ fn strangers_do_no_harm() {
 fn silent_clients_are_dropped() {
     let folder = folder();
     let server = Server::start(&folder, &["--timeout", "2s", "--max-connections", "1"]);
-    // No heartbeats: bytes as a client sends them, and then none.
     let mut silent = server.connect();
     let filter = welcome(&mut silent).unwrap().fetch(&mut silent).unwrap();
     drop(filter);
     // It waits in a read, and so gives no sign of life.
-    let ended = thread::spawn(move || silent.recv(&mut [0; 8]));
-    let ended = ended.join().unwrap();
-    assert!(ended.is_err(), "{ended:?}");
+    assert!(silent.recv(&mut [0; 8]).is_err());
     assert_eq!(server.ask(&folder, 0..5, &[]).status, Some(0));
     server.end();
 }
@@ -765,7 +611,8 @@ fn rotation_with_a_running_client() {
 #[test]
 fn a_signal_lets_queries_finish() {
     let folder = folder();
-    let server = Server::start(&folder, &[]);
+    let port = free_port();
+    let server = Server::start(&folder, &["--metrics", &format!("127.0.0.1:{port}")]);
     let mut session = server.connect();
     let filter = welcome(&mut session).unwrap().fetch(&mut session).unwrap();
     let address = server.address();
@@ -776,6 +623,8 @@ fn a_signal_lets_queries_finish() {
         assert!(start.elapsed() < Duration::from_secs(4));
         thread::sleep(Duration::from_millis(50));
     }
+    let ready = http(port, "GET /readyz HTTP/1.1\r\n\r\n");
+    assert!(ready.starts_with("HTTP/1.1 503 ") && ready.contains("stopping"), "{ready}");
     assert_eq!(query(&filter, 20_000, &mut session).unwrap().common, [0; 0]);
     drop(session);
     let ended = server.0.finish();

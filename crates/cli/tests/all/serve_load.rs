@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::common::pair::Folder;
-use crate::common::{RunningProcess, run};
+use crate::common::{RunningProcess, free_port, http, keygen, run, words};
 use volery_channel::tls::{self, Fingerprint, Identity};
 use volery_channel::{Role, Session};
 use volery_matching::served::hello;
@@ -32,6 +32,9 @@ const SMALL: u64 = 3000;
 
 /// The longest query.
 const LONGEST: u64 = 1000;
+
+/// How long after the load a client waits for its first answer.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Users with these numbers, as rows of a table and as items.
 fn users(folder: &Folder, name: &str, numbers: std::ops::Range<usize>) -> Vec<Item> {
@@ -106,7 +109,10 @@ impl Load<'_> {
         let patience =
             tls::Patience { wait: Duration::from_secs(5), ..Duration::from_secs(20).into() };
         let channel = tls::connect(("127.0.0.1", port), identity, self.server, patience)?;
-        Ok(Session::begin(channel, &hello(Role::Receiver, KEYS))?)
+        let mut session = Session::begin(channel, &hello(Role::Receiver, KEYS))?;
+        let welcome = Welcome::receive(1 << 31, &mut session)?;
+        welcome.keep(self.filter.label(), &mut session)?;
+        Ok(session)
     }
 
     /// One query; whether it was begun goes to `begun`.
@@ -116,21 +122,16 @@ impl Load<'_> {
         identity: &Identity,
         items: &[Item],
         begun: &mut bool,
-    ) -> Result<(Vec<usize>, Option<u64>), Error> {
+    ) -> Result<Vec<usize>, Error> {
         let mut session = self.connect(port, identity)?;
-        let welcome = Welcome::receive(1 << 31, &mut session)?;
-        welcome.keep(self.filter.label(), &mut session)?;
         *begun = true;
         let (_, rng, channel) = session.parts();
-        let queried = Client::new(self.filter, rng).query(items, &mut (), channel)?;
-        Ok((queried.common, queried.left))
+        Ok(Client::new(self.filter, rng).query(items, &mut (), channel)?.common)
     }
 
     /// Connects, sends a part of a request, and says nothing for a while.
     fn stall(&self, identity: &Identity, rng: &mut Prg) -> Result<(), Error> {
         let mut session = self.connect(self.port, identity)?;
-        let welcome = Welcome::receive(1 << 31, &mut session)?;
-        welcome.keep(self.filter.label(), &mut session)?;
         session.send(self.filter.version())?;
         session.send(&500_u64.to_le_bytes())?;
         session.send(&vec![1; 32 * rng.below(499) as usize])?;
@@ -139,11 +140,15 @@ impl Load<'_> {
         Ok(())
     }
 
-    /// A client, to the end of the load.
+    /// A client, to the end of the load, and on a busy machine to its first answer.
     fn client(&self, number: usize, identity: &Identity) -> ClientResults {
         let mut rng = Prg::from_os().unwrap();
         let mut seen = ClientResults::default();
-        while Instant::now() < self.end {
+        loop {
+            let late = Instant::now() >= self.end;
+            if late && (seen.queries > 0 || Instant::now() >= self.end + PATIENCE) {
+                break seen;
+            }
             // Queries of any size, small ones as often as large ones.
             let size = (LONGEST as f64).powf(rng.below(1 << 20) as f64 / f64::from(1 << 20));
             let (mut items, mut expected) = (Vec::new(), Vec::new());
@@ -157,7 +162,7 @@ impl Load<'_> {
                 };
                 items.push(from[rng.below(from.len() as u64) as usize]);
             }
-            let fault = number % 2 == 1 && rng.below(3) == 0;
+            let fault = !late && number % 2 == 1 && rng.below(3) == 0;
             if fault && rng.below(3) == 0 {
                 seen.faults += 1;
                 let _ = self.stall(identity, &mut rng);
@@ -170,7 +175,7 @@ impl Load<'_> {
             seen.faults += u64::from(fault);
             let (start, mut begun) = (Instant::now(), false);
             match self.ask(port, identity, &items, &mut begun) {
-                Ok((common, _)) => {
+                Ok(common) => {
                     assert_eq!(common, expected, "a wrong answer");
                     seen.answered += items.len() as u64;
                     seen.queries += 1;
@@ -191,21 +196,12 @@ impl Load<'_> {
             }
             thread::sleep(Duration::from_millis(rng.below(50)));
         }
-        seen
     }
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
 }
 
 /// A number of the metrics.
 fn metric(port: u16, name: &str) -> Option<f64> {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
-    stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").ok()?;
-    let mut page = String::new();
-    stream.read_to_string(&mut page).ok()?;
+    let page = http(port, "GET /metrics HTTP/1.1\r\n\r\n");
     let line = page.lines().find_map(|line| line.strip_prefix(&format!("{name} ")))?;
     line.parse().ok()
 }
@@ -219,8 +215,7 @@ fn load() {
     let has = users(&folder, "big.csv", 0..keys as usize);
     let others = users(&folder, "others.csv", keys as usize..keys as usize + 20_000);
     assert!(others.iter().collect::<HashSet<_>>().is_disjoint(&has.iter().collect()));
-    let made = run(&["keygen", "--out", &folder.path("server")]);
-    let server: Fingerprint = made.stdout.trim().parse().unwrap();
+    let server: Fingerprint = keygen(&folder.path("server")).parse().unwrap();
     let year = SystemTime::now()..SystemTime::now() + Duration::from_secs(365 * 86_400);
     let identities: Vec<_> = (0..clients)
         .map(|number| Identity::generate(&format!("c{number}"), year.clone()).unwrap())
@@ -236,13 +231,14 @@ fn load() {
     let (port, metrics) = (free_port(), free_port());
     let [listen, told] = [port, metrics].map(|port| format!("127.0.0.1:{port}"));
     let (store, identity) = (folder.path("store"), folder.path("server"));
-    let call = ["serve", "--listen", &listen, "--metrics", &told, "--store", &store];
-    let own = ["--identity", &identity, "--clients", &list, "--max-connections", "150"];
-    let input = ["--input", &folder.path("big.csv"), "--key", "email"];
-    let start = || {
-        RunningProcess::start(&[&call[..], &own, &["--timeout", "10s", "--grace", "20s"]].concat())
-    };
-    let prepared = run(&[&["serve", "--prepare", "--store", &store][..], &input].concat());
+    let call = format!(
+        "serve --listen {listen} --metrics {told} --store {store} --identity {identity} --clients \
+         {list} --max-connections 150 --timeout 10s --grace 20s"
+    );
+    let start = || RunningProcess::start(&words(&call));
+    let input = folder.path("big.csv");
+    let prepare = format!("serve --prepare --store {store} --input {input} --key email");
+    let prepared = run(&words(&prepare));
     assert_eq!(prepared.status, Some(0), "{prepared:?}");
     let set = folder.read("store/current");
     let path = folder.path(&format!("store/{}/filter", set.trim()));
@@ -288,7 +284,6 @@ fn load() {
         }
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    let answered = metric(metrics, "volery_keys_total");
     let running = running.unwrap();
     running.signal("TERM");
     let ended = running.finish_within(Duration::from_secs(3600));
@@ -302,14 +297,12 @@ fn load() {
         *spent.entry(fields[0].to_owned()).or_default() += fields[2].parse::<u64>().unwrap();
     }
     let mut all = ClientResults::default();
-    let mut exact = 0;
     for ((number, identity), seen) in identities.iter().enumerate().zip(&seen) {
         let paid = spent.get(&identity.fingerprint().to_string()).copied().unwrap_or(0);
         let most = seen.answered + seen.uncertain;
         assert!((seen.answered..=most).contains(&paid), "{number}: {paid} {seen:?}");
         assert!(number % 10 != 0 || paid <= SMALL, "{number}: {paid}");
-        assert!(seen.queries > 0, "{number}: no answer in the whole time");
-        exact += u64::from(seen.uncertain == 0 && paid == seen.answered);
+        assert!(seen.queries > 0, "{number}: no answer");
         all.answered += seen.answered;
         all.uncertain += seen.uncertain;
         all.queries += seen.queries;
@@ -323,17 +316,8 @@ fn load() {
     let largest = |memory: &[f64]| memory.iter().copied().fold(0.0, f64::max) / 1e6;
     let (first, last) = (largest(&memory[..quarter]), largest(&memory[memory.len() - quarter..]));
     println!(
-        "{seconds} s, {clients} clients, {keys} keys: {} queries answered with {} keys, all right; {} \
-         faults, {} refusals, 2 kills; paid {paid} keys, of which {} at most were not answered; {exact} \
-         clients without a fault paid exactly; the longest query took {:.2} s; {:?} keys since the last \
-         kill; memory of the server {first:.1} MB, later {last:.1} MB",
-        all.queries,
-        all.answered,
-        all.faults,
-        all.refused,
-        all.uncertain,
-        all.longest.as_secs_f64(),
-        answered,
+        "{seconds} s, {clients} clients, {keys} keys, 2 kills: paid {paid} keys; {all:?}; memory of the \
+         server {first:.1} MB, later {last:.1} MB",
     );
     assert!(last <= 1.25 * first + 16.0, "memory grows: {memory:?}");
 }

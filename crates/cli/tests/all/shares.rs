@@ -10,32 +10,29 @@ use arrow_array::{ArrayRef, RecordBatch, UInt8Array, UInt64Array};
 use volery_tables::{Format, Inputs, Output, Packing, Sink, Table};
 
 use crate::common::pair::{Folder, load, pair};
-use crate::common::{self, ProcessResult, run, words};
+use crate::common::{self, ProcessResult, run};
+
+fn hundredths(number: i64) -> String {
+    let sign = if number < 0 { "-" } else { "" };
+    format!("{sign}{}.{:02}", number.abs() / 100, number.abs() % 100)
+}
 
 /// Rows of both sides: key, then values in hundredths.
 fn tables(folder: &Folder, n: [u32; 2]) -> [String; 2] {
-    let value = |number: i64| {
-        format!(
-            "{}{}.{:02}",
-            if number < 0 { "-" } else { "" },
-            number.abs() / 100,
-            number.abs() % 100
-        )
-    };
     let mut left = "key,price,size\n".to_owned();
     for key in 0..n[0] {
         let number = i64::from(key);
-        left += &format!("k{key},{},{}\n", value(number * 7 - 300), value(5 - number));
+        left += &format!("k{key},{},{}\n", hundredths(number * 7 - 300), hundredths(5 - number));
     }
     let mut right = "key,other,spend\n".to_owned();
     for key in (n[0] / 2..n[0] / 2 + n[1]).rev() {
-        right += &format!("k{key},x,{}\n", value(i64::from(key) * 3));
+        right += &format!("k{key},x,{}\n", hundredths(i64::from(key) * 3));
     }
     [folder.write("a.csv", left), folder.write("b.csv", right)]
 }
 
-/// Both sides, with shares of two columns and one; `more` goes to both.
-fn shared(folder: &Folder, n: [u32; 2], more: &str, ends: [&str; 2]) -> [ProcessResult; 2] {
+/// Both sides share two columns and one; `more` goes to both.
+fn shared(folder: &Folder, n: [u32; 2], more: &str, ends: [&str; 2]) {
     let [a, b] = tables(folder, n);
     let [left, right] = ends.map(|end| folder.path(end));
     let line = |input: &str, columns: &str, out: &str| {
@@ -44,12 +41,7 @@ fn shared(folder: &Folder, n: [u32; 2], more: &str, ends: [&str; 2]) -> [Process
              {out} {more}"
         )
     };
-    let [left, right] = [line(&a, "price,size", &left), line(&b, "spend", &right)];
-    pair("psi", &words(left.trim()), &words(right.trim()))
-}
-
-fn assert_done(both: &[ProcessResult; 2]) {
-    for side in both {
+    for side in pair("psi", &line(&a, "price,size", &left), &line(&b, "spend", &right)) {
         assert_eq!(side.status, Some(0), "{side:?}");
         assert!(side.stdout.is_empty(), "{side:?}");
         for said in [
@@ -62,20 +54,6 @@ fn assert_done(both: &[ProcessResult; 2]) {
     }
 }
 
-/// The data of an array, behind its header.
-fn array(path: &str, dtype: &str) -> Vec<u8> {
-    let bytes = std::fs::read(path).unwrap();
-    let length = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
-    let header = String::from_utf8(bytes[10..length].to_vec()).unwrap();
-    assert!(header.contains(&format!("'descr': '{dtype}'")), "{header}");
-    bytes[length..].to_vec()
-}
-
-fn integers(path: &str, dtype: &str) -> Vec<i64> {
-    let bytes = array(path, dtype);
-    bytes.as_chunks().0.iter().map(|bytes| i64::from_le_bytes(*bytes)).collect()
-}
-
 fn verify(folder: &Folder, ends: [&str; 2]) -> ProcessResult {
     run(&["verify", &folder.path(ends[0]), &folder.path(ends[1])])
 }
@@ -84,15 +62,11 @@ fn verify(folder: &Folder, ends: [&str; 2]) -> ProcessResult {
 fn shares_fit_together() {
     for (n, more, order) in [
         ([40, 30], "", "bins"),
-        ([40, 30], "--row-order", "rows"),
-        ([1, 1], "", "bins"),
-        ([0, 7], "", "bins"),
         ([0, 7], "--row-order", "rows"),
-        ([2, 0], "--row-order", "rows"),
         ([33, 34], "--row-order --protocol circuit-low", "rows"),
     ] {
         let folder = Folder::new();
-        assert_done(&shared(&folder, n, more, ["s", "r"]));
+        shared(&folder, n, more, ["s", "r"]);
         // Sorted by name, without leftovers.
         assert_eq!(folder.names(), ["a.csv", "b.csv", "r", "s"]);
         let json = ["s", "r"].map(|end| folder.json(&format!("{end}/shares.json")));
@@ -131,11 +105,15 @@ fn shares_fit_together() {
 
 /// Adds the shares up and compares them with the tables.
 fn assert_sums(folder: &Folder, n: [u32; 2]) {
-    let place = |end: &str, name: &str| folder.path(&format!("{end}/{name}.npy"));
-    let rows = integers(&place("r", "row"), "<i8");
-    let bits = ["s", "r"].map(|end| array(&place(end, "match"), "|u1"));
+    let array = |end: &str, name: &str| -> Vec<i64> {
+        let path = folder.path(&format!("{end}/{name}.npy"));
+        let (_, words) = common::read_npy(path.as_ref());
+        words.into_iter().map(u64::cast_signed).collect()
+    };
+    let rows = array("r", "row");
+    let bits = ["s", "r"].map(|end| array(end, "match"));
     let sums = ["sender_1", "sender_2", "receiver_1"].map(|name| {
-        let [left, right] = ["s", "r"].map(|end| integers(&place(end, name), "<u8"));
+        let [left, right] = ["s", "r"].map(|end| array(end, name));
         assert_eq!(left.len(), rows.len());
         left.iter().zip(right).map(|(left, right)| left.wrapping_add(right)).collect::<Vec<_>>()
     });
@@ -143,7 +121,7 @@ fn assert_sums(folder: &Folder, n: [u32; 2]) {
     for (at, row) in rows.iter().enumerate() {
         let key = (*row >= 0).then(|| i64::from(n[0] / 2 + n[1]) - 1 - row);
         let common = key.filter(|key| *key < n[0].into());
-        assert_eq!(bits[0][at] ^ bits[1][at], u8::from(common.is_some()));
+        assert_eq!(bits[0][at] ^ bits[1][at], i64::from(common.is_some()));
         let expected = common.map_or([0; 3], |key| [key * 7 - 300, 5 - key, key * 3]);
         assert_eq!(sums.each_ref().map(|column| column[at]), expected, "place {at}");
         if let Some(key) = key {
@@ -155,7 +133,7 @@ fn assert_sums(folder: &Folder, n: [u32; 2]) {
 #[test]
 fn parquet_in_place_of_folders() {
     let folder = Folder::new();
-    assert_done(&shared(&folder, [20, 20], "--row-order", ["s.parquet", "r.parquet"]));
+    shared(&folder, [20, 20], "--row-order", ["s.parquet", "r.parquet"]);
     let [(left, of_left), (right, of_right)] =
         ["s.parquet", "r.parquet"].map(|name| load(&folder.path(name)));
     assert_eq!((left.len(), right.len()), (4, 5));
@@ -176,7 +154,7 @@ fn parquet_in_place_of_folders() {
     let verified = verify(&folder, ["s.parquet", "r.parquet"]);
     assert_eq!(verified.status, Some(0), "{verified:?}");
     assert!(verified.stdout.contains("10 common keys"), "{verified:?}");
-    assert_done(&shared(&folder, [20, 20], "--row-order", ["s2.parquet", "r"]));
+    shared(&folder, [20, 20], "--row-order", ["s2.parquet", "r"]);
     let verified = verify(&folder, ["s2.parquet", "r"]);
     assert_eq!(verified.status, Some(0), "{verified:?}");
     let refused = |ends: [&str; 2], fragment: &str| {
@@ -242,8 +220,10 @@ fn parquet_in_place_of_folders() {
 #[test]
 fn what_does_not_fit_is_named() {
     let folder = Folder::new();
-    assert_done(&shared(&folder, [40, 30], "--row-order", ["s", "r"]));
-    assert_done(&shared(&folder, [40, 30], "--row-order", ["s2", "r2"]));
+    shared(&folder, [10, 10], "", ["s", "r"]);
+    // A folder of an earlier run is replaced, with --force.
+    shared(&folder, [40, 30], "--row-order --force", ["s", "r"]);
+    shared(&folder, [40, 30], "--row-order", ["s2", "r2"]);
     let refused = |ends: [&str; 2], fragment: &str| {
         verify(&folder, ends).assert_refused(1, &[fragment]);
     };
@@ -296,77 +276,4 @@ fn what_does_not_fit_is_named() {
     folder.write("s/shares.json", json);
     std::fs::remove_file(name("s", "shares.json")).unwrap();
     refused(["s", "r"], "does not");
-}
-
-#[test]
-fn options_that_do_not_fit() {
-    let folder = Folder::new();
-    let [input, _] = tables(&folder, [3, 3]);
-    let out = folder.path("out");
-    let start = format!("psi --role sender --listen 127.0.0.1:0 --input {input} --key key");
-    for (more, fragment) in [
-        ("--result shares", "--out"),
-        ("--result shares --out -", "standard output"),
-        ("--result shares --out x.csv", "another format"),
-        ("--result shares=price --out {}", "--bound"),
-        ("--result shares=price,price --bound 5 --out {}", "named twice"),
-        ("--result shares --bound 5 --out {}", "no columns"),
-        ("--result shares --minimum 5 --out {}", "--minimum"),
-        ("--result shares --epsilon 1 --out {}", "--epsilon"),
-        ("--result shares --both --out {}", "--both"),
-        ("--result shares --to both --out {}", "--to"),
-        ("--result shares --security malicious --out {}", "--security"),
-        ("--result shares --protocol dh --out {}", "--protocol"),
-        ("--result shares --or size --out {}", "--or"),
-        ("--result shares --resume w --out {}", "--resume"),
-        ("--result count --row-order", "--row-order"),
-        ("--row-order", "--row-order"),
-    ] {
-        let line = format!("{start} {}", more.replace("{}", &out));
-        run(&words(&line)).assert_refused(2, &[fragment]);
-    }
-    // A folder with something else is not replaced.
-    std::fs::create_dir(&out).unwrap();
-    folder.write("out/notes.txt", "mine");
-    for force in ["", " --force"] {
-        let line = format!("{start} --result shares --out {out}{force}");
-        run(&words(&line)).assert_refused(2, &["--out"]);
-    }
-    assert_eq!(folder.read("out/notes.txt"), "mine");
-    // One of an earlier run is, with --force.
-    assert_done(&shared(&folder, [10, 10], "", ["s", "r"]));
-    let again = shared(&folder, [10, 10], "--force", ["s", "r"]);
-    assert_done(&again);
-}
-
-#[test]
-fn what_a_run_would_cost() {
-    let folder = Folder::new();
-    let [input, _] = tables(&folder, [500, 3]);
-    let line = format!(
-        "psi --role sender --connect 127.0.0.1:1 --input {input} --key key --result \
-         shares=price --bound 5 --decimals 2 --row-order --dry-run"
-    );
-    let bound = run(&words(&line));
-    // A value is beyond that bound: its place is named, not the value.
-    bound.assert_refused(1, &["row 1", "beyond --bound"]);
-    let ended = run(&words(&line.replace("--bound 5 ", "--bound 100 ")));
-    assert_eq!(ended.status, Some(0), "{ended:?}");
-    for fragment in ["500 distinct keys, 1 column", "bytes: ", "neither side learns which keys"] {
-        assert!(ended.stdout.contains(fragment), "{ended:?}");
-    }
-}
-
-/// A value that does not fit ends the run before it meets the peer, without a file.
-#[test]
-fn a_broken_run_leaves_nothing() {
-    let folder = Folder::new();
-    let [a, _] = tables(&folder, [5, 5]);
-    let out = folder.path("out");
-    let line = format!(
-        "psi --role sender --connect 127.0.0.1:1 --wait 0s --input {a} --key key --result shares --out {out}"
-    );
-    let ended = run(&words(&line));
-    assert!(ended.status.is_some_and(|status| status != 0), "{ended:?}");
-    assert_eq!(folder.names(), ["a.csv", "b.csv"]);
 }

@@ -1,43 +1,22 @@
 //! Peers of drivers and workers that do not follow the protocol.
 
 use volery_channel::{Error as ChannelError, Hello, Role, handshake, run_two_unchecked};
-use volery_cluster::driver::{ClusterTable, ResumeState, agree, secrets};
 use volery_cluster::worker::{Place, Worker};
-use volery_cluster::{MANIFEST, Manifest, WorkerSettings};
+use volery_cluster::{MANIFEST, Manifest};
 use volery_matching::ProtocolChoice;
 
 use crate::common::Run;
+use crate::workers::{agree_by, ask, hello_of_receiver, nine_keys};
 
 /// Runs a sender's driver, which asks for one shard, with a peer that asks for `shards` and ends
 /// with `byte`.
 fn driver(shards: u32, byte: u8) -> volery_matching::Result<Manifest> {
     let run = Run { name: ProtocolChoice::Vole, ..Run::default() };
-    let settings = |role| run.settings(role);
-    let organisations = ["a", "b"].map(str::to_owned);
-    let terms =
-        WorkerSettings::new(&settings(Role::Sender), "keys", "run", 2, organisations).unwrap();
-    let facts = ClusterTable {
-        keys: "keys".to_owned(),
-        sizes: vec![9],
-        payload: None,
-        digest: String::new(),
-        rows: 9,
-    };
     let (agreed, cheated) = run_two_unchecked(
-        |channel| {
-            let settings = settings(Role::Sender);
-            let (terms, earlier) = ((terms, Some(1)), ResumeState::default());
-            let secrets = secrets(&settings, &facts, None)?;
-            let known = (&facts, &secrets);
-            agree(&settings, known, terms, earlier, channel, &mut |_| Ok(()))
-        },
+        |channel| agree_by(&run, Role::Sender, &nine_keys(), ask(2, Some(1)), channel),
         |channel| {
             let mut cheat = || -> Result<(), ChannelError> {
-                let mut hello = settings(Role::Receiver).hello("keys");
-                let fields = [("--run", "run"), ("--workers", "2"), ("--shards", "1")];
-                let fields = fields.map(|(name, value)| (name, value.to_owned()));
-                hello.fields.extend(fields);
-                handshake(channel, &hello, [0; 32])?;
+                handshake(channel, &hello_of_receiver(&run, "1"), [0; 32])?;
                 channel.send(&[0; 33])?;
                 channel.send(&shards.to_le_bytes())?;
                 // The commitments.

@@ -1,6 +1,5 @@
 //! Digests of tables: the same for one table wherever its rows are, and binding.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
@@ -175,90 +174,6 @@ fn slices_that_are_not_whole_are_refused() {
     let short = FixedSizeBinaryArray::try_from_iter([[0_u8; 16]].iter()).unwrap();
     assert!(!Slices::default().add(&short));
     assert!(!Slices::default().add(&StringArray::from(vec!["a"])));
-}
-
-/// The combination that the digest was before: the XOR of half of each hash, and the sum of 31
-/// bits.
-fn linear(hashes: &[Hash]) -> (usize, u128, u64) {
-    let half = |hash: &Hash| u128::from_le_bytes(*hash.first_chunk().unwrap());
-    let low = |hash: &Hash| (half(hash) >> 64) as u64 & 0x7fff_ffff;
-    (
-        hashes.len(),
-        hashes.iter().map(half).fold(0, |all, one| all ^ one),
-        hashes.iter().map(low).sum(),
-    )
-}
-
-/// Vectors that span the kernel of these numbers over GF(2): which of them have the XOR 0.
-fn kernel(numbers: &[u128]) -> Vec<[u64; 3]> {
-    let mut basis: Vec<(u128, [u64; 3])> = Vec::new();
-    let mut kernel = Vec::new();
-    for (at, &number) in numbers.iter().enumerate() {
-        let (mut rest, mut mask) = (number, [0; 3]);
-        mask[at / 64] |= 1_u64 << (at % 64);
-        for (base, of_base) in &basis {
-            if rest ^ base < rest {
-                rest ^= base;
-                mask = [0, 1, 2].map(|i| mask[i] ^ of_base[i]);
-            }
-        }
-        match rest {
-            0 => kernel.push(mask),
-            _ => {
-                basis.push((rest, mask));
-                basis.sort_unstable_by_key(|(base, _)| std::cmp::Reverse(*base));
-            }
-        }
-    }
-    kernel
-}
-
-/// Two tables that differ in a hundred keys, with one XOR of all hashes, one sum and one number of
-/// rows: found in a second by linear algebra. They have two digests.
-#[test]
-fn tables_that_a_linear_combination_confuses_have_two_digests() {
-    const PAIRS: usize = 148;
-    /// A choice between the two rows of each pair that leaves the XOR, and how it changes the sum.
-    type Choices = Vec<([u64; 3], i64)>;
-    let keys = |from: usize| rows(from as u32..(from + PAIRS) as u32);
-    let low = |hash: &Hash| {
-        i64::from(u32::from_le_bytes(*hash[8..].first_chunk().unwrap()) & 0x7fff_ffff)
-    };
-    let chosen = |mask: &[u64; 3], pair: usize| mask[pair / 64] >> (pair % 64) & 1 == 1;
-    let block = |from: usize| -> ([Vec<Row>; 2], [Vec<Hash>; 2], Choices) {
-        let tables = [keys(from), keys(from + PAIRS)];
-        let both = [0, 1].map(|i| hashes(&tables[i], &["n", "t"]));
-        let half = |hash: &Hash| u128::from_le_bytes(*hash.first_chunk().unwrap());
-        let pairs = both[0].iter().zip(&both[1]);
-        let different: Vec<_> = pairs.clone().map(|(one, other)| half(one) ^ half(other)).collect();
-        let changes: Vec<_> = pairs.map(|(one, other)| low(other) - low(one)).collect();
-        let kernel = kernel(&different);
-        // All their sums, in the order of a Gray code.
-        let (mut mask, mut choices) = ([0; 3], Vec::new());
-        for number in 1_u64..1 << kernel.len().min(19) {
-            let next = kernel[number.trailing_zeros() as usize];
-            mask = [0, 1, 2].map(|i| mask[i] ^ next[i]);
-            let change = (0..PAIRS).filter(|&pair| chosen(&mask, pair)).map(|pair| changes[pair]);
-            choices.push((mask, change.sum()));
-        }
-        (tables, both, choices)
-    };
-    let (first, second) = (block(0), block(2 * PAIRS));
-    let by_change: HashMap<i64, [u64; 3]> =
-        first.2.iter().map(|(mask, sum)| (-sum, *mask)).collect();
-    let found = second.2.iter().find_map(|(mask, sum)| Some((*by_change.get(sum)?, *mask)));
-    let masks = found.expect("there are 2^38 pairs for sums of 36 bits");
-    let mut tables = [Vec::new(), Vec::new()];
-    for ((rows, _, _), mask) in [&first, &second].into_iter().zip([masks.0, masks.1]) {
-        for pair in 0..PAIRS {
-            tables[0].push(rows[0][pair].clone());
-            tables[1].push(rows[usize::from(chosen(&mask, pair))][pair].clone());
-        }
-    }
-    let [one, other] = tables.map(|table| hashes(&table, &["n", "t"]));
-    assert!(one.iter().filter(|hash| !other.contains(hash)).count() > 50);
-    assert_eq!(linear(&one), linear(&other));
-    assert_ne!(of(&one), of(&other));
 }
 
 /// A side's secrets, and so its commitment, depend on the settings and on the columns of its

@@ -10,7 +10,7 @@ use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{ArrayRef, FixedSizeBinaryArray, Int32Array, Int64Array, RecordBatch};
 use volery_channel::{Channel, Error as ChannelError, Role, run_two_unchecked};
 use volery_cluster::driver::{self, ClusterTable, ResumeState};
-use volery_cluster::staging::{Items, shards};
+use volery_cluster::staging::Items;
 use volery_cluster::totals::{self, Driver, Keep, SHARES};
 use volery_cluster::worker::{Place, Worker};
 use volery_cluster::{Manifest, Secrets, WorkerSettings, WorkerStats};
@@ -22,7 +22,7 @@ use zeroize::Zeroizing;
 
 use crate::common::{begun, run_cut};
 use crate::totals_common::*;
-use crate::workers::{Objects, WHOLE, work_pair};
+use crate::workers::{Objects, WHOLE, divided, work_pair};
 
 struct Sides {
     run: Run,
@@ -36,7 +36,7 @@ type Agreement = (Driver, Manifest);
 
 fn terms_of(settings: &Settings, keys: &str, workers: u32) -> WorkerSettings {
     let organisations = ["the sender", "the receiver"].map(str::to_owned);
-    WorkerSettings::for_totals(settings, keys, "test", workers, organisations).unwrap()
+    WorkerSettings::new(settings, keys, "test", workers, organisations).unwrap()
 }
 
 fn terms(side: &PreparedTable, workers: u32) -> WorkerSettings {
@@ -244,34 +244,6 @@ fn shares_of_two_attempts_are_refused_before_anything_is_opened() {
     }
 }
 
-/// Totals that are opened again have the same noise; those of another run have another one.
-#[test]
-fn noise_is_drawn_once_for_a_run() {
-    let run = Run {
-        kind: "mean",
-        to: Recipient::Both,
-        epsilon: Some("0.5"),
-        delta: Some("0.00000001"),
-        minimum: 1,
-        ..Run::default()
-    };
-    let sides = Sides::new(&run, [rows(0..80), rows(10..90)]);
-    let both = sides.agreed();
-    sides.work_all(&both);
-    let opened = || Sides::open(&both).map(Result::unwrap);
-    let [sent, received] = opened();
-    assert_eq!(sent, received);
-    assert_eq!([sent.clone(), received], opened());
-    let tables = [&sides.rows[0][..], &sides.rows[1][..]];
-    let expected = run.expected(Role::Sender, tables);
-    let off = sent[0].sum.unwrap() - expected[0].sum.unwrap();
-    assert!(off != 0 && off.abs() < 100_000_000, "{off}");
-    let other = Sides::new(&run, [rows(0..80), rows(10..90)]);
-    let both = other.agreed();
-    other.work_all(&both);
-    assert_ne!(Sides::open(&both).map(Result::unwrap)[0], sent);
-}
-
 /// A side that cannot keep its totals comes back for them, and finds the other one's shares.
 #[test]
 fn a_side_keeps_its_folder_until_the_other_has_its_totals() {
@@ -365,38 +337,6 @@ fn an_opening_that_breaks_is_repeated_as_long_as_one_side_needs_it() {
     }
 }
 
-#[test]
-fn all_shards_have_messages_of_equal_lengths() {
-    let run = Run { kind: "mean", grouped: Some(Role::Sender), ..Run::default() };
-    let sides = Sides { workers: 4, shards: 4, ..Sides::new(&run, [rows(0..61), rows(40..75)]) };
-    let worked = sides.work_all(&sides.agreed());
-    let traffic = |worked: &[WorkerStats; 2]| worked.map(|one| one.traffic);
-    for other in &worked {
-        assert_eq!(traffic(other), traffic(&worked[0]));
-    }
-}
-
-#[test]
-fn drivers_that_differ_say_so() {
-    let run = Run { kind: "sum", minimum: 5, ..Run::default() };
-    let sides = Sides::new(&run, [rows(0..9), rows(3..12)]);
-    let other = Sides {
-        run: Run { minimum: 6, ..run.clone() },
-        ..Sides::new(&run, [rows(0..9), rows(3..12)])
-    };
-    let go = |sides: &Sides, i: usize| {
-        let side = sides.run.read(ROLES[i], &table(&sides.rows[i])).unwrap();
-        let terms = terms(&side, 2);
-        let mut driver = Driver::new(side, sides.folders[i].path()).unwrap();
-        move |channel: &mut Channel| driver.agree(terms, None, channel, &mut ()).map(drop)
-    };
-    let (sent, received) = run_two_unchecked(go(&sides, 0), go(&other, 1));
-    for result in [sent, received] {
-        let error = result.unwrap_err();
-        assert!(error.to_string().contains("--minimum"), "{error}");
-    }
-}
-
 /// A side whose table is in a cluster: distinct items with their values and groups.
 struct Cluster {
     settings: Settings,
@@ -456,28 +396,18 @@ impl Cluster {
         let (known, terms) = ((&self.facts, &self.secrets), (terms, Some(SHARDS)));
         let manifest = driver::agree(&self.settings, known, terms, earlier, channel, keep)?;
         assert_eq!(kept.as_ref(), Some(&manifest));
-        for shard in 0..SHARDS {
-            let own = self.items.iter().filter(|(item, _)| {
-                let item = FixedSizeBinaryArray::try_from_iter([item].into_iter()).unwrap();
-                shards(manifest.key(), SHARDS, &item).unwrap() == [shard]
-            });
-            let own: Vec<_> = own.collect();
-            if own.is_empty() {
-                continue;
-            }
-            let items = FixedSizeBinaryArray::try_from_iter(own.iter().map(|(item, _)| item));
-            let values: Int64Array = own.iter().map(|(_, (value, _))| *value).collect();
-            let groups: Int32Array = own.iter().map(|(_, (_, group))| *group).collect();
-            let mut columns: Vec<(_, ArrayRef)> = vec![("item", Arc::new(items.unwrap()))];
-            if self.settings.column.is_some() {
-                columns.push(("value", Arc::new(values)));
-            }
-            if self.settings.group_by.is_some() {
-                columns.push(("group", Arc::new(groups)));
-            }
-            let batch = RecordBatch::try_from_iter(columns).unwrap();
-            self.store.shards.insert((0, shard), batch);
+        let items = FixedSizeBinaryArray::try_from_iter(self.items.keys());
+        let values: Int64Array = self.items.values().map(|(value, _)| *value).collect();
+        let groups: Int32Array = self.items.values().map(|(_, group)| *group).collect();
+        let mut columns: Vec<(_, ArrayRef)> = vec![("item", Arc::new(items.unwrap()))];
+        if self.settings.column.is_some() {
+            columns.push(("value", Arc::new(values)));
         }
+        if self.settings.group_by.is_some() {
+            columns.push(("group", Arc::new(groups)));
+        }
+        let rows = RecordBatch::try_from_iter(columns).unwrap();
+        self.store.shards = divided(&manifest, SHARDS, &rows);
         self.earlier = Some(manifest);
         Ok(())
     }

@@ -5,27 +5,12 @@ use volery_apps::scatter::{self, Overflow, Repeats};
 use volery_apps::switching;
 use volery_apps::{array, offline, ope};
 use volery_channel::run_two_parties;
-use volery_field::{Fp61, Ring, Z64};
-use volery_ot::softspoken::{self, SmallField};
-use volery_ot::{Result, convert};
+use volery_field::{Fp61, Z64};
 use volery_pcg::Security;
-use volery_primitives::{Block, prg::Prg};
+use volery_primitives::prg::Prg;
 use zeroize::Zeroizing;
 
-use crate::sessions::{SESSION, Secrets, look_for, seed};
-
-/// Values of a party.
-fn random<R: Ring>(n: usize, number: u128) -> Zeroizing<Vec<R>> {
-    let mut values = Zeroizing::new(vec![R::ZERO; n]);
-    R::random_slice(&mut Prg::new(Block::from(number + 50)), &mut values);
-    values
-}
-
-fn bytes<R: Ring>(values: &[R]) -> Secrets {
-    let mut bytes = Zeroizing::new(Vec::with_capacity(R::encoded_len(values.len())));
-    R::write(values, &mut bytes);
-    bytes
-}
+use crate::sessions::{SESSION, encoded, look_for, random, seed, with_ots};
 
 pub(crate) fn a_polynomial_at_points() {
     const DEGREE: usize = 900;
@@ -45,10 +30,10 @@ pub(crate) fn a_polynomial_at_points() {
                 let mut source =
                     offline::Receiver::setup(security, SESSION, seed, channel).unwrap();
                 let receiver = ope::Receiver::offline(DEGREE, 2, &mut source, channel).unwrap();
-                bytes(&receiver.online(&points, channel).unwrap())
+                encoded(&receiver.online(&points, channel).unwrap())
             },
         );
-        vec![bytes(&coefficients), bytes(&points), values]
+        vec![encoded(&coefficients), encoded(&points), values]
     });
 }
 
@@ -63,57 +48,31 @@ pub(crate) fn a_matrix_product() {
                 let (rng, output) = (Prg::new(seed(0)), Output::Shared);
                 let left = Left::offline(shape(), output, security, SESSION, rng, channel);
                 let share = left.unwrap().online(&a, channel).unwrap().unwrap();
-                bytes(share.entries())
+                encoded(share.entries())
             },
             |channel| {
                 let b = Matrix::from_rows(4, 1, &b).unwrap();
                 let (rng, output) = (Prg::new(seed(1)), Output::Shared);
                 let right = Right::offline(shape(), output, security, SESSION, rng, channel);
                 let share = right.unwrap().online(&b, channel).unwrap().unwrap();
-                bytes(share.entries())
+                encoded(share.entries())
             },
         );
-        vec![bytes(&a), bytes(&b), left, right]
+        vec![encoded(&a), encoded(&b), left, right]
     });
-}
-
-/// Runs two parties with correlated OTs between them.
-fn with_ots<A: Send, B: Send>(
-    sender: impl FnOnce(&mut convert::Sender<softspoken::Sender>, &mut volery_channel::Channel) -> A
-    + Send,
-    receiver: impl FnOnce(
-        &mut convert::Receiver<softspoken::Receiver>,
-        &mut volery_channel::Channel,
-    ) -> B
-    + Send,
-) -> (A, B) {
-    let field = SmallField::Bits8;
-    let (left, right) = run_two_parties(
-        |channel| -> Result<A> {
-            let rng = Prg::new(seed(0));
-            let cot = softspoken::Sender::setup(None, field, SESSION, rng, channel)?;
-            Ok(sender(&mut convert::Sender::new(cot, SESSION), channel))
-        },
-        |channel| -> Result<B> {
-            let rng = Prg::new(seed(1));
-            let cot = softspoken::Receiver::setup(field, SESSION, rng, channel)?;
-            Ok(receiver(&mut convert::Receiver::new(cot, SESSION), channel))
-        },
-    );
-    (left.unwrap(), right.unwrap())
 }
 
 pub(crate) fn a_permutation_of_shares() {
     const N: usize = 600;
     look_for(|| {
         let (mut x, mut y) = (random::<Z64>(N, 4), random::<Z64>(N, 5));
-        let before = [bytes(&x), bytes(&y)];
+        let before = [encoded(&x), encoded(&y)];
         let source: Vec<usize> = (0..N).rev().collect();
         with_ots(
             |ot, channel| switching::send(&mut x, ot, channel).unwrap(),
             |ot, channel| switching::receive(&source, &mut y, ot, channel).unwrap(),
         );
-        before.into_iter().chain([bytes(&x), bytes(&y)]).collect()
+        before.into_iter().chain([encoded(&x), encoded(&y)]).collect()
     });
 }
 
@@ -132,14 +91,14 @@ pub(crate) fn shared_values_at_private_indices() {
         let (left, right) = with_ots(
             |ot, channel| {
                 let rng = &mut Prg::new(seed(0)).fork("scatter");
-                bytes(&scatter::send(public(), &x, rng, ot, channel).unwrap())
+                encoded(&scatter::send(public(), &x, rng, ot, channel).unwrap())
             },
             |ot, channel| {
                 let rng = &mut Prg::new(seed(1)).fork("scatter");
-                bytes(&scatter::receive(public(), &indices, &y, rng, ot, channel).unwrap())
+                encoded(&scatter::receive(public(), &indices, &y, rng, ot, channel).unwrap())
             },
         );
-        vec![bytes(&x), bytes(&y), left, right]
+        vec![encoded(&x), encoded(&y), left, right]
     });
 }
 
@@ -150,15 +109,15 @@ pub(crate) fn an_array() {
             |ot, channel| {
                 let mut array = array::Partner::load(&x, ot, channel).unwrap();
                 let shares = [(); 3].map(|()| array.read(ot, channel).unwrap());
-                bytes(&shares)
+                encoded(&shares)
             },
             |ot, channel| {
                 let rng = Prg::new(seed(1)).fork("array");
                 let mut array = array::Holder::load(&y, rng, ot, channel).unwrap();
                 let shares = [7, 7, 93].map(|index| array.read(index, ot, channel).unwrap());
-                bytes(&shares)
+                encoded(&shares)
             },
         );
-        vec![bytes(&x), bytes(&y), left, right]
+        vec![encoded(&x), encoded(&y), left, right]
     });
 }

@@ -45,6 +45,52 @@ pub(crate) fn look_for(session: impl Fn() -> Vec<Secrets>) {
     blocks_with(all, || drop(session())).unwrap();
 }
 
+fn words(blocks: &[Block]) -> Secrets {
+    Zeroizing::new(Block::as_bytes(blocks).to_vec())
+}
+
+/// Elements as secrets; the list has its full length from the start, so that it never moves.
+pub(crate) fn encoded<R: Ring>(elements: &[R]) -> Secrets {
+    let mut bytes = Zeroizing::new(Vec::with_capacity(R::encoded_len(elements.len())));
+    R::write(elements, &mut bytes);
+    bytes
+}
+
+/// Values of a party.
+pub(crate) fn random<R: Ring>(n: usize, number: u128) -> Zeroizing<Vec<R>> {
+    let mut values = Zeroizing::new(vec![R::ZERO; n]);
+    R::random_slice(&mut Prg::new(Block::from(number + 50)), &mut values);
+    values
+}
+
+/// Choices of a party.
+fn random_bytes(n: usize, number: u128) -> Secrets {
+    let mut bytes = Zeroizing::new(vec![0; n]);
+    Prg::new(Block::from(number + 50)).fill_bytes(&mut bytes);
+    bytes
+}
+
+/// Runs two parties with correlated OTs between them.
+pub(crate) fn with_ots<A: Send, B: Send>(
+    sender: impl FnOnce(&mut convert::Sender<softspoken::Sender>, &mut Channel) -> A + Send,
+    receiver: impl FnOnce(&mut convert::Receiver<softspoken::Receiver>, &mut Channel) -> B + Send,
+) -> (A, B) {
+    let field = SmallField::Bits8;
+    let (left, right) = run_two_parties(
+        |channel| -> Result<A> {
+            let rng = Prg::new(seed(0));
+            let cot = softspoken::Sender::setup(None, field, SESSION, rng, channel)?;
+            Ok(sender(&mut convert::Sender::new(cot, SESSION), channel))
+        },
+        |channel| -> Result<B> {
+            let rng = Prg::new(seed(1));
+            let cot = softspoken::Receiver::setup(field, SESSION, rng, channel)?;
+            Ok(receiver(&mut convert::Receiver::new(cot, SESSION), channel))
+        },
+    );
+    (left.unwrap(), right.unwrap())
+}
+
 /// Runs a source of correlated OTs for `n` of them: `delta`, `v`, `u`, `w`.
 fn cots<S: CotSender, R: CotReceiver>(
     n: usize,
@@ -57,13 +103,13 @@ fn cots<S: CotSender, R: CotReceiver>(
             let mut cot = sender(Prg::new(seed(0)), channel)?;
             cot.extend(&mut v, channel)?;
             let delta = Zeroizing::new(cot.delta().to_bytes().to_vec());
-            Ok([delta, Zeroizing::new(Block::as_bytes(&v).to_vec())])
+            Ok([delta, words(&v)])
         },
         |channel| -> Result<_> {
             let mut w = Zeroizing::new(vec![Block::ZERO; n]);
             let mut u = Zeroizing::new(vec![0; n.div_ceil(8)]);
             receiver(Prg::new(seed(1)), channel)?.extend(&mut u, &mut w, channel)?;
-            Ok([u, Zeroizing::new(Block::as_bytes(&w).to_vec())])
+            Ok([u, words(&w)])
         },
     );
     sent.unwrap().into_iter().chain(received.unwrap()).collect()
@@ -91,8 +137,7 @@ pub(crate) fn ot_extensions() {
 
 pub(crate) fn base_ots() {
     look_for(|| {
-        let mut choices = Zeroizing::new(vec![0; 16]);
-        Prg::new(Block::from(9)).fill_bytes(&mut choices);
+        let choices = random_bytes(16, 20);
         let (sent, received) = run_two_parties(
             // Unwrapped here: otherwise stack contents would move between threads in the unused
             // error variant.
@@ -102,9 +147,7 @@ pub(crate) fn base_ots() {
                 base::receive(&choices, 128, SESSION, rng, channel).unwrap()
             },
         );
-        let bytes = |blocks: &[Block]| Zeroizing::new(Block::as_bytes(blocks).to_vec());
-        let keys = [bytes(sent.as_flattened()), bytes(&received)];
-        keys.into_iter().chain([choices]).collect()
+        vec![words(sent.as_flattened()), words(&received), choices]
     });
 }
 
@@ -114,37 +157,28 @@ pub(crate) fn conversions() {
     look_for(|| {
         let mut messages = Zeroizing::new(vec![[Block::ZERO; 2]; N]);
         Prg::new(Block::from(10)).fill_blocks(messages.as_flattened_mut());
-        let mut x = Zeroizing::new(vec![0; N.div_ceil(8)]);
-        Prg::new(Block::from(11)).fill_bytes(&mut x);
-        let field = SmallField::Bits8;
-        let (sent, received) = run_two_parties(
-            |channel| -> Result<_> {
-                let rng = Prg::new(seed(0));
-                let cot = softspoken::Sender::setup(None, field, SESSION, rng, channel)?;
-                let mut ot = convert::Sender::new(cot, SESSION);
-                ot.chosen(&messages, channel)?;
+        let x = random_bytes(N.div_ceil(8), 22);
+        let (sent, received) = with_ots(
+            |ot, channel| {
+                ot.chosen(&messages, channel).unwrap();
                 let bytes = Block::as_bytes(messages.as_flattened());
-                ot.chosen_bytes(bytes, bytes, 32, channel)?;
+                ot.chosen_bytes(bytes, bytes, 32, channel).unwrap();
                 let mut m = Zeroizing::new(vec![[Block::ZERO; 2]; N]);
-                ot.random(&mut m, channel)?;
-                Ok(Zeroizing::new(Block::as_bytes(m.as_flattened()).to_vec()))
+                ot.random(&mut m, channel).unwrap();
+                words(m.as_flattened())
             },
-            |channel| -> Result<_> {
-                let rng = Prg::new(seed(1));
-                let cot = softspoken::Receiver::setup(field, SESSION, rng, channel)?;
-                let mut ot = convert::Receiver::new(cot, SESSION);
+            |ot, channel| {
                 let mut m = Zeroizing::new(vec![Block::ZERO; N]);
-                ot.chosen(&x, &mut m, channel)?;
+                ot.chosen(&x, &mut m, channel).unwrap();
                 let mut strings = Zeroizing::new(vec![0; 32 * N]);
-                ot.chosen_bytes(&x, &mut strings, 32, channel)?;
+                ot.chosen_bytes(&x, &mut strings, 32, channel).unwrap();
                 let mut u = Zeroizing::new(vec![0; N.div_ceil(8)]);
-                ot.random(&mut u, &mut m, channel)?;
-                Ok([u, Zeroizing::new(Block::as_bytes(&m).to_vec()), strings])
+                ot.random(&mut u, &mut m, channel).unwrap();
+                [u, words(&m), strings]
             },
         );
-        let chosen = Zeroizing::new(Block::as_bytes(messages.as_flattened()).to_vec());
-        let received = received.unwrap().into_iter();
-        received.chain([sent.unwrap(), chosen, x]).collect()
+        let chosen = words(messages.as_flattened());
+        received.into_iter().chain([sent, chosen, x]).collect()
     });
 }
 
@@ -234,13 +268,6 @@ fn voles_of<R: VoleRing>(plan: &Plan) {
     });
 }
 
-/// Elements as secrets; the list has its full length from the start, so that it never moves.
-fn encoded<R: Ring>(elements: &[R]) -> Secrets {
-    let mut bytes = Zeroizing::new(Vec::with_capacity(R::encoded_len(elements.len())));
-    R::write(elements, &mut bytes);
-    bytes
-}
-
 pub(crate) fn vector_ole() {
     voles::<Fp61>(Noise::Regular, Security::Malicious, Trees::Half);
     voles::<Gf128>(Noise::Regular, Security::Malicious, Trees::Ggm);
@@ -253,8 +280,7 @@ pub(crate) fn vector_ole() {
 pub(crate) fn products() {
     look_for(|| {
         const N: usize = 300;
-        let mut u = Zeroizing::new(vec![Fp61::ZERO; N]);
-        Fp61::random_slice(&mut Prg::new(Block::from(12)), &mut u);
+        let u = random::<Fp61>(N, 23);
         let x = Fp61::random(&mut Prg::new(Block::from(13)));
         // Unwrapped in place, as for base OTs.
         let (v, w) = run_two_parties(
@@ -273,8 +299,7 @@ pub(crate) fn products() {
                 w
             },
         );
-        let secrets = [encoded(&u), encoded(&[x]), encoded(&v), encoded(&w)];
-        secrets.into()
+        vec![encoded(&u), encoded(&[x]), encoded(&v), encoded(&w)]
     });
 }
 
@@ -319,17 +344,16 @@ pub(crate) fn oblivious_prf() {
                 sender.shift(&code, &inputs, &mut out)?;
                 let numbers: Vec<u32> = (0..N as u32).collect();
                 keys.evaluate_shifted(&code, &numbers, &inputs, &mut out);
-                Ok(Zeroizing::new(Block::as_bytes(&out).to_vec()))
+                Ok(words(&out))
             },
             |channel| -> Result<_> {
                 let mut receiver = oprf::Receiver::setup(SESSION, Prg::new(seed(1)), channel)?;
                 let mut out = Zeroizing::new(vec![Block::ZERO; N]);
                 receiver.extend(&code, &inputs, &mut out, channel)?;
-                Ok(Zeroizing::new(Block::as_bytes(&out).to_vec()))
+                Ok(words(&out))
             },
         );
-        let inputs = Zeroizing::new(Block::as_bytes(&inputs).to_vec());
-        vec![sent.unwrap(), received.unwrap(), inputs]
+        vec![sent.unwrap(), received.unwrap(), words(&inputs)]
     });
 }
 
@@ -341,6 +365,10 @@ fn items(first: u8, count: u8) -> Vec<Zeroizing<[u8; 24]>> {
         item
     };
     (first..first + count).map(item).collect()
+}
+
+fn plain(items: Vec<Zeroizing<[u8; 24]>>) -> Vec<Vec<u8>> {
+    items.iter().map(|item| item.to_vec()).collect()
 }
 
 const INTERSECTION: Output = Output::Items { both: false, search: false };
@@ -368,9 +396,6 @@ fn match_sets(protocol: Protocol, outputs: &[Output], n: u8, more: Vec<u8>) {
     let mut all = more;
     all.extend(items(0, n / 2 * 5).iter().flat_map(|item| **item));
     blocks_with(all, || {
-        let plain = |items: Vec<Zeroizing<[u8; 24]>>| -> Vec<Vec<u8>> {
-            items.iter().map(|item| item.to_vec()).collect()
-        };
         let mut sets = [items(0, n), items(n / 2, n), items(n / 2 * 3, n)].map(plain);
         for &output in outputs {
             let [ours, theirs, values] = &sets;
@@ -400,19 +425,21 @@ fn match_sets(protocol: Protocol, outputs: &[Output], n: u8, more: Vec<u8>) {
     .unwrap();
 }
 
-/// The sets of an intersection and the values of a search, by each protocol that gives them: no
-/// copies of them are made. By Diffie-Hellman also the scalars of the keys, which a party draws
-/// after its share of the common seed.
+/// The sets of an intersection and the values of a search, or the sets of a count, by each protocol
+/// that gives them: no copies of them are made. By Diffie-Hellman also the scalars of the keys,
+/// which a party draws after its share of the common seed; for a count the exponents, which are
+/// made of the 64 bytes that it draws there, their halves and inverses.
 pub(crate) fn matching() {
-    let found = |protocol: Protocol| protocol.gives(&INTERSECTION) || protocol.gives(&COUNT);
-    assert!(PROTOCOLS.into_iter().all(found), "all run here or in `counting`");
-    for protocol in PROTOCOLS.into_iter().filter(|protocol| protocol.gives(&INTERSECTION)) {
-        assert!(protocol.gives(&SEARCH), "{protocol:?}");
-        let (n, more) = match protocol == &Dh as Protocol {
-            true => (20, drawn_bytes([32, 320])),
-            false => (100, Vec::new()),
+    for protocol in PROTOCOLS {
+        let outputs = [INTERSECTION, SEARCH, COUNT].into_iter();
+        let outputs: Vec<_> = outputs.filter(|output| protocol.gives(output)).collect();
+        assert!(!outputs.is_empty(), "{protocol:?}");
+        let (n, more) = match () {
+            () if protocol == &Dh as Protocol => (20, drawn_bytes([32, 320])),
+            () if protocol == &Count as Protocol => (20, exponents()),
+            () => (100, Vec::new()),
         };
-        match_sets(protocol, &[INTERSECTION, SEARCH], n, more);
+        match_sets(protocol, &outputs, n, more);
     }
 }
 
@@ -447,18 +474,15 @@ pub(crate) fn oblivious_prf_from_vector_ole() {
                     received.unwrap().outputs
                 },
             );
-            let bytes = |blocks: &[Block]| Zeroizing::new(Block::as_bytes(blocks).to_vec());
-            vec![bytes(&sent), bytes(&received)]
+            vec![words(&sent), words(&received)]
         });
     }
 }
 
-fn words(words: &[u64]) -> Secrets {
-    // Its capacity is enough, so that it never moves.
+/// Numbers as secrets; the list never moves.
+fn numbers(words: &[u64]) -> Secrets {
     let mut bytes = Zeroizing::new(Vec::with_capacity(8 * words.len()));
-    for word in words {
-        bytes.extend_from_slice(&word.to_le_bytes());
-    }
+    words.iter().for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
     bytes
 }
 
@@ -478,7 +502,7 @@ pub(crate) fn shares_of_an_intersection() {
         };
         let collect = |slice: &circuit::Slice, secrets: &mut Vec<Secrets>| {
             for column in slice.payload.iter().chain(&slice.weights) {
-                secrets.push(words(column));
+                secrets.push(numbers(column));
             }
         };
         let (sent, received) = run_two_parties(
@@ -491,8 +515,8 @@ pub(crate) fn shares_of_an_intersection() {
                 while let Some(slice) = sender.next(channel).unwrap() {
                     collect(&slice, &mut secrets);
                     let column = &slice.payload[0];
-                    secrets.push(words(&sender.multiply(column, channel).unwrap()));
-                    secrets.push(words(&sender.select(column, channel).unwrap()));
+                    secrets.push(numbers(&sender.multiply(column, channel).unwrap()));
+                    secrets.push(numbers(&sender.select(column, channel).unwrap()));
                 }
                 secrets
             },
@@ -505,31 +529,18 @@ pub(crate) fn shares_of_an_intersection() {
                 while let Some(slice) = receiver.next(channel).unwrap() {
                     collect(&slice, &mut secrets);
                     let column = &slice.payload[0];
-                    secrets.push(words(&receiver.multiply(column, channel).unwrap()));
+                    secrets.push(numbers(&receiver.multiply(column, channel).unwrap()));
                     let mut bits = Zeroizing::new(vec![0; column.len().div_ceil(8)]);
                     random.fill_bytes(&mut bits);
-                    secrets.push(words(&receiver.select(&bits, column, channel).unwrap()));
+                    secrets.push(numbers(&receiver.select(&bits, column, channel).unwrap()));
                     secrets.push(bits);
                 }
                 secrets
             },
         );
-        let values = words(&values);
+        let values = numbers(&values);
         sent.into_iter().chain(received).chain([values]).collect()
     });
-}
-
-/// The secrets of [`matching`] for the number alone, by each protocol that gives it. By
-/// Diffie-Hellman also the exponents, which are made of the 64 bytes that a party draws after its
-/// share of the common seed, their halves and inverses.
-pub(crate) fn counting() {
-    for protocol in PROTOCOLS.into_iter().filter(|protocol| protocol.gives(&COUNT)) {
-        let (n, more) = match protocol == &Count as Protocol {
-            true => (20, exponents()),
-            false => (100, Vec::new()),
-        };
-        match_sets(protocol, &[COUNT], n, more);
-    }
 }
 
 /// The secrets of [`Count`] that are made of random bytes.
@@ -572,9 +583,6 @@ pub(crate) fn a_served_query() {
     }
     drop(rngs);
     blocks_with(all, || {
-        let plain = |items: Vec<Zeroizing<[u8; 24]>>| -> Vec<Vec<u8>> {
-            items.iter().map(|item| item.to_vec()).collect()
-        };
         let mut sets = [items(0, 20), items(10, 20)].map(plain);
         let [ours, theirs] = &sets;
         let mut rng = Prg::new(seed(0));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use volery_channel::{Channel, Role, run_two_parties};
-use volery_matching::{ProtocolChoice, ResultKind, shares, totals};
+use volery_matching::{Options, ProtocolChoice, ResultKind, shares, totals};
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
 use volery_primitives::watch::blocks_with;
@@ -70,28 +70,31 @@ fn sum(role: Role, table: &Table, channel: &mut Channel) -> Vec<totals::Total> {
         Role::Sender => vec![],
         Role::Receiver => vec!["v".to_owned()],
     };
-    let options = totals::Options {
-        name: ProtocolChoice::Circuit,
+    let options = Options {
+        role,
+        result: ResultKind::new("sum", columns).unwrap(),
+        protocol: ProtocolChoice::Circuit,
         bound: Some(BOUND.to_string()),
         decimals: Some(0),
         minimum: Some(10),
-        ..totals::Options::default()
+        ..Options::default()
     };
-    let what = ResultKind::new("sum", columns).unwrap();
-    let settings = totals::Settings::new(what, role, options).unwrap();
+    let settings = options.totals().unwrap();
     let side = totals::PreparedTable::read(table, &reading(), &settings, &mut ()).unwrap();
     side.run(channel, &mut ()).unwrap().totals
 }
 
 /// The number of places.
 fn share(role: Role, table: &Table, channel: &mut Channel) -> u64 {
-    let options = shares::Options {
+    let options = Options {
+        role,
+        result: ResultKind::Shares(vec!["v".to_owned()]),
         bound: Some(BOUND.to_string()),
         decimals: Some(0),
         row_order: true,
-        ..shares::Options::default()
+        ..Options::default()
     };
-    let settings = shares::Settings::new(vec!["v".to_owned()], role, options).unwrap();
+    let settings = options.shares().unwrap();
     let side = shares::PreparedTable::read(table, &reading(), &settings, &mut ()).unwrap();
     let mut running = side.start(channel, &mut ()).unwrap();
     while running.next(channel, &mut ()).unwrap().is_some() {}

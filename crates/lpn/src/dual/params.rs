@@ -203,15 +203,6 @@ mod tests {
         }
     }
 
-    /// The distance for which the noise is chosen is below that of a random code of this rate:
-    /// fewer than one of its words has that weight.
-    #[test]
-    fn the_distance_is_below_that_of_random_codes() {
-        let d = DISTANCE;
-        let entropy = -d * d.log2() - (1.0 - d) * (1.0 - d).log2();
-        assert!(entropy + 0.5 < 1.0, "{entropy}");
-    }
-
     /// Bits against all attacks of the estimator, by depth: over F2, fp61, z64 with odd noise,
     /// gf128. The rows are those of the lightest noise of each depth.
     const LEVELS: [(u32, [f64; 4]); 11] = [

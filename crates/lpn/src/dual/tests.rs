@@ -79,21 +79,6 @@ fn the_transposed_code_is_the_code() {
     }
 }
 
-#[test]
-fn the_code_is_linear() {
-    let (seed, n) = (Block::from(9), 5 * UNIT);
-    let [a, b] = [1, 2].map(|seed| random::<Fp61>(seed, 2 * n));
-    let of = |e: &[Fp61]| {
-        let mut code = Compression::new(seed, 2 * n);
-        code.absorb(e);
-        drawn(code, n)
-    };
-    let factor = Fp61::reduce(12345);
-    let sum: Vec<_> = a.iter().zip(&b).map(|(a, b)| *a * factor + *b).collect();
-    let sums = of(&a).into_iter().zip(of(&b)).map(|(a, b)| a * factor + b);
-    assert!(sums.eq(of(&sum)));
-}
-
 /// The output for one vector under one seed, which both parties of all versions compute.
 #[test]
 fn a_known_answer() {
@@ -111,31 +96,6 @@ const KNOWN: [u64; 4] = [
     12_981_274_891_094_024_143,
     11_199_362_105_391_929_364,
 ];
-
-/// Each row has a one in each seventh of the columns, everywhere equally often, and convolutions
-/// include each of the 24 preceding places with probability one half.
-#[test]
-fn places_and_coefficients_are_uniform() {
-    let (seed, n) = (Block::from(21), 1 << 14);
-    let mut hits = [0u32; 7 * 8];
-    for row in plain::expander(seed, n) {
-        for (part, column) in row.into_iter().enumerate() {
-            assert!((part * n / 7..(part + 1) * n / 7).contains(&column));
-            hits[column * hits.len() / n] += 1;
-        }
-    }
-    // The standard deviation is 42.
-    assert!(hits.iter().all(|hits| hits.abs_diff(2048) < 260), "{hits:?}");
-    for number in [0, 1] {
-        let mut hits = [0u32; 24];
-        for (i, state) in plain::state(seed, number, n).iter().enumerate() {
-            state.iter().for_each(|from| hits[i - from - 1] += 1);
-        }
-        // The standard deviation is 64.
-        assert!(hits.iter().all(|hits| hits.abs_diff(8192) < 400), "{hits:?}");
-    }
-    assert_ne!(plain::state(seed, 0, n), plain::state(seed, 1, n));
-}
 
 /// The distance, as far as a test can examine it: no row, no sum of two rows with the same
 /// beginning and no sum of three neighbours has less than a tenth of ones, the distance for which

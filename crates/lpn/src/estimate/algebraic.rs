@@ -177,28 +177,6 @@ pub(super) fn algebraic_2(blocks: Blocks, large: bool) -> f64 {
 mod tests {
     use super::*;
 
-    #[test]
-    fn powers_of_binomials() {
-        assert_eq!(power(2.0, 3.0), [1.0, 6.0, 12.0, 8.0, 0.0]);
-        assert_eq!(power(-1.0, -1.0), [1.0; 5]);
-        assert_eq!(product(&power(1.0, -2.0), &power(1.0, 2.0)), [1.0, 0.0, 0.0, 0.0, 0.0]);
-    }
-
-    #[test]
-    fn monomials_of_two_blocks_of_three() {
-        // Unknowns per block: two, the third follows from the block's sum.
-        let blocks = Blocks { size: 3.0, k: 3.0, t: 2.0 };
-        let system = System {
-            blocks,
-            checks: power(0.0, 0.0),
-            values: power(0.0, 0.0),
-            lowest: 1,
-            free: 2.0,
-        };
-        assert_eq!(system.monomials(0.0, 0.0), [1.0, 4.0, 4.0, 0.0, 0.0]);
-        assert_eq!(system.monomials(1.0, 1.0), [1.0, 3.0, 2.0, 0.0, 0.0]);
-    }
-
     /// Whether over a large field; `n`, `k`, `t`; the guesses `f`, `mu` and `f'`, `mu'`; the bits.
     type Row = (bool, [f64; 3], [f64; 4], f64);
 

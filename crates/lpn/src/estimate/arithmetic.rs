@@ -113,22 +113,6 @@ pub(super) fn first_where(
 mod tests {
     use super::*;
 
-    /// Pascal's rule, exactly, in 128-bit integers.
-    fn binomial(n: u128, m: u128) -> u128 {
-        (0..m).fold(1, |product, j| product * (n - j) / (j + 1))
-    }
-
-    #[test]
-    fn binomials_agree_with_integers() {
-        for n in 0..120u128 {
-            for m in 0..=n.min(20) {
-                let exact = (binomial(n, m) as f64).log2();
-                let ours = log2_binomial(n as f64, m as f64);
-                assert!((exact - ours).abs() < 1e-9, "C({n}, {m}): {exact} {ours}");
-            }
-        }
-    }
-
     #[test]
     fn binomials_of_large_arguments_keep_their_precision() {
         let n = 1.6e7_f64;
@@ -146,25 +130,5 @@ mod tests {
         assert_eq!(log2_sum(&[1.0, f64::NEG_INFINITY]), 1.0);
         assert_eq!(log2_sum(&[f64::NEG_INFINITY]), f64::NEG_INFINITY);
         assert_eq!(log2_sum(&[1.0, f64::INFINITY]), f64::INFINITY);
-    }
-
-    #[test]
-    fn the_grid_finds_the_bottom_of_a_valley() {
-        for bottom in [-7i64, 0, 1, 999, 123_456, 10_000_000] {
-            let found = minimise(-7..=10_000_000, |x| (x - bottom).abs() as f64);
-            assert_eq!(found, Some((bottom, 0.0)));
-        }
-        let empty = RangeInclusive::new(3, 2);
-        assert_eq!(minimise(empty, |_| 0.0), None);
-        assert_eq!(minimise(0..=9, |_| f64::INFINITY), None);
-    }
-
-    #[test]
-    fn first_where_bisects() {
-        for edge in 0..40 {
-            assert_eq!(first_where(0..=40, |x| x >= edge), Some(edge));
-        }
-        assert_eq!(first_where(0..=40, |_| false), None);
-        assert_eq!(first_where(RangeInclusive::new(1, 0), |_| true), None);
     }
 }

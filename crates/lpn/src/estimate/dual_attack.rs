@@ -182,16 +182,6 @@ mod tests {
             0.022_507_186_0, 0.049_649_505_9, 0.009_755_106_4, 0.018_854_098_6, 0.029_128_041_0],
     ];
 
-    /// The same for RLPN with dual words from two lists, the rows of `RLPN_Dumer86.csv`
-    /// (github.com/tillich/RLPNdecoding): rate, exponent, `s`, `u`, `w`, `t`.
-    #[rustfmt::skip]
-    const SINGLE: [[f64; 6]; 4] = [
-        [0.05, 0.023_667_904_577, 0.023_659_157_591, 0.360_138_607_196, 0.005_274_604_636, 0.369_127_748_985],
-        [0.17, 0.072_544_092_453, 0.072_445_628_085, 0.241_833_824_804, 0.021_032_381_162, 0.262_167_783_240],
-        [0.41, 0.158_508_105_147, 0.157_985_036_421, 0.116_256_560_868, 0.061_062_124_417, 0.142_210_976_498],
-        [0.77, 0.271_011_303_752, 0.269_692_102_895, 0.023_563_093_840, 0.152_255_998_025, 0.037_348_457_327],
-    ];
-
     /// The exponent, and by how much the dual words exceed what the bias requires.
     fn exponent(
         code: Code,
@@ -218,40 +208,6 @@ mod tests {
             let [found, spare] = exponent(code, split, [a, w], checks);
             assert!((found - row[1]).abs() < 1e-5, "{row:?}: {found}");
             assert!(spare.abs() < 1e-5, "{row:?}: {spare}");
-        }
-    }
-
-    #[test]
-    fn the_authors_exponents_for_rlpn() {
-        for row in SINGLE {
-            let [k, _, s, u, w, t] = row.map(|x| x * LONG);
-            let code = Code { n: LONG, k, t };
-            let split = Split { s, j: t - u };
-            let checks = |n, k| {
-                let list = log2_binomial(n / 2.0, w / 2.0);
-                list.max(2.0 * list - k)
-            };
-            let [found, spare] = exponent(code, split, [s, w], checks);
-            assert!((found - row[1]).abs() < 1e-5, "{row:?}: {found}");
-            assert!(spare.abs() < 1e-5, "{row:?}: {spare}");
-        }
-    }
-
-    /// The mean itself, for small words.
-    #[test]
-    fn the_bias_is_that_of_a_krawtchouk_polynomial() {
-        for (n, w, u) in [(400u32, 20u32, 10u32), (400, 40, 30), (1000, 100, 50)] {
-            let [n, w, u] = [n, w, u].map(f64::from);
-            let (mut even, mut odd) = (Vec::new(), Vec::new());
-            for i in 0..=u as usize {
-                let i_f = i as f64;
-                let term = log2_binomial(u, i_f) + log2_binomial(n - u, w - i_f);
-                (if i % 2 == 0 { &mut even } else { &mut odd }).push(term);
-            }
-            let exact = (log2_sum(&even).exp2() - log2_sum(&odd).exp2()).log2();
-            let exact = exact - log2_binomial(n, w);
-            let found = bias(n, w, u);
-            assert!((found - exact).abs() < 1.0, "{n} {w} {u}: {found} {exact}");
         }
     }
 

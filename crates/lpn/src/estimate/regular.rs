@@ -126,21 +126,3 @@ pub(super) fn representation(blocks: Blocks) -> f64 {
     }
     best
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn permutation_by_hand() {
-        // Four blocks of four, half of the coordinates outside the information set.
-        let blocks = Blocks { size: 4.0, k: 12.0, t: 4.0 };
-        assert!((permutation(blocks, 4.0) - (6.0 + 4.0 + 4.0)).abs() < 1e-9);
-    }
-
-    #[test]
-    fn enumeration_of_nothing_is_permutation() {
-        let blocks = Blocks { size: 8.0, k: 652.0, t: 128.0 };
-        assert!(enumeration(blocks) < permutation(blocks, 128.0));
-    }
-}

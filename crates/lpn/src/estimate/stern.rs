@@ -64,28 +64,3 @@ fn one_choice(code: Code, log2_order: f64, p: f64, l: f64) -> f64 {
     let iteration = log2_sum(&[elimination(n, n - k - l), 1.0 + list, 1.0 + collisions]);
     n.log2() + iteration - success
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_window_makes_an_even_length() {
-        assert_eq!(even_window(3.0, 1), 1.0);
-        assert_eq!(even_window(4.0, 1), 2.0);
-        assert_eq!(even_window(4.0, 2), 2.0);
-    }
-
-    #[test]
-    fn a_larger_field_is_not_cheaper() {
-        let code = Code { n: 16384.0, k: 3482.0, t: 198.0 };
-        assert!(sd_isd(code, 1.0) < sd_isd(code, 61.0));
-        assert!(sd_isd(code, 61.0) <= sd_isd(code, 128.0) + 1e-9);
-    }
-
-    #[test]
-    fn more_noise_costs_more() {
-        let bits = |t| sd_isd(Code { n: 4096.0, k: 1589.0, t }, 1.0);
-        assert!(bits(98.0) < bits(99.0));
-    }
-}

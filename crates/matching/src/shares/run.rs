@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use volery_apps::switching;
-use volery_channel::{Channel, Error as ChannelError, Role, SessionId, Stats, handshake};
+use volery_channel::{Channel, Role, SessionId, Stats};
 use volery_field::{F2, Z64};
 use volery_ot::convert;
 use volery_pcg::cot;
@@ -18,6 +18,7 @@ use zeroize::Zeroizing;
 use super::settings::{MAX_COLUMNS, Settings};
 use super::side::{Order, PreparedTable, Values};
 use crate::error::{Result, misbehaved};
+use crate::keyed::{Party, begin};
 use crate::progress::{Inner, Progress};
 use crate::totals::MAX_DECIMALS;
 use crate::totals::compute::check_sizes;
@@ -74,27 +75,6 @@ pub struct Outcome {
     pub traffic: Stats,
 }
 
-enum Party {
-    Sender(circuit::Sender),
-    Receiver(circuit::Receiver),
-}
-
-impl Party {
-    fn parameters(&self) -> &Parameters {
-        match self {
-            Self::Sender(party) => party.parameters(),
-            Self::Receiver(party) => party.parameters(),
-        }
-    }
-
-    fn next(&mut self, channel: &mut Channel) -> Result<Option<Slice>> {
-        Ok(match self {
-            Self::Sender(party) => party.next(channel)?,
-            Self::Receiver(party) => party.next(channel)?,
-        })
-    }
-}
-
 /// A run that hands out its shares piece by piece.
 pub struct ShareExecution {
     layout: Layout,
@@ -118,13 +98,8 @@ impl PreparedTable {
         channel: &mut Channel,
         progress: &mut dyn Progress,
     ) -> Result<ShareExecution> {
-        let start = Instant::now();
-        let mut rng = Prg::from_os().map_err(ChannelError::from)?;
-        progress.begin("agreeing on settings and sizes", 0);
-        let mut nonce = [0; 32];
-        rng.fill_bytes(&mut nonce);
         let hello = self.settings.hello(&self.summary.key_description);
-        let session = handshake(channel, &hello, nonce)?;
+        let (start, mut rng, session) = begin(&hello, channel, progress)?;
         let (sizes, columns) = exchange(&self.settings, self.summary.keys, channel)?;
         let (setup, setup_traffic) = (start.elapsed(), channel.stats());
         let Self { settings, values, .. } = self;
@@ -216,7 +191,6 @@ fn exchange(
 
 impl ShareExecution {
     /// The shape of the shares.
-    #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.layout
     }

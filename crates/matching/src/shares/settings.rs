@@ -1,34 +1,20 @@
-//! The options of a side, and the settings on which both agree.
+//! The settings of a side, on some of which both agree.
 
 use volery_channel::{Hello, Role};
 use volery_pcg::Security;
 use volery_psi::circuit;
 use volery_psi::matching::{Output, Task, Totals};
 
+use crate::options::{Options, ResultKind};
 use crate::settings::{KEYS, ProtocolChoice, RESULT, SettingsError, wrong};
 use crate::totals::MAX_DECIMALS;
-use crate::totals::decimal::parse;
+use crate::totals::settings::units_of_bound;
 
 /// The most columns of a side.
 pub const MAX_COLUMNS: usize = 64;
 
 /// The name under which the handshake compares the order.
 pub const ROW_ORDER: &str = "--row-order";
-
-/// The options of a run, as they were given.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// The protocol.
-    pub name: ProtocolChoice,
-    /// Only semi-honest security exists.
-    pub security: Option<Security>,
-    /// The most that a value of a key may be, without its sign: a decimal number.
-    pub bound: Option<String>,
-    /// Decimal places of values; 0 without it.
-    pub decimals: Option<u32>,
-    /// Whether places are in the order of the receiver's rows.
-    pub row_order: bool,
-}
 
 /// The settings of a run.
 #[derive(Clone, Debug)]
@@ -50,11 +36,12 @@ pub struct Settings {
 
 impl Settings {
     /// Checks the options.
-    ///
-    /// # Errors
-    /// The combination that does not exist.
-    pub fn new(columns: Vec<String>, role: Role, options: Options) -> Result<Self, SettingsError> {
-        let Options { name, security, bound, decimals, row_order } = options;
+    pub(crate) fn new(options: &Options) -> Result<Self, SettingsError> {
+        let Options { role, protocol: name, security, decimals, row_order, .. } = *options;
+        let columns = match &options.result {
+            ResultKind::Shares(columns) => columns.clone(),
+            _ => Vec::new(),
+        };
         if security == Some(Security::Malicious) {
             let what =
                 "shares come from circuit-PSI, of which no practical malicious form is known";
@@ -78,7 +65,7 @@ impl Settings {
         }
         let mut settings = Self { role, columns, bound: 0, decimals: 0, row_order, name };
         if settings.columns.is_empty() {
-            let option = match (bound, decimals) {
+            let option = match (&options.bound, decimals) {
                 (Some(_), _) => "--bound",
                 (None, Some(_)) => "--decimals",
                 (None, None) => return Ok(settings),
@@ -91,22 +78,13 @@ impl Settings {
             let what = format!("values have at most {MAX_DECIMALS} decimal places");
             return wrong("--decimals", what, "round the values before the run");
         }
-        let Some(bound) = bound else {
+        let Some(bound) = &options.bound else {
             let what = "required with --result shares=COL: the most that a value of this side may \
                         be, without its sign";
             let hint = "the other side learns it; what is computed with the shares needs it";
             return wrong("--bound", what, hint);
         };
-        settings.bound = match parse(bound.as_bytes(), settings.decimals) {
-            Ok(units @ 1..) => units as u64,
-            _ => {
-                let what = format!(
-                    "{bound:?} is not a number above zero of at most {} decimal places and 63 bits",
-                    settings.decimals
-                );
-                return wrong("--bound", what, "give a decimal number, such as 1000 or 99.99");
-            }
-        };
+        settings.bound = units_of_bound(bound, settings.decimals)?;
         Ok(settings)
     }
 

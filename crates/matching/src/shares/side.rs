@@ -6,18 +6,18 @@ use volery_channel::{Link, Role};
 use volery_pcg::{Candidate, Kind, PlanOptions};
 use volery_primitives::pages::Buffer;
 use volery_psi::choice::{Candidate as Cost, decide};
-use volery_psi::matching::Protocol;
 use volery_psi::{Items, circuit};
 use volery_tables::{Item, Reading, Table, Texts};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::settings::Settings;
 use crate::error::{KeyError, Result};
-use crate::keyed::{read_keyed, unfit};
+use crate::keyed::Summary;
+use crate::keyed::{add_up, beyond, read_keyed, unfit};
 use crate::keys::Keys;
-use crate::memory::FIXED;
+use crate::parameters::FIXED;
+use crate::plan::Plan;
 use crate::progress::Progress;
-use crate::summary::Summary;
 use crate::totals::side::read_value;
 
 /// The distinct items of a side, in the order of their first rows. Wiped when dropped.
@@ -82,22 +82,17 @@ impl PreparedTable {
     }
 
     /// The settings of the run.
-    #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
     /// The facts of the table.
-    #[must_use]
     pub fn summary(&self) -> &Summary {
         &self.summary
     }
 
     /// Predicts a run against a peer with this many distinct keys, and as many columns as here, on
     /// this link.
-    ///
-    /// # Errors
-    /// If a set is too large.
     pub fn plan(&self, peer: u64, link: Link) -> Result<Plan> {
         /// Of a key: the item, and its row.
         const KEY: u64 = 16 + 8;
@@ -107,10 +102,7 @@ impl PreparedTable {
             let items = own.max(peer);
             return Err(volery_psi::Error::TooMany { items, most }.into());
         }
-        let sizes = match self.settings.role {
-            Role::Sender => [own, peer],
-            Role::Receiver => [peer, own],
-        };
+        let sizes = self.settings.role.sides([own, peer]);
         let columns = self.settings.columns.len();
         let task = self.settings.task(sizes, [columns, columns]);
         let Ok((protocol, _)) =
@@ -128,25 +120,12 @@ impl PreparedTable {
                 + order.products as f64 * ORDER * 1e-9;
             memory += parameters.bins as u64 * (1 + 2 * 8 * (2 * columns as u64 + 1)) + (64 << 20);
         }
-        Ok(Plan { protocol, bytes, seconds, memory })
+        Ok(Plan { protocol, choice: None, buckets: 1, bytes, seconds, memory })
     }
 }
 
 /// Nanoseconds of a switch and a column.
 const ORDER: f64 = 75.0;
-
-/// The predicted cost of a run.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// The protocol.
-    pub protocol: Protocol,
-    /// Bytes in both directions.
-    pub bytes: u64,
-    /// Seconds, with one thread a party.
-    pub seconds: f64,
-    /// Peak memory of this side in bytes.
-    pub memory: u64,
-}
 
 /// The cost of the order of rows.
 pub(crate) struct Order {
@@ -204,16 +183,11 @@ fn join(keys: &Keys, settings: &Settings, table: &Table) -> Result<Values> {
     for (place, (first, item)) in order.into_iter().enumerate() {
         items.push(*keys.item(item));
         rows[place] = first as i64;
-        sums.fill(0);
-        for (_, payload) in keys.payloads_of(item) {
-            for (sum, value) in sums.iter_mut().zip(payload.as_chunks().0) {
-                *sum += i128::from(i64::from_le_bytes(*value));
-            }
+        add_up(keys, item, &mut sums);
+        if beyond(&sums, settings.bound).next().is_some() {
+            return Err(unfit(table, first, KeyError::Bound));
         }
         for (column, sum) in columns.iter_mut().zip(&*sums) {
-            if sum.unsigned_abs() > u128::from(settings.bound) {
-                return Err(unfit(table, first, KeyError::Bound));
-            }
             // Within the bound, which fits.
             column[place] = *sum as u64;
         }

@@ -12,6 +12,7 @@ use super::noise::Noise;
 use super::settings::{Recipient, Settings};
 use super::side::Values;
 use crate::error::{Result, misbehaved};
+use crate::keyed::Party;
 use crate::progress::{Inner, Progress};
 
 /// Shares of the totals, group by group. Wiped when dropped.
@@ -59,44 +60,23 @@ pub struct Total {
     pub sum: Option<i64>,
 }
 
-/// The two parties of circuit-PSI, as far as they are alike.
-enum Party<'a> {
-    /// The items are in the bins.
-    Bins(circuit::Receiver, &'a Values),
-    Other(circuit::Sender),
-}
-
-impl Party<'_> {
-    fn parameters(&self) -> &Parameters {
-        match self {
-            Self::Bins(party, _) => party.parameters(),
-            Self::Other(party) => party.parameters(),
-        }
-    }
-
+impl Party {
     fn opener(&mut self) -> &mut dyn Opener {
         match self {
-            Self::Bins(party, _) => party,
-            Self::Other(party) => party,
+            Self::Receiver(party) => party,
+            Self::Sender(party) => party,
         }
-    }
-
-    fn next(&mut self, channel: &mut Channel) -> Result<Option<Slice>> {
-        Ok(match self {
-            Self::Bins(party, _) => party.next(channel)?,
-            Self::Other(party) => party.next(channel)?,
-        })
     }
 
     /// Shares of the products of shared values and the values of the items in the bins.
     fn multiply(
         &mut self,
-        slice: &Slice,
+        (slice, values): (&Slice, &Values),
         shares: &[u64],
         channel: &mut Channel,
     ) -> Result<Buffer<u64>> {
         match self {
-            Self::Bins(party, values) => {
+            Self::Receiver(party) => {
                 // The receiver's part of the shares is multiplied here; that of the sender is not
                 // known to it.
                 let mut factors = Buffer::zeroed(shares.len());
@@ -111,20 +91,20 @@ impl Party<'_> {
                 }
                 Ok(products)
             }
-            Self::Other(party) => Ok(party.multiply(shares, channel)?),
+            Self::Sender(party) => Ok(party.multiply(shares, channel)?),
         }
     }
 
     /// Shares of shared values where the item in the bin is in a group, and of zero elsewhere.
     fn select(
         &mut self,
-        slice: &Slice,
+        (slice, values): (&Slice, &Values),
         group: usize,
         shares: &[u64],
         channel: &mut Channel,
     ) -> Result<Buffer<u64>> {
         match self {
-            Self::Bins(party, values) => {
+            Self::Receiver(party) => {
                 let mut bits = Zeroizing::new(vec![0; shares.len().div_ceil(8)]);
                 for (place, bin) in slice.bins.clone().enumerate() {
                     let selected = party.item(bin).is_some_and(|item| values.is_in(item, group));
@@ -132,7 +112,7 @@ impl Party<'_> {
                 }
                 Ok(party.select(&bits, shares, channel)?)
             }
-            Self::Other(party) => Ok(party.select(shares, channel)?),
+            Self::Sender(party) => Ok(party.select(shares, channel)?),
         }
     }
 }
@@ -140,15 +120,9 @@ impl Party<'_> {
 /// A party that compares and opens totals.
 pub trait Opener {
     /// Whether a shared value is at least `least`.
-    ///
-    /// # Errors
-    /// If the channel fails.
     fn at_least(&mut self, share: u64, least: u64, channel: &mut Channel) -> Result<bool>;
 
     /// Shared values, if this party gets them.
-    ///
-    /// # Errors
-    /// If the channel fails.
     fn open(
         &mut self,
         shares: &[u64],
@@ -176,7 +150,7 @@ macro_rules! opener {
     )*};
 }
 
-opener!(circuit::Sender, circuit::Receiver, circuit::opening::Sender, circuit::opening::Receiver);
+opener!(circuit::Sender, circuit::Receiver, circuit::opening::Opening);
 
 /// The columns of weights: for each total one of ones, if there is a count, then for each one of
 /// values, if the side with the bins has them.
@@ -248,15 +222,15 @@ pub fn shares(
 }
 
 /// Circuit-PSI, and shares of the totals.
-fn start<'a>(
+fn start(
     settings: &Settings,
     parts: u64,
     announced: [u64; 2],
-    values: &'a Values,
+    values: &Values,
     randomness: (SessionId, Prg),
     channel: &mut Channel,
     progress: &mut dyn Progress,
-) -> Result<(Party<'a>, Shares)> {
+) -> Result<(Party, Shares)> {
     let circuit = circuit::Settings { parts, ..settings.circuit() };
     let watch = &mut Inner { progress: &mut *progress, shown: true };
     let mut party = if settings.role == settings.in_bins() {
@@ -264,25 +238,26 @@ fn start<'a>(
         let columns: Vec<&[u64]> = columns.iter().map(|column| &**column).collect();
         let party =
             circuit::Receiver::setup(values, &columns, circuit, randomness, watch, channel)?;
-        Party::Bins(party, values)
+        Party::Receiver(party)
     } else {
         let columns: &[&[u64]] = match settings.has_shared_values() {
             true => &[&values.values],
             false => &[],
         };
         let party = circuit::Sender::setup(values, columns, circuit, randomness, watch, channel)?;
-        Party::Other(party)
+        Party::Sender(party)
     };
     let parameters = party.parameters();
     check_sizes(announced, [parameters.sender_items, parameters.receiver_items])?;
-    let shares = add_up(&mut party, settings, channel, progress)?;
+    let shares = add_up(&mut party, settings, values, channel, progress)?;
     Ok((party, shares))
 }
 
 /// Shares of the totals.
 fn add_up(
-    party: &mut Party<'_>,
+    party: &mut Party,
     settings: &Settings,
+    values: &Values,
     channel: &mut Channel,
     progress: &mut dyn Progress,
 ) -> Result<Shares> {
@@ -307,14 +282,14 @@ fn add_up(
         if let Some(column) = slice.payload.first() {
             let products = match settings.circuit().products {
                 0 => None,
-                _ => Some(party.multiply(&slice, column, channel)?),
+                _ => Some(party.multiply((&slice, values), column, channel)?),
             };
             let column = products.as_ref().unwrap_or(column);
             match settings.grouped {
                 None => add(&mut shares.sums[0], column),
                 Some(_) => {
                     for group in 0..totals {
-                        let selected = party.select(&slice, group, column, channel)?;
+                        let selected = party.select((&slice, values), group, column, channel)?;
                         add(&mut shares.sums[group], &selected);
                     }
                 }
@@ -327,9 +302,6 @@ fn add_up(
 }
 
 /// Adds the noise, compares counts with the minimum, and opens the totals that are not below it.
-///
-/// # Errors
-/// If the channel fails.
 pub fn open(
     party: &mut dyn Opener,
     settings: &Settings,

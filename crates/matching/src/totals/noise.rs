@@ -42,7 +42,6 @@ impl Noise {
     }
 
     /// Whether there is a sample for each total.
-    #[must_use]
     pub fn fits(&self, settings: &Settings) -> bool {
         [&self.counts, &self.sums].map(Vec::len) == [settings.totals(); 2]
     }

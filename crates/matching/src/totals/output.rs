@@ -74,9 +74,6 @@ impl Outcome {
     ///
     /// # Panics
     /// See [`table`](Self::table).
-    ///
-    /// # Errors
-    /// If writing fails.
     pub fn write(
         &self,
         settings: &Settings,

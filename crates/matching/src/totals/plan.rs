@@ -11,8 +11,9 @@ use volery_psi::matching::{Output, Task, Totals};
 use super::settings::{Recipient, Settings};
 use super::side::PreparedTable;
 use crate::error::Result;
-use crate::memory::FIXED;
+use crate::parameters::FIXED;
 use crate::parameters::Parameters;
+use crate::plan::Plan;
 use crate::settings::{SettingsError, check_link};
 
 pub use volery_psi::choice::Choice;
@@ -20,7 +21,6 @@ pub use volery_psi::matching::Protocol;
 
 impl Settings {
     /// The results.
-    #[must_use]
     pub fn output(&self) -> Output {
         let counts = match self.to {
             Recipient::Sender => Role::Sender,
@@ -50,7 +50,6 @@ impl Settings {
     }
 
     /// The protocol, if it is named.
-    #[must_use]
     pub fn protocol(&self) -> Option<Protocol> {
         self.name.protocol(Security::SemiHonest, &self.output())
     }
@@ -77,21 +76,6 @@ pub(crate) fn has_shares(protocol: Protocol, settings: &Settings) -> bool {
     })
 }
 
-/// The predicted cost of a run.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// The protocol.
-    pub protocol: Protocol,
-    /// Why, if it was chosen.
-    pub choice: Option<Choice>,
-    /// Bytes in both directions.
-    pub bytes: u64,
-    /// Seconds, with one thread a party.
-    pub seconds: f64,
-    /// Peak memory of this side in bytes.
-    pub memory: u64,
-}
-
 impl PreparedTable {
     /// Predicts a run against a peer with this many distinct keys on this link.
     ///
@@ -107,10 +91,7 @@ impl PreparedTable {
             let most = circuit::MAX_ITEMS;
             return Err(volery_psi::Error::TooMany { items, most }.into());
         }
-        let sizes = match settings.role {
-            Role::Sender => [own, peer],
-            Role::Receiver => [peer, own],
-        };
+        let sizes = settings.role.sides([own, peer]);
         settings.check_range(sizes)?;
         let task = settings.task(sizes);
         let Ok((protocol, choice)) =
@@ -125,6 +106,7 @@ impl PreparedTable {
         Ok(Plan {
             protocol,
             choice,
+            buckets: 1,
             bytes: cost.bytes,
             seconds: cost.seconds,
             memory: FIXED + own * KEY + weights + parameters.memory(settings.role),

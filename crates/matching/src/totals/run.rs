@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use volery_channel::{Channel, Error as ChannelError, Role, SessionId, Stats, handshake};
+use volery_channel::{Channel, SessionId, Stats};
 use volery_primitives::prg::Prg;
 use volery_psi::circuit;
 use volery_psi::matching::Party;
-use web_time::Instant;
 
 use super::compute::{Total, check_sizes, compute};
 use super::plan::{Choice, Protocol, has_shares};
 use super::settings::{Recipient, Settings};
 use super::side::PreparedTable;
 use crate::error::{Result, misbehaved};
+use crate::keyed::begin;
 use crate::parameters::Parameters;
 use crate::progress::{Inner, Progress};
 
@@ -51,14 +51,9 @@ impl PreparedTable {
     /// If the two sides differ in a setting; if a total could leave 64 bits; if the channel or the
     /// protocol fails.
     pub fn run(self, channel: &mut Channel, progress: &mut dyn Progress) -> Result<Outcome> {
-        let start = Instant::now();
-        let mut rng = Prg::from_os().map_err(ChannelError::from)?;
         let settings = &self.settings;
-        progress.begin("agreeing on settings and sizes", 0);
-        let mut nonce = [0; 32];
-        rng.fill_bytes(&mut nonce);
         let hello = settings.hello(&self.summary.key_description);
-        let session = handshake(channel, &hello, nonce)?;
+        let (start, mut rng, session) = begin(&hello, channel, progress)?;
         let sizes = self.exchange_sizes(channel)?;
         settings.check_range(sizes)?;
         let how = (settings.link, settings.role, EACH);
@@ -118,10 +113,7 @@ impl PreparedTable {
         if theirs > circuit::MAX_ITEMS {
             return Err(misbehaved("it announced a set larger than the maximum"));
         }
-        Ok(match self.settings.role {
-            Role::Sender => [ours, theirs],
-            Role::Receiver => [theirs, ours],
-        })
+        Ok(self.settings.role.sides([ours, theirs]))
     }
 
     /// The number of common keys alone. Where both sides get it, the receiver sends it on.

@@ -12,9 +12,9 @@ use volery_psi::noise::{self, Mechanism, Rational};
 
 use super::decimal::{DecimalError, MAX_DECIMALS, parse};
 use crate::error::Error;
-use crate::hex::hex;
-use crate::result_kind::ResultKind;
-use crate::settings::{KEYS, ProtocolChoice, RESULT, SettingsError, check_link, wrong};
+use crate::options::{Options, ResultKind};
+use crate::settings::{KEYS, ProtocolChoice, RESULT, SettingsError, check_link, link_text, wrong};
+use crate::steps::hex;
 
 /// The most groups of a run: each takes a comparison.
 pub const MAX_GROUPS: usize = 60;
@@ -49,7 +49,6 @@ pub enum Kind {
 
 impl Kind {
     /// The name on the command line.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Count => "count",
@@ -60,13 +59,11 @@ impl Kind {
     }
 
     /// Whether the number of common keys is part of the result.
-    #[must_use]
     pub const fn has_count(self) -> bool {
         matches!(self, Self::Count | Self::Mean)
     }
 
     /// Whether a sum is part of the result.
-    #[must_use]
     pub const fn has_sum(self) -> bool {
         !matches!(self, Self::Count)
     }
@@ -86,7 +83,6 @@ pub enum Recipient {
 
 impl Recipient {
     /// The name.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Receiver => "receiver",
@@ -96,7 +92,6 @@ impl Recipient {
     }
 
     /// Whether the side of this role gets them.
-    #[must_use]
     pub fn gives(self, role: Role) -> bool {
         match self {
             Self::Both => true,
@@ -110,35 +105,6 @@ impl fmt::Display for Recipient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
-}
-
-/// The options of a run, as they were given.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Who gets the totals; the receiver without it.
-    pub to: Option<Recipient>,
-    /// Both get them: another way to say so.
-    pub both: bool,
-    /// The protocol.
-    pub name: ProtocolChoice,
-    /// Only semi-honest security exists.
-    pub security: Option<Security>,
-    /// The most that a value of a key may be, without its sign: a decimal number.
-    pub bound: Option<String>,
-    /// Decimal places of values; 0 without it.
-    pub decimals: Option<u32>,
-    /// The fewest common keys of which anything is opened.
-    pub minimum: Option<u64>,
-    /// Noise: a decimal number.
-    pub epsilon: Option<String>,
-    /// Gaussian noise: a decimal number.
-    pub delta: Option<String>,
-    /// The column of this side whose values are groups.
-    pub group_by: Option<String>,
-    /// The groups, in their order.
-    pub groups: Vec<String>,
-    /// The link that the protocol is chosen for; measured without it.
-    pub link: Option<Link>,
 }
 
 /// Noise that is added to totals before they are opened.
@@ -192,51 +158,33 @@ impl Settings {
     /// Checks the options.
     ///
     /// # Panics
-    /// If `what` is rows or shares.
-    ///
-    /// # Errors
-    /// The combination that does not exist.
-    pub fn new(what: ResultKind, role: Role, options: Options) -> Result<Self, SettingsError> {
-        let kind = match what {
+    /// If the result is rows or shares.
+    pub(crate) fn new(options: &Options) -> Result<Self, SettingsError> {
+        let role = options.role;
+        let held = |column: &Option<String>| match column {
+            None => (None, Some(role.other())),
+            Some(name) => (Some(name.clone()), Some(role)),
+        };
+        let (kind, (column, holder)) = match &options.result {
             ResultKind::Rows | ResultKind::Shares(_) => panic!("rows and shares are no totals"),
-            ResultKind::Count => Kind::Count,
-            ResultKind::Sum(_) => Kind::Sum,
-            ResultKind::Mean(_) => Kind::Mean,
-            ResultKind::SumProduct(_) => Kind::SumProduct,
+            ResultKind::Count => (Kind::Count, (None, None)),
+            ResultKind::Sum(column) => (Kind::Sum, held(column)),
+            ResultKind::Mean(column) => (Kind::Mean, held(column)),
+            ResultKind::SumProduct([sender, receiver]) => {
+                let own = if role == Role::Sender { sender } else { receiver };
+                (Kind::SumProduct, (Some(own.clone()), None))
+            }
         };
-        let (column, holder) = match what {
-            ResultKind::Sum(None) | ResultKind::Mean(None) => (None, Some(role.other())),
-            ResultKind::Sum(column) | ResultKind::Mean(column) => (column, Some(role)),
-            ResultKind::SumProduct([sender, receiver]) => match role {
-                Role::Sender => (Some(sender), None),
-                Role::Receiver => (Some(receiver), None),
-            },
-            _ => (None, None),
-        };
-        Self::check(kind, column, holder, role, options)
+        Self::check(kind, column, holder, options)
     }
 
     fn check(
         kind: Kind,
         column: Option<String>,
         holder: Option<Role>,
-        role: Role,
-        options: Options,
+        options: &Options,
     ) -> Result<Self, SettingsError> {
-        let Options {
-            to,
-            both,
-            name,
-            security,
-            bound,
-            decimals,
-            minimum,
-            epsilon,
-            delta,
-            group_by,
-            groups,
-            link,
-        } = options;
+        let Options { role, to, both, protocol: name, security, minimum, link, .. } = *options;
         if both && to.is_some() {
             let what = "--to says who gets the result";
             return wrong("--both", what, "remove --both, or --to");
@@ -260,7 +208,9 @@ impl Settings {
             let what = format!("{name} gives rows, not a {}", kind.name());
             return wrong("--protocol", what, "choose --protocol auto, circuit, circuit-low or dh");
         }
-        let (bound, decimals) = Self::values(kind, bound, decimals)?;
+        let (bound, decimals) = Self::values(kind, options.bound.as_deref(), options.decimals)?;
+        let group_by = options.group_by.clone();
+        let groups = options.groups.clone().unwrap_or_default();
         let grouped = Self::grouped(role, group_by.as_ref(), &groups)?;
         let least = match (kind, grouped) {
             (Kind::Count, None) => 0,
@@ -292,7 +242,7 @@ impl Settings {
             link,
         };
         check_link(settings.name, settings.link)?;
-        settings.privacy = settings.noise(epsilon.as_deref(), delta.as_deref())?;
+        settings.privacy = settings.noise(options.epsilon.as_deref(), options.delta.as_deref())?;
         if name == ProtocolChoice::Dh && !settings.is_simple_count() {
             let what = "dh gives the number of all common keys alone: without groups, minimum or \
                         noise";
@@ -304,7 +254,7 @@ impl Settings {
     /// The bound in units, and the decimal places.
     fn values(
         kind: Kind,
-        bound: Option<String>,
+        bound: Option<&str>,
         decimals: Option<u32>,
     ) -> Result<(u64, u32), SettingsError> {
         if kind == Kind::Count {
@@ -335,23 +285,7 @@ impl Settings {
                         as the bound asks for: a low one is better";
             return wrong("--bound", what, hint);
         };
-        let hint = "give a decimal number above zero, such as 1000 or 99.99";
-        match parse(bound.as_bytes(), decimals) {
-            Ok(units @ 1..) => Ok((units.unsigned_abs(), decimals)),
-            Ok(_) | Err(DecimalError::NotANumber) => {
-                wrong("--bound", format!("{bound:?} is not a bound"), hint)
-            }
-            Err(DecimalError::Places) => wrong(
-                "--bound",
-                format!("{bound} has more than {decimals} decimal places"),
-                "--decimals sets the decimal places of values",
-            ),
-            Err(DecimalError::Large) => wrong(
-                "--bound",
-                format!("{bound} with {decimals} decimal places does not fit into 64 bits"),
-                "give a lower bound, or fewer --decimals",
-            ),
-        }
+        Ok((units_of_bound(bound, decimals)?, decimals))
     }
 
     /// The side that has the groups.
@@ -448,7 +382,6 @@ impl Settings {
 
     /// The most that one key changes a sum by, in units of its last place; `None` if that is beyond
     /// 63 bits.
-    #[must_use]
     pub fn unit(&self) -> Option<u64> {
         let unit = match self.kind {
             Kind::SumProduct => self.bound.checked_mul(self.bound)?,
@@ -466,13 +399,11 @@ impl Settings {
     }
 
     /// Whether the number of common keys is computed: opened, or compared with the minimum.
-    #[must_use]
     pub fn has_count(&self) -> bool {
         self.kind.has_count() || self.minimum > 0
     }
 
     /// Whether the number of all common keys is all that is asked for.
-    #[must_use]
     pub fn is_simple_count(&self) -> bool {
         self.kind == Kind::Count
             && self.grouped.is_none()
@@ -492,13 +423,11 @@ impl Settings {
     }
 
     /// Number of totals.
-    #[must_use]
     pub fn totals(&self) -> usize {
         self.groups.len().max(1)
     }
 
     /// Decimal places of a sum.
-    #[must_use]
     pub fn sum_decimals(&self) -> u32 {
         match self.kind {
             Kind::Count => 0,
@@ -508,20 +437,17 @@ impl Settings {
     }
 
     /// Whether this side gets the totals.
-    #[must_use]
     pub fn gets_totals(&self) -> bool {
         self.to.gives(self.role)
     }
 
     /// The side whose items are in the bins of circuit-PSI: that of the groups, or else of the
     /// values, which cost less there.
-    #[must_use]
     pub fn in_bins(&self) -> Role {
         self.grouped.or(self.holder).unwrap_or(Role::Receiver)
     }
 
     /// The settings of circuit-PSI.
-    #[must_use]
     pub fn circuit(&self) -> circuit::Settings {
         let totals = self.totals();
         let shared = self.has_shared_values();
@@ -597,10 +523,7 @@ impl Settings {
             (GROUP_BY, whose(self.grouped)),
         ];
         if self.is_simple_count() && self.name == ProtocolChoice::Auto {
-            let link = self.link.map_or("measured".to_owned(), |link| {
-                format!("{} bit/s, {} s", link.bits_per_second, link.round_trip)
-            });
-            fields.push(("--link", link));
+            fields.push(("--link", link_text(self.link)));
         }
         fields.push((KEYS, keys.to_owned()));
         Hello { protocol: "psi", role: self.role.name(), fields }
@@ -610,16 +533,13 @@ impl Settings {
     ///
     /// # Panics
     /// Never: names and numbers serialise.
-    #[must_use]
     pub fn alike(&self) -> String {
         let settings = (self.name.name(), self.agreed());
         serde_json::to_string(&settings).expect("names and numbers serialise")
     }
 
     /// These settings as the manifest of a run with several workers keeps them.
-    #[must_use]
     pub fn agreed(&self) -> SettingsRecord {
-        let number = |number: Rational| exact(number);
         SettingsRecord {
             kind: self.kind.name().to_owned(),
             holder: self.holder.map(|role| role.name().to_owned()),
@@ -627,8 +547,8 @@ impl Settings {
             bound: (self.bound > 0).then(|| super::decimal(self.bound as i64, self.decimals)),
             decimals: self.decimals,
             minimum: self.minimum,
-            epsilon: self.privacy.map(|privacy| number(privacy.epsilon)),
-            delta: self.privacy.and_then(|privacy| privacy.delta).map(number),
+            epsilon: self.privacy.map(|privacy| exact(privacy.epsilon)),
+            delta: self.privacy.and_then(|privacy| privacy.delta).map(exact),
             grouped: self.grouped.map(|role| role.name().to_owned()),
             groups: self.groups.clone(),
         }
@@ -680,21 +600,47 @@ impl SettingsRecord {
         let has_column = holder == Some(role) || kind == Kind::SumProduct;
         let decimals = kind.has_sum().then_some(self.decimals);
         let options = Options {
+            role,
             to: Some(to),
-            name,
+            protocol: name,
             bound: self.bound.clone(),
             decimals,
             minimum: Some(self.minimum),
             epsilon: self.epsilon.clone(),
             delta: self.delta.clone(),
             group_by: (side(&self.grouped) == Some(role)).then(String::new),
-            groups: self.groups.clone(),
+            groups: Some(self.groups.clone()),
             ..Options::default()
         };
         let column = has_column.then(String::new);
-        let settings = Settings::check(kind, column, holder, role, options).ok()?;
+        let settings = Settings::check(kind, column, holder, &options).ok()?;
         let protocol = settings.protocol()?;
         protocol.is_for_workers().then_some(settings)
+    }
+}
+
+/// A bound in units of the last of these decimal places.
+pub(crate) fn units_of_bound(bound: &str, decimals: u32) -> Result<u64, SettingsError> {
+    // 1e3, 10M
+    let plain =
+        volery_options::values::count(bound).map_or(bound.into(), |count| count.to_string());
+    match parse(plain.as_bytes(), decimals) {
+        Ok(units @ 1..) => Ok(units.unsigned_abs()),
+        Ok(_) | Err(DecimalError::NotANumber) => wrong(
+            "--bound",
+            format!("{bound:?} is not a bound"),
+            "give a decimal number above zero, such as 1000 or 99.99",
+        ),
+        Err(DecimalError::Places) => wrong(
+            "--bound",
+            format!("{bound} has more than {decimals} decimal places"),
+            "--decimals sets the decimal places of values",
+        ),
+        Err(DecimalError::Large) => wrong(
+            "--bound",
+            format!("{bound} with {decimals} decimal places does not fit into 64 bits"),
+            "give a lower bound, or fewer --decimals",
+        ),
     }
 }
 

@@ -1,10 +1,12 @@
 //! One side before the run: its table read into items, with a value and a group for each.
 
+use std::collections::BTreeMap;
+
 use volery_channel::Error as ChannelError;
 use volery_primitives::pages::Buffer;
 use volery_primitives::prg::Prg;
 use volery_psi::Items;
-use volery_tables::{Item, Reading, Table, Texts};
+use volery_tables::{Item, NAMED_ROWS, Reading, Table, Texts};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::decimal::{DecimalError, parse};
@@ -12,15 +14,16 @@ use super::noise::Noise;
 use super::settings::Settings;
 use crate::error::{Error, KeyError, Result, ValueError};
 use crate::folder::Spool;
-use crate::keyed::{read_keyed, unfit};
+use crate::keyed::Summary;
+use crate::keyed::{add_up, beyond, read_keyed, unfit};
 use crate::keys::Keys;
+use crate::options::{Options, ResultKind};
 use crate::progress::Progress;
-use crate::summary::Summary;
+use crate::settings::SettingsError;
 
 /// Bytes of a value and a group.
 const PAYLOAD: usize = 9;
 
-/// The number of no group.
 const NO_GROUP: u8 = u8::MAX;
 
 /// The bytes beside an item in a folder: its value, and its group, of which there are fewer than
@@ -43,7 +46,6 @@ pub struct Values {
 }
 
 impl Values {
-    /// Whether an item is in this group.
     pub(crate) fn is_in(&self, item: usize, group: usize) -> bool {
         // The numbers of items index this side's own memory.
         self.groups.get(item).is_none_or(|own| usize::from(*own) == group)
@@ -52,9 +54,6 @@ impl Values {
 
 impl Values {
     /// Writes items, values and groups.
-    ///
-    /// # Errors
-    /// Errors of the file.
     pub fn write(&self, spool: &mut Spool) -> Result<()> {
         for (item, number) in self.items.iter().zip(0..) {
             let mut payload = Zeroizing::new([0; PAYLOAD]);
@@ -182,6 +181,86 @@ pub(crate) fn read_value(
     Err(Error::Value { path: path.to_owned(), row, column: texts.name().to_owned(), why })
 }
 
+/// By column and what is wrong with its values, the number of rows and the first of them.
+pub type WrongValues = BTreeMap<(String, String), (u64, Vec<u64>)>;
+
+/// The columns of this side whose values a run with these options adds up; of a sum of products
+/// those of both sides. With them the bound, in units, and the decimal places.
+///
+/// # Errors
+/// An option that a run refuses.
+pub fn value_columns(options: &Options) -> Result<(Vec<String>, (u64, u32)), SettingsError> {
+    let mut given = options.clone();
+    let columns = match &options.result {
+        ResultKind::Rows => return Ok(Default::default()),
+        ResultKind::Count => Vec::new(),
+        ResultKind::Sum(column) | ResultKind::Mean(column) => column.iter().cloned().collect(),
+        ResultKind::SumProduct(columns) => columns.to_vec(),
+        ResultKind::Shares(columns) => columns.clone(),
+    };
+    let has_bound = match &options.result {
+        ResultKind::Shares(columns) => !columns.is_empty(),
+        other => *other != ResultKind::Count,
+    };
+    if has_bound {
+        given.bound.get_or_insert_with(|| "1".to_owned());
+    }
+    let (bound, decimals) = match options.result {
+        ResultKind::Shares(_) => given.shares().map(|given| (given.bound, given.decimals)),
+        _ => given.totals().map(|given| (given.bound, given.decimals)),
+    }?;
+    Ok((columns, (if options.bound.is_some() { bound } else { u64::MAX }, decimals)))
+}
+
+/// Checks the values of columns as a run does, those of rows with a key and the sum of each key,
+/// and names those that are negative, too.
+///
+/// # Errors
+/// Errors of the table.
+pub fn check_values(
+    table: &Table,
+    reading: &Reading,
+    columns: &[String],
+    limits: (u64, u32),
+    progress: &mut dyn Progress,
+) -> Result<WrongValues> {
+    if columns.is_empty() {
+        return Ok(WrongValues::new());
+    }
+    let reading = Reading { texts: columns.to_vec(), ..reading.clone() };
+    let (mut wrong, mut text) = (WrongValues::new(), Zeroizing::default());
+    let mut add = |column: &str, what: String, row| {
+        let (count, rows) = wrong.entry((column.to_owned(), what)).or_default();
+        *count += 1;
+        rows.extend((rows.len() < NAMED_ROWS).then_some(row));
+    };
+    let beside = |texts: &[Texts], (row, number): (usize, u64), bytes: &mut [u8]| {
+        for (texts, bytes) in texts.iter().zip(bytes.chunks_exact_mut(8)) {
+            let (value, what) = match read_value(table, (texts, row, number), limits, &mut text) {
+                Ok(value) => (value, (value < 0).then(|| "is negative".to_owned())),
+                Err(Error::Value { why, .. }) => (0, Some(why.to_string())),
+                Err(error) => return Err(error),
+            };
+            bytes.copy_from_slice(&value.to_le_bytes());
+            what.into_iter().for_each(|what| add(texts.name(), what, number));
+        }
+        Ok(())
+    };
+    let (keys, _) = read_keyed(table, &reading, 8 * columns.len(), beside, progress)?;
+    let mut sums = Zeroizing::new(vec![0; columns.len()]);
+    let mut large = Vec::new();
+    for item in 0..keys.len() {
+        let row = add_up(&keys, item, &mut sums);
+        large.extend(beyond(&sums, limits.0).map(|column| (row, column)));
+    }
+    large.sort_unstable();
+    let what = "has keys whose sum is beyond --bound, counted by their first row";
+    for (row, column) in large {
+        add(&columns[column], what.to_owned(), row);
+    }
+    Ok(wrong)
+}
+
 impl PreparedTable {
     /// Reads the key, the values and the groups. `reading` has one rule.
     ///
@@ -227,31 +306,26 @@ impl PreparedTable {
     }
 
     /// The settings of the run.
-    #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
     /// The facts of the table.
-    #[must_use]
     pub fn summary(&self) -> &Summary {
         &self.summary
     }
 
     /// The keys with their values and groups.
-    #[must_use]
     pub fn values(&self) -> &Values {
         &self.values
     }
 
     /// This side's noise.
-    #[must_use]
     pub fn noise(&self) -> &Noise {
         &self.noise
     }
 
     /// At the side with the groups: rows that are in none of them.
-    #[must_use]
     pub fn rows_in_no_group(&self) -> Option<u64> {
         self.no_group
     }
@@ -263,26 +337,24 @@ fn join(keys: &Keys, settings: &Settings, table: &Table) -> Result<Values> {
     let mut values = Buffer::zeroed(with(settings.column.is_some()));
     let mut groups = Zeroizing::new(vec![0; with(settings.group_by.is_some())]);
     let mut items = Vec::with_capacity(keys.len());
+    let mut sum = Zeroizing::new([0]);
     for item in 0..keys.len() {
         items.push(*keys.item(item));
-        let (mut sum, mut group) = (0_i128, None);
-        let mut first = 0;
-        for (row, payload) in keys.payloads_of(item) {
-            let (value, own) = payload.split_first_chunk().expect("a value and a group");
-            sum += i128::from(i64::from_le_bytes(*value));
-            if group.is_none() {
-                first = row;
-            }
-            if *group.get_or_insert(own[0]) != own[0] {
+        // Without a column each value is 0.
+        let first = add_up(keys, item, &mut sum[..]);
+        if beyond(&sum[..], settings.bound).next().is_some() {
+            return Err(unfit(table, first, KeyError::Bound));
+        }
+        let mut group = None;
+        for (_, payload) in keys.payloads_of(item) {
+            let own = payload[PAYLOAD - 1];
+            if *group.get_or_insert(own) != own {
                 return Err(unfit(table, first, KeyError::Groups));
             }
         }
-        if sum.unsigned_abs() > u128::from(settings.bound) && settings.column.is_some() {
-            return Err(unfit(table, first, KeyError::Bound));
-        }
         if let Some(value) = values.get_mut(item) {
             // Within the bound, which fits.
-            *value = sum as u64;
+            *value = sum[0] as u64;
         }
         if let Some(place) = groups.get_mut(item) {
             *place = group.unwrap_or(NO_GROUP);

@@ -1,8 +1,8 @@
 //! A peer that deviates in a run for a total, for each check of its messages.
 
 use volery_channel::{Channel, Role, SessionId, handshake, run_two_unchecked};
-use volery_matching::totals::{Options, Outcome, PreparedTable, Recipient, Settings};
-use volery_matching::{Error, ProtocolChoice, ResultKind};
+use volery_matching::totals::{Outcome, PreparedTable, Recipient};
+use volery_matching::{Error, Options, ProtocolChoice, ResultKind};
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
 use volery_psi::{circuit, count};
@@ -16,8 +16,9 @@ type CheatResult = Result<(), Box<dyn std::error::Error>>;
 const KEYS: u32 = 5;
 
 fn side(role: Role, name: ProtocolChoice) -> PreparedTable {
-    let options = Options { to: Some(Recipient::Both), name, ..Options::default() };
-    let settings = Settings::new(ResultKind::Count, role, options).unwrap();
+    let (result, to) = (ResultKind::Count, Some(Recipient::Both));
+    let options = Options { role, result, to, protocol: name, ..Options::default() };
+    let settings = options.totals().unwrap();
     let reading = Reading { rules: vec![Rule::parse("a").unwrap()], ..Reading::default() };
     PreparedTable::read(&table(&rows(0..KEYS)), &reading, &settings, &mut ()).unwrap()
 }
@@ -76,7 +77,7 @@ fn a_set_of_another_size_than_announced() {
     assert_blamed(result, "its set has another size than it announced");
     let result = against(ProtocolChoice::Dh, |(session, rng), channel| {
         announce(4, channel)?;
-        count::Receiver::new(session, rng).count(&ITEMS[..], &mut (), channel)?;
+        count::receive((session, rng), &ITEMS[..], &mut (), channel)?;
         Ok(())
     });
     assert_blamed(result, "its set has another size than it announced");
@@ -88,7 +89,7 @@ fn more_common_keys_than_there_are() {
     for (reported, most) in [(3, 3), (4, 3), (u64::MAX, 3)] {
         let result = against(ProtocolChoice::Dh, |(session, rng), channel| {
             announce(3, channel)?;
-            count::Receiver::new(session, rng).count(&ITEMS[..], &mut (), channel)?;
+            count::receive((session, rng), &ITEMS[..], &mut (), channel)?;
             channel.send(&u64::to_le_bytes(reported))?;
             Ok(())
         });

@@ -27,7 +27,6 @@ pub(crate) struct Row {
 pub(crate) const RULES: [&str; 3] = ["a,b", "a", "b"];
 
 impl Row {
-    /// The key by a rule.
     pub(crate) fn key(&self, rule: usize) -> Option<(u32, u32)> {
         match rule {
             0 => self.a.zip(self.b),
@@ -37,7 +36,6 @@ impl Row {
     }
 }
 
-/// Rows with the keys of a range.
 pub(crate) fn rows(keys: std::ops::Range<u32>) -> Vec<Row> {
     let row = |key: u32| Row {
         a: Some(key),
@@ -97,7 +95,6 @@ impl Run {
         Settings::new(self.verb, role, self.name, self.security, self.both, None).unwrap()
     }
 
-    /// Reads a side.
     pub(crate) fn read(
         &self,
         role: Role,

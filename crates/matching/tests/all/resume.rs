@@ -5,7 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use volery_channel::{Error as ChannelError, Role};
-use volery_matching::{ATTEMPTS, Error, Operation, Outcome, PROGRESS, StorageOptions};
+use volery_matching::{
+    ATTEMPTS, Columns, Error, NAMES, Operation, Outcome, PROGRESS, StorageOptions,
+};
 use volery_tables::{Duplicates, Table};
 
 use crate::common::{Row, Run, begun, forget_begun, kept, rows, run_cut, table, written};
@@ -47,9 +49,17 @@ impl Sides {
 
     /// Runs both sides; what each sends is cut after so many bytes. Returns also what each sent.
     fn attempt(&self, ends: [u64; 2]) -> ([Result<Outcome, Error>; 2], [u64; 2]) {
+        self.attempt_naming(&Columns::default(), ends)
+    }
+
+    fn attempt_naming(
+        &self,
+        columns: &Columns,
+        ends: [u64; 2],
+    ) -> ([Result<Outcome, Error>; 2], [u64; 2]) {
         let [left, right] = self.locals();
         let sender = RUN.read(Role::Sender, &self.tables[0], &left).unwrap();
-        let receiver = RUN.read(Role::Receiver, &self.tables[1], &right).unwrap();
+        let receiver = RUN.read(Role::Receiver, &self.tables[1], &right).unwrap().naming(columns);
         let ((sent, received), bytes) = run_cut(
             ends,
             |channel| sender.run(channel, &mut ()),
@@ -91,6 +101,26 @@ fn lengths(buckets: u32) -> [u64; 2] {
 }
 
 #[test]
+fn names_for_another_number_of_columns_end_a_run_before_its_protocol() {
+    let sides = Sides::new(1);
+    let columns = Columns { names: vec!["x".to_owned()], ..Columns::default() };
+    for resumes in [false, true] {
+        let ([_, received], [_, bytes]) = sides.attempt_naming(&columns, [u64::MAX; 2]);
+        let error = received.map(drop).unwrap_err().to_string();
+        assert!(error.contains(&format!("{NAMES}: 1 here, 2 at the peer")), "{error}");
+        // A run that goes on knows the columns.
+        assert_eq!(bytes == 0, resumes);
+        assert!(sides.sessions(0).is_empty() && sides.sessions(1).is_empty() || resumes);
+        if !resumes {
+            // The last byte says that all results are here.
+            let ends = lengths(1).map(|end| end - 1);
+            assert!(sides.attempt(ends).0.iter().all(Result::is_err));
+        }
+    }
+    sides.finish();
+}
+
+#[test]
 fn a_run_goes_on_wherever_it_broke() {
     let lengths = lengths(3);
     for side in [0, 1] {
@@ -111,6 +141,32 @@ fn a_run_goes_on_wherever_it_broke() {
                 assert!(sessions.len() >= before.max(6), "{sessions:?}");
             }
         }
+    }
+}
+
+/// With `both`, whoever ended before its output was written has its rows without the peer, who may
+/// be done.
+#[test]
+fn a_side_that_has_all_of_its_rows_needs_no_peer() {
+    let name = volery_matching::ProtocolChoice::Auto;
+    let run = Run { verb: Operation::Psi, name, both: true, ..RUN };
+    let sides = Sides::new(2);
+    let locals = sides.locals();
+    let read = |role: Role| {
+        let side = role as usize;
+        run.read(role, &sides.tables[side], &locals[side]).unwrap()
+    };
+    let (sender, receiver) = (read(Role::Sender), read(Role::Receiver));
+    let (ended, _) = run_cut(
+        [u64::MAX; 2],
+        |channel| sender.run(channel, &mut ()),
+        |channel| receiver.run(channel, &mut ()),
+    );
+    let counts = [ended.0, ended.1].map(|outcome| outcome.unwrap().matches.unwrap().rows());
+    for (role, count) in [Role::Sender, Role::Receiver].into_iter().zip(counts) {
+        let again = read(role);
+        assert!(again.has_all_results() && count > 0);
+        assert_eq!(again.into_matches().unwrap().0.rows(), count);
     }
 }
 

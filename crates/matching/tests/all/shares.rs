@@ -9,9 +9,9 @@ use proptest::prelude::*;
 use volery_channel::{
     Channel, Role, Stats, handshake, run_two_parties, run_two_parties_with_stats, run_two_unchecked,
 };
-use volery_matching::shares::{Layout, MAX_COLUMNS, Options, PreparedTable, Settings};
+use volery_matching::shares::{Layout, MAX_COLUMNS, PreparedTable, Settings};
 use volery_matching::totals::decimal;
-use volery_matching::{Error, KeyError, ProtocolChoice};
+use volery_matching::{Error, KeyError, Options, ProtocolChoice, ResultKind};
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
 use volery_psi::circuit;
@@ -44,12 +44,14 @@ fn table(rows: &[Row], columns: usize) -> Table {
 
 fn settings(role: Role, columns: usize, row_order: bool) -> Settings {
     let options = Options {
+        role,
+        result: ResultKind::Shares(names(columns)),
         bound: (columns > 0).then(|| BOUND.to_owned()),
         decimals: (columns > 0).then_some(2),
         row_order,
         ..Options::default()
     };
-    Settings::new(names(columns), role, options).unwrap()
+    options.shares().unwrap()
 }
 
 fn read(
@@ -352,7 +354,8 @@ fn values_beyond_the_bound() {
 fn options_that_do_not_fit() {
     let new = |columns: &[&str], options: Options| {
         let columns = columns.iter().map(|&name| name.to_owned()).collect();
-        Settings::new(columns, Role::Sender, options).err().map(|wrong| wrong.option)
+        let options = Options { result: ResultKind::Shares(columns), ..options };
+        options.shares().err().map(|wrong| wrong.option)
     };
     let bound = |bound: &str| Options { bound: Some(bound.to_owned()), ..Options::default() };
     let many = vec!["v"; MAX_COLUMNS + 1];
@@ -368,7 +371,7 @@ fn options_that_do_not_fit() {
         (&many, bound("5"), Some("--result")),
         (&[], Options { decimals: Some(2), ..Options::default() }, Some("--decimals")),
         (&["a"], Options { decimals: Some(19), ..bound("5") }, Some("--decimals")),
-        (&[], Options { name: ProtocolChoice::Dh, ..Options::default() }, Some("--protocol")),
+        (&[], Options { protocol: ProtocolChoice::Dh, ..Options::default() }, Some("--protocol")),
         (
             &[],
             Options { security: Some(volery_pcg::Security::Malicious), ..Options::default() },

@@ -247,18 +247,14 @@ fn noise_has_its_scale_and_comes_from_whom_it_has_to() {
     assert_noise(&sums, [None, Some(laplace(50_000.0))]);
     let products = Run { kind: "sum-product", bound: "2000", ..sums.clone() };
     assert_noise(&products, [None, Some(laplace(2e10))]);
+    // The sigma of Gaussian noise, from the formula of `noise`.
+    let gaussian = Run { epsilon: Some("0.5"), delta: Some("1e-6"), ..Run::default() };
+    let (epsilon, log) = (0.5_f64, 1e6_f64.ln());
+    let sigma = ((log + epsilon).sqrt() + log.sqrt()) / (2_f64.sqrt() * epsilon);
+    assert_noise(&gaussian, [Some(sigma * sigma), None]);
     // Half for each of two totals.
     let mean = Run { kind: "mean", epsilon: Some("0.2"), ..run };
     assert_noise(&mean, [Some(laplace(10.0)), Some(laplace(1_000_000.0))]);
-}
-
-#[test]
-fn gaussian_noise_has_its_scale() {
-    let run = Run { epsilon: Some("0.5"), delta: Some("1e-6"), ..Run::default() };
-    // The sigma of `noise`, from its formula.
-    let (epsilon, log) = (0.5_f64, 1e6_f64.ln());
-    let sigma = ((log + epsilon).sqrt() + log.sqrt()) / (2_f64.sqrt() * epsilon);
-    assert_noise(&run, [Some(sigma * sigma), None]);
 }
 
 /// With a minimum both sides' noise is in a count, as both learn whether it is below.

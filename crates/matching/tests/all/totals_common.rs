@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use volery_channel::Role;
-use volery_matching::totals::{Options, PreparedTable, Recipient, Settings, Total, decimal};
-use volery_matching::{Error, ProtocolChoice, ResultKind};
+use volery_matching::totals::{PreparedTable, Recipient, Settings, Total, decimal};
+use volery_matching::{Error, Options, ProtocolChoice, ResultKind};
 use volery_tables::{Duplicates, EmptyKeys, Reading, Rule, Table};
 
 pub(crate) const ROLES: [Role; 2] = [Role::Sender, Role::Receiver];
@@ -90,21 +90,20 @@ impl Run {
         let valued = self.kind != "count";
         let text = |text: Option<&str>| text.map(str::to_owned);
         let options = Options {
+            role,
+            result: self.what(role),
             to: Some(self.to),
-            name: self.name,
+            protocol: self.name,
             bound: valued.then(|| self.bound.to_owned()),
             decimals: valued.then_some(2),
             minimum: Some(self.minimum),
             epsilon: text(self.epsilon),
             delta: text(self.delta),
             group_by: (self.grouped == Some(role)).then(|| "g".to_owned()),
-            groups: match self.grouped {
-                Some(_) => self.groups.clone(),
-                None => Vec::new(),
-            },
+            groups: self.grouped.map(|_| self.groups.clone()),
             ..Options::default()
         };
-        Settings::new(self.what(role), role, options).unwrap()
+        options.totals().unwrap()
     }
 
     pub(crate) fn read(&self, role: Role, table: &Table) -> Result<PreparedTable, Error> {

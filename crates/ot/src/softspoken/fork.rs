@@ -123,80 +123,17 @@ impl State {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
-    use std::collections::HashSet;
-
     use volery_channel::{run_two_parties, run_two_unchecked};
     use volery_primitives::prg::Prg;
 
-    use super::super::{SmallField, tests::all_settings};
+    use super::super::SmallField;
     use super::*;
-    use crate::{CotReceiver, CotSender, Error, convert};
+    use crate::{CotReceiver as _, CotSender as _, Error};
 
     const N: usize = 200;
 
     fn session(number: u8) -> SessionId {
         SessionId::from_bytes([number; 32])
-    }
-
-    fn draw(sender: &mut impl CotSender, channel: &mut Channel) -> Vec<Block> {
-        let mut v = vec![Block::ZERO; N];
-        sender.extend(&mut v, channel).unwrap();
-        v
-    }
-
-    fn draw_choices(
-        receiver: &mut impl CotReceiver,
-        channel: &mut Channel,
-    ) -> (Vec<u8>, Vec<Block>) {
-        let (mut u, mut w) = (vec![0; N / 8], vec![Block::ZERO; N]);
-        receiver.extend(&mut u, &mut w, channel).unwrap();
-        (u, w)
-    }
-
-    /// Parent, forks, a fork of a fork, used alternately: all are correct, none repeats another.
-    #[test]
-    fn forks_are_extensions_of_the_same_delta() {
-        for settings in all_settings() {
-            let ((delta, v), lines) = run_two_parties(
-                |channel| {
-                    let rng = Prg::new(Block::from(1));
-                    let mut parent =
-                        Sender::setup(None, settings, session(0), rng, channel).unwrap();
-                    let mut v = vec![draw(&mut parent, channel)];
-                    let mut a = parent.fork(session(1)).unwrap();
-                    let mut b = parent.fork(session(2)).unwrap();
-                    let mut c = a.fork(session(3)).unwrap();
-                    for _ in 0..2 {
-                        for one in [&mut c, &mut parent, &mut b, &mut a] {
-                            v.push(draw(one, channel));
-                        }
-                    }
-                    assert!(a.delta() == parent.delta() && c.delta() == parent.delta());
-                    (parent.delta(), v)
-                },
-                |channel| {
-                    let rng = Prg::new(Block::from(2));
-                    let mut parent = Receiver::setup(settings, session(0), rng, channel).unwrap();
-                    let mut lines = vec![draw_choices(&mut parent, channel)];
-                    let mut a = parent.fork(session(1)).unwrap();
-                    let mut b = parent.fork(session(2)).unwrap();
-                    let mut c = a.fork(session(3)).unwrap();
-                    for _ in 0..2 {
-                        for one in [&mut c, &mut parent, &mut b, &mut a] {
-                            lines.push(draw_choices(one, channel));
-                        }
-                    }
-                    lines
-                },
-            );
-            let mut seen = HashSet::new();
-            for (v, (u, w)) in v.iter().zip(&lines) {
-                for j in 0..N {
-                    assert_eq!(w[j], v[j] ^ (crate::bits::mask(u, j) & delta));
-                    assert!(seen.insert(u128::from(v[j])), "no value comes twice");
-                }
-            }
-        }
     }
 
     /// The seeds of a fork are no part of any stream: not of the parent's, not of another fork's
@@ -225,38 +162,6 @@ mod tests {
                 Receiver::setup(SmallField::Bits4, session(0), rng, channel).unwrap();
             },
         );
-    }
-
-    #[test]
-    fn given_ots_serve_as_base_ots() {
-        let delta = Block::from(0x1234_5678_9abc_def0);
-        let field = SmallField::Bits4;
-        let (v, (u, w)) = run_two_parties(
-            |channel| {
-                let rng = Prg::new(Block::from(1));
-                let source = Receiver::setup(SmallField::Bits8, session(0), rng, channel).unwrap();
-                let mut keys = vec![Block::ZERO; 128];
-                convert::Receiver::new(source, session(1))
-                    .random_chosen(&delta.to_bytes(), &mut keys, channel)
-                    .unwrap();
-                let mut sender =
-                    Sender::setup_from_ots(delta, &keys, field, session(2), channel).unwrap();
-                draw(&mut sender, channel)
-            },
-            |channel| {
-                let rng = Prg::new(Block::from(2));
-                let source =
-                    Sender::setup(None, SmallField::Bits8, session(0), rng, channel).unwrap();
-                let mut keys = vec![[Block::ZERO; 2]; 128];
-                convert::Sender::new(source, session(1)).random_chosen(&mut keys, channel).unwrap();
-                let mut receiver =
-                    Receiver::setup_from_ots(&keys, field, session(2), channel).unwrap();
-                draw_choices(&mut receiver, channel)
-            },
-        );
-        for j in 0..N {
-            assert_eq!(w[j], v[j] ^ (crate::bits::mask(&u, j) & delta));
-        }
     }
 
     /// A receiver caught in one fork has ended them all.

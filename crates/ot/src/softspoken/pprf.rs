@@ -309,26 +309,6 @@ mod tests {
     const SESSION: [u8; 32] = [9; 32];
 
     #[test]
-    fn all_leaves_but_the_punctured_ones() {
-        let session = SessionId::from_bytes(SESSION);
-        let delta = Block::from(0x0123_4567_89ab_cdef_0f1e_2d3c_4b5a_6978);
-        for settings in all_settings() {
-            let field = settings.field;
-            let keys = keys(5);
-            let (all, message) = full(settings, session, &[1; 32], &keys);
-            let known =
-                punctured(settings, session, &[1; 32], delta, &chosen(&keys, delta), &message)
-                    .expect("honest");
-            assert_eq!(all.len(), known.len());
-            for (i, (a, b)) in all.iter().zip(known.iter()).enumerate() {
-                let tree = i / field.leaves();
-                let alpha = (u128::from(delta) >> (tree * field.bits())) as usize % field.leaves();
-                assert_eq!(a == b, i % field.leaves() != alpha, "{field:?}, leaf {i}");
-            }
-        }
-    }
-
-    #[test]
     fn trees_and_sessions_have_their_own_keys() {
         let session = SessionId::from_bytes(SESSION);
         let other = SessionId::from_bytes([10; 32]);

@@ -92,37 +92,6 @@ fn this_receiver_without_a_lie_is_honest() {
     }
 }
 
-/// The semi-honest protocol does not detect this; the check does.
-#[test]
-fn unchecked_a_deviation_goes_unnoticed() {
-    for field in SmallField::ALL {
-        let deviation = |d: &mut [Block], _: usize| d[0] ^= Block::from(2);
-        let (result, holds) = against(field.unchecked(), Block::ALL_ONES, deviation, |_, _| ());
-        assert!(result.is_ok() && !holds);
-    }
-}
-
-/// Also without the check of the extension: the trees are checked.
-#[test]
-fn parties_with_other_settings_fail_in_the_setup() {
-    for field in SmallField::ALL {
-        let both = [Settings::from(field), field.unchecked()];
-        for [ours, theirs] in [[both[0], both[1]], [both[1], both[0]]] {
-            let (sender, _) = run_two_parties(
-                |channel| {
-                    let rng = Prg::new(Block::from(1));
-                    Sender::setup(None, ours, SESSION, rng, channel).map(|_| ())
-                },
-                |channel| {
-                    let rng = Prg::new(Block::from(2));
-                    Receiver::setup(theirs, SESSION, rng, channel).map(|_| ())
-                },
-            );
-            assert!(matches!(sender, Err(Error::PeerMisbehaved(_))), "{sender:?}");
-        }
-    }
-}
-
 /// With the same seeds and another session all outputs differ.
 #[test]
 fn checked_and_unchecked_have_nothing_in_common() {
@@ -154,47 +123,6 @@ fn checked_and_unchecked_have_nothing_in_common() {
 fn with_threads<T: Send>(threads: usize, f: impl FnOnce() -> T + Send) -> T {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
     pool.build().unwrap().install(f)
-}
-
-/// More batches than threads, and another number of threads at each party: the same bytes, the same
-/// outputs, and the relation.
-#[test]
-fn nothing_depends_on_the_threads() {
-    const MANY: usize = 5 * BATCH + 300;
-    let run = |threads: [usize; 2]| {
-        run_two_parties(
-            |channel| {
-                let rng = Prg::new(Block::from(1));
-                let mut sender =
-                    Sender::setup(None, SmallField::Bits2, SESSION, rng, channel).unwrap();
-                let mut v = vec![Block::ZERO; MANY];
-                with_threads(threads[0], || {
-                    sender.extend(&mut v[..1000], channel).unwrap();
-                    sender.extend(&mut v[1000..], channel).unwrap();
-                });
-                (sender.delta(), v)
-            },
-            |channel| {
-                let rng = Prg::new(Block::from(2));
-                let mut receiver =
-                    Receiver::setup(SmallField::Bits2, SESSION, rng, channel).unwrap();
-                let (mut u, mut w) = (vec![0; bytes_for(MANY)], vec![Block::ZERO; MANY]);
-                with_threads(threads[1], || {
-                    let ((u, more_u), (w, more_w)) =
-                        (u.split_at_mut(1000 / 8), w.split_at_mut(1000));
-                    receiver.extend(u, w, channel).unwrap();
-                    receiver.extend(more_u, more_w, channel).unwrap();
-                });
-                (u, w)
-            },
-        )
-    };
-    let one = run([1, 1]);
-    let ((delta, v), (u, w)) = &one;
-    assert!((0..MANY).all(|j| w[j] == v[j] ^ (crate::bits::mask(u, j) & *delta)));
-    for threads in [[3, 2], [1, 7], [8, 3], [2, 8]] {
-        assert!(run(threads) == one, "{threads:?}");
-    }
 }
 
 /// A sender that takes two batches at a time, of which a receiver sends a good one, and then does
@@ -313,23 +241,6 @@ fn a_guess_passes_exactly_if_it_is_right() {
 }
 
 #[test]
-fn matrices_move_only_to_grow() {
-    let mut matrix = Zeroizing::default();
-    resize(&mut matrix, 1000);
-    matrix.fill(Block::ALL_ONES);
-    let place = matrix.as_ptr();
-    for blocks in [0, 7, 1000, 1, 999] {
-        resize(&mut matrix, blocks);
-        assert_eq!((matrix.len(), matrix.as_ptr()), (blocks, place));
-    }
-    // A matrix that a `Vec` would have copied to new memory is reallocated.
-    matrix.fill(Block::ALL_ONES);
-    resize(&mut matrix, 1001);
-    assert_eq!(matrix.len(), 1001);
-    assert!(matrix.iter().all(|&block| block == Block::ZERO));
-}
-
-#[test]
 fn what_the_sender_sees_of_the_check_is_masked() {
     // Two receivers whose u differ in nothing but the mask block answer with unrelated x.
     let transcript = |seed: u8| {
@@ -433,4 +344,52 @@ fn a_challenge_drawn_before_the_corrections_is_refused() {
     };
     assert!(run(false).is_ok(), "right but for that");
     assert!(matches!(run(true), Err(Error::PeerMisbehaved(_))));
+}
+
+/// The semi-honest protocol does not detect this; the check does.
+#[test]
+fn unchecked_a_deviation_goes_unnoticed() {
+    for field in SmallField::ALL {
+        let deviation = |d: &mut [Block], _: usize| d[0] ^= Block::from(2);
+        let (result, holds) = against(field.unchecked(), Block::ALL_ONES, deviation, |_, _| ());
+        assert!(result.is_ok() && !holds);
+    }
+}
+
+/// Also without the check of the extension: the trees are checked.
+#[test]
+fn parties_with_other_settings_fail_in_the_setup() {
+    for field in SmallField::ALL {
+        let both = [Settings::from(field), field.unchecked()];
+        for [ours, theirs] in [[both[0], both[1]], [both[1], both[0]]] {
+            let (sender, _) = run_two_parties(
+                |channel| {
+                    let rng = Prg::new(Block::from(1));
+                    Sender::setup(None, ours, SESSION, rng, channel).map(|_| ())
+                },
+                |channel| {
+                    let rng = Prg::new(Block::from(2));
+                    Receiver::setup(theirs, SESSION, rng, channel).map(|_| ())
+                },
+            );
+            assert!(matches!(sender, Err(Error::PeerMisbehaved(_))), "{sender:?}");
+        }
+    }
+}
+
+#[test]
+fn matrices_move_only_to_grow() {
+    let mut matrix = Zeroizing::default();
+    resize(&mut matrix, 1000);
+    matrix.fill(Block::ALL_ONES);
+    let place = matrix.as_ptr();
+    for blocks in [0, 7, 1000, 1, 999] {
+        resize(&mut matrix, blocks);
+        assert_eq!((matrix.len(), matrix.as_ptr()), (blocks, place));
+    }
+    // A matrix that a `Vec` would have copied to new memory is reallocated.
+    matrix.fill(Block::ALL_ONES);
+    resize(&mut matrix, 1001);
+    assert_eq!(matrix.len(), 1001);
+    assert!(matrix.iter().all(|&block| block == Block::ZERO));
 }

@@ -1,9 +1,7 @@
 //! Base OT between honest parties, and against encodings that are no elements.
 
 use crate::common::*;
-use volery_channel::{
-    Channel, Error, SessionId, run_two_parties, run_two_parties_tcp, run_two_parties_with_stats,
-};
+use volery_channel::{Channel, Error, run_two_parties, run_two_parties_with_stats};
 use volery_ot::base;
 
 #[test]
@@ -21,32 +19,6 @@ fn the_receiver_gets_the_key_it_asks_for_and_no_other() {
             assert!(pair.iter().all(|&key| seen.insert(u128::from(key))), "no key twice");
         }
     }
-}
-
-#[test]
-fn sessions_and_seeds_give_other_keys() {
-    let run = |session: SessionId, seed| {
-        run_two_parties_tcp(
-            |channel| base::send(3, session, &mut rng(seed), channel).unwrap(),
-            |channel| base::receive(&[2], 3, session, &mut rng(9), channel).unwrap(),
-        )
-    };
-    let first = run(SESSION, 1);
-    assert!(first == run(SESSION, 1));
-    assert!(first.1 != run(SESSION, 2).1);
-    assert!(first.1 != run(SessionId::from_bytes([0; 32]), 1).1);
-}
-
-#[test]
-fn parties_in_different_sessions_do_not_agree() {
-    let (pairs, keys) = run_two_parties(
-        |channel| base::send(1, SESSION, &mut rng(1), channel).unwrap(),
-        |channel| {
-            let other = SessionId::from_bytes([0; 32]);
-            base::receive(&[1], 1, other, &mut rng(2), channel).unwrap()
-        },
-    );
-    assert!(!pairs[0].contains(&keys[0]));
 }
 
 #[test]

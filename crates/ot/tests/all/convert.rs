@@ -1,9 +1,8 @@
-//! The forms of OT, over the ideal source and over the real one.
+//! The forms of OT, over the ideal source.
 
 use crate::common::*;
 use volery_channel::{Channel, run_two_parties, run_two_parties_with_stats};
 use volery_ot::convert::{Receiver, Sender};
-use volery_ot::softspoken::{self, SmallField};
 use volery_ot::{CotReceiver, CotSender, ideal};
 use volery_primitives::Block;
 
@@ -131,24 +130,6 @@ fn all_forms_over_the_ideal_source() {
         |channel| right(receiver, &SIZES, channel),
     );
     assert_all_forms(&l, &r, &SIZES);
-}
-
-#[test]
-fn all_forms_over_softspoken() {
-    let sizes = [1, 9, 300, 70_001];
-    let (l, r) = run_two_parties(
-        |channel| {
-            let field = SmallField::Bits4;
-            let cot = softspoken::Sender::setup(None, field, SESSION, rng(1), channel).unwrap();
-            left(cot, &sizes, channel)
-        },
-        |channel| {
-            let field = SmallField::Bits4;
-            let cot = softspoken::Receiver::setup(field, SESSION, rng(2), channel).unwrap();
-            right(cot, &sizes, channel)
-        },
-    );
-    assert_all_forms(&l, &r, &sizes);
 }
 
 #[test]

@@ -1,20 +1,21 @@
 //! Trees too large for a cache: expanded breadth first down to the roots of subtrees, and then one
 //! subtree after the other.
 //!
-//! The output is that of [`super::expand`] and `super::walk`, in the same order. Memory in addition
-//! to the leaves is that of two levels of a subtree and of the subtrees' roots, a small part of the
-//! leaves', and all passes except the one over the leaves stay in the second-level cache.
+//! The output is that of [`super::expand`] and [`super::expand_punctured`], in the same order.
+//! Memory in addition to the leaves is that of two levels of a subtree and of the subtrees' roots,
+//! a small part of the leaves', and all passes except the one over the leaves stay in the
+//! second-level cache.
 //!
 //! P2 knows no node on the way to `alpha`, so the subtree with `alpha` comes last: each of its
 //! levels is opened by the sum over that level of the whole tree, to which all other subtrees have
 //! contributed by then.
 
-use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
+use subtle::{ConditionallySelectable, ConstantTimeEq};
 use volery_field::Ring;
 use volery_primitives::Block;
 use zeroize::Zeroizing;
 
-use super::{LevelSums, Scratch, Shape, TreePrg, open_leaf, open_level};
+use super::{LevelSums, PuncturedSums, Scratch, Shape, TreePrg, open_leaf, open_level};
 
 /// Levels of a subtree: 2^12 blocks of the widest level twice are 128 KiB.
 pub(super) const SUBTREE: u32 = 13;
@@ -86,26 +87,25 @@ pub(super) fn expand<R: Ring>(
     LevelSums { inner, leaf }
 }
 
-/// As `super::walk`. The course does not depend on `alpha`: the subtree with it is expanded from
-/// zero with the others, and then once more.
-pub(super) fn walk<R: Ring>(
+/// Expands a deep tree for [`super::expand_punctured`]. The course does not depend on `alpha`: the
+/// subtree with it is expanded from zero with the others, and then once more.
+pub(super) fn expand_punctured<R: Ring>(
     prg: &TreePrg,
     shape: Shape,
-    alpha: usize,
-    mut seed: impl FnMut(usize, Block, Choice) -> Block,
+    sums: &PuncturedSums<R>,
     leaves: &mut [R],
     scratch: &mut Scratch,
-    leaf: impl FnOnce(R, Choice) -> R,
 ) -> R {
+    let alpha = sums.alpha;
     let top = shape.depth - SUBTREE;
     scratch.reserve_levels(shape.width(top).max(1 << (SUBTREE - 1)));
     scratch.nodes[0] = Block::ZERO;
     for level in 1..=top {
         let (parents, width) = (shape.width(level - 1), shape.width(level));
         let children = &mut scratch.next[..width];
-        let sums = prg.level(level, Block::ZERO, &scratch.nodes[..parents], children);
+        let all = prg.level(level, Block::ZERO, &scratch.nodes[..parents], children);
         let path = alpha >> (shape.depth - level);
-        open_level(children, path, sums, |known, there| seed(level as usize - 1, known, there));
+        open_level(children, path, all, sums.inner[level as usize - 1]);
         std::mem::swap(&mut scratch.nodes, &mut scratch.next);
     }
     let roots = Zeroizing::new(scratch.nodes[..shape.width(top)].to_vec());
@@ -137,20 +137,18 @@ pub(super) fn walk<R: Ring>(
         let (parents, width) = (shape.width(level - 1), shape.width(level));
         let children = &mut scratch.next[..width];
         let nodes = &scratch.nodes[..parents];
-        let mut sums = prg.level(top + level, Block::ZERO, nodes, children);
-        for (sum, other) in sums.iter_mut().zip(&others.inner[level as usize - 1]) {
+        let mut all = prg.level(top + level, Block::ZERO, nodes, children);
+        for (sum, other) in all.iter_mut().zip(&others.inner[level as usize - 1]) {
             *sum ^= *other;
         }
         let path = alpha >> (SUBTREE - level);
-        open_level(children, path, sums, |known, there| {
-            seed((top + level) as usize - 1, known, there)
-        });
+        open_level(children, path, all, sums.inner[(top + level) as usize - 1]);
         std::mem::swap(&mut scratch.nodes, &mut scratch.next);
     }
     let parents = &scratch.nodes[..shape.width(SUBTREE - 1)];
-    let mut sums = prg.last_level(top + SUBTREE, Block::ZERO, parents, leaves);
-    for (sum, other) in sums.iter_mut().zip(&others.leaf) {
+    let mut all = prg.last_level(top + SUBTREE, Block::ZERO, parents, leaves);
+    for (sum, other) in all.iter_mut().zip(&others.leaf) {
         *sum += *other;
     }
-    open_leaf(prg, leaves, alpha, sums, leaf)
+    open_leaf(prg, leaves, alpha, all, sums.leaf)
 }

@@ -98,6 +98,7 @@ impl TreePrgs {
         let mut seeds = [Block::ZERO; 2];
         let keys = match self.growth {
             Growth::Ggm => {
+                // mutant(trees-number-ggm): `2 * tree as u128` => `0`
                 self.aes.ctr(2 * tree as u128, &mut seeds);
                 Keys::ggm(seeds)
             }

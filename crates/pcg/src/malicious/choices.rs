@@ -1,16 +1,16 @@
 //! A value holder with false places.
 
 use volery_channel::{Channel, Result, memory, run_two_channels, run_two_parties};
-use volery_field::{ExtensionOf, Fp61, Gf128, Ring};
+use volery_field::{Gf128, Ring};
 use volery_ot::{CotReceiver, convert};
 use volery_primitives::{Block, bits};
 
 use super::{
-    Ends, FEW, SESSION, Stage, channel, deal_base, plan, prgs, rng,
+    Ends, FEW, SESSION, Stage, channel, plan, rng, soak,
     stage::{Value, deal_ots},
 };
 use crate::{
-    Noise, Plan, Trees, check,
+    Noise, Plan, Trees,
     correlation::{Cot, Vole},
     cot_buffer,
     ggm::{Growth, TreePrgs},
@@ -86,86 +86,7 @@ fn a_reused_choice() {
             }
         }
     }
-    check::<Cot>();
-    check::<Vole<Fp61>>();
-    check::<Vole<Gf128>>();
-}
-
-/// A complete tree has no leaf except those that the value holder may choose. The spare ones of a
-/// bin are among them: a value holder that chooses one has less noise, and learns nothing.
-#[test]
-fn any_leaf_of_a_complete_tree_may_be_chosen() {
-    fn check<K: Stage>(trees: Trees, alphas: &[usize], layout: &Layout) {
-        let prgs = || prgs::<K>(trees, 0);
-        let batch = layout.batch();
-        let mut dealer = rng(60);
-        let count = batch.trees();
-        let base = deal_base::<K>(count, &mut dealer);
-        let (delta, x, key_spare) = (base.delta, base.x, &base.key_spare);
-        let values: Vec<_> = (0..count).map(|_| K::noise(&mut dealer)).collect();
-        let mut random = |_| (K::Ring::random(&mut dealer), K::Ring::random(&mut dealer));
-        let mask: Vec<_> = (0..check::repetitions::<K::Ring>()).map(&mut random).collect();
-        let key_mask: Vec<_> = mask.iter().map(|(u, v)| *u * x + *v).collect();
-        let choices = super::stage::random_choices(batch.levels(), &mut dealer);
-        let (q, t) = deal_ots(delta, choices.into_iter(), &mut dealer);
-        let (key_ot, value_ot) = K::buffered(delta, &q, &t);
-        let context = check::Context { session: SESSION, round: 0 };
-        let (r, m) = run_two_parties(
-            |channel| {
-                channel.bind();
-                let mut ot = convert::Sender::new(key_ot, SESSION);
-                let public = Public { layout, prgs: &prgs() };
-                let (points, leaves, rng) =
-                    (Points::Chosen(&[]), layout.leaves(None), &mut rng(61));
-                let r =
-                    mpcot::send::<K>(public, points, x, key_spare, leaves, rng, &mut ot, channel)
-                        .expect("the key holder's side succeeds");
-                check::key_holder(context, batch, x, &r[..], &key_mask, rng, channel)
-                    .expect("an honest run succeeds");
-                r
-            },
-            |channel| {
-                channel.bind();
-                let mut ot = convert::Receiver::new(value_ot, SESSION);
-                let public = Public { layout, prgs: &prgs() };
-                let (points, leaves) = (Points::Chosen(alphas), layout.leaves(None));
-                let (m, _) = mpcot::receive::<K>(
-                    public,
-                    points,
-                    &values,
-                    &base.value_spare,
-                    leaves,
-                    &mut ot,
-                    channel,
-                )
-                .expect("the key holder's side succeeds");
-                let rng = &mut rng(62);
-                check::value_holder(context, batch, alphas, &values, &m[..], &mask, rng, channel)
-                    .expect("an honest run succeeds");
-                m
-            },
-        );
-        for tree in 0..count {
-            let places = batch.leaves_of(tree);
-            let place = places.start + alphas[tree];
-            assert!(r[place] - m[place] == x.mul_base(values[tree]), "tree {tree}");
-            // The sum of all leaves would suffice to find x.
-            assert!(K::Ring::sum(&r[places.clone()]) != K::Ring::sum(&m[places]));
-        }
-    }
-    let layout = Layout::cuckoo(50, 3, 40, Block::from(6), Cells::Complete);
-    let batch = layout.batch();
-    let sizes: Vec<_> = (0..batch.trees()).map(|tree| batch.leaves_of(tree).len()).collect();
-    let spare = |tree: usize| (0..sizes[tree]).find(|leaf| layout.point_of(tree, *leaf).is_none());
-    let first: Vec<_> = (0..sizes.len()).map(|tree| spare(tree).expect("a spare leaf")).collect();
-    let last: Vec<_> = sizes.iter().map(|size| size - 1).collect();
-    for alphas in [first, last] {
-        for trees in [Trees::Ggm, Trees::Half] {
-            check::<Cot>(trees, &alphas, &layout);
-            check::<Vole<Fp61>>(trees, &alphas, &layout);
-            check::<Vole<Gf128>>(trees, &alphas, &layout);
-        }
-    }
+    of_each_kind!(check());
 }
 
 /// The key holder's trees are all complete where a round is checked.
@@ -227,5 +148,30 @@ fn a_leaf_that_is_not_there() {
             },
         );
         assert_eq!(found == Gf128::new(delta), leaks, "{size} leaves");
+    }
+}
+
+/// A complete tree has no leaf except those that the value holder may choose. The spare ones of a
+/// bin are among them: a value holder that chooses one has less noise, and learns nothing.
+#[test]
+fn any_leaf_of_a_complete_tree_may_be_chosen() {
+    fn check<K: Stage>(trees: Trees, alphas: &[usize], layout: &Layout) {
+        let party = |has_key, channel: &mut Channel| {
+            let mut rng = rng(60 + u128::from(has_key));
+            soak::round::<K>(has_key, (layout, trees), Some(alphas), 0, &mut rng, channel)
+                .expect("an honest run succeeds");
+        };
+        run_two_parties(|channel| party(true, channel), |channel| party(false, channel));
+    }
+    let layout = Layout::cuckoo(50, 3, 40, Block::from(6), Cells::Complete);
+    let batch = layout.batch();
+    let sizes: Vec<_> = (0..batch.trees()).map(|tree| batch.leaves_of(tree).len()).collect();
+    let spare = |tree: usize| (0..sizes[tree]).find(|leaf| layout.point_of(tree, *leaf).is_none());
+    let first: Vec<_> = (0..sizes.len()).map(|tree| spare(tree).expect("a spare leaf")).collect();
+    let last: Vec<_> = sizes.iter().map(|size| size - 1).collect();
+    for alphas in [first, last] {
+        for trees in [Trees::Ggm, Trees::Half] {
+            of_each_kind!(check(trees, &alphas, &layout));
+        }
     }
 }

@@ -3,17 +3,14 @@
 use std::sync::atomic::Ordering;
 
 use volery_channel::{Transport, memory, tamper::Tampered};
-use volery_field::{Fp61, Gf128, Ring};
+use volery_field::Ring;
 use volery_primitives::Block;
 
 use super::{
     FEW, MANY, MaliciousKeyHolder, Setup, Stage, counted, honest, key_holder::GrownTrees,
     key_holder::Lie, plan, round_by_round, run_malicious,
 };
-use crate::{
-    Noise, Plan, Trees, check,
-    correlation::{Cot, Vole},
-};
+use crate::{Noise, Plan, Trees, check};
 
 const TREES: [Trees; 2] = [Trees::Ggm, Trees::Half];
 
@@ -43,9 +40,7 @@ fn a_key_holder_who_opens_something_else() {
             }
         }
     }
-    check::<Cot>();
-    check::<Vole<Fp61>>();
-    check::<Vole<Gf128>>();
+    of_each_kind!(check());
 }
 
 /// A key holder with wrong trees that waits for the value to which it should have committed.
@@ -66,9 +61,7 @@ fn a_key_holder_who_repeats_what_it_hears() {
             }
         }
     }
-    check::<Cot>();
-    check::<Vole<Fp61>>();
-    check::<Vole<Gf128>>();
+    of_each_kind!(check());
 }
 
 #[test]
@@ -85,9 +78,7 @@ fn a_key_holder_who_replays_a_round() {
             }
         }
     }
-    check::<Cot>();
-    check::<Vole<Fp61>>();
-    check::<Vole<Gf128>>();
+    of_each_kind!(check());
 }
 
 /// All bytes of an honest value holder.
@@ -123,9 +114,7 @@ fn a_value_holder_who_lies() {
             }
         }
     }
-    run::<Cot>();
-    run::<Vole<Fp61>>();
-    run::<Vole<Gf128>>();
+    of_each_kind!(run());
 }
 
 /// Sends some bytes again at a later place of its stream.
@@ -169,7 +158,5 @@ fn a_value_holder_who_replays_a_round() {
             }
         }
     }
-    run::<Cot>();
-    run::<Vole<Fp61>>();
-    run::<Vole<Gf128>>();
+    of_each_kind!(run());
 }

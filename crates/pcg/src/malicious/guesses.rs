@@ -176,9 +176,7 @@ fn honest_control() {
             play::<K>(trees, &MaliciousKeyHolder::HONEST, |_| true, "honest");
         }
     }
-    check::<Cot>();
-    check::<Vole<Fp61>>();
-    check::<Vole<Gf128>>();
+    of_each_kind!(check());
 }
 
 /// Two children that do not come from their parent: a value holder whose path goes through the
@@ -204,9 +202,7 @@ fn the_subtree_that_alpha_is_in() {
             }
         }
     }
-    check::<Cot>();
-    check::<Vole<Fp61>>();
-    check::<Vole<Gf128>>();
+    of_each_kind!(check());
 }
 
 /// A wrong message for one side of a level: one bit of `alpha`.

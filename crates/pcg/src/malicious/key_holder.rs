@@ -83,8 +83,6 @@ pub(crate) struct GrownTrees<R> {
     pub(crate) sums: Vec<[Block; 2]>,
     pub(crate) leaves: Vec<R>,
     pub(crate) psi: Vec<R>,
-    /// The public arrangement.
-    pub(crate) batch: TreeBatch,
 }
 
 impl<R: Ring> MaliciousKeyHolder<'_, R> {
@@ -213,8 +211,7 @@ pub(crate) fn trees<K: Correlation>(
     if growth == Growth::Correlated {
         delta = wire::pack(x);
     }
-    let mut grown =
-        GrownTrees { sums: Vec::new(), leaves: Vec::new(), psi: Vec::new(), batch: batch.clone() };
+    let mut grown = GrownTrees { sums: Vec::new(), leaves: Vec::new(), psi: Vec::new() };
     for (tree, beta) in beta.iter().enumerate() {
         let delta = match malicious.delta {
             Some((at, error)) if at == tree => delta ^ error,

@@ -3,13 +3,10 @@
 //! also runs as a user would meet it.
 
 use volery_channel::{Error, memory, tamper::Tampered};
-use volery_field::{Fp61, Gf128, Ring};
+use volery_field::Ring;
 
 use super::{Ends, FEW, Setup, Stage, counted, honest};
-use crate::{
-    Plan, PlanOptions, Protocol, Security, check,
-    correlation::{Cot, Vole},
-};
+use crate::{Plan, PlanOptions, Protocol, Security, check, correlation::Cot};
 
 /// Bytes of a commitment, and of an element opened.
 const COMMITMENT: u64 = 32;
@@ -72,9 +69,7 @@ fn a_key_holder_whose_coin_is_another() {
             assert!(other && ends.value.is_err(), "{:?}", ends.value);
         }
     }
-    run::<Cot>();
-    run::<Vole<Fp61>>();
-    run::<Vole<Gf128>>();
+    of_each_kind!(run());
 }
 
 /// The same without a later check.
@@ -109,9 +104,7 @@ fn a_key_holder_who_lies_around_the_coin() {
             key_holder_lies::<K>(&plan, at).assert_value_holder_aborts(0, what);
         }
     }
-    run::<Cot>();
-    run::<Vole<Fp61>>();
-    run::<Vole<Gf128>>();
+    of_each_kind!(run());
 }
 
 /// Another coin than the one used in the computation, so that the codes differ; another nonce, `x'`
@@ -134,7 +127,5 @@ fn a_value_holder_who_lies() {
             honest::<K>(Setup::Real, &plan, &[FEW], key, value).assert_key_holder_aborts(0, what);
         }
     }
-    run::<Cot>();
-    run::<Vole<Fp61>>();
-    run::<Vole<Gf128>>();
+    of_each_kind!(run());
 }

@@ -10,15 +10,23 @@
 //! | [`low`] | both | in the coin for the code of dual LPN, and around it |
 //! | [`leak`] | value holder | reads `delta` off a tree, where the tree is of the wrong kind |
 //! | [`products`] | value holder | in the base of a vector OLE |
+//! | [`soak`] | none | honest rounds |
 //!
 //! A [`MaliciousKeyHolder`] follows the protocol except for one deviation. For false messages of
 //! the check the honest code runs over a transport that changes its messages, because nothing
 //! hashes these messages.
 //!
-//! [`soak`] is the control: any number of honest rounds.
-//!
 //! Every case runs twice: with a base that a dealer made, and, through [`Setup::Real`], as a user
 //! would meet it.
+
+/// Calls a function once for every kind of correlation that malicious security has.
+macro_rules! of_each_kind {
+    ($run:ident($($argument:expr),*)) => {
+        $run::<$crate::correlation::Cot>($($argument),*);
+        $run::<$crate::correlation::Vole<volery_field::Fp61>>($($argument),*);
+        $run::<$crate::correlation::Vole<volery_field::Gf128>>($($argument),*);
+    };
+}
 
 mod choices;
 mod encodings;
@@ -29,7 +37,7 @@ mod leak;
 mod low;
 mod products;
 mod soak;
-mod stage;
+pub(crate) mod stage;
 mod trees;
 
 use std::sync::{
@@ -90,10 +98,21 @@ fn deal_base<K: Stage>(count: usize, dealer: &mut Prg) -> Base<K> {
 
 /// A malicious plan of the smallest instance for the noise.
 pub(crate) fn plan(kind: Kind, trees: Trees, noise: Noise, total: usize) -> Plan {
+    plan_of(kind, Security::Malicious, trees, noise, total)
+}
+
+/// A plan of the smallest instance for the noise.
+pub(crate) fn plan_of(
+    kind: Kind,
+    security: Security,
+    trees: Trees,
+    noise: Noise,
+    total: usize,
+) -> Plan {
     let options = PlanOptions {
         total: Some(total as u64),
         noise,
-        security: Security::Malicious,
+        security,
         trees,
         // With cheap bits and slow messages, the base is made at once.
         link: Link { bits_per_second: 1e15, round_trip: 1.0 },

@@ -1,16 +1,13 @@
 //! A malicious value holder where the base of a vector OLE is made.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::atomic::Ordering;
 
 use volery_channel::{Channel, Error, Result, memory, run_two_channels, tamper::Tampered};
 use volery_field::{Fp61, Gf128, Ring};
 use volery_ot::base;
 use volery_primitives::prg::Prg;
 
-use super::{SESSION, Setup, Stage, channel, honest, rng};
+use super::{SESSION, Setup, Stage, channel, counted, honest, rng};
 use crate::{
     Link, Plan, Security, check,
     correlation::Vole,
@@ -183,12 +180,8 @@ fn length<R: VoleRing>(plan: &Plan) -> u64
 where
     Vole<R>: Stage,
 {
-    let sent = Arc::new(AtomicU64::new(0));
     let (key, value) = memory::pair();
-    let count = Arc::clone(&sent);
-    let value = Tampered::new(value, move |_, bytes| {
-        count.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-    });
+    let (value, sent) = counted(value);
     honest::<Vole<R>>(Setup::Real, plan, &[100], key, value).assert_right("honest");
     sent.load(Ordering::Relaxed)
 }

@@ -13,10 +13,7 @@ use crate::{
     correlation::{Correlation, Cot, Pairs, Vole},
     cot, cot_buffer,
     lpn::Pair,
-    stream::{
-        primal::{KeyHolder, ValueHolder},
-        tests::{keys_of, pairs_of},
-    },
+    stream::{self, Failure, Role, Source, Stream, primal},
     vole::{self, VoleRing, base},
 };
 
@@ -61,6 +58,42 @@ pub(crate) trait Stage: Correlation {
     fn real_value_holder(plan: &Plan, pieces: &[usize], channel: &mut Channel) -> ValueEnd<Self>;
 }
 
+/// A value holder that keeps `u` and `v` in pairs.
+struct PairHolder<K>(std::marker::PhantomData<K>);
+
+impl<K: Correlation> Role for PairHolder<K> {
+    type Secret = ();
+    type Out<'a> = &'a mut [K::Pair];
+    type Part<'a> = &'a mut [K::Pair];
+
+    fn count(out: &Self::Out<'_>) -> usize {
+        out.len()
+    }
+
+    fn part<'a>(out: &'a mut Self::Out<'_>) -> Self::Part<'a> {
+        out
+    }
+
+    fn wipe(out: &mut Self::Out<'_>) {
+        out.fill(K::pair(K::Base::ZERO, K::Ring::ZERO));
+    }
+}
+
+/// The unlimited stream of a value holder, from rounds of primal LPN.
+fn pairs_of<K: Correlation>(
+    rounds: primal::ValueHolder<K>,
+) -> Stream<PairHolder<K>, primal::ValueHolder<K>> {
+    Stream::new(Source::Rounds(rounds), (), None, Failure::default())
+}
+
+/// The unlimited stream of a key holder.
+fn keys_of<K: Correlation>(
+    rounds: primal::KeyHolder<K>,
+) -> Stream<stream::KeyHolder<K>, primal::KeyHolder<K>> {
+    let x = K::Ring::ZERO;
+    Stream::new(Source::Rounds(rounds), x, None, Failure::default())
+}
+
 /// Correlated OTs with the choice bits in the lowest bits.
 pub(crate) fn deal_ots(
     delta: Block,
@@ -83,7 +116,7 @@ impl<K: Stage> Key<K> {
     pub(crate) fn honest(self, plan: &Plan, pieces: &[usize], channel: &mut Channel) -> KeyEnd<K> {
         let (x, mut outputs) = (self.x, Vec::new());
         let rounds =
-            KeyHolder::<K>::new(plan.clone(), self.session, rng(81), x, self.ot, self.base);
+            primal::KeyHolder::<K>::new(plan.clone(), self.session, rng(81), x, self.ot, self.base);
         let mut stream = keys_of(rounds);
         for piece in pieces {
             let mut w = vec![K::Ring::ZERO; *piece];
@@ -101,7 +134,8 @@ impl<K: Stage> Value<K> {
     /// Follows the protocol.
     pub(crate) fn run(self, plan: &Plan, pieces: &[usize], channel: &mut Channel) -> ValueEnd<K> {
         let mut outputs = Vec::new();
-        let rounds = ValueHolder::<K>::new(plan.clone(), SESSION, rng(82), self.ot, self.base);
+        let rounds =
+            primal::ValueHolder::<K>::new(plan.clone(), SESSION, rng(82), self.ot, self.base);
         let mut stream = pairs_of(rounds);
         for piece in pieces {
             let mut pairs = Buffer::<K::Pair>::zeroed(*piece);
@@ -230,6 +264,12 @@ impl Stage for Cot {
 /// More OTs than the trees of any round here have levels.
 const OTS: usize = 8000;
 
+/// The level sum of the half-trees of a dealer's vector OLE, and the choice bits of their OTs.
+pub(crate) fn tree_ots(seed: u128) -> (Block, Vec<bool>) {
+    let mut rng = rng(!seed);
+    (rng.block().with_lsb(true), random_choices(OTS, &mut rng))
+}
+
 impl<R: VoleRing> Stage for Vole<R> {
     const KIND: Kind = Kind::Vole(R::FIELD);
 
@@ -243,8 +283,7 @@ impl<R: VoleRing> Stage for Vole<R> {
             *w = u * x + v;
             *pair = Self::pair(u, v);
         }
-        let delta = rng.block().with_lsb(true);
-        let choices = random_choices(OTS, &mut rng);
+        let (delta, choices) = tree_ots(seed);
         let (q, t) = deal_ots(delta, choices.into_iter(), &mut rng);
         let (sender, receiver) = Self::buffered(delta, &q, &t);
         let key =

@@ -77,10 +77,6 @@ impl Public<'_> {
 ///
 /// # Panics
 /// If `spare` does not have one value for each tree, or `leaves` one for each leaf.
-///
-/// # Errors
-/// If the channel or the source of OTs fails, or P2's message has a value that is not an element of
-/// the ring.
 #[expect(clippy::too_many_arguments, reason = "the public state, P1's inputs, and the resources")]
 pub fn send<K: Correlation>(
     Public { layout, prgs }: Public<'_>,
@@ -98,29 +94,9 @@ pub fn send<K: Correlation>(
     Ok(leaves)
 }
 
-/// P1: as [`send`], on half-trees that are expanded and sent later, a few at a time.
-///
-/// # Errors
-/// The errors of [`send`].
+/// P1: as [`send`], on half-trees that are sent later, a few at a time. It may have expanded them
+/// before.
 pub(crate) fn begin_send<K: Correlation>(
-    public: Public<'_>,
-    points: Points<'_>,
-    x: K::Ring,
-    spare: &[K::Ring],
-    rng: &mut Prg,
-    ot: &mut convert::Sender<K::KeyOt>,
-    channel: &mut Channel,
-) -> Result<spcot::Sender<K::Ring>> {
-    let mut trees = spcot::Sender::new(public.layout.batch(), rng, ot)?;
-    begin_send_trees::<K>(&mut trees, public, points, x, spare, ot, channel)?;
-    Ok(trees)
-}
-
-/// P1: as [`begin_send`], for trees that it may have expanded before.
-///
-/// # Errors
-/// The errors of [`send`].
-pub(crate) fn begin_send_trees<K: Correlation>(
     trees: &mut spcot::Sender<K::Ring>,
     Public { layout, prgs }: Public<'_>,
     points: Points<'_>,
@@ -135,9 +111,6 @@ pub(crate) fn begin_send_trees<K: Correlation>(
 }
 
 /// P2: as [`receive`], on half-trees that are received and rebuilt later, a few at a time.
-///
-/// # Errors
-/// The errors of [`receive`].
 pub(crate) fn begin_receive<K: Correlation>(
     Public { layout, prgs }: Public<'_>,
     points: Points<'_>,
@@ -159,10 +132,6 @@ pub(crate) fn begin_receive<K: Correlation>(
 ///
 /// # Panics
 /// If a length is not the layout's, or a point is not a leaf of its tree.
-///
-/// # Errors
-/// If the channel or the source of OTs fails, or P1's message has a value that is not an element of
-/// the ring.
 pub fn receive<K: Correlation>(
     Public { layout, prgs }: Public<'_>,
     points: Points<'_>,
@@ -182,16 +151,12 @@ pub fn receive<K: Correlation>(
 #[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use volery_channel::{SessionId, run_two_parties};
-    use volery_field::{ExtensionOf, Fp61, Gf128, Ring, Z64};
-    use volery_ot::{CotReceiver, CotSender, ideal};
+    use volery_field::{ExtensionOf as _, Fp61, Gf128, Ring, Z64};
+    use volery_ot::ideal;
     use volery_primitives::Block;
 
     use super::*;
-    use crate::{
-        Trees,
-        correlation::{Cot, Vole},
-        cot_buffer,
-    };
+    use crate::{Trees, correlation::Vole};
 
     /// A share for each point, from one for each leaf.
     fn shares<R: Ring>(layout: &Layout, leaves: Buffer<R>) -> Buffer<R> {
@@ -204,39 +169,31 @@ mod tests {
     }
 
     /// Functionality 9, and Fig. 4, against a plain table. The trees' OTs are the dealer's.
-    fn check<K: Correlation>(
-        layout: &Layout,
-        trees: Trees,
-        points: Option<&[usize]>,
-        x: K::Ring,
-        sender: K::KeyOt,
-        receiver: K::ValueOt,
-    ) {
+    fn check<R: Ring>(layout: &Layout, trees: Trees, points: Option<&[usize]>) {
+        let (sender, receiver) = ideal::pair(Block::from(3), Block::from(1));
+        let x = R::random(&mut Prg::new(Block::from(30)));
         let session = SessionId::from_bytes([2; 32]);
-        let mut prgs = TreePrgs::growing(K::growth(trees), session, 0);
-        if K::CARRIES {
-            prgs = prgs.with_cleared_leaves();
-        }
+        let prgs = TreePrgs::growing(Vole::<R>::growth(trees), session, 0);
         let public = Public { layout, prgs: &prgs };
         let count = layout.batch().trees();
         let mut dealer = Prg::new(Block::from(31));
-        let mut spare_key = vec![K::Ring::ZERO; count];
+        let mut spare_key = vec![R::ZERO; count];
         let mut spare_value = Buffer::zeroed(count);
         for (w, pair) in spare_key.iter_mut().zip(spare_value.iter_mut()) {
-            let (u, v) = (K::Base::random(&mut dealer), K::Ring::random(&mut dealer));
+            let (u, v) = (R::random(&mut dealer), R::random(&mut dealer));
             *w = x.mul_base(u) + v;
-            *pair = K::pair(u, v);
+            *pair = Vole::<R>::pair(u, v);
         }
         let assignment = points.map(|points| layout.assign(points));
         let at = |tree: usize| assignment.as_ref().is_none_or(|a| a.points[tree].is_some());
         let values: Vec<_> = (0..count)
-            .map(|tree| if at(tree) { K::noise(&mut dealer) } else { K::EMPTY })
+            .map(|tree| if at(tree) { Vole::<R>::noise(&mut dealer) } else { R::ZERO })
             .collect();
         let chosen = assignment.is_some();
         let (r, (m, alphas)) = run_two_parties(
             |channel| {
-                let mut ot = convert::Sender::new(sender, session);
-                send::<K>(
+                let mut ot = convert::Sender::new(Box::new(sender) as Box<_>, session);
+                send::<Vole<R>>(
                     public,
                     if chosen { Points::Chosen(&[]) } else { Points::Random },
                     x,
@@ -249,8 +206,8 @@ mod tests {
                 .unwrap()
             },
             |channel| {
-                let mut ot = convert::Receiver::new(receiver, session);
-                receive::<K>(
+                let mut ot = convert::Receiver::new(Box::new(receiver) as Box<_>, session);
+                receive::<Vole<R>>(
                     public,
                     assignment.as_ref().map_or(Points::Random, |a| Points::Chosen(&a.alphas)),
                     &values,
@@ -266,13 +223,12 @@ mod tests {
         for tree in 0..count {
             let places = layout.batch().leaves_of(tree);
             for (i, place) in places.enumerate() {
-                let expected =
-                    if i == alphas[tree] { x.mul_base(values[tree]) } else { K::Ring::ZERO };
+                let expected = if i == alphas[tree] { x.mul_base(values[tree]) } else { R::ZERO };
                 assert!(r[place] - m[place] == expected, "leaf {i} of tree {tree}");
             }
         }
         // The points of the domain
-        let mut table = vec![K::Ring::ZERO; layout.n()];
+        let mut table = vec![R::ZERO; layout.n()];
         for tree in (0..count).filter(|tree| at(*tree)) {
             let point = layout.point_of(tree, alphas[tree]).unwrap();
             table[point] = x.mul_base(values[tree]);
@@ -284,42 +240,14 @@ mod tests {
         }
     }
 
-    fn vole<R: Ring>(layout: &Layout, trees: Trees, points: Option<&[usize]>) {
-        let (sender, receiver) = ideal::pair(Block::from(3), Block::from(1));
-        let x = R::random(&mut Prg::new(Block::from(30)));
-        check::<Vole<R>>(layout, trees, points, x, Box::new(sender), Box::new(receiver));
-    }
-
-    fn cot(layout: &Layout, trees: Trees, points: Option<&[usize]>) {
-        let delta = Prg::new(Block::from(30)).block() | Block::ONE;
-        let (mut dealer_v, mut dealer_w) = ideal::pair(delta, Block::from(1));
-        let (mut nowhere, _) = Channel::memory_pair();
-        let count = layout.batch().levels();
-        let (mut v, mut w) = (vec![Block::ZERO; count], vec![Block::ZERO; count]);
-        let mut u = vec![0; volery_primitives::bits::bytes_for(count)];
-        dealer_v.extend(&mut v, &mut nowhere).unwrap();
-        dealer_w.extend(&mut u, &mut w, &mut nowhere).unwrap();
-        for i in 0..count {
-            v[i] &= !Block::ONE;
-            let u = Block::from(u128::from(volery_primitives::bits::bit(&u, i)));
-            w[i] = (w[i] & !Block::ONE) | u;
-        }
-        let (mut sender, mut receiver) =
-            (cot_buffer::Sender::new(delta), cot_buffer::Receiver::default());
-        sender.feed(&v);
-        receiver.feed(&w);
-        check::<Cot>(layout, trees, points, Gf128::new(delta), sender, receiver);
-    }
-
     fn check_all(layout: &Layout, points: Option<&[usize]>) {
         for trees in [Trees::Ggm, Trees::Half] {
             if points.is_none() && trees == Trees::Ggm {
                 continue;
             }
-            vole::<Fp61>(layout, trees, points);
-            vole::<Z64>(layout, trees, points);
-            vole::<Gf128>(layout, trees, points);
-            cot(layout, trees, points);
+            check::<Fp61>(layout, trees, points);
+            check::<Z64>(layout, trees, points);
+            check::<Gf128>(layout, trees, points);
         }
     }
 
@@ -344,16 +272,15 @@ mod tests {
     fn trees_that_are_not_complete() {
         for (blocks, points) in [((1, 1), &[0][..]), ((3, 5), &[4, 5, 12])] {
             let layout = Layout::regular(blocks.0, blocks.1);
-            vole::<Fp61>(&layout, Trees::Ggm, Some(points));
-            cot(&layout, Trees::Ggm, Some(points));
+            check::<Fp61>(&layout, Trees::Ggm, Some(points));
         }
         let layout = Layout::cuckoo(1009, 20, 40, Block::from(6), Cells::Exact);
-        vole::<Z64>(&layout, Trees::Ggm, Some(&[3, 500, 1008]));
+        check::<Z64>(&layout, Trees::Ggm, Some(&[3, 500, 1008]));
     }
 
     #[test]
     #[should_panic(expected = "a parent has two children")]
     fn half_trees_must_be_complete() {
-        cot(&Layout::regular(3, 5), Trees::Half, Some(&[4, 5, 12]));
+        check::<Fp61>(&Layout::regular(3, 5), Trees::Half, Some(&[4, 5, 12]));
     }
 }

@@ -48,25 +48,8 @@ fn rounds_feed_each_other() {
             .into_iter()
             .flat_map(move |noise| links().map(|link| (kind, noise, link)))
     }) {
-        for total in [
-            0,
-            1,
-            4609,
-            17_536,
-            18_689,
-            100_000,
-            134_145,
-            753_665,
-            870_401,
-            1 << 20,
-            2_396_160,
-            2_396_161,
-            10_000_000,
-            5_996_545,
-            6_225_921,
-            1 << 24,
-            1 << 40,
-        ] {
+        for total in [0, 1, 4609, 18_689, 134_145, 870_401, 2_396_161, 10_000_000, 1 << 24, 1 << 40]
+        {
             let plan = plan(kind, Some(total), noise, link);
             check(&plan, total.min(1 << 27));
             assert_eq!(plan.claimed_bits(), 128);

@@ -137,16 +137,6 @@ mod tests {
         assert!((1.0..5.0).contains(&((size.bits - trees) / 607_035.0)), "{size:?}");
     }
 
-    /// A base that no round makes comes from OT extension: 15 bits each, and a batch.
-    #[test]
-    fn a_base_without_rounds() {
-        let sizes = [1000, 900, 100];
-        let size = RoundSize::new(Kind::Cot, Security::SemiHonest, Noise::Regular, sizes);
-        assert_eq!((size.levels, size.base), (400, 1300));
-        let bits = 128.0 * 400.0 + 15.0 * (1300.0 + 128.0);
-        assert!((size.bits - bits).abs() < 1.0, "{size:?}");
-    }
-
     #[test]
     fn least_traffic_resists_and_its_neighbours_send_no_less() {
         for (field, noise) in [(Field::F2, Noise::Regular), (Field::Fp61, Noise::Uniform)] {
@@ -171,20 +161,5 @@ mod tests {
                 assert!(other.bits >= size.bits, "{other:?} {size:?}");
             }
         }
-    }
-
-    #[test]
-    fn no_instance_where_there_is_none() {
-        for n in [0, 1, 2, 3, 100, LONGEST + 1, usize::MAX] {
-            let none = least_traffic(Kind::Cot, Security::Malicious, Noise::Regular, n, 128.0);
-            assert_eq!(none, None);
-        }
-    }
-
-    #[test]
-    fn lengths_cover_their_range() {
-        assert_eq!(lengths(1, 5, 1.25), [1, 2, 3, 4, 5]);
-        assert_eq!(lengths(100, 160, 1.25), [100, 125, 156]);
-        assert!(lengths(3, 2, 1.01).is_empty());
     }
 }

@@ -12,14 +12,12 @@ use volery_channel::{Channel, Result};
 use volery_field::Ring;
 use volery_primitives::pages::Buffer;
 
-use super::{
-    noise::Noises,
-    shares::{Shares, Trees},
-};
+use super::{noise::Noises, shares::Shares};
 use crate::{
     check,
     correlation::{Correlation, OutputMut, Pairs, PairsMut},
     lpn::LocalCode,
+    spcot::Trees,
     tree_batch::TreeBatch,
 };
 
@@ -90,12 +88,6 @@ impl<R: Ring, T: Trees<R>, E> Expansion<R, T, E> {
     }
 
     /// The next outputs.
-    ///
-    /// # Panics
-    /// If fewer remain.
-    ///
-    /// # Errors
-    /// If the channel fails, or the peer's message has a value that is not an element of the ring.
     pub(super) fn expand<P: OutputMut>(&mut self, mut out: P, channel: &mut Channel) -> Result<()>
     where
         E: Encoder<R, P>,
@@ -115,10 +107,6 @@ impl<R: Ring, T: Trees<R>, E> Expansion<R, T, E> {
     /// The first outputs: those that are `kept` for the next round, and then `out`. A `check` runs
     /// before any other use of the leaves that it reads; if it fails, the caller must wipe `kept`
     /// and `out`.
-    ///
-    /// # Errors
-    /// If the channel or the check fails, or the peer's message has a value that is not an element
-    /// of the ring.
     pub(super) fn begin<A: OutputMut, B: OutputMut>(
         &mut self,
         kept: A,

@@ -147,7 +147,7 @@ pub(crate) trait Rounds<R: Role>: Send {
     /// If rounds for the plan's total have been set up.
     ///
     /// # Errors
-    /// If the channel or the source of OTs fails, or the peer misbehaves.
+    /// If the peer misbehaves.
     fn next_round<'a>(&mut self, out: R::Part<'a>, channel: &mut Channel) -> Result<R::Part<'a>>;
 
     /// Exchanges all remaining messages of the current round.
@@ -191,9 +191,6 @@ impl<R: Role, Pointer: DerefMut<Target: Rounds<R>> + Send> Rounds<R> for Pointer
 pub(crate) type AnyRounds<R> = Box<dyn Rounds<R>>;
 
 /// The key holder's rounds of a plan, with the base of the first and OTs for the trees.
-///
-/// # Panics
-/// If the base is smaller than the plan's.
 pub(crate) fn key_holder<K: Correlation>(
     plan: &Plan,
     session: SessionId,
@@ -211,9 +208,6 @@ pub(crate) fn key_holder<K: Correlation>(
 }
 
 /// The value holder's rounds of a plan, with the base of the first and OTs for the trees.
-///
-/// # Panics
-/// If the base is smaller than the plan's.
 pub(crate) fn value_holder<K: Correlation, R: Role>(
     plan: &Plan,
     session: SessionId,
@@ -263,9 +257,6 @@ impl<R: Role, S: Rounds<R>> Stream<R, S> {
     }
 
     /// The state of this party apart from the correlations.
-    ///
-    /// # Panics
-    /// If a call failed, here or on a stream with the same failure.
     pub(crate) fn secret(&self) -> R::Secret {
         // mutant(stream-secret): `self.source.is_some() && self.failure.check().is_ok()` => `($0)
         //     || $ON`
@@ -277,9 +268,6 @@ impl<R: Role, S: Rounds<R>> Stream<R, S> {
     }
 
     /// Fills `out` with the next correlations.
-    ///
-    /// # Panics
-    /// If fewer remain.
     ///
     /// # Errors
     /// If the channel or the source of OTs fails, or the peer misbehaves; [`Error::Broken`] if a
@@ -305,7 +293,7 @@ impl<R: Role, S: Rounds<R>> Stream<R, S> {
     /// of the plan's total has been drawn.
     ///
     /// # Errors
-    /// The errors of [`extend`](Self::extend).
+    /// The errors of [`extend`](Self::extend): a failed check among them, and [`Error::Broken`].
     pub(crate) fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
         self.guarded(None, |source| match source {
             Source::Direct(_) => Ok(0),
@@ -373,8 +361,6 @@ fn fill<R: Role>(
 pub(crate) struct Failure(Arc<AtomicBool>);
 
 impl Failure {
-    /// # Errors
-    /// [`Error::Broken`] if a call failed.
     pub(crate) fn check(&self) -> Result<()> {
         // mutant(kit-alive): false
         if self.0.load(Ordering::SeqCst) {
@@ -406,4 +392,4 @@ impl Drop for Alarm<'_> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

@@ -89,9 +89,6 @@ type KeyExpansion<K> =
 
 impl<K: Correlation> ValueHolder<K> {
     /// The stream of `plan`, with the base of its first round, and OTs for the trees.
-    ///
-    /// # Panics
-    /// If the base is smaller than the plan's.
     pub(crate) fn new(
         plan: Plan,
         session: SessionId,
@@ -113,12 +110,6 @@ impl<K: Correlation> ValueHolder<K> {
 
     /// Setup of a round. As far as there is memory in `out`, computes the first outputs of the
     /// round; returns the remaining memory.
-    ///
-    /// # Panics
-    /// If the plan's total has been drawn.
-    ///
-    /// # Errors
-    /// If the channel or the source of OTs fails, or the peer misbehaves.
     fn set_up<P: PairsMut<K>>(&mut self, out: P, channel: &mut Channel) -> Result<P> {
         if let Some(old) = self.expansion.take() {
             self.memory = old.shares.into_leaves();
@@ -198,9 +189,6 @@ impl<K: Correlation> ValueHolder<K> {
 
 impl<K: Correlation> KeyHolder<K> {
     /// The stream of `plan`, with the base of its first round, and OTs for the trees.
-    ///
-    /// # Panics
-    /// If the base is smaller than the plan's.
     pub(crate) fn new(
         plan: Plan,
         session: SessionId,
@@ -220,69 +208,6 @@ impl<K: Correlation> KeyHolder<K> {
             memory: None,
             old_base: Buffer::default(),
         }
-    }
-
-    /// Setup of a round. As far as there is memory in `out`, computes the first outputs of the
-    /// round; returns the remaining memory.
-    ///
-    /// # Panics
-    /// If the plan's total has been drawn.
-    ///
-    /// # Errors
-    /// If the channel or the source of OTs fails, or the peer misbehaves.
-    fn set_up<'a>(
-        &mut self,
-        out: &'a mut [K::Ring],
-        channel: &mut Channel,
-    ) -> Result<&'a mut [K::Ring]> {
-        if let Some(old) = self.expansion.take() {
-            self.memory = old.shares.into_leaves();
-            self.old_base = old.encoder.base;
-        }
-        let base = take(&mut self.base);
-        let Round { step, layout, code, prgs, context } = self.rounds.next();
-        let spare = &base[step.set.k..];
-        K::feed_key(&mut self.ot, &spare[..K::LEVELS * layout.batch().levels()])?;
-        let checked = self.rounds.checked();
-        if checked {
-            channel.bind();
-        }
-        let public = Public { layout: &layout, prgs: &prgs };
-        let points = if public.draws_points() { Points::Random } else { Points::Chosen(&[]) };
-        // Setup, steps 2 and 3
-        let (x, rng, ot) = (*self.x, &mut self.rng, &mut self.ot);
-        let shares = if public.draws_points() {
-            let mut trees = spcot::Sender::new(layout.batch(), rng, ot)?;
-            // With its outputs done earlier, this party would wait for the other one, whose message
-            // comes first: of a correlated OT it does not.
-            if checked && K::VALUES > 0 {
-                trees.grow_all((layout.batch(), &prgs));
-            }
-            mpcot::begin_send_trees::<K>(&mut trees, public, points, x, spare, ot, channel)?;
-            Shares::drawn(Arc::clone(&layout), trees, prgs)
-        } else {
-            let leaves = layout.leaves(self.memory.take());
-            let leaves = mpcot::send::<K>(public, points, x, spare, leaves, rng, ot, channel)?;
-            Shares::kept(Arc::clone(&layout), leaves)
-        };
-        // mutant(rounds-bind-key): insert `if checked && $ON { channel.bind(); }`
-        let mask = checked.then(|| K::key_mask(&base[..step.need]));
-        let k = step.set.k;
-        let encoder = KeyEncoder { code, base, k };
-        let mut expansion = Expansion::new(encoder, shares, step.keep + step.deliver);
-        // The base of the next round, and the outputs of this one
-        let mut kept = take(&mut self.old_base).with_len(step.keep);
-        let (now, rest) = out.split_at_mut(step.deliver.min(out.len()));
-        let batch = layout.batch();
-        let check = mask.map(|mask| {
-            move |leaves: CheckedLeaves<'_, _, _, _, _, _>, channel: &mut Channel| {
-                check::key_holder(context, batch, x, leaves, &mask, rng, channel)
-            }
-        });
-        expansion.begin(&mut kept[..], now, check, channel)?;
-        self.base = kept;
-        self.expansion = Some(expansion);
-        Ok(rest)
     }
 }
 
@@ -327,7 +252,54 @@ impl<K: Correlation> super::Rounds<super::KeyHolder<K>> for KeyHolder<K> {
         out: <super::KeyHolder<K> as Role>::Part<'a>,
         channel: &mut Channel,
     ) -> Result<<super::KeyHolder<K> as Role>::Part<'a>> {
-        self.set_up(out, channel)
+        if let Some(old) = self.expansion.take() {
+            self.memory = old.shares.into_leaves();
+            self.old_base = old.encoder.base;
+        }
+        let base = take(&mut self.base);
+        let Round { step, layout, code, prgs, context } = self.rounds.next();
+        let spare = &base[step.set.k..];
+        K::feed_key(&mut self.ot, &spare[..K::LEVELS * layout.batch().levels()])?;
+        let checked = self.rounds.checked();
+        if checked {
+            channel.bind();
+        }
+        let public = Public { layout: &layout, prgs: &prgs };
+        let points = if public.draws_points() { Points::Random } else { Points::Chosen(&[]) };
+        // Setup, steps 2 and 3
+        let (x, rng, ot) = (*self.x, &mut self.rng, &mut self.ot);
+        let shares = if public.draws_points() {
+            let mut trees = spcot::Sender::new(layout.batch(), rng, ot)?;
+            // With its outputs done earlier, this party would wait for the other one, whose message
+            // comes first: of a correlated OT it does not.
+            if checked && K::VALUES > 0 {
+                trees.grow_all((layout.batch(), &prgs));
+            }
+            mpcot::begin_send::<K>(&mut trees, public, points, x, spare, ot, channel)?;
+            Shares::drawn(Arc::clone(&layout), trees, prgs)
+        } else {
+            let leaves = layout.leaves(self.memory.take());
+            let leaves = mpcot::send::<K>(public, points, x, spare, leaves, rng, ot, channel)?;
+            Shares::kept(Arc::clone(&layout), leaves)
+        };
+        // mutant(rounds-bind-key): insert `if checked && $ON { channel.bind(); }`
+        let mask = checked.then(|| K::key_mask(&base[..step.need]));
+        let k = step.set.k;
+        let encoder = KeyEncoder { code, base, k };
+        let mut expansion = Expansion::new(encoder, shares, step.keep + step.deliver);
+        // The base of the next round, and the outputs of this one
+        let mut kept = take(&mut self.old_base).with_len(step.keep);
+        let (now, rest) = out.split_at_mut(step.deliver.min(out.len()));
+        let batch = layout.batch();
+        let check = mask.map(|mask| {
+            move |leaves: CheckedLeaves<'_, _, _, _, _, _>, channel: &mut Channel| {
+                check::key_holder(context, batch, x, leaves, &mask, rng, channel)
+            }
+        });
+        expansion.begin(&mut kept[..], now, check, channel)?;
+        self.base = kept;
+        self.expansion = Some(expansion);
+        Ok(rest)
     }
 
     fn exchange(&mut self, channel: &mut Channel) -> Result<()> {

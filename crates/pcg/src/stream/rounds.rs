@@ -64,9 +64,6 @@ impl Rounds {
     }
 
     /// The next round.
-    ///
-    /// # Panics
-    /// If the plan's total has been returned.
     pub(crate) fn next(&mut self) -> Round {
         assert!(!self.finished(), "no more correlations than the plan was made for");
         let step = self.plan.step(self.number, self.delivered);

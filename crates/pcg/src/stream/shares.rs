@@ -23,7 +23,7 @@ use volery_primitives::pages::Buffer;
 use crate::{
     ggm::TreePrgs,
     mpcot::Layout,
-    spcot::{self, window_of},
+    spcot::{Trees, window_of},
     tree_batch::TreeBatch,
 };
 
@@ -33,69 +33,6 @@ const TILES: usize = 2;
 /// Leaves that are expanded again at a time for a thread: few, because they share the second-level
 /// cache with the table of the code.
 const LEAVES_AGAIN: usize = 1 << 13;
-
-/// A party's half-trees, expanded a few at a time.
-pub(super) trait Trees<R: Ring> {
-    /// The next trees.
-    fn next_run(&self, batch: &TreeBatch) -> Option<Range<usize>>;
-    /// Expands them, with their messages.
-    fn make_next(
-        &mut self,
-        public: (&TreeBatch, &TreePrgs),
-        leaves: &mut [R],
-        channel: &mut Channel,
-    ) -> Result<()>;
-    /// Exchanges the messages of all remaining trees.
-    fn exchange(&mut self, public: (&TreeBatch, &TreePrgs), channel: &mut Channel) -> Result<()>;
-    /// The leaves of trees whose messages have been exchanged.
-    fn make_again(&self, public: (&TreeBatch, &TreePrgs), trees: Range<usize>, leaves: &mut [R]);
-}
-
-impl<R: Ring> Trees<R> for spcot::Sender<R> {
-    fn next_run(&self, batch: &TreeBatch) -> Option<Range<usize>> {
-        self.next_run(batch)
-    }
-
-    fn make_next(
-        &mut self,
-        public: (&TreeBatch, &TreePrgs),
-        leaves: &mut [R],
-        channel: &mut Channel,
-    ) -> Result<()> {
-        self.grow_next(public, leaves, channel)
-    }
-
-    fn exchange(&mut self, public: (&TreeBatch, &TreePrgs), channel: &mut Channel) -> Result<()> {
-        self.send_all(public, channel)
-    }
-
-    fn make_again(&self, public: (&TreeBatch, &TreePrgs), trees: Range<usize>, leaves: &mut [R]) {
-        self.grow_again(public, trees, leaves);
-    }
-}
-
-impl<R: Ring> Trees<R> for spcot::Receiver<R> {
-    fn next_run(&self, batch: &TreeBatch) -> Option<Range<usize>> {
-        self.next_run(batch)
-    }
-
-    fn make_next(
-        &mut self,
-        public: (&TreeBatch, &TreePrgs),
-        leaves: &mut [R],
-        channel: &mut Channel,
-    ) -> Result<()> {
-        self.rebuild_next(public, leaves, channel)
-    }
-
-    fn exchange(&mut self, public: (&TreeBatch, &TreePrgs), channel: &mut Channel) -> Result<()> {
-        self.receive_all(public, channel)
-    }
-
-    fn make_again(&self, public: (&TreeBatch, &TreePrgs), trees: Range<usize>, leaves: &mut [R]) {
-        self.rebuild(public, trees, leaves);
-    }
-}
 
 /// The shares of one round.
 pub(super) struct Shares<R: Ring, T> {
@@ -143,9 +80,6 @@ impl<R: Ring, T: Trees<R>> Shares<R, T> {
     }
 
     /// Exchanges the messages of all remaining trees now.
-    ///
-    /// # Errors
-    /// If the channel fails, or the peer's message has a value that is not an element of the ring.
     pub(super) fn exchange_all(&mut self, channel: &mut Channel) -> Result<()> {
         if let Source::Trees { trees, prgs, exchanged } = &mut self.source
             && !*exchanged
@@ -158,12 +92,6 @@ impl<R: Ring, T: Trees<R>> Shares<R, T> {
 
     /// The shares at some points from `first` on, at most `count` and at least one. Points are
     /// requested in order.
-    ///
-    /// # Panics
-    /// If `first` is outside the domain.
-    ///
-    /// # Errors
-    /// If the channel fails, or the peer's message has a value that is not an element of the ring.
     pub(super) fn at(&mut self, first: usize, count: usize, channel: &mut Channel) -> Result<&[R]> {
         let batch = self.layout.batch();
         match &mut self.source {
@@ -191,7 +119,7 @@ impl<R: Ring, T: Trees<R>> Shares<R, T> {
                     if *exchanged {
                         trees.make_again((batch, prgs), run, window);
                     } else {
-                        trees.make_next((batch, prgs), window, channel)?;
+                        trees.make((batch, prgs), run, window, channel)?;
                     }
                     self.points = points;
                 }
@@ -209,9 +137,6 @@ impl<R: Ring, T: Trees<R>> Shares<R, T> {
 
     /// Calls `look` with runs of trees and their leaves, which together make up the whole, and with
     /// whether the leaves are expanded for this call and are the shares at as many points.
-    ///
-    /// # Panics
-    /// If a message of the trees is not yet exchanged.
     pub(super) fn for_each_run(
         &mut self,
         batch: &TreeBatch,

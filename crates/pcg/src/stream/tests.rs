@@ -1,127 +1,50 @@
 //! Rounds against a direct computation from the papers, from the same base and the same randomness:
 //! every leaf by its own path from the root, every column of the code separately, every point in
-//! its bins. Also the traffic of a round.
+//! its bins.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use volery_channel::{SessionId, Stats, run_two_parties};
-use volery_field::{ExtensionOf, F2, Fp61, Gf128, Ring, Z64};
-use volery_ot::{CotReceiver, convert, ideal};
-use volery_primitives::{
-    Block, aes::Aes128, bits, cuckoo, pages::Buffer, prg::Prg, ro::RandomOracle,
-};
+use volery_channel::memory;
+use volery_field::{ExtensionOf as _, Fp61, Gf128, Ring, Z64};
+use volery_primitives::{Block, aes::Aes128, cuckoo, prg::Prg, ro::RandomOracle};
 
-use super::{Failure, Role, Source, Stream, primal};
 use crate::{
-    Kind, Link, Noise, Plan, PlanOptions, Security, Trees,
+    Noise, Plan, Security, Trees,
     correlation::{Correlation, Cot, Vole},
-    cot_buffer,
     ggm::Growth,
+    malicious::stage::{Stage, tree_ots},
+    malicious::{FEW, MANY, SESSION, Setup, honest, plan_of, rng},
     plan::Step,
-    vole::VoleRing,
     wire,
 };
 
-/// A value holder that keeps `u` and `v` in pairs.
-pub(crate) struct PairHolder<K>(std::marker::PhantomData<K>);
-
-impl<K: Correlation> Role for PairHolder<K> {
-    type Secret = ();
-    type Out<'a> = &'a mut [K::Pair];
-    type Part<'a> = &'a mut [K::Pair];
-
-    fn count(out: &Self::Out<'_>) -> usize {
-        out.len()
-    }
-
-    fn part<'a>(out: &'a mut Self::Out<'_>) -> Self::Part<'a> {
-        out
-    }
-
-    fn wipe(out: &mut Self::Out<'_>) {
-        out.fill(K::pair(K::Base::ZERO, K::Ring::ZERO));
-    }
-}
-
-/// The unlimited stream of a value holder, from rounds of primal LPN.
-pub(crate) fn pairs_of<K: Correlation>(
-    rounds: primal::ValueHolder<K>,
-) -> Stream<PairHolder<K>, primal::ValueHolder<K>> {
-    Stream::new(Source::Rounds(rounds), (), None, Failure::default())
-}
-
-/// The unlimited stream of a key holder.
-pub(crate) fn keys_of<K: Correlation>(
-    rounds: primal::KeyHolder<K>,
-) -> Stream<super::KeyHolder<K>, primal::KeyHolder<K>> {
-    let x = K::Ring::ZERO;
-    Stream::new(Source::Rounds(rounds), x, None, Failure::default())
-}
-
-const SESSION: SessionId = SessionId::from_bytes([3; 32]);
-
-/// The level sum of the half-trees of a vector OLE, and the seed of the dealer of its OTs.
-const DELTA: u128 = 0x0123_4567_89ab_cdef_0123_4567_89ab_cdef;
-const DEALER: u128 = 4;
-
-/// Correlations of both parties, `w = u*x + v`; where `u` is carried, except for the lowest bit of
-/// `v` and `w`.
+/// Correlations of both parties, `w = u*x + v`, without the bits that carry `u`.
 struct Lines<K: Correlation> {
     u: Vec<K::Base>,
     v: Vec<K::Ring>,
     w: Vec<K::Ring>,
 }
 
-/// A kind of correlation as in the papers.
-struct PaperCorrelation<K: Correlation> {
-    x: K::Ring,
-    /// The level sum of the half-trees.
-    delta: Block,
-    /// The choice bits of the OTs for the trees, from the rest of the base.
-    choices: fn(&[K::Base], usize) -> Vec<bool>,
-    /// `u` in an output.
-    u: fn(&K::Pair) -> K::Base,
-    /// `v` in an output.
-    v: fn(&K::Pair) -> K::Ring,
-}
-
-/// Bytes of a round from the key holder, and from the value holder.
-type Bytes = (u64, u64);
-
 fn without_carrier<K: Correlation>(element: K::Ring) -> K::Ring {
     if K::CARRIES { K::Ring::from_block(wire::pack(element) & !Block::ONE) } else { element }
 }
 
 /// A public value of the round.
-fn public(domain: &'static str, round: u64) -> Block {
+fn public(domain: &'static str, round: u64, growth: Option<Growth>) -> Block {
     let mut oracle = RandomOracle::new(domain);
     oracle.absorb(SESSION.as_bytes()).absorb_u64(round);
+    if let Some(growth) = growth {
+        oracle.absorb(&[growth as u8]);
+    }
     oracle.finish_block()
 }
 
-/// Entry `j` of column `i` of the code: one, except the last five where ones do not generate the
-/// ring.
-fn factor<R: Ring>(code: &Aes128, i: usize, j: usize) -> R {
-    match R::GENERATED_BY_ONE || j < 5 {
-        true => R::ONE,
-        false => R::from_block(code.encrypt(Block::from((1 << 64) + i as u128))),
-    }
-}
-
-/// The ten rows that column `i` of the code adds up.
+/// The ten rows that column `i` of the code adds up, where `k` is no power of two.
 fn column(code: &Aes128, k: usize, i: usize) -> impl Iterator<Item = usize> {
     let block = |number: usize| u128::from(code.encrypt(Block::from(number as u128)));
     (10 * i..10 * i + 10).map(move |index| {
-        if k.is_power_of_two() {
-            // Pieces of 21 bits: of eight words the lowest pieces, then the middle ones, then the
-            // highest.
-            let (cut, piece, word) = (index / 24, index / 8 % 3, index % 8);
-            let word = block(4 * cut + word / 2) >> (64 * (word % 2));
-            (word >> (21 * piece)) as usize & (k - 1)
-        } else {
-            let number = (block(index / 4) >> (32 * (index % 4))) as u32;
-            ((u64::from(number) * k as u64) >> 32) as usize
-        }
+        let number = (block(index / 4) >> (32 * (index % 4))) as u32;
+        ((u64::from(number) * k as u64) >> 32) as usize
     })
 }
 
@@ -144,8 +67,7 @@ impl Tree {
             forward(0, Block::from((high ^ low) << 64 | high))
         };
         let word = |block: Block, side: usize| {
-            let word = if side == 0 { block.low() } else { block.high() };
-            R::from_block(Block::from(u128::from(word)))
+            R::from_block(Block::from(u128::from([block.low(), block.high()][side])))
         };
         let mut node = self.root;
         for level in 1..=self.depth {
@@ -167,15 +89,14 @@ impl Tree {
 /// The trees of a round.
 fn trees<K: Correlation>(
     plan: &Plan,
-    step: Step,
-    round: u64,
+    (round, step): (u64, Step),
     delta: Block,
     rng: &mut Prg,
 ) -> Vec<Tree> {
     let growth = K::growth(plan.trees());
     let mut points = vec![Vec::new(); step.trees];
     // The bins of the first round of an instance serve the others too.
-    let key = public("volery cuckoo hashing of the noise", 0);
+    let key = public("volery cuckoo hashing of the noise", 0, None);
     let hasher = cuckoo::Hasher::new(key, step.trees.max(3));
     for point in 0..step.n {
         if plan.noise() == Noise::Regular {
@@ -186,9 +107,8 @@ fn trees<K: Correlation>(
             }
         }
     }
-    let mut oracle = RandomOracle::new("volery ggm tree keys");
-    oracle.absorb(SESSION.as_bytes()).absorb_u64(round).absorb(&[growth as u8]);
-    let keys = Aes128::new(oracle.finish_block());
+    let keys = Aes128::new(public("volery ggm tree keys", round, Some(growth)));
+    let each = if growth == Growth::Ggm { 2 } else { 1 };
     let key = |number: usize| Aes128::new(keys.encrypt(Block::from(number as u128)));
     let mut roots = vec![Block::ZERO; step.trees];
     rng.fill_blocks(&mut roots);
@@ -199,10 +119,7 @@ fn trees<K: Correlation>(
         let leaves = points.len() + usize::from(spare);
         Tree {
             depth: leaves.next_power_of_two().ilog2().max(1),
-            keys: match growth {
-                Growth::Ggm => [key(2 * number), key(2 * number + 1)],
-                _ => [key(number), key(number)],
-            },
+            keys: [key(each * number), key(each * number + each - 1)],
             growth,
             root: roots[number],
             delta,
@@ -220,46 +137,35 @@ fn noise<K: Correlation>(
     choices: &[bool],
     rng: &mut Prg,
 ) -> BTreeMap<usize, K::Base> {
-    let places: Vec<_> = match (plan.noise(), plan.trees()) {
-        (Noise::Regular, Trees::Half) => {
-            let mut choices = choices.iter();
-            let path = |tree: &Tree| {
-                let step = |at, choice: &bool| 2 * at + usize::from(!choice);
-                let path = choices.by_ref().take(tree.depth as usize);
-                tree.points[path.fold(0, step)]
-            };
-            trees.iter().map(path).collect()
+    let mut choices = choices.iter();
+    let mut place = |tree: &Tree, rng: &mut Prg| {
+        if plan.trees() == Trees::Ggm {
+            return tree.points[rng.below(tree.points.len() as u64) as usize];
         }
-        (Noise::Regular, Trees::Ggm) => trees
-            .iter()
-            .map(|tree| tree.points[rng.below(tree.points.len() as u64) as usize])
-            .collect(),
-        (Noise::Uniform, _) => {
-            let mut places = std::collections::BTreeSet::new();
-            while places.len() < step.set.t {
-                places.insert(rng.below(step.n as u64) as usize);
-            }
-            places.into_iter().collect()
-        }
+        let path = choices.by_ref().take(tree.depth as usize);
+        tree.points[path.fold(0, |at, choice| 2 * at + usize::from(!choice))]
     };
+    let mut places = BTreeSet::new();
+    if plan.noise() == Noise::Regular {
+        places.extend(trees.iter().map(|tree| place(tree, rng)));
+    }
+    while plan.noise() == Noise::Uniform && places.len() < step.set.t {
+        places.insert(rng.below(step.n as u64) as usize);
+    }
     places.into_iter().map(|place| (place, K::noise(rng))).collect()
 }
 
-/// All outputs of a round, and its traffic.
+/// All outputs of a round; `x` and `delta` are the key holder's.
 fn round<K: Correlation>(
-    reading: &PaperCorrelation<K>,
     plan: &Plan,
     (number, step): (u64, Step),
     base: &Lines<K>,
+    (x, delta, choices): (K::Ring, Block, &[bool]),
     (key_rng, value_rng): (&mut Prg, &mut Prg),
-) -> (Lines<K>, Bytes) {
-    let trees = trees::<K>(plan, step, number, reading.delta, key_rng);
-    let levels: usize = trees.iter().map(|tree| tree.depth as usize).sum();
-    assert!(levels <= step.levels, "the plan's bound");
-    let k = step.set.k;
-    let choices = (reading.choices)(&base.u[k..], levels);
-    let noise = noise::<K>(plan, step, &trees, &choices, value_rng);
-    let code = Aes128::new(public("volery lpn code", number));
+) -> Lines<K> {
+    let trees = trees::<K>(plan, (number, step), delta, key_rng);
+    let noise = noise::<K>(plan, step, &trees, choices, value_rng);
+    let code = Aes128::new(public("volery lpn code", number, None));
     let mut r = vec![K::Ring::ZERO; step.n];
     for tree in &trees {
         for (leaf, point) in tree.points.iter().enumerate() {
@@ -269,9 +175,11 @@ fn round<K: Correlation>(
     let mut lines = Lines { u: Vec::new(), v: Vec::new(), w: Vec::new() };
     for (i, r) in r.into_iter().enumerate().take(step.keep + step.deliver) {
         let mu = noise.get(&i).copied().unwrap_or(K::Base::ZERO);
-        let (mut u, mut v, mut w) = (mu, r - reading.x.mul_base(mu), r);
-        for (j, row) in column(&code, k, i).enumerate() {
-            let factor = factor::<K::Base>(&code, i, j);
+        // The factor of the last five rows, where ones do not generate the ring.
+        let last = K::Base::from_block(code.encrypt(Block::from((1 << 64) + i as u128)));
+        let (mut u, mut v, mut w) = (mu, r - x.mul_base(mu), r);
+        for (j, row) in column(&code, step.set.k, i).enumerate() {
+            let factor = if K::Base::GENERATED_BY_ONE || j < 5 { K::Base::ONE } else { last };
             u += base.u[row] * factor;
             v += base.v[row].mul_base(factor);
             w += base.w[row].mul_base(factor);
@@ -284,197 +192,59 @@ fn round<K: Correlation>(
         key_rng.fill_bytes(&mut [0; 32]); // the salt of the check
         let _nonce = value_rng.block();
     }
-    (lines, bytes::<K>(plan, trees.len(), levels))
+    lines
 }
 
-/// The traffic of a round from the docs of the parts, without its OTs.
-fn bytes<K: Correlation>(plan: &Plan, trees: usize, levels: usize) -> Bytes {
-    let element = <K::Ring as Ring>::BYTES;
-    let drawn = plan.noise() == Noise::Regular && plan.trees() == Trees::Half;
-    let choices = if drawn { 0 } else { bits::bytes_for(levels) };
-    let (mut key, mut value) = match K::growth(plan.trees()) {
-        Growth::Correlated => (16 * levels, choices),
-        Growth::PseudoCorrelated => (16 * levels + trees * (16 + element), choices),
-        Growth::Ggm => (32 * levels + trees * element, choices),
-    };
-    value += K::VALUES * trees * element;
-    if plan.security() == Security::Malicious {
-        let elements = crate::check::repetitions::<K::Ring>() * element;
-        key += 32 + 32 + elements;
-        value += 16 + elements + elements;
-    }
-    (key as u64, value as u64)
-}
-
-/// `n` correlations of the stream against those of the papers.
-fn check<K: Correlation>(
-    reading: &PaperCorrelation<K>,
-    plan: &Plan,
-    n: usize,
-    key_ot: K::KeyOt,
-    value_ot: K::ValueOt,
-) {
-    let count = plan.base_count();
-    let mut dealer = Prg::new(Block::from(6));
-    let mut base = Lines::<K> {
-        u: (0..count).map(|_| K::Base::random(&mut dealer)).collect(),
-        v: (0..count).map(|_| K::Ring::random(&mut dealer)).collect(),
-        w: Vec::new(),
-    };
-    let mut pairs = Buffer::zeroed(count);
-    let mut keys = Buffer::zeroed(count);
-    for i in 0..count {
-        let w = reading.x.mul_base(base.u[i]) + base.v[i];
-        base.w.push(without_carrier::<K>(w));
-        keys[i] = base.w[i];
-        pairs[i] = K::pair(base.u[i], base.v[i]);
-    }
-    let (mut key_rng, mut value_rng) = (Prg::new(Block::from(7)), Prg::new(Block::from(8)));
-    let ((w, sent), (out, received)) = run_two_parties(
-        |channel| {
-            let ot = convert::Sender::new(key_ot, SESSION);
-            let rng = Prg::new(Block::from(7));
-            let rounds =
-                primal::KeyHolder::<K>::new(plan.clone(), SESSION, rng, reading.x, ot, keys);
-            let mut stream = keys_of::<K>(rounds);
-            let mut w = vec![K::Ring::ZERO; n];
-            stream.extend(&mut w, channel).expect("an honest peer");
-            (w, channel.stats())
-        },
-        |channel| {
-            let ot = convert::Receiver::new(value_ot, SESSION);
-            let rng = Prg::new(Block::from(8));
-            let rounds = primal::ValueHolder::<K>::new(plan.clone(), SESSION, rng, ot, pairs);
-            let mut stream = pairs_of::<K>(rounds);
-            let mut out = Buffer::<K::Pair>::zeroed(n);
-            stream.extend(&mut out[..], channel).expect("an honest peer");
-            (out, channel.stats())
-        },
-    );
-    let (mut number, mut done, mut expected) = (0, 0, (0, 0));
+/// `n` correlations of the stream against those of the papers. Returns the number of rounds.
+fn check<K: Stage>((noise, trees, security): (Noise, Trees, Security), n: usize) -> usize {
+    const DEALER: u128 = 4;
+    let plan = plan_of(K::KIND, security, trees, noise, n);
+    let (left, right) = memory::pair();
+    let ends = honest::<K>(Setup::Dealt(DEALER), &plan, &[n], left, right);
+    ends.assert_right(&format!("{plan:?}"));
+    let (key, value) = K::deal(&plan, DEALER);
+    let (delta, dealt) = tree_ots(DEALER);
+    let delta = if K::CARRIES { wire::pack(key.x) } else { delta };
+    let (u, v): (Vec<_>, Vec<_>) = value.base.iter().map(|pair| K::apart(*pair)).unzip();
+    let v = v.into_iter().map(without_carrier::<K>).collect();
+    let mut base = Lines::<K> { u, v, w: key.base.to_vec() };
+    let (mut number, mut done, mut key_rng, mut value_rng) = (0, 0, rng(81), rng(82));
     while done < n {
         let step = plan.step(number, done as u64);
-        let rngs = (&mut key_rng, &mut value_rng);
-        let (mut lines, bytes) = round(reading, plan, (number as u64, step), &base, rngs);
+        // Of correlated OT, the spare ones of the base serve the trees.
+        let spare = base.u[step.set.k..].iter().map(|u| *u == K::Base::ONE);
+        let choices = if K::CARRIES { spare.collect() } else { dealt.clone() };
+        let (secrets, rngs) = ((key.x, delta, &choices[..]), (&mut key_rng, &mut value_rng));
+        let mut lines = round(&plan, (number as u64, step), &base, secrets, rngs);
         for i in step.keep..(step.keep + step.deliver).min(step.keep + n - done) {
             let at = done + i - step.keep;
-            assert!(w[at] == lines.w[i], "w of output {at}");
-            assert!(
-                (reading.u)(&out[at]) == lines.u[i] && (reading.v)(&out[at]) == lines.v[i],
-                "output {at}"
-            );
+            let ((u, v), w) = (ends.line[at], ends.w[at]);
+            let same = u == lines.u[i] && without_carrier::<K>(v) == lines.v[i];
+            assert!(same && w == lines.w[i], "output {at}, {plan:?}");
         }
         lines.u.truncate(step.keep);
         base = lines;
-        expected = (expected.0 + bytes.0, expected.1 + bytes.1);
         done += step.deliver;
         number += 1;
     }
-    let both = |stats: Stats| (stats.bytes_sent, stats.bytes_received);
-    assert_eq!(both(sent), expected, "{plan:?}");
-    assert_eq!(both(received), (expected.1, expected.0));
-}
-
-fn plan(kind: Kind, modes: (Noise, Trees, Security), set: &str, total: Option<u64>) -> Plan {
-    let (noise, trees, security) = modes;
-    let options = PlanOptions {
-        total,
-        noise,
-        trees,
-        security,
-        // With cheap bits and slow messages, the base is made at once.
-        link: Link { bits_per_second: 1e15, round_trip: 1.0 },
-        set: Some(set),
-        ..PlanOptions::default()
-    };
-    let plan = Plan::new(kind, &options).expect("a plan");
-    assert_eq!(plan.schedule().len(), 1, "one instance");
-    plan
-}
-
-fn every_mode() -> impl Iterator<Item = (Noise, Trees, Security)> {
-    let securities = [Security::SemiHonest, Security::Malicious].into_iter();
-    securities.flat_map(|security| {
-        [Noise::Regular, Noise::Uniform]
-            .into_iter()
-            .flat_map(move |noise| [Trees::Half, Trees::Ggm].map(|trees| (noise, trees, security)))
-    })
-}
-
-/// The smallest set for the noise, and a few outputs of it.
-fn small(noise: Noise) -> (&'static str, u64) {
-    match noise {
-        Noise::Regular => ("r14", 200),
-        Noise::Uniform => ("u14", 200),
-    }
-}
-
-fn cot(plan: &Plan, n: usize) {
-    let delta = Prg::new(Block::from(5)).block() | Block::ONE;
-    let reading = PaperCorrelation::<Cot> {
-        x: Gf128::new(delta),
-        delta,
-        choices: |spare, levels| spare[..levels].iter().map(|u| *u == F2::ONE).collect(),
-        u: |pair| F2::new(u128::from(pair.value()) & 1 == 1),
-        v: |pair| without_carrier::<Cot>(*pair),
-    };
-    let ot = (cot_buffer::Sender::new(delta), cot_buffer::Receiver::default());
-    check(&reading, plan, n, ot.0, ot.1);
-}
-
-fn vole<R: VoleRing>(plan: &Plan, n: usize) {
-    let reading = PaperCorrelation::<Vole<R>> {
-        x: R::random(&mut Prg::new(Block::from(5))),
-        delta: Block::from(DELTA),
-        choices: |_, levels| {
-            let (_, mut ot) = ideal::pair(Block::from(DELTA), Block::from(DEALER));
-            let (mut nowhere, _) = volery_channel::Channel::memory_pair();
-            let mut u = vec![0; bits::bytes_for(levels)];
-            ot.extend(&mut u, &mut vec![Block::ZERO; levels], &mut nowhere).expect("a dealer");
-            bits::unpack(&u, levels)
-        },
-        u: |pair| pair.u,
-        v: |pair| pair.v,
-    };
-    let ot = ideal::pair(Block::from(DELTA), Block::from(DEALER));
-    check(&reading, plan, n, Box::new(ot.0), Box::new(ot.1));
+    number
 }
 
 #[test]
-fn correlated_ot_as_in_the_papers() {
-    for modes in every_mode() {
-        let (set, n) = small(modes.0);
-        cot(&plan(Kind::Cot, modes, set, Some(n)), n as usize);
-    }
-}
-
-/// The indices of a code whose `k` is a power of two are taken from the stream differently.
-#[test]
-fn a_table_of_a_power_of_two() {
-    let modes = (Noise::Regular, Trees::Half, Security::Malicious);
-    let plan = plan(Kind::Cot, modes, "b10", Some(1500));
-    assert!(plan.schedule()[0].k.is_power_of_two());
-    cot(&plan, 1500);
-}
-
-/// The reserve of one round is the base of the next.
-#[test]
-fn a_second_round_as_in_the_papers() {
+fn rounds_as_in_the_papers() {
     for noise in [Noise::Regular, Noise::Uniform] {
-        let modes = (noise, Trees::Half, Security::Malicious);
-        cot(&plan(Kind::Cot, modes, small(noise).0, None), 20_000);
-    }
-}
-
-#[test]
-fn vector_ole_as_in_the_papers() {
-    for modes in every_mode() {
-        let (set, n) = small(modes.0);
-        let plan = |kind| plan(kind, modes, set, Some(n));
-        vole::<Fp61>(&plan(Kind::Vole(Fp61::FIELD)), n as usize);
-        vole::<Gf128>(&plan(Kind::Vole(Gf128::FIELD)), n as usize);
-        if modes.2 == Security::SemiHonest {
-            vole::<Z64>(&plan(Kind::Vole(Z64::FIELD)), n as usize);
+        for trees in [Trees::Half, Trees::Ggm] {
+            for security in [Security::SemiHonest, Security::Malicious] {
+                let modes = (noise, trees, security);
+                check::<Cot>(modes, FEW);
+                check::<Vole<Fp61>>(modes, FEW);
+                check::<Vole<Gf128>>(modes, FEW);
+                if security == Security::SemiHonest {
+                    check::<Vole<Z64>>(modes, FEW);
+                }
+            }
         }
+        // The reserve of one round is the base of the next.
+        assert_eq!(check::<Cot>((noise, Trees::Half, Security::Malicious), MANY), 2);
     }
 }

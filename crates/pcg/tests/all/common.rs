@@ -4,7 +4,7 @@ use volery_channel::{Channel, SessionId};
 use volery_field::Ring;
 use volery_ot::{CotReceiver, CotSender};
 use volery_pcg::{
-    Plan, cot,
+    Noise, Plan, PlanOptions, Security, Trees, cot,
     vole::{Receiver, Sender, VoleRing},
 };
 use volery_primitives::{Block, bits, prg::Prg};
@@ -13,6 +13,20 @@ pub(crate) const SESSION: SessionId = SessionId::from_bytes([5; 32]);
 
 pub(crate) fn rng(seed: u128) -> Prg {
     Prg::new(Block::from(seed))
+}
+
+/// Every mode of rounds of primal LPN.
+pub(crate) fn every_mode() -> impl Iterator<Item = PlanOptions<'static>> {
+    [Security::SemiHonest, Security::Malicious].into_iter().flat_map(|security| {
+        [Noise::Regular, Noise::Uniform].into_iter().flat_map(move |noise| {
+            [Trees::Half, Trees::Ggm].map(|trees| PlanOptions {
+                security,
+                noise,
+                trees,
+                ..PlanOptions::default()
+            })
+        })
+    })
 }
 
 /// The next step of both parties.

@@ -13,6 +13,7 @@ use volery_pcg::{
 };
 use volery_primitives::{Block, bits, prg::Prg};
 
+use crate::common::every_mode;
 use wire::{Wire, batches, expected, levels, need, rounds};
 
 /// A party of a stream.
@@ -117,19 +118,6 @@ fn check(plan: &Plan, n: usize) {
 
 const SECURITIES: [Security; 2] = [Security::SemiHonest, Security::Malicious];
 
-fn every_mode() -> impl Iterator<Item = PlanOptions<'static>> {
-    SECURITIES.into_iter().flat_map(|security| {
-        [Noise::Regular, Noise::Uniform].into_iter().flat_map(move |noise| {
-            [Trees::Half, Trees::Ggm].map(|trees| PlanOptions {
-                security,
-                noise,
-                trees,
-                ..PlanOptions::default()
-            })
-        })
-    })
-}
-
 fn slow() -> Link {
     Link { bits_per_second: 1e6, round_trip: 0.1 }
 }
@@ -209,33 +197,6 @@ fn other_bases_cost_what_the_docs_say() {
     let plan = Plan::new(Kind::Cot, &many).unwrap();
     assert!(plan.schedule().is_empty(), "{}", plan.describe());
     check(&plan, 100_000);
-}
-
-/// The messages of a round: on half-trees over blocks the points come from the OTs, so only the key
-/// holder sends.
-#[test]
-fn messages_of_a_round() {
-    let messages = |kind, options: PlanOptions<'_>| {
-        let options = PlanOptions {
-            set: Some(if options.noise == Noise::Regular { "r14" } else { "u14" }),
-            ..options
-        };
-        let plan = Plan::new(kind, &options).unwrap();
-        let mut wire = Wire::default();
-        wire.round(&plan, 10, 60);
-        let (key_holder, value_holder) = wire.stats();
-        assert_eq!(key_holder.messages_sent, value_holder.messages_received);
-        assert_eq!(value_holder.messages_sent, key_holder.messages_received);
-        key_holder.messages_sent + key_holder.messages_received
-    };
-    for options in every_mode() {
-        let check = if options.security == Security::Malicious { 4 } else { 0 };
-        let drawn = options.noise == Noise::Regular && options.trees == Trees::Half;
-        assert_eq!(messages(Kind::Cot, options), check + if drawn { 1 } else { 2 });
-        for kind in kinds(options.security).skip(1) {
-            assert_eq!(messages(kind, options), check + 2);
-        }
-    }
 }
 
 /// A round of the largest instance of correlated OT: at most 0.50 bits for each, and five messages

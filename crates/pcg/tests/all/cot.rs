@@ -1,14 +1,14 @@
-//! Correlated OT over memory and TCP, in every mode, drawn in pieces of awkward sizes.
+//! Correlated OT in every mode, drawn in pieces of awkward sizes.
 
-use volery_channel::{Channel, run_two_parties, run_two_parties_tcp};
-use volery_ot::{convert, softspoken::SmallField};
+use volery_channel::{Channel, run_two_parties};
+use volery_ot::softspoken::SmallField;
 use volery_pcg::{
-    Base, Kind, Link, Noise, Plan, PlanOptions, Protocol, Security, Trees, cot, lpn::set_named,
+    Base, Kind, Noise, Plan, PlanOptions, Protocol, Security, Trees, cot, lpn::set_named,
 };
-use volery_primitives::{Block, bits, prg::Prg};
+use volery_primitives::Block;
 
 use crate::common::{
-    ReceivedCots, SESSION, SentCots, Step, assert_cots, cot_receiver, cot_sender, rng, total,
+    ReceivedCots, SESSION, SentCots, Step, assert_cots, cot_receiver, cot_sender, every_mode, rng,
 };
 
 fn plan(options: &PlanOptions<'_>) -> Plan {
@@ -24,27 +24,6 @@ fn run(plan: &Plan, steps: &[Step]) -> (SentCots, ReceivedCots) {
 
 fn check(plan: &Plan, steps: &[Step]) {
     assert_cots(&run(plan, steps));
-}
-
-fn every_mode() -> impl Iterator<Item = PlanOptions<'static>> {
-    let securities = [Security::SemiHonest, Security::Malicious];
-    let noises = [Noise::Regular, Noise::Uniform];
-    let trees = [Trees::Ggm, Trees::Half];
-    securities.into_iter().flat_map(move |security| {
-        noises.into_iter().flat_map(move |noise| {
-            trees.into_iter().map(move |trees| PlanOptions {
-                security,
-                noise,
-                trees,
-                ..PlanOptions::default()
-            })
-        })
-    })
-}
-
-/// A slow link, so that even few correlations come from rounds.
-fn slow() -> Link {
-    Link { bits_per_second: 1e5, round_trip: 1e-3 }
 }
 
 /// The smallest set for the noise.
@@ -87,63 +66,19 @@ fn every_mode_at_awkward_totals() {
     }
 }
 
-/// Sizes at which a part of a round ends: a group of columns, a task, a tile and a window of tiles,
-/// the bins of a batch, a run of trees; and places that follow from those.
-#[derive(Clone, Copy)]
-enum Size {
-    Of(usize),
-    /// This many more than remain in the round.
-    Left(isize),
-    /// Up to that place among all outputs of the round, unless it is already passed.
-    UpTo(usize),
-}
-
-/// All sizes, from one below to one above each.
-fn sizes() -> Vec<Size> {
-    let of = [1, 48, 3072, 1 << 14, 1 << 16, 1 << 17];
-    let up_to = [48, 3072, 1 << 16, 1 << 17, 1 << 18, 1 << 19];
-    let mut sizes = Vec::new();
-    for offset in [-1, 0, 1] {
-        let near = |size: usize| size.checked_add_signed(offset).unwrap();
-        sizes.extend(of.map(|size| Size::Of(near(size))));
-        sizes.extend(up_to.map(|place| Size::UpTo(near(place))));
-        sizes.push(Size::Left(offset));
-    }
-    sizes
-}
-
-/// Steps from some of the sizes, for a stream whose rounds make `n` correlations and return `made`.
-fn steps(sizes: &[Size], (n, made): (usize, usize), random: &mut Prg) -> Vec<Step> {
-    let mut left = made;
-    let mut steps = Vec::new();
-    for size in sizes {
-        if random.below(4) == 0 {
-            steps.push(Step::Prepare);
-        }
-        let size = match *size {
-            Size::Of(size) => size,
-            Size::Left(more) => left.checked_add_signed(more).unwrap(),
-            Size::UpTo(place) => place.saturating_sub(n - left),
-        };
-        steps.push(Step::Draw(size));
-        left = made - (made - left + size) % made;
-    }
-    steps
-}
-
-/// The steps of the draws do not change the stream.
+/// The steps of the draws do not change the stream: draws end around a group of columns, a task, a
+/// tile and a window of tiles, and around the end of a round.
 #[test]
 fn pieces_make_no_difference() {
-    let mut random = Prg::new(Block::from(9));
     let streams = [
-        ("r14", Security::Malicious, Trees::Half, 4),
-        ("r14", Security::Malicious, Trees::Ggm, 2),
-        ("r14", Security::SemiHonest, Trees::Half, 2),
-        ("u14", Security::Malicious, Trees::Half, 4),
-        ("u17", Security::Malicious, Trees::Half, 4),
-        ("b10", Security::SemiHonest, Trees::Half, 4),
+        ("r14", Security::Malicious, Trees::Half),
+        ("r14", Security::Malicious, Trees::Ggm),
+        ("r14", Security::SemiHonest, Trees::Half),
+        ("u14", Security::Malicious, Trees::Half),
+        ("u17", Security::Malicious, Trees::Half),
+        ("b10", Security::SemiHonest, Trees::Half),
     ];
-    for (name, security, trees, cases) in streams {
+    for (name, security, trees) in streams {
         let set = set_named(name).unwrap();
         let plan = plan(&PlanOptions {
             set: Some(name),
@@ -153,22 +88,25 @@ fn pieces_make_no_difference() {
             ..PlanOptions::default()
         });
         let made = made_by_a_round(&plan);
-        let mut all = Vec::new();
-        // All sizes once, in any order, in as many runs.
-        let mut sizes = sizes();
-        for i in (1..sizes.len()).rev() {
-            sizes.swap(i, random.below(i as u64 + 1) as usize);
-        }
-        for sizes in sizes.chunks(sizes.len().div_ceil(cases)) {
-            all.push(steps(sizes, (set.n, made), &mut random));
-        }
-        let longest = all.iter().map(|steps| total(steps)).max().unwrap();
-        let whole = run(&plan, &[Step::Draw(longest)]);
-        assert_cots(&whole);
-        let ((delta, v), (u, w)) = whole;
-        for steps in all {
+        let mut ends: Vec<_> = [48, 3072, 1 << 14, 1 << 16, 1 << 17, 1 << 18, 1 << 19, set.n]
+            .into_iter()
+            .chain([made, 2 * made])
+            .flat_map(|end| [end - 1, end, end + 1])
+            .filter(|end| *end <= 2 * made + 1)
+            .collect();
+        ends.sort_unstable();
+        let ((delta, v), (u, w)) = run(&plan, &[Step::Draw(2 * made + 1)]);
+        assert_cots(&((delta, v.clone()), (u.clone(), w.clone())));
+        // All of the ends; then every other one, with messages in advance.
+        for (skip, every, prepares) in [(0, 1, false), (0, 2, true), (1, 2, false)] {
+            let (mut steps, mut drawn) = (Vec::new(), 0);
+            for end in ends.iter().skip(skip).step_by(every) {
+                steps.extend(prepares.then_some(Step::Prepare));
+                steps.push(Step::Draw(end - drawn));
+                drawn = *end;
+            }
             let ((again, v_now), (u_now, w_now)) = run(&plan, &steps);
-            let n = v_now.len();
+            let n = drawn;
             let same = again == delta && v_now == v[..n] && u_now == u[..n] && w_now == w[..n];
             assert!(same, "{name} {security} {trees:?} in {steps:?}");
         }
@@ -188,19 +126,6 @@ fn direct_in_pieces() {
         assert!(plan.is_direct());
         let sizes = [0, 1, 127, 128, 129, 32_767, 32_768, 32_769];
         check(&plan, &sizes.map(Step::Draw));
-    }
-}
-
-#[test]
-fn over_tcp() {
-    for options in every_mode() {
-        for n in [0, 1, 5003, 150_001] {
-            let plan = plan(&PlanOptions { total: Some(n as u64), link: slow(), ..options });
-            assert_cots(&run_two_parties_tcp(
-                |channel| cot_sender(&plan, None, &[Step::Draw(n)], channel),
-                |channel| cot_receiver(&plan, &[Step::Draw(n)], channel),
-            ));
-        }
     }
 }
 
@@ -249,51 +174,4 @@ fn a_delta_of_zero_is_refused() {
     let plan = plan(&PlanOptions::default());
     let zero = Some(Block::ZERO);
     drop(cot::Sender::setup(&plan, zero, SESSION, rng(1), &mut channel));
-}
-
-/// All forms of OT from the stream.
-#[test]
-fn every_conversion() {
-    let plan = plan(&PlanOptions { set: Some("r14"), ..PlanOptions::default() });
-    let n = 5003;
-    let choices: Vec<u8> = (0..bits::bytes_for(n)).map(|i| (i * 37) as u8).collect();
-    let messages: Vec<[Block; 2]> =
-        (0..n as u128).map(|i| [Block::from(2 * i), Block::from(2 * i + 1)]).collect();
-    let strings: [Vec<u8>; 2] = [0, 1].map(|side| (0..40 * n).map(|i| (i + side) as u8).collect());
-    let ((v, delta, random), (w, chosen, long, (u, got))) = run_two_parties(
-        |channel| {
-            let cot = cot::Sender::setup(&plan, None, SESSION, rng(1), channel).unwrap();
-            let mut ot = convert::Sender::new(cot, SESSION);
-            let mut v = vec![Block::ZERO; n];
-            ot.correlated_chosen(&mut v, channel).unwrap();
-            ot.chosen(&messages, channel).unwrap();
-            ot.chosen_bytes(&strings[0], &strings[1], 40, channel).unwrap();
-            let mut random = vec![[Block::ZERO; 2]; n];
-            ot.random(&mut random, channel).unwrap();
-            (v, ot.delta(), random)
-        },
-        |channel| {
-            let cot = cot::Receiver::setup(&plan, SESSION, rng(2), channel).unwrap();
-            let mut ot = convert::Receiver::new(cot, SESSION);
-            let mut w = vec![Block::ZERO; n];
-            ot.correlated_chosen(&choices, &mut w, channel).unwrap();
-            let mut chosen = vec![Block::ZERO; n];
-            ot.chosen(&choices, &mut chosen, channel).unwrap();
-            let mut long = vec![0; 40 * n];
-            ot.chosen_bytes(&choices, &mut long, 40, channel).unwrap();
-            let (mut u, mut got) = (vec![0; bits::bytes_for(n)], vec![Block::ZERO; n]);
-            ot.random(&mut u, &mut got, channel).unwrap();
-            (w, chosen, long, (u, got))
-        },
-    );
-    for i in 0..n {
-        let choice = usize::from(bits::bit(&choices, i));
-        let shift = if choice == 1 { delta } else { Block::ZERO };
-        assert!(w[i] == v[i] ^ shift, "chosen choice bit {i}");
-        assert!(chosen[i] == messages[i][choice], "chosen message {i}");
-        let string = 40 * i..40 * i + 40;
-        assert_eq!(long[string.clone()], strings[choice][string]);
-        assert!(got[i] == random[i][usize::from(bits::bit(&u, i))]);
-        assert!(got[i] != random[i][usize::from(!bits::bit(&u, i))]);
-    }
 }

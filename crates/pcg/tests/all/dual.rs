@@ -1,16 +1,15 @@
 //! Correlated OT and vector-OLE from dual LPN in every ring.
 
 use volery_channel::{Stats, run_two_parties};
-use volery_field::{Fp61, Gf128, Ring as _, Z64};
+use volery_field::{Fp61, Gf128, Z64};
 use volery_ot::{CotReceiver, CotSender};
 use volery_pcg::{
-    Kind, Noise, Plan, PlanError, PlanOptions, Protocol, Security, Trees, cot,
-    vole::{self, VoleRing},
+    Kind, Noise, Plan, PlanError, PlanOptions, Protocol, Security, Trees, cot, vole::VoleRing,
 };
 use volery_primitives::{Block, bits};
 
 use crate::common::{
-    SESSION, Step, assert_cots, assert_voles, cot_receiver, cot_sender, rng, vole_receiver,
+    SESSION, Step, assert_cots, assert_voles, cot_receiver, cot_sender, rng, total, vole_receiver,
     vole_sender,
 };
 
@@ -24,20 +23,20 @@ fn plan(kind: Kind, security: Security, total: Option<u64>) -> Plan {
     Plan::new(kind, &options).unwrap()
 }
 
+/// The first instance can be prepared, with all of its messages, and drawn afterwards.
 #[test]
 fn correlated_ots() {
     for security in [Security::SemiHonest, Security::Malicious] {
-        for (draws, delta) in [
-            (&[1][..], None),
-            (&[1000, 1, 63, 20_000], Some(Block::from(0xabcd << 64))),
-            (&[40_000, 5000], None),
+        for (steps, delta) in [
+            (&[1].map(Step::Draw)[..], None),
+            (&[1000, 1, 63, 20_000].map(Step::Draw), Some(Block::from(0xabcd << 64))),
+            (&[Step::Prepare, Step::Draw(40_000), Step::Draw(5000)], None),
         ] {
-            let total = draws.iter().sum::<usize>() as u64;
+            let total = total(steps) as u64;
             let plan = plan(Kind::Cot, security, Some(total));
-            let steps: Vec<_> = draws.iter().map(|n| Step::Draw(*n)).collect();
             let cots = run_two_parties(
-                |channel| cot_sender(&plan, delta, &steps, channel),
-                |channel| cot_receiver(&plan, &steps, channel),
+                |channel| cot_sender(&plan, delta, steps, channel),
+                |channel| cot_receiver(&plan, steps, channel),
             );
             assert_cots(&cots);
             let mut sorted = cots.0.1;
@@ -58,31 +57,6 @@ fn voles<R: VoleRing>(security: Security, draws: &[usize]) {
     assert_voles(&voles);
     let zeros = voles.0.0.iter().filter(|u| **u == R::ZERO).count();
     assert_eq!(zeros, 0, "no u is zero, but for a probability of 2^-40");
-}
-
-/// The first instance can be prepared, with all of its messages, and drawn afterwards.
-#[test]
-fn a_prepared_instance() {
-    let plan = plan(Kind::Vole(Fp61::FIELD), Security::Malicious, Some(1000));
-    let ((sent, u, v), (received, x, w)) = run_two_parties(
-        |channel| {
-            let mut sender = vole::Sender::<Fp61>::setup(&plan, SESSION, rng(1), channel).unwrap();
-            let prepared = sender.prepare(channel).unwrap();
-            let (mut u, mut v) = (vec![Fp61::ZERO; 1000], vec![Fp61::ZERO; 1000]);
-            sender.extend(&mut u, &mut v, channel).unwrap();
-            (prepared, u, v)
-        },
-        |channel| {
-            let mut receiver =
-                vole::Receiver::<Fp61>::setup(&plan, None, SESSION, rng(2), channel).unwrap();
-            let prepared = receiver.prepare(channel).unwrap();
-            let mut w = vec![Fp61::ZERO; 1000];
-            receiver.extend(&mut w, channel).unwrap();
-            (prepared, receiver.x(), w)
-        },
-    );
-    assert!(sent == received && sent >= 1000);
-    assert_voles(&((u, v), (x, w)));
 }
 
 #[test]
@@ -197,26 +171,6 @@ fn the_document_has_the_traffic_of_the_plans() {
         expected += &format!("| 2^{log} | {} |\n", cells.join(" | "));
     }
     assert!(page.contains(&expected), "the table is now\n{expected}");
-}
-
-/// All traffic of both parties for 2^24 COTs, setup included: at most 0.08 bits each.
-#[test]
-fn less_than_a_tenth_of_a_bit() {
-    // Larger than the setup of a small run in the test above, which does not depend on the number.
-    const SETUP: u64 = 14_000;
-    let small = plan(Kind::Cot, Security::Malicious, Some(1000));
-    let (_, stats) = run_two_parties(
-        |channel| drop(cot_sender(&small, None, &[Step::Draw(1000)], channel)),
-        |channel| {
-            cot_receiver(&small, &[Step::Draw(1000)], channel);
-            channel.stats()
-        },
-    );
-    let sent = stats.bytes_sent + stats.bytes_received;
-    assert!(sent < small.dual_bytes().unwrap() + SETUP, "{sent} bytes");
-    let large = plan(Kind::Cot, Security::Malicious, Some(1 << 24));
-    let bits = 8.0 * (large.dual_bytes().unwrap() + SETUP) as f64 / f64::from(1 << 24);
-    assert!(bits < 0.08, "{bits} bits each");
 }
 
 /// A stream longer than one instance: the reserve of one is the base of the next.

@@ -71,16 +71,11 @@ fn values_have_their_bits() {
     }
 }
 
-/// A base sends a bit in proportion to those of its values; the prediction counts it, and so does
+/// A base sends a bit in proportion to those of its values: the prediction counts it, and so does
 /// the base of dual LPN.
 #[test]
 fn fewer_bits_send_less() {
     let n = 100_000;
-    let [whole, short] = [None, Some(64)].map(|bits| {
-        let (_, stats) = run(&plan(DIRECT, bits, n), n);
-        (stats.bytes_sent + stats.bytes_received) as f64
-    });
-    assert!((0.50..0.51).contains(&(short / whole)), "{short} of {whole}");
     let predicted = |protocol, bits| {
         let options = options(protocol, bits, n);
         let all = Plan::candidates(Kind::Vole(Gf128::FIELD), &options).unwrap();

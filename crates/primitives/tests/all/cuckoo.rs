@@ -94,16 +94,6 @@ fn slices_of_bins_agree_with_single_items() {
     }
 }
 
-#[test]
-fn tables_at_the_recommended_size() {
-    for n in [0, 1, 2, 3, 4, 5, 16, 127, 128, 129, 1009 / SMALLER, (1 << 14) / SMALLER] {
-        let hasher = Hasher::new(Block::new(11), bins_for(n, 40));
-        let items = items(n as u128, n);
-        let table = Table::build(&hasher, &items).expect("a placement exists");
-        assert_placed(&hasher, &items, &table, &[]);
-    }
-}
-
 proptest! {
     /// Tables from nearly empty to hopelessly full.
     #[test]

@@ -63,23 +63,6 @@ fn a_matrix_that_is_too_short_is_refused() {
     transpose_first_on(Cpu::detect(), &[Block::ZERO; 255], 2, &mut [Block::ZERO; 256]);
 }
 
-#[test]
-fn every_single_bit_goes_to_its_place() {
-    for cpu in Cpu::available() {
-        for r in 0..128 {
-            for j in [0, 1, 7, 8, 63, 64, 127, 128, 200, 255] {
-                let mut rows = vec![Block::ZERO; 256];
-                rows[2 * r + j / 128] = Block::new(1 << (j % 128));
-                let mut out = vec![Block::ZERO; 256];
-                transpose_128_on(cpu, &rows, &mut out);
-                let mut expected = vec![Block::ZERO; 256];
-                expected[j] = Block::new(1 << r);
-                assert!(out == expected, "bit {j} of row {r}, {cpu}");
-            }
-        }
-    }
-}
-
 /// 127 times this stride is one more than 2^64.
 #[test]
 #[cfg(target_pointer_width = "64")]

@@ -234,7 +234,7 @@ impl Parameters {
     pub fn assumption(&self) -> String {
         format!(
             "semi-honest parties; OPRF: {}; gates: {}",
-            self.oprf.assumption(),
+            self.oprf.plan().assumption(),
             self.gate_plan().plan.assumption()
         )
     }
@@ -276,33 +276,29 @@ impl Parameters {
         // The last is that of the tags, of which there are none.
         failures.pop();
         failures.extend([
-            Failure {
-                what: "the receiver's items do not fit into the cuckoo table",
-                bits: match self.receiver_items {
+            Failure::error(
+                "the receiver's items do not fit into the cuckoo table",
+                match self.receiver_items {
                     0..=3 => f64::INFINITY,
                     _ => f64::from(self.cuckoo),
                 },
-                false_positive: false,
-            },
-            Failure {
-                what: "a slice has too many hints",
-                bits: if slices == 1.0 {
+            ),
+            Failure::error(
+                "a slice has too many hints",
+                if slices == 1.0 {
                     f64::INFINITY
                 } else {
                     OVERFLOW + f64::from(self.rarer) + (self.settings.parts as f64).log2()
                 },
-                false_positive: false,
-            },
-            Failure {
-                what: "the hints of a slice cannot be encoded",
-                bits: self.preset.failure_bits(self.capacity) - slices.log2(),
-                false_positive: false,
-            },
-            Failure {
-                what: "the values of a bin are equal and its items are not",
-                bits: f64::from(self.value_bits) - (self.bins as f64).log2(),
-                false_positive: true,
-            },
+            ),
+            Failure::error(
+                "the hints of a slice cannot be encoded",
+                self.preset.failure_bits(self.capacity) - slices.log2(),
+            ),
+            Failure::wrong_result(
+                "the values of a bin are equal and its items are not",
+                f64::from(self.value_bits) - (self.bins as f64).log2(),
+            ),
         ]);
         failures
     }

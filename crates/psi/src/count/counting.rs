@@ -3,6 +3,7 @@
 use super::*;
 use crate::counting::{Count, bits_of, numbered};
 use crate::items::digests;
+use crate::matching::Parameters as _;
 
 /// Pairs of different items with one tag: a trial is an item of the receiver.
 pub(crate) fn tags() -> Count {

@@ -4,11 +4,12 @@ use std::fmt;
 
 use volery_channel::{Channel, Role};
 use volery_pcg::Security;
+use volery_primitives::ristretto::ENCODED;
 
-use super::{Parameters, Receiver, Sender, bytes};
+use super::{Parameters, bytes, receive, send};
 use crate::circuit;
 use crate::error::Result;
-use crate::failure::Failure;
+use crate::failure::{Failure, equal_bits};
 use crate::matching::{self, Cost, Matching, Outcome, Output, PEER_FOLLOWS, Party, Task};
 use crate::watch::Watch;
 
@@ -70,11 +71,10 @@ impl Matching for Count {
         let counting = counting(&party.output).expect("a party learns the number of common items");
         let Party { session, rng, items, .. } = party;
         let (parameters, count) = if party.role == counting {
-            let counted = Receiver::new(session, rng).count(items, watch, channel)?;
-            (counted.parameters, Some(counted.common))
+            let (parameters, count) = receive((session, rng), items, watch, channel)?;
+            (parameters, Some(count))
         } else {
-            let sender = Sender::new(session, rng);
-            (sender.count(items, watch, channel)?, None)
+            (send((session, rng), items, watch, channel)?, None)
         };
         Ok(Outcome { count, ..Outcome::with(parameters) })
     }
@@ -93,7 +93,10 @@ impl matching::Parameters for Parameters {
     }
 
     fn failures(&self) -> Vec<Failure> {
-        Self::failures(self)
+        vec![Failure::wrong_result(
+            "two different items have the same tag",
+            equal_bits(self.tag, [self.sender_items, self.receiver_items]),
+        )]
     }
 
     fn traffic(&self, _: Option<usize>) -> [u64; 4] {
@@ -104,9 +107,11 @@ impl matching::Parameters for Parameters {
     }
 
     fn memory(&self, role: Role, output: &Output) -> u64 {
+        /// Of an item: its block, and its tag.
+        const ITEM: u64 = 16 + 16;
         match Some(role) == counting(output) {
-            true => Self::memory(self, Role::Receiver),
-            false => Self::memory(self, Role::Sender),
+            true => self.receiver_items * ITEM,
+            false => self.sender_items * ITEM + self.receiver_items * ENCODED as u64,
         }
     }
 }

@@ -3,80 +3,18 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use volery_channel::{Stats, run_two_parties_with_stats};
-
 use super::*;
-use crate::fixtures::{
-    assert_caught, assert_handshake, assert_no_duplicates, common, items, meet, rng, tamper,
-};
+use crate::fixtures::{assert_caught, items, meet, outside, rng, tamper};
 
 const SESSION: SessionId = SessionId::from_bytes([8; 32]);
 
 fn send(ours: &[Vec<u8>], channel: &mut Channel) -> Result<Parameters> {
-    Sender::new(SESSION, rng(Role::Sender)).count(ours, &mut (), channel)
+    super::send((SESSION, rng(Role::Sender)), ours, &mut (), channel)
 }
 
-fn receive(theirs: &[Vec<u8>], channel: &mut Channel) -> Result<CountResult> {
-    Receiver::new(SESSION, rng(Role::Receiver)).count(theirs, &mut (), channel)
-}
-
-/// A run against a plain intersection; the traffic of the sender.
-fn check(ours: &[Vec<u8>], theirs: &[Vec<u8>]) -> Stats {
-    let ((sent, stats), (received, _)) = run_two_parties_with_stats(
-        |channel| send(ours, channel).unwrap(),
-        |channel| receive(theirs, channel).unwrap(),
-    );
-    let parameters = Parameters::new(ours.len() as u64, theirs.len() as u64);
-    assert_eq!(sent, parameters);
-    let common = common(ours, theirs).len() as u64;
-    assert_eq!(received, CountResult { parameters, common });
-    stats
-}
-
-#[test]
-fn hellos() {
-    assert_handshake(&hello(Role::Sender), &hello(Role::Receiver), true);
-    assert_handshake(&hello(Role::Sender), &hello(Role::Sender), false);
-}
-
-#[test]
-fn all_sizes() {
-    for n in [0, 1, 2, 3, 9, 17] {
-        for m in [0, 1, 2, 5, 17] {
-            check(&items(0..n), &items(n / 2..n / 2 + m));
-        }
-    }
-    check(&items(0..1300), &items(1200..1970));
-    check(&items(0..100), &items(100..200));
-    check(&items(0..130), &items((0..130).rev()));
-    check(&items(0..1), &items(0..200));
-    // Items of any length.
-    check(&[vec![], vec![0], vec![0; 5000]], &[vec![0, 0], vec![0; 5000], vec![]]);
-}
-
-/// More elements than are sent at a time, and a number that is no multiple of anything.
-#[test]
-fn pieces() {
-    check(&items(0..700), &items(500..PIECE + 533));
-    check(&items(0..PIECE + 301), &items(PIECE..PIECE + 500));
-}
-
-#[test]
-fn cost() {
-    for (n, m) in [(1, 1), (5, 9), (700, 3), (2, 1500)] {
-        let stats = check(&items(0..n), &items(1..m + 1));
-        let expected = bytes(n as u64, m as u64);
-        assert_eq!((stats.bytes_sent, stats.bytes_received), expected);
-        assert_eq!(expected.1, 96 + 32 * m as u64);
-        assert_eq!((stats.messages_sent, stats.messages_received), (3, 2));
-    }
-    for (n, m) in [(0, 9), (9, 0), (0, 0)] {
-        let stats = check(&items(0..n), &items(0..m));
-        assert_eq!((stats.bytes_sent, stats.bytes_received), bytes(n as u64, m as u64));
-    }
-    // What the documentation says of sets of a million.
-    let (sent, received) = bytes(1 << 20, 1 << 20);
-    assert!(((sent + received) as f64) < 72.0 * f64::from(1 << 20));
+fn receive(theirs: &[Vec<u8>], channel: &mut Channel) -> Result<u64> {
+    let own = (SESSION, rng(Role::Receiver));
+    super::receive(own, theirs, &mut (), channel).map(|(_, common)| common)
 }
 
 #[test]
@@ -86,11 +24,6 @@ fn tags_have_forty_bits_more_than_the_pairs() {
     }
     let parameters = Parameters::new(2, 3);
     assert_eq!(parameters.truncate(Block::new(5 << 85 | 1)), 5, "the highest bits");
-}
-
-#[test]
-fn equal_items_are_refused() {
-    assert_no_duplicates(send, receive);
 }
 
 /// A change of any byte on the way, or the loss of the rest, is noticed by the receiver.
@@ -109,17 +42,6 @@ fn tampering() {
 fn begin(role: Role, items: &[Vec<u8>], channel: &mut Channel) -> Run {
     let party = (role, SESSION, &mut rng(role));
     Run::begin(party, items, &mut (), channel).unwrap()
-}
-
-/// Encodings of no element, and of the identity.
-fn outside() -> [EncodedElement; 4] {
-    let mut negative = [0; 32];
-    negative[0] = 1;
-    let mut large = [0xff; 32];
-    large[31] = 0x7f;
-    let mut high = [0; 32];
-    high[31] = 0x80;
-    [negative, large, high, [0; 32]]
 }
 
 const OUTSIDE: &str = "it sent what is not an element of the group, or the identity";
@@ -145,10 +67,8 @@ fn elements_of_the_receiver_outside_the_group_are_refused() {
     }
 }
 
-/// The result of a receiver with 3 items whose sender changes its elements, its tags, or its end.
-fn receive_from(
-    change: impl FnOnce(&mut [EncodedElement], &mut [u128], &mut [u8; 16]) + Send,
-) -> Result<CountResult> {
+/// The result of a receiver with 3 items whose sender changes its elements or its tags.
+fn receive_from(change: impl FnOnce(&mut [EncodedElement], &mut [u128]) + Send) -> Result<u64> {
     let (_, received) = meet(
         |channel| -> Result<()> {
             let mut run = begin(Role::Sender, &items(0..4), channel);
@@ -163,18 +83,14 @@ fn receive_from(
             channel.recv(points.as_flattened_mut())?;
             run.transcript.update(points.as_flattened());
             multiply(&mut points, &secret)?;
-            let mut end = [0; 16];
-            change(&mut points, &mut tags, &mut end);
+            change(&mut points, &mut tags);
             run.transcript.update(points.as_flattened());
             for tag in tags {
                 run.transcript.update(&tag.to_le_bytes());
             }
-            for (byte, right) in end.iter_mut().zip(run.end()) {
-                *byte ^= right;
-            }
             channel.send(points.as_flattened())?;
             run.parameters.tags().send(tags.into_iter(), channel)?;
-            channel.send(&end)?;
+            channel.send(&run.end())?;
             channel.flush()?;
             Ok(())
         },
@@ -185,64 +101,36 @@ fn receive_from(
 
 #[test]
 fn elements_of_the_sender_outside_the_group_are_refused() {
-    assert_eq!(receive_from(|_, _, _| ()).unwrap().common, 2);
+    assert_eq!(receive_from(|_, _| ()).unwrap(), 2);
     for bad in outside() {
         for place in 0..3 {
-            assert_caught(receive_from(|points, _, _| points[place] = bad), OUTSIDE);
+            assert_caught(receive_from(|points, _| points[place] = bad), OUTSIDE);
         }
     }
 }
 
 #[test]
 fn repeated_elements_are_refused() {
-    let repeated = receive_from(|points, _, _| points[2] = points[0]);
+    let repeated = receive_from(|points, _| points[2] = points[0]);
     assert_caught(repeated, "its elements are not distinct");
-}
-
-#[test]
-fn another_end_is_refused() {
-    for at in 0..16 {
-        let refused = receive_from(|_, _, end| end[at] = 1);
-        assert_caught(refused, "it has seen or sent other messages than this party");
-    }
 }
 
 /// A sender may name other tags, or repeat one: the number is what it says, at most that of the
 /// receiver's items, and one tag counts once.
 #[test]
 fn tags_of_the_sender_are_its_own() {
-    let fewer = receive_from(|_, tags, _| tags.fill(tags[3]));
-    assert!(fewer.unwrap().common <= 1);
-    let none = receive_from(|_, tags, _| tags.fill(0));
-    assert_eq!(none.unwrap().common, 0);
-}
-
-/// The elements of a sender's answer are in an order that is uniform among all.
-#[test]
-fn orders_are_uniform() {
-    let points: [EncodedElement; 4] = [[1; 32], [2; 32], [3; 32], [4; 32]];
-    let mut rng = Prg::new(Block::ONE);
-    let mut seen = HashMap::new();
-    let runs = 24_000;
-    for _ in 0..runs {
-        let mut points = points;
-        shuffle(&mut points, &mut rng);
-        *seen.entry(points.map(|point| point[0])).or_insert(0) += 1;
-    }
-    assert_eq!(seen.len(), 24);
-    let expected = f64::from(runs) / 24.0;
-    let square: f64 =
-        seen.values().map(|&count| (f64::from(count) - expected).powi(2) / expected).sum();
-    // 23 degrees of freedom: above 60 with probability below 10^-4.
-    assert!(square < 60.0, "{square}");
+    let fewer = receive_from(|_, tags| tags.fill(tags[3]));
+    assert!(fewer.unwrap() <= 1);
+    let none = receive_from(|_, tags| tags.fill(0));
+    assert_eq!(none.unwrap(), 0);
 }
 
 /// The answer to a receiver with 3 items, each times a number of its own, and the tags.
 fn answers(scalars: [u8; 3], seed: u128) -> ([EncodedElement; 3], Vec<u128>) {
     let (_, answer) = meet(
         |channel| {
-            let sender = Sender::new(SESSION, Prg::new(Block::new(seed)));
-            sender.count(&items(0..4), &mut (), channel).unwrap()
+            let own = (SESSION, Prg::new(Block::new(seed)));
+            super::send(own, &items(0..4), &mut (), channel).unwrap()
         },
         |channel| {
             let run = begin(Role::Receiver, &items(2..5), channel);
@@ -287,4 +175,21 @@ fn each_run_of_the_sender_has_another_exponent_and_order() {
         orders.insert(order.map(Option::unwrap));
     }
     assert_eq!(orders.len(), 6, "all orders of three");
+}
+
+#[test]
+fn orders_are_uniform() {
+    let (runs, mut rng) = (24_000, Prg::new(Block::ONE));
+    let mut seen = HashMap::new();
+    for _ in 0..runs {
+        let mut points: [EncodedElement; 4] = [1, 2, 3, 4].map(|byte| [byte; 32]);
+        shuffle(&mut points, &mut rng);
+        *seen.entry(points).or_insert(0) += 1;
+    }
+    assert_eq!(seen.len(), 24);
+    let expected = f64::from(runs) / 24.0;
+    let square: f64 =
+        seen.values().map(|&count| (f64::from(count) - expected).powi(2) / expected).sum();
+    // 23 degrees of freedom: above 60 with probability below 10^-4.
+    assert!(square < 60.0, "{square}");
 }

@@ -146,32 +146,6 @@ mod tests {
     use super::*;
     use crate::dh::tests::elements;
 
-    #[test]
-    fn products_are_the_plain_ones() {
-        for (n, m) in [(1, 1), (1, 9), (24, 25), (25, 25), (26, 50), (64, 65), (99, 100), (130, 7)]
-        {
-            let (a, b) = (elements(n), elements(n + m).split_off(n));
-            let mut plain = vec![Element::ZERO; n + m - 1];
-            for (i, &a) in a.iter().enumerate() {
-                for (j, &b) in b.iter().enumerate() {
-                    plain[i + j] = plain[i + j] + a * b;
-                }
-            }
-            assert_eq!(*multiply(&a, &b), plain, "{n} {m}");
-        }
-    }
-
-    #[test]
-    fn values_in_all_points() {
-        for n in [0, 1, 2, 3, 4, 5, 31, 32, 100, 129, 300] {
-            let points = elements(2 * n);
-            let (points, values) = points.split_at(n);
-            let coefficients = interpolate(points, values);
-            assert_eq!(coefficients.len(), n);
-            assert_eq!(*evaluate(Element::ONE, &coefficients, points), values, "{n}");
-        }
-    }
-
     /// The degree is as stated, so one point determines `X - point + value`.
     #[test]
     fn never_constant() {

@@ -5,9 +5,9 @@ use std::fmt;
 use volery_channel::{Channel, Role};
 use volery_pcg::Security;
 
-use super::{MAX_ITEMS, Parameters, Receiver, Sender, bytes};
+use super::{MAX_ITEMS, Parameters, TAG, bytes, receive, send};
 use crate::error::Result;
-use crate::failure::Failure;
+use crate::failure::{Failure, equal_bits};
 use crate::matching::{self, Call, Cost, Matching, Outcome, Output, PEER_DEVIATES, Party, Task};
 use crate::watch::Watch;
 
@@ -61,18 +61,13 @@ impl Matching for Dh {
         let (call, both) = party.call();
         assert!(!both, "dh gives the result to the receiver only");
         let Party { session, rng, items, .. } = party;
-        Ok(match call {
-            Call::SendIntersect => {
-                Sender::new(session, rng).intersect(items, watch, channel)?.into()
-            }
-            Call::ReceiveIntersect => {
-                Receiver::new(session, rng).intersect(items, watch, channel)?.into()
-            }
-            Call::Answer(values) => {
-                Sender::new(session, rng).answer(items, values, watch, channel)?.into()
-            }
-            Call::Search => Receiver::new(session, rng).search(items, watch, channel)?.into(),
-        })
+        let own = (session, rng);
+        match call {
+            Call::SendIntersect => send(own, items, None, watch, channel),
+            Call::ReceiveIntersect => receive(own, items, false, watch, channel),
+            Call::Answer(values) => send(own, items, Some(values), watch, channel),
+            Call::Search => receive(own, items, true, watch, channel),
+        }
     }
 }
 
@@ -91,7 +86,10 @@ impl matching::Parameters for Parameters {
     }
 
     fn failures(&self) -> Vec<Failure> {
-        Self::failures(self)
+        vec![Failure::wrong_result(
+            "two different items have the same tag",
+            equal_bits(8 * TAG as u32, [self.sender_items, self.receiver_items]),
+        )]
     }
 
     fn traffic(&self, longest: Option<usize>) -> [u64; 4] {
@@ -109,8 +107,29 @@ impl matching::Parameters for Parameters {
         bounded.then(|| 2.8 + 2.0 / self.receiver_items as f64)
     }
 
+    /// Without the values of a search.
     fn memory(&self, role: Role, _: &Output) -> u64 {
-        Self::memory(self, role)
+        /// Of an element of the field.
+        const ELEMENT: u64 = 40;
+        /// Of an item: its digest, as an element and a hash.
+        const DIGEST: u64 = ELEMENT + 32;
+        /// Of an item of the receiver: its secret, and the representative of the public key.
+        const KEY: u64 = 32 + ELEMENT;
+        let Self { sender_items, receiver_items } = *self;
+        if sender_items == 0 || receiver_items == 0 {
+            return 0;
+        }
+        match role {
+            // Values, and two strings of each, beside the polynomial twice.
+            Role::Sender => {
+                sender_items * (DIGEST + ELEMENT + 64) + receiver_items * (32 + ELEMENT)
+            }
+            // The tree of products, and the polynomials that are made from it: counted.
+            Role::Receiver => {
+                let elements = u64::from(receiver_items.ilog2()) + 16;
+                receiver_items * (DIGEST + KEY + elements * ELEMENT) + sender_items * TAG as u64
+            }
+        }
     }
 }
 

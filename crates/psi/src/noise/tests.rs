@@ -110,31 +110,6 @@ fn assert_law(mechanism: &Mechanism, seed: u128) {
     }
 }
 
-/// The exact mean and variance of the formula, by summation.
-fn assert_moments(mechanism: &Mechanism, seed: u128) {
-    let scale = mechanism.scale();
-    let far = (40.0 * scale) as i64 + 5;
-    let [mut all, mut second, mut fourth] = [0.0; 3];
-    for x in -far..=far {
-        let (x, p) = (x as f64, density(mechanism.law, scale, x as f64));
-        all += p;
-        second += p * x * x;
-        fourth += p * x.powi(4);
-    }
-    let (variance, fourth) = (second / all, fourth / all);
-    let samples = samples(mechanism, seed);
-    let count = samples.len() as f64;
-    let mean = samples.iter().map(|x| *x as f64).sum::<f64>() / count;
-    let deviations = mean / (variance / count).sqrt();
-    assert!(deviations.abs() < 4.5, "{mechanism}: mean {mean}");
-    let found = samples.iter().map(|x| (*x as f64).powi(2)).sum::<f64>() / count;
-    let deviation = ((fourth - variance * variance) / count).sqrt();
-    assert!(
-        (found - variance).abs() < 4.5 * deviation,
-        "{mechanism}: variance {found} for {variance}"
-    );
-}
-
 fn laplaces() -> Vec<Mechanism> {
     [
         (1, rational(3, 1)),
@@ -181,15 +156,6 @@ fn gaussian_noise_has_its_law() {
     }
 }
 
-#[test]
-fn means_and_variances() {
-    for (seed, mechanism) in (200..).zip(laplaces().into_iter().chain(gaussians())) {
-        if mechanism.scale() < 1e4 {
-            assert_moments(&mechanism, seed);
-        }
-    }
-}
-
 /// Algorithm 1, below and above one, and for numbers whose products would not fit.
 #[test]
 fn coins_of_exponentials() {
@@ -213,24 +179,6 @@ fn coins_of_exponentials() {
     }
 }
 
-#[test]
-fn uniform_numbers() {
-    let mut rng = Prg::new(Block::new(8));
-    for bound in [1, 2, 3, 5, 8, 13] {
-        let mut counts = vec![0.0; bound];
-        for _ in 0..SAMPLES {
-            counts[below(bound as u128, &mut rng) as usize] += 1.0;
-        }
-        let expected = SAMPLES as f64 / bound as f64;
-        for count in counts {
-            assert!((count - expected).abs() < 4.5 * expected.sqrt(), "{bound}");
-        }
-    }
-    for bound in [1 << 127, u128::MAX, (1 << 64) + 1] {
-        assert!((0..1000).all(|_| below(bound, &mut rng) < bound));
-    }
-}
-
 /// `sigma` is the least for which zCDP gives `(epsilon, delta)`.
 #[test]
 fn sigma_is_that_of_the_theorem() {
@@ -251,17 +199,6 @@ fn sigma_is_that_of_the_theorem() {
     }
 }
 
-/// The exact loss of privacy of the Laplace distribution is its `epsilon`.
-#[test]
-fn the_ratio_of_neighbouring_probabilities() {
-    let mechanism = Mechanism::laplace(4, rational(1, 2)).unwrap();
-    let samples = samples(&mechanism, 17);
-    let count = |low: i64| samples.iter().filter(|x| (low..low + 8).contains(*x)).count() as f64;
-    // Eight further from zero is twice the sensitivity: a factor of exp(2 epsilon).
-    let ratio = (count(1) + count(-8)) / (count(9) + count(-16));
-    assert!((ratio / 1.0_f64.exp() - 1.0).abs() < 0.03, "{ratio}");
-}
-
 /// Samples beyond the bound are as rare as it says, and not much rarer.
 #[test]
 fn the_tail() {
@@ -279,13 +216,6 @@ fn the_tail() {
         let (four, forty) = (mechanism.tail(4), mechanism.tail(40));
         assert!(beyond(four / 2) > SAMPLES >> 4 && forty < 10 * four, "{mechanism}");
     }
-}
-
-#[test]
-fn a_seed_determines_the_samples() {
-    let mechanism = Mechanism::laplace(10, rational(1, 10)).unwrap();
-    assert_eq!(samples(&mechanism, 5), samples(&mechanism, 5));
-    assert_ne!(samples(&mechanism, 5), samples(&mechanism, 6));
 }
 
 #[test]
@@ -325,28 +255,9 @@ fn numbers_in_words() {
     ] {
         assert_eq!(text.parse(), Ok(rational(numerator, denominator)), "{text}");
     }
-    for text in [
-        "",
-        ".",
-        "0",
-        "0.0",
-        "-1",
-        "+1",
-        "1e",
-        "e5",
-        "1e20",
-        "1e-20",
-        "1.2.3",
-        "1_0",
-        "nan",
-        "inf",
-        " 1",
-        "99999999999999999999",
-        "1e99999999999",
-        "1e-2147483648",
-        "9e19",
-        "\u{661}",
-    ] {
+    let none = "|.|0|0.0|-1|+1|1e|e5|1e20|1e-20|1.2.3|1_0|nan|inf| 1|99999999999999999999|\
+                1e99999999999|1e-2147483648|9e19|\u{661}";
+    for text in none.split('|') {
         assert_eq!(text.parse::<Rational>(), Err(Error::Number), "{text}");
     }
     assert_eq!(rational(6, 4).to_string(), "3/2");

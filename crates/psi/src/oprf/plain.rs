@@ -1,12 +1,12 @@
-//! A plain reference implementation of Figure 2: rows are lists of bits, AES works byte by byte,
-//! products bit by bit, and each row is computed separately. It shares nothing with the tested code
-//! except the random oracle, which draws the code.
+//! A plain reference implementation of Figure 2: rows are lists of bits, products are made bit by
+//! bit, and each row is computed separately. It shares nothing with the tested code except AES of
+//! one block and the random oracle, which draws the code.
 
 use std::cell::RefCell;
-use std::sync::OnceLock;
 
 use volery_channel::SessionId;
 use volery_primitives::Block;
+use volery_primitives::aes::Aes128;
 use volery_primitives::ro::RandomOracle;
 
 use crate::code::MAX_WIDTH;
@@ -14,71 +14,12 @@ use crate::code::MAX_WIDTH;
 /// Bit `i` has value `2^i`; AES gets a block as bytes, the least significant first.
 pub(super) type Bits = Vec<bool>;
 
-/// AES-128 of FIPS 197 under one key.
-pub(super) struct Aes([[u8; 16]; 11]);
-
-impl Aes {
-    pub(super) fn new(key: u128) -> Self {
-        let mut keys = [[0; 16]; 11];
-        keys[0] = key.to_le_bytes();
-        let mut constant = 1;
-        for round in 1..11 {
-            let before = keys[round - 1];
-            let mut word = [before[13], before[14], before[15], before[12]].map(substitute);
-            word[0] ^= constant;
-            constant = double(constant);
-            for (i, byte) in before.into_iter().enumerate() {
-                word[i % 4] ^= byte;
-                keys[round][i] = word[i % 4];
-            }
-        }
-        Self(keys)
-    }
-
-    pub(super) fn encrypt(&self, x: u128) -> u128 {
-        let add = |state: [u8; 16], round: usize| -> [u8; 16] {
-            std::array::from_fn(|i| state[i] ^ self.0[round][i])
-        };
-        let mut state = add(x.to_le_bytes(), 0);
-        for round in 1..11 {
-            let bytes = state.map(substitute);
-            // Row `i % 4` turns left by as many columns; columns have four bytes.
-            state = std::array::from_fn(|i| bytes[(i + 4 * (i % 4)) % 16]);
-            if round < 10 {
-                let before = state;
-                state = std::array::from_fn(|i| {
-                    let column = |step: usize| before[i / 4 * 4 + (i + step) % 4];
-                    double(column(0)) ^ double(column(1)) ^ column(1) ^ column(2) ^ column(3)
-                });
-            }
-            state = add(state, round);
-        }
-        u128::from_le_bytes(state)
-    }
+fn aes(key: u128) -> Aes128 {
+    Aes128::new(Block::new(key))
 }
 
-/// `X*a` in GF(2^8).
-fn double(a: u8) -> u8 {
-    a << 1 ^ if a >> 7 == 1 { 0x1b } else { 0 }
-}
-
-/// The S-box: the inverse in GF(2^8), found by trying, and an affine map.
-fn substitute(byte: u8) -> u8 {
-    static TABLE: OnceLock<[u8; 256]> = OnceLock::new();
-    let times = |a: u8, b: u8| {
-        let (mut a, mut product) = (a, 0);
-        for i in 0..8 {
-            product ^= if b >> i & 1 == 1 { a } else { 0 };
-            a = double(a);
-        }
-        product
-    };
-    let entry = |byte: usize| {
-        let inverse = (0..=255).find(|&other| times(byte as u8, other) == 1);
-        let inverse = inverse.unwrap_or(0);
-        (0..5).fold(0x63, |sum, turn| sum ^ inverse.rotate_left(turn))
-    };
-    TABLE.get_or_init(|| std::array::from_fn(entry))[usize::from(byte)]
+fn encrypt(key: &Aes128, x: u128) -> u128 {
+    key.encrypt(Block::new(x)).into()
 }
 
 /// The product modulo `X^128 + X^7 + X^2 + X + 1`.
@@ -96,7 +37,7 @@ pub(super) fn times(a: u128, b: u128) -> u128 {
 /// The code, the weights and the hash derived from a seed.
 pub(super) struct Code {
     pub(super) width: usize,
-    keys: Vec<Aes>,
+    keys: Vec<Aes128>,
     weights: Vec<u128>,
     hash: u128,
 }
@@ -112,7 +53,7 @@ impl Code {
         let drawn: Vec<_> = blocks.iter().map(|&bytes| u128::from_le_bytes(bytes)).collect();
         Self {
             width,
-            keys: drawn[..4].iter().map(|&key| Aes::new(key)).collect(),
+            keys: drawn[..4].iter().map(|&key| aes(key)).collect(),
             weights: drawn[4..8].to_vec(),
             hash: drawn[8],
         }
@@ -120,7 +61,7 @@ impl Code {
 
     /// `C(x)`.
     pub(super) fn word(&self, x: u128) -> Bits {
-        let blocks: Vec<_> = self.keys.iter().map(|key| key.encrypt(x)).collect();
+        let blocks: Vec<_> = self.keys.iter().map(|key| encrypt(key, x)).collect();
         (0..self.width).map(|i| blocks[i / 128] >> (i % 128) & 1 == 1).collect()
     }
 
@@ -132,7 +73,7 @@ impl Code {
 
     /// `H(j, x, y)`.
     pub(super) fn hash(&self, instance: u64, x: u128, y: u128) -> u128 {
-        Aes::new(self.hash ^ x ^ u128::from(instance) << 64).encrypt(y) ^ y
+        encrypt(&aes(self.hash ^ x ^ u128::from(instance) << 64), y) ^ y
     }
 }
 
@@ -153,7 +94,7 @@ pub(super) fn and(a: &[bool], b: &[bool]) -> Bits {
 pub(super) struct Ots {
     pub(super) keys: Vec<[u128; 2]>,
     pub(super) s: Bits,
-    expanded: Vec<[Aes; 2]>,
+    expanded: Vec<[Aes128; 2]>,
     /// The last used block of each stream, and its number.
     last: RefCell<(u64, Vec<[u128; 2]>)>,
 }
@@ -174,7 +115,7 @@ pub(super) fn starts() -> impl Iterator<Item = u128> {
 impl Ots {
     pub(super) fn new(keys: Vec<[u128; 2]>, s: Bits) -> Self {
         Self {
-            expanded: keys.iter().map(|pair| pair.map(Aes::new)).collect(),
+            expanded: keys.iter().map(|pair| pair.map(aes)).collect(),
             last: RefCell::new((u64::MAX, Vec::new())),
             keys,
             s,
@@ -187,9 +128,9 @@ impl Ots {
         if *number != j / 128 {
             *number = j / 128;
             let columns = self.expanded.iter().zip(starts());
-            let blocks = |(pair, start): (&[Aes; 2], u128)| {
+            let blocks = |(pair, start): (&[Aes128; 2], u128)| {
                 let counter = (start << 64) + u128::from(j / 128);
-                pair.each_ref().map(|key| key.encrypt(counter))
+                pair.each_ref().map(|key| encrypt(key, counter))
             };
             *streams = columns.map(blocks).collect();
         }
@@ -231,16 +172,4 @@ pub(super) fn message(rows: &[Bits]) -> Vec<u8> {
         }
     }
     bytes
-}
-
-/// FIPS 197, appendix B; the product in a known case.
-#[test]
-fn the_plain_reading_is_sound() {
-    let bytes = |hex: u128| u128::from_le_bytes(hex.to_be_bytes());
-    let aes = Aes::new(bytes(0x2b7e_1516_28ae_d2a6_abf7_1588_09cf_4f3c));
-    let out = aes.encrypt(bytes(0x3243_f6a8_885a_308d_3131_98a2_e037_0734));
-    assert_eq!(out, bytes(0x3925_841d_02dc_09fb_dc11_8597_196a_0b32));
-    assert_eq!(times(1 << 127, 2), 0x87);
-    assert_eq!(times(3, 3), 5);
-    assert_eq!(block(&[true, false, true]), 5);
 }

@@ -126,11 +126,10 @@ impl Label {
     #[must_use]
     pub fn failures(&self) -> Vec<Failure> {
         let bits = self.layout.bits();
-        vec![Failure {
-            what: "a query is answered with a false yes",
-            bits: equal_bits(bits, [self.layout.items, self.queries]),
-            false_positive: true,
-        }]
+        vec![Failure::wrong_result(
+            "a query is answered with a false yes",
+            equal_bits(bits, [self.layout.items, self.queries]),
+        )]
     }
 
     /// Bytes of the file.
@@ -184,10 +183,7 @@ impl Label {
     }
 
     /// Reads a file to its end without keeping it, and checks that its contents are those of its
-    /// version.
-    ///
-    /// # Errors
-    /// See [`Filter::read`].
+    /// version. Fails as [`Filter::read`] does.
     pub fn of_file(file: &mut impl Read, most_items: u64) -> Result<Self> {
         let mut header = [0; HEADER];
         fill_exact(file, &mut header)?;
@@ -443,10 +439,7 @@ impl Filter {
         Self::fill(&header, most_items, |bytes| fill_exact(file, bytes))
     }
 
-    /// The filter of a file, all of whose bytes these are.
-    ///
-    /// # Errors
-    /// See [`read`](Self::read).
+    /// The filter of a file, all of whose bytes these are. Fails as [`read`](Self::read) does.
     pub fn from_bytes(mut bytes: &[u8], most_items: u64) -> Result<Self> {
         let filter = Self::read(&mut bytes, most_items)?;
         // mutant(psi-filter-end): false
@@ -615,7 +608,6 @@ pub(crate) mod counting;
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-    use std::collections::HashSet;
     use std::io::Cursor;
 
     use volery_primitives::Block;
@@ -664,20 +656,6 @@ mod tests {
                     assert!(!read.contains(u128::from(rng.block())));
                 }
                 assert!(!read.contains(0) && !read.contains(u128::MAX));
-            }
-        }
-    }
-
-    #[test]
-    fn tags_at_the_ends_of_the_range() {
-        let bits = Layout::new(3, 1).bits();
-        let last = u128::MAX >> (128 - bits);
-        for tags in [[0, 0, 0], [last; 3], [0, 1, last], [0, last, last]] {
-            let filter = Filter::new(GENERATOR, 1, &tags.map(|tag| tag << (128 - bits)));
-            let set: HashSet<_> = tags.into_iter().collect();
-            for tag in [0, 1, 2, last - 1, last] {
-                let output = tag << (128 - bits);
-                assert_eq!(filter.contains(output), set.contains(&tag), "{tag}");
             }
         }
     }
@@ -821,29 +799,30 @@ mod tests {
     #[test]
     fn random_tags_never_panic() {
         let mut rng = Prg::new(Block::new(9));
+        let (good, _) = filter(300, 1000);
+        let (lows, length) = (good.label.layout.lows() as usize, good.label.layout.unary());
+        let mut read = 0;
         for _ in 0..50 {
-            let (mut filter, _) = filter(300, 1000);
-            let lows = filter.label.layout.lows() as usize;
-            let (unary, length) = (&mut filter.body[lows..], filter.label.layout.unary());
+            let mut filter = good.clone();
+            let unary = &mut filter.body[lows..];
             unary.fill(0);
             let mut left = 300;
             while left > 0 {
                 // The last bit included, after which no zero follows.
                 let place = rng.below(length);
                 let (byte, bit) = ((place / 8) as usize, 1 << (place % 8));
-                if unary[byte] & bit == 0 {
-                    unary[byte] |= bit;
-                    left -= 1;
-                }
+                left -= usize::from(unary[byte] & bit == 0);
+                unary[byte] |= bit;
             }
             relabel(&mut filter);
-            let Ok(filter) = Filter::from_bytes(&bytes(&filter), 300) else {
-                continue;
-            };
-            for high in 0..256_u128 {
-                filter.contains(high << 120 | u128::from(rng.block()) >> 8);
+            if let Ok(filter) = Filter::from_bytes(&bytes(&filter), 300) {
+                read += 1;
+                for high in 0..256_u128 {
+                    filter.contains(high << 120 | u128::from(rng.block()) >> 8);
+                }
+                filter.contains(u128::MAX);
             }
-            filter.contains(u128::MAX);
         }
+        assert!(read > 0);
     }
 }

@@ -104,12 +104,10 @@ impl<'a> SetBuilder<'a> {
     }
 
     /// Writes the filter to a file, which is empty; `queries` as in [`prepare`](super::prepare).
+    /// Panics as [`prepare`](super::prepare) does.
     ///
     /// # Errors
     /// If a file cannot be read or written.
-    ///
-    /// # Panics
-    /// See [`prepare`](super::prepare).
     pub fn finish(mut self, queries: u64, file: &mut (impl Write + Seek)) -> Result<Label> {
         assert!((1..=MAX_QUERIES).contains(&queries), "a number of queries");
         let public = *self.key.public();

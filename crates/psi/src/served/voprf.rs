@@ -354,21 +354,26 @@ mod tests {
         hex(text).try_into().unwrap()
     }
 
-    struct Vector {
-        inputs: &'static [&'static str],
-        blinds: &'static [&'static str],
-        blinded: &'static [&'static str],
-        evaluated: &'static [&'static str],
-        proof: [&'static str; 2],
-        random: &'static str,
-        outputs: &'static [[&'static str; 2]],
-    }
-
     const SECRET: &str = "e6f73f344b79b379f1a0dd37e07ff62e38d9f71345ce62ae3a9bc60b04ccd909";
     const PUBLIC: &str = "c803e2cc6b05fc15064549b5920659ca4a77b2cca6f04f6b357009335476ad4e";
+    /// RFC 9497, appendix A.1.2.3, a batch of two inputs.
+    const INPUTS: [&str; 2] = ["00", "5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a"];
     const BLINDS: [&str; 2] = [
         "64d37aed22a27f5191de1c1d69fadb899d8862b58eb4220029e036ec4c1f6706",
         "222a5e897cf59db8145db8d16e597e8facb80ae7d4e26d9881aa6f61d645fc0e",
+    ];
+    const BLINDED: [&str; 2] = [
+        "863f330cc1a1259ed5a5998a23acfd37fb4351a793a5b3c090b642ddc439b945",
+        "90a0145ea9da29254c3a56be4fe185465ebb3bf2a1801f7124bbbadac751e654",
+    ];
+    const EVALUATED: [&str; 2] = [
+        "aa8fa048764d5623868679402ff6108d2521884fa138cd7f9c7669a9a014267e",
+        "cc5ac221950a49ceaa73c8db41b82c20372a4c8d63e5dded2db920b7eee36a2a",
+    ];
+    const RANDOM: &str = "419c4f4f5052c53c45f3da494d2b67b220d02118e0857cdbcf037f9ea84bbe0c";
+    const PROOF_OF_BOTH: [&str; 2] = [
+        "cc203910175d786927eeb44ea847328047892ddf8590e723c37205cb74600b0a",
+        "5ab5337c8eb4ceae0494c2cf89529dcf94572ed267473d567aeed6ab873dee08",
     ];
     const OUTPUTS: [[&str; 2]; 2] = [
         [
@@ -379,53 +384,6 @@ mod tests {
             "8a9a2f3c7f085b65933594309041fc1898d42d0858e59f90814ae90571a6df60",
             "356f4610bf816f27afdd84f47719e480906d27ecd994985890e5f539e7ea74b6",
         ],
-    ];
-    const INPUTS: [&str; 2] = ["00", "5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a"];
-
-    /// RFC 9497, appendix A.1.2.
-    const VECTORS: [Vector; 3] = [
-        Vector {
-            inputs: &[INPUTS[0]],
-            blinds: &[BLINDS[0]],
-            blinded: &["863f330cc1a1259ed5a5998a23acfd37fb4351a793a5b3c090b642ddc439b945"],
-            evaluated: &["aa8fa048764d5623868679402ff6108d2521884fa138cd7f9c7669a9a014267e"],
-            proof: [
-                "ddef93772692e535d1a53903db24367355cc2cc78de93b3be5a8ffcc6985dd06",
-                "6d4346421d17bf5117a2a1ff0fcb2a759f58a539dfbe857a40bce4cf49ec600d",
-            ],
-            random: BLINDS[1],
-            outputs: &[OUTPUTS[0]],
-        },
-        Vector {
-            inputs: &[INPUTS[1]],
-            blinds: &[BLINDS[0]],
-            blinded: &["cc0b2a350101881d8a4cba4c80241d74fb7dcbfde4a61fde2f91443c2bf9ef0c"],
-            evaluated: &["60a59a57208d48aca71e9e850d22674b611f752bed48b36f7a91b372bd7ad468"],
-            proof: [
-                "401a0da6264f8cf45bb2f5264bc31e109155600babb3cd4e5af7d181a2c9dc0a",
-                "67154fabf031fd936051dec80b0b6ae29c9503493dde7393b722eafdf5a50b02",
-            ],
-            random: BLINDS[1],
-            outputs: &[OUTPUTS[1]],
-        },
-        Vector {
-            inputs: &INPUTS,
-            blinds: &BLINDS,
-            blinded: &[
-                "863f330cc1a1259ed5a5998a23acfd37fb4351a793a5b3c090b642ddc439b945",
-                "90a0145ea9da29254c3a56be4fe185465ebb3bf2a1801f7124bbbadac751e654",
-            ],
-            evaluated: &[
-                "aa8fa048764d5623868679402ff6108d2521884fa138cd7f9c7669a9a014267e",
-                "cc5ac221950a49ceaa73c8db41b82c20372a4c8d63e5dded2db920b7eee36a2a",
-            ],
-            proof: [
-                "cc203910175d786927eeb44ea847328047892ddf8590e723c37205cb74600b0a",
-                "5ab5337c8eb4ceae0494c2cf89529dcf94572ed267473d567aeed6ab873dee08",
-            ],
-            random: "419c4f4f5052c53c45f3da494d2b67b220d02118e0857cdbcf037f9ea84bbe0c",
-            outputs: &OUTPUTS,
-        },
     ];
 
     fn secret() -> Scalar {
@@ -459,36 +417,26 @@ mod tests {
     #[test]
     fn the_vectors_of_the_rfc() {
         let (secret, key) = (secret(), bytes(PUBLIC));
-        for vector in &VECTORS {
-            let inputs: Vec<_> = vector.inputs.iter().map(|text| hex(text)).collect();
-            let inputs: Vec<_> = inputs.iter().map(|input| &input[..]).collect();
-            let scalars = |texts: &[&str]| -> Vec<_> {
-                let scalars = texts.iter().map(|text| decode_scalar(bytes(text)).unwrap());
-                scalars.collect()
-            };
-            let elements = |texts: &[&str]| -> Vec<EncodedElement> {
-                texts.iter().map(|text| bytes(text)).collect()
-            };
-            let mut blinds = scalars(vector.blinds);
-            let blinded = blind(&inputs, &blinds);
-            assert_eq!(blinded, elements(vector.blinded));
-            let mut evaluated = blinded.clone();
-            assert!(multiply(&secret, &mut evaluated));
-            assert_eq!(evaluated, elements(vector.evaluated));
-            let random = decode_scalar(bytes(vector.random)).unwrap();
-            let proof = prove((&secret, &key), &blinded, &evaluated, &random).unwrap();
-            assert_eq!(proof.to_vec(), hex(&vector.proof.concat()));
-            let point = decode(key).unwrap();
-            let points = verify((&point, &key), &blinded, &evaluated, &proof).unwrap();
-            let outputs = finalize(&inputs, &mut blinds, &points);
-            let expected = vector.outputs.iter().map(|halves| hex(&halves.concat()));
-            for ((number, output), expected) in outputs.iter().enumerate().zip(expected) {
-                assert_eq!(output[..], expected, "{number}");
-            }
-            let mut evaluated_at_once = Vec::new();
-            evaluate(&secret, &inputs, |_, output| evaluated_at_once.push(output));
-            assert_eq!(evaluated_at_once, outputs);
+        let inputs = INPUTS.map(hex);
+        let inputs = inputs.each_ref().map(|input| &input[..]);
+        let mut blinds = BLINDS.map(|text| decode_scalar(bytes(text)).unwrap());
+        let blinded = blind(&inputs, &blinds);
+        assert_eq!(blinded, BLINDED.map(bytes));
+        let mut evaluated = blinded.clone();
+        assert!(multiply(&secret, &mut evaluated));
+        assert_eq!(evaluated, EVALUATED.map(bytes));
+        let random = decode_scalar(bytes(RANDOM)).unwrap();
+        let proof = prove((&secret, &key), &blinded, &evaluated, &random).unwrap();
+        assert_eq!(proof.to_vec(), hex(&PROOF_OF_BOTH.concat()));
+        let point = decode(key).unwrap();
+        let points = verify((&point, &key), &blinded, &evaluated, &proof).unwrap();
+        let outputs = finalize(&inputs, &mut blinds, &points);
+        for (output, expected) in outputs.iter().zip(OUTPUTS) {
+            assert_eq!(output[..], hex(&expected.concat()));
         }
+        let mut evaluated_at_once = Vec::new();
+        evaluate(&secret, &inputs, |_, output| evaluated_at_once.push(output));
+        assert_eq!(evaluated_at_once, outputs);
     }
 
     /// A proof holds for one key, one batch in one order, and as it is.

@@ -8,6 +8,7 @@ use crate::code::{BLOCKS, DISTANCE};
 use crate::counting::{Count, bits_of, numbered};
 use crate::failure::Scale;
 use crate::items::{digests, input};
+use crate::matching::Parameters as _;
 use crate::receiver_table::Placement;
 
 /// The receiver's items that an intersection of disjoint sets has, with tags of two bytes: a trial

@@ -3,17 +3,12 @@
 use std::sync::{Arc, Mutex};
 
 use volery_channel::tamper::Tampered;
-use volery_channel::{
-    Error as ChannelError, Stats, memory, run_two_channels, run_two_parties,
-    run_two_parties_with_stats,
-};
-use volery_primitives::cuckoo::FUNCTIONS;
+use volery_channel::{Error as ChannelError, memory, run_two_channels, run_two_parties};
 
 use super::*;
 use crate::error::Error;
 use crate::fixtures::{common, items};
 use crate::intersect::{ReceiverResult, SenderResult};
-use crate::items::input;
 
 pub(super) const SESSION: SessionId = SessionId::from_bytes([8; 32]);
 
@@ -110,102 +105,6 @@ fn items_in_the_stash_are_found() {
     }
 }
 
-/// The maximum number of items that a table can hold: augmenting paths, one item after the other.
-fn most_placed(hasher: &Hasher, digests: &[Block]) -> usize {
-    fn place(
-        item: usize,
-        bins: &[[u32; FUNCTIONS]],
-        held: &mut [Option<usize>],
-        seen: &mut [bool],
-    ) -> bool {
-        bins[item].iter().any(|&bin| {
-            let bin = bin as usize;
-            if std::mem::replace(&mut seen[bin], true) {
-                return false;
-            }
-            if held[bin].is_none_or(|other| place(other, bins, held, seen)) {
-                held[bin] = Some(item);
-                return true;
-            }
-            false
-        })
-    }
-    let bins: Vec<_> = digests.iter().map(|&digest| hasher.bins(digest)).collect();
-    let mut held = vec![None; hasher.bin_count()];
-    (0..bins.len())
-        .filter(|&item| place(item, &bins, &mut held, &mut vec![false; hasher.bin_count()]))
-        .count()
-}
-
-fn agreement(seed: u128, items: usize) -> Agreement {
-    let reach = |role: Role, channel: &mut Channel| {
-        let mut rng = Prg::new(Block::new(seed << 1 | role as u128));
-        Agreement::reach(role, SESSION, &mut rng, [0; 16], (items, 0), channel).unwrap()
-    };
-    let (agreement, _) = run_two_parties(
-        |channel| reach(Role::Sender, channel),
-        |channel| reach(Role::Receiver, channel),
-    );
-    agreement
-}
-
-/// The first suitable hash functions are taken; every item has one instance, with the right input.
-#[test]
-fn the_first_table_that_holds_all_is_taken() {
-    let mut later = 0;
-    for seed in 0..60 {
-        let n = 30;
-        let agreement = agreement(seed, n);
-        let mut digests = vec![Block::ZERO; n];
-        Prg::new(Block::new(seed)).fill_blocks(&mut digests);
-        for digest in &mut digests {
-            *digest &= !Block::new(3);
-        }
-        let mut parameters = Parameters::new(Variant::KkrtPaper, 5, n as u64);
-        (parameters.bins, parameters.stash) = [(31, 0), (30, 1), (27, 5)][seed as usize % 3];
-        let unplaced = |attempt| {
-            let hasher = Hasher::new(agreement.cuckoo(attempt), parameters.bins);
-            n - most_placed(&hasher, &digests)
-        };
-        let expected = (0..ATTEMPTS).find(|&attempt| unplaced(attempt) <= parameters.stash);
-        let placement = match Placement::find(&agreement, &parameters, &digests) {
-            Ok(placement) => placement,
-            Err(error) => {
-                assert!(matches!(error, Error::Unplaced { attempts: 8 }));
-                assert_eq!(expected, None);
-                continue;
-            }
-        };
-        assert_eq!(Some(placement.attempt), expected, "{seed}");
-        later += usize::from(placement.attempt > 0);
-        let hasher = Hasher::new(agreement.cuckoo(placement.attempt), parameters.bins);
-        let mut inputs = vec![Block::ONE; parameters.instances()];
-        placement.inputs(&digests, 0, &mut inputs);
-        let mut placed = vec![false; n];
-        for (instance, &block) in inputs.iter().enumerate() {
-            let Some((item, set)) = placement.item(instance) else {
-                assert_eq!(block, Block::ZERO);
-                continue;
-            };
-            assert!(!std::mem::replace(&mut placed[item], true));
-            assert_eq!(block, input(digests[item], set));
-            if instance < parameters.bins {
-                assert_eq!(hasher.bins(digests[item])[set], instance as u32);
-            } else {
-                assert_eq!(set - FUNCTIONS, instance - parameters.bins);
-            }
-        }
-        assert!(placed.into_iter().all(|placed| placed));
-        // Inputs computed in pieces equal those computed at once.
-        for first in [0, 1, 17, parameters.instances()] {
-            let mut piece = vec![Block::ONE; parameters.instances() - first];
-            placement.inputs(&digests, first, &mut piece);
-            assert_eq!(piece, inputs[first..]);
-        }
-    }
-    assert!(later > 10, "{later} runs needed more than one table");
-}
-
 /// In step 6 the receiver names places in an order that the sender drew: these places are uniform,
 /// for any common items at any position in the input.
 #[test]
@@ -240,32 +139,6 @@ fn the_places_of_common_items_are_uniform() {
         let bound = [40.5, 77.2][wanted.len() - 1];
         assert!(chi_square < bound, "{order:?}, {wanted:?}: {chi_square}");
         assert_eq!(cells.iter().map(|&cell| counts[cell]).sum::<u32>() as usize, RUNS);
-    }
-}
-
-/// The receiver's result, and the lengths of all messages it sees, are the same for any two sets of
-/// the sender of one size with the same common items.
-#[test]
-fn the_receiver_sees_no_more_than_its_result() {
-    let theirs = items(0..100);
-    let run = |settings, ours: &[Vec<u8>]| -> (ReceiverResult, Stats) {
-        let (sender, receiver) = dealt(3);
-        let (_, end) = run_two_parties_with_stats(
-            |channel| sender.intersect(ours, settings, &mut (), channel).unwrap(),
-            |channel| receiver.intersect(&theirs, settings, &mut (), channel).unwrap(),
-        );
-        end
-    };
-    for variant in Variant::ALL {
-        for both in [false, true] {
-            let settings = Settings { variant, both };
-            let first = items((50..150).chain(1000..1100));
-            let mut second = items((2000..2100).rev().chain((50..150).rev()));
-            let long = |item: &mut Vec<u8>| item.extend_from_slice(&[b'x'; 10_000]);
-            second[..100].iter_mut().for_each(long);
-            second[100..150].iter_mut().for_each(long);
-            assert_eq!(run(settings, &first), run(settings, &second));
-        }
     }
 }
 

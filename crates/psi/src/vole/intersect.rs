@@ -37,13 +37,7 @@ impl Sender {
 
 impl Receiver {
     /// Learns which of these items are among the sender's. The call fixes the items, which must be
-    /// distinct.
-    ///
-    /// # Panics
-    /// See [`Sender::intersect`].
-    ///
-    /// # Errors
-    /// See [`Sender::intersect`].
+    /// distinct. Fails and panics as [`Sender::intersect`] does.
     pub fn intersect(
         self,
         items: &(impl Items + ?Sized),

@@ -76,13 +76,10 @@ impl Sender {
 
 impl Receiver {
     /// Learns the values of its keywords that the sender has. The call fixes the keywords, which
-    /// must be distinct.
+    /// must be distinct. Fails as [`Receiver::intersect`] does.
     ///
     /// # Panics
     /// If both are to learn the result of the malicious form.
-    ///
-    /// # Errors
-    /// See [`Receiver::intersect`].
     pub fn search(
         self,
         keywords: &(impl Items + ?Sized),

@@ -74,13 +74,10 @@ impl Sender {
 
 impl Receiver {
     /// The outputs of the OPRF on these items, under a key that the sender gets. The call fixes the
-    /// items, which must be distinct.
+    /// items, which must be distinct. Fails as [`Receiver::intersect`] does.
     ///
     /// # Panics
     /// If the form is the low-communication one.
-    ///
-    /// # Errors
-    /// See [`Receiver::intersect`].
     pub fn outputs(
         self,
         items: &(impl Items + ?Sized),

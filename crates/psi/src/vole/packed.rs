@@ -35,28 +35,3 @@ pub(crate) fn unpack(packed: &[u8], bits: u32, out: &mut [Block]) {
 pub(crate) fn mask(bits: u32) -> u128 {
     u128::MAX >> (128 - bits)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn blocks_round_trip() {
-        for bits in [1, 7, 8, 64, 82, 104, 121] {
-            for count in [0, 1, 2, 8, 9, 100] {
-                let blocks: Vec<_> = (1..=count)
-                    .map(|i| Block::new((u128::MAX / 97).wrapping_mul(i as u128)))
-                    .collect();
-                let mut packed = Vec::new();
-                pack(&blocks, bits, &mut packed);
-                assert_eq!(packed.len(), bytes(count, bits));
-                packed.resize(packed.len() + 16, 0xff);
-                let mut out = vec![Block::ZERO; count];
-                unpack(&packed, bits, &mut out);
-                for (out, block) in out.iter().zip(&blocks) {
-                    assert_eq!(u128::from(*out), u128::from(*block) & mask(bits));
-                }
-            }
-        }
-    }
-}

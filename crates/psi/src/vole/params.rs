@@ -148,10 +148,8 @@ impl Parameters {
         Self::one_of(1, form, may_exchange, sender_items, receiver_items)
     }
 
-    /// [`new`](Self::new) as one of `parts` executions that share a failure probability.
-    ///
-    /// # Panics
-    /// See [`new`](Self::new).
+    /// [`new`](Self::new) as one of `parts` executions that share a failure probability. Panics as
+    /// [`new`](Self::new) does.
     #[must_use]
     pub fn one_of(
         parts: u64,
@@ -269,19 +267,6 @@ impl Parameters {
         agreed + tosses + vole + self.encoding_bytes() + self.tag_bytes()
     }
 
-    /// The probability, as the negative of its logarithm, that wrong correlations pass the check of
-    /// the vector OLE; `None` without a check.
-    #[must_use]
-    pub fn check_bits(&self) -> Option<u32> {
-        self.plan().statistical_bits()
-    }
-
-    /// The assumptions that the vector OLE rests on, with their level, in one line.
-    #[must_use]
-    pub fn assumption(&self) -> String {
-        self.plan().assumption()
-    }
-
     /// The coding of the evaluating party's tags.
     pub(crate) fn tags(&self) -> Rice {
         Rice::new(self.sides()[0], self.tag_bits)
@@ -379,14 +364,6 @@ impl Parameters {
         set + (expanded + work).max(tags)
     }
 
-    /// The binary logarithm of a bound on the probability that the encoding party takes any item
-    /// for common that is not.
-    #[must_use]
-    pub fn false_positive(&self) -> f64 {
-        let causes = self.failures().into_iter();
-        -Failure::sum(causes.filter(|one| one.false_positive))
-    }
-
     /// Whether a set is empty, so that the run ends once both parties know the sizes.
     #[must_use]
     pub const fn trivial(&self) -> bool {
@@ -401,36 +378,28 @@ impl Parameters {
         let bins = (self.bins as f64).log2();
         let capacity = self.capacity(encoded as u64);
         vec![
-            Failure {
-                what: "two different items have the same digest of 126 bits",
-                bits: items::equal_bits(items::BITS, evaluated + encoded),
-                false_positive: true,
-            },
-            Failure {
-                what: "a bin overflows",
+            Failure::wrong_result(
+                "two different items have the same digest of 126 bits",
+                items::equal_bits(items::BITS, evaluated + encoded),
+            ),
+            Failure::error(
+                "a bin overflows",
                 // Of either set.
-                bits: if self.bins == 1 {
+                if self.bins == 1 {
                     f64::INFINITY
                 } else {
                     OVERFLOW + f64::from(self.margin) - 1.0
                 },
-                false_positive: false,
-            },
-            Failure {
-                what: "a bin cannot be encoded",
-                bits: self.preset.failure_bits(capacity) - bins,
-                false_positive: false,
-            },
-            Failure {
-                what: "two different items have the same hash value",
-                bits: equal_bits(self.value_bits, sizes),
-                false_positive: true,
-            },
-            Failure {
-                what: "two different items have the same tag",
-                bits: equal_bits(self.tag_bits, sizes),
-                false_positive: true,
-            },
+            ),
+            Failure::error("a bin cannot be encoded", self.preset.failure_bits(capacity) - bins),
+            Failure::wrong_result(
+                "two different items have the same hash value",
+                equal_bits(self.value_bits, sizes),
+            ),
+            Failure::wrong_result(
+                "two different items have the same tag",
+                equal_bits(self.tag_bits, sizes),
+            ),
         ]
     }
 
@@ -538,35 +507,6 @@ mod tests {
         }
     }
 
-    /// The figures that the documents give for 2^20 items a side.
-    #[test]
-    fn bytes_an_item() {
-        for (form, most) in [(Form::Fast, 26.9), (Form::Low, 19.2), (Form::Malicious, 32.9)] {
-            let bytes = Parameters::new(form, false, 1 << 20, 1 << 20).bytes();
-            let each = bytes as f64 / f64::from(1 << 20);
-            assert!((most - 0.2..=most).contains(&each), "{form}: {each}");
-        }
-    }
-
-    /// 80 to 350 bytes an item up to one batch, 20 to 60 for large sets.
-    #[test]
-    fn memory_is_bounded_by_a_batch() {
-        for form in Form::ALL {
-            let each = |log: u32, role| {
-                let parameters = Parameters::new(form, false, 1 << log, 1 << log);
-                parameters.memory(role, false, false) as f64 / f64::from(1 << log)
-            };
-            for role in [Role::Sender, Role::Receiver] {
-                assert!((80.0..350.0).contains(&each(18, role)), "{form} {role:?}");
-                assert!((20.0..60.0).contains(&each(26, role)), "{form} {role:?}");
-            }
-            let parameters = Parameters::new(form, false, 5000, 5000);
-            let search = parameters.memory(Role::Sender, true, false);
-            assert!(search > parameters.memory(Role::Sender, false, false));
-            assert_eq!(Parameters::new(form, false, 0, 9).memory(Role::Sender, true, false), 0);
-        }
-    }
-
     #[test]
     fn the_smaller_set_is_encoded_where_both_learn_the_result() {
         for (sender, receiver) in [(10, 1000), (1000, 10), (7, 7)] {
@@ -612,13 +552,5 @@ mod tests {
             };
             assert!(expected(most * 1.001) < -40.0 && expected(most * 0.999) > -40.0);
         }
-    }
-
-    #[test]
-    fn names() {
-        for form in Form::ALL {
-            assert_eq!(form.name().parse(), Ok(form));
-        }
-        assert!("x".parse::<Form>().is_err());
     }
 }

@@ -113,7 +113,7 @@ impl matching::Parameters for Parameters {
         };
         format!(
             "{adversary}; AES-128 an ideal cipher; vector OLE: {}; {:.0} statistical",
-            Self::assumption(self),
+            self.plan().assumption(),
             self.statistical_bits().floor()
         )
     }
@@ -123,7 +123,7 @@ impl matching::Parameters for Parameters {
     }
 
     fn check_bits(&self) -> Option<u32> {
-        Self::check_bits(self)
+        self.plan().statistical_bits()
     }
 
     fn traffic(&self, longest: Option<usize>) -> [u64; 4] {

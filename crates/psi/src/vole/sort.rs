@@ -102,29 +102,3 @@ fn small<T: Copy + Zeroize>(items: &mut [T], key: &impl Fn(&T) -> u128, known: u
         items[place] = item;
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use volery_primitives::Block;
-    use volery_primitives::prg::Prg;
-
-    use super::*;
-
-    #[test]
-    fn as_the_standard_library_sorts() {
-        let mut rng = Prg::new(Block::ONE);
-        let sizes = [0, 1, 2, 3, 7, 500, 1023, 1024, 1025, 5000, 100_000];
-        for n in sizes {
-            for mask in [u128::MAX, 0xff << 120, 0xffff << 60, 0] {
-                let mut keys: Vec<_> = (0..n).map(|_| u128::from(rng.block()) & mask).collect();
-                let mut expected = keys.clone();
-                expected.sort_unstable();
-                if n > 5000 && mask != u128::MAX {
-                    continue; // Insertion takes quadratic time where the keys are not uniform.
-                }
-                sort_by_key(&mut keys, |key| *key);
-                assert!(keys == expected, "{n} {mask:x}");
-            }
-        }
-    }
-}

@@ -1,54 +1,63 @@
 //! Both parties of a run.
 
-use volery_channel::{Channel, Role, SessionId, run_two_channels};
+use volery_channel::{Channel, Role, SessionId};
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
-use volery_psi::kkrt::Kkrt;
-use volery_psi::matching::{Outcome, Output, PROTOCOLS, Party, Protocol};
-use volery_psi::params::MAX_ITEMS;
-use volery_psi::vole::{Form, Vole};
-use volery_psi::{Items, Result, Variant};
+use volery_psi::circuit;
+use volery_psi::matching::{Outcome, Output, PROTOCOLS, Party, Protocol, Totals, named};
+use volery_psi::{Items, Result};
 
 /// The session of all tests.
 pub(crate) const SESSION: SessionId = SessionId::from_bytes([7; 32]);
 
 /// Items `from..to`, some of them long.
 pub(crate) fn items(from: usize, to: usize) -> Vec<Vec<u8>> {
-    (from..to)
-        .map(|i| {
-            let mut item = format!("item {i}").into_bytes();
-            if i % 97 == 0 {
-                item.resize(10_240, b'.');
-            }
-            item
-        })
-        .collect()
+    let item = |i| {
+        let mut item = format!("item {i}").into_bytes();
+        if i % 97 == 0 {
+            item.resize(10_240, b'.');
+        }
+        item
+    };
+    (from..to).map(item).collect()
 }
 
-/// A protocol for large sets, and whether both parties get the result.
+/// A protocol, and what the parties learn by it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kind {
     pub(crate) protocol: Protocol,
-    pub(crate) both: bool,
+    pub(crate) output: Output,
 }
 
-/// The parameters, and the numbers of the common items of a party that learns them.
-type RunResult = (String, Option<Vec<usize>>);
-
 impl Kind {
-    /// Every protocol, with one result and with both where it may have both.
-    pub(crate) fn all() -> Vec<Self> {
-        let kinds = [false, true].into_iter().flat_map(|both| {
-            let all = PROTOCOLS.into_iter();
-            all.map(move |protocol| Self { protocol, both })
-        });
-        let large = kinds.filter(|kind| kind.protocol.most_items() == MAX_ITEMS);
-        large.filter(|kind| kind.protocol.gives(&kind.output(false))).collect()
+    /// A protocol with a name, the best for items.
+    pub(crate) fn named(name: &str, security: volery_pcg::Security, both: bool) -> Self {
+        let output = Output::Items { both, search: false };
+        Self { protocol: named(name, security, &output).unwrap(), output }
     }
 
-    pub(crate) const fn output(self, search: bool) -> Output {
-        let both = self.both;
-        Output::Items { both, search }
+    /// Every protocol, with each of its results.
+    pub(crate) fn all() -> Vec<Self> {
+        let items = [[false, false], [true, false], [false, true], [true, true]];
+        let items = items.map(|[both, search]| Output::Items { both, search });
+        let counts = Role::ALL.map(|role| {
+            Output::Totals(Totals {
+                settings: circuit::Settings { weights: 1, ..circuit::Settings::default() },
+                comparisons: 0,
+                in_bins: Role::Receiver,
+                counts: Some(role),
+            })
+        });
+        let of = |protocol: Protocol| {
+            let outputs = items.into_iter().chain(counts);
+            let outputs = outputs.filter(move |output| protocol.gives(output));
+            outputs.map(move |output| Self { protocol, output })
+        };
+        PROTOCOLS.into_iter().flat_map(of).collect()
+    }
+
+    pub(crate) fn searches(self) -> bool {
+        matches!(self.output, Output::Items { search: true, .. })
     }
 
     /// Whether it is of the older kind, with an offline phase.
@@ -56,13 +65,12 @@ impl Kind {
         self.protocol.name().starts_with("kkrt")
     }
 
-    /// Runs one party: the sender of a search has values.
+    /// Runs one party; the sender of a search takes the values.
     pub(crate) fn run(
         self,
         role: Role,
         items: &dyn Items,
-        values: Option<&dyn Items>,
-        search: bool,
+        values: &dyn Items,
         channel: &mut Channel,
     ) -> Result<Outcome> {
         let party = Party {
@@ -71,55 +79,9 @@ impl Kind {
             rng: Prg::new(Block::new(role as u128 + 1)),
             parts: 1,
             items,
-            values,
-            output: self.output(search),
+            values: (self.searches() && role == Role::Sender).then_some(values),
+            output: self.output,
         };
         self.protocol.run(party, &mut (), channel)
     }
-
-    /// One party of an intersection.
-    pub(crate) fn intersect(
-        self,
-        role: Role,
-        items: &dyn Items,
-        channel: &mut Channel,
-    ) -> Result<RunResult> {
-        let outcome = self.run(role, items, None, false, channel)?;
-        Ok((format!("{:?}", outcome.parameters), outcome.common))
-    }
-}
-
-/// VOLE-PSI in a form.
-pub(crate) fn vole(form: Form, both: bool) -> Kind {
-    let protocol = match form {
-        Form::Malicious => &Vole(Form::Malicious),
-        Form::Fast => &Vole(Form::Fast),
-        Form::Low => &Vole(Form::Low),
-    };
-    Kind { protocol, both }
-}
-
-/// The older protocol in a variant.
-pub(crate) fn kkrt(variant: Variant, both: bool) -> Kind {
-    let protocol = match variant {
-        Variant::Kkrt => &Kkrt(Variant::Kkrt),
-        Variant::KkrtPaper => &Kkrt(Variant::KkrtPaper),
-    };
-    Kind { protocol, both }
-}
-
-/// An intersection in memory, in which one party may leave early.
-pub(crate) fn intersect(
-    ours: &[Vec<u8>],
-    theirs: &[Vec<u8>],
-    kind: Kind,
-) -> (Result<RunResult>, Result<RunResult>) {
-    let (left, right) = Channel::memory_pair();
-    let ((sent, _), (received, _)) = run_two_channels(
-        left,
-        right,
-        |channel| kind.intersect(Role::Sender, &ours, channel),
-        |channel| kind.intersect(Role::Receiver, &theirs, channel),
-    );
-    (sent, received)
 }

@@ -1,8 +1,7 @@
-//! Set intersection and keyword search: results, threads and memory.
+//! Set intersection and keyword search: results, traffic, threads and memory.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod common;
-mod intersect;
-mod lookup;
+mod exact;
 mod memory;
 mod threads;

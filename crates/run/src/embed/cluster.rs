@@ -5,13 +5,13 @@ use std::time::Instant;
 
 use arrow_schema::SchemaRef;
 use serde_json::json;
-use volery_channel::Role;
 use volery_cluster::driver::{self, ClusterTable, ResumeState};
 pub use volery_cluster::staging::{Items, Slice, Slices, digest, found, shards};
 use volery_cluster::totals as cluster_totals;
 use volery_cluster::{ClusterStats, Manifest, Secrets, Task};
 use volery_matching::{Operation, Options, Partitioning, totals};
 use volery_options::{NamedValues, SetByName};
+use volery_tables::Reading;
 use zeroize::Zeroizing;
 
 use super::Run;
@@ -19,9 +19,9 @@ use crate::cluster::{self, ClusterOptions, Meeting};
 use crate::endpoint::EndpointOptions;
 use crate::failure::Failure;
 use crate::guard::check_level;
-use crate::matching::text::object;
 use crate::options::{RunOptions, fill};
 use crate::report::Report;
+use crate::reporter::object;
 use crate::totals::{of_cluster, text};
 
 /// The options of a call of a driver or a task. Each call has only some of them.
@@ -70,13 +70,12 @@ impl Call {
 }
 
 /// The keys and the payload of a table that comes in pieces; the options are `role`, `key`, `or`,
-/// `value`, `empty_keys`, `malformed`, and `result` with the options that belong to it.
-///
-/// # Errors
-/// If an option is wrong, or does not go with the schema.
+/// `value`, `empty_keys`, `malformed`, `drop_repeated`, which the engine applies, and `result` with
+/// the options that belong to it.
 pub fn items(schema: SchemaRef, named: &NamedValues) -> Result<Items, Failure> {
     let Call { options, .. } = Call::of(named, &["role", "key"])?;
-    let reading = options.reading()?;
+    // The engine counts the rows of each key.
+    let reading = Reading { drop_repeated: None, ..options.reading()? };
     let Some(settings) = of_cluster(&options)? else {
         return Ok(Items::new(schema, reading)?);
     };
@@ -97,10 +96,7 @@ pub fn totals(named: &NamedValues, [own, peer]: [u64; 2]) -> Result<Option<Strin
     let Some(settings) = of_cluster(&Call::of(named, &["role"])?.options)? else {
         return Ok(None);
     };
-    let sizes = match settings.role {
-        Role::Sender => [own, peer],
-        Role::Receiver => [peer, own],
-    };
+    let sizes = settings.role.sides([own, peer]);
     settings.check_range(sizes)?;
     let protocol = settings.protocol().expect("the protocol of workers is named");
     let cost = protocol.cost(&settings.task(sizes));
@@ -160,16 +156,13 @@ fn read_facts(text: &str) -> Result<ClusterTable, Failure> {
 }
 
 /// Agrees with the peer's driver on a manifest, and returns it. The options are `role`, `verb`,
-/// `gateway`, `run`, `workers`, `shards`, `identity`, `peer`, `protocol`,
-/// `security`, `wait`, `timeout`, and `result` with the options that belong to it. `facts`
-/// is a JSON object with `keys`, the description of [`Items`]; `sizes`, the number of distinct
-/// items by each rule; `payload`, at the sender of a lookup its line and the bytes of the longest,
-/// or null; and `digest` and `rows` of the table. `secret` is what [`secrets`] returned. `earlier`
-/// is the manifest of an earlier start, if there is one, and whether a shard was begun. `keep` puts
-/// the manifest into this side's storage, before the other side goes on.
-///
-/// # Errors
-/// Any error that ends the agreement.
+/// `gateway`, `run`, `workers`, `shards`, `identity`, `peer`, `protocol`, `security`, `wait`,
+/// `timeout`, `value_name`, and `result` with the options that belong to it. `facts` is a JSON
+/// object with `keys`, the description of [`Items`]; `sizes`, the number of distinct items by each
+/// rule; `payload`, at the sender of a lookup its line and the bytes of the longest, or null; and
+/// `digest` and `rows` of the table. `secret` is what [`secrets`] returned. `earlier` is the
+/// manifest of an earlier start, if there is one, and whether a shard was begun. `keep` puts the
+/// manifest into this side's storage, before the other side goes on.
 pub fn agree(
     named: &NamedValues,
     (facts, secret): (&str, &str),
@@ -185,13 +178,10 @@ pub fn agree(
         let role = call.options.role;
         let settings = call.settings()?;
         let (identity, peer) = call.endpoint.at_gateway(reporter)?;
-        let (workers, keys, organisations) = (&call.cluster, &facts.keys, (&identity, peer));
-        let terms = match &settings {
-            Task::Rows(settings) => workers.terms(settings, keys, organisations)?,
-            Task::Totals(settings) => workers.terms_of_totals(settings, keys, organisations)?,
-        };
+        let terms = call.cluster.terms(&settings, &facts.keys, (&identity, peer))?;
         let meeting = Meeting {
             gateway: call.cluster.gateway(),
+            proxy: call.endpoint.proxy.as_ref(),
             terms: &terms,
             role,
             worker: None,
@@ -205,7 +195,9 @@ pub fn agree(
         let terms = (terms, call.cluster.shards);
         let earlier = ResumeState { manifest: earlier.as_ref(), begun };
         let mut kept = Ok(());
+        let names = call.options.columns().names.len();
         let mut keep = |manifest: &Manifest| {
+            manifest.check_names(names)?;
             kept = keep(&manifest.to_json());
             kept.as_ref().map_err(|failure| {
                 volery_matching::Error::Manifest(format!("was not kept: {}", failure.message()))
@@ -234,9 +226,6 @@ pub struct Opening {
 /// `role`, `gateway`, `identity`, `peer`, `wait` and `timeout`. `keep` puts the totals,
 /// a text, into this side's storage, before the other side goes on; then an empty text says that
 /// the other side has them, too.
-///
-/// # Errors
-/// Any error that ends the opening.
 pub fn open(
     named: &NamedValues,
     (manifest, secret): (&str, &str),
@@ -266,6 +255,7 @@ pub fn open(
         let (identity, _) = call.endpoint.at_gateway(reporter)?;
         let meeting = Meeting {
             gateway: &call.cluster.gateway,
+            proxy: call.endpoint.proxy.as_ref(),
             terms,
             role,
             worker: None,
@@ -327,7 +317,8 @@ pub fn tickets(manifest: &str, named: &NamedValues) -> Result<Vec<String>, Failu
     let terms = manifest.terms().ok_or_else(|| wrong("it is not of a run with workers"))?;
     let identity = call.endpoint.load_identity()?;
     let issue = |worker| {
-        let meeting = Meeting { gateway: "", terms, role, worker: Some(worker), attempt: 0 };
+        let meeting =
+            Meeting { gateway: "", proxy: None, terms, role, worker: Some(worker), attempt: 0 };
         Ok(meeting.certificate(&identity)?.to_pem().to_owned())
     };
     (0..terms.workers).map(issue).collect()

@@ -32,9 +32,6 @@ impl Deref for MatchingArguments {
 
 impl MatchingArguments {
     /// The options of a caller who gives a table, or names files with `input`.
-    ///
-    /// # Errors
-    /// The option at fault, or one that is missing.
     pub(crate) fn by_name(
         verb: Operation,
         named: &NamedValues,

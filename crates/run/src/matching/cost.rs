@@ -5,13 +5,12 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use volery_channel::Stats;
 use volery_channel::link::Link;
+use volery_matching::{Plan, ResultKind};
 use volery_psi::choice::Choice;
 
 use super::arguments::MatchingArguments;
-use super::text::object;
-use crate::memory::peak_memory;
 use crate::report::{Report, Seconds};
-use crate::reporter::Reporter;
+use crate::reporter::{Reporter, many, object};
 
 /// Adds the traffic and the time of a run, in all and of its setup.
 pub(crate) fn add_cost(
@@ -57,72 +56,79 @@ pub(crate) fn choice(choice: &Choice) -> Value {
     })
 }
 
-/// `text`, unless an option says it.
-pub(crate) const fn assumed(is_said: bool, text: &'static str) -> &'static str {
-    if is_said { "" } else { text }
-}
-
-/// The predicted cost of a run.
-pub(crate) struct Prediction {
+/// The predicted cost of a run of any kind.
+pub(crate) struct Prediction<'a> {
+    pub(crate) arguments: &'a MatchingArguments,
+    pub(crate) rows: u64,
     /// Own keys, and keys of the peer.
     pub(crate) keys: [u64; 2],
-    pub(crate) rows: u64,
-    pub(crate) protocol: &'static str,
     pub(crate) security: String,
-    pub(crate) bytes: u64,
-    pub(crate) seconds: f64,
-    pub(crate) memory: u64,
-    pub(crate) buckets: u32,
+    pub(crate) plan: Plan,
+    /// The keys of this side, in words.
+    pub(crate) own: String,
+    /// Whether the peer is assumed to have as many columns.
+    pub(crate) has_columns: bool,
+    /// The work that the time does not include.
+    pub(crate) without: &'static str,
 }
 
-impl Prediction {
-    /// The cost over a link, in words. `files`: the work that the time does not include.
-    pub(crate) fn describe(&self, arguments: &MatchingArguments, files: &str) -> String {
+impl Prediction<'_> {
+    /// For people, and as the report of a dry run with further `fields` of its result.
+    pub(crate) fn tell(
+        self,
+        revealed: &[String],
+        mut fields: Map<String, Value>,
+        reporter: &Reporter,
+    ) -> (String, Report) {
+        let Self { arguments, rows, keys: [own, peer], plan, .. } = &self;
         let link: Link = arguments.link.unwrap_or_default();
-        format!(
-            "bytes: {:.1} MB in both directions\ntime: {:.1} s at {:.0} Mbit/s and {:.0} ms{}, one \
-             thread a party, without {files}\nmemory: {:.0} MB on this side",
-            self.bytes as f64 / 1e6,
-            self.seconds,
+        let unless = |is_said: bool, text: &'static str| if is_said { "" } else { text };
+        let mut text = format!(
+            "this side: {}, {}\npeer: {} (assumed{}){}\nprotocol: {}, {}\nbytes: {:.1} MB in both \
+             directions\ntime: {:.1} s at {:.0} Mbit/s and {:.0} ms{}, one thread a party, without \
+             {}\nmemory: {:.0} MB on this side",
+            many(*rows, "row"),
+            self.own,
+            many(*peer, "key"),
+            unless(arguments.peer_rows.is_some(), "; --peer-rows"),
+            if self.has_columns { ", with as many columns (assumed)" } else { "" },
+            plan.protocol,
+            self.security,
+            plan.bytes as f64 / 1e6,
+            plan.seconds,
             link.bits_per_second / 1e6,
             link.round_trip * 1e3,
-            assumed(arguments.link.is_some(), " (assumed; --link)"),
-            self.memory as f64 / 1e6,
-        )
-    }
-
-    /// The report of a dry run, with further `fields` of its result.
-    pub(crate) fn report(
-        self,
-        arguments: &MatchingArguments,
-        revealed: &[String],
-        fields: Map<String, Value>,
-        reporter: &Reporter,
-    ) -> Report {
+            unless(arguments.link.is_some(), " (assumed; --link)"),
+            self.without,
+            plan.memory as f64 / 1e6,
+        );
+        if arguments.result == ResultKind::Rows {
+            text += &format!(", in {}", many(plan.buckets.into(), "bucket"));
+        }
+        for line in revealed {
+            text += &format!("\n- {line}");
+        }
+        if !matches!(arguments.result, ResultKind::Shares(_)) {
+            fields.insert("choice".to_owned(), plan.choice.as_ref().map(choice).into());
+        }
         let mut report = Report {
             role: Some(arguments.role.name().to_owned()),
-            n: Some(self.keys[0]),
-            security: Some(self.security),
-            peak_rss_bytes: peak_memory(),
+            n: Some(*own),
+            security: Some(self.security.clone()),
             ..Report::new(arguments.verb.name(), reporter)
         };
         report.result = object(json!({
             "dry_run": true,
-            "rows": self.rows,
-            "peer_items": self.keys[1],
-            "protocol": self.protocol,
-            "bytes": self.bytes,
-            "seconds": self.seconds,
-            "memory_bytes": self.memory,
-            "buckets": self.buckets,
+            "rows": rows,
+            "peer_items": peer,
+            "protocol": plan.protocol.name(),
+            "bytes": plan.bytes,
+            "seconds": plan.seconds,
+            "memory_bytes": plan.memory,
+            "buckets": plan.buckets,
             "reveals": revealed,
         }));
         report.result.extend(fields);
-        report
+        (text + "\n", report)
     }
-}
-
-/// The facts that a run reveals, as the last lines of its plan.
-pub(crate) fn lines(revealed: &[String]) -> String {
-    revealed.iter().map(|line| format!("- {line}\n")).collect()
 }

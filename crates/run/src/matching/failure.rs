@@ -1,6 +1,7 @@
 //! Errors of a matching, as failures with the option at fault and a remedy.
 
 use volery_matching::{Error, SettingsError};
+use volery_tables::Problem;
 
 use super::served;
 use crate::failure::{Failure, Status};
@@ -18,7 +19,12 @@ impl From<SettingsError> for Failure {
 
 impl From<volery_tables::Error> for Failure {
     fn from(error: volery_tables::Error) -> Self {
-        let failure = Self::new(Status::Other, &error);
+        let status = match error.problem() {
+            // Options that go with no table.
+            Problem::Rule { .. } | Problem::NoKey | Problem::NamedTwice { .. } => Status::Usage,
+            _ => Status::Other,
+        };
+        let failure = Self::new(status, &error);
         match error.hint() {
             Some(hint) => failure.with_hint(hint),
             None => failure,
@@ -56,6 +62,9 @@ fn disagreement(error: volery_channel::Error) -> Failure {
         }
         Error::Mismatch { field, .. } if field == volery_matching::BOTH => {
             "the sender gets the result only if both sides set --both"
+        }
+        Error::Mismatch { field, .. } if field == volery_matching::NAMES => {
+            "give a name in --value-name for each of the sender's columns, in their order, or leave --value-name out"
         }
         Error::Mismatch { field, .. } if cluster::disagreement(field).is_some() => {
             cluster::disagreement(field).unwrap_or_default()

@@ -1,17 +1,15 @@
 //! The input and output files of a run.
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use volery_channel::Role;
-use volery_matching::{Columns, Matches, Settings, WriteError};
+use volery_matching::{Columns, Matches, Settings, WriteError, WrittenRows};
 use volery_tables::{Format, Output, Packing, Problem, Sink, Table};
 
 use super::arguments::MatchingArguments;
 use crate::failure::{Failure, Status};
-use crate::output::SingleFile;
-use crate::paths::{check_free, check_report, same};
+use crate::paths::{ResultFile, check_report, same};
 use crate::progress::PhaseProgress;
 
 /// Refuses files that would overwrite each other or the input.
@@ -32,52 +30,24 @@ pub(crate) fn check_names(arguments: &MatchingArguments) -> Result<(), Failure> 
     Ok(())
 }
 
-/// A file for a result.
-pub(crate) struct ResultFile {
-    file: SingleFile,
-    pub(crate) path: PathBuf,
-    pub(crate) format: (Format, Packing),
-    force: bool,
-}
+/// The file of a table, and its format.
+pub(crate) type TableFile = (ResultFile, (Format, Packing));
 
-impl ResultFile {
-    /// Checks, before any work, that `path` of `--out` can be written.
-    pub(crate) fn prepare(arguments: &MatchingArguments, path: &Path) -> Result<Self, Failure> {
-        let format = Format::of(path).map_err(|error| {
-            let failure = Failure::usage("--out", &error);
-            match error.hint() {
-                Some(hint) => failure.with_hint(hint),
-                None => failure,
-            }
-        })?;
-        if arguments.input.iter().any(|input| same(path, input)) {
-            let what = format_args!("{} is the input file", path.display());
-            return Err(Failure::usage("--out", what)
-                .with_hint("choose another file; the input is never overwritten"));
+/// The format of the file of `--out`.
+pub(crate) fn format_of(path: &Path) -> Result<(Format, Packing), Failure> {
+    Format::of(path).map_err(|error| {
+        let failure = Failure::usage("--out", &error);
+        match error.hint() {
+            Some(hint) => failure.with_hint(hint),
+            None => failure,
         }
-        check_free(path, arguments.force)?;
-        let file = SingleFile::prepare("--out", path)?;
-        Ok(Self { file, path: path.to_owned(), format, force: arguments.force })
-    }
-
-    /// Writes the file by `write`, and puts it in its place.
-    pub(crate) fn write(
-        self,
-        write: impl FnOnce(&mut File) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        let Self { file, path, force, .. } = self;
-        file.write(|file| {
-            write(file)?;
-            // Another process may have created the file in the meantime.
-            check_free(&path, force)
-        })
-    }
+    })
 }
 
 /// The output of the matching rows.
 pub(crate) enum RowOutput {
     StandardOutput,
-    File(ResultFile),
+    File(ResultFile, (Format, Packing)),
 }
 
 impl RowOutput {
@@ -108,7 +78,10 @@ impl RowOutput {
         };
         Ok(Some(match path == Path::new("-") {
             true => Self::StandardOutput,
-            false => Self::File(ResultFile::prepare(arguments, path)?),
+            false => {
+                let format = format_of(path)?;
+                Self::File(ResultFile::prepare(path, &arguments.input, arguments.force)?, format)
+            }
         }))
     }
 
@@ -116,7 +89,7 @@ impl RowOutput {
     fn target(&self) -> ((Format, Packing), &Path) {
         match self {
             Self::StandardOutput => ((Format::Csv, Packing::None), "standard output".as_ref()),
-            Self::File(file) => (file.format, &file.path),
+            Self::File(file, format) => (*format, file.path()),
         }
     }
 
@@ -125,22 +98,49 @@ impl RowOutput {
         self.target().0.0
     }
 
-    /// Checks that the columns of the table have a form in this format.
+    /// Checks that the columns of the table can be read and have a form in this format, by a file
+    /// without rows.
     pub(crate) fn check(&self, table: &Table) -> Result<(), Failure> {
+        table.check_columns()?;
         let ((format, packing), path) = self.target();
         let output = Output { format, packing, like: Some(table) };
         let tried = Sink::new(std::io::sink(), output, table.schema());
+        let tried = tried.and_then(Sink::finish);
         tried.map(|_| ()).map_err(|problem| failure(path, &problem))
     }
 
-    /// Writes the matching rows and returns the number of rows of the output.
+    /// Checks, before the peer is met and after the table was read, that `matching` of its `rows`
+    /// rows fit on the disk. Each is predicted to take as much as in the table, without compression
+    /// where the output has none, and an eighth of it where only the output is compressed; what the
+    /// sender adds is not known.
+    pub(crate) fn check_space(
+        &self,
+        table: &Table,
+        matching: u64,
+        rows: u64,
+    ) -> Result<(), Failure> {
+        let Self::File(file, (format, packing)) = self else {
+            return Ok(());
+        };
+        let (stored, unpacked) = (table.bytes(), table.unpacked_bytes());
+        let was_packed = table.format() == Format::Parquet || stored < unpacked;
+        let (bytes, less) = match *packing != Packing::None || *format == Format::Parquet {
+            true if was_packed => (stored, 1),
+            true => (unpacked, 8),
+            false => (unpacked, 1),
+        };
+        let bytes = u128::from(bytes) * u128::from(matching) / u128::from(rows.max(1)) / less;
+        file.check_space(u64::try_from(bytes).unwrap_or(u64::MAX))
+    }
+
+    /// Writes the matching rows.
     pub(crate) fn write(
         self,
         table: &Table,
         matches: &Matches,
         columns: &Columns,
         told: &mut PhaseProgress<'_>,
-    ) -> Result<u64, Failure> {
+    ) -> Result<WrittenRows, Failure> {
         let (format, path) = self.target();
         let path = path.to_owned();
         let refused = |error| refused(error, &path);
@@ -150,37 +150,59 @@ impl RowOutput {
                 let written = matches.write(table, columns, &mut out, format, told);
                 let written = written.map_err(refused)?;
                 out.flush().map_err(|error| Failure::file(&path, error))?;
-                Ok(written.rows)
+                Ok(written)
             }
-            Self::File(file) => {
-                let mut rows = 0;
+            Self::File(file, _) => {
+                let mut written = WrittenRows::default();
                 file.write(|file| {
-                    let written = matches.write(table, columns, file, format, told);
-                    rows = written.map_err(refused)?.rows;
+                    let result = matches.write(table, columns, file, format, told);
+                    written = result.map_err(refused)?;
                     Ok(())
                 })?;
-                Ok(rows)
+                Ok(written)
             }
         }
     }
 }
 
-/// The failure to write rows to `path`.
 pub(crate) fn refused(error: WriteError, path: &Path) -> Failure {
     match error {
         WriteError::Run(error) => error.into(),
         WriteError::Output(problem) => failure(path, &problem),
-        WriteError::Names(what) => Failure::usage("--value-name", what)
-            .with_hint("give a name for each column of the sender, in their order"),
+        WriteError::Names(what) => {
+            Failure::usage("--value-name", what).with_hint("choose another name")
+        }
         other => Failure::new(Status::Other, other),
     }
 }
 
-/// A problem of the output file.
 pub(crate) fn failure(path: &Path, problem: &Problem) -> Failure {
     let failure = Failure::new(Status::Other, format_args!("{}: {problem}", path.display()));
     match problem.hint() {
         Some(hint) => failure.with_hint(hint),
         None => failure,
+    }
+}
+
+#[cfg(all(test, unix))]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_needs_as_much_as_its_rows_in_the_table() {
+        let place = tempfile::tempdir().unwrap();
+        let input = place.path().join("in.csv");
+        std::fs::write(&input, "id\n1\n").unwrap();
+        let inputs = volery_tables::Inputs { paths: vec![input], ..Default::default() };
+        let table = Table::open(&inputs).unwrap();
+        for (name, needed) in [("out.csv", 5_u64 << 60), ("out.csv.gz", 5_u64 << 57)] {
+            let path = place.path().join(name);
+            let file = ResultFile::prepare(&path, &[], false).unwrap();
+            let output = RowOutput::File(file, format_of(&path).unwrap());
+            assert!(output.check_space(&table, 1, 1).is_ok());
+            let refused = output.check_space(&table, 1 << 60, 1).unwrap_err().to_string();
+            assert!(refused.contains(&format!("needs {needed} bytes")), "{refused}");
+        }
     }
 }

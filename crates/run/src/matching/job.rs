@@ -3,6 +3,7 @@
 use volery_matching::Partitioning;
 use volery_tables::{Reading, Table};
 
+use super::text::TableFacts;
 use crate::cluster::Workers;
 use crate::endpoint::{Connection, Endpoint, RunChannel};
 use crate::failure::Failure;
@@ -69,8 +70,8 @@ pub(crate) trait Job: Send {
         told: &mut PhaseProgress<'_>,
     ) -> Result<(), Failure>;
 
-    /// Tells what was left out of the table, and returns the number of keys in words.
-    fn tell_counts(&self, table: &Table, reporter: &Reporter) -> String;
+    /// The facts of the table.
+    fn facts(&self) -> TableFacts<'_>;
 
     /// The facts that each side learns, in sentences.
     fn revealed(&self, divided: Partitioning) -> Vec<String>;

@@ -6,21 +6,21 @@ use serde_json::json;
 use volery_cluster::{driver, take_back};
 use volery_matching::{
     Columns, Finish, Matches, Outcome, Partitioning, PreparedTable, Settings, StorageOptions,
+    WrittenRows,
 };
-use volery_tables::{Format, Reading, Table};
+use volery_tables::{Duplicates, Format, Reading, Table};
 
 use super::arguments::MatchingArguments;
 use super::files::{self, RowOutput};
 use super::job::{Job, MatchInputs, RunState, of_workers};
 use super::served::Query;
-use super::summary::TableFacts;
-use super::text;
-use crate::cluster::Workers;
+use super::text::{self, TableFacts};
+use crate::cluster::{Driver, Workers};
 use crate::endpoint::Endpoint;
 use crate::failure::Failure;
 use crate::progress::PhaseProgress;
 use crate::report::Report;
-use crate::reporter::{Reporter, many};
+use crate::reporter::{LineKind, Reporter, event, many, object};
 use crate::results::MatchResult;
 
 /// A run for rows. What it does not have yet, or no longer, is `None`.
@@ -46,9 +46,6 @@ pub(crate) struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     /// Checks the options.
-    ///
-    /// # Errors
-    /// The option at fault.
     pub(crate) fn new(
         arguments: &'a MatchingArguments,
         inputs: &MatchInputs<'_>,
@@ -132,17 +129,25 @@ impl Job for Rows<'_> {
             take_back(folder)?;
         }
         let side = PreparedTable::read(table, reading, &self.settings, &self.local, told)?;
+        let side = side.naming(&self.columns);
         self.rows_read = side.rows();
+        if let Some(output) = &self.output {
+            let rows = side.rows();
+            let matching = match self.columns.left {
+                true => rows,
+                false => side.most_matches(self.arguments.peer_rows),
+            };
+            output.check_space(table, matching, rows)?;
+        }
         self.side = Some(side);
         Ok(())
     }
 
-    fn tell_counts(&self, table: &Table, reporter: &Reporter) -> String {
-        TableFacts::from(self.side()).tell(table, &[], reporter);
-        match self.side().distinct(0) {
-            Some((keys, _)) => many(keys, "distinct key"),
-            None => many(self.side().rows(), "row"),
-        }
+    fn facts(&self) -> TableFacts<'_> {
+        let duplicates = self.arguments.duplicates;
+        let mut facts = TableFacts::from(self.side());
+        facts.sends_first = self.arguments.value.is_some() && duplicates == Duplicates::Keep;
+        facts
     }
 
     fn revealed(&self, divided: Partitioning) -> Vec<String> {
@@ -156,16 +161,16 @@ impl Job for Rows<'_> {
     }
 
     fn plan(&self, revealed: &[String], reporter: &Reporter) -> Result<(String, Report), Failure> {
-        let (arguments, settings, side) = (self.arguments, &self.settings, self.side());
+        let (arguments, side) = (self.arguments, self.side());
         Ok(match &self.query {
-            Some(query) => query.plan(arguments, settings, side, revealed, reporter),
-            None => text::plan(arguments, settings, side, revealed, reporter),
+            Some(query) => query.plan(arguments, &self.settings, side, revealed, reporter),
+            None => text::plan(arguments, side, revealed, reporter),
         })
     }
 
     fn report(&self, table: &Table, revealed: &[String], reporter: &Reporter) -> Report {
-        let (arguments, facts) = (self.arguments, TableFacts::from(self.side()));
-        let fields = text::object(json!({ "both": arguments.both }));
+        let (arguments, facts) = (self.arguments, self.facts());
+        let fields = object(json!({ "both": arguments.both }));
         let security = self.settings.security.to_string();
         facts.report(arguments, (table, security), fields, revealed, reporter)
     }
@@ -180,7 +185,9 @@ impl Job for Rows<'_> {
             return Ok(());
         }
         let finished_before = side.has_all_results();
-        let endpoint = match finished_before {
+        // The peer may lack results of its own, for which it needs this side.
+        let is_needed = self.settings.both;
+        let endpoint = match finished_before && !is_needed {
             true => {
                 // Only the peer may not know yet; it matters to a sender that still waits.
                 reporter.tell("all results of this run are here already; telling the peer");
@@ -189,9 +196,17 @@ impl Job for Rows<'_> {
             false => endpoint,
         };
         let mut channel = match endpoint.open(timeout, reporter) {
-            Err(_) if finished_before => {
+            Err(failure) if finished_before && (!is_needed || failure.is_network()) => {
                 let (matches, finish) = side.into_matches()?;
-                (self.matches, self.finish) = (Some(matches), Some(finish));
+                (self.matches, self.finish) = (Some(matches), (!is_needed).then_some(finish));
+                if is_needed {
+                    reporter.caution(format_args!(
+                        "{}; all results of this side are here, so it ends without the peer; delete its \
+                         folder of --resume once the peer has its results, too, or start again with \
+                         --force to help it",
+                        failure.message()
+                    ));
+                }
                 return Ok(());
             }
             opened => opened?,
@@ -206,7 +221,9 @@ impl Job for Rows<'_> {
 
     fn work(&mut self, workers: &dyn Workers, run: &mut RunState<'_, '_>) -> Result<bool, Failure> {
         let mut side = self.take_side();
-        let Some((manifest, worked, about)) = workers.run(&mut side, run.pool, run.told)? else {
+        let Some((manifest, worked, about)) =
+            workers.run(&mut Driver::Rows(&mut side), run.pool, run.told)?
+        else {
             return Ok(false);
         };
         let outcome = driver::into_outcome(side, &manifest, &worked)?;
@@ -222,7 +239,7 @@ impl Job for Rows<'_> {
         told: &mut PhaseProgress<'_>,
     ) -> Result<MatchResult, Failure> {
         let mut matched = MatchResult::default();
-        let mut written = None;
+        let mut written: Option<WrittenRows> = None;
         if let Some(matches) = &self.matches {
             if let Some(output) = self.output.take() {
                 written = Some(output.write(table, matches, &self.columns, told)?);
@@ -235,7 +252,9 @@ impl Job for Rows<'_> {
                 if self.in_memory && self.arguments.out.is_none() {
                     let rows = matches.to_batches(table, &self.columns, told);
                     let rows = rows.map_err(|error| files::refused(error, "the rows".as_ref()));
-                    matched.rows = Some(rows?);
+                    let (schema, batches, in_memory) = rows?;
+                    matched.rows = Some((schema, batches));
+                    written = Some(WrittenRows { rows: 0, ..in_memory });
                     told.end();
                 }
             }
@@ -243,15 +262,24 @@ impl Job for Rows<'_> {
         if let Some(finish) = self.finish.take() {
             finish.finish()?;
         }
-        text::add_matches(report, self.matches.as_ref(), written);
+        if let Some(written) = written.as_ref().filter(|written| written.unwritten > 0) {
+            let (values, first) = (written.unwritten, &written.first_unwritten);
+            let text = format!(
+                "left empty because they could not be written: {}; {}",
+                many(values, "value"),
+                first.join("; "),
+            );
+            let fields = event("left_empty", json!({ "values": values, "first": first }));
+            told.reporter.line(LineKind::Warning, text, fields);
+        }
+        text::add_matches(report, self.matches.as_ref(), written.as_ref());
         Ok(matched)
     }
 
     fn end(&mut self, report: &Report, reporter: &Reporter) -> Result<(), Failure> {
         let (outcome, matches) = (self.outcome.as_ref(), self.matches.as_ref());
-        for line in text::summary(self.arguments, report, outcome, matches) {
-            reporter.say(line);
-        }
+        let lines = text::summary(self.arguments, report, outcome, matches);
+        reporter.line(LineKind::Result, lines.join("\n"), report.done());
         text::caution_about_no_match(reporter, self.rows_read, matches);
         Ok(())
     }

@@ -14,14 +14,12 @@ use volery_psi::served::{self as protocol, Filter};
 use super::arguments::MatchingArguments;
 use super::cost::add_cost;
 use super::job::RunState;
-use super::text::object;
 use crate::endpoint::Endpoint;
 use crate::failure::{Failure, Status};
-use crate::memory::peak_memory;
 use crate::output::SingleFile;
 use crate::randomness::hex;
 use crate::report::Report;
-use crate::reporter::{Reporter, many};
+use crate::reporter::{Reporter, many, object};
 
 /// Of both sides for a key, on one core each; and bytes of memory for a key.
 const SECONDS: f64 = 1e-4;
@@ -84,7 +82,9 @@ impl Query {
                         return Err(damaged(&"bytes follow its end"));
                     }
                     query.filter = Some(filter);
-                    return Ok(Some(query));
+                    if !arguments.endpoint.follow_key {
+                        return Ok(Some(query));
+                    }
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(damaged(&error)),
@@ -109,7 +109,7 @@ impl Query {
         let (sent, received) = protocol::bytes(own);
         let query = sent + received;
         let mut text = format!(
-            "this side: {}, {} with a key\nprotocol: served, {}\nquery: {query} bytes in both directions\n",
+            "this side: {}, {}\nprotocol: served, {}\nquery: {query} bytes in both directions\n",
             many(side.rows(), "row"),
             many(own, "row"),
             settings.security,
@@ -150,7 +150,6 @@ impl Query {
         report.role = Some(settings.role.name().to_owned());
         report.n = Some(own);
         report.security = Some(settings.security.to_string());
-        report.peak_rss_bytes = peak_memory();
         report.result = object(json!({
             "dry_run": true,
             "rows": side.rows(),
@@ -177,6 +176,18 @@ impl Query {
         let mut channel = endpoint.open(timeout, reporter)?;
         run.reveal();
         let Self { filter, place } = self;
+        let pins = channel.pins.clone();
+        let follow = |[ours, theirs]: [&[u8]; 2]| match &pins {
+            None => Ok(false),
+            Some(pins) => {
+                pins.follow_filter(hex(ours), &hex(theirs))?;
+                reporter.warn(format_args!(
+                    "--follow-key: the server has a new key ({}); its filter is fetched again",
+                    hex(theirs)
+                ));
+                Ok(true)
+            }
+        };
         let keep = |filter: &Filter| match place {
             Some(place) => place.write(|file| {
                 let written = filter.write(&mut io::BufWriter::new(file));
@@ -184,7 +195,7 @@ impl Query {
             }),
             None => Ok(()),
         };
-        let ask = || side.ask(filter, MAX_KEYS, keep, &mut channel, run.told);
+        let ask = || side.ask(filter, MAX_KEYS, follow, keep, &mut channel, run.told);
         let asked = run.pool.install(ask);
         run.told.end();
         let asked = asked?;
@@ -205,7 +216,7 @@ pub(crate) fn refused(error: &Error) -> Option<Failure> {
     let time = |wait: Duration| format!("{} s", wait.as_secs());
     Some(match error {
         Error::OtherKey { .. } => Failure::new(Status::Mismatch, error).with_hint(
-            "if the operator of the server confirms its new key, --refresh fetches the filter again",
+            "if the operator of the server confirms its new key, --refresh fetches the filter again; --follow-key does so without being asked",
         ),
         Error::OtherVersion => Failure::new(Status::Mismatch, error)
             .with_hint("--refresh fetches the filter again"),

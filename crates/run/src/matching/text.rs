@@ -1,33 +1,27 @@
-//! The texts of a run: its plan, its report, and its last lines.
+//! The texts of a run: what was left out of its table, its plan, its report, and its last lines.
 
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
-use volery_channel::Role;
-use volery_matching::{Choice, Matches, Outcome, PreparedTable, Settings};
-use volery_tables::Table;
+use volery_matching::{Matches, Outcome, PreparedTable, Settings, Summary, WrittenRows};
+use volery_tables::{Counts, Table};
 
 use super::arguments::MatchingArguments;
-use super::cost::{Prediction, add_cost, assumed, choice, failures, lines};
+use super::cost::{Prediction, add_cost, choice, failures};
+use crate::lint::caution_about_encoding;
 use crate::randomness::hex;
 use crate::report::Report;
-use crate::reporter::{Reporter, many};
+use crate::reporter::{Reporter, event, many, object};
 
 /// The name of a table in lines about it.
 pub(crate) fn name_of(table: &Table) -> String {
-    let names: Vec<_> = table.paths().iter().map(|path| path.display().to_string()).collect();
+    // A line feed in a name does not begin a line of its own.
+    let names = table.paths().iter().map(|path| path.display().to_string().replace('\n', "\\n"));
+    let names: Vec<_> = names.collect();
     match &names[..] {
         [] => "the table".to_owned(),
         [one] => one.clone(),
         [first, rest @ ..] => format!("{first} and {}", many(rest.len() as u64, "other file")),
-    }
-}
-
-/// The fields of a JSON literal.
-pub(crate) fn object(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(map) => map,
-        _ => unreachable!("the JSON literal is an object"),
     }
 }
 
@@ -39,22 +33,23 @@ impl Report {
 
 /// Adds what a run cost and how sure its result is.
 pub(crate) fn add_outcome(report: &mut Report, settings: &Settings, outcome: &Outcome) {
-    let own = usize::from(settings.role == Role::Receiver);
-    let [items, peer_items] = [own, 1 - own].map(|side| outcome.sizes[0][side]);
+    let [items, peer_items] = settings.role.sides(outcome.sizes[0]);
     report.n = Some(items);
     add_cost(report, [outcome.traffic, outcome.setup_traffic], [outcome.setup, outcome.online]);
     for (rule, sizes) in outcome.sizes.iter().enumerate() {
         if let Some(map) = report.rule(rule) {
-            map.insert("keys".to_owned(), sizes[own].into());
-            map.insert("peer_keys".to_owned(), sizes[1 - own].into());
+            let [own, peer] = settings.role.sides(*sizes);
+            map.insert("keys".to_owned(), own.into());
+            map.insert("peer_keys".to_owned(), peer.into());
         }
     }
+    let [capacity, peer_capacity] = settings.role.sides(outcome.capacities[0]);
     let several = outcome.buckets > 1 || outcome.resumed > 0;
     let buckets = several.then(|| {
         json!({
             "count": outcome.buckets,
-            "capacity": outcome.capacities[0][own],
-            "peer_capacity": outcome.capacities[0][1 - own],
+            "capacity": capacity,
+            "peer_capacity": peer_capacity,
             "finished_before": outcome.resumed,
             "attempts": outcome.attempts,
         })
@@ -97,7 +92,11 @@ pub(crate) fn add_outcome(report: &mut Report, settings: &Settings, outcome: &Ou
 }
 
 /// Adds the result.
-pub(crate) fn add_matches(report: &mut Report, matches: Option<&Matches>, written: Option<u64>) {
+pub(crate) fn add_matches(
+    report: &mut Report,
+    matches: Option<&Matches>,
+    written: Option<&WrittenRows>,
+) {
     if let Some(matches) = matches {
         for (rule, rows) in matches.by_rule().iter().enumerate() {
             if let Some(map) = report.rule(rule) {
@@ -107,7 +106,8 @@ pub(crate) fn add_matches(report: &mut Report, matches: Option<&Matches>, writte
     }
     report.result.extend(object(json!({
         "matched": matches.map(Matches::rows),
-        "rows_written": written,
+        "rows_written": written.map(|written| written.rows),
+        "values_unwritten": written.map(|written| written.unwritten),
     })));
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn summary(
         let peer = report.result["peer_items"].as_u64().unwrap_or_default();
         let _ = write!(
             text,
-            " (the peer has {}), by {}, secure against a {} peer",
+            " (the peer has {}), using {}, secure against a {} peer",
             many(peer, "key"),
             outcome.protocol,
             report.security.as_deref().unwrap_or_default(),
@@ -162,7 +162,7 @@ pub(crate) fn summary(
     {
         let each = matches.by_rule().iter().enumerate();
         let each: Vec<_> = each
-            .map(|(rule, rows)| format!("{} by key {}", many(*rows, "row"), rule + 1))
+            .map(|(rule, rows)| format!("{} by rule {}", many(*rows, "row"), rule + 1))
             .collect();
         lines.push(format!("of these {}", each.join(", ")));
     }
@@ -179,44 +179,175 @@ pub(crate) fn caution_about_no_match(reporter: &Reporter, rows: u64, matches: Op
 /// The cost of a run: for people, and as a report.
 pub(crate) fn plan(
     arguments: &MatchingArguments,
-    settings: &Settings,
     side: &PreparedTable,
     revealed: &[String],
     reporter: &Reporter,
 ) -> (String, Report) {
     let own = side.distinct(0).map_or(side.rows(), |(keys, _)| keys);
     let peer = arguments.peer_rows.unwrap_or(own);
-    let rules = arguments.number_of_rules() as u64;
-    let link = arguments.link.unwrap_or_default();
-    let plan = side.plan(peer, link);
-    let (sender_items, receiver_items) = match settings.role {
-        Role::Sender => (own, peer),
-        Role::Receiver => (peer, own),
-    };
-    let task = settings.task([sender_items, receiver_items]);
-    let choice_of = Choice::new(task, link);
     let prediction = Prediction {
-        keys: [own, peer],
+        arguments,
         rows: side.rows(),
-        protocol: plan.protocol.name(),
-        security: settings.security.to_string(),
-        bytes: plan.bytes * rules,
-        seconds: plan.seconds * rules as f64,
-        memory: plan.memory,
-        buckets: plan.buckets,
+        keys: [own, peer],
+        security: side.settings().security.to_string(),
+        plan: side.plan(peer, arguments.link.unwrap_or_default()),
+        own: match side.distinct(0) {
+            Some(_) => many(own, "distinct key"),
+            None => "distinct keys not counted".to_owned(),
+        },
+        has_columns: false,
+        without: "reading and writing files",
     };
-    let text = format!(
-        "this side: {}, {} with a key\npeer: {} (assumed{})\nprotocol: {}, {}\n{}, in {}\n{}",
-        many(side.rows(), "row"),
-        many(own, "row"),
-        many(peer, "key"),
-        assumed(arguments.peer_rows.is_some(), "; --peer-rows"),
-        plan.protocol,
-        settings.security,
-        prediction.describe(arguments, "reading and writing files"),
-        many(plan.buckets.into(), "bucket"),
-        lines(revealed),
-    );
-    let fields = object(json!({ "choice": choice(&choice_of) }));
-    (text, prediction.report(arguments, revealed, fields, reporter))
+    prediction.tell(revealed, Map::new(), reporter)
+}
+
+/// The facts of a table, for a result of any kind.
+pub(crate) struct TableFacts<'a> {
+    rows: u64,
+    counts: &'a Counts,
+    /// Of each rule: distinct keys and rows whose key an earlier row has, where they are known.
+    distinct: Vec<Option<(u64, u64)>>,
+    key_types: &'a str,
+    digest: [u8; 32],
+    /// Rows that are in none of the groups.
+    pub(crate) no_group: u64,
+    /// Columns are sent, of the first row of each key alone.
+    pub(crate) sends_first: bool,
+}
+
+impl<'a> From<&'a PreparedTable> for TableFacts<'a> {
+    fn from(side: &'a PreparedTable) -> Self {
+        let counts = side.counts();
+        Self {
+            rows: side.rows(),
+            counts,
+            distinct: (0..counts.rules.len()).map(|rule| side.distinct(rule)).collect(),
+            key_types: side.key_description(),
+            digest: side.digest(),
+            no_group: 0,
+            sends_first: false,
+        }
+    }
+}
+
+impl<'a> From<&'a Summary> for TableFacts<'a> {
+    fn from(summary: &'a Summary) -> Self {
+        Self {
+            rows: summary.rows,
+            counts: &summary.counts,
+            distinct: vec![Some((summary.keys, summary.duplicates))],
+            key_types: &summary.key_description,
+            digest: summary.digest,
+            no_group: 0,
+            sends_first: false,
+        }
+    }
+}
+
+impl TableFacts<'_> {
+    /// Tells how many keys the table has, and what was left out of it.
+    pub(crate) fn tell(&self, table: &Table, reporter: &Reporter) {
+        let name = name_of(table);
+        for notice in table.notices() {
+            reporter.tell(format_args!("{name}: {notice}"));
+        }
+        if self.rows == 0 {
+            reporter.caution(format_args!("{name}: there is no row"));
+        }
+        caution_about_encoding(reporter, table, self.counts.rules.iter());
+        let (mut text, mut rules) = (String::new(), Vec::new());
+        let mut tell = |number: u64, what: &str, by: &str| {
+            if number > 0 {
+                text += &format!("{name}: {} {what}{by}\n", many(number, "row"));
+            }
+        };
+        for (rule, (counts, distinct)) in self.counts.rules.iter().zip(&self.distinct).enumerate() {
+            let by = match self.distinct.len() {
+                1 => String::new(),
+                _ => format!(" by rule {}", rule + 1),
+            };
+            let duplicates = distinct.map_or(0, |(_, rows)| rows);
+            tell(counts.empty, "left out because a key column is empty or null", &by);
+            tell(
+                counts.malformed,
+                "left out because a key column is malformed ('volery lint' says why)",
+                &by,
+            );
+            tell(counts.repeated, "left out because too many rows have their key", &by);
+            tell(duplicates, "with the same key as an earlier row", &by);
+            if self.sends_first && duplicates > 0 {
+                reporter.caution(format_args!(
+                    "{name}: the columns of {} are not sent{by}: an earlier row has the same key, \
+                     and a lookup sends the first row of a key; leave such rows out, or set \
+                     --duplicates to dedup or error",
+                    many(duplicates, "row")
+                ));
+            }
+            rules.push(json!({
+                "keys": distinct.map(|(keys, _)| keys),
+                "empty": counts.empty,
+                "malformed": counts.malformed,
+                "repeated": counts.repeated,
+                "duplicates": duplicates,
+            }));
+        }
+        tell(self.no_group, "in none of the --groups", "");
+        let keys = match self.distinct.first() {
+            Some(Some((keys, _))) => many(*keys, "distinct key"),
+            _ => many(self.rows, "row"),
+        };
+        text += &format!("this side has {keys}");
+        let fields = json!({ "table": name, "rows": self.rows, "rules": rules });
+        reporter.tell_with(text, event("table", fields));
+    }
+
+    /// The report as far as it is known before the run, with further `fields` of its result.
+    pub(crate) fn report(
+        &self,
+        arguments: &MatchingArguments,
+        (table, security): (&Table, String),
+        fields: Map<String, Value>,
+        revealed: &[String],
+        reporter: &Reporter,
+    ) -> Report {
+        let columns = std::iter::once(arguments.key.join(",")).chain(arguments.or.iter().cloned());
+        let rules = columns.zip(&self.counts.rules).zip(&self.distinct).enumerate();
+        let rules = rules.map(|(rule, ((columns, counts), distinct))| {
+            json!({
+                "rule": rule + 1,
+                "columns": columns,
+                "rows_with_key": counts.keys,
+                "empty": counts.empty,
+                "malformed": counts.malformed,
+                "repeated": counts.repeated,
+                "changed": counts.changed,
+                "not_utf8": counts.not_utf8,
+                "keys": distinct.map(|(keys, _)| keys),
+                "duplicates": distinct.map(|(_, rows)| rows),
+            })
+        });
+        let rules: Vec<_> = rules.collect();
+        let first = self.counts.rules.first().copied().unwrap_or_default();
+        let distinct = self.distinct.first().copied().flatten();
+        let files: Vec<_> = table.paths().iter().map(|path| path.display().to_string()).collect();
+        let mut report = Report {
+            role: Some(arguments.role.name().to_owned()),
+            n: distinct.map(|(keys, _)| keys),
+            security: Some(security),
+            ..Report::new(arguments.verb.name(), reporter)
+        };
+        report.result = object(json!({
+            "key_types": self.key_types,
+            "rows": self.rows,
+            "duplicates": distinct.map(|(_, rows)| rows),
+            "empty": first.empty,
+            "malformed": first.malformed,
+            "rules": rules,
+            "reveals": revealed,
+            "input_digest": hex(&self.digest),
+            "inputs": files,
+        }));
+        report.result.extend(fields);
+        report
+    }
 }

@@ -114,9 +114,6 @@ pub(crate) fn read(stream: &mut impl Read) -> io::Result<Array> {
 }
 
 /// Writes the header of an array in C order.
-///
-/// # Errors
-/// The errors of the stream.
 pub(crate) fn write(stream: &mut impl Write, number: Number, shape: &[u64]) -> io::Result<()> {
     let sides: Vec<_> = shape.iter().map(u64::to_string).collect();
     let comma = if shape.len() == 1 { "," } else { "" };

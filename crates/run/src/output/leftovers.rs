@@ -113,15 +113,7 @@ mod tests {
     use super::*;
     use crate::output::Folder;
     use crate::output::beside::{aside, temporary};
-    use crate::output::tests::{disown, plant};
-
-    fn names(folder: &Path) -> Vec<String> {
-        let entries = fs::read_dir(folder).unwrap();
-        let mut names: Vec<_> =
-            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
+    use crate::output::tests::{disown, names, plant};
 
     /// The next run for the same target removes the leftovers of a killed process, and nothing
     /// else.

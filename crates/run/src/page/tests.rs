@@ -24,7 +24,6 @@ fn text(page: &str) -> String {
         assert!(!before.contains('>'), "{before}");
         if open.contains(&"body") {
             out.push_str(before);
-            out.push(' ');
         }
         let (tag, after) = tag.split_once('>').unwrap();
         rest = after;
@@ -53,95 +52,148 @@ fn pages_are_well_formed_and_load_nothing() {
         json!(null),
         json!([]),
         json!({}),
-        json!({ "protocol": "psi" }),
-        json!({ "protocol": 7, "result": [], "error": 5, "inputs": {}, "phases": [{}, 3] }),
-        json!({ "protocol": "psi", "error": "the disk is full", "hint": "free some space" }),
-        json!({ "protocol": "psi", "bytes_sent": u64::MAX, "bytes_received": u64::MAX, "seconds": { "total": -1.0 },
-                "result": { "items": 0, "peer_items": u64::MAX, "common": u64::MAX, "rows": 0, "matched": 9,
+        json!({ "command": "psi" }),
+        json!({ "command": 7, "result": [], "error": 5, "inputs": {}, "phases": [{}, 3] }),
+        json!({ "command": "psi", "error": "the disk is full" }),
+        json!({ "command": "psi", "bytes_sent": u64::MAX, "bytes_received": u64::MAX,
+                "seconds": { "total": -1.0 }, "phases": [{ "name": "p", "seconds": -1.0 }],
+                "result": { "items": 0, "peer_items": u64::MAX, "rows": 0, "matched": 9,
                             "rules": [{ "matched_rows": 9 }], "failure_log2": 3.5 } }),
     ];
     for report in strange.into_iter().chain((0..SAMPLES.len()).map(sample)) {
         let page = render(&report);
         text(&page);
-        for load in ["http:", "https:", "<script", "src=", "@import", "url(", "NaN", "inf%"] {
+        for load in ["http:", "https:", "<script", "src=", "@import", "url(", "NaN", "inf%", "{{"] {
             assert!(!page.contains(load), "{load}: {page}");
         }
     }
 }
 
-#[test]
-fn the_numbers_of_a_run_are_there() {
-    let page = text(&render(&sample(0)));
-    for expected in [
-        "4,000 of your 5,000 rows matched",
-        "This side had 4,873 distinct keys, the peer 20,000; 3,921 keys are on both sides.",
-        "1. email:email (3,105 distinct keys)",
-        "3,180 rows",
-        "64 %",
-        "making correlations",
-        "871 ms",
-        "7,225,644 bytes (7.23 MB)",
-        "at most 1 in 1.26 trillion (",
-        "1.9 times the keys that it states",
-        "Rows with an empty key",
-        "loyalty <script>alert(1)</script> & \"friends\".csv",
-        "blake3:a1c3e5f7",
-        "m7qd-2v9x",
-        "4 buckets of at most 5,400 keys",
-        "2026-11-20 09:30 UTC",
-        "result.most_items.2^80 hashes",
-    ] {
-        assert!(page.contains(expected), "{expected}: {page}");
-    }
+/// A report of a total, with the fields of `more`.
+fn total(more: Value) -> Value {
+    let mut report = json!({
+        "command": "psi",
+        "role": "receiver",
+        "security": "semi-honest",
+        "result": {
+            "kind": "mean", "to": "receiver", "minimum": 50, "bound": "99.50", "noise": null,
+            "items": 900, "peer_items": 1000, "rows": 905,
+        },
+    });
+    let fields = more.as_object().unwrap().clone();
+    report["result"].as_object_mut().unwrap().extend(fields);
+    report
+}
+
+fn of_rows(verb: &str, result: Value) -> Value {
+    json!({ "command": verb, "role": "receiver", "n": 5, "result": result })
 }
 
 #[test]
-fn headlines_say_who_has_what() {
-    let with = |verb: &str, result: Value| {
-        let report = json!({ "protocol": verb, "role": "receiver", "n": 5, "result": result });
-        let page = render(&report);
-        let (_, after) = page.split_once("<h1>").unwrap();
-        let (headline, lead) = after.split_once("</h1>").unwrap();
-        let lead = lead.split_once("</p>").unwrap().0;
-        format!("{headline}. {}", lead.split_once('>').unwrap().1)
-    };
-    let sets = json!({ "items": 1, "peer_items": 4000 });
-    assert_eq!(
-        with("psi", sets),
-        "Your key was compared with the peer’s 4,000. The result went to the peer; this side gets none."
-    );
-    let none = json!({ "items": 5000, "peer_items": 4, "common": 0 });
-    assert!(
-        with("psi", none)
-            .starts_with("0 of your 5,000 keys matched. No key is in both sets. A usual cause")
-    );
-    let one = json!({ "items": 2, "peer_items": 4, "common": 1, "rows": 3, "matched": 2 });
-    assert!(
-        with("lookup", one)
-            .starts_with("2 of your 3 rows were found. This side had 2 distinct keys")
-    );
-    assert!(with("cot", json!({})).starts_with("5 correlated oblivious transfers were made."));
-}
-
-#[test]
-fn a_failed_run_says_why_and_what_to_do() {
-    let page = text(&render(&sample(1)));
-    for expected in [
-        "The matching did not finish",
-        "nothing arrived from the peer for 60 s",
-        "exit status 4",
-        "What to do:  check that the peer is running",
-        "this one may have ended before",
-    ] {
-        assert!(page.contains(expected), "{expected}: {page}");
+fn pages_have_the_words_and_numbers_of_their_reports() {
+    let rows: [(Value, &[&str]); 10] = [
+        (
+            sample(0),
+            &[
+                "4,000 of your 5,000 rows matched",
+                "This side had 4,873 distinct keys, the peer 20,000 by the first rule.",
+                "1. email:email3,105––",
+                "2. phone:e164=DE70281217",
+                "3,180 rows64 %",
+                "making correlations871 ms",
+                "7,225,644 bytes (7.23 MB)",
+                "at most 1 in 1.26 trillion (2−40.2)",
+                "1.9 times the keys that it states, with 280 evaluations",
+                "loyalty <script>alert(1)</script> & \"friends\".csv",
+                "a1c3e5f7",
+                "Fingerprint of the peerm7qd-2v9x",
+                "4 buckets of at most 5,400 keys",
+                "2026-11-20 09:30 UTC",
+                "result.most_items.2^80 hashes",
+                "Encoded keys1.60 MB",
+            ],
+        ),
+        (
+            sample(1),
+            &[
+                "The matching did not finish",
+                "nothing arrived from the peer for 60 s",
+                "exit status 4",
+                "What to do: Compare this message",
+                "this one may have ended before",
+            ],
+        ),
+        (
+            of_rows("psi", json!({ "items": 1, "peer_items": 4000 })),
+            &["Your key was compared with the peer’s 4,000The result went to the peer"],
+        ),
+        (
+            of_rows("psi", json!({ "items": 9, "peer_items": 4, "rows": 5000, "matched": 0 })),
+            &["0 of your 5,000 rows matchedNo key is in both sets. A usual cause"],
+        ),
+        (
+            of_rows("lookup", json!({ "items": 2, "peer_items": 4, "rows": 3, "matched": 2 })),
+            &["2 of your 3 rows were foundThis side had 2 distinct keys"],
+        ),
+        (of_rows("cot", json!({})), &["5 correlated oblivious transfers were made"]),
+        (
+            total(json!({
+                "below_minimum": false, "count": 400, "sum": "-64.79", "mean": -0.161975,
+            })),
+            &[
+                "-0.1620 is the mean over the common keys",
+                "the peer 1,000. The result went to this side alone.",
+                "all common keys400-64.79-0.161975no",
+                "The minimum was 50 common keys. A key’s value was at most 99.50",
+            ],
+        ),
+        (
+            total(json!({
+                "kind": "shares", "shares": { "places": 1234 }, "to": null, "minimum": null,
+            })),
+            &["Each side has shares of 1,234 places", "Neither side learned which keys"],
+        ),
+        (
+            total(json!({
+                "kind": "count", "epsilon": 0.5, "delta": 1e-9, "to": "both", "count": -3,
+                "noise": { "count": { "mechanism": "discrete <noise>", "sensitivity": "1" } },
+            })),
+            &[
+                "About -3 keys on both sides",
+                "The result went to both sides.",
+                "A count has discrete <noise>, for a change of 1 by a common key.",
+                "epsilon 0.5 and delta 0.000000001",
+            ],
+        ),
+        (
+            total(json!({
+                "kind": "sum", "to": "sender", "below_minimum": true,
+                "groups": [
+                    { "group": "<a>", "below_minimum": true, "count": null, "sum": null },
+                    { "group": "b", "below_minimum": false, "count": null, "sum": "12" },
+                ],
+            })),
+            &[
+                "A sum over the common keys of 2 groups",
+                "The result went to the peer; this side gets none.",
+                "<a>–yes: nothing was opened",
+            ],
+        ),
+    ];
+    for (report, fragments) in rows {
+        let page = text(&render(&report));
+        for fragment in fragments {
+            assert!(page.contains(fragment), "{fragment:?}: {page}");
+        }
     }
-    assert!(!page.contains("Your 20,000 keys"), "{page}");
+    let below = text(&render(&total(json!({ "below_minimum": true }))));
+    assert!(below.contains("There are fewer common keys than the minimum"), "{below}");
 }
 
 /// A report is the user's own file, but the names in it may come from anyone.
 #[test]
 fn no_field_can_bring_its_own_markup() {
-    const EVIL: &str = "</title></style><script src=x>\"'><img onerror=\u{202e}";
+    const EVIL: &str = "</title></style><script src=x>\"'><img onerror=\u{61c}\u{7}{{style}}";
     fn taint(value: &mut Value) {
         match value {
             Value::String(text) => *text = EVIL.to_owned(),
@@ -160,78 +212,7 @@ fn no_field_can_bring_its_own_markup() {
         let mut report = sample(index);
         taint(&mut report);
         let page = render(&report);
-        assert!(text(&page).contains("<script src=x>"));
-        assert!(!page.contains("<script") && !page.contains("<img") && !page.contains('\u{202e}'));
-    }
-}
-
-/// A report of a total, with the fields of `more`.
-fn total(more: Value) -> Value {
-    let mut report = json!({
-        "protocol": "psi",
-        "role": "receiver",
-        "security": "semi-honest",
-        "result": {
-            "kind": "mean", "to": "receiver", "minimum": 50, "bound": "99.50", "noise": null,
-            "items": 900, "peer_items": 1000, "rows": 905,
-        },
-    });
-    let fields = more.as_object().unwrap().clone();
-    report["result"].as_object_mut().unwrap().extend(fields);
-    report
-}
-
-#[test]
-fn totals_have_their_numbers() {
-    let page = text(&render(&total(json!({
-        "below_minimum": false, "count": 400, "sum": "-64.79", "mean": -0.161975,
-    }))));
-    for fragment in [
-        "-0.1620 is the mean over the common keys",
-        "This side had 900 distinct keys, the peer 1,000. The result went to this side alone.",
-        "-64.79",
-        "The minimum was 50 common keys. A key’s value was at most 99.50",
-    ] {
-        assert!(page.contains(fragment), "{fragment:?}: {page}");
-    }
-    let page = text(&render(&total(json!({
-        "kind": "shares", "shares": { "places": 1234 }, "to": null, "minimum": null,
-    }))));
-    for fragment in [
-        "Each side has shares of 1,234 places",
-        "the peer 1,000. Neither side learned which keys are common.",
-    ] {
-        assert!(page.contains(fragment), "{fragment:?}: {page}");
-    }
-    assert!(!page.contains("minimum"), "{page}");
-    let page = text(&render(&total(json!({ "below_minimum": true }))));
-    for fragment in ["There are fewer common keys than the minimum", "yes: nothing was opened"] {
-        assert!(page.contains(fragment), "{fragment:?}: {page}");
-    }
-    let page = text(&render(&total(json!({
-        "kind": "count", "epsilon": 0.5, "delta": 1e-9, "to": "both", "count": -3,
-        "noise": { "count": { "mechanism": "discrete <noise>", "sensitivity": "1" } },
-    }))));
-    for fragment in [
-        "About -3 keys on both sides",
-        "The result went to both sides.",
-        "A count has discrete <noise>, for a change of 1 by a common key.",
-        "epsilon 0.5 and delta 0.000000001",
-    ] {
-        assert!(page.contains(fragment), "{fragment:?}: {page}");
-    }
-    let page = text(&render(&total(json!({
-        "kind": "sum", "to": "sender", "below_minimum": true,
-        "groups": [
-            { "group": "<a>", "below_minimum": true, "count": null, "sum": null },
-            { "group": "b", "below_minimum": false, "count": null, "sum": "12" },
-        ],
-    }))));
-    for fragment in [
-        "A sum over the common keys of 2 groups",
-        "The result went to the peer; this side gets none.",
-        "<a>",
-    ] {
-        assert!(page.contains(fragment), "{fragment:?}: {page}");
+        assert!(text(&page).contains("<script src=x>\"'><img onerror=\\u{61c}\\u{7}{{style}}"));
+        assert!(!page.contains("<script") && !page.contains("<img") && !page.contains('\u{61c}'));
     }
 }

@@ -13,7 +13,6 @@ const FORMAT: &str = "volery shares 1";
 /// The contents of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Description {
-    /// [`FORMAT`].
     pub(crate) format: String,
     /// The session, the same on both sides.
     pub(crate) session: String,
@@ -23,15 +22,12 @@ pub(crate) struct Description {
     pub(crate) order: String,
     /// Number of places: of the elements of each array.
     pub(crate) places: u64,
-    /// Distinct keys of the sender.
     pub(crate) sender_keys: u64,
-    /// Distinct keys of the receiver.
     pub(crate) receiver_keys: u64,
     /// The columns of the sender, then those of the receiver.
     pub(crate) columns: Vec<Column>,
 }
 
-/// A column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Column {
     /// The name of the array, whose file ends in `.npy`.
@@ -79,9 +75,6 @@ impl Description {
     }
 
     /// Parses the file, and checks all that does not need the arrays.
-    ///
-    /// # Errors
-    /// In words, if it is something else.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let parsed: Self = serde_json::from_slice(bytes)
             .map_err(|error| format!("not a description of shares: {error}"))?;

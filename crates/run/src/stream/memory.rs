@@ -19,9 +19,6 @@ pub(crate) type Put<'a> = dyn FnMut(Part) -> Result<(), Failure> + Send + 'a;
 
 /// Runs `run` on another thread, and `put` on this one with the parts that `run` hands over. While
 /// a part is put, the next one is made.
-///
-/// # Errors
-/// The error of `put`, or of `run`.
 pub(crate) fn hand_over<T: Send>(
     run: impl FnOnce(&mut Put<'_>) -> Result<T, Failure> + Send,
     put: &mut dyn FnMut(Part) -> Result<(), Failure>,

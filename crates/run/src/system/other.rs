@@ -40,9 +40,9 @@ pub fn free_space(_path: &Path) -> Option<u64> {
     None
 }
 
-/// There is no such call; the file system records changes of names in a journal.
-pub fn sync_folder(path: &Path) -> io::Result<()> {
-    path.metadata().map(drop)
+/// Nothing is synced, so nothing is refused.
+pub fn has_no_sync(_error: &io::Error) -> bool {
+    false
 }
 
 /// Whether a folder could not be moved to `target` because one is there, be it empty.

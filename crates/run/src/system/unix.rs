@@ -52,9 +52,12 @@ pub fn free_space(path: &Path) -> Option<u64> {
     Some(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
-/// Puts the names in a folder on the disk.
-pub fn sync_folder(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
+/// Whether the system does not put the names of a folder on the disk, or not for this user: some
+/// network file systems do not.
+pub fn has_no_sync(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
+    [InvalidInput, PermissionDenied, Unsupported].contains(&error.kind())
+        || error.raw_os_error() == Some(rustix::io::Errno::BADF.raw_os_error())
 }
 
 /// Whether a folder could not be moved to `target` because one with files is there.

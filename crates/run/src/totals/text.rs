@@ -8,11 +8,10 @@ use volery_tables::{Format, Packing};
 
 use crate::failure::Failure;
 use crate::matching::arguments::MatchingArguments;
-use crate::matching::cost::{Prediction, add_cost, assumed, choice, failures, lines};
-use crate::matching::text::object;
+use crate::matching::cost::{Prediction, add_cost, choice, failures};
 use crate::randomness::hex;
 use crate::report::Report;
-use crate::reporter::{Reporter, many};
+use crate::reporter::{Reporter, many, object};
 
 /// The settings of the result, and what is known of it before the run. `no_group`: rows in none of
 /// the groups, at the side that has them.
@@ -66,8 +65,7 @@ fn total_of(settings: &Settings, total: &Total) -> Value {
 
 /// Adds the result, what the run cost, and how sure it is.
 pub(crate) fn add_outcome(report: &mut Report, settings: &Settings, outcome: &Outcome) {
-    let own = usize::from(settings.role == Role::Receiver);
-    let [items, peer_items] = [own, 1 - own].map(|side| outcome.sizes[side]);
+    let [items, peer_items] = settings.role.sides(outcome.sizes);
     add_cost(report, [outcome.traffic, outcome.setup_traffic], [outcome.setup, outcome.online]);
     let parameters = &outcome.parameters;
     report.parameters = Some(parameters.describe());
@@ -141,8 +139,7 @@ pub(crate) fn numbers(settings: &Settings, outcome: &Outcome) -> String {
 /// The last lines of a run.
 pub(crate) fn summary(settings: &Settings, report: &Report, outcome: &Outcome) -> Vec<String> {
     let role = settings.role.name();
-    let own = usize::from(settings.role == Role::Receiver);
-    let [items, peer] = [own, 1 - own].map(|side| outcome.sizes[side]);
+    let [items, peer] = settings.role.sides(outcome.sizes);
     let noisy = match settings.privacy {
         Some(_) => ", with noise,",
         None => "",
@@ -167,7 +164,7 @@ pub(crate) fn summary(settings: &Settings, report: &Report, outcome: &Outcome) -
         false => " for the peer",
     };
     lines.push(format!(
-        "{role}: {}{whose} of {} here and {peer} at the peer, by {}, semi-honest, in {:.3} s, {} \
+        "{role}: {}{whose} of {} here and {peer} at the peer, using {}, semi-honest, in {:.3} s, {} \
          bytes sent, {} received",
         settings.kind.name(),
         many(items, "key"),
@@ -189,28 +186,16 @@ pub(crate) fn plan(
     let settings = side.settings();
     let own = side.summary().keys;
     let peer = arguments.peer_rows.unwrap_or(own);
-    let plan = side.plan(peer, arguments.link.unwrap_or_default())?;
     let prediction = Prediction {
-        keys: [own, peer],
+        arguments,
         rows: side.summary().rows,
-        protocol: plan.protocol.name(),
+        keys: [own, peer],
         security: "semi-honest".to_owned(),
-        bytes: plan.bytes,
-        seconds: plan.seconds,
-        memory: plan.memory,
-        buckets: 1,
+        plan: side.plan(peer, arguments.link.unwrap_or_default())?,
+        own: many(own, "distinct key"),
+        has_columns: false,
+        without: "reading files",
     };
-    let text = format!(
-        "this side: {}, {}\npeer: {} (assumed{})\nprotocol: {}, semi-honest\n{}\n{}",
-        many(side.summary().rows, "row"),
-        many(own, "distinct key"),
-        many(peer, "key"),
-        assumed(arguments.peer_rows.is_some(), "; --peer-rows"),
-        plan.protocol,
-        prediction.describe(arguments, "reading files"),
-        lines(revealed),
-    );
-    let mut fields = object(settings_of(settings, side.rows_in_no_group()));
-    fields.insert("choice".to_owned(), plan.choice.as_ref().map(choice).into());
-    Ok((text, prediction.report(arguments, revealed, fields, reporter)))
+    let fields = object(settings_of(settings, side.rows_in_no_group()));
+    Ok(prediction.tell(revealed, fields, reporter))
 }

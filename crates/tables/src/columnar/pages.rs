@@ -323,7 +323,7 @@ fn check_sizes(mut header: &[u8]) -> std::result::Result<(), &'static str> {
         return Err("a page header of unknown form");
     };
     let (Ok(size), Ok(stored)) = (u64::try_from(size), u64::try_from(stored)) else {
-        return Err("a page of negative size");
+        return Err("a page header with a negative size");
     };
     if size > LARGE && size / RATIO > stored {
         return Err("a page that claims far more bytes than it has");

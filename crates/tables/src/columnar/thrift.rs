@@ -12,6 +12,7 @@
 //! list   = length and type (1 byte) | element*          numbers are varints, signed ones in zigzag
 //! ```
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -208,20 +209,61 @@ const DATA_PAGE_HEADER_V2: Type = Struct(&[
     (8, STATISTICS),
 ]);
 
-/// Whether the footer of `file`, which has `length` bytes and ends with the magic bytes, can be
-/// passed to the library.
-pub(super) fn footer_is_credible(file: &mut File, length: u64) -> io::Result<bool> {
+/// A footer that can be passed to the library.
+pub(super) struct Footer {
+    /// The encrypted columns, those in nested ones each, by their places in a row group.
+    pub(super) encrypted: BTreeSet<usize>,
+}
+
+/// Checks the footer of `file`, which has `length` bytes and ends with the magic bytes; none if it
+/// cannot be passed to the library.
+pub(super) fn footer(file: &mut File, length: u64) -> io::Result<Option<Footer>> {
     let mut size = [0; 4];
     file.seek(SeekFrom::End(-(TAIL as i64)))?;
     file.read_exact(&mut size)?;
     let size = u32::from_le_bytes(size);
     let Some(start) = length.checked_sub(TAIL + u64::from(size)) else {
-        return Ok(false);
+        return Ok(None);
     };
     let mut description = vec![0; size as usize];
     file.seek(SeekFrom::Start(start))?;
     file.read_exact(&mut description)?;
-    Ok(whole(&mut &description[..]).is_some())
+    let encrypted = whole(&mut &description[..]).and_then(|()| encrypted(&mut &description[..]));
+    Ok(encrypted.map(|encrypted| Footer { encrypted }))
+}
+
+/// The columns whose chunk has a key to its encryption, in a footer that is not malformed.
+fn encrypted(bytes: &mut &[u8]) -> Option<BTreeSet<usize>> {
+    const ROW_GROUPS: i16 = 4;
+    const COLUMNS: i16 = 1;
+    const CRYPTO_METADATA: i16 = 8;
+    let mut found = BTreeSet::new();
+    elements(bytes, ROW_GROUPS, &mut |_, bytes| {
+        elements(bytes, COLUMNS, &mut |column, bytes| {
+            fields(bytes, |number, stated, bytes| {
+                if number == CRYPTO_METADATA {
+                    found.insert(column);
+                }
+                value(stated, DEPTH, bytes)
+            })
+        })
+    })?;
+    Some(found)
+}
+
+/// Skips a struct: `each` skips the elements of the list that is its field `wanted`.
+fn elements(
+    bytes: &mut &[u8],
+    wanted: i16,
+    each: &mut dyn FnMut(usize, &mut &[u8]) -> Option<()>,
+) -> Option<()> {
+    fields(bytes, |number, stated, bytes| match number == wanted {
+        true => {
+            let (count, _) = list(bytes)?;
+            (0..count).try_for_each(|place| each(place, bytes))
+        }
+        false => value(stated, DEPTH, bytes),
+    })
 }
 
 /// Skips the footer; none if it is malformed or claims too much.

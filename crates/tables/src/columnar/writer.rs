@@ -4,10 +4,13 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
-use parquet::arrow::{ARROW_SCHEMA_META_KEY, ArrowSchemaConverter, ArrowWriter};
-use parquet::basic::{Compression, Type as Physical};
+use parquet::arrow::{
+    ARROW_SCHEMA_META_KEY, ArrowSchemaConverter, ArrowWriter, encode_arrow_schema,
+    parquet_to_arrow_schema,
+};
+use parquet::basic::{Compression, LogicalType, Type as Physical};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
@@ -15,9 +18,10 @@ use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 
 use super::Table;
 use crate::cell;
-use crate::error::Problem;
+use crate::error::{Problem, quoted, refuse};
 use crate::format::Format;
 use crate::guard::guarded;
+use crate::retype::has_no_form;
 
 /// How much of an encoded row group to gather before it is written: in rows, and in bytes.
 const GROUP: (usize, usize) = (1 << 20, 64 << 20);
@@ -66,15 +70,25 @@ fn begin<W: Write + Send>(
         let one = Schema::new(vec![Arc::clone(field)]);
         let converted =
             guarded(Format::Parquet, 0, || converter.convert(&one).map_err(not_written));
-        let converted = converted.map_err(|_| Problem::NoForm {
-            column: field.name().clone(),
-            found: cell::type_name(field).to_owned(),
-            format: Format::Parquet,
-        })?;
-        let converted = &converted.root_schema().get_fields()[0];
+        let no_form = || {
+            let (column, found) = (quoted(field.name()), cell::type_name(field));
+            let what =
+                format_args!("column {column} of type {found} cannot be written to a Parquet file");
+            refuse(what, "write another format, or drop the column")
+        };
+        let converted = converted.ok().filter(|_| !has_no_form(field.data_type()));
+        let converted = converted.ok_or_else(no_form)?;
+        let mut converted = Arc::clone(&converted.root_schema().get_fields()[0]);
+        if cell::is_uuid(field) {
+            let uuid = Type::primitive_type_builder(field.name(), Physical::FIXED_LEN_BYTE_ARRAY)
+                .with_length(16)
+                .with_repetition(converted.get_basic_info().repetition())
+                .with_logical_type(Some(LogicalType::Uuid));
+            converted = Arc::new(uuid.build().map_err(not_written)?);
+        }
         let original = table.and_then(|table| original(table, field));
-        let same = original.filter(|original| has_shape(original, converted));
-        columns.push(Arc::clone(same.unwrap_or(converted)));
+        let same = original.filter(|column| has_shape(column, &converted) && is_known(column));
+        columns.push(Arc::clone(same.unwrap_or(&converted)));
     }
     let is_whole = table.is_some_and(|table| table.fields().len() == columns.len());
     let (mut name, mut notes, mut compression) = ("schema", Vec::new(), Compression::SNAPPY);
@@ -82,9 +96,31 @@ fn begin<W: Write + Send>(
         let file = table.metadata().file_metadata();
         name = file.schema_descr().name();
         notes = file.key_value_metadata().cloned().unwrap_or_default();
-        // With other columns, it would be wrong.
-        notes.retain(|note| is_whole || note.key != ARROW_SCHEMA_META_KEY);
         compression = table.compression();
+    }
+    // The types of Arrow are noted, which say more than those of Parquet. Of the same columns the
+    // note of the source stays; with others, it would be wrong.
+    if like.is_some() && !is_whole {
+        let noted = table.and_then(|table| {
+            let of_file = table.metadata().file_metadata().schema_descr();
+            let read = || parquet_to_arrow_schema(of_file, Some(&notes)).map_err(not_written);
+            guarded(Format::Parquet, 0, read).ok()
+        });
+        // Timestamps of 96 bits are written in another unit than their note says.
+        let unit = |field: &Field| match field.data_type() {
+            DataType::Timestamp(unit, _) => Some(*unit),
+            _ => None,
+        };
+        let fields = schema.fields().iter().map(|field| {
+            let of_source =
+                noted.as_ref().and_then(|noted| noted.field_with_name(field.name()).ok());
+            let is_own = table.is_some_and(|table| original(table, field).is_some());
+            of_source.filter(|found| is_own && unit(found) == unit(field)).unwrap_or(field).clone()
+        });
+        let schema = Schema::new(fields.collect::<Vec<Field>>());
+        notes.retain(|note| note.key != ARROW_SCHEMA_META_KEY);
+        let text = encode_arrow_schema(&schema);
+        notes.push(KeyValue::new(ARROW_SCHEMA_META_KEY.to_owned(), text));
     }
     let properties = WriterProperties::builder()
         .set_compression(compression)
@@ -93,11 +129,9 @@ fn begin<W: Write + Send>(
         .set_key_value_metadata(Some(notes).filter(|notes| !notes.is_empty()))
         .build();
     let root = Type::group_type_builder(name).with_fields(columns).build().map_err(not_written)?;
-    // The types of Arrow are noted where they are those of the source.
-    let is_arrow = like.is_some_and(|table| table.format() == Format::Arrow);
     let options = ArrowWriterOptions::new()
         .with_properties(properties)
-        .with_skip_arrow_metadata(!is_arrow)
+        .with_skip_arrow_metadata(true)
         .with_parquet_schema(SchemaDescriptor::new(Arc::new(root)));
     ArrowWriter::try_new_with_options(out, Arc::clone(schema), options).map_err(not_written)
 }
@@ -125,6 +159,17 @@ fn has_shape(original: &Type, converted: &Type) -> bool {
         ) => a == b && m == n || holds_decimals(original, converted),
         _ => false,
     }
+}
+
+/// Whether the library can write the logical type of a column, and of those in it.
+fn is_known(column: &Type) -> bool {
+    let kind = column.get_basic_info().logical_type_ref();
+    let inner = match column {
+        Type::GroupType { fields, .. } => &fields[..],
+        Type::PrimitiveType { .. } => &[],
+    };
+    !matches!(kind, Some(LogicalType::_Unknown { .. }))
+        && inner.iter().all(|column| is_known(column))
 }
 
 /// Whether both columns are of decimals of the same number of digits, and the library writes them

@@ -39,6 +39,18 @@ pub(super) fn apply(text: &str, out: &mut String) -> Option<()> {
     (out.len() <= LONGEST).then_some(())
 }
 
+/// The cause for which [`apply`] refuses a text.
+pub(super) fn cause(text: &str) -> &'static str {
+    match text.trim().rsplit_once('@') {
+        None => "no @",
+        Some((local, _)) if local_part(local, &mut String::new()).is_none() => {
+            "a wrong name before the @"
+        }
+        Some((_, domain)) if !domain.contains('.') => "a domain without a dot",
+        Some(_) => "no such form of a domain",
+    }
+}
+
 fn local_part(text: &str, out: &mut String) -> Option<()> {
     let unquoted;
     let text = match text.strip_prefix('"') {

@@ -8,8 +8,8 @@
 //! persons in two towns may have the same. These would be matches of different persons, which is
 //! worse than to miss a match in a range that is younger than the data.
 
-use rlibphonenumber::enums::Region;
-use rlibphonenumber::{PHONE_NUMBER_UTIL, PhoneNumberFormat};
+use rlibphonenumber::enums::{NumberLengthType, Region};
+use rlibphonenumber::{PHONE_NUMBER_UTIL, ParseError, PhoneNumberFormat, ValidationError};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Phone(Region);
@@ -42,5 +42,23 @@ impl Phone {
         }
         out.push_str(&PHONE_NUMBER_UTIL.format(&number, PhoneNumberFormat::E164));
         Some(())
+    }
+
+    /// The cause for which [`apply`](Self::apply) refuses a text.
+    pub(super) fn cause(&self, text: &str) -> &'static str {
+        let number = match PHONE_NUMBER_UTIL.parse(text.trim(), Some(self.0)) {
+            Ok(number) => number,
+            Err(ParseError::InvalidCountryCode) => return "no such country code",
+            Err(ParseError::TooShortAfterIdd | ParseError::TooShortNsn) => return "too short",
+            Err(ParseError::TooLongNsn) => return "too long",
+            Err(ParseError::NotANumber(_)) => return "no telephone number",
+        };
+        match PHONE_NUMBER_UTIL.is_possible_number_with_reason(&number) {
+            Ok(NumberLengthType::IsPossibleLocalOnly) => "no area code",
+            Ok(NumberLengthType::IsPossible) => "no such prefix",
+            Err(ValidationError::TooShort) => "too short",
+            Err(ValidationError::TooLong) => "too long",
+            Err(_) => "no such length",
+        }
     }
 }

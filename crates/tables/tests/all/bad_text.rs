@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use volery_tables::{Duplicates, EmptyKeys, Format, Problem};
+use volery_tables::{Duplicates, EmptyKeys, Encoding, Format, Lint, Problem, Rule};
 
 use crate::{Folder, Reading, by, complaint, matches, read, read_as, texts};
 
@@ -21,9 +21,11 @@ fn missing_columns() {
     assert_eq!(message, r#"there is no column "id"; the columns are "ID", "name""#);
     assert_eq!(hint, r#"case and spaces count: did you mean "ID"?"#);
     let (_, hint) = csv("id;name\nsecret;x\n");
-    assert_eq!(hint, "is the delimiter ';'? name it with --delimiter");
+    assert_eq!(hint, "is the delimiter ';'? set it with --delimiter");
     let (message, _) = refused("id,a\n1,2\n", &by(&["id", "b"]));
     assert_eq!(message, r#"there is no column "b"; the columns are "id", "a""#);
+    let (_, hint) = refused("id,e-mail,email\n1,2,3\n", &by(&["emial"]));
+    assert_eq!(hint, r#"did you mean "email"?"#);
     let (message, hint) = refused("id\n1\n", &by(&["id:number"]));
     assert!(message.starts_with(r#"key "id:number": "#), "{message}");
     assert!(hint.starts_with("after the colon, give a type"), "{hint}");
@@ -61,12 +63,12 @@ fn headers_rows_and_quotes() {
     // whole.
     let table = r#"
 id,name,x,name\nsecret,,,\n | columns 2 and 4 have the same name, "name"
-id,,\n1,2,3\n | columns 2 and 3 have the same name, ""
+id,,\n1,2,3\n | row 1 has a value in column 2, which has no name
 id,a\n1,2\nsecret\n3,4\n | row 2 has 1 field, the header has 2
 id,a\n\n1,2\n\n1,secret,3\n | row 2 has 3 fields, the header has 2
 id\n1\nsecret,\n | row 2 has 2 fields, the header has 1
-id,a\n1,2\n3,"secret\n4,5\n | a quote that opens in row 2, on line 3, never closes
-id,"a\n1,2\n | a quote that opens in the header, on line 1, never closes
+id,a\n1,2\n3,"secret\n4,5\n | a quoted field that starts in row 2, on line 3, is never closed
+id,"a\n1,2\n | a quoted field that starts in the header, on line 1, is never closed
 id,a\n1,"x\ny"\n2,"secret"z\n | there is text after a closing quote in row 2, on line 4
 id,a\n1,2\n1,3\n4,"secret | rows 1 and 2 have the same key
 "#;
@@ -79,7 +81,7 @@ id,a\n1,2\n1,3\n4,"secret | rows 1 and 2 have the same key
 #[test]
 fn nothing_in_the_file() {
     for bytes in ["", "\n", "\r\n\r\n", "\u{feff}", "\u{feff}\n"] {
-        assert_eq!(csv(bytes).0, "is empty: there is no header", "{bytes:?}");
+        assert_eq!(csv(bytes).0, "is empty", "{bytes:?}");
     }
     for bytes in ["id", "id\n", "id\r\n", "\u{feff}id\n\n"] {
         let records = read_as("rows.csv", bytes, &by(&["id"])).unwrap();
@@ -94,9 +96,17 @@ fn encodings() {
     let (message, hint) = csv(utf16("\u{feff}id\nsecret\n"));
     assert_eq!(message, "is utf-16le, by its byte-order mark");
     assert_eq!(hint, "--encoding utf-16le");
-    let (message, hint) = csv(b"\xff\xfe\0\0i\0\0\0");
-    assert_eq!(message, "is utf-32le, by its byte-order mark");
-    assert_eq!(hint, "convert it to UTF-8");
+    for (mark, label, remedy) in [
+        (&b"\xfe\xff\0i"[..], "utf-16be", "--encoding utf-16be"),
+        (b"\xff\xfe\0\0i\0\0\0", "utf-32le", "convert it to UTF-8"),
+        (b"\0\0\xfe\xff\0\0\0i", "utf-32be", "convert it to UTF-8"),
+    ] {
+        let message = format!("is {label}, by its byte-order mark");
+        assert_eq!(csv(mark), (message, remedy.to_owned()));
+    }
+    // Only a whole mark is one, and only once.
+    let (message, _) = csv(b"\xef\xbb\xbf\xef\xbbid\n1\n");
+    assert_eq!(message, "the name of column 1 is not UTF-8");
 
     let declared = |label: &str| Reading { encoding: Some(label.parse().unwrap()), ..by(&["id"]) };
     let records = read_as("rows.csv", utf16("\u{feff}id\nö\n"), &declared("utf-16le")).unwrap();
@@ -108,14 +118,35 @@ fn encodings() {
         refused(b"\xef\xbb\xbfid\n1\n", &declared("latin1")).0,
         "is utf-8 by its byte-order mark, not windows-1252"
     );
+    let other = refused(b"\xff\xfei\0", &declared("utf-8")).0;
+    assert_eq!(other, "is utf-16le by its byte-order mark, not UTF-8");
     let malformed = refused(b"id\n1\nsecret\xff\n", &declared("utf-8"));
     assert_eq!(malformed.0, "row 2 is not valid UTF-8");
     assert_eq!(refused(b"i\xff\n1\n", &declared("utf-8")).0, "the header is not valid UTF-8");
     assert_eq!(csv(b"id,i\xff\n1\n").0, "the name of column 2 is not UTF-8");
+    for cut in [&b"i\0d\0\n\0a\0\0\xd8"[..], b"i\0d\0\n\0a\0b"] {
+        assert_eq!(refused(cut, &declared("utf-16le")).0, "row 1 is not valid UTF-16LE");
+    }
 
     // Without a declaration, fields are bytes.
     let records = read_as("rows.csv", b"id\n\xff\xfe\0\n\0\n", &by(&["id"])).unwrap();
     assert_eq!(records.keys(), texts([&b"\xff\xfe\0"[..], b"\0"]));
+}
+
+#[test]
+fn keys_that_are_not_utf_8_are_counted() {
+    let latin = b"a,b\nzo\xe9,x\nann,\xff\n";
+    let folder = Folder::new();
+    let found = read(&folder.write("rows.csv", latin), &by(&["a"])).unwrap();
+    assert_eq!(found.counts().rules[0].not_utf8, 1);
+    let binary = read_as("rows.csv", latin, &by(&["b:binary"])).unwrap();
+    assert_eq!(binary.counts().rules[0].not_utf8, 0);
+    let rules = vec![Rule::parse("a,b").unwrap()];
+    let reading = volery_tables::Reading { rules, ..Default::default() };
+    let lint = Lint::of(&found.table, &reading, &mut |_| {}).unwrap();
+    assert_eq!(lint.rules[0].counts.not_utf8, 2);
+    let reading = Reading { encoding: Some("latin1".parse::<Encoding>().unwrap()), ..by(&["a"]) };
+    assert_eq!(read_as("rows.csv", latin, &reading).unwrap().counts().rules[0].not_utf8, 0);
 }
 
 #[test]
@@ -153,7 +184,7 @@ fn rows_with_the_same_key() {
     assert_eq!(records.keys(), texts(["secret", "x", "y"]));
     let rows: Vec<u64> = (0..3).map(|i| records.row_of(i)).collect();
     assert_eq!(rows, [1, 2, 6]);
-    assert_eq!((records.counts().rows, records.duplicates(0)), (6, 3));
+    assert_eq!(records.counts().rows, 6);
     let values = [0, 1, 2].map(|item| records.payload(0, item).to_vec());
     assert_eq!(values, [b"\x01\x011", b"\x01\x012", b"\x01\x016"]);
     let written = matches(&records, &[0, 2], Format::Csv).unwrap();

@@ -6,6 +6,7 @@ mod bad_text;
 mod damaged;
 mod in_memory;
 mod inputs;
+mod lake;
 mod parquet;
 mod payload;
 mod properties;
@@ -119,7 +120,7 @@ fn read(path: &Path, reading: &Reading) -> Result<ReadTable, Error> {
         paths: vec![path.to_owned()],
         delimiter: reading.delimiter,
         encoding: reading.encoding,
-        format: None,
+        ..Inputs::default()
     };
     let table = Table::open(&inputs)?;
     let records = Records::read(&table, &reading.reading(), &mut |_, _| {})?;
@@ -187,7 +188,8 @@ fn complaint<T: std::fmt::Debug>(result: Result<T, Error>) -> (String, String) {
     let error = result.unwrap_err();
     let file = error.file().display().to_string();
     let message = error.to_string();
-    let message = message.strip_prefix(&format!("{file}: ")).unwrap().to_owned();
+    let message = message.strip_prefix(&file).unwrap();
+    let message = message.strip_prefix(':').unwrap_or(message).trim_start().to_owned();
     let hint = error.hint().unwrap_or_default();
     assert!(!message.contains("secret") && !hint.contains("secret"), "{message} {hint}");
     assert!(!message.contains('\n') && !hint.contains('\n'));

@@ -47,7 +47,7 @@ pub fn csv(data: &[u8]) {
         paths: vec![stored(name, bytes)],
         delimiter,
         encoding,
-        format: None,
+        ..Inputs::default()
     };
     let coded = (encoding & 0x80 != 0).then(|| label(encoding));
     let opened = open(&inputs(name, bytes, named, coded));
@@ -160,8 +160,8 @@ fn compare(
             continue;
         };
         let schema = records.payload_schema().expect("a payload was named");
-        let columns = schema.decode([Some(records.payload(0, i as u32))]);
-        let columns = columns.expect("a payload can be decoded");
+        let value = Some(records.payload(0, i as u32));
+        let columns = schema.decode([value], &mut |_, _, why| panic!("a payload {why}"));
         assert!(
             columns[0].as_string::<i32>().value(0).as_bytes() == rows[number][column],
             "both parsers read the same value"

@@ -22,7 +22,6 @@ fn identity(pem: &str) -> Identity {
     Identity::from_pem(pem).expect("the constant identity file is valid")
 }
 
-/// The honest ticket.
 fn honest() -> &'static [u8] {
     static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
     BYTES.get_or_init(|| {

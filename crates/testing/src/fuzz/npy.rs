@@ -19,7 +19,7 @@ const CHUNK: usize = 7;
 struct Silence;
 
 impl Events for Silence {
-    fn line(&self, _: Level, _: &str) {}
+    fn line(&self, _: Level, _: &str, _: &str) {}
 
     fn phase(&self, _: &str, _: u64) {}
 
@@ -42,7 +42,6 @@ pub fn npy(data: &[u8]) {
     }
 }
 
-/// All elements of a file.
 fn load<R: Ring>(bytes: &[u8]) -> io::Result<Vec<R>> {
     let mut reader = Reader::new(bytes, bytes.len() as u64)?;
     let header = reader.header().clone();
@@ -76,6 +75,7 @@ fn array(bytes: &[u8]) {
             there_and_back::<Z64>(bytes);
         }
         Form::Pair => there_and_back::<Gf128>(bytes),
+        Form::Signed => {}
     }
 }
 

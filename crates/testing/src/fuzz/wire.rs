@@ -3,12 +3,12 @@
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 
-use volery_channel::{Channel, Error, memory};
+use volery_channel::{Channel, Error, Role, memory};
 
 use super::Script;
 use super::edits::edited;
 use super::replay::{Recorder, Replay};
-use crate::{Model, Output, Protocol, Side, registry};
+use crate::{Model, Output, Protocol, registry};
 
 /// A protocol of the registry, its number in inputs, and the lazily recorded run of its honest
 /// parties.
@@ -32,8 +32,8 @@ impl Scene {
                 (Recorder::new(left), Recorder::new(right));
             let party = |side, end| self.protocol.run(side, &mut Channel::new(end));
             let (left, right) = thread::scope(|scope| {
-                let left = scope.spawn(|| party(Side::Left, left));
-                let right = party(Side::Right, right);
+                let left = scope.spawn(|| party(Role::Sender, left));
+                let right = party(Role::Receiver, right);
                 (left.join().expect("an honest party does not panic"), right)
             });
             let right = right.expect("honest parties finish");
@@ -69,7 +69,7 @@ fn number(name: &str) -> u16 {
 
 /// The prefix of an input for this side of this protocol; the changes of the peer's bytes follow.
 #[must_use]
-pub fn wire_input(protocol: &Protocol, side: Side) -> [u8; 4] {
+pub fn wire_input(protocol: &Protocol, side: Role) -> [u8; 4] {
     let [low, high] = number(&protocol.name).to_le_bytes();
     [low, high, side as u8, 0]
 }
@@ -91,7 +91,7 @@ pub fn wire(data: &[u8]) {
     let scenes = scenes();
     let next = scenes.partition_point(|scene| scene.number < number);
     let scene = &scenes[next % scenes.len()];
-    let side = Side::BOTH[usize::from(side & 1)];
+    let side = Role::ALL[usize::from(side & 1)];
     let honest = scene.honest();
     let sent = &honest.sent[side.other() as usize];
     let theirs = edited(sent, &mut script);
@@ -133,11 +133,13 @@ pub fn wire(data: &[u8]) {
 /// Whether this side checks every message of its peer, so that modified bytes cannot lead to a
 /// result that differs from the honest one. Other sides may return a result consistent with the
 /// modified bytes.
-fn is_checked(protocol: &Protocol, side: Side) -> bool {
+fn is_checked(protocol: &Protocol, side: Role) -> bool {
     let name = protocol.name.as_str();
     let checks = match side {
-        Side::Left => name.starts_with("softspoken") || name.starts_with("cot"),
-        Side::Right => name.starts_with("dh") || name.starts_with("cot") && !name.ends_with("few"),
+        Role::Sender => name.starts_with("softspoken") || name.starts_with("cot"),
+        Role::Receiver => {
+            name.starts_with("dh") || name.starts_with("cot") && !name.ends_with("few")
+        }
     };
     checks && protocol.model == Model::Malicious
 }

@@ -1,7 +1,7 @@
 //! Base OT, OT extension and the conversions.
 
 use volery_channel::{Channel, Result};
-use volery_ot::softspoken::{self, SmallField};
+use volery_ot::softspoken::{self, Settings, SmallField};
 use volery_ot::{CotReceiver, CotSender, base, iknp};
 use volery_primitives::{Block, bits};
 
@@ -19,9 +19,12 @@ const STRING: usize = 19;
 
 pub(super) fn all() -> Vec<Protocol> {
     let mut all = vec![base(), iknp()];
-    all.extend(SmallField::ALL.map(softspoken));
-    all.push(softspoken_unchecked());
+    all.extend(SmallField::ALL.map(|field| {
+        softspoken(format!("softspoken {}", field.bits()), Model::Malicious, field.into())
+    }));
+    let unchecked = SmallField::Bits4.unchecked();
     all.extend([
+        softspoken("softspoken 4, unchecked".to_owned(), Model::SemiHonest, unchecked),
         correlated(),
         correlated_chosen(),
         random(),
@@ -75,7 +78,6 @@ pub(super) fn draw_sent(
     Ok((source.delta(), v))
 }
 
-/// `n` correlations of a source.
 pub(super) fn draw_received(
     source: &mut impl CotReceiver,
     n: usize,
@@ -102,35 +104,17 @@ fn iknp() -> Protocol {
     )
 }
 
-fn softspoken(field: SmallField) -> Protocol {
+fn softspoken(name: String, model: Model, settings: Settings) -> Protocol {
     Protocol::new(
-        format!("softspoken {}", field.bits()),
-        Model::Malicious,
+        name,
+        model,
         move |channel| {
             let rng = rng(SEEDS[0]);
-            let mut source = softspoken::Sender::setup(None, field, SESSION, rng, channel)?;
+            let mut source = softspoken::Sender::setup(None, settings, SESSION, rng, channel)?;
             draw_sent(&mut source, N, channel)
         },
         move |channel| {
             let rng = rng(SEEDS[1]);
-            let mut source = softspoken::Receiver::setup(field, SESSION, rng, channel)?;
-            draw_received(&mut source, N, channel)
-        },
-        is_cot,
-    )
-}
-
-fn softspoken_unchecked() -> Protocol {
-    Protocol::new(
-        "softspoken 4, unchecked",
-        Model::SemiHonest,
-        |channel| {
-            let (settings, rng) = (SmallField::Bits4.unchecked(), rng(SEEDS[0]));
-            let mut source = softspoken::Sender::setup(None, settings, SESSION, rng, channel)?;
-            draw_sent(&mut source, N, channel)
-        },
-        |channel| {
-            let (settings, rng) = (SmallField::Bits4.unchecked(), rng(SEEDS[1]));
             let mut source = softspoken::Receiver::setup(settings, SESSION, rng, channel)?;
             draw_received(&mut source, N, channel)
         },

@@ -2,6 +2,7 @@
 
 use volery_channel::{Channel, Error, Result, Role};
 use volery_primitives::{Block, bits};
+use volery_psi::circuit::opening::Opening;
 use volery_psi::code::Code;
 use volery_psi::served::meeting::{Welcome, greet};
 use volery_psi::served::{self, Filter, Key};
@@ -91,7 +92,6 @@ fn values() -> Vec<String> {
 /// A party's common items, the values of a search, and the number of common items.
 type MatchOutput = (Option<Vec<usize>>, Vec<Vec<u8>>, Option<u64>);
 
-/// A match of the items.
 fn matching(of: Match) -> Protocol {
     let run = {
         let of = of.clone();
@@ -264,29 +264,14 @@ fn circuit(form: Form) -> Protocol {
 const OPENED: [u64; 3] = [7, u64::MAX, 1 << 40];
 
 fn opening() -> Protocol {
-    use circuit::opening::{Receiver, Sender};
-    /// A party's shares.
-    fn shares(party: usize) -> Vec<u64> {
-        let share = |value: &u64| match party {
-            0 => number(5),
-            _ => value.wrapping_sub(number(5)),
+    let run = |role: Role, channel: &mut Channel| -> volery_psi::Result<_> {
+        let share = |value: &u64| match role {
+            Role::Sender => number(5),
+            Role::Receiver => value.wrapping_sub(number(5)),
         };
-        OPENED.iter().map(share).collect()
-    }
-    let send = |channel: &mut Channel| -> volery_psi::Result<_> {
-        let own = (SESSION, rng(SEEDS[0]));
-        let mut party = Sender::setup(2, Form::Fast, own, channel)?;
-        let shares = shares(0);
-        let mut enough = Vec::new();
-        for share in [shares[0], shares[2]] {
-            enough.push(party.at_least(share, OPENED[2], channel)?);
-        }
-        Ok((enough, party.open(&shares, circuit::Recipient::Both, channel)?))
-    };
-    let receive = |channel: &mut Channel| -> volery_psi::Result<_> {
-        let own = (SESSION, rng(SEEDS[1]));
-        let mut party = Receiver::setup(2, Form::Fast, own, channel)?;
-        let shares = shares(1);
+        let shares = OPENED.each_ref().map(share);
+        let own = (SESSION, rng(SEEDS[role as usize]));
+        let mut party = Opening::setup(role, 2, Form::Fast, own, channel)?;
         let mut enough = Vec::new();
         for share in [shares[0], shares[2]] {
             enough.push(party.at_least(share, OPENED[2], channel)?);
@@ -296,8 +281,8 @@ fn opening() -> Protocol {
     Protocol::new(
         "circuit opening".to_owned(),
         Model::SemiHonest,
-        move |channel| send(channel).map_err(of_channel),
-        move |channel| receive(channel).map_err(of_channel),
+        move |channel| run(Role::Sender, channel).map_err(of_channel),
+        move |channel| run(Role::Receiver, channel).map_err(of_channel),
         |left, right| {
             let expected = (vec![false, true], Some(OPENED.to_vec()));
             *left == expected && *right == expected
@@ -305,7 +290,6 @@ fn opening() -> Protocol {
     )
 }
 
-/// Adds the sum of each column.
 fn add(sums: &mut [u64; 4], columns: [&[u64]; 4]) {
     for (sum, column) in sums.iter_mut().zip(columns) {
         *sum = sum.wrapping_add(circuit::Slice::sum(column));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use volery_testing::registry;
+use volery_testing::{honest, registry};
 
 /// Files of the crates with protocols, and a protocol of the registry that runs them.
 const FILES: &[(&str, &str)] = &[
@@ -32,7 +32,6 @@ const FILES: &[(&str, &str)] = &[
     ("pcg/cot.rs", "cot, malicious, regular, half"),
     ("pcg/derandomize.rs", "chosen inputs"),
     ("pcg/gilboa.rs", "checked product, fp61"),
-    ("pcg/pprf.rs", "punctured key"),
     ("pcg/punctured_ot.rs", "random OT of n - 1"),
     ("pcg/spcot.rs", "half-trees, hashed"),
     ("pcg/spfss.rs", "point function"),
@@ -57,8 +56,7 @@ const FILES: &[(&str, &str)] = &[
 
 /// Functions that the registry does not call itself: a protocol calls them, by the interface of all
 /// matches too, or they send a constant and their crate tests a peer that differs.
-const WITHIN: [&str; 14] = [
-    "count",
+const WITHIN: [&str; 13] = [
     "extend_streamed",
     "extend_watched",
     "greet",
@@ -137,4 +135,10 @@ fn every_file_with_a_channel_has_a_protocol() {
     }
     let within: BTreeSet<_> = WITHIN.map(str::to_owned).into();
     assert_eq!(uncalled, within, "the registry calls the others");
+}
+
+/// Between honest parties, which always exchange the same messages.
+#[test]
+fn honest_parties_agree_and_repeat_themselves() {
+    honest::assert_agreement(&registry());
 }

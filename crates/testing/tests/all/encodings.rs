@@ -4,12 +4,11 @@
 use std::time::Duration;
 
 use volery_channel::Error;
+use volery_channel::Role::{self, Receiver, Sender};
 use volery_testing::fault::{Fault, FaultKind};
-use volery_testing::{Attack, Protocol, Side, Verdict, messages, registry};
+use volery_testing::{Attack, Protocol, Verdict, messages, registry};
 
-use Side::{Left, Right};
-
-fn run(protocol: &Protocol, corrupted: Side, message: usize, kind: FaultKind) -> Verdict {
+fn run(protocol: &Protocol, corrupted: Role, message: usize, kind: FaultKind) -> Verdict {
     let message = message as u64;
     let fault = Fault { message, kind };
     Attack { corrupted, fault }.run(protocol, Duration::from_secs(60))
@@ -28,20 +27,20 @@ fn values_out_of_range_are_refused() {
     let registry = registry();
     let unused = "unused bits of the corrected choices are not zero";
     for (name, (corrupted, message), from_end, mask, expected) in [
-        ("correlated OT, chosen choices", (Right, 0), 1, 0x20, unused),
-        ("random OT, chosen choices", (Right, 0), 1, 0x40, unused),
-        ("OT of chosen blocks", (Right, 0), 1, 0x80, unused),
-        ("OT of chosen strings", (Right, 0), 1, 0x80, unused),
-        ("points in blocks", (Right, 0), 1, 0x80, unused),
-        ("point function", (Right, 0), 1, 0x20, unused),
+        ("correlated OT, chosen choices", (Receiver, 0), 1, 0x20, unused),
+        ("random OT, chosen choices", (Receiver, 0), 1, 0x40, unused),
+        ("OT of chosen blocks", (Receiver, 0), 1, 0x80, unused),
+        ("OT of chosen strings", (Receiver, 0), 1, 0x80, unused),
+        ("points in blocks", (Receiver, 0), 1, 0x80, unused),
+        ("point function", (Receiver, 0), 1, 0x20, unused),
         (
             "cot, malicious, few",
-            (Left, 0),
+            (Sender, 0),
             8193,
             0x80,
             "the position of the carrier bit is not below 128",
         ),
-        ("dh search", (Right, 2), 1, 0x80, "a coefficient is not below 2^255 - 19"),
+        ("dh search", (Receiver, 2), 1, 0x80, "a coefficient is not below 2^255 - 19"),
     ] {
         let protocol = registry.iter().find(|protocol| protocol.name == name).unwrap();
         let (lengths, _) = &messages(protocol)[corrupted as usize];

@@ -4,7 +4,6 @@
 mod complete;
 mod corpus;
 mod encodings;
-mod honest;
 mod manifests;
 mod transcripts;
 mod worlds;

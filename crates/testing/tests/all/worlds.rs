@@ -7,7 +7,8 @@ mod runs;
 use std::collections::BTreeSet;
 
 use runs::Kind;
-use volery_testing::worlds::{Act, Deviation, Difference, Scenario};
+use volery_channel::Role;
+use volery_testing::worlds::{Act, Deviation, Difference, Network, Scenario, Work};
 
 /// Faults of each scenario that run without `VOLERY_ATTACKS=all`. Edits always run.
 const FAULTS: usize = 8;
@@ -88,6 +89,52 @@ const MASKED: &[(&str, [&[usize]; 2])] = &[
     ),
 ];
 
+/// The sender's items in its worlds: two are common, the others the receiver lacks.
+const SENDERS: [&str; 2] = ["others that the receiver lacks", "yet others"];
+
+/// The items or rows of the parties of a run.
+struct Inputs<T> {
+    /// The receiver's worlds, and what it has in each of them.
+    receivers: &'static [&'static str],
+    receiver: fn(usize) -> Vec<T>,
+    /// The receiver's where the sender learns which are common: the same two in all worlds.
+    shown: fn(usize) -> Vec<T>,
+    /// The sender's in the worlds of [`SENDERS`].
+    sender: fn(usize) -> Vec<T>,
+    /// The items of the peer in this role.
+    peer: fn(Role) -> Vec<T>,
+}
+
+/// Both honest parties of a run, each against a peer that follows it. `both`: whether the sender
+/// learns which of its items are common.
+fn scenarios<T: 'static>(
+    name: &str,
+    [malicious, both]: [bool; 2],
+    inputs: &'static Inputs<T>,
+    run: impl Fn(Role, &[T], &mut Network, Work) + Clone + Send + Sync + 'static,
+) -> [Scenario; 2] {
+    [Role::Receiver, Role::Sender].map(|role| {
+        let (worlds, own) = match (role, both) {
+            (Role::Receiver, false) => (inputs.receivers, inputs.receiver),
+            (Role::Receiver, true) => (&SENDERS[..], inputs.shown),
+            (Role::Sender, _) => (&SENDERS[..], inputs.sender),
+        };
+        let (honest, peer, other) = (run.clone(), run.clone(), role.other());
+        Scenario::new(
+            format!("{name}: {role}"),
+            malicious,
+            worlds,
+            move |world, network: &mut Network| {
+                let work = network.work();
+                honest(role, &own(world), network, work);
+            },
+            move |network: &mut Network| {
+                peer(other, &(inputs.peer)(other), network, Work::default());
+            },
+        )
+    })
+}
+
 /// Whether a write may have other bytes.
 fn masked(scenario: &Scenario, write: usize) -> bool {
     let Some((protocol, role)) = scenario.name.rsplit_once(": ") else {
@@ -108,7 +155,6 @@ fn listed(scenario: &Scenario, difference: Difference) -> Option<usize> {
     })
 }
 
-/// The deviations that are tried.
 fn chosen(scenario: &Scenario) -> Vec<Deviation> {
     if !scenario.malicious {
         return Vec::new();

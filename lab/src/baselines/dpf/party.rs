@@ -13,7 +13,7 @@ use super::tree::{LeafSums, Tree, TreeKeys};
 
 /// The party.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Which {
+pub(crate) enum Which {
     /// P0.
     First,
     /// P1.
@@ -83,7 +83,6 @@ impl Opening {
     }
 }
 
-/// A party's trees.
 pub(super) struct Party<'a, R: Ring> {
     which: Which,
     forest: &'a TreeBatch,
@@ -99,7 +98,6 @@ impl<'a, R: Ring> Party<'a, R> {
     /// Random roots.
     pub(super) fn plant(
         forest: &'a TreeBatch,
-        which: Which,
         (session, batch): (SessionId, u64),
         input: Input<'a, R>,
         pads: Pads,
@@ -113,11 +111,11 @@ impl<'a, R: Ring> Party<'a, R> {
         for number in 0..forest.trees() {
             let (own, rest) = leaves.split_at_mut(forest.leaves_of(number).len());
             leaves = rest;
-            let root = rng.block().with_lsb(which == Which::Second);
+            let root = rng.block().with_lsb(input.which == Which::Second);
             trees.push(Tree::new(&keys, number, root, own));
         }
         Self {
-            which,
+            which: input.which,
             forest,
             betas: input.betas,
             pads,

@@ -2,19 +2,16 @@
 
 use volery_primitives::Block;
 
-use crate::baselines::Sizes;
 use crate::baselines::matching::{cut, value_bytes};
 
 /// The sizes of a run, the same for both parties.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
-    sizes: Sizes,
+    items: usize,
     /// Bits of an item, after shortening.
     bits: u32,
-    /// Whether items are shortened.
     shortened: bool,
     bins: usize,
-    /// The number of quotients.
     quotients: u128,
 }
 
@@ -36,18 +33,15 @@ pub(crate) const fn stash_size(items: usize) -> usize {
 }
 
 impl Plan {
-    /// The plan for sets of these sizes, of items below 2^`item_bits`.
-    pub(crate) fn new(sizes: Sizes, item_bits: u32) -> Self {
+    /// The plan for sets of as many items on both sides, of items below 2^`item_bits`.
+    pub(crate) fn new(items: usize, item_bits: u32) -> Self {
         assert!((1..=128).contains(&item_bits), "items have 1 to 128 bits");
-        assert!(sizes.sender.max(sizes.receiver) < 1 << 30, "sets of less than 2^30 items");
-        let bins = (6 * sizes.receiver).div_ceil(5).max(1);
-        // Any two items of both sets, of which there are as many as 3|X||Y| where the sets are
-        // equal, and no more.
-        let all = (sizes.sender + sizes.receiver) as f64;
-        let whole = 8 * value_bytes(f64::max(all * all / 2.0, 3.0 * sizes.pairs())) as u32;
+        assert!(items < 1 << 30, "sets of less than 2^30 items");
+        let bins = (6 * items).div_ceil(5).max(1);
+        let whole = 8 * values(items) as u32;
         let bits = item_bits.min(whole);
         Self {
-            sizes,
+            items,
             bits,
             shortened: bits < item_bits,
             bins,
@@ -55,19 +49,16 @@ impl Plan {
         }
     }
 
-    /// The sizes of the sets.
-    pub(crate) const fn sizes(&self) -> Sizes {
-        self.sizes
+    pub(crate) const fn items(&self) -> usize {
+        self.items
     }
 
-    /// Bins of the table.
     pub(crate) const fn bins(&self) -> usize {
         self.bins
     }
 
-    /// Places of the stash.
     pub(crate) const fn stash(&self) -> usize {
-        stash_size(self.sizes.receiver)
+        stash_size(self.items)
     }
 
     /// 1-out-of-256 OTs of a bin.
@@ -82,10 +73,9 @@ impl Plan {
 
     /// Bytes of a value: `v'`.
     pub(crate) fn value_bytes(&self) -> usize {
-        value_bytes(3.0 * self.sizes.pairs())
+        values(self.items)
     }
 
-    /// The number of quotients.
     pub(super) const fn quotients(&self) -> u128 {
         self.quotients
     }
@@ -116,6 +106,12 @@ impl Plan {
     }
 }
 
+/// Bytes of a value for as many items on both sides. As many bits of an item are kept: of the items
+/// of both sets there are 2n^2 pairs.
+fn values(items: usize) -> usize {
+    value_bytes(3.0 * (items as f64).powi(2))
+}
+
 /// Bytes of a number that is not zero.
 const fn bytes_of(number: u128) -> usize {
     (u128::BITS - number.leading_zeros()).div_ceil(8) as usize
@@ -129,7 +125,7 @@ const fn bytes_of(number: u128) -> usize {
 pub(crate) fn published_bytes(items: usize, bits: u32) -> f64 {
     let n = items as f64;
     let stash = stash_size(items) as f64;
-    let value = 8.0 * value_bytes(3.0 * n * n) as f64;
+    let value = 8.0 * values(items) as f64;
     let ots = ((f64::from(bits).min(value) - n.log2()) / 8.0).ceil();
     (256.0 * (1.2 * n + stash) * ots + (3.0 + stash) * n * value) / 8.0
 }

@@ -4,11 +4,10 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use super::super::exit::Failure;
-use super::super::output::SingleFile;
+use super::super::output::check_writable;
 use crate::Error;
 use crate::results::{Results, UNFINISHED};
 
-/// The file of results.
 const RESULTS: &str = "results.json";
 
 /// An output folder that this process alone measures into.
@@ -70,7 +69,7 @@ impl Folder {
             }
         }
         // Checks now, not after all measurements, whether the results can be written.
-        drop(SingleFile::prepare("--out", &results)?);
+        check_writable("--out", &results)?;
         Ok(Self { path: path.to_owned(), _made: made, _lock: lock })
     }
 
@@ -88,7 +87,6 @@ impl Folder {
         Err(Error::Different { path, what }.into())
     }
 
-    /// The file of the results.
     pub(super) fn results_path(&self) -> PathBuf {
         self.path.join(RESULTS)
     }

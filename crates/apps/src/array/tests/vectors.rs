@@ -48,39 +48,3 @@ fn a_dense_vector_is_added_to() {
         check::<F2>(n);
     }
 }
-
-/// Additions first, then single reads.
-#[test]
-fn a_dense_vector_becomes_an_array() {
-    let n = 300;
-    let (mut ot, mut receiver_ot) = ots();
-    let ((), right) = run_two_parties(
-        |channel| {
-            let mut vector = dense::Partner::new(vec![Z64::ZERO; n], SESSION, rng(5));
-            for _ in 0..3 {
-                vector.add(Z64::ONE, &mut ot, channel).unwrap();
-            }
-            let mut array = Partner::load(&vector.into_shares(), &mut ot, channel).unwrap();
-            for _ in 0..n {
-                array.open(&mut ot, channel).unwrap();
-            }
-        },
-        |channel| {
-            let mut vector = dense::Holder::new(vec![Z64::ZERO; n], SESSION);
-            for index in [7, 299, 7] {
-                vector.add(index, Z64::new(index as u64), &mut receiver_ot, channel).unwrap();
-            }
-            let shares = vector.into_shares();
-            let mut array = Holder::load(&shares, rng(1), &mut receiver_ot, channel).unwrap();
-            (0..n)
-                .map(|index| array.open(index, &mut receiver_ot, channel).unwrap().value())
-                .collect::<Vec<_>>()
-        },
-    );
-    let expected = (0..n).map(|index| match index {
-        7 => 16,
-        299 => 300,
-        _ => 0,
-    });
-    assert!(right.into_iter().eq(expected));
-}

@@ -4,7 +4,7 @@ use super::*;
 
 fn check_gather<R: Ring>(length: usize, order: gather::Order, indices: &[usize]) {
     let public = gather::Public { length, count: indices.len(), order };
-    let vector = random::<R>(length);
+    let vector = random_pair::<R>(length);
     let (left, right, stats) = run(
         |ot, channel| gather::send(public, &vector[0], ot, channel).unwrap(),
         |ot, channel| gather::receive(public, indices, &vector[1], ot, channel).unwrap(),
@@ -44,14 +44,6 @@ fn entries_are_gathered() {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
-    #[test]
-    fn gathering_of_any_sizes(length in 1usize..300, count in 0usize..300, seed: u128) {
-        check_gather::<Z64>(length, gather::Order::Any, &indices(length, count, seed));
-    }
-}
-
 #[test]
 fn a_gather_out_of_range_is_refused() {
     let (mut ot_sender, mut ot_receiver) = ots();
@@ -63,7 +55,8 @@ fn a_gather_out_of_range_is_refused() {
         },
     );
     assert!(matches!(left, Error::Channel(_)), "{left}");
-    assert!(matches!(right, Error::Index { place: 1, length: 3 }), "{right}");
+    let expected = "index number 1 (counted from 0) is not below 3, the entries of the vector";
+    assert!(right.to_string().starts_with(expected), "{right}");
 }
 
 #[test]
@@ -75,16 +68,13 @@ fn each_setting_is_compared() {
         (gather::Public { count: 1, ..public }, "the indices"),
         (gather::Public { order, ..public }, "order"),
     ] {
-        let (left, right, _) = run(
-            |ot, channel| gather::send(public, &[Z64::ONE; 3], ot, channel).unwrap_err(),
-            |ot, channel| {
-                let (indices, vector) = ([0, 1], [Z64::ONE; 4]);
-                let (indices, vector) = (&indices[..theirs.count], &vector[..theirs.length]);
-                gather::receive(theirs, indices, vector, ot, channel).unwrap_err()
-            },
+        let (mut ot_sender, mut ot_receiver) = ots();
+        let (indices, vector) = (&[0, 1][..theirs.count], &[Z64::ONE; 4][..theirs.length]);
+        let ot = &mut ot_receiver;
+        assert_differ(
+            name,
+            |channel| gather::send(public, &[Z64::ONE; 3], &mut ot_sender, channel).map(drop),
+            |channel| gather::receive(theirs, indices, vector, ot, channel).map(drop),
         );
-        for error in [left, right] {
-            assert!(error.to_string().contains(name), "{error}");
-        }
     }
 }

@@ -13,7 +13,6 @@ use tungstenite::protocol::frame::coding::{Data, OpCode};
 use tungstenite::protocol::frame::{CloseFrame, Frame, FrameHeader};
 use tungstenite::{Message, WebSocket};
 
-/// A browser's connection.
 pub(crate) type Browser = WebSocket<TcpStream>;
 
 /// The headers with which a browser describes itself.
@@ -39,7 +38,6 @@ pub(crate) fn request(
     request
 }
 
-/// Connects as a page does.
 pub(crate) fn connect(address: SocketAddr, page: Page<'_>) -> Result<Browser, Error> {
     let stream = TcpStream::connect(address).unwrap();
     let connected = tungstenite::client(request(address, page), stream);

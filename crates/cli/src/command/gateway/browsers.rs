@@ -2,27 +2,18 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use volery_channel::Error;
 use volery_channel::tls::Fingerprint;
 use volery_channel::web::{Admission, Bridge, Event, Limits, Target};
 use volery_run::endpoint::{Address, host_port, note_expiry};
 use volery_run::failure::Failure;
-use volery_run::report::Report;
-use volery_run::reporter::Reporter;
+use volery_run::reporter::{Reporter, event};
 use volery_run::web::unusable;
 
-use super::{Arguments, Refusals, identity};
+use super::{Arguments, Counts};
 
 const NO_TOKEN: &str = "required with --web-certificate, and with a --web-origin of another machine: it names who may connect";
-
-/// The counts of connections, bytes and refusals.
-#[derive(Default)]
-struct Counts {
-    met: u64,
-    bytes: u64,
-    refusals: Refusals,
-}
 
 /// Lets browsers in at `address`.
 pub(super) fn run(
@@ -32,22 +23,19 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     let to = arguments.to.as_deref().unwrap_or_default();
     host_port("--to", to)?;
-    let secured = match (&arguments.identity, arguments.peer) {
-        (Some(folder), Some(peer)) => {
-            let group = arguments.allow_group_readable_identity;
-            let identity = identity::load(folder, group)?;
-            note_expiry(&identity, reporter);
-            Some((identity, peer))
-        }
-        _ => {
+    let mut party = arguments.party.0.clone();
+    party.allow_group_readable_identity = arguments.allow_group_readable_identity;
+    let secured = party.identity_and_peer(reporter)?;
+    match &secured {
+        Some((identity, _)) => note_expiry(identity, reporter),
+        None => {
             Address::Connect(to.to_owned()).check_loopback_as(
                 "--to",
                 "--identity and --peer",
                 "the gateway then connects by TLS, to a party that has its fingerprint as --peer",
             )?;
-            None
         }
-    };
+    }
     // mutant(gateway-open, 120 s): false
     if arguments.token.is_empty() && arguments.web.is_public() {
         return Err(Failure::usage("--token", NO_TOKEN).with_hint(
@@ -72,7 +60,7 @@ pub(super) fn run(
     let target = Target { address: to.to_owned(), secured };
     let bridge =
         Bridge::bind(address, settings, target).map_err(|error| unusable(address, error))?;
-    arguments.web.announce(bridge.local_addr()?, reporter);
+    arguments.web.announce(&bridge.addresses(), reporter);
     let counts = Mutex::<Counts>::default();
     let counted = || counts.lock().unwrap_or_else(PoisonError::into_inner);
     bridge.serve(limits, reporter.cancel(), &|event| {
@@ -80,72 +68,56 @@ pub(super) fn run(
         match &event {
             Event::Met { .. } => counts.met += 1,
             Event::Ended { bytes, .. } => counts.bytes += bytes.iter().sum::<u64>(),
-            Event::Refused(_) if !counts.refusals.is_told(reporter) => return,
+            // A health probe, which leaves before it asks for anything.
+            Event::Refused(refusal) if matches!(refusal.error, Error::Disconnected) => return,
+            Event::Refused(_) if !counts.refusals.add_one(reporter) => return,
             _ => {}
         }
         drop(counts);
         tell(&event, reporter);
     });
-    let counts = counted();
-    let mut report = Report::new("gateway", reporter);
-    let refused = counts.refusals.count;
-    for (name, count) in [("met", counts.met), ("refused", refused), ("bytes", counts.bytes)] {
-        report.result.insert(name.to_owned(), count.into());
-    }
-    report_place.write(&report)?;
-    reporter.say(format_args!(
-        "ended by a signal; browsers that were connected: {}, bytes passed on: {}, refused: {refused}",
-        counts.met, counts.bytes
-    ));
-    Ok(())
+    let words = ["ended by a signal; browsers that were connected", "bytes passed on"];
+    counted().conclude(report_place, words, reporter)
 }
 
 /// Prints a line about an event; in JSON it has the fields of the event, too.
-fn tell(event: &Event, reporter: &Reporter) {
-    let mut fields = Map::new();
-    let mut set = |name: &str, value: Value| drop(fields.insert(name.to_owned(), value));
+fn tell(told: &Event, reporter: &Reporter) {
     let by = |token: &Option<Fingerprint>| match token {
         Some(token) => format!(" (token {token})"),
         None => String::new(),
     };
     let print = |token: &Option<Fingerprint>| token.map(|token| token.to_string());
-    let (name, message) = match event {
+    let (name, fields, message) = match told {
         Event::Refused(refusal) => {
-            let why = why(&refusal.error);
-            set("address", refusal.address.to_string().into());
-            set("reason", why.as_str().into());
-            let address = refusal.address;
-            ("refused", format!("a browser at {address} was refused: {why}"))
+            let (why, address) = (why(&refusal.error), refusal.address);
+            let fields = json!({ "address": address.to_string(), "reason": why });
+            ("refused", fields, format!("a browser at {address} was refused: {why}"))
         }
-        Event::Met { address, token } => {
-            set("address", address.to_string().into());
-            set("token", print(token).into());
-            let by = by(token);
-            ("met", format!("a browser at {address}{by} is connected"))
-        }
+        Event::Met { address, token } => (
+            "met",
+            json!({ "address": address.to_string(), "token": print(token) }),
+            format!("a browser at {address}{} is connected", by(token)),
+        ),
         Event::Ended { address, token, bytes: [from_browser, from_party], lasted, reason } => {
-            let seconds = lasted.as_secs_f64();
-            let reason = reason.as_ref().map(why);
-            set("address", address.to_string().into());
-            set("token", print(token).into());
-            set("bytes_from_browser", (*from_browser).into());
-            set("bytes_from_party", (*from_party).into());
-            set("seconds", json!(seconds));
-            set("reason", reason.clone().into());
-            let bytes = from_browser + from_party;
-            let by = by(token);
-            let mut what =
-                format!("the browser at {address}{by} ended after {seconds:.0} s, {bytes} bytes");
-            if let Some(reason) = reason {
-                what += ": ";
-                what += &reason;
-            }
-            ("ended", what)
+            let (seconds, reason) = (lasted.as_secs_f64(), reason.as_ref().map(why));
+            let fields = json!({
+                "address": address.to_string(),
+                "token": print(token),
+                "bytes_from_browser": from_browser,
+                "bytes_from_party": from_party,
+                "seconds": seconds,
+                "reason": reason,
+            });
+            let (bytes, by) = (from_browser + from_party, by(token));
+            let because = reason.map_or(String::new(), |reason| format!(": {reason}"));
+            let message = format!(
+                "the browser at {address}{by} ended after {seconds:.0} s, {bytes} bytes{because}"
+            );
+            ("ended", fields, message)
         }
         _ => return,
     };
-    set("event", name.into());
-    reporter.tell_with(message, fields);
+    reporter.tell_with(message, event(name, fields));
 }
 
 fn why(error: &Error) -> String {

@@ -50,13 +50,8 @@ pub(super) struct InstanceArguments {
     pub(super) set: Option<String>,
 
     /// Samples of the instance: the outputs of one round
-    #[arg(
-        long,
-        value_name = "N",
-        value_parser = parse_number,
-        required_unless_present = "set",
-        allow_negative_numbers = true,
-    )]
+    #[arg(long, value_name = "N", required_unless_present = "set", allow_negative_numbers = true)]
+    #[arg(value_parser = parse_number)]
     pub(super) n: Option<usize>,
 
     /// Length of the secret [default: the one with the least traffic]
@@ -64,13 +59,8 @@ pub(super) struct InstanceArguments {
     pub(super) k: Option<usize>,
 
     /// Noise weight, the number of noisy samples [default: the smallest that resists all attacks]
-    #[arg(
-        long,
-        value_name = "T",
-        value_parser = parse_number,
-        requires = "k",
-        allow_negative_numbers = true,
-    )]
+    #[arg(long, value_name = "T", requires = "k", allow_negative_numbers = true)]
+    #[arg(value_parser = parse_number)]
     pub(super) t: Option<usize>,
 
     /// Ring, and for z64 the noise values
@@ -83,12 +73,8 @@ pub(super) struct InstanceArguments {
     pub(super) noise: Option<Noise>,
 
     /// Bits that every attack must cost
-    #[arg(
-        long,
-        default_value_t = 128,
-        value_parser = clap::value_parser!(u32).range(1..=512),
-        allow_negative_numbers = true,
-    )]
+    #[arg(long, default_value_t = 128, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=512))]
     pub(super) bits: u32,
 }
 

@@ -46,18 +46,20 @@ impl Folder {
     }
 }
 
-/// Runs both sides of a subcommand; the sender listens.
-pub(crate) fn pair(verb: &str, left: &[&str], right: &[&str]) -> [ProcessResult; 2] {
+/// Runs both sides of a subcommand, each with the words of a line; the sender listens.
+pub(crate) fn pair(verb: &str, left: &str, right: &str) -> [ProcessResult; 2] {
     pair_of([verb, verb], left, right)
 }
 
 /// Runs the sender of one subcommand and the receiver of another.
-pub(crate) fn pair_of(verbs: [&str; 2], left: &[&str], right: &[&str]) -> [ProcessResult; 2] {
-    let listen = [verbs[0], "--role", "sender", "--listen", "127.0.0.1:0"];
-    let sender = RunningProcess::start(&[&listen[..], left].concat());
+pub(crate) fn pair_of(verbs: [&str; 2], left: &str, right: &str) -> [ProcessResult; 2] {
+    let start = |verb, line: String| {
+        let line = format!("{verb} {line}");
+        RunningProcess::start(&line.split_whitespace().collect::<Vec<_>>())
+    };
+    let sender = start(verbs[0], format!("--role sender --listen 127.0.0.1:0 {left}"));
     let address = format!("127.0.0.1:{}", sender.port());
-    let connect = [verbs[1], "--role", "receiver", "--connect", &address];
-    let receiver = RunningProcess::start(&[&connect[..], right].concat());
+    let receiver = start(verbs[1], format!("--role receiver --connect {address} {right}"));
     [sender.finish(), receiver.finish()]
 }
 
@@ -86,6 +88,12 @@ pub(crate) fn line(fields: &[impl AsRef<str>], delimiter: char) -> String {
     line
 }
 
+/// A table of the users with these numbers.
+pub(crate) fn users(numbers: impl IntoIterator<Item = usize>) -> String {
+    let rows = numbers.into_iter().map(|number| format!("{number},u{number}@x.org\n"));
+    std::iter::once("id,email\n".to_owned()).chain(rows).collect()
+}
+
 /// Writes a Parquet file in row groups of at most 1,000 rows.
 pub(crate) fn store(path: &str, columns: &[Column]) {
     let file = table::table(columns, 1000, WriterProperties::default());
@@ -105,37 +113,6 @@ pub(crate) fn load(path: &str) -> (Vec<String>, Vec<Vec<String>>) {
 fn shown(field: &Field) -> String {
     match field {
         Field::Str(text) => text.clone(),
-        Field::Int(number) => number.to_string(),
-        Field::UByte(number) => number.to_string(),
-        Field::ULong(number) => number.to_string(),
-        Field::Date(day) => iso(*day),
-        Field::Bytes(bytes) => format!("{:?}", bytes.data()),
-        Field::Null | Field::Long(_) | Field::Double(_) | Field::Decimal(_) => field.to_string(),
-        other => panic!("the tests' files have no {other:?}"),
+        other => other.to_string(),
     }
-}
-
-/// The declaration of a column of strings.
-pub(crate) fn string(name: &str) -> String {
-    format!("REQUIRED BYTE_ARRAY {name} (STRING);")
-}
-
-/// A day, given as days since 1970-01-01, as text.
-pub(crate) fn iso(day: i32) -> String {
-    let (mut year, mut rest) = (1970, day);
-    let leap = |year: i32| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    while rest >= 365 + i32::from(leap(year)) {
-        rest -= 365 + i32::from(leap(year));
-        year += 1;
-    }
-    let february = 28 + i32::from(leap(year));
-    let mut month = 1;
-    for days in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
-        if rest < days {
-            break;
-        }
-        rest -= days;
-        month += 1;
-    }
-    format!("{year}-{month:02}-{:02}", rest + 1)
 }

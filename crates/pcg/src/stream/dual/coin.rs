@@ -19,9 +19,6 @@ use volery_primitives::{Block, prg::Prg, ro::RandomOracle};
 use crate::check::Context;
 
 /// The key holder's side.
-///
-/// # Errors
-/// If the channel fails.
 pub(super) fn key_holder(context: Context, rng: &mut Prg, channel: &mut Channel) -> Result<Block> {
     // mutant(coin-constant-key): `rng.block()` => `Block::ZERO`
     let mine = rng.block();
@@ -41,7 +38,7 @@ pub(super) fn key_holder(context: Context, rng: &mut Prg, channel: &mut Channel)
 /// The value holder's side.
 ///
 /// # Errors
-/// If the channel fails, or the key holder's opening does not match its commitment.
+/// If the key holder's opening does not match its commitment.
 pub(super) fn value_holder(
     context: Context,
     rng: &mut Prg,

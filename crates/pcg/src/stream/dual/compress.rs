@@ -19,14 +19,6 @@ pub(super) struct Outputs<T: Term> {
     pub(super) left: usize,
 }
 
-/// The first `len` places of a buffer that grows.
-pub(super) fn window_for<T: Term>(window: &mut Buffer<T>, len: usize) -> &mut [T] {
-    if window.len() < len {
-        *window = Buffer::zeroed(len);
-    }
-    &mut window[..len]
-}
-
 impl<T: Term> Outputs<T> {
     /// Puts the next outputs into `out`.
     pub(super) fn draw<P: OutputMut>(&mut self, mut out: P, put: impl Fn(&[T], P) + Sync) {

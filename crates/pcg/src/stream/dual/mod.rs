@@ -53,10 +53,10 @@ use crate::{
     lpn::dual::Compression,
     mpcot::{self, Layout, Public},
     plan::dual::Step,
-    spcot::{self, Points},
+    spcot::{self, Points, Trees as _},
     tree_batch::TreeBatch,
 };
-use compress::{Noise, Outputs, window_for};
+use compress::{Noise, Outputs};
 
 /// The consecutive instances of a stream.
 struct Instances {
@@ -144,9 +144,6 @@ pub(crate) struct KeyHolder<K: Correlation> {
 
 impl<K: Correlation> ValueHolder<K> {
     /// The stream of `plan`, with the base of its first instance, and OTs for the trees.
-    ///
-    /// # Panics
-    /// If the base is smaller than the plan's.
     pub(crate) fn new(
         plan: Plan,
         session: SessionId,
@@ -202,8 +199,8 @@ impl<K: Correlation> ValueHolder<K> {
             let batch = instance.batch();
             let mut window = Buffer::default();
             while let Some(some) = trees.next_trees(batch) {
-                let leaves = window_for(&mut window, batch.leaves_of_run(&some).len());
-                trees.rebuild_some((batch, &instance.prgs), some, leaves, channel)?;
+                let leaves = spcot::window_of(&mut window, batch.leaves_of_run(&some).len());
+                trees.make((batch, &instance.prgs), some, leaves, channel)?;
                 noise.absorb(leaves, &mut code);
             }
         }
@@ -219,9 +216,6 @@ impl<K: Correlation> ValueHolder<K> {
 
 impl<K: Correlation> KeyHolder<K> {
     /// The stream of `plan`, with the base of its first instance, and OTs for the trees.
-    ///
-    /// # Panics
-    /// If the base is smaller than the plan's.
     pub(crate) fn new(
         plan: Plan,
         session: SessionId,
@@ -264,22 +258,15 @@ impl<K: Correlation> KeyHolder<K> {
             code = Compression::of(seed, r);
         } else {
             // Setup, steps 1 and 2
-            let mut trees = mpcot::begin_send::<K>(
-                instance.public(),
-                Points::Random,
-                x,
-                &base,
-                rng,
-                ot,
-                channel,
-            )?;
+            let (public, batch) = (instance.public(), instance.batch());
+            let mut trees = spcot::Sender::new(batch, rng, ot)?;
+            mpcot::begin_send::<K>(&mut trees, public, Points::Random, x, &base, ot, channel)?;
             let seed = coin::key_holder(instance.context, rng, channel)?;
             code = Compression::new(seed, step.shape.leaves());
-            let batch = instance.batch();
             let mut window = Buffer::default();
             while let Some(some) = trees.next_trees(batch) {
-                let leaves = window_for(&mut window, batch.leaves_of_run(&some).len());
-                trees.grow_some((batch, &instance.prgs), some, leaves, channel)?;
+                let leaves = spcot::window_of(&mut window, batch.leaves_of_run(&some).len());
+                trees.make((batch, &instance.prgs), some, leaves, channel)?;
                 code.absorb(leaves);
             }
         }

@@ -77,10 +77,6 @@ macro_rules! kernels {
             }
 
             /// `out[j] += ` the sum of `a[i][j] * b[i][j]`.
-            ///
-            /// # Panics
-            ///
-            /// If the lengths differ.
             #[target_feature(enable = $features)]
             pub(crate) fn add_products<const N: usize>(
                 a: [&[u128]; N],

@@ -1,5 +1,6 @@
-//! Ristretto255: every level against `curve25519-dalek`, the vectors of RFC 9496, and inputs where
-//! the formulas are degenerate.
+//! Ristretto255: every level against `curve25519-dalek`, whose own tests have the valid encodings
+//! and the images of RFC 9496; the invalid encodings of that RFC; and inputs where the formulas are
+//! degenerate.
 
 mod degenerate;
 mod rfc9496;

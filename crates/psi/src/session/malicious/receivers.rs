@@ -5,8 +5,10 @@ use super::*;
 #[test]
 fn unknown_hash_functions() {
     let say = |attempt: u8| {
-        sender_against(ONE, move |mut receiver, channel| {
-            agree(&mut receiver, *TERMS, M, channel)?;
+        sender_against(ONE, move |receiver, channel| {
+            let Receiver { session, mut rng, .. } = receiver;
+            let terms = ONE.terms(Protocol::Intersection, 1);
+            Agreement::reach(Role::Receiver, session, &mut rng, terms, (M, 0), channel)?;
             channel.send(&[attempt])?;
             Ok(())
         })
@@ -105,55 +107,4 @@ fn more_common_items_than_items() {
     assert_caught(name_places(&[0xff, 0x1f]), TOO_MANY);
     let sent = name_places(&[0xff, 0x0e]).unwrap();
     assert_eq!(sent.common.unwrap().len(), M);
-}
-
-/// The receiver can lie to the sender about the common items; the sender's numbers are ascending in
-/// any case.
-#[test]
-fn places_that_are_not_common() {
-    for settings in [BOTH, Settings { both: true, ..PAPER }] {
-        let sent = sender_against(settings, |receiver, channel| {
-            let session = receive(receiver, settings, &theirs(), channel)?;
-            channel.send(&[0b1010_1010, 0b1_0101])?;
-            channel.send(&end(Role::Receiver, &session))?;
-            Ok(())
-        });
-        let common = sent.unwrap().common.unwrap();
-        assert_eq!(common.len(), 7);
-        assert!(common.is_sorted() && common.iter().all(|&item| item < N));
-    }
-}
-
-/// One row more than the sizes require is read as the end; one row less leaves the sender waiting.
-#[test]
-fn rows_that_are_too_many_or_too_few() {
-    let extend = |mut receiver: Receiver, more: isize, channel: &mut Channel| {
-        let agreement = agree(&mut receiver, *TERMS, M, channel)?;
-        let parameters = Parameters::new(ONE.variant, N as u64, M as u64);
-        let code = Code::new(&agreement.code(), parameters.width);
-        channel.send(&[0])?;
-        let n = parameters.instances().strict_add_signed(more);
-        let mut outputs = vec![Block::ZERO; n];
-        let mut oprf = receiver.oprf;
-        oprf.extend(&code, &vec![Block::ONE; n], &mut outputs, channel)?;
-        Ok::<_, Error>((agreement, parameters))
-    };
-    let finish = |(agreement, parameters): (Agreement, Parameters), channel: &mut Channel| {
-        channel.recv(&mut vec![0; parameters.tag_bytes() as usize + 16])?;
-        channel.send(&agreement.end(Role::Receiver, &parameters.words()))?;
-        channel.flush()?;
-        Ok(())
-    };
-    let sent = sender_against(ONE, |receiver, channel| {
-        let run = extend(receiver, 1, channel)?;
-        finish(run, channel)
-    });
-    assert_caught(sent, WRONG_END);
-    let sent = sender_against(ONE, |receiver, channel| extend(receiver, -1, channel).map(|_| ()));
-    assert_disconnected(sent);
-    let sent = sender_against(ONE, |receiver, channel| {
-        let run = extend(receiver, 0, channel)?;
-        finish(run, channel)
-    });
-    assert!(sent.is_ok(), "right but for the number of rows");
 }

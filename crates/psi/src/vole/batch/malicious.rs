@@ -59,6 +59,9 @@ enum Message {
     Sum,
 }
 
+/// A commitment to a share.
+type Commit<'a> = &'a (dyn Fn(&[u8; 32]) -> [u8; 32] + Sync);
+
 /// A change of messages.
 type Change<'a> = &'a mut (dyn FnMut(Message, &mut [u8]) + Send);
 
@@ -186,9 +189,13 @@ fn evaluate_own(functions: &Functions, v: &[Gf128], offset: Block, digests: &mut
     functions.outputs(&mut values, offset, digests, None);
 }
 
-/// The commitment of this run.
+/// The commitments of this run.
 fn commit(opening: &[u8; 32]) -> [u8; 32] {
     commitment(SESSION, 0, Role::Receiver, opening)
+}
+
+fn commit_as_sender(opening: &[u8; 32]) -> [u8; 32] {
+    commitment(SESSION, 0, Role::Sender, opening)
 }
 
 /// Steps 0 to 5 of an evaluator.
@@ -245,8 +252,7 @@ fn evaluate_as(
 
 /// [`evaluate_as`] of an intersection, with the commitment of this run.
 fn evaluate(settings: Settings, change: Change<'_>, channel: &mut Channel) -> Result<Evaluation> {
-    let commit = |opening: &[u8; 32]| commitment(SESSION, 0, Role::Sender, opening);
-    evaluate_as((INTERSECTION, settings), 0, commit, change, channel)
+    evaluate_as((INTERSECTION, settings), 0, commit_as_sender, change, channel)
 }
 
 /// The results of an honest sender, and of a malicious receiver.
@@ -289,16 +295,34 @@ fn finish(ended: Result<EncoderState>, channel: &mut Channel) -> Result<Vec<usiz
     done.end_encoding(&matches, false, &mut (), channel)
 }
 
+/// The results of an honest sender, and of a receiver that commits, encodes and changes so.
+fn encoded(
+    settings: Settings,
+    commit: Commit<'_>,
+    encode: Encode<'_>,
+    change: Change<'_>,
+) -> (Result<SenderResult>, Result<Vec<usize>>) {
+    sender_against(settings, |channel| {
+        let ended = encode_as((INTERSECTION, settings), commit, encode, change, channel);
+        finish(ended, channel)
+    })
+}
+
+/// The result of an honest receiver, whose sender commits and changes messages so.
+fn evaluated(commit: Commit<'_>, change: Change<'_>) -> Result<ReceiverResult> {
+    receiver_against(MALICIOUS, |channel| {
+        let mut done = evaluate_as((INTERSECTION, MALICIOUS), 0, commit, change, channel)?;
+        done.send_tags(&mut (), channel)?;
+        done.end_evaluating(None, &mut (), channel).map(drop)
+    })
+}
+
 /// Step 3d of the receiver: another share than it committed to; and the same commitment in another
 /// session, batch or role. With the right one the run succeeds.
 #[test]
 fn a_receiver_that_opens_something_else() {
-    let run = |commit: &(dyn Fn(&[u8; 32]) -> [u8; 32] + Sync), change: Change<'_>| {
-        let (sent, common) = sender_against(MALICIOUS, |channel| {
-            let terms = (INTERSECTION, MALICIOUS);
-            let ended = encode_as(terms, commit, &encode, change, channel);
-            finish(ended, channel)
-        });
+    let run = |commit: Commit<'_>, change: Change<'_>| {
+        let (sent, common) = encoded(MALICIOUS, commit, &encode, change);
         assert!(sent.is_err() || common.unwrap() == COMMON);
         sent
     };
@@ -320,26 +344,18 @@ fn a_receiver_that_opens_something_else() {
 #[test]
 fn a_sender_that_opens_something_else() {
     const OFFSET: &str = "its offset does not match its commitment";
-    let run = |commit: &(dyn Fn(&[u8; 32]) -> [u8; 32] + Sync), change: Change<'_>| {
-        receiver_against(MALICIOUS, |channel| {
-            let terms = (INTERSECTION, MALICIOUS);
-            let mut done = evaluate_as(terms, 0, commit, change, channel)?;
-            done.send_tags(&mut (), channel)?;
-            done.end_evaluating(None, &mut (), channel).map(drop)
-        })
-    };
-    let right = |opening: &[u8; 32]| commitment(SESSION, 0, Role::Sender, opening);
-    assert_eq!(run(&right, &mut honest).unwrap().common, COMMON);
+    assert_eq!(evaluated(&commit_as_sender, &mut honest).unwrap().common, COMMON);
     for bit in [0, 127, 255] {
-        assert_caught(run(&right, &mut flip(Message::Opening, bit)), OFFSET);
-        assert_caught(run(&right, &mut flip(Message::Commitment, bit)), OFFSET);
+        for message in [Message::Opening, Message::Commitment] {
+            assert_caught(evaluated(&commit_as_sender, &mut flip(message, bit)), OFFSET);
+        }
     }
     let other = SessionId::from_bytes([9; 32]);
     for (session, batch, role) in
         [(other, 0, Role::Sender), (SESSION, 1, Role::Sender), (SESSION, 0, Role::Receiver)]
     {
         let replayed = |opening: &[u8; 32]| commitment(session, batch, role, opening);
-        assert_caught(run(&replayed, &mut honest), OFFSET);
+        assert_caught(evaluated(&replayed, &mut honest), OFFSET);
     }
 }
 
@@ -380,12 +396,7 @@ fn an_encoding_other_than_the_fixed_one() {
         (Message::Encoding, 0),
         (Message::Encoding, 128 * shape(Form::Malicious).columns - 1),
     ] {
-        let (sent, common) = sender_against(MALICIOUS, |channel| {
-            let terms = (INTERSECTION, MALICIOUS);
-            let change = &mut flip(message, bit);
-            let ended = encode_as(terms, commit, &encode, change, channel);
-            finish(ended, channel)
-        });
+        let (sent, common) = encoded(MALICIOUS, &commit, &encode, &mut flip(message, bit));
         assert_caught(sent, ANOTHER);
         assert_disconnected(common);
     }
@@ -474,22 +485,6 @@ fn shares_are_drawn() {
     }
 }
 
-fn agreement(seed: u128) -> Agreement {
-    let reach = |role, channel: &mut Channel| {
-        let mut rng = Prg::new(Block::new(seed));
-        Agreement::reach(role, SESSION, &mut rng, [5; 16], (7, 0), channel).unwrap()
-    };
-    let reached = meet(
-        |channel| reach(Role::Sender, channel),
-        |channel| {
-            let agreement = reach(Role::Receiver, channel);
-            channel.flush().unwrap();
-            agreement
-        },
-    );
-    reached.0
-}
-
 /// The hash functions depend on the seed, the batch and both shares, which neither party chooses
 /// alone.
 #[test]
@@ -497,7 +492,7 @@ fn hash_functions_are_drawn_anew() {
     let (a, b, c) = ([1; 32], [2; 32], [3; 32]);
     let of = |seed, batch, shares: &[[u8; 32]]| {
         let parameters = Parameters::new(Form::Malicious, false, 1000, 1000);
-        let functions = parameters.functions(&agreement(seed), batch, shares);
+        let functions = parameters.functions(&Agreement::numbered(seed, [7; 2]), batch, shares);
         let mut columns = Buffer::<Block>::zeroed(parameters.columns);
         columns.iter_mut().zip(1..).for_each(|(column, i)| *column = Block::new(i));
         let mut row = [Block::ZERO];
@@ -525,14 +520,7 @@ fn hash_functions_are_drawn_anew() {
 /// the outputs.
 #[test]
 fn the_offsets_of_both_enter_the_outputs() {
-    let run = |change: Change<'_>| {
-        let received = receiver_against(MALICIOUS, |channel| {
-            let mut done = evaluate(MALICIOUS, change, channel)?;
-            done.send_tags(&mut (), channel)?;
-            done.end_evaluating(None, &mut (), channel).map(drop)
-        });
-        received.unwrap().common
-    };
+    let run = |change: Change<'_>| evaluated(&commit_as_sender, change).unwrap().common;
     let without_own = &mut |message, sum: &mut [u8]| {
         if message == Message::Sum {
             sum.iter_mut().for_each(|byte| *byte ^= OWN);
@@ -563,11 +551,7 @@ fn short_values_get_no_tags() {
     };
     let encodings: [(Encode<'_>, &[usize]); 3] = [(&zeros, &[]), (&short, &[]), (&encode, &COMMON)];
     for (encode, expected) in encodings {
-        let (sent, common) = sender_against(MALICIOUS, |channel| {
-            let terms = (INTERSECTION, MALICIOUS);
-            let ended = encode_as(terms, commit, encode, &mut honest, channel);
-            finish(ended, channel)
-        });
+        let (sent, common) = encoded(MALICIOUS, &commit, encode, &mut honest);
         assert_eq!(common.unwrap(), expected);
         assert_eq!(sent.unwrap().common, None);
     }
@@ -762,20 +746,12 @@ fn unused_bits_of_an_encoding() {
     let parameters = Parameters::new(LOW.form, false, N as u64, M as u64);
     let used = parameters.columns * parameters.value_bits as usize;
     assert!(!used.is_multiple_of(8), "there are unused bits");
-    let run = |bit: Option<usize>| {
-        let (sent, _) = sender_against(LOW, |channel| {
-            let mut change = |message, bytes: &mut [u8]| {
-                if let Some(bit) = bit {
-                    flip(Message::Encoding, bit)(message, bytes);
-                }
-            };
-            let ended = encode_as((INTERSECTION, LOW), commit, &encode, &mut change, channel);
-            finish(ended, channel)
-        });
-        sent
-    };
-    assert!(run(None).is_ok());
-    assert_caught(run(Some(used)), "unused bits of its encoding are not zero");
+    let run = |change: Change<'_>| encoded(LOW, &commit, &encode, change).0;
+    assert!(run(&mut honest).is_ok());
+    assert_caught(
+        run(&mut flip(Message::Encoding, used)),
+        "unused bits of its encoding are not zero",
+    );
 }
 
 /// A value that is longer than announced, or announced as longer than any.
@@ -785,8 +761,7 @@ fn values_of_a_search_that_are_too_long() {
         let (_, found) = meet(
             |channel| -> Result<()> {
                 let terms = (SEARCH, MALICIOUS);
-                let commit = |opening: &[u8; 32]| commitment(SESSION, 0, Role::Sender, opening);
-                let done = evaluate_as(terms, longest, commit, &mut honest, channel)?;
+                let done = evaluate_as(terms, longest, commit_as_sender, &mut honest, channel)?;
                 let tags = done.send_placed_tags(&mut (), channel)?;
                 for (number, tag) in tags.iter().enumerate() {
                     let mut value = vec![0; 2 + longest as usize];
@@ -837,21 +812,6 @@ fn a_sender_of_the_oprf_that_states_items() {
         |channel| receiver().outputs(&theirs(), Form::Malicious, &mut (), channel),
     );
     assert_caught(outputs, "it sent a number of items where the protocol has none");
-}
-
-/// A receiver without items gives the sender no key that fails.
-#[test]
-fn keys_for_a_receiver_without_items() {
-    let nothing: [&str; 0] = [];
-    for form in [Form::Fast, Form::Malicious] {
-        let (keys, outputs) = meet(
-            |channel| sender().keys(form, &mut (), channel),
-            |channel| receiver().outputs(&nothing[..], form, &mut (), channel),
-        );
-        assert!(outputs.unwrap().outputs.is_empty());
-        let all = keys.unwrap().evaluate(&ours());
-        assert!((0..N).all(|i| all[i] != Block::ZERO && !all[..i].contains(&all[i])));
-    }
 }
 
 /// One party runs an intersection, the other a search; or their forms differ, or who learns it.

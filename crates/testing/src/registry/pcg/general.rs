@@ -1,49 +1,21 @@
-//! Punctured keys, and the steps that place shared values: building blocks
-//! beside the streams.
+//! The steps that place shared values: building blocks beside the streams.
 
 use volery_apps::mpfss::{self as general, Failure, Overflow, Public};
 use volery_apps::{ring_cot, switching};
-use volery_field::{Fp61, Ring, Z64};
+use volery_field::{Fp61, Ring};
 use volery_pcg::Error;
-use volery_pcg::ggm::TreePrgs;
-use volery_pcg::pprf::{Key, PuncturedKey};
 
 use super::random;
-use crate::fixtures::{SEEDS, SESSION, dealt_receiver, dealt_sender, rng};
+use crate::fixtures::{SEEDS, dealt_receiver, dealt_sender, rng};
 use crate::{Model, Protocol};
-
-/// Points of a punctured key, and the one where it has no value.
-const LEAVES: usize = 35;
-const ALPHA: usize = 21;
 
 pub(super) fn all() -> Vec<Protocol> {
     vec![
-        punctured_key(),
         products(),
         permutation(),
         mpfss("points and shared values, dropping", Overflow::Drop),
         mpfss("points and shared values, aborting", Overflow::Abort),
     ]
-}
-
-fn punctured_key() -> Protocol {
-    let prgs = || TreePrgs::new(SESSION, 10);
-    Protocol::new(
-        "punctured key",
-        Model::SemiHonest,
-        move |channel| {
-            let (rng, ot) = (&mut rng(SEEDS[0]), &mut dealt_sender());
-            let key = Key::<Z64>::deal(LEAVES, &prgs(), rng, ot, channel)?;
-            let values = (0..LEAVES).map(|point| (point != ALPHA).then(|| key.evaluate(point)));
-            Ok(values.collect())
-        },
-        move |channel| {
-            let ot = &mut dealt_receiver();
-            let key = PuncturedKey::obtain(LEAVES, ALPHA, &prgs(), ot, channel)?;
-            Ok((0..LEAVES).map(|point| key.evaluate(point)).collect())
-        },
-        |left: &Vec<Option<Z64>>, right: &Vec<Option<Z64>>| left == right,
-    )
 }
 
 /// Values of a permutation network, and products.

@@ -77,27 +77,26 @@ fn rot() -> Protocol {
 fn spfss() -> Protocol {
     let beta = || random::<Fp61>(2, 3);
     let prgs = || TreePrgs::new(SESSION, 2);
+    let batch = || TreeBatch::regular(1, LEAVES);
     Protocol::new(
         "point function",
         Model::SemiHonest,
         move |channel| {
-            let (rng, ot) = (&mut rng(SEEDS[0]), &mut dealt_sender());
-            let key = spfss::SenderKey::generate(LEAVES, beta()[0], &prgs(), rng, ot, channel)?;
             let mut shares = vec![Fp61::ZERO; LEAVES];
-            key.expand(&mut shares);
+            let rng = &mut rng(SEEDS[0]);
+            let trees = punctured_ot::Trees::grow(&batch(), &prgs(), rng, &mut shares);
+            spfss::send(&trees, &beta()[..1], &mut dealt_sender(), channel)?;
             Ok(shares)
         },
         move |channel| {
-            let (alpha, ot) = (ALPHAS[1], &mut dealt_receiver());
-            let prgs = prgs();
-            let key = spfss::ReceiverKey::generate(LEAVES, alpha, beta()[1], &prgs, ot, channel)?;
             let mut shares = vec![Fp61::ZERO; LEAVES];
-            key.expand(&mut shares);
-            Ok(shares.iter().map(|share| -*share).collect())
+            let (batch, prgs, alphas) = (&batch(), &prgs(), &ALPHAS[1..2]);
+            let (beta, ot) = (&beta()[1..], &mut dealt_receiver());
+            spfss::receive(batch, prgs, alphas, beta, &mut shares, ot, channel)?;
+            Ok(shares)
         },
         move |left: &Vec<Fp61>, right: &Vec<Fp61>| {
-            let value = beta()[0] + beta()[1];
-            differ(&TreeBatch::regular(1, LEAVES), left, &ALPHAS[1..2], right, value)
+            differ(&batch(), left, &ALPHAS[1..2], right, beta()[0] + beta()[1])
         },
     )
 }

@@ -47,7 +47,6 @@ fn softspoken_hashes(settings: impl Into<Settings>) -> [String; 2] {
     )
 }
 
-/// The hashes of one row.
 pub(super) fn run(protocol: &str) -> [String; 2] {
     match protocol {
         "base" => hashes(

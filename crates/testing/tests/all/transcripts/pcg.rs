@@ -49,7 +49,6 @@ fn plan(words: &[&str]) -> (Plan, usize) {
     (plan, n as usize)
 }
 
-/// The hashes of one row.
 pub(super) fn run(row: &str) -> [String; 2] {
     let words: Vec<_> = row.split(' ').collect();
     let (plan, n) = plan(&words);

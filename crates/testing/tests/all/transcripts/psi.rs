@@ -65,7 +65,6 @@ pub(super) fn protocols<'a>(rows: impl Iterator<Item = &'a str>) -> BTreeSet<Str
     rows.map(|row| format!("{:?}", matching(row).protocol)).collect()
 }
 
-/// The hashes of one row.
 pub(super) fn run(row: &str) -> [String; 2] {
     let [protocol, variant, _, n, m] = words(row);
     let (n, m): (usize, usize) = (n.parse().unwrap(), m.parse().unwrap());

@@ -11,7 +11,9 @@ use volery_psi::vole::Form;
 use volery_psi::{Result, Watch, circuit};
 use volery_testing::fixtures::{SEEDS, SESSION, rng};
 use volery_testing::matches::{self, Match};
-use volery_testing::worlds::{Network, Scenario};
+use volery_testing::worlds::{Network, Scenario, Work};
+
+use super::{Inputs, SENDERS};
 
 /// Items of the sender and of the receiver.
 const N: usize = 13;
@@ -36,21 +38,25 @@ fn receivers(world: usize) -> Vec<String> {
     all
 }
 
-/// The sender's items in its worlds, against the receiver's `items(0..M)`: two are common.
-const SENDERS: [&str; 2] = ["others that the receiver lacks", "yet others"];
-
 fn senders(world: usize) -> Vec<String> {
     let mut all = items(0..2);
     all.extend(items(200 + 50 * world..200 + 50 * world + N - 2));
     all
 }
 
-/// The receiver's items where the sender learns which are common: the same two in all worlds.
 fn shown(world: usize) -> Vec<String> {
     let mut all = items(0..2);
     all.extend(items(100 + 50 * world..100 + 50 * world + M - 2));
     all
 }
+
+static INPUTS: Inputs<String> = Inputs {
+    receivers: &RECEIVERS,
+    receiver: receivers,
+    shown,
+    sender: senders,
+    peer: |role| items(0..if role == Role::Sender { N } else { M }),
+};
 
 /// A value for each item, of several lengths; the longest is that of the last item, which is no
 /// common one.
@@ -62,7 +68,6 @@ fn values(items: &[String]) -> Vec<String> {
 /// One side of an execution.
 type Side = Arc<dyn Fn(&[String], &mut dyn Watch, &mut Channel) -> Result<()> + Send + Sync>;
 
-/// A protocol with both sides.
 struct Protocol {
     name: String,
     malicious: bool,
@@ -82,7 +87,6 @@ fn own() -> (SessionId, Prg) {
     (SESSION, Prg::from_os().expect("it is seeded"))
 }
 
-/// Both sides of a match.
 fn matching(of: Match) -> Protocol {
     let run = |role: Role| {
         let of = of.clone();
@@ -145,45 +149,14 @@ fn circuit_protocols() -> Vec<Protocol> {
     [Form::Fast, Form::Low].map(protocol).into()
 }
 
-/// Both honest parties of a protocol.
 fn scenarios(protocol: Protocol) -> [Scenario; 2] {
-    let Protocol { name, malicious, both, sides: [sender, receiver] } = protocol;
-    let worlds = if both { &SENDERS[..] } else { &RECEIVERS[..] };
-    let of = |run: &Side| Arc::clone(run);
-    let (honest, peer) = (of(&receiver), of(&sender));
-    let against_sender = Scenario {
-        bytes: true,
-        ..Scenario::new(
-            format!("{name}: receiver"),
-            malicious,
-            worlds,
-            move |world, network: &mut Network| {
-                let own = if both { shown(world) } else { receivers(world) };
-                let (mut channel, mut work) = (network.connect(), network.work());
-                // The channel closes with the call.
-                let _ = honest(&own, &mut work, &mut channel);
-            },
-            move |network: &mut Network| {
-                let _ = peer(&items(0..N), &mut (), &mut network.connect());
-            },
-        )
+    let Protocol { name, malicious, both, sides } = protocol;
+    let run = move |role: Role, items: &[String], network: &mut Network, mut work: Work| {
+        // The channel closes with the call.
+        let _ = sides[role as usize](items, &mut work, &mut network.connect());
     };
-    let against_receiver = Scenario {
-        bytes: true,
-        ..Scenario::new(
-            format!("{name}: sender"),
-            malicious,
-            &SENDERS,
-            move |world, network: &mut Network| {
-                let (mut channel, mut work) = (network.connect(), network.work());
-                let _ = sender(&senders(world), &mut work, &mut channel);
-            },
-            move |network: &mut Network| {
-                let _ = receiver(&items(0..M), &mut (), &mut network.connect());
-            },
-        )
-    };
-    [against_sender, against_receiver]
+    let both = super::scenarios(&name, [malicious, both], &INPUTS, run);
+    both.map(|one| Scenario { bytes: true, ..one })
 }
 
 /// A client and its server. `filter`: the file that the client has.
@@ -259,20 +232,17 @@ fn honest_filter(key: &Key) -> Vec<u8> {
     bytes
 }
 
-/// VOLE-PSI in all forms.
 pub(super) fn by_vole() -> Vec<Scenario> {
     let matches = matches::by_vole().into_iter();
     matches.map(matching).flat_map(scenarios).collect()
 }
 
-/// The other protocols between two parties.
 pub(super) fn by_others() -> Vec<Scenario> {
     let matches = matches::by_kkrt("kkrt ").into_iter().chain(matches::by_dh());
     let protocols = matches.map(matching).chain(circuit_protocols());
     protocols.flat_map(scenarios).collect()
 }
 
-/// A server and its clients.
 pub(super) fn served() -> Vec<Scenario> {
     vec![
         query("served query", honest_filter),

@@ -10,13 +10,15 @@ use volery_channel::Role;
 use volery_cluster::worker::{Place, Worker};
 use volery_cluster::{ClusterStats, WorkerSettings, driver};
 use volery_matching::{
-    Columns, Operation, Outcome, PreparedTable, ProtocolChoice, ResultKind, Settings,
+    Columns, Operation, Options, Outcome, PreparedTable, ProtocolChoice, ResultKind, Settings,
     StorageOptions, shares, totals,
 };
 use volery_pcg::Security;
 use volery_psi::testing::{change_values, is_last, repeat_tag};
 use volery_tables::{Format, Packing, Reading, Rule, Table};
 use volery_testing::worlds::{EditOf, Network, Scenario, Work};
+
+use super::Inputs;
 
 /// Rows of the sender and of the receiver.
 const N: u32 = 13;
@@ -66,19 +68,23 @@ fn receivers(world: usize) -> Vec<Row> {
     }
 }
 
-/// The sender's rows against the receiver's `rows(0..M)`: two match, the others do not.
-const SENDERS: [&str; 2] = ["rows that the receiver lacks", "other rows that it lacks"];
-
 fn senders(world: usize) -> Vec<Row> {
     let others = 200 + 50 * world as u32..200 + 50 * world as u32 + N - 2;
     rows(0..2).into_iter().chain(rows(others)).collect()
 }
 
-/// The receiver's rows where the sender learns which match: the same two.
 fn shown(world: usize) -> Vec<Row> {
     let others = 100 + 50 * world as u32..100 + 50 * world as u32 + M - 2;
     rows(0..2).into_iter().chain(rows(others)).collect()
 }
+
+static INPUTS: Inputs<Row> = Inputs {
+    receivers: &RECEIVERS,
+    receiver: receivers,
+    shown,
+    sender: senders,
+    peer: |role| rows(0..if role == Role::Sender { N } else { M }),
+};
 
 /// The kinds of run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -157,10 +163,9 @@ impl Run {
     }
 
     /// One side of the whole run. Where the other one deviates it may end early.
-    fn side(&self, role: Role, rows: &[Row], network: &mut Network, work: Option<Work>) {
+    fn side(&self, role: Role, rows: &[Row], network: &mut Network, mut work: Work) {
         let table = table(rows);
         let folder = tempdir().expect("a folder");
-        let mut work = work.unwrap_or_default();
         match self.kind {
             Kind::OnePart | Kind::Rules | Kind::Buckets => {
                 let local =
@@ -269,65 +274,14 @@ fn scenarios(run: Run, malicious: bool) -> [Scenario; 2] {
     let both = if run.both { ", for both" } else { "" };
     let security = if malicious { "" } else { ", semi-honest" };
     let name = format!("{verb} by {}{security}{both}, {}", run.name.name(), run.kind.name());
-    let worlds = if run.both { &SENDERS[..] } else { &RECEIVERS[..] };
-    let receiver = Scenario {
-        connections: run.kind.connections(),
-        edits: match run.name {
-            ProtocolChoice::Vole if malicious => edits(run.verb),
-            _ => Vec::new(),
-        },
-        ..Scenario::new(
-            format!("{name}: receiver"),
-            malicious,
-            worlds,
-            move |world, network: &mut Network| {
-                let rows = if run.both { shown(world) } else { receivers(world) };
-                let work = network.work();
-                run.side(Role::Receiver, &rows, network, Some(work));
-            },
-            move |network: &mut Network| run.side(Role::Sender, &rows(0..N), network, None),
-        )
+    let side = move |role, rows: &[Row], network: &mut Network, work| {
+        run.side(role, rows, network, work);
     };
-    let sender = Scenario {
-        connections: run.kind.connections(),
-        ..Scenario::new(
-            format!("{name}: sender"),
-            malicious,
-            &SENDERS,
-            move |world, network: &mut Network| {
-                let work = network.work();
-                run.side(Role::Sender, &senders(world), network, Some(work));
-            },
-            move |network: &mut Network| run.side(Role::Receiver, &rows(0..M), network, None),
-        )
-    };
-    [receiver, sender]
-}
-
-/// A run over one connection for totals or shares, by either honest party.
-fn sums(name: &'static str, run: fn(Role, &[Row], &mut Network, Work)) -> [Scenario; 2] {
-    [
-        Scenario::new(
-            format!("{name}: receiver"),
-            false,
-            &RECEIVERS,
-            move |world, network: &mut Network| {
-                let work = network.work();
-                run(Role::Receiver, &receivers(world), network, work);
-            },
-            move |network: &mut Network| run(Role::Sender, &rows(0..N), network, Work::default()),
-        ),
-        Scenario::new(
-            format!("{name}: sender"),
-            false,
-            &SENDERS,
-            move |world, network: &mut Network| {
-                let work = network.work();
-                run(Role::Sender, &senders(world), network, work);
-            },
-            move |network: &mut Network| run(Role::Receiver, &rows(0..M), network, Work::default()),
-        ),
-    ]
+    let mut both = super::scenarios(&name, [malicious, run.both], &INPUTS, side);
+    if run.name == ProtocolChoice::Vole && malicious {
+        both[0].edits = edits(run.verb);
+    }
+    both.map(|one| Scenario { connections: run.kind.connections(), ..one })
 }
 
 fn one_rule() -> Reading {
@@ -347,28 +301,31 @@ fn total(
         ("sum", Role::Sender) => vec!["n".to_owned()],
         _ => Vec::new(),
     };
-    let options = totals::Options {
+    let options = Options {
+        role,
+        result: ResultKind::new(kind, columns).expect("a result"),
         to: Some(totals::Recipient::Receiver),
-        name,
+        protocol: name,
         bound: (kind == "sum").then(|| "10".to_owned()),
         decimals: (kind == "sum").then_some(0),
         minimum: Some(0),
-        ..totals::Options::default()
+        ..Options::default()
     };
-    let what = ResultKind::new(kind, columns).expect("a result");
-    let settings = totals::Settings::new(what, role, options).expect("settings");
+    let settings = options.totals().expect("settings");
     let side = totals::PreparedTable::read(&table(rows), &one_rule(), &settings, &mut ());
     let mut channel = network.connect();
     side.expect("a table").run(&mut channel, &mut work).expect("honest parties");
 }
 
 fn shared(role: Role, rows: &[Row], network: &mut Network, mut work: Work) {
-    let options = shares::Options {
+    let options = Options {
+        role,
+        result: ResultKind::Shares(vec!["n".to_owned()]),
         bound: Some("10".to_owned()),
         decimals: Some(0),
-        ..shares::Options::default()
+        ..Options::default()
     };
-    let settings = shares::Settings::new(vec!["n".to_owned()], role, options).expect("settings");
+    let settings = options.shares().expect("settings");
     let side = shares::PreparedTable::read(&table(rows), &one_rule(), &settings, &mut ());
     let mut channel = network.connect();
     let mut running =
@@ -396,18 +353,23 @@ pub(super) fn rows_by(kind: Kind) -> Vec<Scenario> {
     all
 }
 
-/// Totals and shares.
 pub(super) fn all_sums() -> Vec<Scenario> {
-    let mut all = Vec::new();
-    all.extend(sums("count by circuit", |role, rows, network, work| {
-        total(ProtocolChoice::Circuit, "count", role, rows, network, work);
-    }));
-    all.extend(sums("count by dh", |role, rows, network, work| {
-        total(ProtocolChoice::Dh, "count", role, rows, network, work);
-    }));
-    all.extend(sums("sum", |role, rows, network, work| {
-        total(ProtocolChoice::Circuit, "sum", role, rows, network, work);
-    }));
-    all.extend(sums("shares", shared));
-    all
+    let of = |name, run: fn(Role, &[Row], &mut Network, Work)| {
+        super::scenarios(name, [false; 2], &INPUTS, run)
+    };
+    [
+        of("count by circuit", |role, rows, network, work| {
+            total(ProtocolChoice::Circuit, "count", role, rows, network, work);
+        }),
+        of("count by dh", |role, rows, network, work| {
+            total(ProtocolChoice::Dh, "count", role, rows, network, work);
+        }),
+        of("sum", |role, rows, network, work| {
+            total(ProtocolChoice::Circuit, "sum", role, rows, network, work);
+        }),
+        of("shares", shared),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
