@@ -19,11 +19,11 @@
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use web_time::Instant;
+use volery_os::sync::{Arc, Mutex, mpsc};
+use volery_os::thread::{self, JoinHandle};
+use volery_os::time::Instant;
 
 use crate::handshake::{NOT_VOLERY, TLS};
 use crate::pipe::{deadline_after, is_timeout, left, lock};

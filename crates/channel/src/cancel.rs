@@ -1,12 +1,13 @@
 //! Ending from another thread what a party waits for.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 #[cfg(feature = "tcp")]
-use socket2::Socket;
-use web_time::Instant;
+use volery_os::net::Socket;
+
+use volery_os::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use volery_os::time::Instant;
 
 use crate::{Error, Result};
 

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use volery_primitives::Block;
 use volery_primitives::ro::StreamHash;
-use web_time::Instant;
+
+use volery_os::time::Instant;
 
 use crate::link::Arrivals;
 use crate::{Error, Result, Transport, memory};

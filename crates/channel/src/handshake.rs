@@ -18,7 +18,7 @@
 
 use std::io;
 
-use web_time::Instant;
+use volery_os::time::Instant;
 
 use crate::pipe::deadline_after;
 use crate::{Channel, Error, Result};

@@ -27,7 +27,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use web_time::Instant;
+use volery_os::time::Instant;
 
 use crate::handshake::{Hello, SessionId, handshake_then};
 use crate::pipe::deadline_after;

@@ -1,10 +1,10 @@
 //! A transport between two threads of one process.
 
 use std::io;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use web_time::Instant;
+use volery_os::sync::{Arc, Mutex};
+use volery_os::time::Instant;
 
 use crate::Transport;
 use crate::pipe::{Chunk, Pipe, lock};

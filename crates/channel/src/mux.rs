@@ -41,9 +41,9 @@ mod queue;
 mod shared;
 
 use std::io;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use volery_os::sync::{Arc, Mutex};
 use volery_primitives::ro::RandomOracle;
 
 use crate::pipe::lock;

@@ -2,8 +2,9 @@
 
 use std::panic::resume_unwind;
 use std::sync::OnceLock;
-use std::thread;
 use std::time::Duration;
+
+use volery_os::thread;
 
 use crate::{Channel, Stats};
 

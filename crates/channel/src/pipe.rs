@@ -5,10 +5,10 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use web_time::Instant;
+use volery_os::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use volery_os::time::Instant;
 
 /// The number of bytes that the transports of this crate queue in each direction before a write
 /// waits for the peer to read.

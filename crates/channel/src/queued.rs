@@ -1,9 +1,10 @@
 //! A non-blocking transport over a blocking one.
 
 use std::io;
-use std::sync::{Arc, Mutex};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
+
+use volery_os::sync::{Arc, Mutex};
+use volery_os::thread::{self, JoinHandle};
 
 use crate::Transport;
 use crate::pipe::{Chunk, Pipe, lock};

@@ -16,9 +16,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread::{self, Scope};
-use std::time::{Duration, Instant};
+
+use volery_os::sync::{Arc, Mutex};
+use volery_os::thread::{self, ScopeRef};
+use volery_os::time::{Duration, Instant, wall_clock};
 
 use crate::pipe::lock;
 use crate::tcp::{self, Breaker, HANDSHAKE_TIMEOUT, MAX_HANDSHAKES, Patience, Refusal, Stream};
@@ -114,7 +115,7 @@ impl Service {
         let (listener, entrance) = match identity {
             None => (tcp::Listener::bind(address)?, Entrance::Loopback),
             Some((identity, known)) => {
-                identity.check(std::time::SystemTime::now())?;
+                identity.check(wall_clock())?;
                 let listener = tcp::Listener::bind_anywhere(address)?;
                 (listener, Entrance::Tls(identity, known))
             }
@@ -296,7 +297,7 @@ struct AcceptorRun<'a, T> {
 impl<T> AcceptorRun<'_, T> {
     fn accept<'scope>(
         &'scope self,
-        scope: &'scope Scope<'scope, '_>,
+        scope: ScopeRef<'scope, '_>,
         listener: &tcp::Listener,
         stop: &Cancel,
     ) {
@@ -331,7 +332,7 @@ impl<T> AcceptorRun<'_, T> {
     /// A thread for a client. Without one the connection is dropped; the client comes again.
     fn begin<'scope>(
         &'scope self,
-        scope: &'scope Scope<'scope, '_>,
+        scope: ScopeRef<'scope, '_>,
         number: u64,
         stream: Stream,
         address: SocketAddr,

@@ -1,10 +1,10 @@
 //! A link with a limited rate and a latency, for repeating a paper's measurements on one machine.
 
 use std::io;
-use std::sync::Mutex;
 use std::time::Duration;
 
-use web_time::Instant;
+use volery_os::sync::Mutex;
+use volery_os::time::Instant;
 
 use crate::pipe::{CHUNK, Chunk, lock};
 use crate::{Queued, Transport, queued};

@@ -26,8 +26,9 @@
 //! Compiled only with the Cargo feature `testing`, which nothing but tests may turn on.
 
 use std::io;
-use std::sync::Mutex;
 use std::time::Duration;
+
+use volery_os::sync::Mutex;
 
 use crate::Transport;
 use crate::pipe::lock;

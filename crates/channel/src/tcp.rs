@@ -23,11 +23,13 @@ pub(crate) mod system;
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
-use std::thread;
-use std::time::{Duration, Instant};
+
+use volery_os::net::{Socket, TcpListener, accept};
+use volery_os::sync::{Arc, mpsc};
+use volery_os::thread;
+use volery_os::time::{Duration, Instant};
 
 pub(crate) use crate::alive::greeted;
 use crate::{Cancel, Channel, Error, Result};
@@ -268,7 +270,7 @@ impl Listener {
     pub(crate) fn poll(&self, patience: &Patience) -> Result<Option<(Stream, SocketAddr)>> {
         // A connection that cannot be set up has already been closed by the peer.
         Ok(self.0.accept().map_err(Error::Io)?.and_then(|(stream, from)| {
-            let stream = Stream::new(Arc::new(stream.into()), patience).ok();
+            let stream = Stream::new(Arc::new(stream), patience).ok();
             stream.map(|stream| (stream, from))
         }))
     }
@@ -320,10 +322,10 @@ impl Sockets {
 
     /// A pending connection, if there is one. Each call begins with another socket, so that many
     /// clients of one address do not keep those of the others waiting.
-    pub(crate) fn accept(&self) -> io::Result<Option<(TcpStream, SocketAddr)>> {
+    pub(crate) fn accept(&self) -> io::Result<Option<(Socket, SocketAddr)>> {
         let first = self.calls.fetch_add(1, Ordering::Relaxed) % self.all.len();
         let (last, all) = self.all.split_at(first);
-        let mut results = all.iter().chain(last).map(TcpListener::accept);
+        let mut results = all.iter().chain(last).map(accept);
         results.find(|result| !result.as_ref().is_err_and(is_passing)).transpose()
     }
 }

@@ -4,12 +4,12 @@ use std::any::Any;
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use clap::ArgMatches;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressState, ProgressStyle};
 use serde_json::{Map, Value};
 use volery_channel::Role;
+use volery_os::time::{Duration, Instant};
 use volery_run::failure::{Failure, visible};
 use volery_run::reporter::{
     Display, Drawing, Level, Line, LineKind, Program, Reporter, precisely_now,

@@ -12,6 +12,7 @@ use volery_matching::steps::{
     Folder, MATCHED, Part, RECORD, is_ours, make_private_folder, sync_folder,
 };
 use volery_matching::{Error, Result};
+use volery_os::fs::{Lock, remove_dir, rename};
 
 use crate::manifest::Manifest;
 
@@ -20,8 +21,7 @@ pub(crate) fn shared(path: &Path, manifest: &Manifest) -> Result<Folder> {
     let file = path.join(RECORD);
     let own = File::open(&file).map_err(Error::work(&file))?;
     // Until this worker ends no other run begins here. Some file systems have no locks.
-    let _ = own.try_lock_shared();
-    let shared = Folder::at(path, Some(own));
+    let shared = Folder::at(path, Lock::try_shared(own).ok());
     match shared.read_record(Manifest::from_json)? {
         Some(here) if here.id() == manifest.id() => Ok(shared),
         _ => Err(Error::Manifest("is not that of the work folder".to_owned())),
@@ -80,7 +80,8 @@ pub fn take_back(path: &Path) -> Result<()> {
         let manifest = folder.join(RECORD);
         let manifest = File::open(&manifest).map_err(Error::work(&manifest))?;
         // mutant(work-taken-back): `if let` => `if !$ON && let`
-        if let Err(TryLockError::WouldBlock) = manifest.try_lock() {
+        let locked = Lock::try_new(manifest);
+        if let Err((_, TryLockError::WouldBlock)) = locked {
             return Err(Error::OtherRun {
                 path: folder,
                 what: "workers that were started earlier are still running in it",
@@ -92,7 +93,7 @@ pub fn take_back(path: &Path) -> Result<()> {
         })?;
         sync_folder(path).map_err(Error::work(path))?;
         Folder::at(&folder, None).clear()?;
-        fs::remove_dir(&folder).map_err(Error::work(&folder))?;
+        remove_dir(&folder).map_err(Error::work(&folder))?;
     }
     Ok(())
 }
@@ -129,7 +130,7 @@ fn move_files<P: AsRef<Path>>(from: &Path, to: impl Fn(&str) -> Option<P>) -> Re
         for entry in fs::read_dir(from)? {
             let name = entry?.file_name();
             if let Some(to) = to(&name.to_string_lossy()) {
-                fs::rename(from.join(&name), to.as_ref().join(&name))?;
+                rename(from.join(&name), to.as_ref().join(&name))?;
             }
         }
         sync_folder(from)

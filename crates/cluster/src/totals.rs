@@ -32,10 +32,10 @@ use volery_channel::{Channel, Error as ChannelError, Hello, Role, SessionId, Sta
 use volery_matching::steps::{Folder, SESSION, hex};
 use volery_matching::totals::{Outcome, Parameters, PreparedTable, Settings, Shares, Total, open};
 use volery_matching::{Error, Progress, Result};
+use volery_os::time::Instant;
 use volery_primitives::prg::Prg;
 use volery_primitives::ro::RandomOracle;
 use volery_psi::circuit::opening::Opening;
-use web_time::Instant;
 use zeroize::Zeroizing;
 
 use crate::driver::{

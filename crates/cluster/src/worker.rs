@@ -29,9 +29,9 @@ use volery_matching::steps::{
 };
 use volery_matching::totals::{self, Values, shares};
 use volery_matching::{Error, Progress, Result, Settings};
+use volery_os::time::Instant;
 use volery_primitives::prg::Prg;
 use volery_tables::Duplicates;
-use web_time::Instant;
 use zeroize::Zeroizing;
 
 use crate::error::misbehaved;

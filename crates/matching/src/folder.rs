@@ -26,6 +26,7 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use volery_channel::SessionId;
+use volery_os::fs::{Lock, remove_dir, remove_file, rename, sync_all};
 use zeroize::Zeroizing;
 
 use crate::error::{ATTEMPTS, Error, Result};
@@ -53,7 +54,7 @@ pub struct Folder {
     /// Removes the folder of a run that is not resumed.
     _removed: Option<tempfile::TempDir>,
     /// The folder, locked: two processes in one would mix their items.
-    _locked: Option<File>,
+    _locked: Option<Lock>,
 }
 
 impl Folder {
@@ -61,19 +62,20 @@ impl Folder {
     pub fn kept(path: &Path) -> Result<Self> {
         system::make_private_folder(path).map_err(Error::work(path))?;
         let folder = system::lock_of_folder(path).map_err(Error::work(path))?;
-        // Some file systems have no locks.
-        if let Err(TryLockError::WouldBlock) = folder.try_lock() {
+        let locked = Lock::try_new(folder);
+        if let Err((_, TryLockError::WouldBlock)) = locked {
             return Err(Error::OtherRun {
                 path: path.to_owned(),
                 what: "another process is using it",
             });
         }
-        Ok(Self::at(path, Some(folder)))
+        // Some file systems have no locks.
+        Ok(Self::at(path, locked.ok()))
     }
 
     /// The folder, with a lock that is held as long.
     #[must_use]
-    pub fn at(path: &Path, lock: Option<File>) -> Self {
+    pub fn at(path: &Path, lock: Option<Lock>) -> Self {
         Self { path: path.to_owned(), _removed: None, _locked: lock }
     }
 
@@ -108,8 +110,8 @@ impl Folder {
         let write = || -> io::Result<()> {
             let mut file = create(&new)?;
             file.write_all(bytes)?;
-            file.sync_all()?;
-            fs::rename(&new, &path)?;
+            sync_all(&file)?;
+            rename(&new, &path)?;
             system::sync_folder(path.parent().unwrap_or(&self.path))
         };
         write().map_err(Error::work(&path))
@@ -170,14 +172,15 @@ impl Folder {
     pub fn forget(&self) -> Result<()> {
         let path = self.file(RECORD);
         let manifest = File::open(&path).map_err(Error::work(&path))?;
-        if let Err(TryLockError::WouldBlock) = manifest.try_lock() {
+        let locked = Lock::try_new(manifest);
+        if let Err((_, TryLockError::WouldBlock)) = locked {
             return Err(Error::OtherRun {
                 path: self.path.clone(),
                 what: "workers that were started earlier are still running in it",
             });
         }
         let remove = || -> io::Result<()> {
-            fs::remove_file(&path)?;
+            remove_file(&path)?;
             system::sync_folder(&self.path)
         };
         remove().map_err(Error::work(&path))?;
@@ -199,10 +202,10 @@ impl Folder {
                 let path = entry?.path();
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
                 if is_ours(&format!("part-{name}")) {
-                    fs::remove_file(&path)?;
+                    remove_file(&path)?;
                 }
             }
-            fs::remove_dir(&folder)
+            remove_dir(&folder)
         };
         match remove() {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -219,7 +222,7 @@ impl Folder {
                 let path = entry?.path();
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
                 if is_ours(&name) && some(&name) {
-                    fs::remove_file(&path)?;
+                    remove_file(&path)?;
                 }
             }
             Ok(())
@@ -314,7 +317,7 @@ impl Folder {
                 system::sync_file(&path).map_err(Error::work(&path))?;
             }
         }
-        fs::remove_file(&path).map_err(Error::work(&path))
+        remove_file(&path).map_err(Error::work(&path))
     }
 
     /// Undoes [`divide`](Self::divide), but for the order of the items; equal ones stay in theirs.
@@ -325,7 +328,7 @@ impl Folder {
             for bucket in 0..count {
                 let part = self.file(&format!("part-{rule}-{bucket}"));
                 io::copy(&mut File::open(&part)?, &mut all)?;
-                fs::remove_file(&part)?;
+                remove_file(&part)?;
             }
             Ok(())
         };
@@ -364,7 +367,7 @@ impl Journal for Folder {
             };
             let mut write = || -> io::Result<()> {
                 file.write_all(hex(session.as_bytes()).as_bytes())?;
-                file.sync_all()?;
+                sync_all(&file)?;
                 system::sync_folder(&self.path)
             };
             return write().map_err(Error::work(&path));

@@ -1,11 +1,11 @@
 //! Tables of a run by one key: an item for each row, and bytes beside it.
 
 use volery_channel::{Channel, Error as ChannelError, Hello, SessionId, handshake};
+use volery_os::time::Instant;
 use volery_primitives::prg::Prg;
 use volery_primitives::ro::StreamHash;
 use volery_psi::circuit;
 use volery_tables::{Counts, Item, Reader, Reading, Table, Texts};
-use web_time::Instant;
 use zeroize::Zeroizing;
 
 use crate::error::{Error, KeyError, Result};

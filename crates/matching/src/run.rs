@@ -40,7 +40,8 @@ use volery_channel::{Channel, Error as ChannelError, SessionId, Stats};
 use volery_primitives::prg::Prg;
 pub use volery_psi::choice::Choice;
 use volery_psi::matching::Protocol;
-use web_time::Instant;
+
+use volery_os::time::Instant;
 
 use crate::error::Result;
 use crate::folder::{Finish, Folder};

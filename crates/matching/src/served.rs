@@ -17,7 +17,8 @@ use volery_psi::served::meeting::Welcome;
 use volery_psi::served::{self, Client, Filter, Label, SetBuilder};
 use volery_psi::{Error as PsiError, Items};
 use volery_tables::{Counts, Reader, Reading, Table};
-use web_time::Instant;
+
+use volery_os::time::Instant;
 
 use crate::error::{Error, Result};
 use crate::folder::Finish;

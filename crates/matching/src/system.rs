@@ -10,6 +10,8 @@ use std::path::Path;
 #[cfg(unix)]
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 
+use volery_os::fs::sync_all;
+
 /// Options by which a new file can be read by its owner only.
 pub(crate) fn private_file() -> OpenOptions {
     #[cfg_attr(not(unix), expect(unused_mut, reason = "there is no mode"))]
@@ -47,7 +49,7 @@ pub(crate) fn sync_file(path: &Path) -> io::Result<()> {
     // Windows does it for those only that may write.
     let mut options = OpenOptions::new();
     options.read(true).write(cfg!(windows));
-    options.open(path)?.sync_all()
+    sync_all(&options.open(path)?)
 }
 
 /// Puts the names in a folder on the disk. Windows offers no such call; its file system records
@@ -55,7 +57,7 @@ pub(crate) fn sync_file(path: &Path) -> io::Result<()> {
 pub fn sync_folder(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     {
-        File::open(path)?.sync_all()
+        sync_all(&File::open(path)?)
     }
     #[cfg(not(unix))]
     {

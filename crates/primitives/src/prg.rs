@@ -61,7 +61,7 @@ impl Prg {
             return Ok(prg);
         }
         let mut random = [Block::ZERO; 2];
-        getrandom::fill(Block::as_bytes_mut(&mut random)).map_err(io::Error::other)?;
+        volery_os::random::fill(Block::as_bytes_mut(&mut random))?;
         Ok(Self::from_random(&mut random))
     }
 

@@ -14,6 +14,7 @@ use volery_cluster::{ClusterStats, MANIFEST, Manifest, Task, WorkerSettings, dri
 use volery_matching::totals::Total;
 use volery_matching::{MAX_BUCKETS, PreparedTable, Progress, totals};
 use volery_options::parse;
+use volery_os::time::wall_clock;
 use volery_primitives::ro::RandomOracle;
 
 use crate::failure::{Failure, Status};
@@ -138,7 +139,7 @@ pub trait Workers {
     fn run(
         &self,
         side: &mut Driver<'_>,
-        pool: &rayon::ThreadPool,
+        pool: &crate::options::Pool,
         told: &mut PhaseProgress<'_>,
     ) -> Result<Option<(Manifest, ClusterStats, Value)>, Failure>;
 
@@ -147,7 +148,7 @@ pub trait Workers {
     fn totals(
         &self,
         driver: &mut cluster_totals::Driver,
-        pool: &rayon::ThreadPool,
+        pool: &crate::options::Pool,
         told: &mut PhaseProgress<'_>,
     ) -> Result<Option<(totals::Outcome, Value)>, Failure>;
 }
@@ -252,7 +253,7 @@ pub struct AbsentPeer(pub Failure);
 
 /// The number of an attempt that begins now: higher than that of any before.
 pub fn attempt() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let since = wall_clock().duration_since(SystemTime::UNIX_EPOCH);
     since.map_or(1, |since| since.as_millis() as u64)
 }
 
@@ -281,7 +282,7 @@ impl Meeting<'_> {
 
     /// A run certificate for this worker.
     pub fn certificate(&self, identity: &Identity) -> Result<Identity, Failure> {
-        let now = SystemTime::now();
+        let now = wall_clock();
         let validity = now.checked_sub(SLOW_CLOCK).unwrap_or(now)..now + DAY;
         Ok(identity.issue(&self.ticket().name(), validity)?)
     }

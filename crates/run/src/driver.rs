@@ -3,11 +3,10 @@
 //! The driver shared by `vole`, `cot` and `demo`; they differ in the correlation
 //! ([`crate::party`]), the channel and the destination of the output.
 
-use std::time::{Duration, Instant};
-
 use volery_channel::tcp;
 use volery_channel::{Channel, SessionId, Stats, run_two_channels};
 use volery_field::Ring as _;
+use volery_os::time::{Duration, Instant};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::failure::{Failure, Status};
@@ -170,7 +169,7 @@ pub fn run_into<E: Party>(
 pub fn run_both<K: Correlation>(
     order: &Request,
     channels: [Channel; 2],
-    pools: &[rayon::ThreadPool; 2],
+    pools: &[crate::options::Pool; 2],
     progress: &Bar,
     mut sent: impl FnMut(Option<<K::Sender as Party>::Ring>, &Step<K::Sender>) + Send,
     mut received: impl FnMut(Option<<K::Receiver as Party>::Ring>, &Step<K::Receiver>) + Send,

@@ -11,7 +11,6 @@ pub mod cluster;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use volery_channel::Role;
@@ -20,6 +19,7 @@ pub use volery_channel::{Cancel, Error as ProtocolError, Transport};
 pub use volery_matching::Operation;
 use volery_matching::Options;
 use volery_options::{Description, NamedValues, OptionSet};
+use volery_os::thread;
 use volery_tables::Table;
 
 use crate::choices::Choices;

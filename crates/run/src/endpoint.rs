@@ -3,13 +3,14 @@
 use std::net::ToSocketAddrs as _;
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use serde_json::json;
 use volery_channel::tcp::{Patience, Proxy, Refusal, Route};
 use volery_channel::tls::{self, Fingerprint, Identity, Peer};
 use volery_channel::{Cancel, CancelLink, Channel, tcp};
 use volery_options::parse;
+use volery_os::time::wall_clock;
 
 use crate::failure::{Failure, Status};
 use crate::identity::{IdentitySource, PassphraseSource};
@@ -576,7 +577,7 @@ impl<'a> Endpoint<'a> {
 
 /// Tells of an identity that is valid only for some days more.
 pub fn note_expiry(identity: &Identity, reporter: &Reporter) {
-    let left = identity.validity().end.duration_since(SystemTime::now());
+    let left = identity.validity().end.duration_since(wall_clock());
     if left.is_ok_and(|left| left < EXPIRY_NOTICE) {
         let last = identity.last_day();
         reporter.say(format_args!("note: the identity of --identity expires on {last}"));

@@ -3,10 +3,10 @@
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
-use std::sync::mpsc;
-use std::thread;
 
 use volery_field::{Ring, Z64};
+use volery_os::sync::mpsc;
+use volery_os::thread;
 
 use crate::driver::Step;
 use crate::failure::{Failure, Status};

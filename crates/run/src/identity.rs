@@ -5,14 +5,15 @@ use std::io::{self, Read, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::str::FromStr;
-use std::sync::mpsc;
-use std::thread;
-use std::time::{Duration, Instant, SystemTime};
 
 use pkcs8::der::pem::LineEnding;
 use pkcs8::{EncryptedPrivateKeyInfoRef, PrivateKeyInfoRef, SecretDocument};
 use volery_channel::Error;
 use volery_channel::tls::Identity;
+use volery_os::fs::sync_all;
+use volery_os::sync::mpsc;
+use volery_os::thread;
+use volery_os::time::{Duration, Instant, wall_clock};
 use zeroize::Zeroizing;
 
 use crate::failure::{Failure, Status};
@@ -141,7 +142,7 @@ pub(crate) fn store(
     for (name, contents) in [(IDENTITY, pem), (FINGERPRINT, &fingerprint)] {
         let mut file = folder.create(name)?;
         file.write_all(contents.as_bytes())
-            .and_then(|()| file.sync_all())
+            .and_then(|()| sync_all(&file))
             .map_err(|error| Failure::file(&folder.target().join(name), error))?;
     }
     folder.commit()
@@ -195,7 +196,7 @@ impl IdentitySource<'_> {
             other => other.to_string(),
         };
         let identity = Identity::from_pem(&pem).map_err(|error| unusable(&why(error)))?;
-        identity.check(SystemTime::now()).map_err(|error| {
+        identity.check(wall_clock()).map_err(|error| {
             unusable(&why(error)).with_hint(
                 "make a new identity with 'volery keygen --out DIR' and give the other party its fingerprint",
             )
@@ -324,7 +325,7 @@ fn read_secret(mut from: impl Read) -> io::Result<Zeroizing<String>> {
 mod tests {
     use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt as _;
-    use std::time::Duration;
+    use std::time::{Duration, SystemTime};
 
     use super::*;
 
@@ -350,7 +351,7 @@ mod tests {
     #[test]
     fn a_stored_identity_loads_and_is_private() {
         let place = tempfile::tempdir().unwrap();
-        let identity = stored(place.path(), SystemTime::now() + DAY);
+        let identity = stored(place.path(), wall_clock() + DAY);
         let loaded = load(&place.path().join("id"), false).unwrap();
         assert_eq!(loaded.fingerprint(), identity.fingerprint());
         let mode = |path: &str| {
@@ -366,7 +367,7 @@ mod tests {
     fn an_unusable_identity_is_refused_with_reason_and_remedy() {
         let place = tempfile::tempdir().unwrap();
         assert!(refused(place.path()).contains("hint: 'volery keygen"));
-        stored(place.path(), SystemTime::now() - DAY);
+        stored(place.path(), wall_clock() - DAY);
         let late = refused(place.path());
         assert!(late.contains("error: --identity:") && late.contains("it expired on"), "{late}");
         assert!(late.contains("hint: make a new identity"), "{late}");
@@ -402,7 +403,7 @@ mod tests {
     #[test]
     fn a_command_prints_the_identity() {
         let place = tempfile::tempdir().unwrap();
-        let identity = stored(place.path(), SystemTime::now() + DAY);
+        let identity = stored(place.path(), wall_clock() + DAY);
         let load = |line: &str| {
             let command = Some(line);
             IdentitySource { folder: None, command, passphrase: None, group: false }.load()

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use volery_channel::tls::Identity;
 use volery_channel::web::Token;
 use volery_options::{NamedValues, parse};
+use volery_os::time::wall_clock;
 
 use crate::failure::{Failure, Status};
 use crate::identity::{IdentitySource, PassphraseSource, store};
@@ -81,7 +82,7 @@ pub fn run(arguments: &Arguments, reporter: &Reporter) -> Result<String, Failure
     if arguments.options.token {
         return make_token(&arguments.options.out, &arguments.report, reporter);
     }
-    let now = SystemTime::now();
+    let now = wall_clock();
     // Valid from yesterday: the other party's clock may be slow.
     Identity::check_name(&arguments.options.name)
         .map_err(|error| Failure::usage("--name", error))?;

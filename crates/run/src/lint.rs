@@ -2,12 +2,12 @@
 
 use std::fmt::{self, Write as _};
 use std::path::PathBuf;
-use std::time::Instant;
 
 use serde_json::{Value, json};
 use volery_matching::totals::{WrongValues, check_values, value_columns};
 use volery_matching::{Operation, Options, ResultKind};
 use volery_options::{NamedValues, SetByName};
+use volery_os::time::Instant;
 use volery_tables::{
     Duplicates, EmptyKeys, Finding, Inputs, Lint, Malformed, Normaliser, Reading, RuleCounts,
     RuleLint, Table,

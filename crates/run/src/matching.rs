@@ -12,12 +12,11 @@ mod rows;
 mod served;
 pub(crate) mod text;
 
-use std::time::Instant;
-
 use arguments::MatchingArguments;
 use job::{Job, MatchInputs, RunState};
 use serde_json::json;
 use volery_matching::{Partitioning, ResultKind};
+use volery_os::time::Instant;
 use volery_tables::Table;
 
 use crate::failure::Failure;

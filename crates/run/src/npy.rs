@@ -18,6 +18,7 @@ use std::marker::PhantomData;
 use std::path::Path;
 
 use volery_field::{NotCanonical, Ring, Z64};
+use volery_os::fs::sync_all;
 
 mod header;
 mod table;
@@ -148,7 +149,7 @@ impl<R: Ring> Writer<R> {
     /// If fewer elements were written than the header announced.
     pub fn finish(self) -> io::Result<()> {
         assert_eq!(self.left, 0, "fewer elements than announced");
-        self.file.sync_all()
+        sync_all(&self.file)
     }
 }
 

@@ -4,12 +4,12 @@
 use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use volery_apps::Error;
 use volery_channel::{Channel, Hello, Role, SessionId, Stats, handshake};
 use volery_field::Z64;
 use volery_options::{AllowedValue, NamedValues, SetByName, parse};
+use volery_os::time::{Duration, Instant};
 use volery_pcg::vole::{self, VoleRing};
 use volery_pcg::{Link, Security};
 use volery_primitives::prg::Prg;

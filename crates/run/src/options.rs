@@ -4,9 +4,11 @@
 use std::ffi::OsStr;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use volery_options::{NamedValues, SetByName, parse};
+use volery_os::thread::carried;
 
 use crate::failure::{Failure, Status};
 use crate::report::PreparedReport;
@@ -78,7 +80,7 @@ impl ReportOptions {
 
 impl RunOptions {
     /// A pool with the requested number of threads; one party computes in it.
-    pub fn pool(&self) -> Result<rayon::ThreadPool, Failure> {
+    pub fn pool(&self) -> Result<Pool, Failure> {
         pool(self.threads.map_or(0, usize::from))
     }
 }
@@ -101,12 +103,35 @@ pub(crate) fn fill(
     }
 }
 
+/// The threads in which one party computes.
+pub struct Pool(rayon::ThreadPool);
+
+impl Pool {
+    /// Runs `body` on one of them, which acts for this thread meanwhile.
+    pub fn install<T: Send>(&self, body: impl FnOnce() -> T + Send) -> T {
+        self.0.install(carried(body))
+    }
+}
+
 /// A pool of `threads` threads; 0 means one per core.
-pub fn pool(threads: usize) -> Result<rayon::ThreadPool, Failure> {
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build()
-        .map_err(|error| Failure::new(Status::Other, format_args!("--threads: {error}")))
+pub fn pool(threads: usize) -> Result<Pool, Failure> {
+    let built = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    built.map(Pool).map_err(unbuilt)
+}
+
+fn unbuilt(error: rayon::ThreadPoolBuildError) -> Failure {
+    Failure::new(Status::Other, format_args!("--threads: {error}"))
+}
+
+/// The pool of the whole process, which all threads of a service share; the first call builds it.
+pub fn process_pool(threads: usize) -> Result<(), Failure> {
+    static BUILT: Mutex<bool> = Mutex::new(false);
+    let mut is_built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    if !*is_built {
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(unbuilt)?;
+        *is_built = true;
+    }
+    Ok(())
 }
 
 /// A count of at most [`MAX_COUNT`].

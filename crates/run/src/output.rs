@@ -20,7 +20,10 @@ mod leftovers;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use volery_os::fs::{remove_dir_all, remove_file, rename, sync_all};
+use volery_os::process::OfProcess;
+use volery_os::sync::{Mutex, MutexGuard, PoisonError};
 
 use self::beside::{KEPT_FILES, OUR_FILES};
 use self::leftovers::Lock;
@@ -40,7 +43,7 @@ fn is_ours(name: &str) -> bool {
 
 /// Temporary folders and files of this process. The holder of the lock may create, rename or remove
 /// them.
-static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+static UNFINISHED: OfProcess<Mutex<Vec<PathBuf>>> = OfProcess::new(Mutex::default);
 
 /// The list, also after a panic in another thread: it is valid at every moment.
 pub fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
@@ -50,9 +53,9 @@ pub fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
 /// Removes a temporary folder or file if it exists; a link itself, not its target.
 pub fn remove(path: &Path) {
     if path.symlink_metadata().is_ok_and(|data| data.is_dir()) {
-        let _ = fs::remove_dir_all(path);
+        let _ = remove_dir_all(path);
     } else {
-        let _ = fs::remove_file(path);
+        let _ = remove_file(path);
     }
 }
 
@@ -228,7 +231,7 @@ fn check_space(option: &str, (at, target): (&Path, &Path), bytes: u64) -> Result
 /// Moves `new` to `target`, which may be absent, an empty folder, or a folder to be replaced. Where
 /// the system can exchange two folders, one of them is in place at every moment.
 fn replace_folder(new: &Path, target: &Path) -> io::Result<()> {
-    match fs::rename(new, target) {
+    match rename(new, target) {
         Err(error) if system::is_occupied(&error, target) => {}
         done => return done,
     }
@@ -238,9 +241,9 @@ fn replace_folder(new: &Path, target: &Path) -> io::Result<()> {
         return Ok(());
     }
     let old = beside::aside(target);
-    fs::rename(target, &old)?;
-    if let Err(error) = fs::rename(new, target) {
-        fs::rename(&old, target)?;
+    rename(target, &old)?;
+    if let Err(error) = rename(new, target) {
+        rename(&old, target)?;
         return Err(error);
     }
     remove(&old);
@@ -327,9 +330,9 @@ impl SingleFile {
     ) -> Result<(), Failure> {
         write(&mut self.file)?;
         let failed = |error| Failure::file(&self.target, error);
-        self.file.sync_all().map_err(failed)?;
+        sync_all(&self.file).map_err(failed)?;
         let _no_signal = unfinished();
-        fs::rename(&self.temporary.path, &self.target).map_err(failed)?;
+        rename(&self.temporary.path, &self.target).map_err(failed)?;
         keep_name(&self.target)
     }
 }

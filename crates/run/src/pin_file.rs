@@ -12,10 +12,12 @@
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use volery_channel::tls::{Fingerprint, Follow, ShownIdentity};
+use volery_os::fs::Lock;
+use volery_os::thread;
+use volery_os::time::wall_clock;
 
 use crate::failure::{Failure, Status};
 use crate::output::SingleFile;
@@ -76,7 +78,7 @@ impl PinFile {
 
     /// Pins the successor that the peer has shown; the file as it is then.
     pub(crate) fn pin(&self, shown: ShownIdentity) -> Result<Self, Failure> {
-        let time = shown.announced.unwrap_or(SystemTime::now()).duration_since(UNIX_EPOCH);
+        let time = shown.announced.unwrap_or(wall_clock()).duration_since(UNIX_EPOCH);
         let mut next = self.clone();
         next.earlier.push(next.newest);
         next.newest = (shown.fingerprint, time.unwrap_or_default().as_secs());
@@ -121,13 +123,14 @@ impl PinFile {
 }
 
 /// Locks a folder, which another user may hold locked: at most for some seconds.
-fn lock(folder: File) -> io::Result<File> {
+fn lock(mut folder: File) -> io::Result<Lock> {
     for _ in 0..50 {
-        match folder.try_lock() {
-            Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(100)),
-            Err(TryLockError::Error(error)) => return Err(error),
-            Ok(()) => return Ok(folder),
-        }
+        folder = match Lock::try_new(folder) {
+            Err((folder, TryLockError::WouldBlock)) => folder,
+            Err((_, TryLockError::Error(error))) => return Err(error),
+            Ok(lock) => return Ok(lock),
+        };
+        thread::sleep(Duration::from_millis(100));
     }
     Err(io::Error::other("another process holds a lock of its folder"))
 }

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 use time::OffsetDateTime;
 use volery_channel::{Cancel, Role};
+use volery_os::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use volery_os::thread;
+use volery_os::time::{Duration, Instant};
 
 use crate::failure::{Failure, Status};
 use crate::output::SingleFile;

@@ -16,6 +16,7 @@ use volery_matching::shares::{
     Layout, Outcome, Piece, PreparedTable, Settings, ShareExecution, revealed,
 };
 use volery_matching::totals::decimal;
+use volery_os::fs::sync_all;
 use volery_tables::{Format, Output, Packing, Reading, Sink, Table};
 use zeroize::Zeroizing;
 
@@ -80,7 +81,7 @@ impl Place {
 struct ShareRun<'a, 'b> {
     running: ShareExecution,
     channel: &'a mut Channel,
-    pool: &'a rayon::ThreadPool,
+    pool: &'a crate::options::Pool,
     told: &'a mut PhaseProgress<'b>,
 }
 
@@ -137,7 +138,7 @@ fn into_folder(
     columns.into_iter().chain(rows).try_for_each(Array::finish)?;
     let mut file = folder.create("shares.json")?;
     let written = file.write_all(description.to_json().as_bytes());
-    let written = written.and_then(|()| file.sync_all());
+    let written = written.and_then(|()| sync_all(&file));
     written.map_err(|error| Failure::file(&folder.target().join("shares.json"), error))?;
     folder.commit()?;
     Ok(outcome)

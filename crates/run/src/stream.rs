@@ -4,12 +4,13 @@
 mod memory;
 
 use std::path::PathBuf;
-use std::time::Instant;
 
 use volery_channel::{Channel, Link, Role};
 use volery_field::Ring;
 use volery_matching::options::link;
 use volery_options::{AllowedValue, NamedValues, SetByName, parse};
+use volery_os::fs::sync_all;
+use volery_os::time::Instant;
 use volery_pcg::Plan;
 
 use crate::choices::{Choices, Parameters, security_words};
@@ -313,7 +314,7 @@ fn write_own_report(folder: &Folder, report: &Report) -> Result<(), Failure> {
     use std::io::Write as _;
     let mut file = folder.create("report.json")?;
     file.write_all(report.to_json().as_bytes())
-        .and_then(|()| file.sync_all())
+        .and_then(|()| sync_all(&file))
         .map_err(|error| Failure::file(&folder.target().join("report.json"), error))
 }
 

@@ -3,10 +3,10 @@
 mod shares;
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use volery_field::{ExtensionOf, Ring};
 use volery_options::{NamedValues, SetByName};
+use volery_os::time::Instant;
 use zeroize::Zeroizing;
 
 use crate::failure::{Failure, Status};

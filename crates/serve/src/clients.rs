@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use volery_channel::Cancel;
 use volery_channel::service::ClientCredential;
 use volery_channel::tls::Fingerprint;
+use volery_os::sync::{Arc, Mutex, PoisonError};
+use volery_os::time::{Duration, Instant};
 use volery_psi::served::{Allow, Later, Refusal};
 use volery_run::failure::{Failure, Status};
 
@@ -408,6 +408,8 @@ impl Allow for Allowance<'_> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
+    use volery_os::fs::Lock;
+
     use super::*;
 
     const PRINT: &str = "qm80-9zyq-gffc-rcgg-eaad-0d9e-rnre-8t3c-bvb8";
@@ -499,7 +501,7 @@ mod tests {
         let clients = Arc::new(clients(&text, Some(OWN)).unwrap());
         let client = clients.find(certificate()).unwrap();
         let place = tempfile::tempdir().unwrap();
-        let serving = tempfile::tempfile().unwrap();
+        let serving = Lock::try_new(tempfile::tempfile().unwrap()).unwrap();
         let spent = Journal::open(&place.path().join("spent"), serving, false).unwrap();
         let closed = Cancel::default();
         let now = Mutex::new(Arc::clone(&clients));

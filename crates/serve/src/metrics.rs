@@ -6,10 +6,11 @@ use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use volery_channel::{Error as ChannelError, Stats};
+use volery_os::thread;
+use volery_os::time::wall_clock;
 use volery_psi::Error;
 use volery_psi::served::{Label, Later};
 
@@ -157,7 +158,7 @@ pub(crate) struct Metrics {
 
 impl Metrics {
     pub(crate) fn new() -> Self {
-        let start = SystemTime::now().duration_since(UNIX_EPOCH);
+        let start = wall_clock().duration_since(UNIX_EPOCH);
         Self {
             start: start.unwrap_or_default().as_secs_f64(),
             connections: AtomicU64::new(0),

@@ -6,11 +6,8 @@
 use std::ffi::OsStr;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
+use std::sync::RwLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
-use std::thread;
-use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Map, json};
 use volery_channel::service::{Client, ClientCredential, Limits, Service};
@@ -22,6 +19,10 @@ use volery_matching::Options;
 use volery_matching::Progress as _;
 use volery_matching::served::{MAX_KEYS, hello, read};
 use volery_options::parse;
+use volery_os::sync::mpsc::Receiver;
+use volery_os::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use volery_os::thread;
+use volery_os::time::{Duration, Instant, SystemTime, wall_clock};
 use volery_primitives::prg::Prg;
 use volery_psi::served::meeting::{greet, turn_away};
 use volery_psi::served::{Key, Later, MAX_QUERIES, Refusal, SetBuilder};
@@ -30,7 +31,7 @@ use volery_run::endpoint::{Address, note_expiry};
 use volery_run::failure::{Failure, Status};
 use volery_run::identity::{IdentitySource, PassphraseSource};
 use volery_run::memory::peak_memory;
-use volery_run::options::Common;
+use volery_run::options::{Common, process_pool};
 use volery_run::progress::PhaseProgress;
 use volery_run::randomness::hex;
 use volery_run::report::Report;
@@ -206,11 +207,7 @@ pub fn run(
         Clients::read(arguments.options.clients.as_deref(), own, arguments.web.is_public())?;
     let metrics_place = metrics_place(arguments)?;
     let report_place = arguments.common.prepare_report(reporter)?;
-    // The pool of the whole process: threads of clients share it.
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(arguments.common.threads.map_or(0, usize::from))
-        .build_global()
-        .map_err(|error| Failure::new(Status::Other, format_args!("--threads: {error}")))?;
+    process_pool(arguments.common.threads.map_or(0, usize::from))?;
 
     let store = Store::open(&arguments.options.store)?;
     let is_serving = !arguments.options.prepare;
@@ -623,7 +620,7 @@ impl ServiceState<'_> {
         self.live()?;
         let mended = self.spent.mend();
         mended.map_err(|error| format!("the journal cannot be written: {error}\n"))?;
-        let valid = self.identity.as_ref().map_or(Ok(()), |one| one.check(SystemTime::now()));
+        let valid = self.identity.as_ref().map_or(Ok(()), |one| one.check(wall_clock()));
         valid.map_err(|error| format!("the identity: {error}\n"))
     }
 

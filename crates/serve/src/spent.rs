@@ -23,9 +23,11 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
+use volery_os::fs::{Lock, sync_all, sync_data};
+use volery_os::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use volery_os::time::wall_clock;
 use volery_psi::served::{Later, Refusal};
 use volery_run::failure::{Failure, Status};
 use volery_run::output::SingleFile;
@@ -78,7 +80,7 @@ impl Sum {
 pub(crate) struct Journal {
     path: PathBuf,
     /// The file with the keys that are known to be on the disk.
-    known: File,
+    known: Lock,
     book: Mutex<Book>,
     /// Locked before the book, where both are.
     synced: Mutex<SyncState>,
@@ -144,7 +146,7 @@ fn total(sums: &BTreeMap<String, Sum>) -> u64 {
 
 /// Seconds since 1970.
 fn seconds() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let since = wall_clock().duration_since(UNIX_EPOCH);
     since.unwrap_or_default().as_secs()
 }
 
@@ -161,13 +163,13 @@ impl Journal {
     /// Opens the journal, or begins one where `serving`, the file with the keys that are known to
     /// be on the disk, is empty. One that is damaged, missing or has fewer keys is an error, unless
     /// the operator `accepts` that budgets are lost.
-    pub(crate) fn open(path: &Path, mut serving: File, accepts: bool) -> Result<Self, Failure> {
+    pub(crate) fn open(path: &Path, serving: Lock, accepts: bool) -> Result<Self, Failure> {
         let failed = |error: io::Error| Failure::file(path, error);
         let number_path = path.with_file_name(SERVING);
         let of_number = |error: io::Error| Failure::file(&number_path, error);
         let (mut notes, place) = (Vec::new(), path.display());
         let mut found = Vec::new();
-        serving.read_to_end(&mut found).map_err(of_number)?;
+        serving.file().read_to_end(&mut found).map_err(of_number)?;
         let found = String::from_utf8_lossy(&found);
         let was_there = !found.is_empty();
         let number = found.split(' ').nth(1).and_then(|number| number.parse().ok());
@@ -232,8 +234,8 @@ impl Journal {
         }
         let (file, lines) = write(path, &sums).map_err(failed)?;
         let total = total(&sums);
-        let written = serving.write_all_at(known_keys(total).as_bytes(), 0);
-        written.and_then(|()| serving.sync_all()).map_err(of_number)?;
+        let written = serving.file().write_all_at(known_keys(total).as_bytes(), 0);
+        written.and_then(|()| sync_all(serving.file())).map_err(of_number)?;
         let book = Book { sums, total, file: Arc::new(file), appended: 0, lines, broken: false };
         Ok(Self {
             path: path.to_owned(),
@@ -331,9 +333,10 @@ impl Journal {
         } else {
             let file = Arc::clone(&book.file);
             drop(book);
-            file.sync_data()
+            sync_data(&file)
         };
-        let result = result.and_then(|()| self.known.write_all_at(known_keys(total).as_bytes(), 0));
+        let result =
+            result.and_then(|()| self.known.file().write_all_at(known_keys(total).as_bytes(), 0));
         match &result {
             Ok(()) => synced.done = appended,
             Err(_) => {
@@ -417,7 +420,8 @@ mod tests {
     fn try_open(path: &Path, accepts: bool) -> Result<Journal, Failure> {
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false);
-        Journal::open(path, options.open(path.with_file_name(SERVING)).unwrap(), accepts)
+        let serving = options.open(path.with_file_name(SERVING)).unwrap();
+        Journal::open(path, Lock::try_new(serving).unwrap(), accepts)
     }
 
     fn open(path: &Path) -> Journal {

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 use volery_matching::served::TableSummary;
+use volery_os::fs::{Lock, remove_dir_all, remove_file, rename, sync_all};
 use volery_psi::served::{Key, Label, Server};
 use volery_run::failure::{Failure, Status};
 use volery_run::identity::read_private;
@@ -175,29 +176,29 @@ impl Store {
     }
 
     /// For the only process that serves from this folder.
-    pub(crate) fn lock_served(&self) -> Result<File, Failure> {
+    pub(crate) fn lock_served(&self) -> Result<Lock, Failure> {
         self.lock("serving", "another process serves from this folder")
     }
 
     /// For the only process that prepares in this folder.
-    pub(crate) fn lock_preparing(&self) -> Result<File, Failure> {
+    pub(crate) fn lock_preparing(&self) -> Result<Lock, Failure> {
         self.lock("preparing", "another process prepares in this folder")
     }
 
-    fn lock(&self, name: &str, taken: &str) -> Result<File, Failure> {
+    fn lock(&self, name: &str, taken: &str) -> Result<Lock, Failure> {
         let path = self.path.join(name);
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
         let file = options.open(&path);
         let file = file.map_err(|error| Failure::file(&path, error))?;
-        match file.try_lock() {
-            Ok(()) => Ok(file),
-            Err(TryLockError::WouldBlock) => {
+        match Lock::try_new(file) {
+            Ok(lock) => Ok(lock),
+            Err((_, TryLockError::WouldBlock)) => {
                 let what = format_args!("--store: {}: {taken}", self.path.display());
                 Err(Failure::new(Status::Other, what)
                     .with_hint("end it first; its log says which it is"))
             }
-            Err(TryLockError::Error(error)) => Err(Failure::file(&path, error)),
+            Err((_, TryLockError::Error(error))) => Err(Failure::file(&path, error)),
         }
     }
 
@@ -303,12 +304,12 @@ impl Store {
             let path = folder.join(name);
             let written = private(&path).and_then(|mut file| {
                 file.write_all(bytes)?;
-                file.sync_all()
+                sync_all(&file)
             });
             written.map_err(|error| Failure::file(&path, error))
         };
         let failed = |error| Failure::file(&self.path, error);
-        filter.sync_all().map_err(failed)?;
+        sync_all(&filter).map_err(failed)?;
         let mut secret = key.to_bytes();
         let mut digits = Zeroizing::new(Vec::with_capacity(65));
         for byte in secret.iter() {
@@ -321,9 +322,9 @@ impl Store {
         let about = serde_json::to_string_pretty(about).expect("strings and numbers serialise");
         write(ABOUT, about.as_bytes())?;
         let name = name_of(label);
-        let sync = |path: &Path| File::open(path).and_then(|folder| folder.sync_all());
+        let sync = |path: &Path| File::open(path).and_then(|folder| sync_all(&folder));
         sync(&folder).map_err(failed)?;
-        fs::rename(&folder, self.path.join(&name)).map_err(failed)?;
+        rename(&folder, self.path.join(&name)).map_err(failed)?;
         // Its name is gone, so that nothing is left to remove.
         let _ = new.folder.keep();
         SingleFile::prepare("--store", &self.path.join(CURRENT))?
@@ -341,8 +342,8 @@ impl Store {
             let name = name.to_string_lossy();
             let is_ours = name.starts_with(NEW) || name.starts_with(SET);
             if is_ours && Some(&*name) != current && entry.file_type()?.is_dir() {
-                let _ = fs::remove_file(entry.path().join(KEY));
-                fs::remove_dir_all(entry.path())?;
+                let _ = remove_file(entry.path().join(KEY));
+                remove_dir_all(entry.path())?;
             }
         }
         Ok(())

@@ -1,7 +1,8 @@
 //! The client of a gateway.
 
 use std::io;
-use std::time::{Duration, Instant};
+
+use volery_os::time::{Duration, Instant};
 
 use super::{CHALLENGE, GO, MAGIC, Reason, SILENCE, Ticket, WAITING, ticket};
 use crate::pipe::deadline_after;

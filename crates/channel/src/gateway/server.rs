@@ -1,12 +1,14 @@
 //! The gateway itself.
 
 use std::io::{self, Read, Write as _};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::sync::{Arc, Mutex};
-use std::thread::{self, Scope};
-use std::time::{Duration, Instant, SystemTime};
+use std::mem::MaybeUninit;
+use std::net::{SocketAddr, ToSocketAddrs};
 
-use socket2::{SockRef, TcpKeepalive};
+use socket2::TcpKeepalive;
+use volery_os::net::Socket;
+use volery_os::sync::{Arc, Mutex};
+use volery_os::thread::{self, ScopeRef};
+use volery_os::time::{Duration, Instant, wall_clock};
 use volery_primitives::prg::Prg;
 
 use super::table::{Connection, Table, WaitOutcome, tell};
@@ -79,11 +81,7 @@ struct Service<'a> {
 }
 
 impl Service<'_> {
-    fn accept<'scope>(
-        &'scope self,
-        scope: &'scope Scope<'scope, '_>,
-        cancel: &Cancel,
-    ) -> Result<()> {
+    fn accept<'scope>(&'scope self, scope: ScopeRef<'scope, '_>, cancel: &Cancel) -> Result<()> {
         let mut pause = Duration::from_micros(50);
         loop {
             let next = match self.gateway.sockets.accept() {
@@ -108,8 +106,8 @@ impl Service<'_> {
     /// A thread for a client. Without one the connection is dropped; the client comes again.
     fn begin<'scope>(
         &'scope self,
-        scope: &'scope Scope<'scope, '_>,
-        socket: Arc<TcpStream>,
+        scope: ScopeRef<'scope, '_>,
+        socket: Arc<Socket>,
         address: SocketAddr,
     ) {
         let number = lock(&self.table).come(&socket);
@@ -121,7 +119,7 @@ impl Service<'_> {
         }
     }
 
-    fn serve_one(&self, number: u64, socket: Arc<TcpStream>, address: SocketAddr) {
+    fn serve_one(&self, number: u64, socket: Arc<Socket>, address: SocketAddr) {
         let verified = self.verify(&socket, address);
         let mut table = lock(&self.table);
         table.forget(number);
@@ -164,19 +162,15 @@ impl Service<'_> {
     }
 
     /// Sends the challenge, and reads and checks the ticket.
-    fn verify(
-        &self,
-        socket: &TcpStream,
-        address: SocketAddr,
-    ) -> std::result::Result<Client, Reason> {
+    fn verify(&self, socket: &Socket, address: SocketAddr) -> std::result::Result<Client, Reason> {
         let Limits { ticket: limit, .. } = self.gateway.limits;
         let mut challenge = [0; CHALLENGE];
         let presented = (|| {
             Prg::from_os()?.fill_bytes(&mut challenge);
             socket.set_nonblocking(false)?;
-            socket.set_nodelay(true)?;
+            socket.set_tcp_nodelay(true)?;
             let keepalive = TcpKeepalive::new().with_time(KEEPALIVE);
-            SockRef::from(socket).set_tcp_keepalive(&keepalive)?;
+            socket.set_tcp_keepalive(&keepalive)?;
             set_user_timeout(socket, Some(SILENCE));
             let mut source = TimedSocket { socket, start: Instant::now(), limit };
             (&mut &*socket).write_all(&[&MAGIC[..], &challenge].concat())?;
@@ -190,7 +184,7 @@ impl Service<'_> {
             Err(_) => return Err(Reason::Malformed),
         };
         let allowed = &self.gateway.allowed;
-        let organisation = presented.check(&challenge, allowed, SystemTime::now())?;
+        let organisation = presented.check(&challenge, allowed, wall_clock())?;
         Ok(Client { address, organisation, peer: presented.peer, ticket: presented.ticket })
     }
 
@@ -202,7 +196,8 @@ impl Service<'_> {
         loop {
             let left = longest.saturating_sub(start.elapsed());
             let pause = HEARTBEAT.min(left).max(Duration::from_millis(1));
-            let heard = socket.set_read_timeout(Some(pause)).and_then(|()| socket.peek(&mut [0]));
+            let heard = socket.set_read_timeout(Some(pause));
+            let heard = heard.and_then(|()| socket.peek(&mut [MaybeUninit::uninit()]));
             let over = match heard {
                 Ok(0) => Some(None),
                 // mutant(gateway-early): `Some(Some(Reason::Malformed))` => `None`
@@ -223,7 +218,7 @@ impl Service<'_> {
 
 /// A socket that is read until a time limit.
 struct TimedSocket<'a> {
-    socket: &'a TcpStream,
+    socket: &'a Socket,
     start: Instant,
     limit: Duration,
 }
@@ -242,10 +237,10 @@ impl Read for TimedSocket<'_> {
 
 /// How long a client that waits may leave bytes unacknowledged. Not for one that is connected to
 /// its peer: it may be busy.
-fn set_user_timeout(socket: &TcpStream, timeout: Option<Duration>) {
+fn set_user_timeout(socket: &Socket, timeout: Option<Duration>) {
     // Without it the system gives up later.
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    let _ = SockRef::from(socket).set_tcp_user_timeout(timeout);
+    let _ = socket.set_tcp_user_timeout(timeout);
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     let _ = (socket, timeout);
 }

@@ -1,10 +1,12 @@
 //! Two clients that are connected to each other.
 
 use std::io::{self, Read as _, Write as _};
-use std::net::{Shutdown, TcpStream};
+use std::net::Shutdown;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+
+use volery_os::net::Socket;
+use volery_os::time::{Duration, Instant};
 
 use super::{Client, Event};
 use crate::Role;
@@ -20,7 +22,7 @@ const OFTEN: Duration = Duration::from_millis(10);
 /// The connection of a sender and that of a receiver. The thread of each passes on the bytes of its
 /// own client.
 pub(super) struct Pair {
-    sockets: [Arc<TcpStream>; 2],
+    sockets: [Arc<Socket>; 2],
     clients: [Client; 2],
     start: Instant,
     bytes: [AtomicU64; 2],
@@ -40,7 +42,7 @@ fn place(side: Role) -> usize {
 
 impl Pair {
     /// Two clients of different sides, with their connections.
-    pub(super) fn new(mut both: [(&Arc<TcpStream>, Client); 2]) -> Self {
+    pub(super) fn new(mut both: [(&Arc<Socket>, Client); 2]) -> Self {
         both.sort_by_key(|(_, client)| place(client.ticket.side));
         Self {
             sockets: both.map(|(socket, _)| Arc::clone(socket)),

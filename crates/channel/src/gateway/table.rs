@@ -4,10 +4,10 @@
 //! table and without waiting, so that nothing follows the byte that lets a client go.
 
 use std::collections::{HashMap, VecDeque};
-use std::net::{Shutdown, TcpStream};
+use std::net::Shutdown;
 use std::sync::{Arc, OnceLock};
 
-use socket2::SockRef;
+use volery_os::net::Socket;
 
 use super::splice::Pair;
 use super::{Client, GO, Limits, Reason, WAITING};
@@ -23,14 +23,14 @@ const UNVERIFIED: usize = 256;
 
 /// The connection of a client with a valid ticket.
 pub(super) struct Connection {
-    pub(super) socket: Arc<TcpStream>,
+    pub(super) socket: Arc<Socket>,
     pub(super) client: Client,
     /// Set when its peer is there.
     met: OnceLock<Arc<Pair>>,
 }
 
 impl Connection {
-    pub(super) fn new(socket: Arc<TcpStream>, client: Client) -> Arc<Self> {
+    pub(super) fn new(socket: Arc<Socket>, client: Client) -> Arc<Self> {
         let met = OnceLock::new();
         Arc::new(Self { socket, client, met })
     }
@@ -49,9 +49,9 @@ impl Connection {
 }
 
 /// Sends a byte at once; false if the connection does not take it.
-pub(super) fn tell(socket: &TcpStream, byte: u8) -> bool {
+pub(super) fn tell(socket: &Socket, byte: u8) -> bool {
     let flags = system::AT_ONCE | system::NO_SIGNAL;
-    let sent = SockRef::from(socket).send_with_flags(&[byte], flags);
+    let sent = socket.send_with_flags(&[byte], flags);
     sent.is_ok_and(|count| count == 1)
 }
 
@@ -100,7 +100,7 @@ pub(super) enum WaitOutcome {
 pub(super) struct Table {
     limits: Limits,
     organisations: HashMap<Fingerprint, Organisation>,
-    unverified: VecDeque<(u64, Arc<TcpStream>)>,
+    unverified: VecDeque<(u64, Arc<Socket>)>,
     /// Clients that ever came.
     came: u64,
     connected: usize,
@@ -120,7 +120,7 @@ impl Table {
     }
 
     /// A client connects; returns its number. The oldest without a ticket makes way for it.
-    pub(super) fn come(&mut self, socket: &Arc<TcpStream>) -> u64 {
+    pub(super) fn come(&mut self, socket: &Arc<Socket>) -> u64 {
         // mutant(gateway-unverified): `self.unverified.len() == UNVERIFIED` => `false`
         if self.unverified.len() == UNVERIFIED
             && let Some((_, oldest)) = self.unverified.pop_front()

@@ -2,11 +2,11 @@
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::Duration;
 
-use web_time::Instant;
+use volery_os::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use volery_os::thread;
+use volery_os::time::Instant;
 
 use super::PIECE;
 use super::frame::{Frame, HEADER, Reader};

@@ -18,9 +18,9 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
-use std::time::{Duration, Instant};
 
 use data_encoding::BASE64;
+use volery_os::time::{Duration, Instant};
 use zeroize::Zeroizing;
 
 use super::{Stream, loopback_only, resolve};

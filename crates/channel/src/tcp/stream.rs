@@ -4,11 +4,12 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::net::{Shutdown, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
 
-use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
+use socket2::{Domain, Protocol, TcpKeepalive, Type};
+use volery_os::net::Socket;
+use volery_os::sync::{Arc, Mutex};
+use volery_os::thread::{self, JoinHandle};
+use volery_os::time::{Duration, Instant};
 
 use super::allowance::Allowance;
 use super::proxy::{Destination, hops};

@@ -2,9 +2,6 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
@@ -16,6 +13,9 @@ use rustls::{
     AlertDescription, CertificateError, ClientConfig, ClientConnection, Connection, OtherError,
     ServerConfig, ServerConnection,
 };
+use volery_os::sync::{Arc, Mutex};
+use volery_os::thread;
+use volery_os::time::{Duration, Instant, wall_clock};
 
 use super::pin::{AcceptedPeers, CertificateRejection, KnownIdentities, Peer, Pin, ShownIdentity};
 use super::{Fingerprint, Identity, certificate};
@@ -120,7 +120,7 @@ pub(crate) fn respond_to<T: Transport>(
     known: &KnownIdentities,
     timeout: Duration,
 ) -> Result<Tls<T>> {
-    let now = std::time::SystemTime::now();
+    let now = wall_clock();
     identity.check(now)?;
     let accepted = AcceptedPeers::Known(Arc::clone(known));
     serve(transport, identity, accepted, timeout)
@@ -178,7 +178,7 @@ pub(crate) fn respond_to_browser<T: Transport>(
 /// would match only a peer that has this party's private key.
 pub(crate) fn check(identity: &Identity, peer: &Peer) -> Result<()> {
     // mutant(tls-own-identity): drop
-    identity.check(std::time::SystemTime::now())?;
+    identity.check(wall_clock())?;
     // mutant(tls-own-fingerprint): false
     if peer.pinned().contains(&identity.organisation()) {
         return Err(Error::Identity(

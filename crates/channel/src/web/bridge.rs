@@ -4,8 +4,9 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+
+use volery_os::thread;
+use volery_os::time::{Duration, Instant};
 
 use super::{Settings, Visitor, WebSocket, code, shake};
 use crate::pipe::is_timeout;

@@ -2,15 +2,15 @@
 
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use tungstenite::Message;
 use tungstenite::error::{Error as WsError, ProtocolError};
 use tungstenite::protocol::frame::coding::{Data, OpCode};
 use tungstenite::protocol::frame::{CloseFrame, Frame, FrameHeader};
 use tungstenite::protocol::{Role, WebSocketConfig};
+use volery_os::sync::{Arc, Mutex, MutexGuard};
+use volery_os::thread;
+use volery_os::time::{Duration, Instant};
 
 use super::code;
 use crate::pipe::{deadline_after, is_timeout, left, lock};

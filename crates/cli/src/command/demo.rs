@@ -3,10 +3,10 @@
 mod sets;
 
 use std::io::Write as _;
-use std::time::Instant;
 
 use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use volery_field::{Fp61, Ring as _, Z64};
+use volery_os::time::Instant;
 use volery_pcg::Plan;
 use volery_run::choices::Choices;
 use volery_run::driver::{self, Outcome};

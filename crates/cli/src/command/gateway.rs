@@ -5,13 +5,13 @@ mod browsers;
 
 use std::collections::HashSet;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use volery_channel::gateway::{Client, Event, Gateway, Limits};
 use volery_channel::tls::Fingerprint;
 use volery_options::values;
+use volery_os::sync::{Mutex, PoisonError};
 use volery_run::endpoint::{Address, EndpointOptions, fingerprint};
 use volery_run::failure::Failure;
 use volery_run::report::{PreparedReport, Report};

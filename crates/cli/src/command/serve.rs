@@ -1,10 +1,9 @@
 //! `volery serve`: prepares a large table once, and answers the queries of many clients at once.
 
-use std::sync::mpsc::{Receiver, channel};
-use std::thread;
-
 use nix::sys::signal::{SigSet, Signal};
 use volery_matching::Options;
+use volery_os::sync::mpsc::{Receiver, channel};
+use volery_os::thread;
 use volery_run::failure::{Failure, Status};
 use volery_run::reporter::Reporter;
 use volery_serve::ServeOptions;

@@ -7,9 +7,6 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, channel};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -19,6 +16,9 @@ use volery_cluster::totals::{Driver as TotalsDriver, outcome};
 use volery_cluster::worker::{Place, Worker};
 use volery_cluster::{ClusterStats, Manifest};
 use volery_matching::{Progress as _, totals};
+use volery_os::sync::mpsc::{Sender, channel};
+use volery_os::thread;
+use volery_os::time::{Duration, Instant};
 use volery_run::cluster::{
     BRIEFLY, ClusterOptions, Driver, Meeting, Workers, attempt, open_totals,
 };
@@ -89,7 +89,7 @@ impl Workers for LocalWorkers<'_> {
     fn run(
         &self,
         side: &mut Driver<'_>,
-        pool: &rayon::ThreadPool,
+        pool: &volery_run::options::Pool,
         told: &mut PhaseProgress<'_>,
     ) -> Result<Option<(Manifest, ClusterStats, Value)>, Failure> {
         let start = Instant::now();
@@ -139,7 +139,7 @@ impl Workers for LocalWorkers<'_> {
     fn totals(
         &self,
         driver: &mut TotalsDriver,
-        pool: &rayon::ThreadPool,
+        pool: &volery_run::options::Pool,
         told: &mut PhaseProgress<'_>,
     ) -> Result<Option<(totals::Outcome, Value)>, Failure> {
         let Some((manifest, worked, run)) = self.run(&mut Driver::Totals(driver), pool, told)?
@@ -257,7 +257,7 @@ impl<'a> LocalWorkers<'a> {
     fn agree(
         &self,
         side: &mut Driver<'_>,
-        pool: &rayon::ThreadPool,
+        pool: &volery_run::options::Pool,
         told: &mut PhaseProgress<'_>,
     ) -> Result<Manifest, Failure> {
         let identity = (&self.identity, self.peer);

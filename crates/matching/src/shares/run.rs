@@ -5,6 +5,7 @@ use std::time::Duration;
 use volery_apps::switching;
 use volery_channel::{Channel, Role, SessionId, Stats};
 use volery_field::{F2, Z64};
+use volery_os::time::Instant;
 use volery_ot::convert;
 use volery_pcg::cot;
 use volery_primitives::bits;
@@ -12,7 +13,6 @@ use volery_primitives::pages::Buffer;
 use volery_primitives::prg::Prg;
 use volery_primitives::ro::RandomOracle;
 use volery_psi::circuit::{self, Parameters, Slice};
-use web_time::Instant;
 use zeroize::Zeroizing;
 
 use super::settings::{MAX_COLUMNS, Settings};

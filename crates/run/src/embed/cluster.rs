@@ -1,8 +1,6 @@
 //! The functions that a driver and the tasks of a cluster call for a run that several workers on
 //! each side share.
 
-use std::time::Instant;
-
 use arrow_schema::SchemaRef;
 use serde_json::json;
 use volery_cluster::driver::{self, ClusterTable, ResumeState};
@@ -11,6 +9,7 @@ use volery_cluster::totals as cluster_totals;
 use volery_cluster::{ClusterStats, Manifest, Secrets, Task};
 use volery_matching::{Operation, Options, Partitioning, totals};
 use volery_options::{NamedValues, SetByName};
+use volery_os::time::Instant;
 use volery_tables::Reading;
 use zeroize::Zeroizing;
 

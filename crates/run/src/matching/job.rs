@@ -30,7 +30,7 @@ pub struct MatchInputs<'a> {
 
 /// The state of a run that meets its peer.
 pub(crate) struct RunState<'a, 'r> {
-    pub(crate) pool: &'a rayon::ThreadPool,
+    pub(crate) pool: &'a crate::options::Pool,
     pub(crate) revealed: &'a [String],
     pub(crate) report: &'a mut Report,
     pub(crate) told: &'a mut PhaseProgress<'r>,

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::time::SystemTime;
 
+use volery_os::time::wall_clock;
+
 use crate::system::machine;
 
 /// Names of the files that volery writes into an output folder; `--force` replaces a folder that
@@ -40,9 +42,8 @@ pub(crate) fn aside(target: &Path) -> PathBuf {
 }
 
 fn sibling(target: &Path, mark: &str) -> PathBuf {
-    let now = SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .map_or(0, |since| since.as_nanos());
+    let now =
+        wall_clock().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos());
     let mut name = beginning(target);
     name.push(format!("{mark}{}-{now}-{:016x}", process::id(), host()));
     target.with_file_name(name)

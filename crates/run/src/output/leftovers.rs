@@ -6,19 +6,21 @@
 //! locked. Everything else is left alone. A folder that was moved aside is put back under the same
 //! conditions, because another user could have made a path with such a name.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use volery_os::fs::{remove_dir, remove_file, rename};
 
 use super::beside::{ASIDE, KEPT_FILES, OUR_FILES, beginning, host};
 
 /// A temporary path, open and locked.
 pub(crate) struct Lock(
-    #[expect(dead_code, reason = "the lock lasts as long as it is open")] OwnedFd,
+    #[expect(dead_code, reason = "the lock lasts as long as it is there")]
+    Option<volery_os::fs::Lock>,
 );
 
 impl Lock {
@@ -29,8 +31,8 @@ impl Lock {
             opened => opened?,
         };
         // On a file system without locks, other runs cannot remove leftovers either.
-        let _ = rustix::fs::flock(&opened, FlockOperation::LockExclusive);
-        Ok(path.symlink_metadata().is_ok().then_some(Self(opened)))
+        let locked = volery_os::fs::Lock::new(File::from(opened)).ok();
+        Ok(path.symlink_metadata().is_ok().then_some(Self(locked)))
     }
 }
 
@@ -62,7 +64,7 @@ pub(crate) fn sweep(target: &Path) {
         };
         if rest.strip_prefix(ASIDE).is_some_and(is_ours) {
             if target.symlink_metadata().is_err() && open_output(&entry.path()).is_some() {
-                let _ = fs::rename(entry.path(), target);
+                let _ = rename(entry.path(), target);
             }
         } else if is_ours(rest) {
             left.push(entry.path());
@@ -70,13 +72,13 @@ pub(crate) fn sweep(target: &Path) {
     }
     for path in left {
         if let Some(opened) = open_output(&path)
-            && rustix::fs::flock(&opened, FlockOperation::NonBlockingLockExclusive).is_ok()
+            && let Ok(locked) = volery_os::fs::Lock::try_new(File::from(opened))
         {
             // Through the opened folder: another path may have its name by now.
             for name in names_of_ours() {
-                let _ = rustix::fs::unlinkat(&opened, name, AtFlags::empty());
+                let _ = rustix::fs::unlinkat(locked.file(), name, AtFlags::empty());
             }
-            let _ = fs::remove_dir(&path).or_else(|_| fs::remove_file(&path));
+            let _ = remove_dir(&path).or_else(|_| remove_file(&path));
         }
     }
 }

@@ -1,10 +1,9 @@
 //! Correlations in memory of the caller.
 
-use std::sync::mpsc;
-use std::thread;
-
 use volery_channel::Channel;
 use volery_field::Ring;
+use volery_os::sync::mpsc;
+use volery_os::thread;
 use zeroize::Zeroizing;
 
 use super::StreamProgress;

@@ -67,6 +67,7 @@ pub fn is_occupied(error: &io::Error, _target: &Path) -> bool {
 
 /// Exchanges two folders, each of which has a name at every moment.
 pub fn exchange(a: &Path, b: &Path) -> io::Result<()> {
+    volery_os::call("exchange");
     rustix::fs::renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE).map_err(io::Error::from)
 }
 

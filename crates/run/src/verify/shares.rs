@@ -4,7 +4,6 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Int64Type, UInt8Type, UInt64Type};
@@ -12,6 +11,7 @@ use arrow_array::{Array as _, ArrowPrimitiveType};
 use volery_channel::Role;
 use volery_field::{F2, Ring, Z64};
 use volery_matching::totals::decimal;
+use volery_os::time::Instant;
 use volery_tables::{Format, Inputs, Table};
 use zeroize::Zeroizing;
 

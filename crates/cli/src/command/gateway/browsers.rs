@@ -1,11 +1,10 @@
 //! The gateway between browsers and a native party.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
 use serde_json::json;
 use volery_channel::Error;
 use volery_channel::tls::Fingerprint;
 use volery_channel::web::{Admission, Bridge, Event, Limits, Target};
+use volery_os::sync::{Arc, Mutex, PoisonError};
 use volery_run::endpoint::{Address, host_port, note_expiry};
 use volery_run::failure::Failure;
 use volery_run::reporter::{Reporter, event};
