@@ -21,12 +21,30 @@ pub(crate) fn private_file() -> OpenOptions {
     options
 }
 
-/// Makes a folder for its owner only, and those above it; it may be there already.
+/// Makes a folder for its owner only, and those above it, which outlive a loss of power; it may be
+/// there already.
 pub fn make_private_folder(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let parent = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    make_private_folder(parent)?;
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "there is no mode"))]
     let mut builder = DirBuilder::new();
     #[cfg(unix)]
     builder.mode(0o700);
-    builder.recursive(true).create(path)
+    match builder.create(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    match sync_folder(parent) {
+        // One that this user may write to, but not read.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        synced => synced,
+    }
 }
 
 /// The file by whose lock one process has a folder: the folder itself, where that can be opened as

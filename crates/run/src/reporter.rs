@@ -294,7 +294,7 @@ enum Recipient {
 
 impl Reporter {
     /// The reporter of a run for a caller.
-    pub(crate) fn of_caller(
+    pub fn of_caller(
         events: Arc<dyn Events>,
         cancel: Cancel,
         verb: &str,

@@ -52,7 +52,11 @@ impl Disk {
     pub(super) fn lose_power(&mut self, folder: &Path, seed: u64) {
         let lost = Loss { known: &self.known, seed };
         lost.folder(folder).expect("the folder of a machine can be changed");
-        // What is there now is all that there is.
+        self.settle(folder);
+    }
+
+    /// What is there now is on the disk, and nothing else.
+    pub(super) fn settle(&mut self, folder: &Path) {
         self.known.clear();
         self.note_all(folder).expect("the folder of a machine can be read");
     }

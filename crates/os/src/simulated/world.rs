@@ -144,6 +144,7 @@ pub(super) struct Inner {
     programs: Vec<ProgramState>,
     pub(super) machines: Vec<MachineState>,
     faults: Vec<Fault>,
+    struck: Vec<FaultKind>,
     calls: BTreeMap<&'static str, u64>,
     events: Vec<Event>,
     hash: u64,
@@ -226,6 +227,7 @@ pub fn run<T: Send>(
         programs: Vec::new(),
         machines: Vec::new(),
         faults: faults.to_vec(),
+        struck: Vec::new(),
         calls: BTreeMap::new(),
         events: Vec::new(),
         hash: 0xcbf2_9ce4_8422_2325,
@@ -375,6 +377,7 @@ impl Inner {
     fn strike(&mut self, id: usize, kind: FaultKind) {
         let program = self.threads[id].program;
         self.note(program, format!("FAULT {kind:?}"));
+        self.struck.push(kind);
         let machine = self.programs[program].machine;
         match kind {
             FaultKind::Kill => self.kill(program, true),
@@ -491,7 +494,7 @@ impl World {
             inner.kill(own.program, true);
             inner.hand_over();
         });
-        let operator = super::world::me().expect("the operator is in its world");
+        let operator = self::me().expect("the operator is in its world");
         Program { me: operator, number, result }
     }
 
@@ -499,6 +502,21 @@ impl World {
     #[must_use]
     pub fn below(&self, bound: u64) -> u64 {
         self.lock().below(bound)
+    }
+
+    /// The number of the program of this thread.
+    ///
+    /// # Panics
+    /// On a thread of no world.
+    #[must_use]
+    pub fn own_program() -> usize {
+        me().expect("a thread of a world").program
+    }
+
+    /// Puts all files of a machine on its disk.
+    pub fn settle(&self, machine: &Machine) {
+        let machine = &mut self.lock().machines[machine.number];
+        machine.disk.settle(&machine.folder);
     }
 
     /// Takes a line into the timeline.
@@ -523,10 +541,10 @@ impl World {
         self.lock().faults.clear();
     }
 
-    /// Whether any fault has not struck yet.
+    /// The faults that have struck.
     #[must_use]
-    pub fn has_faults(&self) -> bool {
-        !self.lock().faults.is_empty()
+    pub fn struck(&self) -> Vec<FaultKind> {
+        self.lock().struck.clone()
     }
 }
 

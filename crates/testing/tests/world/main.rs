@@ -1,0 +1,317 @@
+//! Whole runs in simulated worlds: programs on machines with a network, disks and a clock, and the
+//! faults that befall them, all from one seed.
+//!
+//! A scenario starts programs as an operator does, starts them again when they end with an error,
+//! and panics where something is not as it must be. `docs/reliability.md` has the faults, what must
+//! hold, and what was found.
+//!
+//! ```text
+//! cargo test -p volery-testing --test world           300 seeds
+//! VOLERY_WORLD_SEEDS=10000 VOLERY_WORLD_FIRST=300 ..  others
+//! VOLERY_WORLD='matching 17 sender@120=Kill' ..       one run, with its timeline
+//! ```
+
+mod matching;
+mod meeting;
+mod serving;
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use volery_channel::Cancel;
+use volery_os::world::{Exit, Fault, FaultKind, Machine, Outcome, World, run};
+use volery_run::embed::{self, Events, Failure, Level, Run};
+
+/// Seeds of a test, shared by the scenarios.
+const SEEDS: u64 = 300;
+
+/// What can happen in a world, and to whom.
+struct Scenario {
+    name: &'static str,
+    /// The programs that faults strike.
+    programs: &'static [&'static str],
+    /// About as many calls has a program in a run without faults.
+    calls: u64,
+    faults: &'static [fn(&mut Dice) -> FaultKind],
+    play: fn(&World, &mut Dice),
+}
+
+static SCENARIOS: [Scenario; 3] = [matching::SCENARIO, serving::SCENARIO, meeting::SCENARIO];
+
+/// Numbers that follow from a seed, apart from those of the world.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        ((self.0 ^ (self.0 >> 29)) >> 16) % bound
+    }
+
+    fn in_range(&mut self, range: Range<u64>) -> u64 {
+        range.start + self.below(range.end - range.start)
+    }
+
+    /// One time in so many.
+    fn one_in(&mut self, many: u64) -> bool {
+        self.below(many) == 0
+    }
+
+    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len() as u64) as usize]
+    }
+}
+
+/// Faults that every scenario has.
+fn kill(_: &mut Dice) -> FaultKind {
+    FaultKind::Kill
+}
+
+fn power_loss(_: &mut Dice) -> FaultKind {
+    FaultKind::PowerLoss
+}
+
+fn cut(_: &mut Dice) -> FaultKind {
+    FaultKind::Cut
+}
+
+fn silence(dice: &mut Dice) -> FaultKind {
+    FaultKind::Silence(Duration::from_secs(1 << dice.below(8)))
+}
+
+fn stall(dice: &mut Dice) -> FaultKind {
+    FaultKind::Stall(Duration::from_secs(1 << dice.below(10)))
+}
+
+fn disk_error(_: &mut Dice) -> FaultKind {
+    FaultKind::DiskError
+}
+
+fn disk_full(_: &mut Dice) -> FaultKind {
+    FaultKind::DiskFull
+}
+
+fn clock(dice: &mut Dice) -> FaultKind {
+    let seconds = dice.of(&[60, 3600, 86_400, 30 * 86_400]);
+    FaultKind::Clock(if dice.one_in(2) { seconds } else { -seconds })
+}
+
+/// One run of a scenario.
+#[derive(Clone)]
+struct Plan {
+    scenario: &'static Scenario,
+    seed: u64,
+    faults: Vec<Fault>,
+}
+
+impl Plan {
+    /// The run of a seed.
+    fn new(scenario: &'static Scenario, seed: u64) -> Self {
+        let mut dice = Dice(seed ^ 0xfa17);
+        dice.below(2);
+        let faults = (0..dice.below(5)).map(|_| {
+            // Early calls and late ones.
+            let most = dice.in_range(1..2 * scenario.calls);
+            Fault {
+                program: dice.of(scenario.programs),
+                call: dice.in_range(1..most + 2),
+                kind: dice.of(scenario.faults)(&mut dice),
+            }
+        });
+        let faults = faults.collect();
+        Self { scenario, seed, faults }
+    }
+
+    /// As [`Plan::line`] wrote it.
+    fn parse(line: &str) -> Self {
+        let mut words = line.split(' ');
+        let name = words.next().expect("a scenario");
+        let scenario = SCENARIOS.iter().find(|one| one.name == name).expect("a known scenario");
+        let seed = words.next().and_then(|seed| seed.parse().ok()).expect("a seed");
+        let faults = words.map(|word| {
+            let (place, kind) = word.split_once('=').expect("PROGRAM@CALL=FAULT");
+            let (program, call) = place.split_once('@').expect("PROGRAM@CALL");
+            let program = scenario.programs.iter().find(|one| **one == program);
+            let (kind, number) = kind.split_once(':').unwrap_or((kind, "0"));
+            let number: i64 = number.parse().expect("a number of seconds");
+            let time = Duration::from_secs(number.unsigned_abs());
+            let kind = match kind {
+                "Kill" => FaultKind::Kill,
+                "PowerLoss" => FaultKind::PowerLoss,
+                "Cut" => FaultKind::Cut,
+                "DiskError" => FaultKind::DiskError,
+                "DiskFull" => FaultKind::DiskFull,
+                "Silence" => FaultKind::Silence(time),
+                "Stall" => FaultKind::Stall(time),
+                "Clock" => FaultKind::Clock(number),
+                other => panic!("no fault is called {other}"),
+            };
+            let (program, call) = (*program.expect("a program"), call.parse().expect("a number"));
+            Fault { program, call, kind }
+        });
+        Self { scenario, seed, faults: faults.collect() }
+    }
+
+    fn line(&self) -> String {
+        let mut line = format!("{} {}", self.scenario.name, self.seed);
+        for Fault { program, call, kind } in &self.faults {
+            let kind = match kind {
+                FaultKind::Silence(time) => format!("Silence:{}", time.as_secs()),
+                FaultKind::Stall(time) => format!("Stall:{}", time.as_secs()),
+                FaultKind::Clock(seconds) => format!("Clock:{seconds}"),
+                other => format!("{other:?}"),
+            };
+            let _ = write!(line, " {program}@{call}={kind}");
+        }
+        line
+    }
+
+    fn run(&self) -> Outcome<()> {
+        // Files in memory: their numbers do not come again, and a sync takes no time.
+        let memory = Path::new("/dev/shm");
+        let place = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+        let place = tempfile::tempdir_in(place).expect("a folder for the world");
+        let mut dice = Dice(self.seed);
+        dice.below(2);
+        run(place.path(), self.seed, &self.faults, |world| (self.scenario.play)(world, &mut dice))
+    }
+
+    /// With as few faults as still fail.
+    fn shrink(mut self) -> Self {
+        let mut place = 0;
+        while place < self.faults.len() {
+            let mut fewer = self.clone();
+            fewer.faults.remove(place);
+            match fewer.run().result {
+                Err(_) => self = fewer,
+                Ok(()) => place += 1,
+            }
+        }
+        self
+    }
+
+    /// The failure, for people.
+    fn report(self) -> String {
+        let least = self.shrink();
+        let outcome = least.run();
+        let lines = outcome.timeline.iter().map(|event| format!("{event}\n"));
+        let timeline: String = lines.collect();
+        let what = outcome.result.err().unwrap_or_else(|| "it does not fail again".to_owned());
+        format!(
+            "{timeline}{what}\nreplay: VOLERY_WORLD='{}' cargo test -p volery-testing --test world -- --nocapture",
+            least.line()
+        )
+    }
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// What must hold holds in every world, and the first seeds of each scenario repeat to the step.
+#[test]
+fn every_world_ends_well() {
+    if let Ok(line) = std::env::var("VOLERY_WORLD") {
+        let outcome = Plan::parse(&line).run();
+        let lines = outcome.timeline.iter().map(|event| format!("{event}\n"));
+        println!("{}{:?} after {:?}", lines.collect::<String>(), outcome.result, outcome.lasted);
+        assert!(outcome.result.is_ok());
+        return;
+    }
+    // Panics of a world are results here; those of threads that it catches say nothing.
+    std::panic::set_hook(Box::new(|_| ()));
+    let first = number("VOLERY_WORLD_FIRST", 0);
+    let last = first + number("VOLERY_WORLD_SEEDS", SEEDS);
+    let next = AtomicU64::new(first);
+    let failed = Mutex::new(None);
+    let struck = AtomicUsize::new(0);
+    let test = || {
+        while failed.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= last {
+                return;
+            }
+            let scenario = &SCENARIOS[(seed % SCENARIOS.len() as u64) as usize];
+            let plan = Plan::new(scenario, seed);
+            let outcome = plan.run();
+            struck.fetch_add(plan.faults.len(), Ordering::Relaxed);
+            let repeats = seed - first >= 12 || plan.run().hash == outcome.hash;
+            if outcome.result.is_err() || !repeats {
+                let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                failed.get_or_insert((plan, repeats));
+            }
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        (0..threads).for_each(|_| drop(scope.spawn(test)));
+    });
+    let _ = std::panic::take_hook();
+    match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        None => assert!(struck.into_inner() > 0, "no seed has a fault"),
+        Some((plan, false)) => panic!("does not repeat: VOLERY_WORLD='{}'", plan.line()),
+        Some((plan, true)) => panic!("{}", plan.report()),
+    }
+}
+
+/// Lines of a run go to the timeline.
+struct Told(World, usize);
+
+impl Events for Told {
+    fn line(&self, _: Level, text: &str, _: &str) {
+        self.0.note(self.1, format!("says: {text}"));
+    }
+
+    fn phase(&self, _: &str, _: u64) {}
+
+    fn done(&self, _: u64) {}
+}
+
+/// A call of a program of this world.
+fn told(world: &World, cancel: &Cancel) -> Run {
+    Run::new(Arc::new(Told(world.clone(), World::own_program())), cancel.clone())
+}
+
+/// Options by name.
+fn options(pairs: &[(&str, String)]) -> Vec<(String, OsString)> {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), value.into())).collect()
+}
+
+/// Makes an identity on a machine; its folder and its fingerprint.
+fn identity(world: &World, machine: &Machine) -> (PathBuf, String) {
+    let folder = machine.folder().join("identity");
+    let named = options(&[("out", folder.display().to_string())]);
+    let (own, name) = (world.clone(), "keygen");
+    let made =
+        world.start(machine, name, move || embed::keygen(&named, &told(&own, &Cancel::default())));
+    match made.wait() {
+        Exit::Ended(Ok(fingerprint)) => (folder, fingerprint),
+        other => panic!("no identity: {other:?}"),
+    }
+}
+
+/// The status with which a program ended; none if a fault or the operator ended it. A panic is a
+/// violation.
+fn status<T>(exit: Exit<Result<T, Failure>>) -> Option<Result<T, (u8, String)>> {
+    match exit {
+        Exit::Ended(Ok(value)) => Some(Ok(value)),
+        Exit::Ended(Err(failure)) => {
+            let code = failure.status() as u8;
+            let hint = failure.hint().unwrap_or_default();
+            Some(Err((code, format!("{}; {hint}", failure.message()))))
+        }
+        Exit::Killed => None,
+        Exit::Panicked(what) => panic!("a program panicked: {what}"),
+    }
+}
+
+/// Files of runs that were not completed, beside an output.
+fn leftovers(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("a folder of a machine");
+    let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with('.') && name.contains(".volery-")).collect()
+}
