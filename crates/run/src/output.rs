@@ -204,8 +204,15 @@ impl Folder {
 }
 
 /// Puts the name of an output, which is in place, on the disk: only then has the run succeeded.
-fn keep_name(target: &Path) -> Result<(), Failure> {
-    match target.parent().map_or(Ok(()), sync_folder) {
+///
+/// # Errors
+/// If the disk fails: the output may be lost with the power.
+pub fn keep_name(target: &Path) -> Result<(), Failure> {
+    let parent = target.parent().map(|parent| match parent == Path::new("") {
+        true => Path::new("."),
+        false => parent,
+    });
+    match parent.map_or(Ok(()), sync_folder) {
         Err(error) if system::has_no_sync(&error) => Ok(()),
         Err(error) => {
             let what = format!("it is written, but may be lost with the power: {error}");

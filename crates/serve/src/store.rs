@@ -24,7 +24,7 @@ use volery_os::fs::{Lock, remove_dir_all, remove_file, rename, sync_all};
 use volery_psi::served::{Key, Label, Server};
 use volery_run::failure::{Failure, Status};
 use volery_run::identity::read_private;
-use volery_run::output::SingleFile;
+use volery_run::output::{SingleFile, keep_name};
 use volery_run::randomness::hex;
 use volery_run::reporter::now;
 use zeroize::{Zeroize as _, Zeroizing};
@@ -144,10 +144,9 @@ impl Store {
             Failure::usage("--store", what)
         };
         match DirBuilder::new().mode(0o700).create(path) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(refused(&error));
-            }
-            _ => {}
+            Ok(()) => keep_name(path)?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(refused(&error)),
         }
         let data = fs::metadata(path).map_err(|error| refused(&error))?;
         if !data.is_dir() {

@@ -215,10 +215,12 @@ pub fn accept(listener: &TcpListener) -> io::Result<(Socket, SocketAddr)> {
         return Err(io::ErrorKind::WouldBlock.into());
     };
     drop(backlog);
-    it.0.call("accept");
+    // Another thread than the one that listens first.
+    let me = me().ok_or(io::ErrorKind::NotConnected)?;
+    me.call("accept");
     let from = lock(&wire).addresses[0];
-    it.0.keep(&wire, 1);
-    let end = Some(Arc::new(End { me: it.0.clone(), wire, end: 1 }));
+    me.keep(&wire, 1);
+    let end = Some(Arc::new(End { me, wire, end: 1 }));
     Ok((Socket(Kind::World(Mutex::new(Own { end, ..Own::default() }))), from))
 }
 

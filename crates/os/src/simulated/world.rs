@@ -23,7 +23,7 @@ const OPERATOR: usize = 0;
 
 /// A world without an end, such as of two programs that ask each other for ever, ends after this
 /// time and these hand-overs.
-const LONGEST: Duration = Duration::from_secs(48 * 3600);
+const LONGEST: Duration = Duration::from_secs(60 * 86_400);
 const MOST: u64 = 4_000_000;
 
 /// What a connection to a machine without power takes to be given up by the system.

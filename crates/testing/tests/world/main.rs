@@ -8,6 +8,7 @@
 //! ```text
 //! cargo test -p volery-testing --test world           300 seeds
 //! VOLERY_WORLD_SEEDS=10000 VOLERY_WORLD_FIRST=300 ..  others
+//! VOLERY_WORLD_SCENARIO=serving ..                    of one scenario
 //! VOLERY_WORLD='matching 17 sender@120=Kill' ..       one run, with its timeline
 //! ```
 
@@ -224,6 +225,7 @@ fn every_world_ends_well() {
     }
     // Panics of a world are results here; those of threads that it catches say nothing.
     std::panic::set_hook(Box::new(|_| ()));
+    let only = std::env::var("VOLERY_WORLD_SCENARIO").ok();
     let first = number("VOLERY_WORLD_FIRST", 0);
     let last = first + number("VOLERY_WORLD_SEEDS", SEEDS);
     let next = AtomicU64::new(first);
@@ -235,7 +237,10 @@ fn every_world_ends_well() {
             if seed >= last {
                 return;
             }
-            let scenario = &SCENARIOS[(seed % SCENARIOS.len() as u64) as usize];
+            let scenario = match &only {
+                Some(name) => SCENARIOS.iter().find(|one| one.name == name).expect("its name"),
+                None => &SCENARIOS[(seed % SCENARIOS.len() as u64) as usize],
+            };
             let plan = Plan::new(scenario, seed);
             let outcome = plan.run();
             struck.fetch_add(plan.faults.len(), Ordering::Relaxed);

@@ -1,8 +1,8 @@
-//! Workers of two organisations meet at a gateway, and start again when they fail.
+//! Workers of two organisations meet at a gateway, and are started again when they fail.
 
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use volery_channel::gateway::{Client, Event, Gateway, Limits, Reason, Ticket, meet};
 use volery_channel::tls::{Identity, Patience, Peer};
@@ -13,45 +13,54 @@ use volery_os::world::{Exit, Program, World};
 
 use super::{Dice, Scenario, cut, kill, power_loss, silence, stall};
 
-/// The programs of the workers.
 const NAMES: [&str; 2] = ["sender", "receiver"];
 
 pub(crate) const SCENARIO: Scenario = Scenario {
     name: "meeting",
     programs: &["gateway", "gateway", NAMES[0], NAMES[1]],
-    calls: 500,
+    calls: 200,
     faults: &[kill, kill, power_loss, cut, cut, silence, stall],
     play,
 };
 
-const HOUR: Duration = Duration::from_secs(3600);
+/// The validity of certificates: TLS takes the time of day from the system, not from the world.
+const YEARS: Duration = Duration::from_secs(50 * 365 * 86_400);
 
-/// After this time no fault lasts: the longest one, and what systems and gateways take to notice.
-const AFTERMATH: Duration = Duration::from_secs(700);
-
-/// The attempts of a worker after which no fault strikes, and the attempts after the aftermath.
+/// The attempts of a worker after which no fault strikes, the time for which the last ones may have
+/// an effect, and the attempts of all workers after that.
 const DISTURBED: u64 = 6;
-const MOST: u64 = 4;
+const AFTERMATH: Duration = Duration::from_secs(700);
+const MOST: u64 = 12;
+
+/// The tickets of a sender and of a receiver that meet.
+type Pair = [Ticket; 2];
 
 /// What all attempts have in common.
-struct Run {
+struct Setup {
     organisations: [Identity; 2],
     gateway: SocketAddr,
     patience: Patience,
     /// Messages of each side, and the bytes of each.
-    messages: u64,
-    length: usize,
-    /// The side that pauses in the middle.
-    pauses: Option<(Role, Duration)>,
-    /// Who met whom, as each attempt heard it from its peer.
-    heard: Mutex<HashMap<Ticket, Ticket>>,
+    messages: (u64, usize),
+    /// The side that pauses in the middle of a dialogue.
+    pause: (Role, Duration),
+    /// The pair of which an attempt is, as it heard from its peer.
+    heard: Mutex<HashMap<Ticket, Pair>>,
 }
 
-fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+/// A worker, as its operator sees it.
+struct Worker {
+    /// Of the newest attempt.
+    ticket: Ticket,
+    running: Vec<(Ticket, Program<Result<Pair>>)>,
+    completed: HashSet<Pair>,
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A message of a dialogue, every byte of which follows from who sends it.
+/// A message of a dialogue: each byte follows from the attempt that sends it.
 fn message(from: &Ticket, number: u64, length: usize) -> Vec<u8> {
     let worker = from.worker.unwrap_or(u32::MAX).to_le_bytes();
     let (attempt, number) = (from.attempt.to_le_bytes(), number.to_le_bytes());
@@ -59,283 +68,192 @@ fn message(from: &Ticket, number: u64, length: usize) -> Vec<u8> {
     name.into_iter().cycle().take(length).collect()
 }
 
-/// An attempt of a worker: meets its peer, and exchanges messages and a last confirmation with it.
-fn attempt(run: &Run, own: Ticket) -> Result<()> {
-    let (now, name) = (wall_clock(), own.name());
-    let [ours, theirs] = own.side.sides(run.organisations.each_ref());
-    let leaf = ours.issue(&name, now - HOUR..now + 24 * HOUR)?;
-    let peer = Peer::of_run(theirs.fingerprint(), name);
-    let mut channel = meet(run.gateway, &own, &leaf, &peer, run.patience.clone())?;
+/// An attempt of a worker: exchanges messages with its peer, and confirms at last whom it met.
+fn attempt(setup: &Setup, own: Ticket) -> Result<Pair> {
+    let [ours, theirs] = own.side.sides(setup.organisations.each_ref());
+    let leaf = ours.issue(&own.name(), ours.validity())?;
+    let peer = Peer::of_run(theirs.fingerprint(), own.name());
+    let mut channel = meet(setup.gateway, &own, &leaf, &peer, setup.patience.clone())?;
     let mut peer = Ticket { side: own.side.other(), ..own };
-    let mut incoming = vec![0; run.length];
-    for number in 0..run.messages {
-        channel.send(&message(&own, number, run.length))?;
+    let (count, length) = setup.messages;
+    let mut incoming = vec![0; length];
+    for number in 0..count {
+        channel.send(&message(&own, number, length))?;
         channel.recv(&mut incoming)?;
         if number == 0 {
-            let attempt = incoming.first_chunk().expect("a message is longer");
-            peer.attempt = u64::from_le_bytes(*attempt);
+            peer.attempt = u64::from_le_bytes(*incoming.first_chunk().expect("8 bytes"));
+            let before = lock(&setup.heard).insert(own, own.side.sides([own, peer]));
+            assert!(before.is_none(), "{own:?} meets {before:?} and {peer:?}");
         }
-        let is_right = incoming == message(&peer, number, run.length);
-        assert!(is_right, "message {number} to {own:?} is not from {peer:?}");
-        if number == 0 {
-            let before = lock(&run.heard).insert(own, peer);
-            assert_eq!(before, None, "{own:?} meets twice");
-        }
-        match run.pauses {
-            Some((side, time)) if side == own.side && number == run.messages / 2 => {
-                channel.flush()?;
-                thread::sleep(time);
-            }
-            _ => {}
+        assert!(incoming == message(&peer, number, length), "{own:?} hears another than {peer:?}");
+        if (own.side, number) == (setup.pause.0, count / 2) {
+            thread::sleep(setup.pause.1);
         }
     }
-    channel.send(&message(&peer, run.messages, run.length))?;
+    channel.send(&message(&peer, count, length))?;
     channel.recv(&mut incoming)?;
-    assert!(incoming == message(&own, run.messages, run.length), "{peer:?} met not {own:?}");
-    Ok(())
+    assert!(incoming == message(&own, count, length), "{peer:?} has not met {own:?}");
+    Ok(own.side.sides([own, peer]))
 }
 
-/// Checks an error of an attempt: only the network and the gateway may cause one.
-fn check_error(own: &Ticket, error: &Error, newest: u64) {
-    let is = |why: &str, reason: Reason| why == reason.to_string();
-    match error {
-        Error::Disconnected | Error::TimedOut(_) | Error::Absent(_) => {}
-        Error::Unavailable(why) if is(why, Reason::Newer) => {
-            assert!(own.attempt < newest, "{own:?} is the newest: {why}");
-        }
-        Error::Unavailable(why) => {
-            let reasons = [Reason::Full, Reason::Alone, Reason::Slow, Reason::Used];
-            assert!(reasons.into_iter().any(|one| is(why, one)), "{own:?}: {why}");
-        }
-        other => panic!("{own:?}: {other}"),
-    }
-}
-
-/// What the gateways told.
-#[derive(Default)]
-struct Told {
-    /// For each start of the gateway.
-    events: Vec<Arc<Mutex<Vec<Event>>>>,
-    /// Senders and receivers that met.
-    met: HashSet<[Ticket; 2]>,
-}
-
-impl Told {
-    /// Checks the events of each gateway; returns the waiting clients and the pairs of the last.
-    fn check(&mut self) -> (usize, usize) {
-        let mut left = (0, 0);
-        for events in &self.events {
-            let (mut waiting, mut open) = (HashSet::new(), HashSet::new());
-            let (mut newest, mut used) = (HashMap::new(), HashSet::new());
-            let mut come = |client: &Client| {
-                let newest = newest.entry(Ticket { attempt: 0, ..client.ticket }).or_insert(0);
-                assert!(client.ticket.attempt >= *newest, "{client:?} comes after {newest}");
-                *newest = client.ticket.attempt;
-            };
-            for event in lock(events).iter() {
-                match event {
-                    Event::Waiting(client) => {
-                        come(client);
-                        assert!(!used.contains(&client.ticket), "{client:?} waits again");
-                        assert!(waiting.insert(*client), "{client:?} waits twice");
-                    }
-                    Event::Left { client, reason } => {
-                        assert!(waiting.remove(client), "{client:?} leaves and does not wait");
-                        let known = [None, Some(Reason::Newer), Some(Reason::Alone)];
-                        assert!(known.contains(reason), "{event:?}");
-                    }
-                    Event::Met { sender, receiver } => {
-                        let waited = [sender, receiver].map(|client| waiting.remove(client));
-                        assert!(waited[0] != waited[1], "one waits and one comes: {event:?}");
-                        for client in [sender, receiver] {
-                            come(client);
-                            assert!(used.insert(client.ticket), "{client:?} meets twice");
-                        }
-                        let (side, attempt) = (Role::Sender, sender.ticket.attempt);
-                        let across = Ticket { side, attempt, ..receiver.ticket };
-                        assert_eq!(sender.ticket, across, "they do not belong together");
-                        let named = [receiver.organisation, sender.organisation];
-                        assert_eq!([sender.peer, receiver.peer], named, "{event:?}");
-                        self.met.insert([sender.ticket, receiver.ticket]);
-                        open.insert([*sender, *receiver]);
-                    }
-                    Event::Ended { sender, receiver, .. } => {
-                        assert!(open.remove(&[*sender, *receiver]), "it did not begin: {event:?}");
-                    }
-                    Event::Refused { reason, .. } => {
-                        use Reason::{Full, Malformed, Newer, Slow, Used};
-                        let known = [Full, Malformed, Newer, Slow, Used];
-                        assert!(known.contains(reason), "{event:?}");
-                    }
-                    _ => {}
-                }
+/// Checks what a gateway told, and adds who met; returns how many clients wait, and how many pairs
+/// are connected.
+fn check_events(events: &Mutex<Vec<Event>>, met: &mut HashSet<Pair>) -> [usize; 2] {
+    use Reason::{Alone, Full, Malformed, Newer, Slow, Used};
+    let (mut waiting, mut open) = (HashSet::new(), HashSet::new());
+    let (mut used, mut newest) = (HashSet::new(), HashMap::new());
+    for event in &*lock(events) {
+        let mut come = |ticket: Ticket| {
+            let newest = newest.entry(Ticket { attempt: 0, ..ticket }).or_insert(0);
+            *newest = ticket.attempt.max(*newest);
+            *newest == ticket.attempt
+        };
+        let may_be = match event {
+            Event::Waiting(Client { address, ticket, .. }) => {
+                waiting.insert(*address) && !used.contains(ticket) && come(*ticket)
             }
-            left = (waiting.len(), open.len());
-        }
-        left
+            Event::Left { client, reason } => {
+                waiting.remove(&client.address) && matches!(reason, None | Some(Newer | Alone))
+            }
+            Event::Met { sender, receiver } => {
+                let waited = [sender, receiver].map(|client| waiting.remove(&client.address));
+                let pair = [sender.ticket, receiver.ticket];
+                let is_new = pair.map(|ticket| used.insert(ticket) && come(ticket));
+                let across = Ticket { side: Role::Sender, attempt: pair[0].attempt, ..pair[1] };
+                (open.insert(pair), met.insert(pair));
+                waited[0] != waited[1] && is_new == [true; 2] && pair[0] == across
+            }
+            Event::Ended { sender, receiver, .. } => open.remove(&[sender.ticket, receiver.ticket]),
+            Event::Refused { reason, .. } => [Slow, Malformed, Newer, Used, Full].contains(reason),
+            _ => true,
+        };
+        assert!(may_be, "the gateway tells {event:?}");
     }
-}
-
-/// A worker, as its operator sees it.
-struct Worker {
-    /// Of the newest attempt.
-    ticket: Ticket,
-    running: Vec<(Ticket, Program<Result<()>>)>,
-    completed: HashSet<Ticket>,
-    /// Attempts after the aftermath.
-    late: u64,
+    [waiting.len(), open.len()]
 }
 
 impl Worker {
     /// Looks at the attempts that have ended.
     fn collect(&mut self, is_disturbed: bool) {
-        let mut ended = Vec::new();
-        while let Some(place) = self.running.iter().position(|(_, program)| program.is_over()) {
-            ended.push(self.running.remove(place));
-        }
-        for (own, program) in ended {
+        for (own, program) in self.running.extract_if(.., |(_, program)| program.is_over()) {
             match program.wait() {
-                Exit::Ended(Ok(())) => drop(self.completed.insert(own)),
+                Exit::Ended(Ok(pair)) => drop(self.completed.insert(pair)),
                 Exit::Ended(Err(error)) => {
-                    assert!(is_disturbed, "without a fault, {own:?}: {error}");
-                    check_error(&own, &error, self.ticket.attempt);
+                    let newer = Reason::Newer.to_string();
+                    let may_be = match &error {
+                        Error::Disconnected | Error::TimedOut(_) | Error::Absent(_) => true,
+                        Error::Unavailable(why) => *why != newer || own != self.ticket,
+                        _ => false,
+                    };
+                    assert!(may_be && is_disturbed, "{own:?} fails: {error:?}");
                 }
                 Exit::Killed => {}
                 Exit::Panicked(what) => panic!("{own:?} panicked: {what}"),
             }
         }
     }
-
-    /// Whether an attempt of this worker met one of `other` to the end, as far as it knows.
-    fn has_met(&self, other: &Self, run: &Run) -> bool {
-        lock(&run.heard).get(&self.ticket) == Some(&other.ticket)
-            && self.completed.contains(&self.ticket)
-    }
-}
-
-/// Whether two attempts met, and both know it.
-fn is_done([sender, receiver]: &[Worker; 2], run: &Run) -> bool {
-    let heard = lock(&run.heard);
-    sender.completed.iter().any(|own| receiver.completed.contains(&heard[own]))
 }
 
 fn play(world: &World, dice: &mut Dice) {
-    let (count, host) = (dice.in_range(1..4) as usize, world.machine("gateway"));
-    let is_apart = dice.one_in(2);
-    let machines = Role::ALL.map(|side| {
-        let names = (0..if is_apart { count } else { 1 }).map(|number| format!("{side}{number}"));
-        names.map(|name| world.machine(&name)).collect::<Vec<_>>()
-    });
-    let since = wall_clock() - HOUR;
-    let organisations = Role::ALL.map(|side| {
-        Identity::generate(side.name(), since..since + 1000 * HOUR).expect("an identity")
-    });
-    let allowed = organisations.each_ref().map(Identity::fingerprint).to_vec();
-    let seconds = |dice: &mut Dice, all: &[u64]| Duration::from_secs(dice.of(all));
-    let limits = Limits {
-        connections: dice.of(&[2 * count, 1024]),
-        waiting: dice.of(&[count, 512]),
-        ticket: seconds(dice, &[5, 10]),
-        wait: seconds(dice, &[5, 10, 60]),
-        idle: seconds(dice, &[5, 20, 60]),
-    };
-    let (wait, timeout) = (seconds(dice, &[5, 10, 60]), seconds(dice, &[5, 10, 60]));
-    // Heartbeats pass every 15 seconds.
-    let pauses = limits.idle > Duration::from_secs(15) && dice.one_in(3);
-    let (messages, length) = dice.of(&[(1, 60), (20, 60), (20, 5000), (3, 300_000)]);
-    let run = Arc::new(Run {
+    let (count, apart) = (dice.in_range(1..4) as usize, dice.below(2) as usize);
+    let host = world.machine("gateway");
+    let machine = |name: String| world.machine(&name);
+    let machines = NAMES.map(|name| [0, 1, 2].map(|number| machine(format!("{name}{number}"))));
+    let validity = wall_clock() - AFTERMATH..wall_clock() + YEARS;
+    let identity = |name| Identity::generate(name, validity.clone()).expect("an identity");
+    let organisations = NAMES.map(identity);
+    let allowed = organisations.each_ref().map(Identity::fingerprint);
+    let [longest, idle, wait, timeout] = [[5, 10, 60], [5, 20, 60], [5, 10, 60], [5, 10, 60]]
+        .map(|all| Duration::from_secs(dice.of(&all)));
+    let (connections, waiting) = (dice.of(&[2 * count, 1024]), dice.of(&[count, 512]));
+    let limits = Limits { connections, waiting, wait: longest, idle, ..Limits::default() };
+    // Heartbeats may be 15 seconds apart.
+    let pauses: &[u64] = if idle.as_secs() > 15 { &[0, 0, 30, 90] } else { &[0] };
+    let setup = Arc::new(Setup {
+        organisations,
         gateway: SocketAddr::new(host.address(), 7000),
         patience: Patience { wait, ..timeout.into() },
-        pauses: pauses.then(|| (dice.of(&Role::ALL), seconds(dice, &[5, 30, 90]))),
+        messages: dice.of(&[(1, 60), (20, 60), (20, 5000), (3, 300_000)]),
+        pause: (dice.of(&Role::ALL), Duration::from_secs(dice.of(pauses))),
         heard: Mutex::default(),
-        organisations,
-        messages,
-        length,
     });
-    let mut told = Told::default();
-    let start_gateway = |told: &mut Told| {
+    let start_gateway = || {
         let (events, cancel) = (Arc::<Mutex<Vec<Event>>>::default(), Cancel::default());
-        told.events.push(Arc::clone(&events));
-        let (address, allowed, until) = (run.gateway, allowed.clone(), cancel.clone());
-        let serve = move || {
-            let gateway = Gateway::bind(address, limits, allowed)?;
-            gateway.serve(&until, &|event| lock(&events).push(event))
-        };
-        (world.start(&host, "gateway", serve), cancel)
+        let (address, until, told) = (setup.gateway, cancel.clone(), Arc::clone(&events));
+        let program = world.start(&host, "gateway", move || {
+            let gateway = Gateway::bind(address, limits, allowed.to_vec())?;
+            gateway.serve(&until, &|event| lock(&told).push(event))
+        });
+        (program, cancel, events)
     };
-    // Two runs, one of them with its driver.
-    let pair = |place: usize| {
-        let (run, worker) = ([(place == 1).into(); 32], (place != 2).then_some(3));
+    let pair = |place| {
+        // Two runs, one of them with its driver.
+        let (run, worker) = ([u8::from(place == 1); 32], (place != 2).then_some(3));
         Role::ALL.map(|side| Worker {
             ticket: Ticket { run, side, worker, attempt: 0 },
             running: Vec::new(),
             completed: HashSet::new(),
-            late: 0,
         })
     };
     let mut pairs: Vec<_> = (0..count).map(pair).collect();
-    let (start, is_hasty) = (Instant::now(), dice.one_in(4));
-    let mut is_disturbed = is_hasty || world.has_faults();
-    let (mut calm, mut gateway) = (None, None);
-    while !pairs.iter().all(|pair| is_done(pair, &run)) {
-        assert!(start.elapsed() < 3 * HOUR, "the workers never end");
+    let is_done = |pair: &[Worker; 2]| !pair[0].completed.is_disjoint(&pair[1].completed);
+    // Whether the operator now and then starts a worker again that has not ended.
+    let is_hasty = dice.one_in(4);
+    let (mut calm, mut late, mut gateway, mut met) = (None, 0, None, HashSet::new());
+    while !pairs.iter().all(is_done) {
         for (place, pair) in pairs.iter_mut().enumerate() {
+            let is_disturbed = is_hasty || !world.struck().is_empty();
             pair.iter_mut().for_each(|worker| worker.collect(is_disturbed));
             for side in [0, 1] {
-                let stands = pair[side].has_met(&pair[1 - side], &run) || is_done(pair, &run);
-                let worker = &mut pair[side];
-                // An operator that is not patient does not wait for the end of an attempt.
-                let is_due = match worker.running.len() {
-                    0 => !stands,
-                    1 => is_hasty && calm.is_none() && dice.one_in(20),
-                    _ => false,
+                let newest = [pair[0].ticket, pair[1].ticket];
+                let is_due = match pair[side].running.len() {
+                    0 => !pair[side].completed.contains(&newest),
+                    many => many == 1 && is_hasty && calm.is_none() && dice.one_in(20),
                 };
-                if !is_due {
+                if is_done(pair) || !is_due {
                     continue;
                 }
+                let worker = &mut pair[side];
                 worker.ticket.attempt += 1;
-                worker.late += u64::from(calm.is_some_and(|calm| Instant::now() > calm));
-                assert!(worker.late <= MOST, "{:?} never ends well", worker.ticket);
+                late += u64::from(calm.is_some_and(|calm| Instant::now() > calm));
+                assert!(late <= MOST, "{:?} never ends well", worker.ticket);
                 if worker.ticket.attempt > DISTURBED && calm.is_none() {
                     world.end_faults();
                     calm = Some(Instant::now() + AFTERMATH);
                 }
-                let machine = &machines[side][place.min(machines[side].len() - 1)];
-                let (own, run) = (worker.ticket, Arc::clone(&run));
-                let program = world.start(machine, NAMES[side], move || attempt(&run, own));
+                let (own, setup) = (worker.ticket, Arc::clone(&setup));
+                let machine = &machines[side][apart * place];
+                let program = world.start(machine, NAMES[side], move || attempt(&setup, own));
                 worker.running.push((own, program));
                 thread::sleep(Duration::from_millis(dice.below(500)));
             }
         }
-        let (program, cancel) = gateway.take().unwrap_or_else(|| start_gateway(&mut told));
-        match program.is_over() {
-            false => gateway = Some((program, cancel)),
-            true => match program.wait() {
-                Exit::Killed => thread::sleep(Duration::from_millis(dice.below(8000))),
-                other => panic!("the gateway has ended: {other:?}"),
-            },
+        let (program, cancel, events) = gateway.take().unwrap_or_else(&start_gateway);
+        if program.is_over() {
+            let ended = program.wait();
+            assert!(matches!(ended, Exit::Killed), "the gateway ends with {ended:?}");
+            check_events(&events, &mut met);
+        } else {
+            gateway = Some((program, cancel, events));
         }
         thread::sleep(Duration::from_millis(dice.below(1000)));
     }
-    let left = pairs.iter().flatten().flat_map(|worker| &worker.running);
-    left.for_each(|(_, program)| program.kill());
-    let (program, cancel) = gateway.take().unwrap_or_else(|| start_gateway(&mut told));
+    let running = pairs.iter().flatten().flat_map(|worker| &worker.running);
+    running.for_each(|(_, program)| program.kill());
+    let (program, cancel, events) = gateway.unwrap_or_else(&start_gateway);
     let end = Instant::now();
-    while told.check() != (0, 0) && !program.is_over() {
+    while check_events(&events, &mut met) != [0, 0] && !program.is_over() {
         assert!(end.elapsed() < AFTERMATH, "the gateway does not notice who has gone");
         thread::sleep(Duration::from_secs(1));
     }
     cancel.cancel();
-    match program.wait() {
-        Exit::Killed => {}
-        Exit::Ended(Ok(())) => assert_eq!(told.check(), (0, 0), "clients and pairs are left"),
-        other => panic!("the gateway: {other:?}"),
+    match (program.wait(), check_events(&events, &mut met)) {
+        (Exit::Ended(Ok(())), [0, 0]) | (Exit::Killed, _) => {}
+        (ended, left) => panic!("the gateway ends with {ended:?} and leaves {left:?}"),
     }
-    let heard = lock(&run.heard);
-    for (own, peer) in &*heard {
-        let sides = own.side.sides([*own, *peer]);
-        assert!(told.met.contains(&sides), "the gateway knows nothing of {sides:?}");
-        let theirs = heard.get(peer);
-        assert!(theirs.is_none_or(|theirs| theirs == own), "{own:?}, {peer:?}, {theirs:?}");
+    let heard = lock(&setup.heard);
+    for pair in heard.values() {
+        let is_agreed = pair.iter().all(|own| heard.get(own).is_none_or(|other| other == pair));
+        assert!(is_agreed && met.contains(pair), "others met: {pair:?}");
     }
 }
