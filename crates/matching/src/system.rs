@@ -24,14 +24,13 @@ pub(crate) fn private_file() -> OpenOptions {
 /// Makes a folder for its owner only, and those above it, which outlive a loss of power; it may be
 /// there already.
 pub fn make_private_folder(path: &Path) -> io::Result<()> {
-    if path.is_dir() {
-        return Ok(());
-    }
     let parent = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     };
-    make_private_folder(parent)?;
+    if !parent.is_dir() {
+        make_private_folder(parent)?;
+    }
     #[cfg_attr(not(unix), expect(unused_mut, reason = "there is no mode"))]
     let mut builder = DirBuilder::new();
     #[cfg(unix)]
@@ -40,6 +39,7 @@ pub fn make_private_folder(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
+    // Also where it is there: the run that made it may have failed here.
     match sync_folder(parent) {
         // One that this user may write to, but not read.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),

@@ -144,9 +144,11 @@ impl Store {
             Failure::usage("--store", what)
         };
         match DirBuilder::new().mode(0o700).create(path) {
-            Ok(()) => keep_name(path)?,
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(refused(&error)),
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(refused(&error));
+            }
+            // Also of one that is there: the start that made it may have failed here.
+            _ => keep_name(path)?,
         }
         let data = fs::metadata(path).map_err(|error| refused(&error))?;
         if !data.is_dir() {
@@ -326,6 +328,8 @@ impl Store {
         rename(&folder, self.path.join(&name)).map_err(failed)?;
         // Its name is gone, so that nothing is left to remove.
         let _ = new.folder.keep();
+        // Its new name is on the disk before another file says it.
+        sync(&self.path).map_err(failed)?;
         SingleFile::prepare("--store", &self.path.join(CURRENT))?
             .commit(format!("{name}\n").as_bytes())?;
         // The new one is in place, whatever the result of this.

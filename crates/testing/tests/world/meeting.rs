@@ -134,9 +134,11 @@ fn check_events(events: &Mutex<Vec<Event>>, met: &mut HashSet<Pair>) -> [usize; 
 
 impl Worker {
     /// Looks at the attempts that have ended.
-    fn collect(&mut self, is_disturbed: bool) {
+    fn collect(&mut self, world: &World, is_disturbed: bool) {
         for (own, program) in self.running.extract_if(.., |(_, program)| program.is_over()) {
-            match program.wait() {
+            let ended = program.wait();
+            world.note(World::own_program(), format!("{own:?} ends with {ended:?}"));
+            match ended {
                 Exit::Ended(Ok(pair)) => drop(self.completed.insert(pair)),
                 Exit::Ended(Err(error)) => {
                     let newer = Reason::Newer.to_string();
@@ -203,14 +205,12 @@ fn play(world: &World, dice: &mut Dice) {
     while !pairs.iter().all(is_done) {
         for (place, pair) in pairs.iter_mut().enumerate() {
             let is_disturbed = is_hasty || !world.struck().is_empty();
-            pair.iter_mut().for_each(|worker| worker.collect(is_disturbed));
+            pair.iter_mut().for_each(|worker| worker.collect(world, is_disturbed));
             for side in [0, 1] {
                 let newest = [pair[0].ticket, pair[1].ticket];
-                let is_due = match pair[side].running.len() {
-                    0 => !pair[side].completed.contains(&newest),
-                    many => many == 1 && is_hasty && calm.is_none() && dice.one_in(20),
-                };
-                if is_done(pair) || !is_due {
+                let (running, completed) = (pair[side].running.len(), &pair[side].completed);
+                let is_extra = running == 1 && is_hasty && calm.is_none() && dice.one_in(20);
+                if is_done(pair) || !is_extra && (running > 0 || completed.contains(&newest)) {
                     continue;
                 }
                 let worker = &mut pair[side];

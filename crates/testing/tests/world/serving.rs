@@ -249,6 +249,8 @@ fn play(world: &World, dice: &mut Dice) {
         assert!(account.answered > 0 || left < account.keys || !is_clear, "{name} got no answer");
     }
     if !world.struck().iter().any(of_disk) {
-        assert_eq!(leftovers(&store), Vec::<String>::new());
+        // Each start writes the journal anew, but not which table is served.
+        let left = leftovers(&store).into_iter().filter(|name| name.starts_with(".spent"));
+        assert_eq!(left.count(), 0, "files of journals are left in the store");
     }
 }
