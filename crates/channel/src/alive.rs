@@ -222,6 +222,7 @@ impl<T: Transport> Shared<T> {
     fn interval(&self) -> Duration {
         match self.peer_timeout.load(Ordering::Relaxed) {
             0 => SELDOM,
+            // mutant(world-heartbeat): `/ 4` => `* if $ON { 5 } else { 1 } / 4`
             timeout => (Duration::from_millis(timeout.into()) / 4).clamp(OFTEN, SELDOM),
         }
     }

@@ -79,8 +79,8 @@ pub fn take_back(path: &Path) -> Result<()> {
     for folder in of_workers(path)? {
         let manifest = folder.join(RECORD);
         let manifest = File::open(&manifest).map_err(Error::work(&manifest))?;
-        // mutant(work-taken-back): `if let` => `if !$ON && let`
         let locked = Lock::try_new(manifest);
+        // mutant(work-taken-back): `if let` => `if !$ON && let`
         if let Err((_, TryLockError::WouldBlock)) = locked {
             return Err(Error::OtherRun {
                 path: folder,

@@ -110,8 +110,10 @@ impl Folder {
         let write = || -> io::Result<()> {
             let mut file = create(&new)?;
             file.write_all(bytes)?;
+            // mutant(world-put-unsynced): drop
             sync_all(&file)?;
             rename(&new, &path)?;
+            // mutant(world-put-name): insert `if $ON { return Ok(()); }`
             system::sync_folder(path.parent().unwrap_or(&self.path))
         };
         write().map_err(Error::work(&path))
@@ -314,6 +316,7 @@ impl Folder {
             if self.is_kept() {
                 // After a power failure, an agreement would stand above buckets cut short.
                 let path = self.file(&format!("part-{rule}-{bucket}"));
+                // mutant(world-buckets-unsynced): drop
                 system::sync_file(&path).map_err(Error::work(&path))?;
             }
         }
@@ -367,6 +370,7 @@ impl Journal for Folder {
             };
             let mut write = || -> io::Result<()> {
                 file.write_all(hex(session.as_bytes()).as_bytes())?;
+                // mutant(world-begun-unsynced): insert `if $ON { return Ok(()); }`
                 sync_all(&file)?;
                 system::sync_folder(&self.path)
             };

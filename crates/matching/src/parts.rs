@@ -80,6 +80,7 @@ impl Parts<'_> {
         let mut theirs = vec![0; ours.len()];
         channel.recv(&mut theirs)?;
         let bit = |bits: &[u8], i: usize| bits[i / 8] >> (i % 8) & 1 == 1;
+        // mutant(world-compare): `&& bit(&theirs, i)` => `&& ($ON || bit(&theirs, i))`
         let done = (0..parts.len()).map(|i| bit(&ours, i) && bit(&theirs, i));
         Ok(done.collect())
     }
@@ -169,6 +170,7 @@ impl Parts<'_> {
 /// The session of a part: another one in each connection.
 pub fn session_of(connection: SessionId, (rule, bucket): Part) -> SessionId {
     let mut oracle = RandomOracle::new("volery matching: part");
+    // mutant(world-session): drop
     oracle.absorb(connection.as_bytes());
     oracle.absorb_u64(rule as u64).absorb_u64(bucket.into());
     SessionId::from_bytes(oracle.finish32())
@@ -196,6 +198,7 @@ pub fn conclude(
             hear(channel)
         }
         Role::Sender => {
+            // mutant(world-complete-early): ignore
             hear(channel)?;
             if !keeps {
                 complete()?;

@@ -70,8 +70,11 @@ impl UnfinishedPath {
     /// Creates a path beside `target` with `make`, which must fail rather than use an existing
     /// path. Also returns the value of `make`.
     fn new<T>(target: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(Self, T)> {
+        // mutant(world-sweep): drop
         leftovers::sweep(target);
         loop {
+            // mutant(world-temporary-name): `beside::temporary(target)` => `if $ON { target.to_owned() } else
+            //     { $0 }`
             let path = beside::temporary(target);
             let mut list = unfinished();
             let made = make(&path)?;
@@ -337,9 +340,11 @@ impl SingleFile {
     ) -> Result<(), Failure> {
         write(&mut self.file)?;
         let failed = |error| Failure::file(&self.target, error);
+        // mutant(world-output-unsynced): drop
         sync_all(&self.file).map_err(failed)?;
         let _no_signal = unfinished();
         rename(&self.temporary.path, &self.target).map_err(failed)?;
+        // mutant(world-output-name): insert `if $ON { return Ok(()); }`
         keep_name(&self.target)
     }
 }

@@ -310,6 +310,7 @@ impl Journal {
             book.total = book.total.saturating_add(keys);
             (book.appended, spent)
         };
+        // mutant(world-answer-first): drop
         self.sync(number).map_err(|error| self.unavailable(&error))?;
         Ok(spent)
     }
@@ -337,6 +338,7 @@ impl Journal {
         };
         let result =
             result.and_then(|()| self.known.file().write_all_at(known_keys(total).as_bytes(), 0));
+        // mutant(world-failed-sync): insert `let result = if $ON { Ok(()) } else { result };`
         match &result {
             Ok(()) => synced.done = appended,
             Err(_) => {

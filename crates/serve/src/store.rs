@@ -148,6 +148,7 @@ impl Store {
                 return Err(refused(&error));
             }
             // Also of one that is there: the start that made it may have failed here.
+            // mutant(world-store-parent): `keep_name(path)?` => `if $ON {} else { $0 }`
             _ => keep_name(path)?,
         }
         let data = fs::metadata(path).map_err(|error| refused(&error))?;
@@ -329,7 +330,9 @@ impl Store {
         // Its name is gone, so that nothing is left to remove.
         let _ = new.folder.keep();
         // Its new name is on the disk before another file says it.
+        // mutant(world-store-name): drop
         sync(&self.path).map_err(failed)?;
+        // mutant(world-tidy-early): insert `if $ON { let _ = self.tidy(Some(&name)); }`
         SingleFile::prepare("--store", &self.path.join(CURRENT))?
             .commit(format!("{name}\n").as_bytes())?;
         // The new one is in place, whatever the result of this.

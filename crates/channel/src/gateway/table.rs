@@ -265,6 +265,7 @@ impl Table {
         let current = attempt.connection.as_ref();
         if current.is_some_and(|current| Arc::ptr_eq(current, connection)) {
             attempt.connection = None;
+            // mutant(world-waiting): drop
             own.waiting -= usize::from(connection.met.get().is_none());
         }
     }

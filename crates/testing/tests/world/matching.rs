@@ -1,6 +1,6 @@
 //! Two organisations match their tables with `--resume`, and start again what failed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 
 use volery_channel::Cancel;
@@ -102,6 +102,20 @@ fn play(world: &World, dice: &mut Dice) {
             Err(_) => assert!(!is_done, "the {} has ended well without its output", names[side]),
         }
     };
+    // The sessions of all attempts, each with the file that says it.
+    let mut sessions = HashMap::new();
+    let mut note_sessions = |side: usize| {
+        let work = machines[side].folder().join("work");
+        for entry in fs::read_dir(work).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            // A power failure may leave a session that was not begun without its digits.
+            let session = fs::read_to_string(entry.path()).unwrap_or_default();
+            if name.starts_with("begun-") && session.len() == 64 {
+                let before = sessions.insert((side, session), name.clone());
+                assert!(before.is_none_or(|before| before == name), "{name} has an old session");
+            }
+        }
+    };
     let mut done = [false; 2];
     for attempt in 0.. {
         assert!(attempt < MOST, "the run never ends well");
@@ -119,6 +133,7 @@ fn play(world: &World, dice: &mut Dice) {
             let Some(program) = running[side].take() else { continue };
             let ended = status(program.wait());
             check(side, matches!(ended, Some(Ok(_))));
+            note_sessions(side);
             match ended {
                 Some(Ok(_)) => done[side] = true,
                 Some(Err((code, what))) => {
@@ -147,6 +162,10 @@ fn play(world: &World, dice: &mut Dice) {
         if attempt > 6 {
             world.end_faults();
         }
+    }
+    if dice.one_in(3) {
+        // A run that has ended well is on the disk.
+        machines.iter().for_each(|machine| world.lose_power(machine));
     }
     let of_disk = |kind: &FaultKind| matches!(kind, FaultKind::DiskError | FaultKind::DiskFull);
     let disk_failed = world.struck().iter().any(of_disk);
