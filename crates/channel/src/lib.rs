@@ -55,6 +55,7 @@
 //! Unix socket and a tokio stream as examples.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod alive;
 mod cancel;

@@ -5,6 +5,7 @@
 //! the results. An engine of clusters prepares its rows and reads matches with [`staging`]. The
 //! steps between two connected processes are those of `volery_matching`.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 pub mod driver;
 mod error;

@@ -19,14 +19,13 @@
 //!
 //! Correlated randomness, one-time pads and keys of protocols are never written.
 
-use std::collections::hash_map::RandomState;
 use std::fs::{self, File, TryLockError};
-use std::hash::{BuildHasher as _, Hasher as _};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use volery_channel::SessionId;
 use volery_os::fs::{Lock, remove_dir, remove_file, rename, sync_all};
+use volery_os::random::fill;
 use zeroize::Zeroizing;
 
 use crate::error::{ATTEMPTS, Error, Result};
@@ -105,7 +104,9 @@ impl Folder {
     /// Writes a whole file, or none.
     pub fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
         // Another process may write the same file.
-        let number = RandomState::new().build_hasher().finish();
+        let mut number = [0; 8];
+        fill(&mut number).map_err(Error::work(&self.path))?;
+        let number = u64::from_le_bytes(number);
         let (path, new) = (self.file(name), self.file(&format!("{name}.{number:016x}.new")));
         let write = || -> io::Result<()> {
             let mut file = create(&new)?;

@@ -43,6 +43,7 @@
 //! # }
 //! ```
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod agree;
 mod agreement;

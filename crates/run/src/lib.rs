@@ -6,6 +6,7 @@
 //! Programs use the crate `volery` instead: this one has no stable interface.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 pub mod choices;
 pub mod cluster;

@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use volery_options::{NamedValues, SetByName, parse};
@@ -119,19 +119,15 @@ pub fn pool(threads: usize) -> Result<Pool, Failure> {
     built.map(Pool).map_err(unbuilt)
 }
 
-fn unbuilt(error: rayon::ThreadPoolBuildError) -> Failure {
+fn unbuilt(error: impl std::fmt::Display) -> Failure {
     Failure::new(Status::Other, format_args!("--threads: {error}"))
 }
 
 /// The pool of the whole process, which all threads of a service share; the first call builds it.
 pub fn process_pool(threads: usize) -> Result<(), Failure> {
-    static BUILT: Mutex<bool> = Mutex::new(false);
-    let mut is_built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
-    if !*is_built {
-        rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(unbuilt)?;
-        *is_built = true;
-    }
-    Ok(())
+    static BUILT: OnceLock<Result<(), String>> = OnceLock::new();
+    let build = || rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+    BUILT.get_or_init(|| build().map_err(|error| error.to_string())).clone().map_err(unbuilt)
 }
 
 /// A count of at most [`MAX_COUNT`].

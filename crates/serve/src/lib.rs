@@ -4,6 +4,7 @@
 
 #![cfg(unix)]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod clients;
 mod metrics;

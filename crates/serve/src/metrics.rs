@@ -3,14 +3,15 @@
 use std::collections::VecDeque;
 use std::fmt::{self, Write as _};
 use std::io::{Read as _, Write as _};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::Shutdown;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use volery_channel::{Error as ChannelError, Stats};
+use volery_os::net::{Socket, TcpListener, accept};
 use volery_os::thread;
-use volery_os::time::wall_clock;
+use volery_os::time::{Instant, wall_clock};
 use volery_psi::Error;
 use volery_psi::served::{Label, Later};
 
@@ -337,9 +338,9 @@ const READERS: usize = 16;
 /// nothing, delays no other.
 pub(crate) fn serve(listener: &TcpListener, ended: &AtomicBool, page: Pages<'_>) {
     thread::scope(|scope| {
-        let mut readers = VecDeque::<Arc<TcpStream>>::new();
+        let mut readers = VecDeque::<Arc<Socket>>::new();
         while !ended.load(Ordering::SeqCst) {
-            let Ok((stream, _)) = listener.accept() else {
+            let Ok((stream, _)) = accept(listener) else {
                 readers.retain(|reader| Arc::strong_count(reader) > 1);
                 thread::sleep(Duration::from_millis(50));
                 continue;
@@ -358,8 +359,8 @@ pub(crate) fn serve(listener: &TcpListener, ended: &AtomicBool, page: Pages<'_>)
     });
 }
 
-fn answer(mut stream: &TcpStream, page: Pages<'_>) -> std::io::Result<()> {
-    let start = std::time::Instant::now();
+fn answer(mut stream: &Socket, page: Pages<'_>) -> std::io::Result<()> {
+    let start = Instant::now();
     stream.set_nonblocking(false)?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut request = Vec::new();

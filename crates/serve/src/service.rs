@@ -19,6 +19,7 @@ use volery_matching::Options;
 use volery_matching::Progress as _;
 use volery_matching::served::{MAX_KEYS, hello, read};
 use volery_options::parse;
+use volery_os::net::TcpListener;
 use volery_os::sync::mpsc::Receiver;
 use volery_os::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use volery_os::thread;
@@ -278,7 +279,7 @@ pub fn run(
 }
 
 /// Where the metrics are, if anywhere.
-fn metrics_place(arguments: &Arguments) -> Result<Option<std::net::TcpListener>, Failure> {
+fn metrics_place(arguments: &Arguments) -> Result<Option<TcpListener>, Failure> {
     let Some(address) = &arguments.options.metrics else {
         return Ok(None);
     };
@@ -295,7 +296,7 @@ fn metrics_place(arguments: &Arguments) -> Result<Option<std::net::TcpListener>,
         return Err(Failure::usage("--metrics", what)
             .with_hint("--public-metrics allows it: the names of clients and their numbers of queries are then for anyone to read"));
     }
-    let listener = std::net::TcpListener::bind(&all[..]).map_err(|error| unusable(&error))?;
+    let listener = TcpListener::bind(&all[..]).map_err(|error| unusable(&error))?;
     let listening = listener.set_nonblocking(true);
     listening.map_err(|error| unusable(&error))?;
     Ok(Some(listener))
@@ -490,7 +491,7 @@ impl ServiceState<'_> {
     fn listen(
         &self,
         services: Vec<Service>,
-        metrics: Option<std::net::TcpListener>,
+        metrics: Option<TcpListener>,
         reload: Receiver<()>,
     ) -> Result<(), Failure> {
         let reporter = self.reporter;

@@ -269,8 +269,8 @@ impl Proxy {
                 let lengths = [user.len() as u8, password.len() as u8];
                 let both = [&[1, lengths[0]], &user[..], &[lengths[1]], password].concat();
                 dialogue.write(&Zeroizing::new(both))?;
-                // mutant(proxy-login): `dialogue.read()?` => `{ let mut answer: [u8; 2] = $0;
-                //     if $ON { answer[1] = 0; } answer }`
+                // mutant(proxy-login): `dialogue.read()?` => `({ let mut answer: [u8; 2] = $0;
+                //     if $ON { answer[1] = 0; } answer })`
                 let [_, 0] = dialogue.read()? else {
                     return Ok(lasting("it does not accept the login", LOGIN));
                 };

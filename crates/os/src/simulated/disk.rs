@@ -5,6 +5,7 @@
 //! name keeps its old or its new meaning, names that exchanged a file keep it together, a file
 //! keeps the old content, the new one, or the new one with its end cut off.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -50,7 +51,7 @@ impl Disk {
 
     /// Takes back what no sync put on the disk, by `seed`.
     pub(super) fn lose_power(&mut self, folder: &Path, seed: u64) {
-        let lost = Loss { known: &self.known, seed };
+        let lost = Loss { known: &self.known, seed, folders: Cell::new(0) };
         lost.folder(folder).expect("the folder of a machine can be changed");
         self.settle(folder);
     }
@@ -92,6 +93,8 @@ fn read(path: &Path, data: &fs::Metadata) -> io::Result<Content> {
 struct Loss<'a> {
     known: &'a BTreeMap<Number, Content>,
     seed: u64,
+    /// A thousand for each folder so far.
+    folders: Cell<u64>,
 }
 
 impl Loss<'_> {
@@ -113,10 +116,13 @@ impl Loss<'_> {
         let all: BTreeSet<&OsString> = old.keys().chain(new.keys()).collect();
         let changed = |name: &&&OsString| old.get(**name) != new.get(**name);
         let changed: Vec<&OsString> = all.iter().filter(changed).copied().collect();
+        self.folders.set(self.folders.get() + 1000);
+        let folder = self.folders.get();
         for &name in &all {
             let place = path.join(name);
             let (before, now) = (old.get(name), new.get(name));
-            if before != now && self.coin(self.group(name, &changed, old, &new), 2) == 0 {
+            let of = || folder + self.group(name, &changed, old, &new);
+            if before != now && self.coin(of(), 2) == 0 {
                 if now.is_some() {
                     match fs::symlink_metadata(&place)?.is_dir() {
                         true => fs::remove_dir_all(&place)?,
@@ -136,7 +142,7 @@ impl Loss<'_> {
         Ok(())
     }
 
-    /// A number that names share if a file went from one to the other: that of the first one.
+    /// A number that names share if a file went from one to the other: the place of the first one.
     fn group(
         &self,
         name: &OsString,

@@ -211,9 +211,10 @@ pub fn accept(listener: &TcpListener) -> io::Result<(Socket, SocketAddr)> {
     let now = it.0.now();
     let mut backlog = lock(&it.2);
     let ready = backlog.0.front().is_some_and(|(at, _)| *at <= now);
-    let Some((_, wire)) = backlog.0.pop_front_if(|_| ready) else {
+    if !ready {
         return Err(io::ErrorKind::WouldBlock.into());
-    };
+    }
+    let (_, wire) = backlog.0.pop_front().expect("there is one");
     drop(backlog);
     // Another thread than the one that listens first.
     let me = me().ok_or(io::ErrorKind::NotConnected)?;
@@ -467,7 +468,9 @@ fn receive(own: &Mutex<Own>, flags: i32, sink: &mut Sink<'_>) -> io::Result<usiz
                     way.bytes -= count;
                 }
             }
-            way.pieces.pop_front_if(|(_, piece)| piece.is_empty());
+            if way.pieces.front().is_some_and(|(_, piece)| piece.is_empty()) {
+                way.pieces.pop_front();
+            }
             drop(wire);
             me.wake(Arc::as_ptr(&end.wire) as usize);
             return Ok(count);

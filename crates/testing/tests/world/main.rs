@@ -18,6 +18,7 @@ mod serving;
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -217,12 +218,18 @@ fn number(name: &str, default: u64) -> u64 {
 #[test]
 fn every_world_ends_well() {
     if let Ok(line) = std::env::var("VOLERY_WORLD") {
+        volery_run::options::process_pool(1).expect("nothing has computed yet");
         let outcome = Plan::parse(&line).run();
-        let lines = outcome.timeline.iter().map(|event| format!("{event}\n"));
-        println!("{}{:?} after {:?}", lines.collect::<String>(), outcome.result, outcome.lasted);
+        let mut out = std::io::stdout();
+        for event in &outcome.timeline {
+            let _ = writeln!(out, "{event}");
+        }
+        let _ = writeln!(out, "{:?} after {:?}", outcome.result, outcome.lasted);
         assert!(outcome.result.is_ok());
         return;
     }
+    // A server asks for the pool of the process, which else is there before it.
+    volery_run::options::process_pool(1).expect("nothing has computed yet");
     // Panics of a world are results here; those of threads that it catches say nothing.
     std::panic::set_hook(Box::new(|_| ()));
     let only = std::env::var("VOLERY_WORLD_SCENARIO").ok();

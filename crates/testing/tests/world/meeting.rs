@@ -120,7 +120,8 @@ fn check_events(events: &Mutex<Vec<Event>>, met: &mut HashSet<Pair>) -> [usize; 
                 let pair = [sender.ticket, receiver.ticket];
                 let is_new = pair.map(|ticket| used.insert(ticket) && come(ticket));
                 let across = Ticket { side: Role::Sender, attempt: pair[0].attempt, ..pair[1] };
-                (open.insert(pair), met.insert(pair));
+                open.insert(pair);
+                met.insert(pair);
                 waited[0] != waited[1] && is_new == [true; 2] && pair[0] == across
             }
             Event::Ended { sender, receiver, .. } => open.remove(&[sender.ticket, receiver.ticket]),
