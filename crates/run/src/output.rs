@@ -73,8 +73,8 @@ impl UnfinishedPath {
         // mutant(world-sweep): drop
         leftovers::sweep(target);
         loop {
-            // mutant(world-temporary-name): `beside::temporary(target)` => `if $ON { target.to_owned() } else
-            //     { $0 }`
+            // mutant(world-temporary-name): `beside::temporary(target)` => `if $ON {
+            //     target.to_owned() } else { $0 }`
             let path = beside::temporary(target);
             let mut list = unfinished();
             let made = make(&path)?;
