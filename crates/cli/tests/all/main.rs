@@ -16,7 +16,6 @@ mod params;
 mod psi;
 mod secrets;
 mod serve;
-mod serve_load;
 mod shares;
 mod tls;
 mod totals;

@@ -84,9 +84,13 @@ impl Server {
 
     /// A connection of a client on this machine, as the library makes it.
     fn connect(&self) -> Session {
-        let channel = tcp::connect(self.address(), Duration::from_secs(10)).unwrap();
-        Session::begin(channel, &hello(Role::Receiver, KEYS)).unwrap()
+        connect(&self.address())
     }
+}
+
+fn connect(address: &str) -> Session {
+    let channel = tcp::connect(address, Duration::from_secs(10)).unwrap();
+    Session::begin(channel, &hello(Role::Receiver, KEYS)).unwrap()
 }
 
 fn welcome(session: &mut Session) -> Result<Welcome, Error> {
@@ -394,7 +398,9 @@ fn budgets_hold_over_kills_and_starts() {
     let port = free_port();
     let metrics_at = format!("127.0.0.1:{port}");
     let mut server = people.start(&["--metrics", &metrics_at]);
-    people.ask(&server, "eve", 0..5).assert_refused(3, &["must pin"]);
+    let eve = people.ask(&server, "eve", 0..5);
+    eve.assert_refused(3, &["must pin"]);
+    assert!(eve.stderr.contains("hint: give the other party the fingerprint"), "{eve:?}");
     let asked = people.ask(&server, "ann", 0..1000);
     assert_eq!(asked.status, Some(0), "{asked:?}");
     assert_found(&people.folder, 0..1000);
@@ -562,6 +568,31 @@ fn silent_clients_are_dropped() {
     // It waits in a read, and so gives no sign of life.
     assert!(silent.recv(&mut [0; 8]).is_err());
     assert_eq!(server.ask(&folder, 0..5, &[]).status, Some(0));
+    server.end();
+}
+
+/// Clients at the same time, one after the other in eight threads.
+#[test]
+fn memory_does_not_grow() {
+    let folder = folder();
+    let port = free_port();
+    let server = Server::start(&folder, &["--metrics", &format!("127.0.0.1:{port}")]);
+    let mut first = server.connect();
+    let filter = welcome(&mut first).unwrap().fetch(&mut first).unwrap();
+    drop(first);
+    let address = server.address();
+    let ask = || {
+        let mut session = connect(&address);
+        welcome(&mut session).unwrap().keep(filter.label(), &mut session).unwrap();
+        assert_eq!(query(&filter, 50, &mut session).unwrap().common, [0; 0]);
+    };
+    let [before, after] = [10, 30].map(|each| {
+        thread::scope(|scope| {
+            (0..8).for_each(|_| drop(scope.spawn(|| (0..each).for_each(|_| ask()))));
+        });
+        metrics(port)["process_resident_memory_bytes"]
+    });
+    assert!(after <= 1.25 * before + 16e6, "{before} {after}");
     server.end();
 }
 
