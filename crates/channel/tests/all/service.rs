@@ -142,26 +142,11 @@ fn clients_are_counted() {
         }
         drop(silent);
     });
+    let outside = Service::bind("0.0.0.0:0", None).err().unwrap();
+    assert!(matches!(outside, Error::NotLoopback(_)));
     assert!(served.into_inner() >= 5);
     assert!(refused.iter().any(|error| matches!(error, Error::Unavailable(_))));
     assert!(refused.iter().any(|error| matches!(error, Error::TimedOut(_))));
-}
-
-/// After the end was asked for, clients may finish, and are cut off when they take too long.
-#[test]
-fn the_end() {
-    with(None, &echo, |address, stop| {
-        let mut channel = tcp::connect(address, PATIENCE).unwrap();
-        assert!(speaks(&mut channel));
-        stop.cancel();
-        assert!(speaks(&mut channel));
-        let start = Instant::now();
-        while speaks(&mut channel) {
-            assert!(start.elapsed() < PATIENCE, "it is never cut off");
-        }
-    });
-    let outside = Service::bind("0.0.0.0:0", None).err().unwrap();
-    assert!(matches!(outside, Error::NotLoopback(_)));
 }
 
 /// A client that reads nothing does not fill the memory of the server: a write waits for it soon,

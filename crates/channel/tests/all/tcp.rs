@@ -74,13 +74,6 @@ fn waiting_for_nobody_ends() {
 }
 
 #[test]
-fn a_port_in_use_is_an_error_at_once() {
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let error = tcp::listen(taken.local_addr().unwrap(), LONG).unwrap_err();
-    assert!(matches!(error, Error::Io(_)), "{error:?}");
-}
-
-#[test]
 fn dropping_sends_what_is_queued() {
     const MUCH: usize = 40 << 20;
     let (mut left, mut right) = tcp_pair();

@@ -13,13 +13,13 @@ use std::time::Duration;
 use tungstenite::Message;
 use tungstenite::error::Error as WsError;
 use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
-use volery_channel::service::{self, ClientCredential, Service};
+use volery_channel::service::{self, Service};
 use volery_channel::web::{
     Bridge, Certificate, Event, Files, Limits, Origin, Settings, Target, Token, code,
 };
 use volery_channel::{Cancel, Error, tcp};
 
-use self::browser::{Browser, Page, connect, frame, own, through, until_close};
+use self::browser::{Browser, Page, connect, frame, own, until_close};
 use crate::{End, LONG, SHORT, pattern};
 
 const BINARY: OpCode = OpCode::Data(Data::Binary);
@@ -714,58 +714,6 @@ fn a_slow_reader_does_not_grow_memory() {
     });
 }
 
-#[test]
-fn a_service_serves_browsers_by_their_tokens() {
-    let token = Token::random().unwrap();
-    let known = token.fingerprint();
-    let settings = Settings { admits: Arc::new(move |token| token == Some(known)), ..open() };
-    let service = Service::bind_web("127.0.0.1:0", settings).unwrap();
-    let address: SocketAddr = service.addresses().parse().unwrap();
-    let (stop, shown) = (Cancel::default(), Mutex::new(Vec::new()));
-    let limits = service::Limits { connections: 2, timeout: LONG, grace: SHORT };
-    let refused = Mutex::new(Vec::new());
-    let serve = |client: service::Client| {
-        shown.lock().unwrap().push(client.shown);
-        let mut channel = client.channel;
-        assert_eq!(channel.description(), "WebSocket");
-        let mut bytes = vec![0; 100_000];
-        channel.recv(&mut bytes).unwrap();
-        channel.send(&bytes).unwrap();
-        channel.flush().unwrap();
-    };
-    thread::scope(|scope| {
-        let serving = scope.spawn(|| {
-            service.serve(limits, &stop, &serve, &|one| {
-                refused.lock().unwrap().push(one.error);
-            })
-        });
-        let end = End(&stop);
-        let (port, passing) = through(address, Some(token.text().to_string()));
-        let mut channel = tcp::connect(("127.0.0.1", port), LONG).unwrap();
-        let bytes = pattern(100_000, 4);
-        channel.send(&bytes).unwrap();
-        let mut back = vec![0; 100_000];
-        channel.recv(&mut back).unwrap();
-        assert!(back == bytes);
-        assert_eq!(u16::from(passing.join().unwrap().unwrap().code), code::END);
-        drop(channel);
-        assert_eq!(close_code(&mut own(address, None)), code::TOKEN);
-        // A page that speaks something else.
-        let mut foreign = own(address, Some(&token.text()));
-        send(&mut foreign, b"hello, world");
-        until_close(&mut foreign);
-        drop(end);
-        serving.join().unwrap().unwrap();
-    });
-    assert_eq!(*shown.lock().unwrap(), [ClientCredential::Token(known)]);
-    // The second may be told first: each connection has its thread.
-    let mut refused = refused.into_inner().unwrap();
-    refused.sort_by_key(|error| matches!(error, Error::PeerMisbehaved(_)));
-    let [Error::Unauthenticated(_), Error::PeerMisbehaved(_)] = &refused[..] else {
-        panic!("{refused:?}");
-    };
-}
-
 /// The first bytes of a peer without a timeout.
 const GREETING: &[u8] = b"\x89volery\x01\0\0\0\0";
 
@@ -898,7 +846,14 @@ fn a_browser_that_drips_is_not_waited_for() {
 fn a_browser_that_is_cut_is_not_waited_for() {
     let limits = service::Limits { connections: 1, timeout: LONG, grace: LONG };
     let stop = Cancel::default();
-    let (address, serving) = service_for(limits, &stop, |client| client.cut());
+    let (address, serving) = service_for(limits, &stop, |client| {
+        assert_eq!(client.channel.description(), "WebSocket");
+        client.cut();
+    });
+    // A page that speaks something else.
+    let mut foreign = own(address, None);
+    send(&mut foreign, b"hello, world");
+    until_close(&mut foreign);
     let mut browser = own(address, None);
     raw(&mut browser, &frame(GREETING, BINARY, true));
     // No close frame comes: it would be waited for that this side answers it.
@@ -910,7 +865,8 @@ fn a_browser_that_is_cut_is_not_waited_for() {
     };
     assert!(end.is_err(), "{end:?}");
     stop.cancel();
-    serving.join().unwrap();
+    let refused = serving.join().unwrap();
+    assert!(matches!(refused[..], [Error::PeerMisbehaved(_)]), "{refused:?}");
 }
 
 #[test]

@@ -113,34 +113,6 @@ fn a_panic_while_one_reads_for_all_ends_all() {
     }
 }
 
-/// The peer has finished and closed; its bytes arrive on all substreams, though it cannot be told
-/// that they were read.
-#[test]
-fn sent_bytes_arrive_after_the_sender_has_gone() {
-    let (substreams, _, mut peer) = faulty_substreams();
-    let [mut long, mut short] = substreams;
-    let length = 3 << 20;
-    for part in pattern(length, 1).chunks(1 << 16) {
-        peer.send(&frame(0, 0, part.len() as u32)).unwrap();
-        peer.send(part).unwrap();
-    }
-    peer.send(&[frame(0, 2, 0), frame(1, 0, 1), vec![8]].concat()).unwrap();
-    peer.flush().unwrap();
-    drop(peer);
-    // Each piece is read with its own call, and some calls send a window update.
-    let mut theirs = vec![0; length - (1 << 19)];
-    for part in theirs.chunks_mut(1 << 16) {
-        long.channel().recv(part).unwrap();
-    }
-    assert!(theirs == pattern(length, 1)[..theirs.len()]);
-    drop(long);
-    let mut byte = [0];
-    short.channel().recv(&mut byte).unwrap();
-    assert_eq!(byte, [8]);
-    let error = short.channel().recv(&mut byte).unwrap_err();
-    assert!(matches!(error, Error::Disconnected), "{error:?}");
-}
-
 /// As above with substreams at both ends, and an operating system that drops bytes in flight of a
 /// closed connection.
 #[test]
