@@ -676,26 +676,4 @@ mod tests {
             assert!(names(bad.as_ref()).is_err(), "{bad}");
         }
     }
-
-    #[test]
-    fn names_have_their_number_of_columns() {
-        for (name, columns) in [
-            ("rows", 0..=0),
-            ("count", 0..=0),
-            ("sum", 0..=1),
-            ("mean", 0..=1),
-            ("sum-product", 2..=2),
-            ("shares", 0..=3),
-            ("total", 9..=9),
-        ] {
-            for count in 0..=3 {
-                let given = (0..count).map(|i| format!("c{i}")).collect();
-                let what = ResultKind::new(name, given);
-                assert_eq!(what.is_ok(), columns.contains(&count), "{name} {count}");
-                if let Ok(what) = what {
-                    assert_eq!(what.name(), name);
-                }
-            }
-        }
-    }
 }

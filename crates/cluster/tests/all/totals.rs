@@ -1,6 +1,6 @@
 //! Totals by several workers of each side.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use volery_matching::totals::{PreparedTable, Recipient, Settings, Total};
 use volery_tables::{EmptyKeys, Reading, Rule};
 use zeroize::Zeroizing;
 
-use crate::common::{begun, run_cut};
+use crate::common::run_cut;
 use crate::totals_common::*;
 use crate::workers::{Objects, WHOLE, divided, work_pair};
 
@@ -177,36 +177,6 @@ fn the_minimum_is_that_of_all_shards_and_sets_may_be_empty_or_small() {
     ] {
         let run = Run { kind: "mean", to: Recipient::Both, minimum, ..Run::default() };
         Sides::new(&run, [rows(sender), rows(receiver)]).check_all();
-    }
-}
-
-/// A worker whose connection breaks anywhere goes on, and no shares of two attempts meet.
-#[test]
-fn a_worker_goes_on_where_the_last_one_ended() {
-    let run =
-        Run { kind: "sum", grouped: Some(Role::Receiver), to: Recipient::Both, ..Run::default() };
-    let sides = || Sides::new(&run, [rows(0..30), rows(10..45)]);
-    let whole = sides();
-    let both = whole.agreed();
-    let sent = whole.work(&both, 0, WHOLE).map(|worked| worked.unwrap().traffic.bytes_sent);
-    for i in [0, 1] {
-        for end in [0, sent[i] / 3, sent[i] * 2 / 3, sent[i] - 1] {
-            let sides = sides();
-            let both = sides.agreed();
-            let mut ends = WHOLE;
-            ends[i] = end;
-            let broken = sides.work(&both, 0, ends);
-            assert!(broken.iter().any(Result::is_err));
-            drop(both);
-            // The drivers are started again, too.
-            let both = sides.agreed();
-            let worked = sides.work_all(&both);
-            assert_eq!(worked[0][0].resumed, worked[0][1].resumed);
-            sides.check(&both);
-            let all = begun(sides.folders[0].path());
-            let sessions: HashSet<_> = all.iter().map(|(_, session)| session).collect();
-            assert_eq!(sessions.len(), all.len(), "a session came twice");
-        }
     }
 }
 

@@ -11,7 +11,7 @@ use volery_channel::{
 };
 use volery_matching::shares::{Layout, MAX_COLUMNS, PreparedTable, Settings};
 use volery_matching::totals::decimal;
-use volery_matching::{Error, KeyError, Options, ProtocolChoice, ResultKind};
+use volery_matching::{Error, KeyError, Options, ResultKind};
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
 use volery_psi::circuit;
@@ -348,38 +348,6 @@ fn values_beyond_the_bound() {
     let error = read(Role::Sender, &sum, 1, false, Duplicates::Keep).err().unwrap();
     assert!(matches!(error, Error::KeyOfRows { row: 2, why: KeyError::Bound, .. }), "{error}");
     assert!(read(Role::Sender, &sum, 1, false, Duplicates::Dedup).is_ok());
-}
-
-#[test]
-fn options_that_do_not_fit() {
-    let new = |columns: &[&str], options: Options| {
-        let columns = columns.iter().map(|&name| name.to_owned()).collect();
-        let options = Options { result: ResultKind::Shares(columns), ..options };
-        options.shares().err().map(|wrong| wrong.option)
-    };
-    let bound = |bound: &str| Options { bound: Some(bound.to_owned()), ..Options::default() };
-    let many = vec!["v"; MAX_COLUMNS + 1];
-    for (columns, options, option) in [
-        (&[][..], Options::default(), None),
-        (&["a", "b"], bound("1000"), None),
-        (&["a"], Options::default(), Some("--bound")),
-        (&["a"], bound("0"), Some("--bound")),
-        (&["a"], bound("-1"), Some("--bound")),
-        (&["a"], bound("0.5"), Some("--bound")),
-        (&[], bound("5"), Some("--bound")),
-        (&["a", "a"], bound("5"), Some("--result")),
-        (&many, bound("5"), Some("--result")),
-        (&[], Options { decimals: Some(2), ..Options::default() }, Some("--decimals")),
-        (&["a"], Options { decimals: Some(19), ..bound("5") }, Some("--decimals")),
-        (&[], Options { protocol: ProtocolChoice::Dh, ..Options::default() }, Some("--protocol")),
-        (
-            &[],
-            Options { security: Some(volery_pcg::Security::Malicious), ..Options::default() },
-            Some("--security"),
-        ),
-    ] {
-        assert_eq!(new(columns, options), option, "{columns:?}");
-    }
 }
 
 /// The plan of a run is near what it costs.
