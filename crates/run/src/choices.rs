@@ -246,7 +246,6 @@ mod tests {
     use volery_options::OptionSet as _;
 
     use super::*;
-    use crate::failure::Status;
 
     const FP61: Kind = Kind::Vole(Field::Fp61);
     const Z64: Kind = Kind::Vole(Field::Z64Odd);
@@ -285,44 +284,6 @@ mod tests {
                 let plan = plan(kind, &choices).unwrap();
                 assert_eq!(plan.noise(), noise);
                 assert!(plan.describe().contains(name), "{}", plan.describe());
-            }
-        }
-    }
-
-    #[test]
-    fn refusals_name_the_option_and_the_reason() {
-        for row in "\
-            z64 | --security malicious | --security | needs a field
-            z64 | --security malicious --parameters paper80 | --security | 2019
-            z64 | --security malicious --protocol low-communication | --security | needs a field
-            fp61 | --set b13 | --set | made for f2, not for fp61
-            fp61 | --set b10 --parameters paper80 | --set | own sets
-            fp61 | --parameters ferret | --parameters | 'volery cot'
-            fp61 | --parameters paper80 --protocol low-communication | --parameters | its own parameters
-            fp61 | --noise uniform --protocol low-communication | --noise | half-trees
-            f2 | --parameters paper80 | --parameters | 'volery vole'
-            f2 | --set b13 --parameters ferret | --set | own sets
-            f2 | --set b99 | --set | b10, b11, b12, b13
-            f2 | --set b10 --noise uniform | --set | regular noise, not for uniform
-            f2 | --set b10 --protocol low-communication | --set | its own parameters
-            f2 | --set ferret-reg-setup | --set | 85 bits"
-            .lines()
-        {
-            let [ring, line, fragments @ ..] = &row.split(" | ").collect::<Vec<_>>()[..] else {
-                panic!("{row}");
-            };
-            let kind = match ring.trim() {
-                "z64" => Z64,
-                "fp61" => FP61,
-                _ => Kind::Cot,
-            };
-            let refused = plan(kind, &choices(line)).unwrap_err();
-            assert_eq!(refused.status(), Status::Usage);
-            for fragment in fragments {
-                assert!(
-                    refused.to_string().contains(fragment),
-                    "{fragment}: {refused}"
-                );
             }
         }
     }

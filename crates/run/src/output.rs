@@ -469,27 +469,6 @@ mod tests {
         assert!(target.join("thesis.tex").exists());
     }
 
-    #[test]
-    fn impossible_places_are_usage_errors() {
-        let place = tempfile::tempdir().unwrap();
-        let file = place.path().join("file");
-        fs::write(&file, b"x").unwrap();
-        for target in [
-            place.path().join("absent/out"),
-            file.join("out"),
-            file.clone(),
-            PathBuf::from("/proc/volery-out"),
-            PathBuf::from(".."),
-            PathBuf::from("/"),
-        ] {
-            let refused = Folder::prepare("--out", &target, false).err().unwrap();
-            assert_eq!(refused.status(), Status::Usage, "{}", target.display());
-            assert!(refused.to_string().starts_with("error: --out: "), "{refused}");
-        }
-        let refused = SingleFile::prepare("--report", place.path()).err().unwrap();
-        assert!(refused.to_string().contains("--report"), "{refused}");
-    }
-
     /// Links another user may plant where everybody may write: to a file and to a folder of ours,
     /// and dangling ones.
     #[test]
