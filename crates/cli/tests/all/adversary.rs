@@ -1,32 +1,10 @@
-//! Strangers, signals and a full disk: each ends a run with its documented status and one error,
+//! Signals and a full disk: each ends a run with its documented status and one error,
 //! and leaves no output. The crates below test what a peer and a network may do.
 
 use std::fs;
-use std::io::Write as _;
-use std::net::TcpListener;
 use std::process::Command;
 
 use crate::common::{ProcessResult, RunningProcess, names, text, words};
-
-#[test]
-fn a_listener_that_speaks_something_else() {
-    let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("out");
-    for (said, status, fragment) in
-        [(&[0x5a; 4096][..], 3, "does not speak volery"), (&[], 4, "as by a proxy")]
-    {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let out = text(&out);
-        let call = format!("vole --role sender --n 9 --connect {address} --wait 1s --out {out}");
-        let us = RunningProcess::start(&words(&call));
-        // It may have ended before it is told all.
-        let _ = listener.accept().unwrap().0.write_all(said);
-        drop(listener);
-        us.finish().assert_refused(status, &[fragment]);
-        assert!(names(place.path()).is_empty());
-    }
-}
 
 #[test]
 fn a_signal_leaves_nothing() {

@@ -1,6 +1,6 @@
 //! Two processes, one of which has values for the keys of the other.
 
-use crate::common::pair::{Folder, PLANTED, assert_matched, line, load, pair, store};
+use crate::common::pair::{Folder, PLANTED, assert_matched, line, pair, store};
 use crate::common::table::{required, strings};
 use crate::common::{ProcessResult, RunningProcess, run, words};
 
@@ -87,28 +87,6 @@ fn values_from_0_bytes_to_the_longest() {
     assert!(!refused.stderr.contains(PLANTED), "{refused:?}");
 }
 
-/// From Parquet to text and to Parquet.
-#[test]
-fn parquet_on_either_side() {
-    let folder = Folder::new();
-    let keys = strings("k", (0..3001).map(|i| format!("k{i}")));
-    let numbers = required("int64 v", (0..3001).collect::<Vec<i64>>());
-    let a = folder.path("a.parquet");
-    store(&a, &[keys, numbers]);
-    let rows = (0..100).map(|i| 97 * i % 5003);
-    let texts: Vec<String> = rows.clone().map(|i| format!("k{i}")).collect();
-    let b = folder.write("b.csv", "k\n".to_owned() + &texts.join("\n"));
-    let expected: Vec<Vec<String>> =
-        rows.filter(|&i| i < 3001).map(|i| vec![format!("k{i}"), i.to_string()]).collect();
-    assert_matched(&lookup(&folder, [&a, &b], "out.csv", ["", ""]));
-    let lines = expected.iter().map(|row| line(row, ','));
-    assert_eq!(folder.read("out.csv"), "k,v\n".to_owned() + &lines.collect::<String>());
-    assert_matched(&lookup(&folder, [&a, &b], "out.parquet", ["", "--value-name n"]));
-    let (columns, rows) = load(&folder.path("out.parquet"));
-    assert_eq!(columns, ["REQUIRED BYTE_ARRAY k (STRING);", "OPTIONAL INT64 n;"]);
-    assert_eq!(rows, expected);
-}
-
 /// A value that the file cannot have is left empty, which `-q` does not hide.
 #[test]
 fn a_value_without_a_form_is_an_event() {
@@ -127,30 +105,4 @@ fn a_value_without_a_form_is_an_event() {
     let line: serde_json::Value = serde_json::from_str(line).unwrap();
     assert_eq!((&line["level"], &line["event"]), (&"warning".into(), &"left_empty".into()));
     assert_eq!((&line["values"], line["first"].as_array().map(Vec::len)), (&1.into(), Some(1)));
-}
-
-/// Keys are normalised, and a row that the first key does not match is looked up by the next one.
-#[test]
-fn several_keys_with_normalisers() {
-    let folder = Folder::new();
-    let a = folder.write(
-        "a.csv",
-        "mail,tel,city\nada@example.org,+49 151 12345678,Rome\nemmy@example.org,,Oslo\n",
-    );
-    let b = folder.write(
-        "b.csv",
-        "who,email,phone\n1, ADA@example.org,\n2,zoe@example.org,0151 12345678\n3,x@y.org,0151 1\n",
-    );
-    let out = folder.path("out.csv");
-    let left = format!("--input {a} --key mail:email --or tel:e164=DE --value city");
-    let right = format!(
-        "--input {b} --key email:email --or phone:e164=DE --left --empty-keys skip --malformed skip \
-         --rule-column by --out {out}"
-    );
-    assert_matched(&pair("lookup", &format!("{left} --empty-keys skip"), &right));
-    assert_eq!(
-        folder.read("out.csv"),
-        "who,email,phone,city,by\n1, ADA@example.org,,Rome,1\n2,zoe@example.org,0151 12345678,Rome,2\n\
-         3,x@y.org,0151 1,,\n"
-    );
 }

@@ -1,6 +1,8 @@
 //! Wrong invocations: each ends with its status, one line that says what is wrong, and the hint
 //! that helps. One line a case; add yours to [`CASES`].
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use crate::common::pair::PLANTED;
 use crate::common::{names, run, text};
 
@@ -9,7 +11,8 @@ use crate::common::{names, run, text};
 /// rest of a valid call of a sender that listens, `@SENDS` and `@GETS` for the begin of one of a
 /// sender and of a receiver of rows, `@KEYS` for that of a sender whose key, in the file `@IN`, no
 /// message may show; `@OUT` for a place for output, `@FULL` for a folder with a stranger's file,
-/// `@FILE` for a file of text, `@XLSX` for one of a kind that is not known, `@DEVICE` for none,
+/// `@WEB` for the begin of one of a gateway for browsers, `@FILE` for a file of text, `@PEM` for
+/// one that its owner alone reads, `@XLSX` for one of a kind that is not known, `@DEVICE` for none,
 /// `@ID` for an identity, `@PRINT` for its fingerprint, `@SLIP` for one with a typing error,
 /// `@TAKEN` for an address in use, `@NPY` and `@CSV` for numbers, `@TWO` for two columns of one
 /// name, `@QUOTE` for a quote without end, `@MANY` for 61 groups.
@@ -163,7 +166,19 @@ const CASES: &str = "\
 2 | params estimate --n 100 --field f3 --noise regular | f3 |
 2 | params estimate --n 100 --field f2 --noise odd | odd |
 1 | params estimate --n 100 --field f2 --noise regular | 2^128 | --bits
-2 | vole @VOLE --ring z64 --security malicious | --security: vector OLE over z64 |
+2 | vole @VOLE --ring z64 --security malicious | --security: vector OLE over z64 .. needs a field |
+2 | vole @VOLE --ring z64 --security malicious --parameters paper80 | --security .. 2019 |
+2 | vole @VOLE --ring z64 --security malicious --protocol low-communication | --security .. needs a field |
+2 | vole @VOLE --set b13 | --set .. made for f2, not for fp61 |
+2 | vole @VOLE --set b10 --parameters paper80 | --set .. own sets |
+2 | vole @VOLE --parameters ferret | --parameters .. 'volery cot' |
+2 | vole @VOLE --parameters paper80 --protocol low-communication | --parameters .. its own parameters |
+2 | vole @VOLE --noise uniform --protocol low-communication | --noise .. half-trees |
+2 | cot @COT --parameters paper80 | --parameters .. 'volery vole' |
+2 | cot @COT --set b13 --parameters ferret | --set .. own sets |
+2 | cot @COT --set b10 --noise uniform | --set .. regular noise, not for uniform |
+2 | cot @COT --set b10 --protocol low-communication | --set .. its own parameters |
+2 | cot @COT --set ferret-reg-setup | --set .. 85 bits |
 2 | vole @VOLE --delta @FILE | --delta |
 2 | vole --role sender --listen 127.0.0.1:0 --out @OUT | --n |
 2 | vole --role sender --listen 127.0.0.1:0 --n 5 | --out |
@@ -171,7 +186,10 @@ const CASES: &str = "\
 2 | vole --role sender --listen 127.0.0.1:0 --out @FULL --n 5 --force | did not write |
 2 | vole --role sender --listen 127.0.0.1:0 --out @FILE --n 5 | --out |
 2 | vole --role sender --listen 127.0.0.1:0 --out @FILE/out --n 5 | --out |
-2 | cot @COT --set b99 | --set: unknown LPN set 'b99' |
+2 | vole --role sender --listen 127.0.0.1:0 --out /proc/volery-out --n 5 | --out: |
+2 | vole --role sender --listen 127.0.0.1:0 --out .. --n 5 | --out: |
+2 | vole --role sender --listen 127.0.0.1:0 --out / --n 5 | --out: |
+2 | cot @COT --set b99 | --set: unknown LPN set 'b99' | b10, b11, b12, b13
 2 | vole @VOLE --identity @ID --peer @SLIP | typing error |
 2 | psi @KEYS --key k --protocol ecdh | 'ecdh' |
 2 | psi @KEYS --key k --security malicious --protocol vole-low | semi-honest peers only |
@@ -197,6 +215,8 @@ const CASES: &str = "\
 2 | psi @KEYS --key k --result count=v | --result .. count has no column | 
 2 | psi @KEYS --key k --result sum=v,w | --result .. sum has one column | 
 2 | psi @KEYS --key k --result sum-product=v | --result .. sum-product has two columns | 
+2 | psi @KEYS --key k --result mean=v,w | --result .. mean has one column |
+2 | psi @KEYS --key k --result rows=v | --result |
 2 | psi @KEYS --key k --to both | --to .. only with --result count | --both
 2 | psi @KEYS --key k --bound 3 | --bound .. only with --result count | 
 2 | psi @KEYS --key k --decimals 1 | --decimals .. only with --result | 
@@ -254,6 +274,9 @@ const CASES: &str = "\
 2 | k8s --image i --work-claim w --identity-secret s --out @OUT --toleration a:Soon -- psi --workers 2 --run r --gateway g:1 --peer qm80-9zyq-gffc-rcgg-eaad-0d9e-rnre-8t3c-bvb8 --role sender --key k --input /work/a.csv | --toleration .. NoSchedule |
 2 | k8s --image i --out @OUT -- psi --workers 2 --run r --gateway g:1 --peer qm80-9zyq-gffc-rcgg-eaad-0d9e-rnre-8t3c-bvb8 --role sender --key k --input /work/a.csv | --work-claim: required |
 2 | k8s --image i --out @OUT -- vole --n 5 | the first word is psi |
+2 | run-local psi --role sender --gateway 127.0.0.1:1 --input @IN --run r --key k --workers 2 | --resume |
+2 | run-local psi --role sender --gateway 127.0.0.1:1 --input @IN --run r --key k --workers 2 --resume @OUT | --identity, --peer |
+2 | run-local psi --role sender --gateway 127.0.0.1:1 --input @IN --run r --key k --workers 2 --resume @OUT --listen 127.0.0.1:0 | --listen: the two sides meet at --gateway |
 2 | k8s --image i --work-claim w --identity-secret s --out @OUT -- serve --key k | --listen: required |
 2 | k8s --image i --work-claim w --identity-secret s --out @OUT -- gateway --web 0.0.0.0:0 --to=p:7 --peer @PRINT --identity-passphrase file:/identity/p | --web: a pod needs a fixed port |
 2 | k8s --image i --work-claim w --identity-secret s --out @OUT -- serve --listen 0.0.0.0:7 --clients /config/c.toml | --clients: /config/c.toml is not in a folder of the pods | /config (--config-map)
@@ -268,6 +291,15 @@ const CASES: &str = "\
 2 | psi @KEYS --key k --result shares --out - | standard output |
 2 | psi @KEYS --key k --result shares --out x.csv | another format |
 2 | psi @KEYS --key k --result shares=v --out @OUT | --bound |
+2 | psi @KEYS --key k --result shares=v --bound 0 --out @OUT | --bound |
+2 | psi @KEYS --key k --result shares=v --bound=-1 --out @OUT | --bound |
+2 | psi @KEYS --key k --result shares=v --bound 0.5 --out @OUT | --bound |
+2 | psi @KEYS --key k --result shares --bound 5 --out @OUT | --bound |
+2 | psi @KEYS --key k --result shares=v,v --bound 5 --out @OUT | --result |
+2 | psi @KEYS --key k --result shares --decimals 2 --out @OUT | --decimals |
+2 | psi @KEYS --key k --result shares=v --bound 5 --decimals 19 --out @OUT | --decimals |
+2 | psi @KEYS --key k --result shares --protocol dh --out @OUT | --protocol |
+2 | psi @KEYS --key k --result shares --security malicious --out @OUT | --security |
 2 | psi @KEYS --key k --result shares --resume w --out @OUT | --resume |
 2 | psi @KEYS --key k --result count --row-order | --row-order |
 2 | psi @KEYS --key k --row-order | --row-order |
@@ -280,9 +312,30 @@ const CASES: &str = "\
 2 | gateway --listen 127.0.0.1:0 --allow @PRINT --allow @PRINT | at least two organisations |
 2 | gateway --listen 127.0.0.1:0 --allow @PRINT --allow nothing | no file of this name |
 2 | gateway --listen 127.0.0.1:0 --idle soon | --idle |
+2 | gateway | --listen: required |
+2 | gateway --web 127.0.0.1:0 | --to: required with --web | 127.0.0.1:7000
+2 | gateway --web 127.0.0.1:0 --to x | --to: 'x' is not HOST:PORT |
+2 | gateway --web 127.0.0.1:0 --to 192.0.2.1:9 | --to: 192.0.2.1 .. --identity and --peer |
+2 | gateway @WEB --allow @PRINT | --allow .. cannot be used with |
+2 | gateway @WEB --web-origin evil | --web-origin .. https://HOST |
+2 | gateway @WEB --web-files @OUT | --web-files .. No such file |
+2 | gateway @WEB --web-key @PEM | --web-certificate .. required |
+1 | gateway @WEB --token @PRINT --web-certificate @OUT --web-key @PEM | --web-certificate .. No such file |
+1 | gateway @WEB --token @PRINT --web-certificate @PEM --web-key @OUT | --web-key .. No such file |
+1 | gateway @WEB --token @PRINT --web-certificate @PEM --web-key @FILE | --web-key | chmod 600
+1 | gateway @WEB --token @PRINT --web-certificate @PEM --web-key @PEM | holds none in PEM | fullchain.pem
+2 | gateway @WEB --web-origin http://192.0.2.1 | --token: required .. a --web-origin of another machine |
+2 | gateway @WEB --web-certificate @PEM --web-key @PEM | --token: required with --web-certificate | keygen --token
+2 | gateway --web 0.0.0.0:0 --to 127.0.0.1:9 | --web: 0.0.0.0 is not a loopback address | reverse proxy
 2 | serve --store @OUT --listen 0.0.0.0:0 | --identity and --clients are required |
 2 | serve --store @OUT --listen 127.0.0.1:0 --metrics 0.0.0.0:0 | --metrics |
-2 | serve --store @OUT | --listen |
+2 | serve --store @OUT | --listen, --web: one of them is required |
+2 | serve --store @OUT --web 0.0.0.0:0 | --web: 0.0.0.0 .. --web-certificate |
+2 | serve --store @OUT --web 127.0.0.1:0 --web-certificate @PEM --web-key @PEM | --clients: required with --web-certificate | keygen --token
+2 | serve --store @OUT --web 127.0.0.1:0 --web-origin https://a.example | --clients: required .. a --web-origin of another machine |
+2 | serve --store @OUT --web 127.0.0.1:0 --prepare | --prepare .. --web |
+2 | keygen --token --out @PEM | --out:  | choose another file
+2 | keygen --token --out @OUT --days 3 | --days |
 2 | psi @KEYS --key k --protocol served | the sender of --protocol served is 'volery serve' |
 ";
 
@@ -302,6 +355,9 @@ fn wrong_invocations_are_answered_with_what_is_wrong_and_a_hint() {
         std::fs::write(path(name), format!("k,v\n{PLANTED},1\n")).unwrap();
     }
     std::os::unix::fs::symlink("/dev/null", path("device.csv")).unwrap();
+    std::fs::write(path("web.pem"), "x").unwrap();
+    std::fs::set_permissions(path("web.pem"), std::fs::Permissions::from_mode(0o600)).unwrap();
+    std::fs::set_permissions(path("file"), std::fs::Permissions::from_mode(0o644)).unwrap();
     let header = "{'descr': '<u8', 'fortran_order': False, 'shape': (1, 2), }";
     let array = format!("\u{93}NUMPY\u{1}\0\u{76}\0{header:117}\n");
     let array: Vec<u8> = array.chars().map(|byte| byte as u8).collect();
@@ -328,6 +384,8 @@ fn wrong_invocations_are_answered_with_what_is_wrong_and_a_hint() {
         ("@FILE", path("file")),
         ("@XLSX", path("keys.xlsx")),
         ("@DEVICE", path("device.csv")),
+        ("@WEB", "--web 127.0.0.1:0 --to 127.0.0.1:9".to_owned()),
+        ("@PEM", path("web.pem")),
         ("@PRINT", print),
         ("@SLIP", slip),
         ("@TAKEN", taken.local_addr().unwrap().to_string()),

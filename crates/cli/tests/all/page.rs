@@ -6,7 +6,7 @@ use std::path::Path;
 
 use volery_primitives::cpu::Cpu;
 
-use crate::common::{ProcessResult, names, run, text, volery, words};
+use crate::common::{ProcessResult, names, run, text, volery};
 
 #[test]
 fn a_report_becomes_a_page() {
@@ -105,17 +105,6 @@ fn help_and_version_are_answers_not_errors() {
         assert_eq!(finished.status, Some(2), "{finished:?}");
         assert!(finished.stderr.contains("Usage:"), "{finished:?}");
     }
-}
-
-#[test]
-fn an_address_in_use_is_said_to_be() {
-    let place = tempfile::tempdir().unwrap();
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = taken.local_addr().unwrap().to_string();
-    let out = place.path().join("out");
-    run(&words(&format!("vole --role sender --n 5 --listen {address} --out {}", text(&out))))
-        .assert_refused(1, &["--listen", &address, "in use"]);
-    assert!(names(place.path()).is_empty());
 }
 
 /// Every subcommand, before it does anything.

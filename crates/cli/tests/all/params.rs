@@ -138,7 +138,14 @@ fn what_the_list_says_is_what_the_sets_hold() {
         let mut rows = finished.stdout.lines().map(str::split_whitespace);
         let row = rows.find(|row| row.clone().next() == Some(set.name));
         let shown = binary.map_or("-".to_owned(), |bits| format!("{bits:.1}"));
-        assert!(row.unwrap().any(|word| word == shown), "{}", set.name);
+        let row: Vec<_> = row.unwrap().collect();
+        let numbers = [set.n, set.k, set.t].map(|number| number.to_string());
+        let bits = format!("{:.1}", set.weakest().bits);
+        for word in numbers.iter().chain([&bits, &shown]).map(String::as_str) {
+            assert!(row.contains(&word), "{word}: {row:?}");
+        }
+        assert!(row.join(" ").contains(set.weakest().attack), "{row:?}");
+        assert_eq!(row.contains(&"paper"), set.paper, "{row:?}");
     }
 }
 

@@ -15,36 +15,6 @@ fn list(from: usize, n: usize) -> String {
     "k\n".to_owned() + &lines.collect::<String>()
 }
 
-/// Both sides get their rows, by each protocol that can do that; the receiver alone, by the others.
-#[test]
-fn each_protocol_finds_the_common_rows() {
-    let folder = Folder::new();
-    let [a, b] = [("a.csv", list(0, 300)), ("b.csv", list(200, 2000))]
-        .map(|(name, rows)| folder.write(name, rows));
-    let [left_out, right_out] = ["left.csv", "right.csv"].map(|name| folder.path(name));
-    for protocol in ["auto", "vole", "vole-low", "kkrt"] {
-        // The roles in turn: either set may be the smaller one.
-        for [left, right] in [[&a, &b], [&b, &a]] {
-            let more = format!("--key k --both --protocol {protocol} --force");
-            let side = |input, out| format!("--input {input} --out {out} {more}");
-            let ended = pair("psi", &side(left, &left_out), &side(right, &right_out));
-            assert_matched(&ended);
-            for (side, name) in ended.iter().zip(["left.csv", "right.csv"]) {
-                assert!(folder.read(name) == list(200, 100), "{protocol} {name}");
-                let said = "secure against a semi-honest peer, as always with --both";
-                assert!(side.stderr.contains(said), "{side:?}");
-            }
-        }
-    }
-    for more in ["--protocol kkrt-paper", "--protocol dh", "--security semi-honest --link 1Mbit,1s"]
-    {
-        let left = format!("--input {a} --key k {more}");
-        let right = format!("--input {b} --key k {more} --out {right_out} --force");
-        assert_matched(&pair("psi", &left, &right));
-        assert!(folder.read("right.csv") == list(200, 100), "{more}");
-    }
-}
-
 #[test]
 fn rows_left_out_are_counted() {
     let folder = Folder::new();
