@@ -36,7 +36,7 @@ pub fn make_private_folder(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     builder.mode(0o700);
     match builder.create(path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        Err(error) if !path.is_dir() => return Err(error),
         _ => {}
     }
     // Also where it is there: the run that made it may have failed here.
