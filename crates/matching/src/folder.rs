@@ -68,6 +68,8 @@ impl Folder {
                 what: "another process is using it",
             });
         }
+        // An attempt that was killed may have renamed what it had not put on the disk.
+        system::sync_folder(path).map_err(Error::work(path))?;
         // Some file systems have no locks.
         Ok(Self::at(path, locked.ok()))
     }
@@ -371,7 +373,6 @@ impl Journal for Folder {
             };
             let mut write = || -> io::Result<()> {
                 file.write_all(hex(session.as_bytes()).as_bytes())?;
-                // mutant(world-begun-unsynced): insert `if $ON { return Ok(()); }`
                 sync_all(&file)?;
                 system::sync_folder(&self.path)
             };

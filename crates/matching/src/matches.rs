@@ -105,7 +105,6 @@ impl MatchCollection {
         };
         // An attempt that was killed left its own, the last match of which may be cut short.
         for path in (0..new.ranges.len()).filter_map(|range| new.path(range)) {
-            // mutant(world-found-rows): insert `if $ON { continue; }`
             match volery_os::fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(Error::work(&path)(error));

@@ -326,6 +326,9 @@ impl Journal {
         }
         let mut book = lock(&self.book);
         let (appended, total) = (book.appended, book.total);
+        // mutant(world-number-first): insert `if $ON { let number = self.known.file();
+        //     let _ = number.write_all_at(known_keys(total).as_bytes(), 0).and_then(|()|
+        //     sync_all(number)); }`
         let result = if book.lines > LINES.max(4 * book.sums.len() as u64) {
             write(&self.path, &book.sums).map(|(file, lines)| {
                 (book.file, book.lines) = (Arc::new(file), lines);
@@ -356,6 +359,7 @@ impl Journal {
 /// The sums of the intact lines of a journal, the numbers of those that are not, and whether the
 /// last line was cut off.
 fn parse(text: &str) -> (BTreeMap<String, Sum>, Vec<u64>, bool) {
+    // mutant(world-torn-line): `text.rsplit_once('\n').unwrap_or(("", text))` => `(text, "")`
     let (whole, rest) = text.rsplit_once('\n').unwrap_or(("", text));
     let (mut sums, mut damaged) = (BTreeMap::<String, Sum>::new(), Vec::new());
     let mut lines = (1..).zip(whole.split('\n'));

@@ -431,6 +431,8 @@ fn map_error(error: rustls::Error) -> Error {
         Tls::AlertReceived(alert) if of_identity(alert) => Error::Refused(
             "it has pinned another identity, or this identity is not valid by its clock".to_owned(),
         ),
+        // It left before the handshake was complete, as one that has waited for too long.
+        Tls::AlertReceived(AlertDescription::CloseNotify) => Error::Disconnected,
         Tls::AlertReceived(_) => Error::PeerMisbehaved(ALERT),
         Tls::InvalidMessage(_) => Error::PeerMisbehaved(
             "it does not speak TLS: give the peer an identity and a fingerprint, too, and check that no other program uses this address",

@@ -110,8 +110,12 @@ fn health_probes_are_told_from_clients() {
                 stranger(address, None, protocol);
             }
         });
-        assert!(refused.iter().all(|error| matches!(error, Error::Disconnected)), "{refused:?}");
-        assert!(refused.len() >= if is_secured { 4 } else { 2 }, "{refused:?}");
+        // The last ones may meet the end of the service.
+        let (ended, left): (Vec<_>, Vec<_>) =
+            refused.iter().partition(|error| matches!(error, Error::Cancelled));
+        assert!(left.iter().all(|error| matches!(error, Error::Disconnected)), "{refused:?}");
+        assert!(left.len() + ended.len() >= if is_secured { 4 } else { 2 }, "{refused:?}");
+        assert!(left.len() > ended.len(), "{refused:?}");
     }
 }
 

@@ -51,7 +51,7 @@ impl Disk {
 
     /// Takes back what no sync put on the disk, by `seed`.
     pub(super) fn lose_power(&mut self, folder: &Path, seed: u64) {
-        let lost = Loss { known: &self.known, seed, folders: Cell::new(0) };
+        let lost = Loss { known: &self.known, seed, places: Cell::new(0) };
         lost.folder(folder).expect("the folder of a machine can be changed");
         self.settle(folder);
     }
@@ -93,8 +93,8 @@ fn read(path: &Path, data: &fs::Metadata) -> io::Result<Content> {
 struct Loss<'a> {
     known: &'a BTreeMap<Number, Content>,
     seed: u64,
-    /// A thousand for each folder so far.
-    folders: Cell<u64>,
+    /// A thousand for each folder and file so far.
+    places: Cell<u64>,
 }
 
 impl Loss<'_> {
@@ -116,8 +116,8 @@ impl Loss<'_> {
         let all: BTreeSet<&OsString> = old.keys().chain(new.keys()).collect();
         let changed = |name: &&&OsString| old.get(**name) != new.get(**name);
         let changed: Vec<&OsString> = all.iter().filter(changed).copied().collect();
-        self.folders.set(self.folders.get() + 1000);
-        let folder = self.folders.get();
+        self.places.set(self.places.get() + 1000);
+        let folder = self.places.get();
         for &name in &all {
             let place = path.join(name);
             let (before, now) = (old.get(name), new.get(name));
@@ -180,7 +180,8 @@ impl Loss<'_> {
         if new == *old {
             return Ok(());
         }
-        let of = new.len() as u64;
+        self.places.set(self.places.get() + 1000);
+        let of = self.places.get();
         let kept = match self.coin(of, 3) {
             0 => old.clone(),
             1 => return Ok(()),

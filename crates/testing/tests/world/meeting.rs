@@ -26,8 +26,7 @@ pub(crate) const SCENARIO: Scenario = Scenario {
 /// The validity of certificates: TLS takes the time of day from the system, not from the world.
 const YEARS: Duration = Duration::from_secs(50 * 365 * 86_400);
 
-/// The attempts of a worker after which no fault strikes, the time for which the last ones may have
-/// an effect, and the attempts of all workers after that.
+/// The attempts of a worker until the faults end, how long they last, and all attempts after that.
 const DISTURBED: u64 = 6;
 const AFTERMATH: Duration = Duration::from_secs(700);
 const MOST: u64 = 12;
@@ -122,7 +121,9 @@ fn check_events(events: &Mutex<Vec<Event>>, met: &mut HashSet<Pair>) -> [usize; 
                 let across = Ticket { side: Role::Sender, attempt: pair[0].attempt, ..pair[1] };
                 open.insert(pair);
                 met.insert(pair);
-                waited[0] != waited[1] && is_new == [true; 2] && pair[0] == across
+                let named = [receiver.organisation, sender.organisation];
+                let belong = pair[0] == across && [sender.peer, receiver.peer] == named;
+                waited[0] != waited[1] && is_new == [true; 2] && belong
             }
             Event::Ended { sender, receiver, .. } => open.remove(&[sender.ticket, receiver.ticket]),
             Event::Refused { reason, .. } => [Slow, Malformed, Newer, Used, Full].contains(reason),
@@ -160,8 +161,7 @@ impl Worker {
 fn play(world: &World, dice: &mut Dice) {
     let (count, apart) = (dice.in_range(1..4) as usize, dice.below(2) as usize);
     let host = world.machine("gateway");
-    let machine = |name: String| world.machine(&name);
-    let machines = NAMES.map(|name| [0, 1, 2].map(|number| machine(format!("{name}{number}"))));
+    let machines = NAMES.map(|name| [0, 1, 2].map(|at| world.machine(&format!("{name}{at}"))));
     let validity = wall_clock() - AFTERMATH..wall_clock() + YEARS;
     let identity = |name| Identity::generate(name, validity.clone()).expect("an identity");
     let organisations = NAMES.map(identity);
