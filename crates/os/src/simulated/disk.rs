@@ -160,11 +160,9 @@ impl Loss<'_> {
             let before = group.len();
             group.extend(changed.iter().filter(joins));
             if group.len() == before {
-                // The numbers of files may differ between two runs, their names do not.
-                let first = group.first().map(|name| name.as_encoded_bytes()).unwrap_or_default();
-                return first
-                    .iter()
-                    .fold(7, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(31));
+                // The numbers of files and parts of names differ between two runs, their order
+                // does not.
+                return changed.iter().position(|name| group.contains(name)).unwrap_or(0) as u64;
             }
         }
     }

@@ -115,16 +115,17 @@ impl Plan {
     fn new(scenario: &'static Scenario, seed: u64) -> Self {
         let mut dice = Dice(seed ^ 0xfa17);
         dice.below(2);
-        let faults = (0..dice.below(5)).map(|_| {
+        let mut faults: Vec<Fault> = Vec::new();
+        for _ in 0..dice.below(5) {
             // Early calls and late ones.
             let most = dice.in_range(1..2 * scenario.calls);
-            Fault {
-                program: dice.of(scenario.programs),
-                call: dice.in_range(1..most + 2),
-                kind: dice.of(scenario.faults)(&mut dice),
+            let (mut program, mut call) = (dice.of(scenario.programs), dice.in_range(1..most + 2));
+            // Some faults are worse right after another one.
+            if let Some(last) = faults.last().filter(|_| dice.one_in(3)) {
+                (program, call) = (last.program, last.call + dice.in_range(1..8));
             }
-        });
-        let faults = faults.collect();
+            faults.push(Fault { program, call, kind: dice.of(scenario.faults)(&mut dice) });
+        }
         Self { scenario, seed, faults }
     }
 
