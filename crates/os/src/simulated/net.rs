@@ -39,6 +39,8 @@ pub(super) struct Wire {
     is_closed: [bool; 2],
     /// When the system of an end gives up on the other machine.
     dead: [Option<Duration>; 2],
+    /// The ends that heard of the failure: a system tells it once, then the connection has ended.
+    told: [bool; 2],
 }
 
 impl Wire {
@@ -268,6 +270,7 @@ impl Socket {
             is_reset: false,
             is_closed: [false; 2],
             dead: [None; 2],
+            told: [false; 2],
         }));
         me.keep(&wire, 0);
         lock(&backlog).0.push_back((me.now(), Arc::clone(&wire)));
@@ -379,10 +382,12 @@ impl Socket {
         loop {
             let now = me.now();
             let mut wire = lock(&end.wire);
-            if let Some(error) = wire.failure(end.end, now) {
+            let failure = wire.failure(end.end, now);
+            let is_told = failure.is_some() && std::mem::replace(&mut wire.told[end.end], true);
+            if let Some(error) = failure.filter(|_| !is_told) {
                 return Err(error);
             }
-            if wire.ways[end.end].end.is_some() || wire.is_closed[1 - end.end] {
+            if is_told || wire.ways[end.end].end.is_some() || wire.is_closed[1 - end.end] {
                 return Err(io::ErrorKind::BrokenPipe.into());
             }
             let room = BUFFER - wire.ways[end.end].bytes;
@@ -457,6 +462,7 @@ fn receive(own: &Mutex<Own>, flags: i32, sink: &mut Sink<'_>) -> io::Result<usiz
         let held = wire.held;
         let dead = wire.dead[end.end];
         let failure = wire.failure(end.end, now);
+        let is_told = failure.is_some() && std::mem::replace(&mut wire.told[end.end], true);
         let way = &mut wire.ways[1 - end.end];
         let next = way.pieces.front().map(|(at, _)| (*at).max(held));
         if failure.is_none() && next.is_some_and(|at| at <= now) {
@@ -478,7 +484,7 @@ fn receive(own: &Mutex<Own>, flags: i32, sink: &mut Sink<'_>) -> io::Result<usiz
         let over = way.end.map(|at| at.max(held)).filter(|_| way.pieces.is_empty());
         drop(wire);
         if let Some(error) = failure {
-            return Err(error);
+            return if is_told { Ok(0) } else { Err(error) };
         }
         if over.is_some_and(|at| at <= now) {
             return Ok(0);

@@ -116,13 +116,13 @@ impl Plan {
         let mut dice = Dice(seed ^ 0xfa17);
         dice.below(2);
         let mut faults: Vec<Fault> = Vec::new();
-        for _ in 0..dice.below(5) {
+        for _ in 0..dice.below(6) {
             // Early calls and late ones.
-            let most = dice.in_range(1..2 * scenario.calls);
+            let most = dice.of(&[12, 40, scenario.calls, 2 * scenario.calls]);
             let (mut program, mut call) = (dice.of(scenario.programs), dice.in_range(1..most + 2));
             // Some faults are worse right after another one.
-            if let Some(last) = faults.last().filter(|_| dice.one_in(3)) {
-                (program, call) = (last.program, last.call + dice.in_range(1..8));
+            if let Some(last) = faults.last().filter(|_| dice.one_in(2)) {
+                (program, call) = (last.program, last.call + dice.in_range(1..6));
             }
             faults.push(Fault { program, call, kind: dice.of(scenario.faults)(&mut dice) });
         }
@@ -265,7 +265,7 @@ fn every_world_ends_well() {
     });
     let _ = std::panic::take_hook();
     match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        None => assert!(struck.into_inner() > 0, "no seed has a fault"),
+        None => assert!(struck.into_inner() > 0 || last - first < 10, "no seed has a fault"),
         Some((plan, false)) => panic!("does not repeat: VOLERY_WORLD='{}'", plan.line()),
         Some((plan, true)) => panic!("{}", plan.report()),
     }

@@ -23,7 +23,10 @@ pub(crate) const SCENARIO: Scenario = Scenario {
     name: "serving",
     programs: &["server", "server", "ada", "kurt"],
     calls: 150,
-    faults: &[kill, power_loss, power_loss, cut, silence, stall, disk_error, disk_full, clock],
+    faults: &[
+        kill, power_loss, power_loss, power_loss, cut, silence, stall, disk_error, disk_error,
+        disk_full, clock,
+    ],
     play,
 };
 
