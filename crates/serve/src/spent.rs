@@ -427,7 +427,8 @@ mod tests {
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false);
         let serving = options.open(path.with_file_name(SERVING)).unwrap();
-        Journal::open(path, Lock::try_new(serving).unwrap(), accepts)
+        // Shared: some tests have two journals of a file.
+        Journal::open(path, Lock::try_shared(serving).unwrap(), accepts)
     }
 
     fn open(path: &Path) -> Journal {

@@ -5,7 +5,8 @@ use std::path::Path;
 
 /// The feature `testing` makes faults, transcripts, the trusted dealer, seeds in place of the
 /// system's randomness and messages of dishonest senders public. A crate enables it among its
-/// dev-dependencies only. This crate, itself a dev-dependency only, always enables it.
+/// dev-dependencies only. This crate, itself a dev-dependency only, always enables it. The feature
+/// `simulation` is for the worlds of this crate's tests alone.
 #[test]
 fn only_tests_enable_the_feature_testing() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -28,6 +29,8 @@ fn only_tests_enable_the_feature_testing() {
             let of_tests = section == "[dev-dependencies]" || name == "testing";
             let asks = line.contains("\"testing\"") || line.contains("volery-testing.workspace");
             assert!(of_tests || !asks, "{name}: {section} {line}");
+            let of_worlds = section == "[dev-dependencies]" && name == "testing";
+            assert!(of_worlds || !line.contains("\"simulation\""), "{name}: {section} {line}");
         }
     }
     with_feature.sort();
