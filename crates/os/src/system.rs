@@ -56,7 +56,7 @@ pub mod fs {
     use std::fs::{File, TryLockError};
     use std::io;
 
-    pub use std::fs::{create_dir, remove_dir, remove_dir_all, remove_file, rename};
+    pub use std::fs::{remove_dir, remove_dir_all, remove_file, rename};
 
     /// As [`File::sync_all`]; of an opened folder, puts its names on the disk.
     ///

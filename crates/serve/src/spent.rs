@@ -341,7 +341,6 @@ impl Journal {
         };
         let result =
             result.and_then(|()| self.known.file().write_all_at(known_keys(total).as_bytes(), 0));
-        // mutant(world-failed-sync): insert `let result = if $ON { Ok(()) } else { result };`
         match &result {
             Ok(()) => synced.done = appended,
             Err(_) => {

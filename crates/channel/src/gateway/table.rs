@@ -224,6 +224,8 @@ impl Table {
         connection: &Arc<Connection>,
         over: Option<Option<Reason>>,
     ) -> WaitOutcome {
+        // mutant(world-late-byte): insert `if $ON && connection.met.get().is_some() {
+        //     tell(&connection.socket, WAITING); }`
         if let Some(pair) = connection.met.get() {
             return WaitOutcome::Met(Arc::clone(pair));
         }

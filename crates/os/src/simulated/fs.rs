@@ -19,15 +19,6 @@ fn change(what: &'static str) -> io::Result<()> {
 ///
 /// # Errors
 /// Those of the system.
-pub fn create_dir(path: impl AsRef<Path>) -> io::Result<()> {
-    change("create_dir")?;
-    fs::create_dir(path)
-}
-
-/// As the standard library's.
-///
-/// # Errors
-/// Those of the system.
 pub fn remove_dir(path: impl AsRef<Path>) -> io::Result<()> {
     change("remove_dir")?;
     fs::remove_dir(path)

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-pub use std::thread::{Result, ThreadId, available_parallelism, current, panicking};
+pub use std::thread::{Result, available_parallelism, panicking};
 
 use super::world::{Me, enter, me};
 
@@ -53,12 +53,6 @@ impl<T> JoinHandle<T> {
         over(self.1);
         self.0.join()
     }
-
-    /// As the standard library's.
-    #[must_use]
-    pub fn is_finished(&self) -> bool {
-        self.0.is_finished()
-    }
 }
 
 /// As the standard library's.
@@ -73,12 +67,6 @@ impl<T> ScopedJoinHandle<'_, T> {
     pub fn join(self) -> Result<T> {
         over(self.1);
         self.0.join()
-    }
-
-    /// As the standard library's.
-    #[must_use]
-    pub fn is_finished(&self) -> bool {
-        self.0.is_finished()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The clock.
 
-use std::ops::{Add, AddAssign, Sub, SubAssign};
+use std::ops::{Add, AddAssign, Sub};
 use std::sync::LazyLock;
 pub use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -72,12 +72,6 @@ impl Sub<Duration> for Instant {
     type Output = Self;
     fn sub(self, time: Duration) -> Self {
         Self(self.0 - time)
-    }
-}
-
-impl SubAssign<Duration> for Instant {
-    fn sub_assign(&mut self, time: Duration) {
-        self.0 -= time;
     }
 }
 

