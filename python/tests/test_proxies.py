@@ -18,6 +18,10 @@ PASSWORD = "open sesame"
 BASIC = "Proxy-Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="
 
 
+class Gone(Exception):
+    """The client's time was up."""
+
+
 class Proxy:
     """A proxy on this machine. It resolves ``peer.invalid``, and refuses as often as it is told."""
 
@@ -38,7 +42,10 @@ class Proxy:
 
     def _one(self, client: socket.socket) -> None:
         file = client.makefile("rb")
-        host, port = (self._http if self.kind == "http" else self._socks)(client, file)
+        try:
+            host, port = (self._http if self.kind == "http" else self._socks)(client, file)
+        except (Gone, OSError):
+            return client.close()
         self.asked.append(f"{host}:{port}")
         refusal = self.refusals.pop(0) if self.refusals else 0
         if not refusal:
@@ -61,7 +68,7 @@ class Proxy:
         while (line := file.readline()) not in (b"", b"\r\n"):
             lines.append(line.decode().strip())
         if not line:
-            raise SystemExit  # The client's time is up: it ends this thread.
+            raise Gone
         assert lines[0].startswith("CONNECT ") and lines[0].endswith(" HTTP/1.1")
         assert (BASIC in lines) == self.login
         host, _, port = lines[0].split()[1].rpartition(":")
@@ -70,7 +77,7 @@ class Proxy:
 
     def _socks(self, client: socket.socket, file: Any) -> tuple[str, int]:
         if not (begun := file.read(2)):
-            raise SystemExit
+            raise Gone
         version, count = begun
         assert version == 5 and file.read(count) == (b"\x00\x02" if self.login else b"\x00")
         client.sendall(b"\x05\x02" if self.login else b"\x05\x00")
@@ -79,7 +86,7 @@ class Proxy:
             assert file.read(file.read(1)[0]) == PASSWORD.encode()
             client.sendall(b"\x01\x00")
         if not (asked := file.read(3)):
-            raise SystemExit
+            raise Gone
         assert asked == b"\x05\x01\x00"
         host = file.read(file.read(1)[0]).decode() if file.read(1) == b"\x03" else ".".join(map(str, file.read(4)))
         return host, int.from_bytes(file.read(2), "big")

@@ -31,7 +31,7 @@ use volery_run::embed::{self, Events, Failure, Level, Run};
 
 /// Seeds of a test, shared by the scenarios; and those within which a planted fault is found.
 const SEEDS: u64 = 300;
-const PLANTED: u64 = 2000;
+const PLANTED: u64 = 3000;
 
 /// What can happen in a world, and to whom.
 struct Scenario {
