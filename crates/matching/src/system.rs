@@ -24,6 +24,7 @@ pub(crate) fn private_file() -> OpenOptions {
 /// Makes a folder for its owner only, and those above it, which outlive a loss of power; it may be
 /// there already.
 pub fn make_private_folder(path: &Path) -> io::Result<()> {
+    use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
     let parent = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
@@ -42,8 +43,10 @@ pub fn make_private_folder(path: &Path) -> io::Result<()> {
     // Also where it is there: the run that made it may have failed here.
     // mutant(world-work-parent): insert `if $ON { return Ok(()); }`
     match sync_folder(parent) {
-        // One that this user may write to, but not read.
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        // One that this user may not read, or in which all names are of mounts: it has no sync.
+        Err(error) if [PermissionDenied, InvalidInput, Unsupported].contains(&error.kind()) => {
+            Ok(())
+        }
         synced => synced,
     }
 }

@@ -499,3 +499,16 @@ impl<T: Transport> Drop for Tls<T> {
         let _ = self.send_records(Some(CLOSE_TIMEOUT));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_that_leaves_the_handshake_is_not_blamed() {
+        let told = |alert| map_error(rustls::Error::AlertReceived(alert));
+        assert!(matches!(told(AlertDescription::CloseNotify), Error::Disconnected));
+        assert!(matches!(told(AlertDescription::DecodeError), Error::PeerMisbehaved(ALERT)));
+        assert!(matches!(told(AlertDescription::UnknownCA), Error::Refused(_)));
+    }
+}

@@ -1,4 +1,4 @@
-//! What a loss of power leaves of the files below a folder.
+//! The files below a folder, and what a loss of power leaves of them.
 //!
 //! The files are real. A disk notes, at each sync, what is certain from then on: the content of a
 //! file, the names of a folder. A loss of power takes back some of what is not certain: a changed
@@ -17,7 +17,7 @@ use std::path::Path;
 /// The number of a file or folder on the disk.
 type Number = u64;
 
-/// What is certain to be on the disk.
+/// Content that is certain to be on the disk.
 #[derive(Clone, Debug)]
 enum Content {
     File { bytes: Vec<u8>, mode: u32 },
@@ -56,7 +56,7 @@ impl Disk {
         self.settle(folder);
     }
 
-    /// What is there now is on the disk, and nothing else.
+    /// Notes that all files of now are on the disk, and no others.
     pub(super) fn settle(&mut self, folder: &Path) {
         self.known.clear();
         self.note_all(folder).expect("the folder of a machine can be read");
@@ -167,7 +167,7 @@ impl Loss<'_> {
         }
     }
 
-    /// What is left of a file whose name stays.
+    /// Cuts a file whose name stays down to what is left of it.
     fn file(&self, path: &Path, number: Number) -> io::Result<()> {
         let new = fs::read(path)?;
         let none = Vec::new();
