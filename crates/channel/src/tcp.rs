@@ -153,12 +153,13 @@ impl Listener {
             if let Some((stream, _)) = self.poll(&patience)? {
                 return Ok(stream);
             }
-            let Some(left) = timeout.checked_sub(start.elapsed()) else {
+            let left = timeout.saturating_sub(start.elapsed());
+            if left.is_zero() {
                 return Err(Error::TimedOut(format!(
                     "no peer connected to {} within {timeout:?}",
                     self.addresses()
                 )));
-            };
+            }
             patience.cancel.sleep(pause.min(left))?;
             pause = (pause * 2).min(Duration::from_millis(10));
         }

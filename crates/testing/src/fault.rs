@@ -6,12 +6,12 @@
 
 use std::io;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::Duration;
 
 use volery_channel::Transport;
 pub use volery_channel::tamper::Tampered;
+use volery_os::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use volery_os::thread;
+use volery_os::time::Duration;
 
 /// The fault of one message; positions beyond its end change nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,9 +2,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
 
 use volery_channel::{Channel, Error, Role, Stats, memory, run_two_channels};
+use volery_os::time::{Duration, Instant};
 
 use crate::Protocol;
 use crate::fault::{Fault, FaultKind, FaultyTransport, Lengths};

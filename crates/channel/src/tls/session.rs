@@ -5,9 +5,10 @@ use std::ops::Range;
 
 use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
-use rustls::pki_types::ServerName;
+use rustls::pki_types::{ServerName, UnixTime};
 use rustls::server::NoServerSessionStorage;
 use rustls::sign::SingleCertAndKey;
+use rustls::time_provider::TimeProvider;
 use rustls::version::TLS13;
 use rustls::{
     AlertDescription, CertificateError, ClientConfig, ClientConnection, Connection, OtherError,
@@ -77,7 +78,7 @@ pub fn initiate<T: Transport>(
     check(identity, &peer)?;
     let provider = provider();
     let pin = Pin::new(AcceptedPeers::Peer(peer), Arc::clone(&provider));
-    let mut config = ClientConfig::builder_with_provider(provider)
+    let mut config = ClientConfig::builder_with_details(provider, Arc::new(WallClock))
         .with_protocol_versions(&[&TLS13])
         .expect("the provider has TLS 1.3")
         // rustls calls every custom check dangerous: `Pin` replaces the authorities, it omits
@@ -136,7 +137,7 @@ fn serve<T: Transport>(
     let is_service = matches!(accepted, AcceptedPeers::Known(_));
     let pin = Pin::new(accepted, Arc::clone(&provider));
     // mutant(tls-client-asks-none): `Arc::new(pin)` => `Arc::new(rustls::server::NoClientAuth)`
-    let mut config = ServerConfig::builder_with_provider(provider)
+    let mut config = ServerConfig::builder_with_details(provider, Arc::new(WallClock))
         .with_protocol_versions(&[&TLS13])
         .expect("the provider has TLS 1.3")
         .with_client_cert_verifier(Arc::new(pin))
@@ -195,6 +196,16 @@ fn provider() -> Arc<CryptoProvider> {
         kx_groups: vec![aws_lc_rs::kx_group::X25519MLKEM768],
         ..aws_lc_rs::default_provider()
     })
+}
+
+/// The time of day at which certificates must be valid.
+#[derive(Debug)]
+pub(crate) struct WallClock;
+
+impl TimeProvider for WallClock {
+    fn current_time(&self) -> Option<UnixTime> {
+        Some(certificate::unix_time(wall_clock()))
+    }
 }
 
 /// Performs the handshake and exchanges the welcome.

@@ -38,8 +38,9 @@ impl Certificate {
         let expires = certificate::end(&chain[0]);
         let key = PrivateKeyDer::from_pem_slice(key)
             .map_err(|_| wrong("the file of the key holds no private key in PEM"))?;
+        let provider = Arc::new(aws_lc_rs::default_provider());
         let mut config =
-            ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+            ServerConfig::builder_with_details(provider, Arc::new(session::WallClock))
                 .with_protocol_versions(&[&TLS13])
                 .expect("the provider has TLS 1.3")
                 .with_no_client_auth()

@@ -27,12 +27,14 @@ enum Content {
 #[derive(Debug)]
 pub(super) struct Disk {
     known: BTreeMap<Number, Content>,
+    /// The files of which a sync failed.
+    dropped: BTreeSet<Number>,
 }
 
 impl Disk {
     /// A disk with an empty folder.
     pub(super) fn new(folder: &Path) -> Self {
-        let mut disk = Self { known: BTreeMap::new() };
+        let mut disk = Self { known: BTreeMap::new(), dropped: BTreeSet::new() };
         if let Ok(folder) = File::open(folder) {
             let _ = disk.sync(&folder);
         }
@@ -42,6 +44,9 @@ impl Disk {
     /// Notes the present content of an opened file or folder.
     pub(super) fn sync(&mut self, file: &File) -> io::Result<()> {
         let data = file.metadata()?;
+        if self.dropped.contains(&data.ino()) {
+            return Ok(());
+        }
         // The file may be open for writing only, and its name may have changed.
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         let content = read(Path::new(&path), &data)?;
@@ -49,9 +54,19 @@ impl Disk {
         Ok(())
     }
 
+    /// A sync of a file failed: the system drops what it could not write, and a later sync does not
+    /// tell of it.
+    pub(super) fn fail(&mut self, file: &File) -> io::Result<()> {
+        let data = file.metadata()?;
+        if !data.is_dir() {
+            self.dropped.insert(data.ino());
+        }
+        Ok(())
+    }
+
     /// Takes back what no sync put on the disk, by `seed`.
     pub(super) fn lose_power(&mut self, folder: &Path, seed: u64) {
-        let lost = Loss { known: &self.known, seed, places: Cell::new(0) };
+        let lost = Loss { disk: self, seed, places: Cell::new(0) };
         lost.folder(folder).expect("the folder of a machine can be changed");
         self.settle(folder);
     }
@@ -59,6 +74,7 @@ impl Disk {
     /// Notes that all files of now are on the disk, and no others.
     pub(super) fn settle(&mut self, folder: &Path) {
         self.known.clear();
+        self.dropped.clear();
         self.note_all(folder).expect("the folder of a machine can be read");
     }
 
@@ -91,7 +107,7 @@ fn read(path: &Path, data: &fs::Metadata) -> io::Result<Content> {
 
 /// A loss of power.
 struct Loss<'a> {
-    known: &'a BTreeMap<Number, Content>,
+    disk: &'a Disk,
     seed: u64,
     /// A thousand for each folder and file so far.
     places: Cell<u64>,
@@ -109,7 +125,7 @@ impl Loss<'_> {
         let data = fs::symlink_metadata(path)?;
         let Content::Folder { names: new, .. } = read(path, &data)? else { return Ok(()) };
         let none = BTreeMap::new();
-        let old = match self.known.get(&data.ino()) {
+        let old = match self.disk.known.get(&data.ino()) {
             Some(Content::Folder { names, .. }) => names,
             _ => &none,
         };
@@ -171,7 +187,7 @@ impl Loss<'_> {
     fn file(&self, path: &Path, number: Number) -> io::Result<()> {
         let new = fs::read(path)?;
         let none = Vec::new();
-        let old = match self.known.get(&number) {
+        let old = match self.disk.known.get(&number) {
             Some(Content::File { bytes, .. }) => bytes,
             _ => &none,
         };
@@ -181,6 +197,7 @@ impl Loss<'_> {
         self.places.set(self.places.get() + 1000);
         let of = self.places.get();
         let kept = match self.coin(of, 3) {
+            _ if self.disk.dropped.contains(&number) => old.clone(),
             0 => old.clone(),
             1 => return Ok(()),
             _ => {
@@ -196,7 +213,7 @@ impl Loss<'_> {
 
     /// Puts a file or folder back that has no name any more.
     fn restore(&self, path: &Path, number: Number) -> io::Result<()> {
-        let mode = match self.known.get(&number) {
+        let mode = match self.disk.known.get(&number) {
             Some(Content::File { bytes, mode }) => {
                 fs::write(path, bytes)?;
                 *mode

@@ -68,9 +68,13 @@ pub fn sync_all(file: &File) -> io::Result<()> {
     let Some(me) = me() else {
         return file.sync_all();
     };
-    me.file_call("sync")?;
+    let called = me.file_call("sync");
     let machine = me.machine();
-    me.world.lock().machines[machine].disk.sync(file)
+    let disk = &mut me.world.lock().machines[machine].disk;
+    match called {
+        Ok(()) => disk.sync(file),
+        Err(error) => disk.fail(file).and(Err(error)),
+    }
 }
 
 /// As [`File::sync_data`].

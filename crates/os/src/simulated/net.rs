@@ -163,7 +163,7 @@ impl TcpListener {
             return std::net::TcpListener::bind(address).map(|it| Self(Listening::System(it)));
         };
         let mut address = address.to_socket_addrs()?.next().ok_or(io::ErrorKind::NotFound)?;
-        if address.ip().is_unspecified() {
+        if address.ip().is_unspecified() || address.ip().is_loopback() {
             address.set_ip(me.address());
         }
         let (own, machine) = (me.address(), me.machine());
@@ -250,8 +250,11 @@ impl Socket {
         };
         let me = me().ok_or(io::ErrorKind::NotConnected)?;
         me.call("connect");
-        let address = address.as_socket().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut address = address.as_socket().ok_or(io::ErrorKind::InvalidInput)?;
         let (from, machine) = (me.address(), me.machine());
+        if address.ip().is_loopback() {
+            address.set_ip(from);
+        }
         let mut inner = me.world.lock();
         let latency = Duration::from_micros(100 + inner.below(40_000));
         let listener = inner.listeners.get(&address).map(|(_, backlog)| Arc::clone(backlog));

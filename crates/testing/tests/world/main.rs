@@ -12,6 +12,7 @@
 //! VOLERY_WORLD='matching 17 sender@120=Kill' ..       one run, with its timeline
 //! ```
 
+mod deviating;
 mod matching;
 mod meeting;
 mod serving;
@@ -44,7 +45,8 @@ struct Scenario {
     play: fn(&World, &mut Dice),
 }
 
-static SCENARIOS: [Scenario; 3] = [matching::SCENARIO, serving::SCENARIO, meeting::SCENARIO];
+static SCENARIOS: [Scenario; 4] =
+    [matching::SCENARIO, serving::SCENARIO, meeting::SCENARIO, deviating::SCENARIO];
 
 /// Numbers that follow from a seed, apart from those of the world.
 struct Dice(u64);
