@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use peak_alloc::PeakAlloc;
 use volery_channel::{Error, Role};
@@ -34,8 +34,8 @@ const LONGER: usize = 4 << 20;
 /// queues it.
 const COPIES: usize = 3;
 
-/// The time a party may take beyond its waiting and computing, on a busy machine.
-const SCHEDULING: Duration = Duration::from_secs(30);
+/// The timeout of the honest party.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The time without a finished attack after which the run counts as hanging.
 const HANGS: Duration = Duration::from_secs(240);
@@ -54,7 +54,6 @@ struct Case {
 struct Target {
     protocol: Protocol,
     messages: [Vec<usize>; 2],
-    time: Duration,
     /// The peak memory, in bytes.
     memory: usize,
 }
@@ -102,18 +101,21 @@ impl Summary {
 /// The heap of the process, measured by its global allocator.
 pub type Heap = &'static PeakAlloc;
 
+/// Runs a function where no time passes but that for which somebody waits: in a simulated world.
+pub type Within = fn(&mut (dyn FnMut() + Send));
+
 /// Runs all attacks on the protocols, one stage after the other, so that each stage has the heap
 /// and the processors to itself.
 ///
 /// # Panics
 /// If an attack has a verdict that is not benign, takes too long or uses too much memory.
 #[must_use]
-pub fn withstand(protocols: Vec<Protocol>, heap: Heap) -> Summary {
-    let targets = targets(protocols, heap);
-    let changed = changed_messages(&targets, heap);
-    let longer = longer_messages(&targets, heap);
-    let missing = missing_messages(&targets, heap);
-    let (late, too_late) = delayed_messages(&targets, heap);
+pub fn withstand(protocols: Vec<Protocol>, heap: Heap, within: Within) -> Summary {
+    let bench = Bench { targets: targets(protocols, heap), heap, within };
+    let changed = bench.changed_messages();
+    let longer = bench.longer_messages();
+    let missing = bench.missing_messages();
+    let (late, too_late) = bench.delayed_messages();
     Summary { changed, longer, missing, late, too_late }
 }
 
@@ -133,9 +135,8 @@ fn targets(protocols: Vec<Protocol>, heap: Heap) -> Arc<Vec<Target>> {
             lengths
         });
         // A second run, after one-time initialisation.
-        let start = Instant::now();
         let (_, memory) = peak(heap, || messages(&protocol));
-        Target { protocol, messages: lengths, time: start.elapsed(), memory }
+        Target { protocol, messages: lengths, memory }
     };
     Arc::new(protocols.into_iter().map(target).collect())
 }
@@ -177,71 +178,6 @@ fn cases(targets: &[Target], kinds: fn(usize) -> Vec<FaultKind>, every_message: 
     cases
 }
 
-/// Runs the cases, `workers` at a time, and hands over each verdict.
-///
-/// The honest party ends in time: it may wait once for the missing message, and once more for the
-/// end. With one attack at a time, each uses little more memory than two honest parties.
-#[expect(clippy::print_stdout, reason = "shown with `--nocapture`")]
-fn run(
-    heap: Heap,
-    targets: &Arc<Vec<Target>>,
-    cases: Vec<Case>,
-    workers: usize,
-    timeout: Duration,
-    judge: impl Fn(&Protocol, Case, &Verdict),
-) -> Verdicts {
-    heap.reset_peak_usage();
-    let before = heap.current_usage();
-    let count = cases.len();
-    let cases = Arc::new(cases);
-    let next = Arc::new(AtomicUsize::new(0));
-    let (done, verdicts) = mpsc::channel();
-    for _ in 0..workers {
-        let (targets, cases) = (Arc::clone(targets), Arc::clone(&cases));
-        let next = Arc::clone(&next);
-        let done = done.clone();
-        thread::spawn(move || {
-            while let Some(&case) = cases.get(next.fetch_add(1, Ordering::SeqCst)) {
-                let attack = || {
-                    let protocol = &targets[case.protocol].protocol;
-                    case.attack.run_timed(protocol, timeout)
-                };
-                let (ended, memory) = if workers == 1 { peak(heap, attack) } else { (attack(), 0) };
-                if done.send((case, ended, memory)).is_err() {
-                    return;
-                }
-            }
-        });
-    }
-    let mut counts = BTreeMap::new();
-    let (mut slowest, mut longest) = (Duration::ZERO, 0);
-    for number in 0..count {
-        let Ok((case, (verdict, ended), memory)) = verdicts.recv_timeout(HANGS) else {
-            panic!("{} of {count} attacks have not ended", count - number);
-        };
-        *counts.entry(verdict.name()).or_insert(0) += 1;
-        let target = &targets[case.protocol];
-        let in_time = 2 * timeout + target.time + SCHEDULING;
-        let what = &target.protocol;
-        assert!(ended < in_time, "{what:?}, {case:?}: {ended:?}");
-        slowest = slowest.max(ended);
-        let own = target.memory + COPIES * target.tampered(case.attack);
-        let more = memory.saturating_sub(own);
-        assert!(more < LONGER, "{what:?}, {case:?}: {more} bytes more");
-        longest = longest.max(more);
-        judge(what, case, &verdict);
-    }
-    // With one at a time, the peak is that of the last one.
-    let peak = heap.peak_usage().saturating_sub(before);
-    println!(
-        "{count} attacks: {counts:?}; {} KiB at most, {} KiB more than honest parties and the corrupted party's own; {slowest:?} at most",
-        peak >> 10,
-        longest >> 10
-    );
-    assert!(peak < workers * BOUND, "{peak} bytes at {workers} a time");
-    counts
-}
-
 fn assert_benign(protocol: &Protocol, case: Case, verdict: &Verdict) {
     let Case { attack, .. } = case;
     assert!(benign(protocol, attack, verdict).is_some(), "{protocol:?}, {attack:?}: {verdict:?}");
@@ -254,55 +190,124 @@ fn of(length: usize, longer: bool) -> Vec<FaultKind> {
     kinds
 }
 
-/// One at a time, so that the memory of each is measured alone.
-fn longer_messages(targets: &Arc<Vec<Target>>, heap: Heap) -> Verdicts {
-    let cases = cases(targets, |length| of(length, true), false);
-    run(heap, targets, cases, 1, Duration::from_secs(10), assert_benign)
+/// What all attacks have in common.
+struct Bench {
+    targets: Arc<Vec<Target>>,
+    heap: Heap,
+    within: Within,
 }
 
-fn changed_messages(targets: &Arc<Vec<Target>>, heap: Heap) -> Verdicts {
-    let cases = cases(targets, |length| of(length, false), true);
-    // Few at a time: they compute, and a party that waits for a processor must not be mistaken for
-    // a silent one.
-    run(heap, targets, cases, 4, Duration::from_secs(10), assert_benign)
-}
+impl Bench {
+    /// Runs the cases, `workers` at a time, and hands over each verdict.
+    ///
+    /// The honest party ends in time: it may wait once for the missing message, and once more for the
+    /// end. With one attack at a time, each uses little more memory than two honest parties.
+    #[expect(clippy::print_stdout, reason = "shown with `--nocapture`")]
+    fn run(
+        &self,
+        cases: Vec<Case>,
+        workers: usize,
+        judge: impl Fn(&Protocol, Case, &Verdict),
+    ) -> Verdicts {
+        let Self { targets, heap, within } = self;
+        let (heap, within) = (*heap, *within);
+        heap.reset_peak_usage();
+        let before = heap.current_usage();
+        let count = cases.len();
+        let cases = Arc::new(cases);
+        let next = Arc::new(AtomicUsize::new(0));
+        let (done, verdicts) = mpsc::channel();
+        for _ in 0..workers {
+            let (targets, cases) = (Arc::clone(targets), Arc::clone(&cases));
+            let next = Arc::clone(&next);
+            let done = done.clone();
+            thread::spawn(move || {
+                while let Some(&case) = cases.get(next.fetch_add(1, Ordering::SeqCst)) {
+                    let attack = || {
+                        let protocol = &targets[case.protocol].protocol;
+                        let mut ended = None;
+                        within(&mut || ended = Some(case.attack.run_timed(protocol, TIMEOUT)));
+                        ended.expect("the attack ran")
+                    };
+                    let (ended, memory) =
+                        if workers == 1 { peak(heap, attack) } else { (attack(), 0) };
+                    if done.send((case, ended, memory)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        let mut counts = BTreeMap::new();
+        let (mut slowest, mut longest) = (Duration::ZERO, 0);
+        for number in 0..count {
+            let Ok((case, (verdict, ended), memory)) = verdicts.recv_timeout(HANGS) else {
+                panic!("{} of {count} attacks have not ended", count - number);
+            };
+            *counts.entry(verdict.name()).or_insert(0) += 1;
+            let target = &targets[case.protocol];
+            let what = &target.protocol;
+            assert!(ended <= 2 * TIMEOUT, "{what:?}, {case:?}: {ended:?}");
+            slowest = slowest.max(ended);
+            let own = target.memory + COPIES * target.tampered(case.attack);
+            let more = memory.saturating_sub(own);
+            assert!(more < LONGER, "{what:?}, {case:?}: {more} bytes more");
+            longest = longest.max(more);
+            judge(what, case, &verdict);
+        }
+        // With one at a time, the peak is that of the last one.
+        let peak = heap.peak_usage().saturating_sub(before);
+        println!(
+            "{count} attacks: {counts:?}; {} KiB at most, {} KiB more than honest parties and the corrupted party's own; {slowest:?} at most",
+            peak >> 10,
+            longest >> 10
+        );
+        assert!(peak < workers * BOUND, "{peak} bytes at {workers} a time");
+        counts
+    }
 
-fn missing_messages(targets: &Arc<Vec<Target>>, heap: Heap) -> Verdicts {
-    let cases = cases(targets, silences, false);
-    let timeout = Duration::from_millis(500);
-    run(heap, targets, cases, 24, timeout, assert_benign)
-}
+    /// One at a time, so that the memory of each is measured alone.
+    fn longer_messages(&self) -> Verdicts {
+        let cases = cases(&self.targets, |length| of(length, true), false);
+        self.run(cases, 1, assert_benign)
+    }
 
-fn delayed_messages(targets: &Arc<Vec<Target>>, heap: Heap) -> (Verdicts, Verdicts) {
-    const IN_TIME: Duration = Duration::from_millis(20);
-    const TOO_LATE: Duration = Duration::from_millis(1500);
-    // The last message of each party: for the waiting party, every earlier one is the same.
-    let last = |kind: FaultKind| {
-        let mut cases = Vec::new();
-        for (protocol, target) in targets.iter().enumerate() {
-            for (corrupted, lengths) in Role::ALL.into_iter().zip(&target.messages) {
-                if let Some(message) = lengths.len().checked_sub(1) {
-                    let message = message as u64;
-                    let fault = Fault { message, kind };
-                    let attack = Attack { corrupted, fault };
-                    cases.push(Case { protocol, attack });
+    fn changed_messages(&self) -> Verdicts {
+        let cases = cases(&self.targets, |length| of(length, false), true);
+        self.run(cases, 4, assert_benign)
+    }
+
+    fn missing_messages(&self) -> Verdicts {
+        let cases = cases(&self.targets, silences, false);
+        self.run(cases, 4, assert_benign)
+    }
+
+    fn delayed_messages(&self) -> (Verdicts, Verdicts) {
+        // The last message of each party: for the waiting party, every earlier one is the same.
+        let last = |kind: FaultKind| {
+            let mut cases = Vec::new();
+            for (protocol, target) in self.targets.iter().enumerate() {
+                for (corrupted, lengths) in Role::ALL.into_iter().zip(&target.messages) {
+                    if let Some(message) = lengths.len().checked_sub(1) {
+                        let message = message as u64;
+                        let fault = Fault { message, kind };
+                        let attack = Attack { corrupted, fault };
+                        cases.push(Case { protocol, attack });
+                    }
                 }
             }
-        }
-        cases
-    };
-    let cases = last(FaultKind::Delay(IN_TIME));
-    let timeout = Duration::from_secs(60);
-    let late = run(heap, targets, cases, 4, timeout, |protocol, case, verdict| {
-        assert!(matches!(verdict, Verdict::Right), "{protocol:?}, {case:?}: {verdict:?}");
-    });
-    let cases = last(FaultKind::Delay(TOO_LATE));
-    let timeout = TOO_LATE / 3;
-    let too_late = run(heap, targets, cases, 24, timeout, |protocol, case, verdict| {
-        assert!(
-            matches!(verdict, Verdict::Refused(Error::TimedOut(_))),
-            "{protocol:?}, {case:?}: {verdict:?}"
-        );
-    });
-    (late, too_late)
+            cases
+        };
+        let cases = last(FaultKind::Delay(TIMEOUT / 2));
+        let late = self.run(cases, 4, |protocol, case, verdict| {
+            assert!(matches!(verdict, Verdict::Right), "{protocol:?}, {case:?}: {verdict:?}");
+        });
+        let cases = last(FaultKind::Delay(3 * TIMEOUT));
+        let too_late = self.run(cases, 4, |protocol, case, verdict| {
+            assert!(
+                matches!(verdict, Verdict::Refused(Error::TimedOut(_))),
+                "{protocol:?}, {case:?}: {verdict:?}"
+            );
+        });
+        (late, too_late)
+    }
 }
