@@ -337,6 +337,8 @@ impl Journal {
         } else {
             let file = Arc::clone(&book.file);
             drop(book);
+            // mutant(world-failed-sync): `sync_data(&file)` => `sync_data(&file).or_else(|error| {
+            //     if $ON { Ok(()) } else { Err(error) } })`
             sync_data(&file)
         };
         let result =

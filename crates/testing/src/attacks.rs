@@ -200,8 +200,8 @@ struct Bench {
 impl Bench {
     /// Runs the cases, `workers` at a time, and hands over each verdict.
     ///
-    /// The honest party ends in time: it may wait once for the missing message, and once more for the
-    /// end. With one attack at a time, each uses little more memory than two honest parties.
+    /// The honest party ends in time: it may wait once for the missing message, and once more for
+    /// the end. With one attack at a time, each uses little more memory than two honest parties.
     #[expect(clippy::print_stdout, reason = "shown with `--nocapture`")]
     fn run(
         &self,

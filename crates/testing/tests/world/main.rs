@@ -45,16 +45,40 @@ struct Scenario {
     play: fn(&World, &mut Dice),
 }
 
-static SCENARIOS: [Scenario; 4] =
-    [matching::SCENARIO, serving::SCENARIO, meeting::SCENARIO, deviating::SCENARIO];
+/// In turn.
+static SCENARIOS: [Scenario; 7] = [
+    matching::SCENARIO,
+    serving::SCENARIO,
+    meeting::SCENARIO,
+    matching::SCENARIO,
+    serving::SCENARIO,
+    meeting::SCENARIO,
+    deviating::SCENARIO,
+];
 
 /// Numbers that follow from a seed, apart from those of the world.
-struct Dice(u64);
+struct Dice {
+    state: u64,
+    /// The largest size.
+    most: u64,
+}
 
 impl Dice {
+    fn new(seed: u64, most: u64) -> Self {
+        let mut dice = Self { state: seed, most };
+        dice.below(2);
+        dice
+    }
+
     fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        ((self.0 ^ (self.0 >> 29)) >> 16) % bound
+        let next = self.state.wrapping_mul(0x5851_f42d_4c95_7f2d);
+        self.state = next.wrapping_add(0x1405_7b7e_f767_814f);
+        ((self.state ^ (self.state >> 29)) >> 16) % bound
+    }
+
+    /// A number of rows, or of what else makes a run large.
+    fn size(&mut self, range: Range<u64>) -> u64 {
+        self.in_range(range).min(self.most)
     }
 
     fn in_range(&mut self, range: Range<u64>) -> u64 {
@@ -110,14 +134,15 @@ fn clock(dice: &mut Dice) -> FaultKind {
 struct Plan {
     scenario: &'static Scenario,
     seed: u64,
+    /// The largest size.
+    most: u64,
     faults: Vec<Fault>,
 }
 
 impl Plan {
     /// The run of a seed.
     fn new(scenario: &'static Scenario, seed: u64) -> Self {
-        let mut dice = Dice(seed ^ 0xfa17);
-        dice.below(2);
+        let mut dice = Dice::new(seed ^ 0xfa17, u64::MAX);
         let mut faults: Vec<Fault> = Vec::new();
         for _ in 0..dice.below(6) {
             // Early calls and late ones.
@@ -129,7 +154,7 @@ impl Plan {
             }
             faults.push(Fault { program, call, kind: dice.of(scenario.faults)(&mut dice) });
         }
-        Self { scenario, seed, faults }
+        Self { scenario, seed, most: u64::MAX, faults }
     }
 
     /// As [`Plan::line`] wrote it.
@@ -138,8 +163,13 @@ impl Plan {
         let name = words.next().expect("a scenario");
         let scenario = SCENARIOS.iter().find(|one| one.name == name).expect("a known scenario");
         let seed = words.next().and_then(|seed| seed.parse().ok()).expect("a seed");
-        let faults = words.map(|word| {
+        let mut most = u64::MAX;
+        let faults = words.filter_map(|word| {
             let (place, kind) = word.split_once('=').expect("PROGRAM@CALL=FAULT");
+            if place == "sizes" {
+                most = kind.parse().expect("a size");
+                return None;
+            }
             let (program, call) = place.split_once('@').expect("PROGRAM@CALL");
             let program = scenario.programs.iter().find(|one| **one == program);
             let (kind, number) = kind.split_once(':').unwrap_or((kind, "0"));
@@ -157,13 +187,17 @@ impl Plan {
                 other => panic!("no fault is called {other}"),
             };
             let (program, call) = (*program.expect("a program"), call.parse().expect("a number"));
-            Fault { program, call, kind }
+            Some(Fault { program, call, kind })
         });
-        Self { scenario, seed, faults: faults.collect() }
+        let faults = faults.collect();
+        Self { scenario, seed, most, faults }
     }
 
     fn line(&self) -> String {
         let mut line = format!("{} {}", self.scenario.name, self.seed);
+        if self.most != u64::MAX {
+            let _ = write!(line, " sizes={}", self.most);
+        }
         for Fault { program, call, kind } in &self.faults {
             let kind = match kind {
                 FaultKind::Silence(time) => format!("Silence:{}", time.as_secs()),
@@ -181,12 +215,11 @@ impl Plan {
         let memory = Path::new("/dev/shm");
         let place = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
         let place = tempfile::tempdir_in(place).expect("a folder for the world");
-        let mut dice = Dice(self.seed);
-        dice.below(2);
+        let mut dice = Dice::new(self.seed, self.most);
         run(place.path(), self.seed, &self.faults, |world| (self.scenario.play)(world, &mut dice))
     }
 
-    /// With as few faults as still fail.
+    /// With as few faults as still fail, and as small.
     fn shrink(mut self) -> Self {
         let mut place = 0;
         while place < self.faults.len() {
@@ -197,7 +230,8 @@ impl Plan {
                 Ok(()) => place += 1,
             }
         }
-        self
+        let smaller = [1, 2, 4, 8, 16].map(|most| Self { most, ..self.clone() });
+        smaller.into_iter().find(|plan| plan.run().result.is_err()).unwrap_or(self)
     }
 
     /// The failure, for people.

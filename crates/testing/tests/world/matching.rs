@@ -34,7 +34,7 @@ fn play(world: &World, dice: &mut Dice) {
     let names = NAMES;
     let machines = names.map(|name| world.machine(name));
     let identities = [0, 1].map(|side| identity(world, &machines[side]));
-    let own = [dice.in_range(1..40), dice.in_range(1..40)];
+    let own = [dice.size(1..40), dice.size(1..40)];
     let first = dice.below(own[0] + 1);
     let keys = [(0..own[0]).collect::<Vec<_>>(), (first..first + own[1]).collect()];
     let sets = keys.each_ref().map(|keys| keys.iter().copied().collect::<BTreeSet<u64>>());

@@ -159,7 +159,7 @@ impl Worker {
 }
 
 fn play(world: &World, dice: &mut Dice) {
-    let (count, apart) = (dice.in_range(1..4) as usize, dice.below(2) as usize);
+    let (count, apart) = (dice.size(1..4) as usize, dice.below(2) as usize);
     let host = world.machine("gateway");
     let machines = NAMES.map(|name| [0, 1, 2].map(|at| world.machine(&format!("{name}{at}"))));
     let validity = wall_clock() - AFTERMATH..wall_clock() + DAY;

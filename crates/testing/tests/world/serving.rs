@@ -53,7 +53,7 @@ fn play(world: &World, dice: &mut Dice) {
     let machines = CLIENTS.map(|name| world.machine(name));
     let (own, print) = identity(world, &machine);
     let identities = [0, 1].map(|client| identity(world, &machines[client]));
-    let rows = dice.in_range(1..60);
+    let rows = dice.size(1..60);
     let table = |from: u64, to: u64| {
         let rows: String = (from..to).map(|key| format!("k{key}\n")).collect();
         format!("id\n{rows}")
@@ -64,7 +64,7 @@ fn play(world: &World, dice: &mut Dice) {
     };
     let input = write(machine.folder().join("table.csv"), table(0, rows));
     let mut accounts = [0, 1].map(|_| {
-        let keys = dice.in_range(1..8);
+        let keys = dice.size(1..8);
         Account { keys, budget: keys * dice.in_range(1..8), ..Account::default() }
     });
     let firsts = [dice.below(rows + 3), dice.below(rows + 3)];
