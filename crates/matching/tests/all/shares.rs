@@ -221,26 +221,6 @@ fn sizes_of_all_kinds() {
     }
 }
 
-/// The shares of a side say nothing: bits and numbers look random, matching or not.
-#[test]
-fn the_shares_of_a_side_look_random() {
-    let rows = numbered(0..400, 1);
-    for row_order in [false, true] {
-        let sides = [Role::Sender, Role::Receiver]
-            .map(|role| read(role, &rows, 1, row_order, Duplicates::Error).unwrap());
-        let [sender, receiver] = sides;
-        let (left, right) = run_two_parties(|c| run(sender, c), |c| run(receiver, c));
-        for shares in [left.unwrap(), right.unwrap()] {
-            let (ones, all) =
-                (shares.matches.iter().filter(|bit| **bit == 1).count(), shares.matches.len());
-            assert!((all / 4..3 * all / 4).contains(&ones), "{ones} of {all}");
-            for column in &shares.columns {
-                assert!(column.iter().all(|share| *share > u64::from(u32::MAX)));
-            }
-        }
-    }
-}
-
 /// Keys, values and overlap do not show in the traffic.
 #[test]
 fn traffic_depends_on_sizes_alone() {
