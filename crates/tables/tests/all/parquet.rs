@@ -189,21 +189,6 @@ fn matching_rows_keep_their_types() {
 }
 
 #[test]
-fn parquet_becomes_text() {
-    let folder = Folder::new();
-    let path = store(&folder, "rows.parquet", &mixed(9), Compression::SNAPPY);
-    let records = read(&path, &by(&["id"])).unwrap();
-    let written = matches(&records, &[0, 8], Format::Csv).unwrap();
-    assert_eq!(
-        String::from_utf8(written).unwrap(),
-        "id,name,word,score,at,raw,flag\n\
-         0,,word 0,0.0,1970-01-01T00:00:00Z,00ff,\n\
-         8,\"n\"\"8\",word 1,2.0,1970-01-01T00:00:08Z,08ff,true\n"
-    );
-    assert!(matches(&records, &[1], Format::Tsv).unwrap().starts_with(b"id\tname\t"));
-}
-
-#[test]
 fn text_becomes_parquet() {
     let folder = Folder::new();
     let text: String = (0..20_011).map(|i| format!("{i},\"é,{}\"\n", i * 3)).collect();
@@ -280,27 +265,4 @@ fn text_is_utf_8() {
         let error = matches(&records, &[1], format).unwrap_err();
         assert!(matches!(error.problem(), Problem::Damaged { .. }), "{error}");
     }
-}
-
-#[test]
-fn columns_are_found_or_named() {
-    let folder = Folder::new();
-    let twice = [strings("id", ["a"]), strings("id", ["b"])];
-    let path = store(&folder, "rows.parquet", &twice, Compression::SNAPPY);
-    assert_eq!(
-        complaint(read(&path, &by(&["id"]))).0,
-        r#"columns 1 and 2 have the same name, "id""#
-    );
-    let words = [strings("c", ["a"]).named("two words: é")];
-    let path = store(&folder, "words.parquet", &words, Compression::SNAPPY);
-    for key in ["two words: é", "two words: é:text", "\"two words: é\":text"] {
-        assert_eq!(read(&path, &by(&[key])).unwrap().keys(), texts(["a"]));
-    }
-    let path = store(&folder, "mixed.parquet", &mixed(0), Compression::SNAPPY);
-    let (message, _) = complaint(read(&path, &by(&["key"])));
-    assert!(
-        message.starts_with(r#"there is no column "key"; the columns are "id", "name""#),
-        "{message}"
-    );
-    assert!(read(&path, &by(&["word", "id"])).unwrap().keys().is_empty());
 }
