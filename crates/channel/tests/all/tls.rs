@@ -99,19 +99,6 @@ fn the_connection_says_what_protects_it() {
 }
 
 #[test]
-fn dropping_is_the_end_of_the_stream() {
-    let (left, right) = pair(memory::pair());
-    let (mut left, mut right) = (channel(left), channel(right));
-    left.send(b"last").unwrap();
-    left.flush().unwrap();
-    drop(left);
-    let mut word = [0; 4];
-    right.recv(&mut word).unwrap();
-    assert_eq!(&word, b"last");
-    assert!(matches!(right.recv(&mut [0]), Err(Error::Disconnected)));
-}
-
-#[test]
 fn only_the_pinned_peer_is_accepted() {
     let [a, b, other] = ["a", "b", "other"].map(identity);
     // The connecting side has pinned another identity.
