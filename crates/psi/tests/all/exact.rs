@@ -233,13 +233,6 @@ fn a_value_that_is_too_long_is_refused() {
     }
 }
 
-#[test]
-#[should_panic(expected = "a value for each keyword")]
-fn as_many_values_as_keywords() {
-    let kind = Kind::all().into_iter().find(|kind| kind.is_kkrt() && kind.searches()).unwrap();
-    check(kind, &items(0, 3), &items(0, 3), &values(2, 5));
-}
-
 /// The traffic depends on the values only through the length of the longest, and on the items not
 /// at all.
 #[test]
