@@ -571,31 +571,6 @@ fn silent_clients_are_dropped() {
     server.end();
 }
 
-/// Clients at the same time, one after the other in eight threads.
-#[test]
-fn memory_does_not_grow() {
-    let folder = folder();
-    let port = free_port();
-    let server = Server::start(&folder, &["--metrics", &format!("127.0.0.1:{port}")]);
-    let mut first = server.connect();
-    let filter = welcome(&mut first).unwrap().fetch(&mut first).unwrap();
-    drop(first);
-    let address = server.address();
-    let ask = || {
-        let mut session = connect(&address);
-        welcome(&mut session).unwrap().keep(filter.label(), &mut session).unwrap();
-        assert_eq!(query(&filter, 50, &mut session).unwrap().common, [0; 0]);
-    };
-    let [before, after] = [10, 30].map(|each| {
-        thread::scope(|scope| {
-            (0..8).for_each(|_| drop(scope.spawn(|| (0..each).for_each(|_| ask()))));
-        });
-        metrics(port)["process_resident_memory_bytes"]
-    });
-    assert!(after <= 1.25 * before + 16e6, "{before} {after}");
-    server.end();
-}
-
 #[test]
 fn rotation_with_a_running_client() {
     let folder = folder();
