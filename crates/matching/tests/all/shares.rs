@@ -204,50 +204,6 @@ fn numbered(keys: std::ops::Range<u32>, columns: usize) -> Vec<Row> {
 }
 
 #[test]
-fn sizes_of_all_kinds() {
-    for (left, right) in [
-        (0..0, 0..0),
-        (0..0, 0..5),
-        (0..5, 0..0),
-        (0..1, 0..1),
-        (0..1, 1..2),
-        (0..100, 3..4),
-        (0..257, 100..356),
-    ] {
-        let tables = [numbered(left, 2), numbered(right, 1)];
-        for row_order in [false, true] {
-            check([&tables[0], &tables[1]], [2, 1], row_order, Duplicates::Error);
-        }
-    }
-}
-
-/// Keys, values and overlap do not show in the traffic.
-#[test]
-fn traffic_depends_on_sizes_alone() {
-    let traffic = |keys: u32, row_order: bool| -> Stats {
-        let tables = [numbered(0..90, 1), numbered(keys..keys + 70, 2)];
-        let side = |role, which: usize, columns| {
-            read(role, &tables[which], columns, row_order, Duplicates::Error).unwrap()
-        };
-        let (sender, receiver) = (side(Role::Sender, 0, 1), side(Role::Receiver, 1, 2));
-        let ((sent, stats), _) =
-            run_two_parties_with_stats(|c| run(sender, c).is_ok(), |c| run(receiver, c).is_ok());
-        assert!(sent);
-        stats
-    };
-    for row_order in [false, true] {
-        let one = traffic(0, row_order);
-        for keys in [45, 1000] {
-            let other = traffic(keys, row_order);
-            assert_eq!(
-                (one.bytes_sent, one.bytes_received, one.turns),
-                (other.bytes_sent, other.bytes_received, other.turns)
-            );
-        }
-    }
-}
-
-#[test]
 fn sides_that_differ() {
     let rows = numbered(0..5, 0);
     let sender = read(Role::Sender, &rows, 0, true, Duplicates::Error).unwrap();
