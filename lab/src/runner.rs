@@ -225,8 +225,8 @@ fn same_parameters(cells: &[Cell], results: &Results) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::sync::{Arc, Mutex};
 
     use super::*;
     use crate::measurement::Phase;

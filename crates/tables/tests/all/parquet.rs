@@ -9,7 +9,7 @@ use parquet::record::Field;
 use volery_tables::{EmptyKeys, Format, Problem};
 
 use crate::table::{Column, lists, load, optional, required, strings, table};
-use crate::{Folder, Reading, by, complaint, integers, matches, read, read_as, texts};
+use crate::{Folder, Reading, by, complaint, matches, read, read_as, texts};
 
 pub(super) fn store(
     folder: &Folder,
@@ -50,16 +50,6 @@ fn every_integer_type_is_the_same_integer() {
         let records = read(&path, &by(&[&format!("{name}:text")])).unwrap();
         assert_eq!(records.keys(), texts(["1", "100"]), "{name}");
     }
-    let extremes = [
-        required("int64 i", vec![i64::MIN, i64::MAX]),
-        required("int64 u (INTEGER(64,false))", vec![0_i64, -1]),
-        required("int32 v (INTEGER(32,false))", vec![0_i32, -1]),
-    ];
-    let path = store(&folder, "more.parquet", &extremes, Compression::SNAPPY);
-    let written = |name| read(&path, &by(&[name])).unwrap().keys().to_vec();
-    assert_eq!(written("i"), integers(["-9223372036854775808", "9223372036854775807"]));
-    assert_eq!(written("u"), integers(["0", "18446744073709551615"]));
-    assert_eq!(written("v"), integers(["0", "4294967295"]));
 }
 
 #[test]
