@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use proptest::prelude::*;
 use volery_channel::{
-    Channel, Role, Stats, handshake, run_two_parties, run_two_parties_with_stats, run_two_unchecked,
+    Channel, Role, handshake, run_two_parties, run_two_parties_with_stats, run_two_unchecked,
 };
 use volery_matching::shares::{Layout, MAX_COLUMNS, PreparedTable, Settings};
 use volery_matching::totals::decimal;

@@ -1,7 +1,7 @@
 //! Base OT between honest parties, and against encodings that are no elements.
 
 use crate::common::*;
-use volery_channel::{Channel, Error, run_two_parties, run_two_parties_with_stats};
+use volery_channel::{Channel, Error, run_two_parties};
 use volery_ot::base;
 
 #[test]

@@ -1,7 +1,7 @@
 //! Both extensions with honest parties: correctness, lengths, cost.
 
 use crate::common::*;
-use volery_channel::{run_two_parties, run_two_parties_with_stats};
+use volery_channel::run_two_parties;
 use volery_ot::iknp;
 use volery_ot::softspoken::{self, Settings, SmallField};
 use volery_primitives::Block;
