@@ -111,23 +111,6 @@ fn a_count_below_the_minimum_opens_nothing_else() {
     }
 }
 
-/// By Diffie-Hellman the same number goes to the same sides.
-#[test]
-fn a_count_by_each_protocol() {
-    for name in [
-        ProtocolChoice::Dh,
-        ProtocolChoice::Circuit,
-        ProtocolChoice::CircuitLow,
-        ProtocolChoice::Auto,
-    ] {
-        for to in [Recipient::Sender, Recipient::Receiver, Recipient::Both] {
-            let run = Run { name, to, ..Run::default() };
-            run.check([&rows(0..61), &rows(40..90)]);
-            run.check([&rows(0..0), &rows(40..90)]);
-        }
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 

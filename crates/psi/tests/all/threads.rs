@@ -55,20 +55,3 @@ fn threads_make_no_difference() {
         compare(semi_honest("kkrt", false), [n, m, 1], &[[1, 1], [8, 3], [3, 20]]);
     }
 }
-
-#[test]
-fn errors_are_found_by_any_number_of_threads() {
-    let [n, m, _] = LARGE;
-    let (ours, mut twice) = (items(0, n), items(n, m));
-    twice[m - 5] = twice[70_000];
-    let kind = Kind::named("kkrt", Security::SemiHonest, false);
-    for threads in [1, 3, 8] {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let (_, received) = run_two_unchecked(
-            |channel| kind.run(Role::Sender, &ours, &ours, channel).err(),
-            |channel| pool.install(|| kind.run(Role::Receiver, &twice, &twice, channel).err()),
-        );
-        let Some(Error::Duplicate { first, second }) = received else { panic!("{received:?}") };
-        assert_eq!((first, second), (70_000, m - 5), "{threads}");
-    }
-}
