@@ -341,15 +341,6 @@ fn settings_and_files_of_clients_are_checked() {
     let again = server.ask(&folder, 0..5, &["--filter", &filter, "--refresh"]);
     assert_eq!(again.status, Some(0), "{again:?}");
     assert!(fs::read(&filter).unwrap() == good);
-    for (more, fragment) in [
-        (&["--or", "id"][..], "--or"),
-        (&["--memory", "2GiB"], "--memory"),
-        (&["--both"], "--both"),
-        (&["--refresh"], "--filter"),
-        (&["--link", "1Gbit,1ms"], "--link"),
-    ] {
-        server.ask(&folder, 0..5, more).assert_refused(2, &[fragment]);
-    }
     let dry = server.ask(&folder, 0..5, &["--filter", &filter, "--dry-run"]);
     assert_eq!(dry.status, Some(0), "{dry:?}");
     assert!(dry.stdout.contains("filter: here, of 3000 keys at the server"), "{dry:?}");

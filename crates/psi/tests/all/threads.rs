@@ -1,8 +1,7 @@
 //! The number of threads of a party changes only the time: not its result or its messages.
 
-use volery_channel::{Channel, Role, run_two_parties, run_two_unchecked};
+use volery_channel::{Channel, Role, run_two_parties};
 use volery_pcg::Security;
-use volery_psi::Error;
 use volery_psi::matching::Output;
 
 use crate::common::Kind;

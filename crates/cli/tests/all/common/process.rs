@@ -1,0 +1,34 @@
+//! What a process says and how it ends; the tests of `volery-bench` include this file too.
+
+use std::process::Output;
+
+/// The result of a finished process.
+#[derive(Debug)]
+pub(crate) struct ProcessResult {
+    pub(crate) status: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl From<Output> for ProcessResult {
+    fn from(output: Output) -> Self {
+        Self {
+            status: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+impl ProcessResult {
+    /// Fails unless it ended with `status` and one `error:` line, which it returns.
+    pub(crate) fn refusal(&self, status: i32) -> &str {
+        assert_eq!(self.status, Some(status), "{self:?}");
+        assert!(self.stdout.is_empty(), "{self:?}");
+        assert!(!self.stderr.contains("panicked"), "{self:?}");
+        let errors: Vec<_> =
+            self.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
+        assert_eq!(errors.len(), 1, "{self:?}");
+        errors[0]
+    }
+}
