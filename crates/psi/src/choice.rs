@@ -287,24 +287,6 @@ mod tests {
         }
     }
 
-    /// On every link there is one size of equal sets from which on `vole` is the fastest malicious
-    /// protocol; on a slower link it is larger, since `dh` sends less for small sets.
-    #[test]
-    fn dh_gives_way_to_vole_once() {
-        let crossing = |megabits: f64| {
-            let is_vole = |log: u32| {
-                let task = task(1 << log, 1 << log, Security::Malicious, ROWS);
-                candidates(&task, link(megabits))[0].protocol == MALICIOUS
-            };
-            let first = (0..=22).find(|&log| is_vole(log)).expect("in the end");
-            assert!((first..=22).all(is_vole), "{megabits}");
-            first
-        };
-        let crossings = [1e1, 1e2, 1e3, 1e4].map(crossing);
-        assert!(crossings.is_sorted_by(|slow, fast| slow >= fast), "{crossings:?}");
-        assert!((8..=15).contains(&crossings[0]) && (8..=15).contains(&crossings[3]));
-    }
-
     /// Small sets are matched by `dh`, which has no setup, with either security; where both get the
     /// result, by KKRT, which has the smaller setup.
     #[test]

@@ -3,10 +3,9 @@
 #[path = "../../../crates/cli/tests/all/common/process.rs"]
 mod process;
 
-use std::path::Path;
 use std::process::{Command, Stdio};
 
-pub(crate) use process::ProcessResult;
+pub(crate) use process::{ProcessResult, names, text};
 
 pub(crate) fn program(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_volery-bench"));
@@ -27,18 +26,4 @@ impl ProcessResult {
             assert!(self.stderr.contains(fragment), "{fragment:?} is not in {self:?}");
         }
     }
-}
-
-pub(crate) fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
-/// Names in a folder, hidden ones too.
-pub(crate) fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<_> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
 }

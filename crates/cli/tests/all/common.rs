@@ -14,7 +14,7 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-pub(crate) use process::ProcessResult;
+pub(crate) use process::{ProcessResult, names, text};
 
 /// A command of this build.
 pub(crate) fn volery(arguments: &[&str]) -> Command {
@@ -172,21 +172,6 @@ pub(crate) fn assert_done(all: &[ProcessResult], security: &str) {
 /// The words of a command line, in which no path has a space.
 pub(crate) fn words(line: &str) -> Vec<&str> {
     line.split(' ').collect()
-}
-
-/// The text of a path.
-pub(crate) fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
-/// Names in a folder, including hidden ones.
-pub(crate) fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<_> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
 }
 
 /// The parts that were begun, by the files of a work folder: each with its session, as often as it

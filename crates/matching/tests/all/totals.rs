@@ -52,26 +52,6 @@ fn every_total_is_that_of_the_plain_calculation_at_every_side() {
 }
 
 #[test]
-fn empty_and_full_intersections_and_empty_sets() {
-    for kind in KINDS {
-        for (sender, receiver) in [
-            (rows(0..40), rows(0..40)),
-            (rows(0..40), rows(40..80)),
-            (rows(0..0), rows(0..7)),
-            (rows(0..7), rows(0..0)),
-            (rows(0..0), rows(0..0)),
-            (rows(5..6), rows(5..6)),
-            (rows(0..1), rows(0..300)),
-        ] {
-            for minimum in [0, 1] {
-                let run = Run { kind, minimum, to: Recipient::Both, ..Run::default() };
-                run.check([&sender, &receiver]);
-            }
-        }
-    }
-}
-
-#[test]
 fn values_at_their_bounds() {
     // The most keys for which totals fit into 64 bits, and one more.
     for (kind, bound, value) in [

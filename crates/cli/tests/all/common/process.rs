@@ -1,5 +1,6 @@
-//! What a process says and how it ends; the tests of `volery-bench` include this file too.
+//! What a process says, how it ends, and what it leaves; the tests of `volery-bench` include this file too.
 
+use std::path::Path;
 use std::process::Output;
 
 /// The result of a finished process.
@@ -31,4 +32,19 @@ impl ProcessResult {
         assert_eq!(errors.len(), 1, "{self:?}");
         errors[0]
     }
+}
+
+/// The text of a path.
+pub(crate) fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Names in a folder, including hidden ones.
+pub(crate) fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
 }
