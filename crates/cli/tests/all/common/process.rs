@@ -1,4 +1,4 @@
-//! What a process says, how it ends, and what it leaves; the tests of `volery-bench` include this file too.
+//! What a process says, how it ends, and what it leaves; the tests of `volery-bench` include this file.
 
 use std::path::Path;
 use std::process::Output;
