@@ -1,4 +1,4 @@
-//! What a process says, how it ends, and what it leaves; the tests of `volery-bench` include this file.
+//! What a process says, how it ends, and what it leaves; also for the tests of `volery-bench`.
 
 use std::path::Path;
 use std::process::Output;
