@@ -136,38 +136,3 @@ fn secured([left, right]: [Stream; 2], timeout: Duration) -> Result<[Channel; 2]
     let left = left.unwrap_or_else(|panic| resume_unwind(panic))?;
     Ok([Channel::with_timeout(left, Some(timeout)), Channel::with_timeout(right?, Some(timeout))])
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn links_by_name() {
-        for link in [Link::Loopback, Link::Tls] {
-            assert_eq!(link.to_string().parse(), Ok(link));
-        }
-        let shaped = Link::Shaped { rate: 100_000_000, round_trip: Duration::from_millis(20) };
-        assert_eq!("100Mbit,20ms".parse(), Ok(shaped.clone()));
-        assert_eq!("0.1Gbit,0.02s".parse(), Ok(shaped.clone()));
-        assert_eq!("100000kbit,20000us".parse(), Ok(shaped.clone()));
-        assert_eq!(shaped.to_string(), "100Mbit,20ms");
-        let odd = ["16.4Mbit,9.7ms", "2010Mbit,0.2ms", "129.2Mbit,96ms", "0.001Mbit,0ms"];
-        for text in odd {
-            let link: Link = text.parse().expect("a link");
-            assert_eq!(link.to_string(), text);
-            assert_eq!(link.to_string().parse(), Ok(link));
-        }
-        for bad in [
-            "",
-            "lan",
-            "100Mbit",
-            "100,20ms",
-            "100Mbit,20",
-            "-1Mbit,1ms",
-            "NaNMbit,1ms",
-            "0Gbit,1ms",
-        ] {
-            assert!(bad.parse::<Link>().is_err(), "{bad}");
-        }
-    }
-}

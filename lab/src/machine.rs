@@ -216,14 +216,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_machine_is_neither_stopped_nor_infinitely_fast() {
-        let machine = Machine::measure();
-        for nanoseconds in machine.calibrations() {
-            assert!(nanoseconds > 0.0 && nanoseconds.is_finite(), "{machine:?}");
-        }
-    }
-
-    #[test]
     fn one_core_is_said() {
         let with = |cores| Machine { cores, ..Machine::example() };
         let one = with(1).remarks(1);

@@ -355,31 +355,4 @@ mod tests {
             Results::load(&place.path().join("none")).expect_err("the file does not exist");
         assert!(matches!(missing, Error::File { .. }), "{missing}");
     }
-
-    /// The format of the file is stable: a change must increase its version.
-    #[test]
-    fn the_fields_are_those_of_this_version() {
-        let json = serde_json::to_value(some()).expect("strings and numbers");
-        let names = |value: &Value| {
-            let object = value.as_object().expect("the value is an object");
-            object.keys().cloned().collect::<Vec<_>>().join(" ")
-        };
-        assert_eq!(SCHEMA, 1);
-        assert_eq!(names(&json), "asked format measurements more schema sittings");
-        assert_eq!(
-            names(&json["sittings"][0]),
-            "began load load_after machine program remarks seconds"
-        );
-        assert_eq!(
-            names(&json["sittings"][0]["machine"]),
-            "cores cpu keeps_memory memory_bytes nanoseconds_aes_block nanoseconds_copied_byte nanoseconds_ot_hash \
-             nanoseconds_random_read nanoseconds_random_read_9_mib processor system"
-        );
-        let measurement = &json["measurements"][0];
-        assert_eq!(names(measurement), "key plan samples security_bits skipped_seconds");
-        assert_eq!(names(&measurement["key"]), "link n protocol threads");
-        let sample = &measurement["samples"][0];
-        assert_eq!(names(sample), "peak_bytes phases sitting wall_seconds");
-        assert_eq!(names(&sample["phases"][0]), "bytes messages name outputs seconds");
-    }
 }

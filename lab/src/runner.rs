@@ -225,8 +225,8 @@ fn same_parameters(cells: &[Cell], results: &Results) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::sync::{Arc, Mutex};
 
     use super::*;
     use crate::measurement::Phase;
@@ -356,26 +356,6 @@ mod tests {
         let error = run(&[other], &mut results, SETTINGS, &mut log).expect_err("another plan");
         assert!(error.to_string().contains("(none; now b12)"), "{error}");
         assert_eq!(log.words.len(), 1);
-    }
-
-    #[test]
-    fn what_was_measured_before_a_failure_is_kept() {
-        let (mut results, mut log) = (results(), Log::default());
-        let mut bad = cell("bad", 1);
-        let under_way = Arc::clone(&log.run);
-        let good = Mutex::new(cell("good", 1).run);
-        bad.run = Box::new(move || {
-            if under_way.load(Ordering::Relaxed) == 2 {
-                return Err(Error::protocol("on purpose"));
-            }
-            (good.lock().expect("the lock is not poisoned"))()
-        });
-        let cells = [cell("a", 1), bad];
-        let failure =
-            run(&cells, &mut results, SETTINGS, &mut log).expect_err("the second cell fails");
-        assert_eq!(failure.to_string(), "bad, n = 1, loopback, 1 thread a party: on purpose");
-        let left = foretell(&cells, &results, SETTINGS);
-        assert_eq!((left.runs, log.kept), (3, 3));
     }
 
     /// The first run that takes fresh memory does not count, and no later run is repeated: in a

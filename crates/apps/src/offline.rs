@@ -274,26 +274,4 @@ mod tests {
             },
         );
     }
-
-    /// A sender and a receiver of different security do not get a correlation.
-    #[test]
-    fn another_security_fails() {
-        use volery_primitives::Block;
-        let session = SessionId::from_bytes([1; 32]);
-        let (a, b) = volery_channel::run_two_unchecked(
-            |channel| {
-                let rng = Prg::new(Block::from(1));
-                Sender::setup(Security::Malicious, session, rng, channel)
-                    .and_then(|mut source| source.batch::<Fp61>(1, 20_011, channel))
-                    .map(|_| ())
-            },
-            |channel| {
-                let rng = Prg::new(Block::from(2));
-                Receiver::setup(Security::SemiHonest, session, rng, channel)
-                    .and_then(|mut source| source.batch::<Fp61>(&[None], 20_011, channel))
-                    .map(|_| ())
-            },
-        );
-        assert!(a.is_err() && b.is_err());
-    }
 }

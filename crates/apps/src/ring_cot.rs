@@ -314,12 +314,4 @@ mod tests {
             },
         );
     }
-
-    #[test]
-    #[should_panic(expected = "fewer products requested than announced")]
-    fn a_missing_product_is_a_mistake() {
-        let (mut channel, _peer) = Channel::memory_pair();
-        let (mut ot, _) = ots();
-        let _ = Sender::<Z64, _>::new(1, &mut ot, &mut channel).finish();
-    }
 }

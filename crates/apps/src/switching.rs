@@ -299,10 +299,4 @@ mod tests {
             between_parties::<Gf128>(n);
         }
     }
-
-    #[test]
-    #[should_panic(expected = "a permutation of the values")]
-    fn a_source_twice_is_no_permutation() {
-        let _ = settings(&[0, 2, 2]);
-    }
 }

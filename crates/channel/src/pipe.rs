@@ -309,23 +309,6 @@ mod tests {
     }
 
     #[test]
-    fn progress_extends_the_wait_of_a_writer() {
-        let pipe = Pipe::with_bound(10);
-        pipe.push(&[0; 10], None).unwrap();
-        let step = Duration::from_millis(60);
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                for _ in 0..8 {
-                    thread::sleep(step);
-                    pipe.release(1);
-                }
-            });
-            // Eight steps are longer than the timeout, each of them is shorter.
-            pipe.push(&[1; 8], Some(step * 5)).unwrap();
-        });
-    }
-
-    #[test]
     fn closing_leaves_what_is_queued_and_failing_does_not() {
         let pipe = Pipe::new();
         pipe.push(&[1], None).unwrap();

@@ -131,19 +131,3 @@ proptest! {
         prop_assert_eq!(encoded, dense(matrix, columns).ok_or(EncodeError::Singular));
     }
 }
-
-#[test]
-#[should_panic(expected = "the shape has all items")]
-fn too_many_items_are_refused() {
-    let band = Band::new(Shape::new(Preset::Band10, 10), Block::ZERO);
-    let rows = band.rows(&drawn(1, 11));
-    let _ = band.encode(&rows, &[0_u8; 11], &mut vec![0; band.shape().columns]);
-}
-
-#[test]
-#[should_panic(expected = "rows of the same shape")]
-fn rows_of_another_shape_are_refused() {
-    let [small, large] =
-        [10, 20].map(|items| Band::new(Shape::new(Preset::Band10, items), Block::ZERO));
-    small.decode(&large.rows(&[]), &vec![0_u8; small.shape().columns], &mut []);
-}

@@ -407,12 +407,4 @@ mod tests {
         let [one, other] = [answer(1), answer(2)];
         assert!((0..one.len()).step_by(2).all(|i| one[i] != other[i]));
     }
-
-    #[test]
-    #[should_panic(expected = "one OT for each bit of x")]
-    fn ots_for_another_ring_are_refused() {
-        let (mut channel, _peer) = Channel::memory_pair();
-        let mut sender = Sender::from_ots(&[[Block::ZERO; 2]; 61]);
-        let _ = sender.multiply(&[Z64::ONE], &mut [Z64::ZERO], &mut channel);
-    }
 }

@@ -110,21 +110,6 @@ mod tests {
     }
 
     #[test]
-    fn cuts_and_domains_separate() {
-        let hash = |domain, parts: &[&[u8]]| {
-            let mut oracle = RandomOracle::new(domain);
-            for part in parts {
-                oracle.absorb(part);
-            }
-            oracle.finish32()
-        };
-        let whole = hash("volery test", &[b"abcd"]);
-        assert_ne!(whole, hash("volery test", &[b"ab", b"cd"]));
-        assert_ne!(whole, hash("volery test", &[b"abcd", b""]));
-        assert_ne!(whole, hash("volery other test", &[b"abcd"]));
-    }
-
-    #[test]
     fn shorter_outputs_are_prefixes() {
         let mut oracle = RandomOracle::new("volery test");
         oracle.absorb(b"volery");

@@ -287,62 +287,6 @@ mod tests {
         }
     }
 
-    /// Empty sets cost the setup at most, and with circuit-PSI and Diffie-Hellman next to nothing.
-    #[test]
-    fn empty_sets() {
-        for (sender, receiver) in [(0, 0), (0, 1 << 20), (1 << 20, 0)] {
-            for (security, output) in [
-                (Security::SemiHonest, ROWS),
-                (Security::Malicious, ROWS),
-                (Security::SemiHonest, count(Some(Role::Receiver))),
-            ] {
-                let candidates =
-                    candidates(&task(sender, receiver, security, output), Link::default());
-                assert!(!candidates.is_empty());
-                for one in candidates {
-                    assert!(one.seconds < 0.1 && (output == ROWS || one.bytes < 1000), "{one:?}");
-                }
-            }
-        }
-    }
-
-    /// On every link there is one size of equal sets from which on `vole` is the fastest malicious
-    /// protocol; on a slower link it is larger, since `dh` sends less for small sets.
-    #[test]
-    fn dh_gives_way_to_vole_once() {
-        let crossing = |megabits: f64| {
-            let is_vole = |log: u32| {
-                let task = task(1 << log, 1 << log, Security::Malicious, ROWS);
-                candidates(&task, link(megabits))[0].protocol == MALICIOUS
-            };
-            let first = (0..=22).find(|&log| is_vole(log)).expect("in the end");
-            assert!((first..=22).all(is_vole), "{megabits}");
-            first
-        };
-        let crossings = [1e1, 1e2, 1e3, 1e4].map(crossing);
-        assert!(crossings.is_sorted_by(|slow, fast| slow >= fast), "{crossings:?}");
-        assert!((8..=15).contains(&crossings[0]) && (8..=15).contains(&crossings[3]));
-    }
-
-    /// Of two large sets, `vole` has the fewest bytes and KKRT the least work: as the link becomes
-    /// faster, the choice changes once, if at all.
-    #[test]
-    fn kkrt_is_for_fast_links() {
-        for (sender, receiver) in [(1 << 16, 1 << 16), (1 << 20, 1 << 20), (1 << 22, 4194)] {
-            let is_kkrt = |tenths: i32| {
-                let task = task(sender, receiver, Security::SemiHonest, ROWS);
-                let link = Link {
-                    bits_per_second: 10_f64.powf(7.0 + f64::from(tenths) / 10.0),
-                    round_trip: 5e-4,
-                };
-                candidates(&task, link)[0].protocol == KKRT
-            };
-            assert!(!is_kkrt(0), "{sender} {receiver}");
-            let changes = (0..30).filter(|&tenths| is_kkrt(tenths) != is_kkrt(tenths + 1));
-            assert!(changes.count() <= 1, "{sender} {receiver}");
-        }
-    }
-
     /// Small sets are matched by `dh`, which has no setup, with either security; where both get the
     /// result, by KKRT, which has the smaller setup.
     #[test]
@@ -362,22 +306,6 @@ mod tests {
         }
         let both = task(64, 64, Security::SemiHonest, items(true, false));
         assert_eq!(candidates(&both, link(10.0))[0].protocol, KKRT);
-    }
-
-    /// By Diffie-Hellman small sets take one round trip and no setup; large ones are counted sooner
-    /// by circuit-PSI.
-    #[test]
-    fn small_sets_are_counted_by_dh_and_large_ones_by_the_circuit() {
-        for megabits in [1e1, 1e2, 1e3, 1e4] {
-            let best = |log: u32| {
-                let output = count(Some(Role::Receiver));
-                let task = task(1 << log, 1 << log, Security::SemiHonest, output);
-                candidates(&task, link(megabits))[0].protocol
-            };
-            assert_eq!(best(6), &Count as Protocol, "{megabits}");
-            let first = (0..=24).find(|&log| best(log) == CIRCUIT);
-            assert!(megabits < 100.0 || first.is_some_and(|log| log <= 20), "{megabits}");
-        }
     }
 
     /// Where one protocol is left for all sizes, nobody is asked for the link.

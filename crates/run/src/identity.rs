@@ -349,21 +349,6 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_identity_loads_and_is_private() {
-        let place = tempfile::tempdir().unwrap();
-        let identity = stored(place.path(), wall_clock() + DAY);
-        let loaded = load(&place.path().join("id"), false).unwrap();
-        assert_eq!(loaded.fingerprint(), identity.fingerprint());
-        let mode = |path: &str| {
-            fs::metadata(place.path().join(path)).unwrap().permissions().mode() & 0o777
-        };
-        assert_eq!(mode("id"), 0o700);
-        assert_eq!(mode("id/identity.pem"), 0o600);
-        let text = fs::read_to_string(place.path().join("id/fingerprint.txt")).unwrap();
-        assert_eq!(text.trim().parse(), Ok(identity.fingerprint()));
-    }
-
-    #[test]
     fn an_unusable_identity_is_refused_with_reason_and_remedy() {
         let place = tempfile::tempdir().unwrap();
         assert!(refused(place.path()).contains("hint: 'volery keygen"));

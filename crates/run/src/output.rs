@@ -383,21 +383,6 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_appears_whole_and_for_its_owner_only() {
-        let place = tempfile::tempdir().unwrap();
-        let target = place.path().join("out");
-        let folder = Folder::prepare("--out", &target, false).unwrap();
-        fill(&folder, b"all");
-        assert!(!target.exists());
-        folder.commit().unwrap();
-        assert_eq!(names(place.path()), ["out"]);
-        assert_eq!(fs::read(target.join("u.npy")).unwrap(), b"all");
-        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode(&target), 0o700);
-        assert_eq!(mode(&target.join("u.npy")), 0o600);
-    }
-
-    #[test]
     fn names_of_our_files() {
         for name in ["u.npy", "match.npy", "sender_1.npy", "receiver_64.npy"] {
             assert!(is_ours(name), "{name}");
@@ -442,31 +427,6 @@ mod tests {
         keep_name(&place.path().join("out")).unwrap();
         let lost = keep_name(&place.path().join("gone/out")).unwrap_err();
         assert!(lost.to_string().contains("written, but may be lost"), "{lost}");
-    }
-
-    #[test]
-    fn only_our_own_folders_are_replaced_and_only_by_force() {
-        let place = tempfile::tempdir().unwrap();
-        let target = place.path().join("out");
-        fs::create_dir(&target).unwrap();
-        let folder = Folder::prepare("--out", &target, false).unwrap();
-        fill(&folder, b"first");
-        folder.commit().unwrap();
-
-        let refused = Folder::prepare("--out", &target, false).err().unwrap();
-        assert_eq!(refused.status(), Status::Usage);
-        assert!(refused.to_string().contains("not empty"), "{refused}");
-
-        let folder = Folder::prepare("--out", &target, true).unwrap();
-        fill(&folder, b"second");
-        folder.commit().unwrap();
-        assert_eq!(fs::read(target.join("u.npy")).unwrap(), b"second");
-        assert_eq!(names(place.path()), ["out"]);
-
-        fs::write(target.join("thesis.tex"), b"years of work").unwrap();
-        let refused = Folder::prepare("--out", &target, true).err().unwrap();
-        assert!(refused.to_string().contains("did not write"), "{refused}");
-        assert!(target.join("thesis.tex").exists());
     }
 
     /// Links another user may plant where everybody may write: to a file and to a folder of ours,
@@ -545,18 +505,5 @@ mod tests {
         let target = place.path().join("link/out");
         Folder::prepare("--out", &target, false).unwrap().commit().unwrap();
         assert_eq!(names(&place.path().join("disk")), ["out"]);
-    }
-
-    #[test]
-    fn more_than_the_disk_holds_is_refused() {
-        let place = tempfile::tempdir().unwrap();
-        let folder = Folder::prepare("--out", &place.path().join("out"), false).unwrap();
-        assert!(folder.check_space("--n", 0).is_ok());
-        let refused = folder.check_space("--n", u64::MAX).unwrap_err();
-        assert!(refused.to_string().contains("--n"), "{refused}");
-        let file = SingleFile::prepare("--out", &place.path().join("file")).unwrap();
-        assert!(file.check_space("--out", 0).is_ok());
-        let refused = file.check_space("--out", u64::MAX).unwrap_err();
-        assert!(refused.to_string().contains("18446744073709551615 bytes"), "{refused}");
     }
 }

@@ -340,18 +340,6 @@ mod tests {
     }
 
     #[test]
-    fn the_border_between_columns_counts() {
-        let pair = |a: &'static str, b: &'static str| {
-            let text = |s: &'static str| (Cell::Bytes(s.as_bytes()), KeyType::Text);
-            key(&[text(a), text(b)]).unwrap()
-        };
-        assert_ne!(pair("ab", "c"), pair("a", "bc"));
-        assert_ne!(pair("", "a"), pair("a", ""));
-        assert_ne!(one("1", KeyType::Text), one("1", KeyType::Integer));
-        assert_ne!(one("1", KeyType::Text), one("1", KeyType::Binary));
-    }
-
-    #[test]
     fn integers_have_one_form() {
         for (a, b) in [("7", "+007"), ("-0", "000"), ("-12", "-0012")] {
             assert_eq!(one(a, KeyType::Integer).unwrap(), one(b, KeyType::Integer).unwrap());

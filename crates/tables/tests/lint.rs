@@ -102,27 +102,3 @@ fn rows_are_those_of_their_files_and_only_the_first_are_named() {
     assert_eq!((email.distinct, email.frequent.len()), (0, 0));
     assert_eq!((text.distinct, text.repeated, text.repeated_rows), (2, 1, 3_000));
 }
-
-#[test]
-fn a_table_without_rows_has_no_findings() {
-    let folder = tempfile::tempdir().unwrap();
-    let table = open(&folder, &[("none.csv", "k\n")]);
-    let found = lint(&table, &["k:lower"]);
-    assert_eq!(found.rows, 0);
-    assert_eq!((found.rules[0].counts.keys, found.rules[0].distinct), (0, 0));
-}
-
-#[test]
-fn a_rule_that_does_not_fit_is_an_error() {
-    let folder = tempfile::tempdir().unwrap();
-    let table = open(&folder, &[("one.csv", "k\nsecret\n")]);
-    for (rule, part) in [
-        ("other", "there is no column \"other\""),
-        ("k:e164", "needs the region"),
-        ("k:nothing", "there is no"),
-    ] {
-        let error = Lint::of(&table, &by(&[rule]), &mut |_| {}).unwrap_err();
-        assert!(error.to_string().contains(part), "{error}");
-        assert!(!error.to_string().contains("secret"));
-    }
-}

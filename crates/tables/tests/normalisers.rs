@@ -213,24 +213,6 @@ fn a_mistake_is_named_with_what_there_is() {
     }
 }
 
-#[test]
-fn threads_share_a_normaliser() {
-    let phone = Normaliser::parse("e164=DE").unwrap();
-    std::thread::scope(|scope| {
-        for thread in 0..3 {
-            let phone = &phone;
-            scope.spawn(move || {
-                let mut out = String::new();
-                for i in 0..100 {
-                    let text = format!("0151 {}", 10_000_000 + 1_000 * thread + i);
-                    assert_eq!(phone.apply(&text, &mut out), Outcome::Changed);
-                    assert_eq!(out, format!("+49{}", text[1..].replace(' ', "")));
-                }
-            });
-        }
-    });
-}
-
 /// Normal forms are in normal form, and without a normal form there is no output.
 fn check(normaliser: &Normaliser, text: &str) {
     let (mut once, mut twice) = (String::from("before"), String::new());

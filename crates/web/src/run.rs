@@ -353,7 +353,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
     use volery_channel::{Role, run_two_parties};
-    use volery_matching::{Operation, ResultKind};
+    use volery_matching::Operation;
     use volery_tables::{Inputs, Reading, Rule};
 
     use super::*;
@@ -366,37 +366,17 @@ mod tests {
         PreparedRun::file(&options(words)?, "t.csv", csv.into(), &mut ())
     }
 
-    /// The native side of a run, with these values.
-    fn sender(verb: Operation, csv: &str, values: &[&str]) -> PreparedTable {
-        let table = Table::from_text("s.csv", csv.as_bytes().into(), &Inputs::default()).unwrap();
-        let reading = Reading {
-            rules: vec![Rule::parse("mail:email").unwrap()],
-            values: values.iter().map(|name| (*name).to_owned()).collect(),
-            ..Reading::default()
-        };
-        let settings =
-            Settings::new(verb, Role::Sender, ProtocolChoice::Auto, None, false, None).unwrap();
-        PreparedTable::read(&table, &reading, &settings, &StorageOptions::default(), &mut ())
-            .unwrap()
-    }
-
-    fn no_filters(keep: &mut dyn FnMut(&[u8])) -> Filters<'_> {
-        Filters { kept: None, keep }
-    }
-
-    fn meet(sender: PreparedTable, prepared: PreparedRun) -> RunResult {
-        let (sent, result) = run_two_parties(
-            |channel| sender.run(channel, &mut ()),
-            |channel| prepared.run(no_filters(&mut |_| ()), channel, &mut ()),
-        );
-        sent.unwrap();
-        result.unwrap()
-    }
-
     /// A text that looks like the border of a row is one only where the reader of tables says so.
     #[test]
     fn the_file_has_the_rows_that_matched() {
-        let sender = sender(Operation::Psi, "mail\nb@x.org\nd@x.org\n", &[]);
+        let theirs = b"mail\nb@x.org\nd@x.org\n"[..].into();
+        let table = Table::from_text("s.csv", theirs, &Inputs::default()).unwrap();
+        let rules = vec![Rule::parse("mail:email").unwrap()];
+        let reading = Reading { rules, ..Reading::default() };
+        let (operation, name) = (Operation::Psi, ProtocolChoice::Auto);
+        let settings = Settings::new(operation, Role::Sender, name, None, false, None).unwrap();
+        let storage = StorageOptions::default();
+        let sender = PreparedTable::read(&table, &reading, &settings, &storage, &mut ()).unwrap();
         let ours =
             "mail,note\na@x.org,5\" pipe\rb@x.org,7\" pipe\r\n\nc@x.org,\"1\n2\"\nd@x.org,x\"y\"z";
         let words = json!({ "key": ["mail:email"], "out": true });
@@ -404,54 +384,17 @@ mod tests {
         assert_eq!(prepared.terms()["rows"], 4);
         assert_eq!(prepared.terms()["keys"], json!([4]));
         assert_eq!(prepared.terms()["security"], "malicious");
-        let result = meet(sender, prepared);
+        let (sent, result) = run_two_parties(
+            |channel| sender.run(channel, &mut ()),
+            |channel| prepared.run(Filters { kept: None, keep: &mut |_| () }, channel, &mut ()),
+        );
+        sent.unwrap();
+        let result = result.unwrap();
         assert_eq!((&result.rows[..], &result.rules[..]), (&[1, 3][..], &[1, 1][..]));
         assert_eq!(result.told["count"], 2);
         assert_eq!(result.told["report"]["peer_items"], 2);
         let file = "mail,note\nb@x.org,\"7\"\" pipe\"\nd@x.org,\"x\"\"y\"\"z\"\n";
         assert_eq!(String::from_utf8(result.file.unwrap()).unwrap(), file);
-    }
-
-    #[test]
-    fn a_list_of_keys_looks_up_columns() {
-        let sender = sender(
-            Operation::Lookup,
-            "mail,city,n\na@x.org,Rome,1\nb@x.org,\"O, slo\",2\n",
-            &["city", "n"],
-        );
-        let words = json!({ "call": "lookup", "key": [":email"], "valueNames": ["town", "m"] });
-        let keys = ["z@x.org", "B@x.org", "a@x.org"].map(str::to_owned);
-        let prepared = PreparedRun::keys(&options(words).unwrap(), &keys, &mut ()).unwrap();
-        let result = meet(sender, prepared);
-        assert_eq!(result.rows, [1, 2]);
-        let values = json!([
-            { "name": "town", "cells": ["O, slo", "Rome"] },
-            { "name": "m", "cells": ["2", "1"] },
-        ]);
-        assert_eq!(result.told["values"], values);
-    }
-
-    #[test]
-    fn common_keys_are_counted() {
-        let table = Table::from_text("s.csv", b"mail\na\nb\nc\n"[..].into(), &Inputs::default());
-        let (role, result) = (Role::Sender, ResultKind::Count);
-        let settings = volery_matching::Options { role, result, ..Default::default() }.totals();
-        let reading = Reading { rules: vec![Rule::parse("mail").unwrap()], ..Reading::default() };
-        let (table, settings) = (table.unwrap(), settings.unwrap());
-        let side = totals::PreparedTable::read(&table, &reading, &settings, &mut ()).unwrap();
-        let words = json!({ "call": "count", "key": ["m"], "dropRepeated": 2 });
-        let prepared = prepare(words, "m\nb\nx\nc\nc\na\na\na\n").unwrap();
-        assert_eq!(prepared.terms()["repeated"], 3);
-        assert_eq!(prepared.terms()["security"], "semi-honest");
-        assert_eq!(prepared.terms()["duplicates"], 1);
-        let (sent, result) = run_two_parties(
-            |channel| side.run(channel, &mut ()),
-            |channel| prepared.run(no_filters(&mut |_| ()), channel, &mut ()),
-        );
-        sent.unwrap();
-        let result = result.unwrap();
-        assert_eq!(result.told["count"], 2);
-        assert_eq!(result.told["belowMinimum"], false);
     }
 
     #[test]

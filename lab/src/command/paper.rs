@@ -295,16 +295,3 @@ fn duration(seconds: f64) -> String {
         _ => format!("about {} h {} min", minutes / 60, minutes % 60),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations() {
-        let texts = [29.0, 31.0, 425.0, 7500.0].map(duration);
-        let expected =
-            ["less than a minute", "about a minute", "about 7 minutes", "about 2 h 5 min"];
-        assert_eq!(texts, expected);
-    }
-}

@@ -47,23 +47,3 @@ pub(super) fn prose(text: &str) -> String {
     }
     lines.join("\n")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn wide_tables_and_long_paragraphs_are_wrapped() {
-        let narrow =
-            table(["of", ">n"], [["row", "7"], ["x", "12"]].map(|row| row.map(str::to_owned)));
-        let lines: Vec<_> = narrow.lines().filter(|line| !line.contains('─')).collect();
-        assert_eq!(lines, ["of    n", "row   7", "x    12"]);
-        let word = "word ".repeat(40);
-        let wide = table(["one", "two"], [[word.clone(), word.clone()]]);
-        let prose = prose(&word);
-        assert_eq!([wide.matches("word").count(), prose.matches("word").count()], [80, 40]);
-        for line in wide.lines().chain(prose.lines()) {
-            assert!(line.chars().count() <= WIDE && line.trim_end() == line, "{line:?}");
-        }
-    }
-}

@@ -1,7 +1,11 @@
 //! Starts the program and reads its output.
 
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+#[path = "../../../crates/cli/tests/all/common/process.rs"]
+mod process;
+
+use std::process::{Command, Stdio};
+
+pub(crate) use process::{ProcessResult, names, text};
 
 pub(crate) fn program(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_volery-bench"));
@@ -9,55 +13,17 @@ pub(crate) fn program(arguments: &[&str]) -> Command {
     command
 }
 
-pub(crate) fn run(arguments: &[&str]) -> Finished {
+pub(crate) fn run(arguments: &[&str]) -> ProcessResult {
     let output = program(arguments).output().unwrap();
-    Finished::from(output)
+    ProcessResult::from(output)
 }
 
-/// The result of a finished process.
-#[derive(Debug)]
-pub(crate) struct Finished {
-    pub(crate) status: Option<i32>,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
-}
-
-impl From<Output> for Finished {
-    fn from(output: Output) -> Self {
-        Self {
-            status: output.status.code(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
-    }
-}
-
-impl Finished {
-    /// Fails unless it ended with `status`, with one `error:` line and every one of the
-    /// fragments.
+impl ProcessResult {
+    /// Fails unless it ended with `status` and an error; all of what it says has the fragments.
     pub(crate) fn assert_refused(&self, status: i32, fragments: &[&str]) {
-        assert_eq!(self.status, Some(status), "{self:?}");
-        assert!(self.stdout.is_empty(), "{self:?}");
-        assert!(!self.stderr.contains("panicked"), "{self:?}");
-        let errors: Vec<_> =
-            self.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
-        assert_eq!(errors.len(), 1, "{self:?}");
+        self.refusal(status);
         for fragment in fragments {
             assert!(self.stderr.contains(fragment), "{fragment:?} is not in {self:?}");
         }
     }
-}
-
-pub(crate) fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
-/// Names in a folder, hidden ones too.
-pub(crate) fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<_> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
 }

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::common::{Finished, names, program, run, text};
+use crate::common::{ProcessResult, names, program, run, text};
 
 /// Experiments of which the figures follow from parameters.
 const COMPUTED: [&str; 2] = ["kkrt-table-1", "kkrt-table-2"];
 
-fn paper(names: &[&str], out: &Path, more: &[&str]) -> Finished {
+fn paper(names: &[&str], out: &Path, more: &[&str]) -> ProcessResult {
     run(&[&["paper"], names, &["--out", text(out)], more].concat())
 }
 

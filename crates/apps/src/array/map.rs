@@ -301,10 +301,4 @@ mod tests {
             }
         }
     }
-
-    #[test]
-    #[should_panic(expected = "1 to 2^30 entries")]
-    fn an_array_has_an_entry() {
-        let _ = Shape::new(0);
-    }
 }

@@ -168,27 +168,6 @@ fn the_cost_is_the_documented_one() {
     }
 }
 
-fn refused(points: &[Option<usize>]) {
-    let public = Public { n: 10, t: points.len(), overflow: Overflow::Drop };
-    let (_, mut ot) = ots();
-    let (mut channel, _peer) = Channel::memory_pair();
-    let beta = vec![Z64::ONE; points.len()];
-    let rng = &mut rng(8);
-    let _ = receive(public, points, &beta, rng, &mut ot, &mut channel);
-}
-
-#[test]
-#[should_panic(expected = "distinct points")]
-fn a_point_twice_is_a_mistake() {
-    refused(&[Some(3), None, Some(3)]);
-}
-
-#[test]
-#[should_panic(expected = "points of the domain")]
-fn a_point_past_the_domain_is_a_mistake() {
-    refused(&[Some(3), Some(10)]);
-}
-
 /// P2's first message is the key, drawn independently of its points; and P1's shares reveal nothing
 /// about the values.
 #[test]

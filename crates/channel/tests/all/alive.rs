@@ -265,31 +265,6 @@ fn a_proxy_whose_listener_comes_later_is_tried_again() {
     });
 }
 
-#[cfg(feature = "tls")]
-#[test]
-fn with_tls_such_a_proxy_is_tried_again_too() {
-    use volery_channel::tls;
-
-    use crate::tls::identity;
-    let (here, there) = (identity("here"), identity("there"));
-    let prints = [here.fingerprint(), there.fingerprint()];
-    let proxy = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = proxy.local_addr().unwrap();
-    thread::scope(|scope| {
-        let connecting =
-            scope.spawn(|| tls::connect(address, &there, prints[0], patience()).unwrap());
-        for _ in 0..3 {
-            drop(proxy.accept().unwrap());
-        }
-        drop(proxy);
-        // Nobody listens for a moment.
-        thread::sleep(Duration::from_millis(20));
-        let listener = tls::Listener::bind(address).unwrap();
-        let mut here = listener.accept(&here, prints[1], patience(), |_| ()).unwrap();
-        exchange(&mut here, &mut connecting.join().unwrap()).unwrap();
-    });
-}
-
 /// A connection like a browser's, with a relay in between: a stream of the caller's own to a party
 /// on TCP.
 #[test]

@@ -333,19 +333,6 @@ fn a_newer_attempt_closes_an_older_one_that_is_connected() {
     running.wait_for(2, |event| matches!(event, Event::Ended { .. }));
 }
 
-/// A client that was cut off while it waited comes back with the same attempt.
-#[test]
-fn an_attempt_that_met_nobody_may_come_again() {
-    let both = Both::new();
-    let running = both.start(Limits::default());
-    let at = running.address;
-    let first = both.raw(at, &ticket(Role::Sender, 1, 1));
-    running.wait_for_waiting(1);
-    drop(first);
-    running.wait_for(1, |event| matches!(event, Event::Left { reason: None, .. }));
-    exchange(&mut both.pair(at, 1, 1), 10);
-}
-
 #[test]
 fn an_overheard_ticket_opens_no_other_connection() {
     let both = Both::new();

@@ -86,12 +86,6 @@ fn both_parties_learn_the_first_difference() {
 }
 
 #[test]
-fn equal_roles_read_as_such() {
-    let (a, _) = shake(Channel::memory_pair(), &hello("sender"), &hello("sender"));
-    assert!(a.unwrap_err().to_string().contains("both parties have the role"));
-}
-
-#[test]
 fn an_echo_is_not_a_peer() {
     for (mut left, mut right) in pairs() {
         thread::scope(|scope| {

@@ -82,26 +82,6 @@ fn numbers_and_sessions_are_unique_and_common() {
     }
 }
 
-/// One substream's protocol pauses while the other's goes on; then the first goes on too.
-#[test]
-fn a_substream_that_waits_keeps_no_other_back() {
-    for pair in pairs() {
-        let ([mut slow, mut quick], [mut peer_slow, mut peer_quick]) = both::<2>(pair);
-        thread::scope(|scope| {
-            scope.spawn(move || {
-                let mut byte = [0];
-                slow.channel().recv(&mut byte).unwrap();
-                assert_eq!(byte, [9]);
-            });
-            let answering = scope.spawn(move || talk(&mut peer_quick, 1).unwrap());
-            talk(&mut quick, 0).unwrap();
-            answering.join().unwrap();
-            peer_slow.channel().send(&[9]).unwrap();
-            peer_slow.channel().flush().unwrap();
-        });
-    }
-}
-
 /// Unread bytes of one substream fill only that substream.
 #[test]
 fn an_unread_substream_is_bounded_and_alone() {
@@ -166,24 +146,6 @@ fn a_substream_ends_alone_and_with_the_connection() {
         let error = stays.channel().recv(&mut [0]).unwrap_err();
         assert!(matches!(error, Error::Disconnected), "{error:?}");
     }
-}
-
-#[test]
-fn a_substream_times_out_alone() {
-    let ([mut first, mut second], [_third, mut fourth]) = both::<2>(tcp_pair());
-    first.channel().set_timeout(Some(SHORT));
-    // Not in a scope, which would wait for the thread if this test has failed.
-    let waiting = thread::spawn(move || {
-        let mut byte = [0];
-        second.channel().recv(&mut byte).unwrap();
-        byte[0]
-    });
-    let (_first, error) = in_time(first, |channel| channel.recv(&mut [0]).unwrap_err());
-    assert!(matches!(error, Error::TimedOut(_)), "{error:?}");
-    thread::sleep(Duration::from_millis(20));
-    fourth.channel().send(&[4]).unwrap();
-    fourth.channel().flush().unwrap();
-    assert_eq!(waiting.join().unwrap(), 4);
 }
 
 #[test]

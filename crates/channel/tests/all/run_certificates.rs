@@ -100,22 +100,3 @@ fn other_run_certificates_are_refused() {
         assert!(why.contains(reason), "{reason}: {why}");
     }
 }
-
-/// The connecting side checks as the listening one does, and each is told.
-#[test]
-fn a_listener_with_another_name_is_refused() {
-    let organisations = ["left", "right"].map(identity);
-    let leaves = [0, 1].map(|i| organisations[i].issue(NAME, today()).unwrap());
-    let (left, right) = memory::pair();
-    thread::scope(|scope| {
-        let there = named(&organisations[1], "driver.volery.invalid");
-        let left = scope.spawn(|| tls::initiate(left, &leaves[0], there, PATIENCE).map(drop));
-        let here = named(&organisations[0], NAME);
-        let right = tls::respond(right, &leaves[1], here, PATIENCE).map(drop);
-        let Err(Error::Refused(told)) = right else { panic!("not told: {right:?}") };
-        let own = organisations[1].fingerprint().to_string();
-        assert!(told.contains(&own), "{told}");
-        let why = left.join().unwrap().unwrap_err().to_string();
-        assert!(why.contains("for another run or worker"), "{why}");
-    });
-}

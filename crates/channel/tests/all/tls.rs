@@ -89,29 +89,6 @@ fn both_may_send_a_lot_first() {
 }
 
 #[test]
-fn the_connection_says_what_protects_it() {
-    let (left, right) = pair(memory::pair());
-    assert_eq!(left.describe(), right.describe());
-    let words: Vec<_> = left.describe().split(", ").collect();
-    assert_eq!(words[0], "TLS 1.3");
-    assert!(words[1].starts_with("TLS13_"), "{words:?}");
-    assert_eq!(words[2], "X25519MLKEM768");
-}
-
-#[test]
-fn dropping_is_the_end_of_the_stream() {
-    let (left, right) = pair(memory::pair());
-    let (mut left, mut right) = (channel(left), channel(right));
-    left.send(b"last").unwrap();
-    left.flush().unwrap();
-    drop(left);
-    let mut word = [0; 4];
-    right.recv(&mut word).unwrap();
-    assert_eq!(&word, b"last");
-    assert!(matches!(right.recv(&mut [0]), Err(Error::Disconnected)));
-}
-
-#[test]
 fn only_the_pinned_peer_is_accepted() {
     let [a, b, other] = ["a", "b", "other"].map(identity);
     // The connecting side has pinned another identity.

@@ -1,6 +1,7 @@
 //! Starts the command and reads its files independently of it.
 
 pub(crate) mod pair;
+mod process;
 #[path = "../../../tables/tests/all/table.rs"]
 #[expect(dead_code, reason = "the tests of the tables use the rest")]
 pub(crate) mod table;
@@ -8,10 +9,12 @@ pub(crate) mod table;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+
+pub(crate) use process::{ProcessResult, names, text};
 
 /// A command of this build.
 pub(crate) fn volery(arguments: &[&str]) -> Command {
@@ -48,35 +51,12 @@ pub(crate) fn http(port: u16, request: &str) -> String {
     page
 }
 
-/// The result of a finished process.
-#[derive(Debug)]
-pub(crate) struct ProcessResult {
-    pub(crate) status: Option<i32>,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
-}
-
-impl From<Output> for ProcessResult {
-    fn from(output: Output) -> Self {
-        Self {
-            status: output.status.code(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
-    }
-}
-
 impl ProcessResult {
     /// Fails unless it ended with `status` and one `error:` line that contains every fragment.
     pub(crate) fn assert_refused(&self, status: i32, fragments: &[&str]) {
-        assert_eq!(self.status, Some(status), "{self:?}");
-        assert!(self.stdout.is_empty(), "{self:?}");
-        assert!(!self.stderr.contains("panicked"), "{self:?}");
-        let errors: Vec<_> =
-            self.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
-        assert_eq!(errors.len(), 1, "{self:?}");
+        let error = self.refusal(status);
         for fragment in fragments {
-            assert!(errors[0].contains(fragment), "{fragment:?} is not in {self:?}");
+            assert!(error.contains(fragment), "{fragment:?} is not in {self:?}");
         }
         for line in self.stderr.lines() {
             let known = ["error: ", "hint: ", "note: ", "volery: "];
@@ -192,21 +172,6 @@ pub(crate) fn assert_done(all: &[ProcessResult], security: &str) {
 /// The words of a command line, in which no path has a space.
 pub(crate) fn words(line: &str) -> Vec<&str> {
     line.split(' ').collect()
-}
-
-/// The text of a path.
-pub(crate) fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
-/// Names in a folder, including hidden ones.
-pub(crate) fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<_> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
 }
 
 /// The parts that were begun, by the files of a work folder: each with its session, as often as it

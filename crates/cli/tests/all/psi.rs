@@ -124,24 +124,6 @@ fn settings_that_differ_end_both_sides_and_are_named() {
     assert_eq!(folder.names(), ["a.csv"]);
 }
 
-/// The files that the documentation names exist.
-#[test]
-fn the_documentation_names_files_that_exist() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut named = 0;
-    for page in ["README.md", "docs/cli.md", "crates/cli/data/README.md"] {
-        let page = std::fs::read_to_string(root.join(page)).unwrap();
-        for word in page.split_whitespace() {
-            let word = word.trim_matches(['`', ',', '.']);
-            if word.starts_with("crates/cli/data/") {
-                assert!(root.join(word).is_file(), "{word}");
-                named += 1;
-            }
-        }
-    }
-    assert!(named >= 8, "{named}");
-}
-
 /// docs/cli.md names every option of a match, and no option that no command has.
 #[test]
 fn the_documentation_names_the_options() {

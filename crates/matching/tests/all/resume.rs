@@ -1,6 +1,5 @@
 //! Runs that break, and go on.
 
-use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
@@ -118,56 +117,6 @@ fn names_for_another_number_of_columns_end_a_run_before_its_protocol() {
         }
     }
     sides.finish();
-}
-
-#[test]
-fn a_run_goes_on_wherever_it_broke() {
-    let lengths = lengths(3);
-    for side in [0, 1] {
-        for step in 0..24 {
-            let end = lengths[side] * step / 24;
-            let sides = Sides::new(3);
-            let mut ends = [u64::MAX; 2];
-            ends[side] = end;
-            let ([sent, received], _) = sides.attempt(ends);
-            assert!(sent.is_err() || received.is_err(), "{side} {end}");
-            drop((sent, received));
-            let before = sides.sessions(0).len();
-            sides.finish();
-            for side in [0, 1] {
-                let sessions = sides.sessions(side);
-                let different: HashSet<_> = sessions.iter().collect();
-                assert_eq!(different.len(), sessions.len(), "a session came twice");
-                assert!(sessions.len() >= before.max(6), "{sessions:?}");
-            }
-        }
-    }
-}
-
-/// With `both`, whoever ended before its output was written has its rows without the peer, who may
-/// be done.
-#[test]
-fn a_side_that_has_all_of_its_rows_needs_no_peer() {
-    let name = volery_matching::ProtocolChoice::Auto;
-    let run = Run { verb: Operation::Psi, name, both: true, ..RUN };
-    let sides = Sides::new(2);
-    let locals = sides.locals();
-    let read = |role: Role| {
-        let side = role as usize;
-        run.read(role, &sides.tables[side], &locals[side]).unwrap()
-    };
-    let (sender, receiver) = (read(Role::Sender), read(Role::Receiver));
-    let (ended, _) = run_cut(
-        [u64::MAX; 2],
-        |channel| sender.run(channel, &mut ()),
-        |channel| receiver.run(channel, &mut ()),
-    );
-    let counts = [ended.0, ended.1].map(|outcome| outcome.unwrap().matches.unwrap().rows());
-    for (role, count) in [Role::Sender, Role::Receiver].into_iter().zip(counts) {
-        let again = read(role);
-        assert!(again.has_all_results() && count > 0);
-        assert_eq!(again.into_matches().unwrap().0.rows(), count);
-    }
 }
 
 #[test]
@@ -293,18 +242,6 @@ fn an_agreement_of_one_side_is_made_anew() {
     for buckets in [1, 3, 7] {
         let mut sides = half_agreed();
         sides.buckets = buckets;
-        sides.finish();
-    }
-}
-
-#[test]
-fn a_kill_before_the_new_agreement_loses_no_row() {
-    // The handshake takes some hundred bytes: the ends are in all messages of the agreement.
-    let end = lengths(3)[0] / 2;
-    for step in 0..12 {
-        let mut sides = half_agreed();
-        sides.buckets = 7;
-        drop(sides.attempt([end * step / 12, u64::MAX]));
         sides.finish();
     }
 }

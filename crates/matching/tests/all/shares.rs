@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use proptest::prelude::*;
 use volery_channel::{
-    Channel, Role, Stats, handshake, run_two_parties, run_two_parties_with_stats, run_two_unchecked,
+    Channel, Role, handshake, run_two_parties, run_two_parties_with_stats, run_two_unchecked,
 };
 use volery_matching::shares::{Layout, MAX_COLUMNS, PreparedTable, Settings};
 use volery_matching::totals::decimal;
@@ -201,70 +201,6 @@ proptest! {
 fn numbered(keys: std::ops::Range<u32>, columns: usize) -> Vec<Row> {
     let values = |key: u32| (0..columns).map(move |column| i64::from(key) * 7 - column as i64);
     keys.rev().map(|key| (Some(key), values(key).collect())).collect()
-}
-
-#[test]
-fn sizes_of_all_kinds() {
-    for (left, right) in [
-        (0..0, 0..0),
-        (0..0, 0..5),
-        (0..5, 0..0),
-        (0..1, 0..1),
-        (0..1, 1..2),
-        (0..100, 3..4),
-        (0..257, 100..356),
-    ] {
-        let tables = [numbered(left, 2), numbered(right, 1)];
-        for row_order in [false, true] {
-            check([&tables[0], &tables[1]], [2, 1], row_order, Duplicates::Error);
-        }
-    }
-}
-
-/// The shares of a side say nothing: bits and numbers look random, matching or not.
-#[test]
-fn the_shares_of_a_side_look_random() {
-    let rows = numbered(0..400, 1);
-    for row_order in [false, true] {
-        let sides = [Role::Sender, Role::Receiver]
-            .map(|role| read(role, &rows, 1, row_order, Duplicates::Error).unwrap());
-        let [sender, receiver] = sides;
-        let (left, right) = run_two_parties(|c| run(sender, c), |c| run(receiver, c));
-        for shares in [left.unwrap(), right.unwrap()] {
-            let (ones, all) =
-                (shares.matches.iter().filter(|bit| **bit == 1).count(), shares.matches.len());
-            assert!((all / 4..3 * all / 4).contains(&ones), "{ones} of {all}");
-            for column in &shares.columns {
-                assert!(column.iter().all(|share| *share > u64::from(u32::MAX)));
-            }
-        }
-    }
-}
-
-/// Keys, values and overlap do not show in the traffic.
-#[test]
-fn traffic_depends_on_sizes_alone() {
-    let traffic = |keys: u32, row_order: bool| -> Stats {
-        let tables = [numbered(0..90, 1), numbered(keys..keys + 70, 2)];
-        let side = |role, which: usize, columns| {
-            read(role, &tables[which], columns, row_order, Duplicates::Error).unwrap()
-        };
-        let (sender, receiver) = (side(Role::Sender, 0, 1), side(Role::Receiver, 1, 2));
-        let ((sent, stats), _) =
-            run_two_parties_with_stats(|c| run(sender, c).is_ok(), |c| run(receiver, c).is_ok());
-        assert!(sent);
-        stats
-    };
-    for row_order in [false, true] {
-        let one = traffic(0, row_order);
-        for keys in [45, 1000] {
-            let other = traffic(keys, row_order);
-            assert_eq!(
-                (one.bytes_sent, one.bytes_received, one.turns),
-                (other.bytes_sent, other.bytes_received, other.turns)
-            );
-        }
-    }
 }
 
 #[test]

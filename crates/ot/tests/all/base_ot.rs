@@ -1,7 +1,7 @@
 //! Base OT between honest parties, and against encodings that are no elements.
 
 use crate::common::*;
-use volery_channel::{Channel, Error, run_two_parties, run_two_parties_with_stats};
+use volery_channel::{Channel, Error, run_two_parties};
 use volery_ot::base;
 
 #[test]
@@ -19,16 +19,6 @@ fn the_receiver_gets_the_key_it_asks_for_and_no_other() {
             assert!(pair.iter().all(|&key| seen.insert(u128::from(key))), "no key twice");
         }
     }
-}
-
-#[test]
-fn the_cost_is_the_documented_one() {
-    let ((_, sender), (_, receiver)) = run_two_parties_with_stats(
-        |channel| base::send(128, SESSION, &mut rng(1), channel).unwrap(),
-        |channel| base::receive(&[0; 16], 128, SESSION, &mut rng(2), channel).unwrap(),
-    );
-    assert_eq!((sender.bytes_sent, sender.bytes_received), (32, 64 * 128));
-    assert_eq!((receiver.messages_sent, receiver.messages_received), (1, 1));
 }
 
 /// A peer that only sends `bytes`.

@@ -358,10 +358,4 @@ mod tests {
         assert_eq!(layout.n(), 24);
         assert_eq!(layout.assign(&[9, 18]).alphas, [9, 2]);
     }
-
-    #[test]
-    #[should_panic(expected = "point number j lies in block j")]
-    fn a_point_in_another_block_is_refused() {
-        let _ = Layout::regular(2, 8).assign(&[8, 9]);
-    }
 }

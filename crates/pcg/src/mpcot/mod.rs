@@ -277,10 +277,4 @@ mod tests {
         let layout = Layout::cuckoo(1009, 20, 40, Block::from(6), Cells::Exact);
         check::<Z64>(&layout, Trees::Ggm, Some(&[3, 500, 1008]));
     }
-
-    #[test]
-    #[should_panic(expected = "a parent has two children")]
-    fn half_trees_must_be_complete() {
-        check::<Fp61>(&Layout::regular(3, 5), Trees::Half, Some(&[4, 5, 12]));
-    }
 }

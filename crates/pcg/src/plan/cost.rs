@@ -184,17 +184,3 @@ pub(super) fn dual(kind: Kind, security: Security, shape: Shape, bytes: f64, lin
         bits: 8.0 * bytes,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn links_are_a_rate_and_a_round_trip() {
-        let link = Link { bits_per_second: 1e8, round_trip: 0.02 };
-        assert_eq!("100Mbit,20ms".parse(), Ok(link));
-        for bad in ["", "lan", "100Mbit", "100,20ms", "100Mbit,20", "NaNMbit,1ms", "0Gbit,1ms"] {
-            assert!(bad.parse::<Link>().is_err(), "{bad}");
-        }
-    }
-}

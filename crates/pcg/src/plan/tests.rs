@@ -133,20 +133,6 @@ fn less_than_128_bits_by_name_only() {
     assert!(plan.assumption().ends_with(says), "{}", plan.assumption());
 }
 
-/// Rounds counted with more digits than a 32-bit machine has.
-#[test]
-fn more_than_2_to_the_32() {
-    let plan = plan(Kind::Cot, Some((1 << 40) + 1), Noise::Regular, Link::default());
-    let mut delivered = 0u64;
-    let mut rounds = 0u64;
-    while delivered < (1 << 40) + 1 {
-        let number = usize::try_from(rounds).unwrap();
-        delivered += plan.step(number, delivered).deliver as u64;
-        rounds += 1;
-    }
-    assert_eq!(delivered, (1 << 40) + 1);
-}
-
 /// Few correlations use no LPN, nor do any on a fast link; the slower the link, the more is
 /// computed to send less.
 #[test]

@@ -1,6 +1,6 @@
 //! Prepared rounds, and sessions.
 
-use volery_channel::{run_two_parties, run_two_unchecked};
+use volery_channel::run_two_parties;
 use volery_primitives::Block;
 
 use super::*;
@@ -53,26 +53,6 @@ fn a_prepared_round_needs_no_peer() {
         },
     );
     assert!((0..10_000).all(|i| w[i] == u[i] * x + v[i]));
-}
-
-/// Different plans end the setup, even if the first messages have the same lengths.
-#[test]
-fn another_plan_is_noticed_in_the_setup() {
-    let session = SessionId::from_bytes([5; 32]);
-    let plans = [6_300_000, 9_000_000]
-        .map(|n| plan::<Z64>(Some(n), Noise::Regular, Security::SemiHonest).unwrap());
-    let (sender, receiver) = run_two_unchecked(
-        |channel| {
-            let rng = Prg::new(Block::from(1));
-            Sender::<Z64>::setup(&plans[0], session, rng, channel).map(|_| ())
-        },
-        |channel| {
-            let rng = Prg::new(Block::from(2));
-            Receiver::<Z64>::setup(&plans[1], None, session, rng, channel).map(|_| ())
-        },
-    );
-    assert!(matches!(receiver, Err(crate::Error::PeerMisbehaved(_))));
-    assert!(matches!(sender, Err(crate::Error::Disconnected)));
 }
 
 /// The name of the ring is in the sessions, separately from the plan, which also contains it.

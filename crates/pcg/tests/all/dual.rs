@@ -3,9 +3,7 @@
 use volery_channel::{Stats, run_two_parties};
 use volery_field::{Fp61, Gf128, Z64};
 use volery_ot::{CotReceiver, CotSender};
-use volery_pcg::{
-    Kind, Noise, Plan, PlanError, PlanOptions, Protocol, Security, Trees, cot, vole::VoleRing,
-};
+use volery_pcg::{Kind, Plan, PlanOptions, Protocol, Security, cot, vole::VoleRing};
 use volery_primitives::{Block, bits};
 
 use crate::common::{
@@ -66,20 +64,6 @@ fn vector_oles() {
     voles::<Gf128>(Security::SemiHonest, &[100]);
     voles::<Gf128>(Security::Malicious, &[1000]);
     voles::<Z64>(Security::SemiHonest, &[3000, 10_000]);
-}
-
-#[test]
-fn refused_plans() {
-    let low = PlanOptions { protocol: Protocol::LowCommunication, ..PlanOptions::default() };
-    let refused = |options: PlanOptions<'_>| Plan::new(Kind::Cot, &options).unwrap_err();
-    let uniform = PlanOptions { noise: Noise::Uniform, ..low };
-    let ggm = PlanOptions { trees: Trees::Ggm, ..low };
-    let set = PlanOptions { set: Some("b10"), ..low };
-    assert_eq!(refused(uniform), PlanError::NotDual);
-    assert_eq!(refused(ggm), PlanError::NotDual);
-    assert_eq!(refused(set), PlanError::NoSuchSet("b10".to_owned()));
-    let z64 = Plan::new(Kind::Vole(Z64::FIELD), &low).unwrap_err();
-    assert_eq!(z64, PlanError::NotMalicious);
 }
 
 #[test]

@@ -341,23 +341,6 @@ fn lengths_depend_on_the_sizes_alone() {
     assert_eq!(one, traffic(0, 17));
 }
 
-#[test]
-#[should_panic(expected = "more selections than the settings announce")]
-fn selections_beyond_the_settings() {
-    let (settings, y, x) = data([5, 5], 2, [1, 0], Form::Fast);
-    let _ = run_two_unchecked(
-        |channel| {
-            let (own, columns) = ((SESSION, rng(Role::Sender)), y.columns());
-            let sender = Sender::setup(&y.items, &columns, settings, own, &mut (), channel);
-            let _ = sender.unwrap().select(&[1], channel);
-        },
-        |channel| {
-            let own = (SESSION, rng(Role::Receiver));
-            let _ = Receiver::setup(&x.items, &[], settings, own, &mut (), channel);
-        },
-    );
-}
-
 /// Hints that are any other bytes make no item common, and no party fails.
 #[test]
 fn hints_that_are_something_else() {

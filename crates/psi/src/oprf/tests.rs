@@ -261,12 +261,3 @@ fn a_receiver_that_failed_is_broken() {
         assert_eq!(near.stats().bytes_sent, 0);
     }
 }
-
-#[test]
-#[should_panic(expected = "index out of bounds")]
-fn there_is_no_instance_after_the_last() {
-    let code = Code::new(&SEED, 440);
-    let (mut sender, mut receiver) = dealt(1);
-    let made = extend(&mut sender, &mut receiver, &code, &inputs(5, 1));
-    let _ = made.keys.evaluate(&sender, &code, 5, Block::ONE);
-}

@@ -608,8 +608,6 @@ pub(crate) mod counting;
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-    use std::io::Cursor;
-
     use volery_primitives::Block;
     use volery_primitives::prg::Prg;
 
@@ -657,27 +655,6 @@ mod tests {
                 }
                 assert!(!read.contains(0) && !read.contains(u128::MAX));
             }
-        }
-    }
-
-    /// A file is the same however it is written, and a sample stands where a scan finds it.
-    #[test]
-    fn written_in_pieces() {
-        for items in [0, 1, 255, 256, 257, 5000, 70_001] {
-            let (filter, outputs) = filter(items, 1000);
-            let mut file = Cursor::new(Vec::new());
-            let about = (GENERATOR, items as u64, 1000);
-            let label = write_sorted(about, outputs.iter().copied().map(Ok), &mut file).unwrap();
-            assert_eq!(label, *filter.label());
-            assert_eq!(file.get_ref(), &bytes(&filter));
-            file.set_position(0);
-            assert_eq!(Label::of_file(&mut file, u64::MAX).unwrap(), label);
-            let unary = &filter.body[label.layout.lows() as usize..];
-            let zeros = (0..label.layout.unary())
-                .filter(|place| unary[(place / 8) as usize] >> (place % 8) & 1 == 0);
-            let after = zeros.skip(SAMPLE as usize - 1).step_by(SAMPLE as usize);
-            let expected: Vec<_> = std::iter::once(0).chain(after.map(|place| place + 1)).collect();
-            assert_eq!(filter.samples, expected, "{items}");
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use volery_channel::tamper::Tampered;
-use volery_channel::{Error as ChannelError, memory, run_two_channels, run_two_parties};
+use volery_channel::{Error as ChannelError, memory, run_two_channels};
 
 use super::*;
 use crate::error::Error;
@@ -139,43 +139,5 @@ fn the_places_of_common_items_are_uniform() {
         let bound = [40.5, 77.2][wanted.len() - 1];
         assert!(chi_square < bound, "{order:?}, {wanted:?}: {chi_square}");
         assert_eq!(cells.iter().map(|&cell| counts[cell]).sum::<u32>() as usize, RUNS);
-    }
-}
-
-/// Phases come in their order, and each counts to its end.
-#[test]
-fn a_watch_sees_all_phases() {
-    #[derive(Default)]
-    struct PhaseLog(Vec<(Phase, u64, u64)>);
-    impl Watch for PhaseLog {
-        fn begin(&mut self, phase: Phase, steps: u64) {
-            self.0.push((phase, steps, 0));
-        }
-
-        fn done(&mut self, steps: u64) {
-            let last = self.0.last_mut().unwrap();
-            assert!(last.2 <= steps && steps <= last.1, "{last:?}: {steps}");
-            last.2 = steps;
-        }
-    }
-    for variant in Variant::ALL {
-        for (n, m) in [(0, 0), (0, 3), (1, 1), (9000, 40), (40, 9000)] {
-            let (sender, receiver) = dealt(3);
-            let (ours, theirs) = (items(0..n), items(0..m));
-            let settings = Settings { variant, both: true };
-            let (mut left, mut right) = (PhaseLog::default(), PhaseLog::default());
-            run_two_parties(
-                |channel| sender.intersect(&ours, settings, &mut left, channel).unwrap(),
-                |channel| receiver.intersect(&theirs, settings, &mut right, channel).unwrap(),
-            );
-            for seen in [left, right] {
-                let place = |phase: &Phase| Phase::ALL.iter().position(|other| other == phase);
-                assert!(seen.0.is_sorted_by_key(|(phase, ..)| place(phase)));
-                for (phase, steps, done) in seen.0 {
-                    let idle = n == 0 || m == 0;
-                    assert!(done == steps || idle, "{phase:?}: {done} of {steps}");
-                }
-            }
-        }
     }
 }

@@ -507,16 +507,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_smaller_set_is_encoded_where_both_learn_the_result() {
-        for (sender, receiver) in [(10, 1000), (1000, 10), (7, 7)] {
-            let parameters = Parameters::new(Form::Fast, true, sender, receiver);
-            assert_eq!(parameters.sides()[1], sender.min(receiver));
-            let parameters = Parameters::new(Form::Fast, false, sender, receiver);
-            assert_eq!(parameters.sides()[1], receiver);
-        }
-    }
-
     /// The table of SECURITY.md; without a deadline for the encoding there is no bound to speak of.
     #[test]
     fn a_malicious_receiver_is_bounded() {

@@ -1,7 +1,5 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-use std::collections::HashSet;
-
 use volery_channel::{run_two_parties, run_two_parties_tcp};
 
 use super::*;
@@ -41,26 +39,6 @@ fn own_tags_are_in_order() {
         matching::own_tags(&mut set, 128),
         [(1, 2), (tags[1], 1), (tags[3], 3), (tags[0], 0), (tags[4], 4)]
     );
-}
-
-#[test]
-fn the_oprf_alone() {
-    for form in [Form::Fast, Form::Malicious] {
-        for n in [0, 1, 500] {
-            let items = set(0, 1, n);
-            let (keys, outputs) = run_two_parties(
-                |channel| sender().keys(form, &mut (), channel),
-                |channel| receiver().outputs(&items, form, &mut (), channel),
-            );
-            let (keys, outputs) = (keys.unwrap(), outputs.unwrap().outputs);
-            let others = set(0, 1, n + 10);
-            let all = keys.evaluate(&others);
-            assert_eq!(all[..n], outputs[..]);
-            let distinct: HashSet<_> = all.iter().map(|block| block.to_bytes()).collect();
-            assert_eq!(distinct.len(), n + 10);
-            assert!(!all.contains(&Block::ZERO));
-        }
-    }
 }
 
 /// Several bins and batches, the last with one bin, over TCP: intersection, search and OPRF.

@@ -1,8 +1,7 @@
 //! The number of threads of a party changes only the time: not its result or its messages.
 
-use volery_channel::{Channel, Role, run_two_parties, run_two_unchecked};
+use volery_channel::{Channel, Role, run_two_parties};
 use volery_pcg::Security;
-use volery_psi::Error;
 use volery_psi::matching::Output;
 
 use crate::common::Kind;
@@ -53,22 +52,5 @@ fn threads_make_no_difference() {
     // Sets with less work than there are threads.
     for [n, m] in [[1, 1], [5, 300], [9000, 3], [9000, 9000], [20_000, 17_000]] {
         compare(semi_honest("kkrt", false), [n, m, 1], &[[1, 1], [8, 3], [3, 20]]);
-    }
-}
-
-#[test]
-fn errors_are_found_by_any_number_of_threads() {
-    let [n, m, _] = LARGE;
-    let (ours, mut twice) = (items(0, n), items(n, m));
-    twice[m - 5] = twice[70_000];
-    let kind = Kind::named("kkrt", Security::SemiHonest, false);
-    for threads in [1, 3, 8] {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let (_, received) = run_two_unchecked(
-            |channel| kind.run(Role::Sender, &ours, &ours, channel).err(),
-            |channel| pool.install(|| kind.run(Role::Receiver, &twice, &twice, channel).err()),
-        );
-        let Some(Error::Duplicate { first, second }) = received else { panic!("{received:?}") };
-        assert_eq!((first, second), (70_000, m - 5), "{threads}");
     }
 }

@@ -172,7 +172,7 @@ pub fn write_reals(file: &mut File, values: &[f64]) -> io::Result<()> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
-    use volery_field::{Fp61, Z64};
+    use volery_field::Fp61;
 
     use super::*;
 
@@ -192,25 +192,6 @@ mod tests {
 
     fn words(values: &[u64]) -> Vec<u8> {
         values.iter().flat_map(|word| word.to_le_bytes()).collect()
-    }
-
-    #[test]
-    fn a_matrix_row_by_row() {
-        let table = read(&file("<u8", false, "(2, 3)", &words(&[1, 2, 3, 4, 5, 6]))).unwrap();
-        assert_eq!(table.shape(), [2, 3]);
-        let elements = table.elements::<Z64>().unwrap();
-        assert_eq!(elements[3], Z64::new(4));
-        assert_eq!(table.place(3), "[1, 0]");
-        let reals: Vec<_> = [0.5_f64, -1.0].iter().flat_map(|x| x.to_le_bytes()).collect();
-        let table = read(&file("<f8", false, "(2,)", &reals)).unwrap();
-        assert!(matches!(table.values(), Values::Reals(reals) if reals[..] == [0.5, -1.0]));
-        assert_eq!(table.place(1), "[1]");
-        for shape in ["(0,)", "(0, 3)", "(3, 0)"] {
-            assert_eq!(
-                read(&file("<u8", false, shape, &[])).unwrap().elements::<Z64>().unwrap().len(),
-                0
-            );
-        }
     }
 
     #[test]

@@ -62,23 +62,6 @@ fn refused(arguments: &Arguments, text: &str) {
     assert!(failure.contains(text), "{failure}");
 }
 
-fn holds<B: Ring, R: ExtensionOf<B>>(ring: Option<RingName>) {
-    for n in [0, 1, 1009, CHUNK, CHUNK + 1] {
-        let place = tempfile::tempdir().unwrap();
-        let mut arguments = folders::<B, R>(place.path(), n);
-        arguments.options.ring = ring;
-        verified(&arguments).unwrap();
-    }
-}
-
-#[test]
-fn valid_correlations_are_accepted() {
-    holds::<Fp61, Fp61>(Some(RingName::Fp61));
-    holds::<Z64, Z64>(Some(RingName::Z64));
-    holds::<Gf128, Gf128>(Some(RingName::Gf128));
-    holds::<F2, Gf128>(None);
-}
-
 #[test]
 fn one_wrong_bit_is_found_and_named() {
     let last = "does not hold for 1 of 65537 correlations, the first at index 65536";

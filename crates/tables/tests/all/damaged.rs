@@ -4,11 +4,11 @@ use std::error::Error as _;
 
 use parquet::basic::{Compression, Encoding};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use volery_tables::{EmptyKeys, Format, Problem};
+use volery_tables::{EmptyKeys, Problem};
 
 use super::parquet::{mixed, store};
 use super::table::{required, strings, table};
-use crate::{Folder, Reading, by, complaint, matches, read, read_as};
+use crate::{Folder, Reading, by, complaint, read, read_as};
 
 #[test]
 fn files_that_are_not_whole() {
@@ -62,26 +62,6 @@ fn compressions_that_are_not_supported() {
             format!(r#"column "k" is compressed with {name}, which is not supported"#)
         );
         assert!(hint.contains("snappy, zstd, gzip or lz4"));
-    }
-}
-
-#[test]
-fn damaged_bytes_never_make_it_panic() {
-    let folder = Folder::new();
-    let path = store(&folder, "rows.parquet", &mixed(50), Compression::SNAPPY);
-    let whole = std::fs::read(&path).unwrap();
-    let mut reading = by(&["word", "id", "name"]);
-    reading.empty_keys = EmptyKeys::Skip;
-    reading.value = Some("score".to_owned());
-    for i in 0..whole.len() {
-        let mut bytes = whole.clone();
-        bytes[i] ^= [1, 0x80, 0xff][i % 3];
-        let path = folder.write("damaged.parquet", bytes);
-        if let Ok(records) = read(&path, &reading) {
-            let items: Vec<u32> = (0..records.keys().len() as u32).collect();
-            let format = [Format::Csv, Format::Parquet][i / 3 % 2];
-            let _ = matches(&records, &items, format);
-        }
     }
 }
 

@@ -23,7 +23,7 @@ use volery_tables::{
 use crate::parquet::{mixed, store};
 use crate::samples::sample;
 use crate::table::strings;
-use crate::{Folder, Reading, by, complaint, integers, item, matches, read, texts, write};
+use crate::{Folder, Reading, by, complaint, integers, matches, read, texts, write};
 
 fn open(paths: &[PathBuf]) -> Result<Table, Error> {
     let paths = paths.to_vec();
@@ -311,39 +311,6 @@ fn a_scan_has_the_columns_in_the_order_named() {
         }
         assert!(next == 20_011 || next == 2);
     }
-}
-
-#[test]
-fn timestamps_and_decimals_are_keys() {
-    use crate::table::required;
-    let folder = Folder::new();
-    let columns = [
-        required("int64 at (TIMESTAMP(MILLIS,true))", vec![1_614_834_367_891_i64]),
-        required("int64 local (TIMESTAMP(MICROS,false))", vec![1_i64]),
-        required("int32 price (DECIMAL(9,2))", vec![1250]),
-        required("int64 whole (DECIMAL(12,0))", vec![-7_i64]),
-        required("double float", vec![3.0_f64]),
-    ];
-    let path = store(&folder, "a.parquet", &columns, Compression::SNAPPY);
-    let text = "at,local,price,whole,float\n\
-        2021-03-04T06:06:07.891+01:00,1970-01-01 00:00:00.000001,+12.5,-007,3\n";
-    let text = folder.write("a.csv", text);
-    for (ours, theirs, tag, content) in [
-        ("at", "at:timestamp", 6, &1_614_834_367_891_000_000_i128.to_le_bytes()[..]),
-        ("local", "local:datetime", 7, &1000_i128.to_le_bytes()),
-        ("price", "price:decimal", 8, b"12.5"),
-        ("whole", "whole:integer", 3, b"-7"),
-        ("whole:decimal", "whole:decimal", 8, b"-7"),
-        ("float:integer", "float:integer", 3, b"3"),
-    ] {
-        for (path, key) in [(&path, ours), (&text, theirs)] {
-            let read = read(path, &by(&[key])).unwrap();
-            assert_eq!(read.keys(), [item(tag, content)], "{key}");
-        }
-    }
-    let path: &Path = &path;
-    let (message, _) = complaint(read(path, &by(&["price:integer"])));
-    assert_eq!(message, r#"column "price" of row 1 is not an integer"#);
 }
 
 #[test]

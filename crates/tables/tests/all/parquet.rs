@@ -9,7 +9,7 @@ use parquet::record::Field;
 use volery_tables::{EmptyKeys, Format, Problem};
 
 use crate::table::{Column, lists, load, optional, required, strings, table};
-use crate::{Folder, Reading, by, complaint, integers, matches, read, read_as, texts};
+use crate::{Folder, Reading, by, complaint, matches, read, read_as, texts};
 
 pub(super) fn store(
     folder: &Folder,
@@ -50,16 +50,6 @@ fn every_integer_type_is_the_same_integer() {
         let records = read(&path, &by(&[&format!("{name}:text")])).unwrap();
         assert_eq!(records.keys(), texts(["1", "100"]), "{name}");
     }
-    let extremes = [
-        required("int64 i", vec![i64::MIN, i64::MAX]),
-        required("int64 u (INTEGER(64,false))", vec![0_i64, -1]),
-        required("int32 v (INTEGER(32,false))", vec![0_i32, -1]),
-    ];
-    let path = store(&folder, "more.parquet", &extremes, Compression::SNAPPY);
-    let written = |name| read(&path, &by(&[name])).unwrap().keys().to_vec();
-    assert_eq!(written("i"), integers(["-9223372036854775808", "9223372036854775807"]));
-    assert_eq!(written("u"), integers(["0", "18446744073709551615"]));
-    assert_eq!(written("v"), integers(["0", "4294967295"]));
 }
 
 #[test]
@@ -189,21 +179,6 @@ fn matching_rows_keep_their_types() {
 }
 
 #[test]
-fn parquet_becomes_text() {
-    let folder = Folder::new();
-    let path = store(&folder, "rows.parquet", &mixed(9), Compression::SNAPPY);
-    let records = read(&path, &by(&["id"])).unwrap();
-    let written = matches(&records, &[0, 8], Format::Csv).unwrap();
-    assert_eq!(
-        String::from_utf8(written).unwrap(),
-        "id,name,word,score,at,raw,flag\n\
-         0,,word 0,0.0,1970-01-01T00:00:00Z,00ff,\n\
-         8,\"n\"\"8\",word 1,2.0,1970-01-01T00:00:08Z,08ff,true\n"
-    );
-    assert!(matches(&records, &[1], Format::Tsv).unwrap().starts_with(b"id\tname\t"));
-}
-
-#[test]
 fn text_becomes_parquet() {
     let folder = Folder::new();
     let text: String = (0..20_011).map(|i| format!("{i},\"é,{}\"\n", i * 3)).collect();
@@ -280,27 +255,4 @@ fn text_is_utf_8() {
         let error = matches(&records, &[1], format).unwrap_err();
         assert!(matches!(error.problem(), Problem::Damaged { .. }), "{error}");
     }
-}
-
-#[test]
-fn columns_are_found_or_named() {
-    let folder = Folder::new();
-    let twice = [strings("id", ["a"]), strings("id", ["b"])];
-    let path = store(&folder, "rows.parquet", &twice, Compression::SNAPPY);
-    assert_eq!(
-        complaint(read(&path, &by(&["id"]))).0,
-        r#"columns 1 and 2 have the same name, "id""#
-    );
-    let words = [strings("c", ["a"]).named("two words: é")];
-    let path = store(&folder, "words.parquet", &words, Compression::SNAPPY);
-    for key in ["two words: é", "two words: é:text", "\"two words: é\":text"] {
-        assert_eq!(read(&path, &by(&[key])).unwrap().keys(), texts(["a"]));
-    }
-    let path = store(&folder, "mixed.parquet", &mixed(0), Compression::SNAPPY);
-    let (message, _) = complaint(read(&path, &by(&["key"])));
-    assert!(
-        message.starts_with(r#"there is no column "key"; the columns are "id", "name""#),
-        "{message}"
-    );
-    assert!(read(&path, &by(&["word", "id"])).unwrap().keys().is_empty());
 }

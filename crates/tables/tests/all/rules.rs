@@ -51,21 +51,6 @@ fn alternatives() {
 }
 
 #[test]
-fn normalisers_make_keys_meet() {
-    let folder = Folder::new();
-    let text = "id,n\n Ä b ,1\nx,2\n  ,3\nX,4\n";
-    let mut rule = reading(&["id:trim+lower"]);
-    let (message, _) = complaint(read(&table(&folder, text), &rule));
-    assert_eq!(message, r#"row 3 has no key: column "id" is empty"#);
-    rule.empty_keys = EmptyKeys::Skip;
-    let records = read(&table(&folder, text), &rule).unwrap();
-    assert_eq!(records.items(0), texts(["ä b", "x"]));
-    assert_eq!(of_rows(&records, 0), [Some(0), Some(1), None, Some(1)]);
-    let counts = records.counts().rules[0];
-    assert_eq!((counts.keys, counts.empty, counts.changed), (3, 1, 2));
-}
-
-#[test]
 fn malformed_rows() {
     let folder = Folder::new();
     let bytes = b"id,d\n1,2024-01-01\nsecret,2024-01-02\n3,\n4,secret\n5,\xff\n";

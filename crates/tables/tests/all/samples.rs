@@ -81,6 +81,9 @@ fn keys_of_every_type() {
         ("uint64", "integer", Some(["0", "18446744073709551615"])),
         ("boolean", "boolean", None),
         ("date", "date", None),
+        ("decimal", "decimal", None),
+        ("millis", "datetime", None),
+        ("zoned", "timestamp", None),
     ] {
         let mut reading = by(&[name, "id"]);
         reading.empty_keys = volery_tables::EmptyKeys::Skip;

@@ -12,14 +12,12 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::record::Row;
 use parquet::schema::parser::parse_message_type;
-use parquet::schema::types::{Type, TypePtr};
 
 /// A column: its declaration, such as `optional int32 day (DATE)`, its values, and the levels of
 /// its only leaf, if it has any.
 #[derive(Clone)]
 pub(crate) struct Column {
     declared: String,
-    name: Option<String>,
     values: Values,
     definitions: Option<Vec<i16>>,
     repetitions: Option<Vec<i16>>,
@@ -55,7 +53,6 @@ values_of!(ByteArray => Bytes, FixedLenByteArray => Fixed);
 pub(crate) fn required(declared: &str, values: impl Into<Values>) -> Column {
     Column {
         declared: format!("required {declared}"),
-        name: None,
         values: values.into(),
         definitions: None,
         repetitions: None,
@@ -70,7 +67,6 @@ where
     let values: Vec<_> = values.into_iter().collect();
     Column {
         declared: format!("optional {declared}"),
-        name: None,
         definitions: Some(values.iter().map(|v| v.is_some().into()).collect()),
         values: values.into_iter().flatten().collect::<Vec<T>>().into(),
         repetitions: None,
@@ -105,7 +101,6 @@ pub(crate) fn lists(name: &str, lists: &[Option<&[Option<i32>]>]) -> Column {
             "optional group {name} (LIST) {{ repeated group list {{ optional int32 element; }} }}"
         ),
         values: Values::Int32(values),
-        name: None,
         definitions: Some(definitions),
         repetitions: Some(repetitions),
     }
@@ -118,10 +113,6 @@ pub(crate) fn table(columns: &[Column], rows: usize, properties: WriterPropertie
         .map(|column| column.declared.clone() + if column.repetitions.is_some() { "" } else { ";" })
         .collect();
     let schema = parse_message_type(&format!("message schema {{ {declared} }}")).unwrap();
-    let fields = schema.get_fields().iter().zip(columns);
-    let fields = fields.map(|(field, column)| column.named_type(field));
-    let schema = Type::group_type_builder("schema").with_fields(fields.collect());
-    let schema = schema.build().unwrap();
     let mut file = Vec::new();
     let properties = Arc::new(properties);
     let mut writer = SerializedFileWriter::new(&mut file, Arc::new(schema), properties).unwrap();
@@ -141,25 +132,6 @@ pub(crate) fn table(columns: &[Column], rows: usize, properties: WriterPropertie
 }
 
 impl Column {
-    /// The column under another name, which may contain any characters, unlike a name in a
-    /// declaration.
-    pub(crate) fn named(mut self, name: &str) -> Self {
-        self.name = Some(name.to_owned());
-        self
-    }
-
-    fn named_type(&self, declared: &TypePtr) -> TypePtr {
-        let Some(name) = &self.name else {
-            return declared.clone();
-        };
-        let info = declared.get_basic_info();
-        let column = Type::primitive_type_builder(name, declared.get_physical_type())
-            .with_repetition(info.repetition())
-            .with_logical_type(info.logical_type_ref().cloned())
-            .with_converted_type(info.converted_type());
-        Arc::new(column.build().unwrap())
-    }
-
     fn len(&self) -> usize {
         match (&self.repetitions, &self.definitions, &self.values) {
             (Some(levels), _, _) => levels.iter().filter(|&&level| level == 0).count(),

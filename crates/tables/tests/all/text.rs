@@ -4,7 +4,7 @@ use std::fs;
 
 use volery_tables::{Format, Inputs, Output, Packing, Problem, Records, Sink, Table};
 
-use crate::{Folder, Reading, by, integers, matches, read, read_as, texts};
+use crate::{Folder, Reading, by, matches, read, read_as, texts};
 
 #[test]
 fn lines_end_in_any_way() {
@@ -21,43 +21,6 @@ fn lines_end_in_any_way() {
         assert_eq!(matches(&records, &[1], Format::Csv).unwrap(), b"id,a\n2,y\n");
         assert!(records.notices().is_empty());
     }
-}
-
-#[test]
-fn blank_lines_are_no_rows() {
-    let folder = Folder::new();
-    let path = folder.write("rows.csv", "\nid\n\n1\n\n\n2\n\n");
-    let records = read(&path, &by(&["id"])).unwrap();
-    assert_eq!((records.keys(), records.row_of(1)), (&texts(["1", "2"])[..], 2));
-    assert_eq!(records.notices(), ["5 blank lines left out (an empty field is written \"\")"]);
-    assert_eq!(matches(&records, &[0, 1], Format::Csv).unwrap(), b"id\n1\n2\n");
-    let records = read_as("rows.csv", "id,a\n1,2\n\n", &by(&["id"])).unwrap();
-    assert_eq!(records.notices(), ["1 blank line left out"]);
-}
-
-#[test]
-fn fields_are_bytes() {
-    let long = "x".repeat(10 << 10);
-    let text = format!(
-        "id,a\n 1 ,\"x, \"\"y\"\"\r\nz\"\n01,\"\"\n1,q\"q\n\"{long}\",\0\nA,é\na,e\u{301}\n"
-    );
-    let folder = Folder::new();
-    let path = folder.write("rows.csv", &text);
-    let records = read(&path, &by(&["id"])).unwrap();
-    assert_eq!(records.keys(), texts([" 1 ", "01", "1", &long, "A", "a"]));
-    assert_eq!(records.key_description(), "text");
-    assert_eq!(records.columns(), ["id", "a"]);
-    let written = matches(&records, &[0, 1, 2, 3, 4, 5], Format::Csv).unwrap();
-    let copy = folder.write("copy.csv", &written);
-    let again = read(&copy, &by(&["id", "a"]));
-    // Row 2 has an empty field: with the second column as the key it has none.
-    assert!(matches!(again.unwrap_err().problem(), Problem::EmptyKey { row: 2, .. }));
-    let fields = |bytes: &[u8]| -> Vec<Vec<Vec<u8>>> {
-        let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(bytes);
-        let rows = reader.byte_records().map(|row| row.unwrap());
-        rows.map(|row| row.iter().map(<[u8]>::to_vec).collect()).collect()
-    };
-    assert_eq!(fields(&written), fields(text.as_bytes()));
 }
 
 #[test]
@@ -97,15 +60,6 @@ fn compound_keys_keep_their_columns_apart() {
     let same = read_as("rows.csv", "b,x,a\nc,,ab\n", &reading).unwrap();
     assert_eq!(one.keys(), same.keys());
     assert_ne!(one.keys(), read_as("rows.csv", "a,b\nab,c\n", &by(&["b", "a"])).unwrap().keys());
-}
-
-#[test]
-fn a_column_called_like_the_whole_argument() {
-    let records = read_as("rows.csv", "id,id:integer\n007,x\n", &by(&["id:integer"])).unwrap();
-    assert_eq!(records.keys(), texts(["x"]));
-    let records = read_as("rows.csv", "id\n007\n", &by(&["id:integer"])).unwrap();
-    assert_eq!(records.keys(), integers(["7"]));
-    assert_eq!(records.key_description(), "integer");
 }
 
 #[test]

@@ -56,15 +56,3 @@ fn fields_are_those_of_a_text_file() {
         assert_eq!(null_is_empty, texts(&copy, "id", name), "{name}");
     }
 }
-
-#[test]
-fn columns_that_are_not_there_or_have_no_text() {
-    let folder = Folder::new();
-    let table = open(folder.write("a.csv", b"k,v\na,1\n"));
-    let refused = |table: &Table, name: &str| {
-        let reader = Reader::new(table, &reading("k", &[name]));
-        reader.err().unwrap().to_string()
-    };
-    let told = refused(&table, "w");
-    assert!(told.contains("there is no column \"w\""), "{told}");
-}

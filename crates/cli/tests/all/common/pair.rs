@@ -68,26 +68,6 @@ pub(crate) fn assert_matched(both: &[ProcessResult; 2]) {
     super::assert_done(both, "volery: secure against a ");
 }
 
-/// A row of text in canonical form: fields are quoted only where necessary.
-pub(crate) fn line(fields: &[impl AsRef<str>], delimiter: char) -> String {
-    let mut line = String::new();
-    for (i, field) in fields.iter().enumerate() {
-        if i > 0 {
-            line.push(delimiter);
-        }
-        let field = field.as_ref();
-        if field.contains([delimiter, '"', '\n', '\r']) {
-            line.push('"');
-            line += &field.replace('"', "\"\"");
-            line.push('"');
-        } else {
-            line += field;
-        }
-    }
-    line.push('\n');
-    line
-}
-
 /// A table of the users with these numbers.
 pub(crate) fn users(numbers: impl IntoIterator<Item = usize>) -> String {
     let rows = numbers.into_iter().map(|number| format!("{number},u{number}@x.org\n"));
