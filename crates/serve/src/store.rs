@@ -332,7 +332,6 @@ impl Store {
         // Its new name is on the disk before another file says it.
         // mutant(world-store-name): drop
         sync(&self.path).map_err(failed)?;
-        // mutant(world-tidy-early): insert `if $ON { let _ = self.tidy(Some(&name)); }`
         SingleFile::prepare("--store", &self.path.join(CURRENT))?
             .commit(format!("{name}\n").as_bytes())?;
         // The new one is in place, whatever the result of this.
