@@ -14,7 +14,7 @@
 
 use crate::{
     Noise,
-    estimate::{Field, Instance, NoiseShape},
+    estimate::{Field, Instance, NoiseShape, in_lockstep},
 };
 
 /// The estimated security of a set in one kind of ring.
@@ -88,6 +88,15 @@ impl LpnSet {
     #[must_use]
     pub fn with_binary_code(&self) -> Option<Level> {
         self.binary_code.filter(|_| self.holds_over(Field::Gf128))
+    }
+
+    /// The most instances of the set that may share a code over `field`: 1, 2 or 4, with regular
+    /// noise, such that each [holds](crate::estimate::in_lockstep) 129.0 bits.
+    #[must_use]
+    pub fn most_instances(&self, field: Field) -> usize {
+        let regular = self.noise == Noise::Regular && !self.paper;
+        let bits = self.level(field).filter(|_| regular).map_or(0.0, |level| level.bits);
+        [4, 2].into_iter().find(|b| in_lockstep(bits, *b) >= 129.0).unwrap_or(1)
     }
 
     /// The least of its security levels.
@@ -307,7 +316,26 @@ mod tests {
             for field in set.fields {
                 let least = security_bits(&set.instance(*field));
                 assert!(least.bits >= 129.0, "{} over {field}: {least:?}", set.name);
+                let together = in_lockstep(least.bits, set.most_instances(*field));
+                assert!(together >= 129.0, "{} over {field}: {together}", set.name);
             }
+        }
+    }
+
+    /// The large sets hold more than they need, so that lockstep takes no more trees.
+    #[test]
+    fn instances_that_may_share_a_code() {
+        for (name, over_f2, over_fp61) in [
+            ("r14", 1, 4),
+            ("r17", 1, 4),
+            ("b10", 4, 4),
+            ("b12", 4, 4),
+            ("b13", 4, 1),
+            ("u22", 1, 1),
+        ] {
+            let set = set_named(name).expect("all of these are names of sets");
+            let most = [Field::F2, Field::Fp61].map(|field| set.most_instances(field));
+            assert_eq!(most, [over_f2, over_fp61], "{name}");
         }
     }
 

@@ -138,7 +138,7 @@ impl<K: Stage> Key<K> {
             let honest = MaliciousKeyHolder::HONEST;
             let now = if malicious.round == number { malicious } else { &honest };
             let drawn = round.layout.is_regular() && growth != Growth::Ggm;
-            let (k, need) = (step.set.k, step.need);
+            let (k, need) = (step.secret(), step.need);
             K::feed_key(&mut self.ot, &self.base[k..])?;
             channel.bind();
             let spare = &self.base[k..];
@@ -151,10 +151,23 @@ impl<K: Stage> Key<K> {
             before = Some(said.opening);
             // The same sums as an honest key holder's
             let seed = public("volery lpn code", self.session, number);
-            let mut w = shares(&round.layout, &leaves);
+            let leaves = shares(&round.layout, &leaves);
+            let mut w = leaves.clone();
+            let code = LocalCode::new(seed, step.set.k);
+            match step.instances {
+                1 => K::encode_key::<1>(&code, self.base[..k].as_chunks().0, 0, &leaves, &mut w),
+                instances => {
+                    // Block after block
+                    let unit = instances * step.set.block();
+                    assert_eq!(instances, 4, "the tests of bundles have four instances");
+                    let table = self.base[..k].as_chunks::<4>().0;
+                    let units = leaves.chunks(unit).zip(w.chunks_mut(unit));
+                    for (j, (leaves, w)) in units.enumerate() {
+                        K::encode_key(&code, table, j * step.set.block(), leaves, w);
+                    }
+                }
+            }
             w.truncate(step.keep + step.deliver);
-            let leaves = w.clone();
-            K::encode_key(&LocalCode::new(seed, k), &self.base[..k], 0, &leaves, &mut w);
             outputs.extend_from_slice(&w[step.keep..]);
             self.base = volery_primitives::pages::Buffer::zeroed(step.keep);
             self.base.copy_from_slice(&w[..step.keep]);

@@ -111,8 +111,8 @@ impl Plan {
             return Err(PlanError::ValueBitsNotPrimal);
         }
         if is_wished(Protocol::Primal) && value_bits.is_none() {
-            for set in primal_sets(kind, options)? {
-                let (plan, cost) = empty.clone().primal(set, options.link);
+            for bundle in bundles(kind, options)? {
+                let (plan, cost) = empty.clone().primal(bundle, options.link);
                 all.push(rated(plan, cost));
             }
         }
@@ -158,6 +158,22 @@ fn value_bits(kind: Kind, options: &PlanOptions<'_>) -> Result<Option<u32>, Plan
         },
         (Some(bits), _) => Err(PlanError::NoSuchValueBits(bits)),
     }
+}
+
+/// The sets with which a plan may end, each with the numbers of instances that may share its code.
+fn bundles(
+    kind: Kind,
+    options: &PlanOptions<'_>,
+) -> Result<Vec<(&'static LpnSet, usize)>, PlanError> {
+    let sets = primal_sets(kind, options)?;
+    let mut all = Vec::new();
+    for set in sets {
+        let most = set.most_instances(kind.field());
+        let numbers = [1, 2, 4].into_iter().filter(|b| *b <= most);
+        let wished = numbers.filter(|b| options.instances.is_none_or(|wish| wish == *b));
+        all.extend(wished.map(|instances| (set, instances)));
+    }
+    Ok(all)
 }
 
 /// The sets with which a plan may end.
