@@ -52,14 +52,15 @@
 //! linear algebra. Nor may the places of one follow from those of another. So the instances have
 //! secrets, places, noise values, trees and OTs of their own.
 
-use std::ops::Range;
+use std::ops::{Deref, DerefMut, Range};
 
-use bytemuck::Zeroable;
+use bytemuck::{Pod, TransparentWrapper, Zeroable};
 use volery_field::Ring;
 use volery_primitives::{
     Aligned, Block,
     aes::Aes128,
-    gather::{Columns, PLACE_BITS},
+    cpu::Cpu,
+    gather::{self, Columns, Lanes, PLACE_BITS, Words},
 };
 
 /// Ones in a column, `d`.
@@ -74,8 +75,14 @@ const FACTORS: u128 = 1 << 64;
 
 /// A summand of the code: a ring element, or several side by side that share their indices.
 pub trait Entry: Copy + Send + Sync {
-    /// An unreduced sum.
-    type Sum: Copy + Default;
+    /// An unreduced sum, in the form of an entry.
+    type Sum: Pod + Default;
+    /// The entry for kernels.
+    type Words: Words;
+    /// The addition in kernels.
+    const LANES: Lanes;
+    /// A table for kernels.
+    fn words<const B: usize>(table: &[[Self; B]]) -> &[[Self::Words; B]];
     /// `sum + self`; at most 5 more after each [`fold`](Entry::fold), and one more at the very end.
     fn add_to(self, sum: Self::Sum) -> Self::Sum;
     /// Reduces a sum, so that it takes the next 6 additions.
@@ -84,6 +91,12 @@ pub trait Entry: Copy + Send + Sync {
 
 impl<R: Ring> Entry for R {
     type Sum = R::Lazy;
+    type Words = R;
+    const LANES: Lanes = R::LANES;
+    #[inline(always)]
+    fn words<const B: usize>(table: &[[R; B]]) -> &[[R; B]] {
+        table
+    }
     #[inline(always)]
     fn add_to(self, sum: Self::Sum) -> Self::Sum {
         R::lazy_add(sum, self)
@@ -96,13 +109,29 @@ impl<R: Ring> Entry for R {
 
 /// Entries of the sender's two vectors, `a` and `b` of Protocol 6, side by side: one read serves
 /// both.
-#[derive(Clone, Copy, Default, Zeroable)]
-#[repr(C, align(16))]
-pub struct Pair<R> {
-    /// An entry of `a`.
-    pub u: R,
-    /// The entry of `b` at the same place.
-    pub v: R,
+#[derive(Clone, Copy, Default, Zeroable, TransparentWrapper)]
+#[repr(transparent)]
+pub struct Pair<R>(gather::Pair<R>);
+
+impl<R> Pair<R> {
+    /// An entry of `a`, and the entry of `b` at the same place.
+    pub const fn new(u: R, v: R) -> Self {
+        Self(gather::Pair { u, v })
+    }
+}
+
+impl<R> Deref for Pair<R> {
+    type Target = gather::Pair<R>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl<R> DerefMut for Pair<R> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.0
+    }
 }
 
 /// `P` elements of a ring as one entry.
@@ -127,6 +156,12 @@ impl<R: Ring> Parts<R, 2> for Pair<R> {
 
 impl<R: Ring> Entry for Pair<R> {
     type Sum = R::LazyPair;
+    type Words = gather::Pair<R>;
+    const LANES: Lanes = R::LANES;
+    #[inline(always)]
+    fn words<const B: usize>(table: &[[Self; B]]) -> &[[Self::Words; B]] {
+        Self::peel_slice(table.as_flattened()).as_chunks().0
+    }
     #[inline(always)]
     fn add_to(self, sums: Self::Sum) -> Self::Sum {
         R::pair_add(sums, [self.u, self.v])
@@ -283,7 +318,7 @@ impl LocalCode {
 }
 
 /// Columns of a code that are generated together, for the tables of `B` instances with entries `E`.
-struct Group<E, const B: usize> {
+struct Group<E: Entry, const B: usize> {
     columns: Columns<[E; B], WEIGHT, GROUP>,
     /// The blocks that the indices are cut from.
     blocks: Aligned<[Block; GROUP * WEIGHT / 4]>,
@@ -309,10 +344,20 @@ impl<E: Entry, const B: usize> Group<E, B> {
         }
     }
 
+    /// The sums of all columns by a kernel; `false` without one.
+    #[inline(always)]
+    fn wide<S: Pod>(&self, lanes: Lanes, table: &[[E; B]], sums: &mut [S]) -> bool {
+        self.columns.sums(Cpu::detect(), lanes, E::words(table), sums)
+    }
+
     /// Calls `output(i, sums)` for each column, with the sums of its first five entries and of its
     /// last five.
     #[inline(always)]
     fn split_sums(&self, table: &[[E; B]], mut output: impl FnMut(usize, [[E::Sum; B]; 2])) {
+        let Aligned(sums) = &mut Aligned([[zero::<E, B>(); 2]; GROUP]);
+        if B > 1 && self.wide(Lanes::XorHalves, table, sums) {
+            return sums.iter().enumerate().for_each(|(column, sums)| output(column, *sums));
+        }
         let entries = self.columns.of(table);
         for column in 0..GROUP {
             let mut entries = entries.column(column);
@@ -330,6 +375,12 @@ impl<E: Entry, const B: usize> Group<E, B> {
         columns: Range<usize>,
         mut output: impl FnMut(usize, [E::Sum; B]),
     ) {
+        if B > 1 {
+            let Aligned(sums) = &mut Aligned([zero::<E, B>(); GROUP]);
+            if self.wide(E::LANES, table, sums) {
+                return sums[columns].iter().enumerate().for_each(|(i, sums)| output(i, *sums));
+            }
+        }
         let entries = self.columns.of(table);
         for (i, column) in columns.enumerate() {
             let mut sums = zero::<E, B>();
@@ -410,7 +461,7 @@ pub(crate) mod tests {
             R::finish_slice(sums, &shares[i..to], &mut out[i..to]);
         });
         assert!((0..count).all(|i| out[i] == expected[i] + R::ONE));
-        let pairs: Vec<_> = table.iter().map(|v| Pair { u: *v, v: -*v }).collect();
+        let pairs: Vec<_> = table.iter().map(|v| Pair::new(*v, -*v)).collect();
         code.encode(pairs.as_chunks::<1>().0, first, count, |i, [sums]| {
             assert!(R::pair_finish(sums) == [expected[i], -expected[i]]);
         });
@@ -445,7 +496,7 @@ pub(crate) mod tests {
             out[0][i..i + sums.len()].copy_from_slice(sums);
         });
         assert!(out[0] == expected(&v), "k = {k}, {count} from {first}");
-        let entries = u.iter().zip(&v).map(|(&u, &v)| Pair { u, v });
+        let entries = u.iter().zip(&v).map(|(&u, &v)| Pair::new(u, v));
         let pairs: Vec<_> = entries.collect();
         code.encode_over(pairs.as_chunks::<1>().0, first, count, |_, i, sums: [&mut [R]; 2]| {
             for (out, sums) in out.iter_mut().zip(sums) {
@@ -542,7 +593,7 @@ pub(crate) mod tests {
         let (k, first, count) = (1000, 5, 200);
         let mut table = vec![[R::ZERO; B]; k];
         R::random_slice(&mut Prg::new(Block::from(4)), table.as_flattened_mut());
-        let pairs: Vec<_> = table.iter().map(|row| row.map(|v| Pair { u: v * v, v })).collect();
+        let pairs: Vec<_> = table.iter().map(|row| row.map(|v| Pair::new(v * v, v))).collect();
         let code = LocalCode::new(Block::from(77), k);
         let over = |table: &[[R; B]]| {
             let mut out = vec![vec![R::ZERO; count]; B];

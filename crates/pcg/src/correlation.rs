@@ -181,13 +181,13 @@ impl<R: Ring> Correlation for Vole<R> {
     }
 
     fn pair(u: R, v: R) -> Pair<R> {
-        Pair { u, v }
+        Pair::new(u, v)
     }
 
     #[inline(always)]
     fn sum(code: R::LazyPair, share: R) -> Pair<R> {
         let [u, v] = R::pair_finish(R::pair_add(code, [R::ZERO, share]));
-        Pair { u, v }
+        Pair::new(u, v)
     }
 
     #[inline(always)]

@@ -158,7 +158,7 @@ pub(crate) fn send<R: VoleRing + Multiply>(
     // step 4
     let mut base = Buffer::zeroed(k);
     for (pair, (u, v)) in base.iter_mut().zip(u.iter().zip(v.iter())) {
-        *pair = Pair { u: *u, v: *v };
+        *pair = Pair::new(*u, *v);
     }
     let code = plan.code(session);
     let (mut u, mut v) = (vec![R::ZERO; plan.n], vec![R::ZERO; plan.n]);
