@@ -143,7 +143,7 @@ pub(super) fn round(round: &Round, link: Link) -> Cost {
         200_000..400_000 => 6.5,
         _ => 7.4,
     };
-    let output = reads * [1.0, 0.6, 0.5][round.instances.ilog2() as usize];
+    let output = reads * [1.0, 0.53, 0.37][round.instances.ilog2() as usize];
     // Expanding a leaf, and adding up the leaves of a point.
     let leaf = match round.noise {
         Noise::Regular => 1.6,

@@ -156,6 +156,12 @@ impl Plan {
         Ok(best.expect("`candidates` returns one plan at least, or an error").plan)
     }
 
+    /// The plan with so many instances in lockstep, whatever they hold.
+    #[cfg(test)]
+    pub(crate) fn with_instances(self, instances: usize) -> Self {
+        Self { instances, ..self }
+    }
+
     /// A plan without rounds.
     fn empty(kind: Kind, noise: Noise, security: Security) -> Self {
         Self {

@@ -213,7 +213,7 @@ fn in_tasks<R: Sync, P: OutputMut>(
 ) {
     let task = match encoder.unit() {
         1 => TASK,
-        unit => TASK.next_multiple_of(unit),
+        unit => unit,
     };
     let mut tasks = Vec::with_capacity(shares.len().div_ceil(task));
     for (number, shares) in shares.chunks(task).enumerate() {
