@@ -90,7 +90,8 @@ impl Wire {
             Base::Gilboa => self.base_ots(ring_bits(plan)),
         }
         if let Some(first) = plan.schedule().first() {
-            self.base(plan, need(plan, first, described_trees(plan)[0]));
+            let instances = if plan.schedule().len() == 1 { plan.instances() } else { 1 };
+            self.base(plan, need(plan, (first, instances), described_trees(plan)[0]));
         }
     }
 
@@ -197,14 +198,14 @@ fn repetitions(plan: &Plan) -> usize {
     }
 }
 
-/// Base correlations that a round of the last instance of a plan consumes.
-pub(crate) fn need(plan: &Plan, set: &LpnSet, trees: usize) -> usize {
+/// Base correlations that a round of some instances consumes.
+pub(crate) fn need(plan: &Plan, (set, instances): (&LpnSet, usize), trees: usize) -> usize {
     let (spent, mask) = match plan.kind() {
         Kind::Cot => (levels(set, trees), 128),
         Kind::Vole(_) => (trees, repetitions(plan)),
     };
     let checked = plan.security() == Security::Malicious;
-    plan.instances() * set.k + spent + if checked { mask } else { 0 }
+    instances * set.k + spent + if checked { mask } else { 0 }
 }
 
 /// The trees of the first round of each instance.
@@ -225,11 +226,11 @@ pub(crate) fn rounds(plan: &Plan, wanted: usize) -> Vec<(&'static LpnSet, usize)
     let mut rounds: Vec<_> = below.iter().copied().zip(described.iter().copied()).collect();
     let mut left = wanted;
     loop {
-        let n = set.n * plan.instances();
+        let (bundle, n) = ((*set, plan.instances()), set.n * plan.instances());
         let last = plan.total().is_some() && left <= n;
-        let trees = trees((set, plan.instances()), if last { left } else { n });
+        let trees = trees(bundle, if last { left } else { n });
         rounds.push((*set, trees));
-        left = left.saturating_sub(if last { left } else { n - need(plan, set, trees) });
+        left = left.saturating_sub(if last { left } else { n - need(plan, bundle, trees) });
         if left == 0 {
             assert_eq!(rounds[below.len()].1, described[below.len()]);
             return rounds;
