@@ -256,14 +256,14 @@ where
 
 /// Computes the outputs from `next` on, as far as memory reaches and the shares from place `first`
 /// on, which are whole units: `part` has the outputs of a unit that does not fit as a whole.
-fn fill<R: Ring, P: OutputMut, E: Encode>(
+fn fill<R: Ring, P: OutputMut, E>(
     encoder: &E,
     next: &mut usize,
     part: &mut Buffer<E::Output>,
     (first, shares): (usize, &[R]),
     out: &mut Option<P>,
 ) where
-    E: Encoder<R, P> + for<'a> Encoder<R, &'a mut [<E as Encode>::Output]>,
+    E: Encode + Encoder<R, P> + for<'a> Encoder<R, &'a mut [<E as Encode>::Output]>,
 {
     let Some(mut rest) = out.take() else { return };
     let unit = encoder.unit();
