@@ -37,12 +37,12 @@
 //! all of them at a row lie side by side in the table, so that one read of a cache line serves `B`
 //! outputs, and the indices of a column are computed once for all.
 //!
-//! The samples `(C, a_1*C + e_1, .., a_B*C + e_B)` are uniform to whoever cannot break one instance:
-//! an attacker who knows `C` makes all instances but one itself, so a hybrid argument over `b`
-//! turns an advantage against `B` of them into one against a single instance that is `B` times
-//! smaller, in the same time. This holds for every ring and every `C`, and costs `log2 B` bits
-//! ([`in_lockstep`](crate::estimate::in_lockstep)). The loss is real: an attacker who inverts a part
-//! of `C` once tries the inverse on `B` secrets.
+//! The samples `(C, a_1*C + e_1, .., a_B*C + e_B)` look uniform if those of one instance do: an
+//! attacker who knows `C` makes all instances but one itself, so a hybrid argument over `b` turns
+//! an advantage against `B` of them into one against a single instance that is `B` times smaller,
+//! in the same time. This holds for every ring and every `C`, and costs `log2 B` bits
+//! ([`in_lockstep`](crate::estimate::in_lockstep)). The loss is real: who inverts a part of `C` once
+//! tries the inverse on `B` secrets.
 //!
 //! The factors `c_j` are a part of `C`, so all instances share them. The attack above needs noise
 //! at common places: it looks for combinations of the samples that are free of noise at once.
@@ -52,7 +52,7 @@
 //! linear algebra. Nor may the places of one follow from those of another. So the instances have
 //! secrets, places, noise values, trees and OTs of their own.
 
-use std::ops::{Deref, DerefMut, Range};
+use std::ops::{Deref, Range};
 
 use bytemuck::{Pod, TransparentWrapper, Zeroable};
 use volery_field::Ring;
@@ -125,12 +125,6 @@ impl<R> Deref for Pair<R> {
 
     fn deref(&self) -> &Self::Target {
         &self.0
-    }
-}
-
-impl<R> DerefMut for Pair<R> {
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.0
     }
 }
 
@@ -586,62 +580,6 @@ pub(crate) mod tests {
         assert!(noisy(&places) < 64);
         let (ours, _) = samples(true, sizes);
         assert_eq!(noiseless_maps(&ours, chosen(), k), 0);
-    }
-
-    /// Every instance of a bundle is the instance alone, by all three ways to encode.
-    fn check_lockstep<R: Ring, const B: usize>() {
-        let (k, first, count) = (1000, 5, 200);
-        let mut table = vec![[R::ZERO; B]; k];
-        R::random_slice(&mut Prg::new(Block::from(4)), table.as_flattened_mut());
-        let pairs: Vec<_> = table.iter().map(|row| row.map(|v| Pair::new(v * v, v))).collect();
-        let code = LocalCode::new(Block::from(77), k);
-        let over = |table: &[[R; B]]| {
-            let mut out = vec![vec![R::ZERO; count]; B];
-            code.encode_over(table, first, count, |b, i, [sums]: [&mut [R]; 1]| {
-                out[b][i..i + sums.len()].copy_from_slice(sums);
-            });
-            out
-        };
-        let alone = |table: &[R]| {
-            let mut out = vec![R::ZERO; count];
-            code.encode_over(
-                table.as_chunks::<1>().0,
-                first,
-                count,
-                |_, i, [sums]: [&mut [R]; 1]| {
-                    out[i..i + sums.len()].copy_from_slice(sums);
-                },
-            );
-            out
-        };
-        let (all, squares) =
-            (over(&table), over(&table.iter().map(|row| row.map(|v| v * v)).collect::<Vec<_>>()));
-        for b in 0..B {
-            let column: Vec<_> = table.iter().map(|row| row[b]).collect();
-            assert!(all[b] == alone(&column), "instance {b}");
-        }
-        code.encode_over(&pairs, first, count, |b, i, [u, v]: [&mut [R]; 2]| {
-            assert!(*u == squares[b][i..i + u.len()] && *v == all[b][i..i + v.len()]);
-        });
-        let mut ones = vec![vec![R::ZERO; count]; B];
-        code.encode(&table, first, count, |i, sums| {
-            for (ones, sum) in ones.iter_mut().zip(sums) {
-                ones[i] = R::lazy_finish(sum);
-            }
-        });
-        code.encode_slices(&table, first, count, |b, i, sums| {
-            let sums: Vec<_> = sums.iter().map(|sum| R::lazy_finish(*sum)).collect();
-            assert!(sums == ones[b][i..i + sums.len()], "instance {b}");
-        });
-        assert!(!R::GENERATED_BY_ONE || ones == all);
-    }
-
-    #[test]
-    fn instances_in_lockstep_are_instances_alone() {
-        check_lockstep::<Fp61, 2>();
-        check_lockstep::<Z64, 4>();
-        check_lockstep::<Gf128, 2>();
-        check_lockstep::<Gf128, 4>();
     }
 
     #[test]

@@ -66,8 +66,8 @@ pub trait Correlation: Sized + 'static {
     /// Expansion: the sum of the code and the share of the noise vector.
     fn sum(code: <Self::Pair as Entry>::Sum, share: Self::Ring) -> Self::Pair;
 
-    /// Expansion of some outputs: of `B` instances in turn those of the code from column `first` on,
-    /// equally many, with their shares of the noise vector.
+    /// Expansion of some outputs: of `B` instances in turn those of the code from column `first`
+    /// on, equally many, with their shares of the noise vector.
     #[inline(always)]
     fn encode<P: PairsMut<Self>, const B: usize>(
         code: &LocalCode,
@@ -248,7 +248,7 @@ impl<R: Ring> Correlation for Vole<R> {
     }
 
     fn add_noise(pair: &mut Pair<R>, value: R) {
-        pair.u += value;
+        *pair = Pair::new(pair.u + value, pair.v);
     }
 
     fn noise(rng: &mut volery_primitives::prg::Prg) -> R {

@@ -164,17 +164,13 @@ pub(crate) fn send<R: VoleRing + Multiply>(
     let (mut u, mut v) = (vec![R::ZERO; plan.n], vec![R::ZERO; plan.n]);
     let outputs = u.par_chunks_mut(TASK).zip(v.par_chunks_mut(TASK));
     outputs.zip(m.par_chunks(TASK)).enumerate().for_each(|(task, ((u, v), m))| {
-        code.encode_over(
-            base.as_chunks::<1>().0,
-            task * TASK,
-            u.len(),
-            |_, i, sums: [&mut [R]; 2]| {
-                let to = i + sums[0].len();
-                u[i..to].copy_from_slice(sums[0]);
-                R::add_slice(sums[1], &m[i..to]);
-                v[i..to].copy_from_slice(sums[1]);
-            },
-        );
+        let rows = base.as_chunks::<1>().0;
+        code.encode_over(rows, task * TASK, u.len(), |_, i, sums: [&mut [R]; 2]| {
+            let to = i + sums[0].len();
+            u[i..to].copy_from_slice(sums[0]);
+            R::add_slice(sums[1], &m[i..to]);
+            v[i..to].copy_from_slice(sums[1]);
+        });
     });
     for (place, value) in noise {
         if let Some(u) = u.get_mut(place) {
@@ -223,16 +219,12 @@ pub(crate) fn receive<R: VoleRing + Multiply>(
     let mut w = vec![R::ZERO; plan.n];
     let outputs = w.par_chunks_mut(TASK).zip(r.par_chunks(TASK));
     outputs.enumerate().for_each(|(task, (w, r))| {
-        code.encode_over(
-            base[..k].as_chunks::<1>().0,
-            task * TASK,
-            w.len(),
-            |_, i, [sums]: [&mut [R]; 1]| {
-                let to = i + sums.len();
-                R::add_slice(sums, &r[i..to]);
-                w[i..to].copy_from_slice(sums);
-            },
-        );
+        let rows = base[..k].as_chunks::<1>().0;
+        code.encode_over(rows, task * TASK, w.len(), |_, i, [sums]: [&mut [R]; 1]| {
+            let to = i + sums.len();
+            R::add_slice(sums, &r[i..to]);
+            w[i..to].copy_from_slice(sums);
+        });
     }); // step 4
     Ok((x, w))
 }

@@ -154,17 +154,12 @@ impl<K: Stage> Key<K> {
             let leaves = shares(&round.layout, &leaves);
             let mut w = leaves.clone();
             let code = LocalCode::new(seed, step.set.k);
-            match step.instances {
-                1 => K::encode_key::<1>(&code, self.base[..k].as_chunks().0, 0, &leaves, &mut w),
-                instances => {
-                    // Block after block
-                    let unit = instances * step.set.block();
-                    assert_eq!(instances, 4, "the tests of bundles have four instances");
-                    let table = self.base[..k].as_chunks::<4>().0;
-                    let units = leaves.chunks(unit).zip(w.chunks_mut(unit));
-                    for (j, (leaves, w)) in units.enumerate() {
-                        K::encode_key(&code, table, j * step.set.block(), leaves, w);
-                    }
+            let (of, rows) = (step.instances, &self.base[..k]);
+            let unit = if of == 1 { w.len().max(1) } else { of * step.set.block() };
+            for (j, (leaves, w)) in leaves.chunks(unit).zip(w.chunks_mut(unit)).enumerate() {
+                match of {
+                    1 => K::encode_key::<1>(&code, rows.as_chunks().0, 0, leaves, w),
+                    _ => K::encode_key::<4>(&code, rows.as_chunks().0, j * unit / 4, leaves, w),
                 }
             }
             w.truncate(step.keep + step.deliver);

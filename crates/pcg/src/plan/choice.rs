@@ -140,13 +140,10 @@ impl Plan {
     #[must_use]
     pub fn name(&self) -> String {
         match (self.protocol(), self.schedule.last()) {
-            (Protocol::Primal, Some(set)) => {
-                let mut name = format!("primal-{}", set.name);
-                if self.instances > 1 {
-                    name += &format!("/{}", self.instances);
-                }
-                name
+            (Protocol::Primal, Some(set)) if self.instances > 1 => {
+                format!("primal-{}/{}", set.name, self.instances)
             }
+            (Protocol::Primal, Some(set)) => format!("primal-{}", set.name),
             (protocol, _) => protocol.to_string(),
         }
     }
@@ -166,8 +163,8 @@ fn value_bits(kind: Kind, options: &PlanOptions<'_>) -> Result<Option<u32>, Plan
     }
 }
 
-/// The most bytes of the table of a bundle that is chosen by cost: beside the caches of processors of
-/// today, whose sizes the parties do not exchange.
+/// The most bytes of the table of a bundle that is chosen by cost: larger ones leave the caches of
+/// today's processors, whose sizes the parties do not exchange.
 const TABLE: usize = 4 << 20;
 
 /// The sets with which a plan may end, each with the numbers of instances that may share its code:

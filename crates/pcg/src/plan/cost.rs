@@ -135,8 +135,8 @@ pub(super) fn sent(levels: usize) -> f64 {
 /// One round.
 pub(super) fn round(round: &Round, link: Link) -> Cost {
     const TREE: f64 = 300.0;
-    // Ten reads from a table of 16 `k` bytes an instance, slower where it exceeds the nearest cache;
-    // each serves all instances.
+    // Ten reads from a table of 16 `k` bytes an instance, slower where it exceeds the nearest
+    // cache; each serves all instances.
     let reads = match round.k * round.instances {
         0..100_000 => 4.7,
         100_000..200_000 => 5.7,

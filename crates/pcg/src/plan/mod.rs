@@ -50,8 +50,8 @@ pub struct PlanOptions<'a> {
     pub set: Option<&'a str>,
     /// The instances of primal LPN that a repeated round with regular noise makes in lockstep, with
     /// one public code: 1, 2 or 4. `None`: by cost. A bundle of `B` computes its outputs in less
-    /// time, and costs each instance [`log2 B` bits](crate::lpn::estimate::in_lockstep); a set takes
-    /// no more than [leave it 129.0](LpnSet::most_instances).
+    /// time, and costs each instance [`log2 B` bits](crate::lpn::estimate::in_lockstep): no more
+    /// than [leave the set 129.0](LpnSet::most_instances).
     pub instances: Option<usize>,
     /// The bits `l` of the values `u` of vector OLE over `gf128`, 8 to 128: all `u` are then in the
     /// set `V` of the elements whose bits from `l` on are zero, and `v`, `w`, `x` anywhere in

@@ -27,9 +27,8 @@ impl Plan {
         self.schedule = vec![set];
         self.instances = instances;
         let need = self.step(0, 0).need as u64;
-        let cost = self.rounds_cost(link);
         let way = self.way_to(need, &own_sets(self.kind, self.noise), link);
-        let cost = way.cost + cost;
+        let cost = way.cost + self.rounds_cost(link);
         self.base = way.base;
         self.schedule = way.schedule;
         self.schedule.push(set);

@@ -428,10 +428,7 @@ fn instances_are_chosen_and_described() {
         let alone = of(kind, None, Some("b10"), Some(1)).unwrap();
         let two = of(kind, None, Some("b10"), Some(2)).unwrap();
         assert_ne!(alone.describe(), two.describe());
-        if kind == Kind::Cot {
-            assert_eq!(alone.security_bits() - 1.0, two.security_bits());
-        }
-        assert!((alone.step(9, 0).need * 2).abs_diff(two.step(9, 0).need) <= 128);
+        assert!(kind != Kind::Cot || alone.security_bits() - 1.0 == two.security_bits());
     }
     for (set, instances) in [(Some("b11"), 3), (Some("r14"), 2), (Some("b13"), 2), (None, 8)] {
         let error = of(Kind::Cot, None, set, Some(instances)).unwrap_err();

@@ -47,9 +47,9 @@ pub(super) trait Encoder<R, P>: Encode {
 
 /// The base of a round, and its code.
 ///
-/// The outputs of `B` instances are in units: block `j` of each instance in turn, then block `j + 1`
-/// of each. So each of their trees is over a run of outputs, as that of a single instance. Entry
-/// `r` of the table has base correlation `r*B + b` for instance `b`; any others would do.
+/// The outputs of `B` instances are in units: block `j` of each instance in turn, then block
+/// `j + 1` of each. So a tree is over a run of outputs, as in a single instance. Entry `r` of the
+/// table has base correlation `r*B + b` for instance `b`.
 pub(super) struct Table<T: Copy + Zeroable> {
     pub(super) code: LocalCode,
     /// `a` and `b`, or `c`, of all instances are the first `k*B` places of it.
@@ -211,10 +211,7 @@ fn in_tasks<R: Sync, P: OutputMut>(
     shares: &[R],
     mut out: P,
 ) {
-    let task = match encoder.unit() {
-        1 => TASK,
-        unit => unit,
-    };
+    let task = if encoder.unit() == 1 { TASK } else { encoder.unit() };
     let mut tasks = Vec::with_capacity(shares.len().div_ceil(task));
     for (number, shares) in shares.chunks(task).enumerate() {
         let now;

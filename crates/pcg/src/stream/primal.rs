@@ -19,10 +19,10 @@
 //! or [`crate::cot`].
 //!
 //! With [`instances`](crate::PlanOptions::instances) a round is a bundle of `B` such instances with
-//! one code `C`, of which the rest of the round knows nothing: it has `B t` trees over `B n` points,
-//! `B k` entries of the base for the secrets, and one check. Whatever is derived for a tree, is
-//! drawn, sent or bound for it, has the number of the tree, which is another one in each instance.
-//! Only step i knows which points are of one column (`expand`).
+//! one code `C`, of which the rest of the round knows nothing: it has `B t` trees over `B n`
+//! points, `B k` entries of the base for the secrets, and one check. Whatever is derived, drawn or
+//! sent for a tree has the number of the tree, which differs in all instances. Only step i knows
+//! which points are of one column (`expand`).
 //!
 //! With regular noise on half-trees the leaves (`m`, `r`) are computed as they are drawn, some
 //! trees at a time, and the sums of `C` with them. The messages of a malicious round are exchanged

@@ -281,9 +281,8 @@ fn rounds_as_in_the_papers() {
 fn bundles_as_in_the_papers() {
     for security in [Security::SemiHonest, Security::Malicious] {
         for (trees, instances) in [(Trees::Half, 2), (Trees::Half, 4), (Trees::Ggm, 4)] {
-            let modes = |kind| plan_of(kind, security, trees, Noise::Regular, FEW);
-            let few = |kind| modes(kind).with_instances(instances);
-            let pieces = [3, 60, FEW - 64, 1];
+            let plan = |kind| plan_of(kind, security, trees, Noise::Regular, FEW);
+            let (few, pieces) = (|kind| plan(kind).with_instances(instances), [3, 60, FEW - 64, 1]);
             check_plan::<Cot>(&few(Cot::KIND), &pieces);
             check_plan::<Vole<Fp61>>(&few(Vole::<Fp61>::KIND), &pieces);
             check_plan::<Vole<Gf128>>(&few(Vole::<Gf128>::KIND), &pieces);

@@ -102,6 +102,13 @@ macro_rules! sums {
         ) {
             let mut out = out.cast::<$vector>();
             let mask = $repeated((1 << 61) - 1);
+            // SAFETY: an entry has `V` vectors.
+            let read = |at, v| unsafe { $load(table.add(at).cast::<$vector>().add(v).cast()) };
+            // SAFETY: a sum has as many, and those of a column are consecutive.
+            let mut write = |sum| unsafe {
+                $store(out.cast(), sum);
+                out = out.add(1);
+            };
             for column in columns {
                 let mut sums = [$zero(); V];
                 for (j, distance) in column.iter().enumerate() {
@@ -109,21 +116,10 @@ macro_rules! sums {
                         sums = sums.map(|sum| $add($and(sum, mask), $shift::<61>(sum)));
                     }
                     if j == WEIGHT / 2 && LANES == Lanes::XorHalves as usize {
-                        for sum in &mut sums {
-                            // SAFETY: the memory for the sums of a column is consecutive.
-                            unsafe {
-                                $store(out.cast(), *sum);
-                                out = out.add(1);
-                            }
-                            *sum = $zero();
-                        }
+                        std::mem::replace(&mut sums, [$zero(); V]).into_iter().for_each(&mut write);
                     }
                     for (v, sum) in sums.iter_mut().enumerate() {
-                        // SAFETY: an entry has `V` vectors.
-                        let entry = unsafe {
-                            let entry = table.add(*distance as usize).cast::<$vector>();
-                            $load(entry.add(v).cast())
-                        };
+                        let entry = read(*distance as usize, v);
                         *sum = match LANES == Lanes::Xor as usize
                             || LANES == Lanes::XorHalves as usize
                         {
@@ -132,45 +128,20 @@ macro_rules! sums {
                         };
                     }
                 }
-                for sum in sums {
-                    // SAFETY: as above.
-                    unsafe {
-                        $store(out.cast(), sum);
-                        out = out.add(1);
-                    }
-                }
+                sums.into_iter().for_each(&mut write);
             }
         }
     };
 }
 
-sums!(
-    sums,
-    sums_of_two,
-    "avx2",
-    __m256i,
-    [32, 64, 128],
-    _mm256_setzero_si256,
-    _mm256_loadu_si256,
-    _mm256_storeu_si256,
-    _mm256_xor_si256,
-    _mm256_add_epi64,
-    _mm256_and_si256,
-    _mm256_srli_epi64,
+sums! {
+    sums, sums_of_two, "avx2", __m256i, [32, 64, 128], _mm256_setzero_si256, _mm256_loadu_si256,
+    _mm256_storeu_si256, _mm256_xor_si256, _mm256_add_epi64, _mm256_and_si256, _mm256_srli_epi64,
     _mm256_set1_epi64x
-);
-sums!(
-    sums_wide,
-    sums_of_four,
-    "avx512f",
-    __m512i,
-    [64, 128, 256],
-    _mm512_setzero_si512,
-    _mm512_loadu_si512,
-    _mm512_storeu_si512,
-    _mm512_xor_si512,
-    _mm512_add_epi64,
-    _mm512_and_si512,
-    _mm512_srli_epi64,
-    _mm512_set1_epi64
-);
+}
+
+sums! {
+    sums_wide, sums_of_four, "avx512f", __m512i, [64, 128, 256], _mm512_setzero_si512,
+    _mm512_loadu_si512, _mm512_storeu_si512, _mm512_xor_si512, _mm512_add_epi64, _mm512_and_si512,
+    _mm512_srli_epi64, _mm512_set1_epi64
+}
