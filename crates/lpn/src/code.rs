@@ -41,8 +41,8 @@
 //! attacker who knows `C` makes all instances but one itself, so a hybrid argument over `b` turns
 //! an advantage against `B` of them into one against a single instance that is `B` times smaller,
 //! in the same time. This holds for every ring and every `C`, and costs `log2 B` bits
-//! ([`in_lockstep`](crate::estimate::in_lockstep)). The loss is real: who inverts a part of `C` once
-//! tries the inverse on `B` secrets.
+//! ([`in_lockstep`](crate::estimate::in_lockstep)). The loss is real: an attacker may invert a part
+//! of `C` once, and try the inverse on `B` secrets.
 //!
 //! The factors `c_j` are a part of `C`, so all instances share them. The attack above needs noise
 //! at common places: it looks for combinations of the samples that are free of noise at once.

@@ -87,8 +87,7 @@ fn honest_control() {
 }
 
 /// Four instances in lockstep: an error at one place of an instance, and its negative at the same
-/// place of another, which cancel only under equal coefficients; and the same place of the next
-/// block.
+/// place of another, or of the next block, which cancel only under equal coefficients.
 #[test]
 fn errors_in_two_instances() {
     fn check<K: Stage>() {
