@@ -7,7 +7,7 @@ use core::fmt;
 
 use bytemuck::{NoUninit, Zeroable};
 use subtle::Choice;
-use volery_primitives::{Block, prg::Prg};
+use volery_primitives::{Block, gather::Lanes, prg::Prg};
 use zeroize::Zeroize;
 
 use crate::boilerplate::{element_boilerplate, operators};
@@ -67,6 +67,7 @@ impl Ring for F2 {
 
     type Lazy = u8;
     const LAZY_MAX: usize = usize::MAX;
+    const LANES: Lanes = Lanes::Xor;
 
     #[inline(always)]
     fn lazy_add(sum: u8, x: Self) -> u8 {

@@ -10,6 +10,7 @@ use bytemuck::{Pod, Zeroable};
 use subtle::Choice;
 use volery_primitives::{
     Block, WordSums,
+    gather::Lanes,
     mersenne::{self, fold},
 };
 
@@ -106,6 +107,7 @@ impl Ring for Fp61 {
     type Lazy = u64;
     // A folded sum is at most p + 7, and p + 7 + 7(p-1) = 2^64 - 8.
     const LAZY_MAX: usize = 7;
+    const LANES: Lanes = Lanes::Mersenne;
 
     #[inline(always)]
     fn lazy_add(sum: u64, x: Self) -> u64 {

@@ -5,7 +5,7 @@ use core::fmt;
 
 use bytemuck::{Pod, Zeroable};
 use subtle::Choice;
-use volery_primitives::{Block, BlockSum, clmul};
+use volery_primitives::{Block, BlockSum, clmul, gather::Lanes};
 
 use crate::F2;
 use crate::boilerplate::{element_boilerplate, operators};
@@ -70,6 +70,7 @@ impl Ring for Gf128 {
 
     type Lazy = BlockSum;
     const LAZY_MAX: usize = usize::MAX;
+    const LANES: Lanes = Lanes::Xor;
 
     #[inline(always)]
     fn lazy_add(sum: BlockSum, x: Self) -> BlockSum {

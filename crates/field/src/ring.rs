@@ -3,9 +3,9 @@
 use core::fmt::{self, Debug, Display};
 use core::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
-use bytemuck::{NoUninit, Zeroable};
+use bytemuck::{NoUninit, Pod, Zeroable};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
-use volery_primitives::{Block, prg::Prg};
+use volery_primitives::{Block, gather::Lanes, prg::Prg};
 use zeroize::{DefaultIsZeroes, Zeroize};
 
 /// Bytes that do not encode ring elements: a value out of range, or a bit set in the padding.
@@ -81,11 +81,14 @@ pub trait Ring:
 
     /// A running sum that is not reduced at each step; the default value is the empty sum. See
     /// [`lazy_add`](Self::lazy_add).
-    type Lazy: Copy + Default + Send + Sync + 'static;
+    type Lazy: Pod + Default + Send + Sync;
 
     /// Maximum number of elements added to a [`Lazy`](Self::Lazy) sum that is empty or has just
     /// been [folded](Self::lazy_fold): 7 for `fp61`, no limit for the others.
     const LAZY_MAX: usize;
+
+    /// [`Lazy`](Self::Lazy) sums of ten in words; the reduction is [`lazy_fold`](Self::lazy_fold).
+    const LANES: Lanes;
 
     /// `sum + x`, without a reduction.
     ///
@@ -123,7 +126,7 @@ pub trait Ring:
     fn lazy_finish(sum: Self::Lazy) -> Self;
 
     /// Two running sums side by side, each as a [`Lazy`](Self::Lazy) one.
-    type LazyPair: Copy + Default + Send + Sync + 'static;
+    type LazyPair: Pod + Default + Send + Sync;
 
     /// Adds the two elements to the two sums; as [`lazy_add`](Self::lazy_add).
     fn pair_add(sums: Self::LazyPair, x: [Self; 2]) -> Self::LazyPair;

@@ -4,7 +4,7 @@ use core::fmt;
 
 use bytemuck::{Pod, Zeroable};
 use subtle::Choice;
-use volery_primitives::{Block, WordSums, prg::Prg};
+use volery_primitives::{Block, WordSums, gather::Lanes, prg::Prg};
 
 use crate::boilerplate::{element_boilerplate, operators};
 use crate::ring::{NotCanonical, Ring, assert_same_length};
@@ -55,6 +55,7 @@ impl Ring for Z64 {
 
     type Lazy = u64;
     const LAZY_MAX: usize = usize::MAX;
+    const LANES: Lanes = Lanes::Words;
 
     #[inline(always)]
     fn lazy_add(sum: u64, x: Self) -> u64 {

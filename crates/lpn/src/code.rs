@@ -30,15 +30,37 @@
 //! all 128 bits of an entry, or `5n/k * r` of them if that is less. The result is a code over GF(2)
 //! of length `r*n` and dimension `128k` or `5r*n`, whose rate is at least `k/n`; the attacker gains
 //! nothing over the code over GF(2^128), to which the estimates apply.
+//!
+//! # Instances in lockstep
+//!
+//! `B` instances can share one code: `B` secrets `a`, each with noise of its own. The entries of
+//! all of them at a row lie side by side in the table, so that one read of a cache line serves `B`
+//! outputs, and the indices of a column are computed once for all.
+//!
+//! The samples `(C, a_1*C + e_1, .., a_B*C + e_B)` look uniform if those of one instance do: an
+//! attacker who knows `C` makes all instances but one itself, so a hybrid argument over `b` turns
+//! an advantage against `B` of them into one against a single instance that is `B` times smaller,
+//! in the same time. This holds for every ring and every `C`, and costs `log2 B` bits
+//! ([`in_lockstep`](crate::estimate::in_lockstep)). The loss is real: an attacker may invert a part
+//! of `C` once, and try the inverse on `B` secrets.
+//!
+//! The factors `c_j` are a part of `C`, so all instances share them. The attack above needs noise
+//! at common places: it looks for combinations of the samples that are free of noise at once.
+//! Those of *different* instances have noise at independent places, of which a combination has the
+//! union. **Places that instances share would break them**: a combination of `B` instances over the
+//! ring removes `B - 1` of the `m` noise values among `k` samples, which `B > m` instances solve by
+//! linear algebra. Nor may the places of one follow from those of another. So the instances have
+//! secrets, places, noise values, trees and OTs of their own.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
-use bytemuck::Zeroable;
+use bytemuck::{Pod, TransparentWrapper, Zeroable};
 use volery_field::Ring;
 use volery_primitives::{
     Aligned, Block,
     aes::Aes128,
-    gather::{Columns, PLACE_BITS},
+    cpu::Cpu,
+    gather::{self, Columns, Lanes, PLACE_BITS, Words},
 };
 
 /// Ones in a column, `d`.
@@ -53,8 +75,14 @@ const FACTORS: u128 = 1 << 64;
 
 /// A summand of the code: a ring element, or several side by side that share their indices.
 pub trait Entry: Copy + Send + Sync {
-    /// An unreduced sum.
-    type Sum: Copy + Default;
+    /// An unreduced sum, in the form of an entry.
+    type Sum: Pod + Default;
+    /// The entry for kernels.
+    type Words: Words;
+    /// The addition in kernels.
+    const LANES: Lanes;
+    /// A table for kernels.
+    fn words<const B: usize>(table: &[[Self; B]]) -> &[[Self::Words; B]];
     /// `sum + self`; at most 5 more after each [`fold`](Entry::fold), and one more at the very end.
     fn add_to(self, sum: Self::Sum) -> Self::Sum;
     /// Reduces a sum, so that it takes the next 6 additions.
@@ -63,6 +91,12 @@ pub trait Entry: Copy + Send + Sync {
 
 impl<R: Ring> Entry for R {
     type Sum = R::Lazy;
+    type Words = R;
+    const LANES: Lanes = R::LANES;
+    #[inline(always)]
+    fn words<const B: usize>(table: &[[R; B]]) -> &[[R; B]] {
+        table
+    }
     #[inline(always)]
     fn add_to(self, sum: Self::Sum) -> Self::Sum {
         R::lazy_add(sum, self)
@@ -75,13 +109,23 @@ impl<R: Ring> Entry for R {
 
 /// Entries of the sender's two vectors, `a` and `b` of Protocol 6, side by side: one read serves
 /// both.
-#[derive(Clone, Copy, Default, Zeroable)]
-#[repr(C, align(16))]
-pub struct Pair<R> {
-    /// An entry of `a`.
-    pub u: R,
-    /// The entry of `b` at the same place.
-    pub v: R,
+#[derive(Clone, Copy, Default, Zeroable, TransparentWrapper)]
+#[repr(transparent)]
+pub struct Pair<R>(gather::Pair<R>);
+
+impl<R> Pair<R> {
+    /// An entry of `a`, and the entry of `b` at the same place.
+    pub const fn new(u: R, v: R) -> Self {
+        Self(gather::Pair { u, v })
+    }
+}
+
+impl<R> Deref for Pair<R> {
+    type Target = gather::Pair<R>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 /// `P` elements of a ring as one entry.
@@ -106,6 +150,12 @@ impl<R: Ring> Parts<R, 2> for Pair<R> {
 
 impl<R: Ring> Entry for Pair<R> {
     type Sum = R::LazyPair;
+    type Words = gather::Pair<R>;
+    const LANES: Lanes = R::LANES;
+    #[inline(always)]
+    fn words<const B: usize>(table: &[[Self; B]]) -> &[[Self::Words; B]] {
+        Self::peel_slice(table.as_flattened()).as_chunks().0
+    }
     #[inline(always)]
     fn add_to(self, sums: Self::Sum) -> Self::Sum {
         R::pair_add(sums, [self.u, self.v])
@@ -134,85 +184,99 @@ impl LocalCode {
         Self { aes: Aes128::new(seed), k }
     }
 
-    /// For each column `first + i` with `i < count`, calls `output(i, sum)` with the sum of the ten
-    /// entries of `table` that the column selects.
+    /// For each column `first + i` with `i < count`, calls `output(i, sums)` with the sums of the
+    /// ten entries of the tables of all instances that the column selects.
     ///
     /// # Panics
     /// If `table.len()` is not `k`, or the table has more than 2^32 bytes.
     #[inline]
-    pub fn encode<E: Entry>(
+    pub fn encode<E: Entry, const B: usize>(
         &self,
-        table: &[E],
+        table: &[[E; B]],
         first: usize,
         count: usize,
-        mut output: impl FnMut(usize, E::Sum),
+        mut output: impl FnMut(usize, [E::Sum; B]),
     ) {
         self.for_each_group(table, first, count, |done, columns, take| {
-            columns.sums(table, take, |i, sum| output(done + i, sum));
+            columns.sums(table, take, |i, sums| output(done + i, sums));
         });
     }
 
-    /// Encodes like [`encode`](Self::encode), several columns at a time: calls `output(i, sums)`
-    /// with the sums of the columns from `first + i` on.
+    /// Encodes like [`encode`](Self::encode), several columns at a time: calls `output(b, i, sums)`
+    /// with the sums of instance `b` for the columns from `first + i` on.
     ///
     /// # Panics
     /// The panics of [`encode`](Self::encode).
     #[inline]
-    pub fn encode_slices<E: Entry>(
+    pub fn encode_slices<E: Entry, const B: usize>(
         &self,
-        table: &[E],
+        table: &[[E; B]],
         first: usize,
         count: usize,
-        mut output: impl FnMut(usize, &[E::Sum]),
+        mut output: impl FnMut(usize, usize, &[E::Sum]),
     ) {
-        let Aligned(sums) = &mut Aligned([E::Sum::default(); GROUP]);
+        let Aligned(all) = &mut Aligned([[E::Sum::default(); GROUP]; B]);
         self.for_each_group(table, first, count, |done, columns, take| {
-            let sums = &mut sums[..take.len()];
-            columns.sums(table, take, |i, sum| sums[i] = sum);
-            output(done, sums);
+            let len = take.len();
+            columns.sums(table, take, |i, sums| {
+                for (all, sum) in all.iter_mut().zip(sums) {
+                    all[i] = sum;
+                }
+            });
+            for (b, sums) in all.iter().enumerate() {
+                output(b, done, &sums[..len]);
+            }
         });
     }
 
     /// The code of a vector OLE over the ring of the entries, several columns at a time: calls
-    /// `output(i, sums)` with the sums of the columns from `first + i` on, one slice for each part
-    /// of an entry. Uses entries other than one where the ring requires them.
+    /// `output(b, i, sums)` with the sums of instance `b` for the columns from `first + i` on, one
+    /// slice for each part of an entry. Uses entries other than one where the ring requires them.
     ///
     /// # Panics
     /// The panics of [`encode`](Self::encode).
     #[inline]
-    pub fn encode_over<R: Ring, E: Parts<R, P>, const P: usize>(
+    pub fn encode_over<R: Ring, E: Parts<R, P>, const P: usize, const B: usize>(
         &self,
-        table: &[E],
+        table: &[[E; B]],
         first: usize,
         count: usize,
-        mut output: impl FnMut(usize, [&mut [R]; P]),
+        mut output: impl FnMut(usize, usize, [&mut [R]; P]),
     ) {
-        let Aligned(sums) = &mut Aligned([[R::ZERO; GROUP]; P]);
+        let Aligned(all) = &mut Aligned([[[R::ZERO; GROUP]; P]; B]);
         if R::GENERATED_BY_ONE {
             return self.for_each_group(table, first, count, |done, columns, take| {
                 let len = take.len();
-                columns.sums(table, take, |i, sum| {
-                    for (sums, sum) in sums.iter_mut().zip(E::finish(sum)) {
-                        sums[i] = sum;
+                columns.sums(table, take, |i, sums| {
+                    for (all, sum) in all.iter_mut().zip(sums) {
+                        for (all, sum) in all.iter_mut().zip(E::finish(sum)) {
+                            all[i] = sum;
+                        }
                     }
                 });
-                output(done, sums.each_mut().map(|sums| &mut sums[..len]));
+                for (b, sums) in all.iter_mut().enumerate() {
+                    output(b, done, sums.each_mut().map(|sums| &mut sums[..len]));
+                }
             });
         }
-        let Aligned(scaled) = &mut Aligned([[R::ZERO; GROUP]; P]);
+        let Aligned(scaled) = &mut Aligned([[[R::ZERO; GROUP]; P]; B]);
         let Aligned(factors) = &mut Aligned([R::ZERO; GROUP]);
         self.for_each_group(table, first, count, |done, columns, take| {
             self.factors((first + done) / GROUP, factors);
             columns.split_sums(table, |i, [plain, other]| {
-                let (plain, other) = (E::finish(plain), E::finish(other));
-                for part in 0..P {
-                    (sums[part][i], scaled[part][i]) = (plain[part], other[part]);
+                for b in 0..B {
+                    let (plain, other) = (E::finish(plain[b]), E::finish(other[b]));
+                    for part in 0..P {
+                        (all[b][part][i], scaled[b][part][i]) = (plain[part], other[part]);
+                    }
                 }
             });
-            for (sums, scaled) in sums.iter_mut().zip(&*scaled) {
-                R::add_products([factors], [scaled], sums);
+            for (b, (all, scaled)) in all.iter_mut().zip(&*scaled).enumerate() {
+                for (sums, scaled) in all.iter_mut().zip(scaled) {
+                    R::add_products([factors], [scaled], sums);
+                }
+                output(b, done, all.each_mut().map(|sums| &mut sums[take.clone()]));
             }
-            output(done, sums.each_mut().map(|sums| &mut sums[take.clone()]));
         });
     }
 
@@ -227,12 +291,12 @@ impl LocalCode {
     /// Calls `look(i, columns, of)` with groups and their columns, which together make up the
     /// range; the first is `first + i`.
     #[inline(always)]
-    fn for_each_group<E: Entry>(
+    fn for_each_group<E: Entry, const B: usize>(
         &self,
-        table: &[E],
+        table: &[[E; B]],
         first: usize,
         count: usize,
-        mut look: impl FnMut(usize, &Group<E>, Range<usize>),
+        mut look: impl FnMut(usize, &Group<E, B>, Range<usize>),
     ) {
         assert_eq!(table.len(), self.k, "one entry for each row");
         let mut columns = Group::new(self.k);
@@ -247,33 +311,25 @@ impl LocalCode {
     }
 }
 
-/// Columns of a code that are generated together, for tables of entries `E`.
-pub struct Group<E> {
-    columns: Columns<E, WEIGHT, GROUP>,
+/// Columns of a code that are generated together, for the tables of `B` instances with entries `E`.
+struct Group<E: Entry, const B: usize> {
+    columns: Columns<[E; B], WEIGHT, GROUP>,
     /// The blocks that the indices are cut from.
     blocks: Aligned<[Block; GROUP * WEIGHT / 4]>,
 }
 
-impl<E: Entry> Group<E> {
+impl<E: Entry, const B: usize> Group<E, B> {
     /// Memory for the columns of a code with `k` rows.
-    ///
-    /// # Panics
-    /// If `k` is 0, or the table has more than 2^32 bytes.
-    #[must_use]
-    pub fn new(k: usize) -> Self {
+    fn new(k: usize) -> Self {
         Self { columns: Columns::new(k), blocks: Aligned([Block::ZERO; GROUP * WEIGHT / 4]) }
     }
 
     /// The columns from `number * GROUP` on.
-    ///
-    /// # Panics
-    /// If the number of rows is not that of the code.
     #[inline]
-    pub fn fill(&mut self, code: &LocalCode, number: usize) {
+    fn fill(&mut self, code: &LocalCode, number: usize) {
         let Self { columns, blocks: Aligned(blocks) } = self;
-        assert_eq!(code.k, columns.rows(), "columns of one code");
         if code.k.is_power_of_two() {
-            let blocks = &mut blocks[..Columns::<E, WEIGHT, GROUP>::CUT];
+            let blocks = &mut blocks[..Columns::<[E; B], WEIGHT, GROUP>::CUT];
             code.aes.ctr((number * blocks.len()) as u128, blocks);
             columns.cut(blocks);
         } else {
@@ -282,43 +338,70 @@ impl<E: Entry> Group<E> {
         }
     }
 
+    /// The sums of all columns by a kernel; `false` without one.
+    #[inline(always)]
+    fn wide<S: Pod>(&self, lanes: Lanes, table: &[[E; B]], sums: &mut [S]) -> bool {
+        self.columns.sums(Cpu::detect(), lanes, E::words(table), sums)
+    }
+
     /// Calls `output(i, sums)` for each column, with the sums of its first five entries and of its
     /// last five.
-    ///
-    /// # Panics
-    /// If `table` does not have one entry for each row.
     #[inline(always)]
-    fn split_sums(&self, table: &[E], mut output: impl FnMut(usize, [E::Sum; 2])) {
+    fn split_sums(&self, table: &[[E; B]], mut output: impl FnMut(usize, [[E::Sum; B]; 2])) {
+        let Aligned(sums) = &mut Aligned([[zero::<E, B>(); 2]; GROUP]);
+        if B > 1 && self.wide(Lanes::XorHalves, table, sums) {
+            return sums.iter().enumerate().for_each(|(column, sums)| output(column, *sums));
+        }
         let entries = self.columns.of(table);
         for column in 0..GROUP {
             let mut entries = entries.column(column);
-            let mut half = || {
-                let five = entries.by_ref().take(WEIGHT / 2);
-                five.fold(E::Sum::default(), |sum, entry| entry.add_to(sum))
-            };
+            let mut half = || entries.by_ref().take(WEIGHT / 2).fold(zero::<E, B>(), add::<E, B>);
             let sums = [half(), half()];
             output(column, sums);
         }
     }
 
-    /// Calls `output(i, sum)` for each of `columns`; `i` is the number of the column.
-    ///
-    /// # Panics
-    /// If `table` does not have one entry for each row, or the columns do not exist.
+    /// Calls `output(i, sums)` for each of `columns`; `i` is the number of the column.
     #[inline(always)]
-    pub fn sums(&self, table: &[E], columns: Range<usize>, mut output: impl FnMut(usize, E::Sum)) {
+    fn sums(
+        &self,
+        table: &[[E; B]],
+        columns: Range<usize>,
+        mut output: impl FnMut(usize, [E::Sum; B]),
+    ) {
+        if B > 1 {
+            let Aligned(sums) = &mut Aligned([zero::<E, B>(); GROUP]);
+            if self.wide(E::LANES, table, sums) {
+                return sums[columns].iter().enumerate().for_each(|(i, sums)| output(i, *sums));
+            }
+        }
         let entries = self.columns.of(table);
         for (i, column) in columns.enumerate() {
-            let mut sum = E::Sum::default();
-            for (j, entry) in entries.column(column).enumerate() {
+            let mut sums = zero::<E, B>();
+            for (j, entries) in entries.column(column).enumerate() {
                 if j == WEIGHT / 2 {
-                    sum = E::fold(sum);
+                    sums = sums.map(E::fold);
                 }
-                sum = entry.add_to(sum);
+                sums = add::<E, B>(sums, entries);
             }
-            output(i, sum);
+            output(i, sums);
         }
     }
+}
+
+/// Empty sums.
+#[inline(always)]
+fn zero<E: Entry, const B: usize>() -> [E::Sum; B] {
+    [E::Sum::default(); B]
+}
+
+/// The sums with one more entry each.
+#[inline(always)]
+fn add<E: Entry, const B: usize>(mut sums: [E::Sum; B], entries: [E; B]) -> [E::Sum; B] {
+    for (sum, entry) in sums.iter_mut().zip(entries) {
+        *sum = entry.add_to(*sum);
+    }
+    sums
 }
 
 #[cfg(test)]
@@ -361,18 +444,19 @@ pub(crate) mod tests {
             .collect();
         let code = LocalCode::new(seed, k);
         let mut out = vec![R::ZERO; count];
-        code.encode(&table, first, count, |i, sum| {
+        let rows = table.as_chunks::<1>().0;
+        code.encode(rows, first, count, |i, [sum]| {
             out[i] = R::lazy_finish(R::lazy_add(sum, R::ONE)) - R::ONE;
         });
         assert!(out == expected, "k = {k}, {count} columns from {first}");
         let shares = vec![R::ONE; count];
-        code.encode_slices(&table, first, count, |i, sums| {
+        code.encode_slices(rows, first, count, |_, i, sums| {
             let to = i + sums.len();
             R::finish_slice(sums, &shares[i..to], &mut out[i..to]);
         });
         assert!((0..count).all(|i| out[i] == expected[i] + R::ONE));
-        let pairs: Vec<_> = table.iter().map(|v| Pair { u: *v, v: -*v }).collect();
-        code.encode(&pairs, first, count, |i, sums| {
+        let pairs: Vec<_> = table.iter().map(|v| Pair::new(*v, -*v)).collect();
+        code.encode(pairs.as_chunks::<1>().0, first, count, |i, [sums]| {
             assert!(R::pair_finish(sums) == [expected[i], -expected[i]]);
         });
     }
@@ -402,13 +486,13 @@ pub(crate) mod tests {
         };
         let code = LocalCode::new(seed, k);
         let mut out = [vec![R::ZERO; count], vec![R::ZERO; count]];
-        code.encode_over(&v, first, count, |i, [sums]: [&mut [R]; 1]| {
+        code.encode_over(v.as_chunks::<1>().0, first, count, |_, i, [sums]: [&mut [R]; 1]| {
             out[0][i..i + sums.len()].copy_from_slice(sums);
         });
         assert!(out[0] == expected(&v), "k = {k}, {count} from {first}");
-        let entries = u.iter().zip(&v).map(|(&u, &v)| Pair { u, v });
+        let entries = u.iter().zip(&v).map(|(&u, &v)| Pair::new(u, v));
         let pairs: Vec<_> = entries.collect();
-        code.encode_over(&pairs, first, count, |i, sums: [&mut [R]; 2]| {
+        code.encode_over(pairs.as_chunks::<1>().0, first, count, |_, i, sums: [&mut [R]; 2]| {
             for (out, sums) in out.iter_mut().zip(sums) {
                 out[i..i + sums.len()].copy_from_slice(sums);
             }
@@ -425,11 +509,13 @@ pub(crate) mod tests {
         let mut out = vec![Gf128::ZERO; n];
         let code = LocalCode::new(Block::from(77), k);
         if ours {
-            code.encode_over(&secret, 0, n, |i, [sums]: [&mut [Gf128]; 1]| {
+            code.encode_over(secret.as_chunks::<1>().0, 0, n, |_, i, [sums]: [&mut [Gf128]; 1]| {
                 out[i..i + sums.len()].copy_from_slice(sums);
             });
         } else {
-            code.encode(&secret, 0, n, |i, sum| out[i] = Gf128::lazy_finish(sum));
+            code.encode(secret.as_chunks::<1>().0, 0, n, |i, [sum]| {
+                out[i] = Gf128::lazy_finish(sum);
+            });
         }
         let block = n / t;
         let places: Vec<_> =

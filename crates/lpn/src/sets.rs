@@ -14,7 +14,7 @@
 
 use crate::{
     Noise,
-    estimate::{Field, Instance, NoiseShape},
+    estimate::{Field, Instance, NoiseShape, in_lockstep},
 };
 
 /// The estimated security of a set in one kind of ring.
@@ -88,6 +88,17 @@ impl LpnSet {
     #[must_use]
     pub fn with_binary_code(&self) -> Option<Level> {
         self.binary_code.filter(|_| self.holds_over(Field::Gf128))
+    }
+
+    /// The most instances of the set that may share a code over `field`: 1, 2 or 4, with regular
+    /// noise, such that each [holds](crate::estimate::in_lockstep) 129.0 bits. Their table has at
+    /// most 2^19 rows: no processor gains by a larger one.
+    #[must_use]
+    pub fn most_instances(&self, field: Field) -> usize {
+        let regular = self.noise == Noise::Regular && !self.paper;
+        let bits = self.level(field).filter(|_| regular).map_or(0.0, |level| level.bits);
+        let may = |b: &usize| in_lockstep(bits, *b) >= 129.0 && b * self.k <= 1 << 19;
+        [4, 2].into_iter().find(may).unwrap_or(1)
     }
 
     /// The least of its security levels.
@@ -307,7 +318,20 @@ mod tests {
             for field in set.fields {
                 let least = security_bits(&set.instance(*field));
                 assert!(least.bits >= 129.0, "{} over {field}: {least:?}", set.name);
+                let together = in_lockstep(least.bits, set.most_instances(*field));
+                assert!(together >= 129.0, "{} over {field}: {together}", set.name);
             }
+        }
+    }
+
+    /// The large sets hold more than they need, so that lockstep takes no more trees.
+    #[test]
+    fn instances_that_may_share_a_code() {
+        let most = [("r14", 1, 4), ("r17", 1, 4), ("b10", 4, 4), ("b11", 4, 4), ("b12", 2, 2)];
+        for (name, over_f2, over_fp61) in most.into_iter().chain([("b13", 1, 1), ("u22", 1, 1)]) {
+            let set = set_named(name).expect("all of these are names of sets");
+            let most = [Field::F2, Field::Fp61].map(|field| set.most_instances(field));
+            assert_eq!(most, [over_f2, over_fp61], "{name}");
         }
     }
 

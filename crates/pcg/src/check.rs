@@ -254,6 +254,9 @@ impl<R: Ring> Coefficients<R> {
             R::random_slice(&mut prg, &mut out);
             out
         };
+        // Trees of other instances have coefficients of their own, too: equal errors would cancel.
+        // mutant(check-trees): `trees: random(batch.trees())` => `trees: if $ON {
+        //     vec![random(1)[0]; batch.trees()] } else { random(batch.trees()) }`
         let mut factors = || Factors { trees: random(batch.trees()), places: random(largest) };
         Self((0..repetitions::<R>()).map(|_| factors()).collect())
     }

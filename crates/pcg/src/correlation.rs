@@ -66,32 +66,40 @@ pub trait Correlation: Sized + 'static {
     /// Expansion: the sum of the code and the share of the noise vector.
     fn sum(code: <Self::Pair as Entry>::Sum, share: Self::Ring) -> Self::Pair;
 
-    /// Expansion of some outputs: those of the code from `first` on, with their shares of the noise
-    /// vector.
+    /// Expansion of some outputs: of `B` instances in turn those of the code from column `first`
+    /// on, equally many, with their shares of the noise vector.
     #[inline(always)]
-    fn encode<P: PairsMut<Self>>(
+    fn encode<P: PairsMut<Self>, const B: usize>(
         code: &LocalCode,
-        table: &[Self::Pair],
+        table: &[[Self::Pair; B]],
         first: usize,
         shares: &[Self::Ring],
         out: &mut P,
     ) {
-        code.encode(table, first, shares.len(), |i, sum| {
-            out.put(i, Self::sum(sum, shares[i]));
+        let count = shares.len() / B;
+        code.encode(table, first, count, |i, sums| {
+            for (b, sum) in sums.into_iter().enumerate() {
+                let place = b * count + i;
+                out.put(place, Self::sum(sum, shares[place]));
+            }
         });
     }
 
     /// Likewise for the key holder.
     #[inline(always)]
-    fn encode_key(
+    fn encode_key<const B: usize>(
         code: &LocalCode,
-        table: &[Self::Ring],
+        table: &[[Self::Ring; B]],
         first: usize,
         shares: &[Self::Ring],
         out: &mut [Self::Ring],
     ) {
-        code.encode(table, first, out.len(), |i, sum| {
-            out[i] = Self::Ring::lazy_finish(Self::Ring::lazy_add(sum, shares[i]));
+        let count = out.len() / B;
+        code.encode(table, first, count, |i, sums| {
+            for (b, sum) in sums.into_iter().enumerate() {
+                let place = b * count + i;
+                out[place] = Self::Ring::lazy_finish(Self::Ring::lazy_add(sum, shares[place]));
+            }
         });
     }
 
@@ -173,52 +181,64 @@ impl<R: Ring> Correlation for Vole<R> {
     }
 
     fn pair(u: R, v: R) -> Pair<R> {
-        Pair { u, v }
+        Pair::new(u, v)
     }
 
     #[inline(always)]
     fn sum(code: R::LazyPair, share: R) -> Pair<R> {
         let [u, v] = R::pair_finish(R::pair_add(code, [R::ZERO, share]));
-        Pair { u, v }
+        Pair::new(u, v)
     }
 
     #[inline(always)]
-    fn encode<P: PairsMut<Self>>(
+    fn encode<P: PairsMut<Self>, const B: usize>(
         code: &LocalCode,
-        table: &[Pair<R>],
+        table: &[[Pair<R>; B]],
         first: usize,
         shares: &[R],
         out: &mut P,
     ) {
+        let count = shares.len() / B;
         if !R::GENERATED_BY_ONE {
-            return code.encode_over(table, first, shares.len(), |i, [u, v]: [&mut [R]; 2]| {
-                out.soon(i + AHEAD);
-                R::add_slice(v, &shares[i..i + v.len()]);
-                out.put_slices(i, u, v);
+            return code.encode_over(table, first, count, |b, i, [u, v]: [&mut [R]; 2]| {
+                let place = b * count + i;
+                out.soon(place + AHEAD);
+                R::add_slice(v, &shares[place..place + v.len()]);
+                out.put_slices(place, u, v);
             });
         }
         let Aligned([u, v]) = &mut Aligned([[R::ZERO; GROUP]; 2]);
-        code.encode_slices(table, first, shares.len(), |i, sums| {
-            out.soon(i + AHEAD);
+        code.encode_slices(table, first, count, |b, i, sums| {
+            let place = b * count + i;
+            out.soon(place + AHEAD);
             let (u, v) = (&mut u[..sums.len()], &mut v[..sums.len()]);
-            R::pair_finish_slice(sums, &shares[i..i + sums.len()], u, v);
-            out.put_slices(i, u, v);
+            R::pair_finish_slice(sums, &shares[place..place + sums.len()], u, v);
+            out.put_slices(place, u, v);
         });
     }
 
     #[inline(always)]
-    fn encode_key(code: &LocalCode, table: &[R], first: usize, shares: &[R], out: &mut [R]) {
+    fn encode_key<const B: usize>(
+        code: &LocalCode,
+        table: &[[R; B]],
+        first: usize,
+        shares: &[R],
+        out: &mut [R],
+    ) {
+        let count = out.len() / B;
         if !R::GENERATED_BY_ONE {
-            return code.encode_over(table, first, out.len(), |i, [w]: [&mut [R]; 1]| {
-                soon(out, i + AHEAD);
-                R::add_slice(w, &shares[i..i + w.len()]);
-                out[i..i + w.len()].copy_from_slice(w);
+            return code.encode_over(table, first, count, |b, i, [w]: [&mut [R]; 1]| {
+                let place = b * count + i;
+                soon(out, place + AHEAD);
+                R::add_slice(w, &shares[place..place + w.len()]);
+                out[place..place + w.len()].copy_from_slice(w);
             });
         }
-        code.encode_slices(table, first, out.len(), |i, sums| {
-            soon(out, i + AHEAD);
-            let to = i + sums.len();
-            R::finish_slice(sums, &shares[i..to], &mut out[i..to]);
+        code.encode_slices(table, first, count, |b, i, sums| {
+            let place = b * count + i;
+            soon(out, place + AHEAD);
+            let to = place + sums.len();
+            R::finish_slice(sums, &shares[place..to], &mut out[place..to]);
         });
     }
 
@@ -228,7 +248,7 @@ impl<R: Ring> Correlation for Vole<R> {
     }
 
     fn add_noise(pair: &mut Pair<R>, value: R) {
-        pair.u += value;
+        *pair = Pair::new(pair.u + value, pair.v);
     }
 
     fn noise(rng: &mut volery_primitives::prg::Prg) -> R {

@@ -9,6 +9,8 @@
 
 use std::marker::PhantomData;
 
+use bytemuck::{NoUninit, Pod, Zeroable};
+
 use crate::Block;
 #[cfg(target_arch = "aarch64")]
 use crate::arch::aarch64;
@@ -25,6 +27,49 @@ pub(crate) const CUT_BLOCKS: usize = 4;
 
 /// Indices from [`CUT_BLOCKS`] blocks.
 pub(crate) const CUT_PLACES: usize = 24;
+
+/// Two values side by side: one read serves both.
+#[derive(Clone, Copy, Default, Zeroable)]
+#[repr(C, align(16))]
+pub struct Pair<R> {
+    /// The first value.
+    pub u: R,
+    /// The second value.
+    pub v: R,
+}
+
+/// The words of 64 bits of entries, added up one by one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lanes {
+    /// By XOR.
+    Xor,
+    /// Modulo 2^64.
+    Words,
+    /// Modulo `2^61 - 1`: the first half of the entries is reduced to numbers below `2^61 + 7`
+    /// before the other half is added.
+    Mersenne,
+    /// By XOR, each half of the entries alone.
+    XorHalves,
+}
+
+/// An entry that a kernel reads as words.
+///
+/// # Safety
+/// Its fields have [`BYTES`](Self::BYTES) bytes together, and are all initialised.
+pub unsafe trait Words: Copy {
+    /// Those of its fields; as many as its size if it has no padding.
+    const BYTES: usize;
+}
+
+// SAFETY: the type has no padding.
+unsafe impl<T: NoUninit> Words for T {
+    const BYTES: usize = size_of::<T>();
+}
+
+// SAFETY: neither of the two has padding.
+unsafe impl<R: NoUninit> Words for Pair<R> {
+    const BYTES: usize = 2 * size_of::<R>();
+}
 
 /// Indices into a table of entries `E`: `WEIGHT` of them for each of `COLUMNS` columns.
 #[repr(C, align(64))]
@@ -132,6 +177,48 @@ impl<E: Copy, const WEIGHT: usize, const COLUMNS: usize> Columns<E, WEIGHT, COLU
         }
     }
 
+    /// The sums of the entries of each column, all their lanes at once: of `B` values side by side,
+    /// wide registers read all. `out` has one sum for each column, in the form of an entry, or for
+    /// [`Lanes::XorHalves`] two. `false` without a kernel for this processor and size of an entry,
+    /// with `out` as before.
+    ///
+    /// # Panics
+    /// If `table` or `out` have another length.
+    #[inline]
+    pub fn sums<T: Words, S: Pod, const B: usize>(
+        &self,
+        cpu: Cpu,
+        lanes: Lanes,
+        table: &[[T; B]],
+        out: &mut [S],
+    ) -> bool {
+        const {
+            assert!(size_of::<[T; B]>() == size_of::<E>(), "entries of this size");
+            assert!(T::BYTES == size_of::<T>(), "an entry without padding");
+            assert!(size_of::<T>().is_multiple_of(8), "an entry of whole words");
+        }
+        cpu.assert_available();
+        assert_eq!(table.len(), self.rows, "one entry for each row");
+        let sums = if lanes == Lanes::XorHalves { 2 * COLUMNS } else { COLUMNS };
+        assert_eq!(size_of_val(out), sums * size_of::<E>(), "one sum for each column");
+        #[cfg(target_arch = "x86_64")]
+        let (table, out) = (table.as_ptr().cast::<u8>(), out.as_mut_ptr().cast::<u8>());
+        match cpu {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the level is available, and with it AVX-512F. Offsets are within the table,
+            // see `Reader::column`; its entries have no padding, and `out` takes the sums.
+            cpu if cpu.has(Cpu::AVX512) && size_of::<E>() >= 64 => unsafe {
+                x86_64::gather::sums_wide(lanes, size_of::<E>(), table, &self.distances, out)
+            },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: likewise, with AVX2.
+            cpu if cpu.has(Cpu::AES_NI) => unsafe {
+                x86_64::gather::sums(lanes, size_of::<E>(), table, &self.distances, out)
+            },
+            _ => false,
+        }
+    }
+
     /// `table` read at these indices.
     ///
     /// # Panics
@@ -220,6 +307,50 @@ mod tests {
             columns.scale(&blocks);
             assert_eq!(places(&columns), expected, "{rows} rows");
         }
+    }
+
+    /// Every kernel against sums of single lanes; of numbers below `2^61 - 1`, the largest too.
+    fn check_sums<const B: usize>() {
+        let mut random = Prg::new(Block::from(8));
+        let mut table = vec![[(1u64 << 61) - 2; B]; 64];
+        table.as_flattened_mut()[1..]
+            .iter_mut()
+            .step_by(2)
+            .for_each(|x| *x = random.next_u64() >> 3);
+        let mut columns = Columns::<[u64; B], 10, 48>::new(64);
+        columns.cut(&stream(Group::<u64>::CUT));
+        let sum = |i: usize, first: usize, to: usize, add: &dyn Fn(u64, u64) -> u64| {
+            let rows: Vec<_> = columns.of(&table).column(i).collect();
+            std::array::from_fn::<_, B, _>(|b| {
+                rows[first..to].iter().fold(0, |s, row| add(s, row[b]))
+            })
+        };
+        let (xor, plus) = (|a, b| a ^ b, u64::wrapping_add);
+        for cpu in Cpu::available().into_iter().filter(|cpu| cpu.has(Cpu::AES_NI)) {
+            let (mut out, mut halves) = ([[0; B]; 48], [[[0; B]; 2]; 48]);
+            assert!(columns.sums(cpu, Lanes::Words, &table, &mut out));
+            assert!((0..48).all(|i| out[i] == sum(i, 0, 10, &plus)), "{cpu}");
+            assert!(columns.sums(cpu, Lanes::Xor, &table, &mut out));
+            assert!((0..48).all(|i| out[i] == sum(i, 0, 10, &xor)), "{cpu}");
+            assert!(columns.sums(cpu, Lanes::XorHalves, &table, &mut halves));
+            assert!(
+                (0..48).all(|i| halves[i] == [sum(i, 0, 5, &xor), sum(i, 5, 10, &xor)]),
+                "{cpu}"
+            );
+            assert!(columns.sums(cpu, Lanes::Mersenne, &table, &mut out));
+            let fold = |sum: u64| (sum & ((1 << 61) - 1)) + (sum >> 61);
+            for (i, out) in out.iter().enumerate() {
+                let halves = [sum(i, 0, 5, &plus), sum(i, 5, 10, &plus)];
+                assert!((0..B).all(|b| out[b] == fold(halves[0][b]) + halves[1][b]), "{cpu}");
+            }
+        }
+    }
+
+    #[test]
+    fn sums_of_lanes_are_those_of_the_entries() {
+        check_sums::<4>();
+        check_sums::<8>();
+        check_sums::<16>();
     }
 
     #[test]

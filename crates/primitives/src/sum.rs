@@ -15,7 +15,8 @@ type Register = u128;
 ///
 /// It lives in a vector register. A [`Block`] takes two general registers, and adding one from
 /// memory two instructions more.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Zeroable, Pod)]
+#[repr(transparent)]
 pub struct BlockSum(Register);
 
 impl BlockSum {

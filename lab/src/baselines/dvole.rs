@@ -158,13 +158,14 @@ pub(crate) fn send<R: VoleRing + Multiply>(
     // step 4
     let mut base = Buffer::zeroed(k);
     for (pair, (u, v)) in base.iter_mut().zip(u.iter().zip(v.iter())) {
-        *pair = Pair { u: *u, v: *v };
+        *pair = Pair::new(*u, *v);
     }
     let code = plan.code(session);
     let (mut u, mut v) = (vec![R::ZERO; plan.n], vec![R::ZERO; plan.n]);
     let outputs = u.par_chunks_mut(TASK).zip(v.par_chunks_mut(TASK));
     outputs.zip(m.par_chunks(TASK)).enumerate().for_each(|(task, ((u, v), m))| {
-        code.encode_over(&base[..], task * TASK, u.len(), |i, sums: [&mut [R]; 2]| {
+        let rows = base.as_chunks::<1>().0;
+        code.encode_over(rows, task * TASK, u.len(), |_, i, sums: [&mut [R]; 2]| {
             let to = i + sums[0].len();
             u[i..to].copy_from_slice(sums[0]);
             R::add_slice(sums[1], &m[i..to]);
@@ -218,7 +219,8 @@ pub(crate) fn receive<R: VoleRing + Multiply>(
     let mut w = vec![R::ZERO; plan.n];
     let outputs = w.par_chunks_mut(TASK).zip(r.par_chunks(TASK));
     outputs.enumerate().for_each(|(task, (w, r))| {
-        code.encode_over(&base[..k], task * TASK, w.len(), |i, [sums]: [&mut [R]; 1]| {
+        let rows = base[..k].as_chunks::<1>().0;
+        code.encode_over(rows, task * TASK, w.len(), |_, i, [sums]: [&mut [R]; 1]| {
             let to = i + sums.len();
             R::add_slice(sums, &r[i..to]);
             w[i..to].copy_from_slice(sums);

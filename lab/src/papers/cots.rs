@@ -82,6 +82,8 @@ impl Protocol {
                     security,
                     link: link.for_plan(),
                     protocol: volery_pcg::Protocol::Primal,
+                    // The shipped results were measured with one.
+                    instances: Some(1),
                     ..PlanOptions::default()
                 };
                 Plan::new(Kind::Cot, &options).map(Some).map_err(failed)

@@ -69,7 +69,7 @@ impl<R: Ring> Term for R {
 impl<R: Ring> Term for Pair<R> {
     #[inline(always)]
     fn plus(self, other: Self) -> Self {
-        Self { u: self.u + other.u, v: self.v + other.v }
+        Self::new(self.u + other.u, self.v + other.v)
     }
 }
 

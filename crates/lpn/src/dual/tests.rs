@@ -45,7 +45,7 @@ fn check<R: Ring>(units: usize) {
     memory.copy_from_slice(&e);
     let code = Compression::of(seed, memory);
     assert!(drawn(code, n) == expected, "in place");
-    let pairs: Vec<_> = e.iter().map(|v| Pair { u: -*v, v: *v }).collect();
+    let pairs: Vec<_> = e.iter().map(|v| Pair::new(-*v, *v)).collect();
     let mut code = Compression::new(seed, 2 * n);
     code.absorb(&pairs);
     for (pair, x) in drawn(code, n).iter().zip(expected) {

@@ -389,6 +389,18 @@ pub fn security_bits(instance: &Instance) -> Estimate {
         .expect("pooled Gauss applies to every instance")
 }
 
+/// The bits of each of `instances` with one code, independent secrets and independent noise, of
+/// which each alone has `bits`: a hybrid argument loses `log2` of their number, for any ring and
+/// noise, and attacks that work on the code first gain as much.
+///
+/// # Panics
+/// If there are no instances.
+#[must_use]
+pub fn in_lockstep(bits: f64, instances: usize) -> f64 {
+    assert!(instances > 0, "one instance at least");
+    bits - (instances as f64).log2()
+}
+
 /// Whether every attack on `instance` costs at least `bits`; faster than [`security_bits`] where
 /// one does not.
 ///

@@ -138,7 +138,7 @@ impl<K: Stage> Key<K> {
             let honest = MaliciousKeyHolder::HONEST;
             let now = if malicious.round == number { malicious } else { &honest };
             let drawn = round.layout.is_regular() && growth != Growth::Ggm;
-            let (k, need) = (step.set.k, step.need);
+            let (k, need) = (step.secret(), step.need);
             K::feed_key(&mut self.ot, &self.base[k..])?;
             channel.bind();
             let spare = &self.base[k..];
@@ -151,10 +151,18 @@ impl<K: Stage> Key<K> {
             before = Some(said.opening);
             // The same sums as an honest key holder's
             let seed = public("volery lpn code", self.session, number);
-            let mut w = shares(&round.layout, &leaves);
+            let leaves = shares(&round.layout, &leaves);
+            let mut w = leaves.clone();
+            let code = LocalCode::new(seed, step.set.k);
+            let (of, rows) = (step.instances, &self.base[..k]);
+            let unit = if of == 1 { w.len().max(1) } else { of * step.set.block() };
+            for (j, (leaves, w)) in leaves.chunks(unit).zip(w.chunks_mut(unit)).enumerate() {
+                match of {
+                    1 => K::encode_key::<1>(&code, rows.as_chunks().0, 0, leaves, w),
+                    _ => K::encode_key::<4>(&code, rows.as_chunks().0, j * unit / 4, leaves, w),
+                }
+            }
             w.truncate(step.keep + step.deliver);
-            let leaves = w.clone();
-            K::encode_key(&LocalCode::new(seed, k), &self.base[..k], 0, &leaves, &mut w);
             outputs.extend_from_slice(&w[step.keep..]);
             self.base = volery_primitives::pages::Buffer::zeroed(step.keep);
             self.base.copy_from_slice(&w[..step.keep]);

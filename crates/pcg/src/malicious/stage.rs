@@ -313,8 +313,8 @@ impl<R: VoleRing> Stage for Vole<R> {
         })
     }
 
-    fn apart(Pair { u, v }: Pair<R>) -> (R, R) {
-        (u, v)
+    fn apart(pair: Pair<R>) -> (R, R) {
+        (pair.u, pair.v)
     }
 
     fn buffered(delta: Block, q: &[Block], t: &[Block]) -> (Self::KeyOt, Self::ValueOt) {

@@ -86,6 +86,29 @@ fn honest_control() {
     of_each_kind!(check());
 }
 
+/// Four instances in lockstep: an error at one place of an instance, and its negative at the same
+/// place of another, or of the next block, which cancel only under equal coefficients.
+#[test]
+fn errors_in_two_instances() {
+    fn check<K: Stage>() {
+        let plan = plan(K::KIND, Trees::Half, Noise::Regular, FEW).with_instances(4);
+        run_malicious::<K>(Setup::Dealt(5), &plan, &[FEW], &MaliciousKeyHolder::HONEST)
+            .assert_right("a bundle");
+        for other in [1, 3, 4] {
+            let cancel = |grown: &mut GrownTrees<K::Ring>| {
+                grown.leaves[7] += error::<K::Ring>();
+                grown.leaves[other * 32 + 7] -= error::<K::Ring>();
+            };
+            let malicious = MaliciousKeyHolder { sums: &cancel, ..MaliciousKeyHolder::HONEST };
+            for setup in [Setup::Dealt(5), Setup::Real] {
+                run_malicious::<K>(setup, &plan, &[FEW], &malicious)
+                    .assert_value_holder_aborts(0, &format!("trees 0 and {other}, {setup:?}"));
+            }
+        }
+    }
+    of_each_kind!(check());
+}
+
 /// A base made with `x`, and a round with another.
 #[test]
 fn another_key_in_a_round() {

@@ -111,8 +111,8 @@ impl Plan {
             return Err(PlanError::ValueBitsNotPrimal);
         }
         if is_wished(Protocol::Primal) && value_bits.is_none() {
-            for set in primal_sets(kind, options)? {
-                let (plan, cost) = empty.clone().primal(set, options.link);
+            for bundle in bundles(kind, options)? {
+                let (plan, cost) = empty.clone().primal(bundle, options.link);
                 all.push(rated(plan, cost));
             }
         }
@@ -135,11 +135,14 @@ impl Plan {
         }
     }
 
-    /// The protocol in one word, with the repeated set: `softspoken4`, `primal-b11`,
-    /// `low-communication`.
+    /// The protocol in one word, with the repeated set, and with its instances in lockstep:
+    /// `softspoken4`, `primal-b11`, `primal-b11/2`, `low-communication`.
     #[must_use]
     pub fn name(&self) -> String {
         match (self.protocol(), self.schedule.last()) {
+            (Protocol::Primal, Some(set)) if self.instances > 1 => {
+                format!("primal-{}/{}", set.name, self.instances)
+            }
             (Protocol::Primal, Some(set)) => format!("primal-{}", set.name),
             (protocol, _) => protocol.to_string(),
         }
@@ -157,6 +160,37 @@ fn value_bits(kind: Kind, options: &PlanOptions<'_>) -> Result<Option<u32>, Plan
             Security::Malicious => Err(PlanError::ValueBitsNotMalicious),
         },
         (Some(bits), _) => Err(PlanError::NoSuchValueBits(bits)),
+    }
+}
+
+/// The most bytes of the table of a bundle that is chosen by cost: larger ones leave the caches of
+/// today's processors, whose sizes the parties do not exchange.
+const TABLE: usize = 4 << 20;
+
+/// The sets with which a plan may end, each with the numbers of instances that may share its code:
+/// by cost those of which the total fills a round.
+fn bundles(
+    kind: Kind,
+    options: &PlanOptions<'_>,
+) -> Result<Vec<(&'static LpnSet, usize)>, PlanError> {
+    let entry = if kind == Kind::Vole(Field::Gf128) { 32 } else { 16 };
+    let total = options.total.unwrap_or(u64::MAX);
+    let suits = |set: &LpnSet, instances: usize| match options.instances {
+        Some(wished) => wished == instances,
+        None => {
+            instances == 1
+                || (instances * set.k * entry <= TABLE && (instances * set.n) as u64 <= total)
+        }
+    };
+    let mut all = Vec::new();
+    for set in primal_sets(kind, options)? {
+        let most = set.most_instances(kind.field());
+        let numbers = [1, 2, 4].into_iter().filter(|b| *b <= most && suits(set, *b));
+        all.extend(numbers.map(|instances| (set, instances)));
+    }
+    match options.instances {
+        Some(wished) if all.is_empty() => Err(PlanError::NoSuchInstances(wished)),
+        _ => Ok(all),
     }
 }
 

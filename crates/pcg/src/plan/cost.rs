@@ -120,6 +120,7 @@ pub(super) struct Round {
     pub(super) security: Security,
     pub(super) noise: Noise,
     pub(super) k: usize,
+    pub(super) instances: usize,
     pub(super) trees: usize,
     pub(super) levels: usize,
     pub(super) leaves: usize,
@@ -134,13 +135,15 @@ pub(super) fn sent(levels: usize) -> f64 {
 /// One round.
 pub(super) fn round(round: &Round, link: Link) -> Cost {
     const TREE: f64 = 300.0;
-    // Ten reads from a table of 16 `k` bytes, slower where it exceeds the nearest cache.
-    let output = match round.k {
+    // Ten reads from a table of 16 `k` bytes an instance, slower where it exceeds the nearest
+    // cache; each serves all instances.
+    let reads = match round.k * round.instances {
         0..100_000 => 4.7,
         100_000..200_000 => 5.7,
         200_000..400_000 => 6.5,
         _ => 7.4,
     };
+    let output = reads * [1.0, 0.53, 0.37][round.instances.ilog2() as usize];
     // Expanding a leaf, and adding up the leaves of a point.
     let leaf = match round.noise {
         Noise::Regular => 1.6,

@@ -13,6 +13,8 @@ pub enum PlanError {
     NotMalicious,
     /// No set with that name exists for this kind of correlation and this noise.
     NoSuchSet(String),
+    /// No set for this kind of correlation and this noise may have as many instances in lockstep.
+    NoSuchInstances(usize),
     /// The named set makes at most this many correlations at once.
     SetTooSmall(u64),
     /// No vector OLE exists over this ring, or none with this noise.
@@ -50,6 +52,9 @@ impl fmt::Display for PlanError {
                 f,
                 "no parameters named '{name}' for this kind of correlation and this noise"
             ),
+            Self::NoSuchInstances(number) => {
+                write!(f, "no parameters have {number} instances in lockstep for this kind of correlation and this noise")
+            }
             Self::NoSuchBase(base) => {
                 write!(f, "{base} does not make this kind of correlation with this security")
             }

@@ -25,7 +25,7 @@ use crate::{
     lpn::{
         Level, LpnSet,
         dual::params::{DISTANCE, Shape},
-        estimate::Field,
+        estimate::{Field, in_lockstep},
         set_named, sets,
     },
 };
@@ -48,6 +48,11 @@ pub struct PlanOptions<'a> {
     /// The set of the repeated round of primal LPN, by name, which excludes all other protocols;
     /// `None`: chosen by cost.
     pub set: Option<&'a str>,
+    /// The instances of primal LPN that a repeated round with regular noise makes in lockstep, with
+    /// one public code: 1, 2 or 4. `None`: by cost. A bundle of `B` computes its outputs in less
+    /// time, and costs each instance [`log2 B` bits](crate::lpn::estimate::in_lockstep): no more
+    /// than [leave the set 129.0](LpnSet::most_instances).
+    pub instances: Option<usize>,
     /// The bits `l` of the values `u` of vector OLE over `gf128`, 8 to 128: all `u` are then in the
     /// set `V` of the elements whose bits from `l` on are zero, and `v`, `w`, `x` anywhere in
     /// `gf128`. `None`, as 128: `u` is any element. For semi-honest parties only, from the base
@@ -104,6 +109,8 @@ pub struct Plan {
     /// The instances in order; empty where the base correlations themselves are the output, and
     /// with dual LPN.
     schedule: Vec<&'static LpnSet>,
+    /// Instances of the last of them in one round.
+    instances: usize,
     /// Whether the correlations come from dual LPN.
     is_dual: bool,
     /// The bits of `u`, if fewer than those of the ring.
@@ -115,6 +122,8 @@ pub struct Plan {
 pub(crate) struct Step {
     /// The instance.
     pub(crate) set: &'static LpnSet,
+    /// The number of instances with one code.
+    pub(crate) instances: usize,
     /// Number of trees.
     pub(crate) trees: usize,
     /// The most OTs of all trees together.
@@ -129,6 +138,13 @@ pub(crate) struct Step {
     pub(crate) deliver: usize,
 }
 
+impl Step {
+    /// Base correlations that are secrets of the code, of all instances.
+    pub(crate) fn secret(&self) -> usize {
+        self.instances * self.set.k
+    }
+}
+
 impl Plan {
     /// The cheapest plan with 128 bits of security that fulfils the options.
     ///
@@ -138,6 +154,12 @@ impl Plan {
     pub fn new(kind: Kind, options: &PlanOptions<'_>) -> Result<Self, PlanError> {
         let best = Self::candidates(kind, options)?.into_iter().next();
         Ok(best.expect("`candidates` returns one plan at least, or an error").plan)
+    }
+
+    /// The plan with so many instances in lockstep, whatever they hold.
+    #[cfg(test)]
+    pub(crate) fn with_instances(self, instances: usize) -> Self {
+        Self { instances, ..self }
     }
 
     /// A plan without rounds.
@@ -150,6 +172,7 @@ impl Plan {
             total: None,
             base: kind.bases()[0],
             schedule: Vec::new(),
+            instances: 1,
             is_dual: false,
             value_bits: None,
         }
@@ -180,6 +203,7 @@ impl Plan {
             total: Some(total),
             base: Base::Gilboa,
             schedule: vec![set],
+            instances: 1,
             is_dual: false,
             value_bits: None,
         })
@@ -210,6 +234,7 @@ impl Plan {
             schedule: names
                 .map(|name| set_named(name).expect("the list has the paper's sets"))
                 .to_vec(),
+            instances: 1,
             is_dual: false,
             value_bits: None,
         }
@@ -287,9 +312,15 @@ impl Plan {
         &self.schedule
     }
 
+    /// Instances of the last instance of the [schedule](Self::schedule) in one round.
+    #[must_use]
+    pub fn instances(&self) -> usize {
+        self.instances
+    }
+
     /// The plan in one word: the base, the bits of `u` if there are fewer than in the ring, the
     /// trees unless they are half-trees, and the instances with their trees in the first round of
-    /// each.
+    /// each, and how many are in lockstep.
     #[must_use]
     pub fn describe(&self) -> String {
         let mut text = self.base.to_string();
@@ -303,6 +334,10 @@ impl Plan {
         for number in 0..self.schedule.len() {
             let step = self.step(number, 0);
             text += &format!("+{}x{}", step.set.name, step.trees);
+            if step.instances > 1 {
+                // mutant(instances-described): drop
+                text += &format!("/{}", step.instances);
+            }
         }
         if let Some(shape) = self.dual() {
             let Shape { trees, deep, depth } = shape;
@@ -319,9 +354,13 @@ impl Plan {
     #[must_use]
     pub fn weakest(&self) -> Option<(&'static LpnSet, Level)> {
         let field = self.kind.field();
-        let levels = self.schedule.iter().map(|set| {
-            let level = set.level(field);
-            (*set, level.expect("all sets of a plan support its ring"))
+        let last = self.schedule.len().wrapping_sub(1);
+        let levels = self.schedule.iter().enumerate().map(|(number, set)| {
+            let mut level = set.level(field).expect("all sets of a plan support its ring");
+            if number == last {
+                level.bits = in_lockstep(level.bits, self.instances);
+            }
+            (*set, level)
         });
         levels.min_by(|(_, a), (_, b)| a.bits.total_cmp(&b.bits))
     }
@@ -436,23 +475,30 @@ impl Plan {
         let set = self.schedule[number.min(last)];
         if number < last {
             let keep = self.step(number + 1, 0).need;
-            return self.shaped(set, keep, keep, 0);
+            return self.shaped((set, 1), keep, keep, 0);
         }
+        let (bundle, n) = ((set, self.instances), set.n * self.instances);
         let left = self.total.map(|total| total - delivered);
         match left {
-            Some(left) if left <= set.n as u64 => self.shaped(set, left as usize, 0, left as usize),
+            Some(left) if left <= n as u64 => self.shaped(bundle, left as usize, 0, left as usize),
             _ => {
-                let keep = self.shaped(set, set.n, 0, 0).need;
-                self.shaped(set, set.n, keep, set.n - keep)
+                let keep = self.shaped(bundle, n, 0, 0).need;
+                self.shaped(bundle, n, keep, n - keep)
             }
         }
     }
 
-    /// The step with the fewest trees for `outputs` outputs.
-    fn shaped(&self, set: &'static LpnSet, outputs: usize, keep: usize, deliver: usize) -> Step {
+    /// The step with the fewest trees for `outputs` outputs of so many instances of a set.
+    fn shaped(
+        &self,
+        (set, instances): (&'static LpnSet, usize),
+        outputs: usize,
+        keep: usize,
+        deliver: usize,
+    ) -> Step {
         let (trees, n, depth) = match self.noise {
             Noise::Regular => {
-                let trees = outputs.div_ceil(set.block());
+                let trees = outputs.div_ceil(set.block() * instances) * instances;
                 (trees, trees * set.block(), set.block().ilog2() as usize)
             }
             noise @ Noise::Uniform => {
@@ -461,8 +507,9 @@ impl Plan {
             }
         };
         let levels = trees * depth;
-        let need = size::Spending::of(self.kind).need(self.security, set.k, trees, levels);
-        Step { set, trees, levels, need, n, keep, deliver }
+        let secret = set.k * instances;
+        let need = size::Spending::of(self.kind).need(self.security, secret, trees, levels);
+        Step { set, instances, trees, levels, need, n, keep, deliver }
     }
 }
 

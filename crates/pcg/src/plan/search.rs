@@ -19,8 +19,13 @@ struct Way {
 
 impl Plan {
     /// The plan with rounds of `set`, with the cheapest way to the base of the first, and its cost.
-    pub(super) fn primal(mut self, set: &'static LpnSet, link: Link) -> (Self, Cost) {
+    pub(super) fn primal(
+        mut self,
+        (set, instances): (&'static LpnSet, usize),
+        link: Link,
+    ) -> (Self, Cost) {
         self.schedule = vec![set];
+        self.instances = instances;
         let need = self.step(0, 0).need as u64;
         let way = self.way_to(need, &own_sets(self.kind, self.noise), link);
         let cost = way.cost + self.rounds_cost(link);
@@ -44,7 +49,7 @@ impl Plan {
     fn way_to(&self, need: u64, sets: &[&'static LpnSet], link: Link) -> Way {
         let mut best = self.way_from_base(need, link);
         for set in sets.iter().filter(|set| set.n as u64 >= need) {
-            let step = self.shaped(set, need as usize, need as usize, 0);
+            let step = self.shaped((set, 1), need as usize, need as usize, 0);
             if step.need as u64 >= need {
                 continue;
             }
@@ -84,6 +89,7 @@ impl Plan {
             security: self.security,
             noise: self.noise,
             k: step.set.k,
+            instances: step.instances,
             trees: step.trees,
             levels: step.levels,
             leaves,

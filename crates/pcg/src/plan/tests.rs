@@ -30,7 +30,7 @@ fn check(plan: &Plan, wanted: u64) {
     while delivered < wanted {
         let step = plan.step(number, delivered);
         assert!(step.need <= store, "round {number} of {plan:?}");
-        assert!(step.keep + step.deliver <= step.n && step.n <= step.set.n);
+        assert!(step.keep + step.deliver <= step.n && step.n <= step.set.n * step.instances);
         store = step.keep;
         delivered += step.deliver as u64;
         number += 1;
@@ -245,6 +245,7 @@ fn what_is_predicted() {
                 let options = PlanOptions {
                     protocol: one.plan.protocol(),
                     set: one.plan.schedule().last().map(|set| set.name),
+                    instances: one.plan.schedule().last().map(|_| one.plan.instances()),
                     ..options
                 };
                 let alone = Plan::candidates(kind, &options)?;
@@ -393,5 +394,30 @@ fn instances_in_a_row_are_counted() {
         let instances = u64::MAX / deliver;
         let about = instances..instances + instances / 1_000_000;
         assert!(about.contains(&counted), "{kind:?}: {counted}");
+    }
+}
+
+/// Bundles where the total fills one; a plan says how many instances it has, and what they hold.
+#[test]
+fn instances_are_chosen_and_described() {
+    let of = |kind, total, set, instances| {
+        let options = PlanOptions { total, set, instances, ..PlanOptions::default() };
+        Plan::new(kind, &options)
+    };
+    for total in [1, 100_000, 1_000_000, 1_500_000] {
+        assert_eq!(of(Kind::Cot, Some(total), None, None).unwrap().instances(), 1);
+    }
+    for kind in [Kind::Cot, Kind::Vole(Field::Fp61)] {
+        let plan = of(kind, None, None, None).unwrap();
+        assert!(plan.instances() > 1, "{}", plan.describe());
+        assert!(plan.describe().ends_with(&format!("/{}", plan.instances())));
+        let alone = of(kind, None, Some("b10"), Some(1)).unwrap();
+        let two = of(kind, None, Some("b10"), Some(2)).unwrap();
+        assert_ne!(alone.describe(), two.describe());
+        assert!(kind != Kind::Cot || alone.security_bits() - 1.0 == two.security_bits());
+    }
+    for (set, instances) in [(Some("b11"), 3), (Some("r14"), 2), (Some("b13"), 2), (None, 8)] {
+        let error = of(Kind::Cot, None, set, Some(instances)).unwrap_err();
+        assert_eq!(error, PlanError::NoSuchInstances(instances));
     }
 }

@@ -5,8 +5,10 @@
 //! those leaves, while they are in the cache, so that they need not be expanded a third time. Such
 //! outputs are returned only if the check passes.
 
+use std::mem::take;
 use std::ops::Range;
 
+use bytemuck::Zeroable;
 use rayon::prelude::*;
 use volery_channel::{Channel, Result};
 use volery_field::Ring;
@@ -15,8 +17,9 @@ use volery_primitives::pages::Buffer;
 use super::{noise::Noises, shares::Shares};
 use crate::{
     check,
-    correlation::{Correlation, OutputMut, Pairs, PairsMut},
+    correlation::{Correlation, OutputMut, PairsMut},
     lpn::LocalCode,
+    plan::Step,
     spcot::Trees,
     tree_batch::TreeBatch,
 };
@@ -24,25 +27,73 @@ use crate::{
 /// Outputs that one task of the thread pool expands.
 const TASK: usize = 48 * 64;
 
+/// What a party's outputs are made of, apart from its shares of the noise vector.
+pub(super) trait Encode: Sync {
+    /// An output.
+    type Output: Copy + Zeroable + Send;
+
+    /// Outputs that are made together: of each instance those of one block.
+    fn unit(&self) -> usize;
+}
+
 /// Makes outputs from shares of the noise vector.
-pub(super) trait Encoder<R, P>: Sync {
-    /// The outputs from `first` on, one for each share.
+pub(super) trait Encoder<R, P>: Encode {
+    /// The outputs from `first` on, one for each share: whole units.
     fn encode(&self, first: usize, shares: &[R], out: P);
+
+    /// Puts outputs into as much memory.
+    fn put(outputs: &[Self::Output], out: P);
+}
+
+/// The base of a round, and its code.
+///
+/// The outputs of `B` instances are in units: block `j` of each instance in turn, then block
+/// `j + 1` of each. So a tree is over a run of outputs, as in a single instance. Entry `r` of the
+/// table has base correlation `r*B + b` for instance `b`.
+pub(super) struct Table<T: Copy + Zeroable> {
+    pub(super) code: LocalCode,
+    /// `a` and `b`, or `c`, of all instances are the first `k*B` places of it.
+    pub(super) base: Buffer<T>,
+    pub(super) step: Step,
+}
+
+impl<T: Copy + Zeroable> Table<T> {
+    fn unit(&self) -> usize {
+        match self.step.instances {
+            1 => 1,
+            instances => instances * self.step.set.block(),
+        }
+    }
+
+    fn rows<const B: usize>(&self) -> &[[T; B]] {
+        self.base[..self.step.set.k * B].as_chunks().0
+    }
 }
 
 /// A value holder's part of the round, except its share of the noise vector, `m`.
 pub(super) struct ValueEncoder<K: Correlation> {
-    pub(super) code: LocalCode,
-    /// `a` and `b` are the first `k` places of it.
-    pub(super) base: Pairs<K>,
-    pub(super) k: usize,
+    pub(super) table: Table<K::Pair>,
     /// `mu`: the places in ascending order, with their values.
     pub(super) noise: Noises<K::Base>,
 }
 
+impl<K: Correlation> Encode for ValueEncoder<K> {
+    type Output = K::Pair;
+
+    fn unit(&self) -> usize {
+        self.table.unit()
+    }
+}
+
 impl<K: Correlation, P: PairsMut<K>> Encoder<K::Ring, P> for ValueEncoder<K> {
     fn encode(&self, first: usize, shares: &[K::Ring], mut out: P) {
-        K::encode(&self.code, &self.base[..self.k], first, shares, &mut out);
+        let (table, code) = (&self.table, &self.table.code);
+        match table.step.instances {
+            1 => K::encode::<P, 1>(code, table.rows(), first, shares, &mut out),
+            2 => K::encode::<P, 2>(code, table.rows(), first / 2, shares, &mut out),
+            4 => K::encode::<P, 4>(code, table.rows(), first / 4, shares, &mut out),
+            _ => unreachable!("{INSTANCES}"),
+        }
         let noise = &self.noise.0;
         let from = noise.partition_point(|(place, _)| *place < first);
         for (place, value) in &noise[from..] {
@@ -52,34 +103,57 @@ impl<K: Correlation, P: PairsMut<K>> Encoder<K::Ring, P> for ValueEncoder<K> {
             out.add_noise(place - first, *value);
         }
     }
+
+    fn put(outputs: &[K::Pair], mut out: P) {
+        for (place, pair) in outputs.iter().enumerate() {
+            out.put(place, *pair);
+        }
+    }
 }
 
 /// A key holder's part of the round, except its share of the noise vector, `r`.
-pub(super) struct KeyEncoder<K: Correlation> {
-    pub(super) code: LocalCode,
-    /// `c` is the first `k` places of it.
-    pub(super) base: Buffer<K::Ring>,
-    pub(super) k: usize,
+pub(super) struct KeyEncoder<K: Correlation>(pub(super) Table<K::Ring>);
+
+impl<K: Correlation> Encode for KeyEncoder<K> {
+    type Output = K::Ring;
+
+    fn unit(&self) -> usize {
+        self.0.unit()
+    }
 }
 
 impl<K: Correlation> Encoder<K::Ring, &mut [K::Ring]> for KeyEncoder<K> {
     fn encode(&self, first: usize, shares: &[K::Ring], out: &mut [K::Ring]) {
-        K::encode_key(&self.code, &self.base[..self.k], first, shares, out);
+        let Self(table) = self;
+        match table.step.instances {
+            1 => K::encode_key::<1>(&table.code, table.rows(), first, shares, out),
+            2 => K::encode_key::<2>(&table.code, table.rows(), first / 2, shares, out),
+            4 => K::encode_key::<4>(&table.code, table.rows(), first / 4, shares, out),
+            _ => unreachable!("{INSTANCES}"),
+        }
+    }
+
+    fn put(outputs: &[K::Ring], out: &mut [K::Ring]) {
+        out.copy_from_slice(outputs);
     }
 }
 
+const INSTANCES: &str = "plans have 1, 2 or 4 instances";
+
 /// A round after setup: its outputs from `next` to `end` are still to be computed.
-pub(super) struct Expansion<R: Ring, T, E> {
+pub(super) struct Expansion<R: Ring, T, E: Encode> {
     pub(super) encoder: E,
     pub(super) shares: Shares<R, T>,
     next: usize,
     end: usize,
+    /// The outputs of the unit that `next` is in, if some of them have been returned.
+    part: Buffer<E::Output>,
 }
 
-impl<R: Ring, T: Trees<R>, E> Expansion<R, T, E> {
+impl<R: Ring, T: Trees<R>, E: Encode> Expansion<R, T, E> {
     /// A round of `count` outputs.
     pub(super) fn new(encoder: E, shares: Shares<R, T>, count: usize) -> Self {
-        Self { encoder, shares, next: 0, end: count }
+        Self { encoder, shares, next: 0, end: count, part: Buffer::default() }
     }
 
     /// Outputs that are still to be computed.
@@ -88,18 +162,20 @@ impl<R: Ring, T: Trees<R>, E> Expansion<R, T, E> {
     }
 
     /// The next outputs.
-    pub(super) fn expand<P: OutputMut>(&mut self, mut out: P, channel: &mut Channel) -> Result<()>
+    pub(super) fn expand<P: OutputMut>(&mut self, out: P, channel: &mut Channel) -> Result<()>
     where
-        E: Encoder<R, P>,
+        E: Encoder<R, P> + for<'a> Encoder<R, &'a mut [<E as Encode>::Output]>,
     {
         assert!(out.count() <= self.left(), "more outputs than are left");
-        while out.count() > 0 {
-            let first = self.next;
-            let shares = self.shares.at(first, out.count(), channel)?;
-            let now;
-            (now, out) = out.split_at(shares.len());
-            self.next += shares.len();
-            in_tasks(&self.encoder, first, shares, now);
+        let unit = self.encoder.unit();
+        let mut out = Some(out);
+        while let Some(count) = out.as_ref().map(OutputMut::count).filter(|count| *count > 0) {
+            let shares = match self.next % unit {
+                0 => self.shares.at(self.next, count.next_multiple_of(unit), channel)?,
+                _ => &[],
+            };
+            let at = (self.next, shares);
+            fill(&self.encoder, &mut self.next, &mut self.part, at, &mut out);
         }
         Ok(())
     }
@@ -115,7 +191,7 @@ impl<R: Ring, T: Trees<R>, E> Expansion<R, T, E> {
         channel: &mut Channel,
     ) -> Result<()>
     where
-        E: Encoder<R, A> + Encoder<R, B>,
+        E: Encoder<R, A> + Encoder<R, B> + for<'a> Encoder<R, &'a mut [<E as Encode>::Output]>,
     {
         let (mut kept, mut out) = (Some(kept), Some(out));
         if let Some(check) = check {
@@ -135,11 +211,12 @@ fn in_tasks<R: Sync, P: OutputMut>(
     shares: &[R],
     mut out: P,
 ) {
-    let mut tasks = Vec::with_capacity(shares.len().div_ceil(TASK));
-    for (task, shares) in shares.chunks(TASK).enumerate() {
+    let task = if encoder.unit() == 1 { TASK } else { encoder.unit() };
+    let mut tasks = Vec::with_capacity(shares.len().div_ceil(task));
+    for (number, shares) in shares.chunks(task).enumerate() {
         let now;
         (now, out) = out.split_at(shares.len());
-        tasks.push((first + task * TASK, shares, now));
+        tasks.push((first + number * task, shares, now));
     }
     let encode = |(first, shares, out)| encoder.encode(first, shares, out);
     tasks.into_par_iter().for_each(encode);
@@ -147,44 +224,67 @@ fn in_tasks<R: Sync, P: OutputMut>(
 
 /// A round under its check, which reads all its leaves: where they are expanded for that, the first
 /// outputs go to `kept` and then to `out`, from which the filled part is removed.
-pub(super) struct CheckedLeaves<'a, R: Ring, T, E, A, B> {
+pub(super) struct CheckedLeaves<'a, R: Ring, T, E: Encode, A, B> {
     expansion: &'a mut Expansion<R, T, E>,
     kept: &'a mut Option<A>,
     out: &'a mut Option<B>,
 }
 
-impl<R, T, E, A, B> check::Leaves<R> for CheckedLeaves<'_, R, T, E, A, B>
+impl<R, T, E: Encode, A, B> check::Leaves<R> for CheckedLeaves<'_, R, T, E, A, B>
 where
     R: Ring,
     T: Trees<R>,
-    E: Encoder<R, A> + Encoder<R, B>,
+    E: Encoder<R, A> + Encoder<R, B> + for<'a> Encoder<R, &'a mut [<E as Encode>::Output]>,
     A: OutputMut,
     B: OutputMut,
 {
     fn for_each_run(&mut self, batch: &TreeBatch, mut look: impl FnMut(Range<usize>, &[R])) {
-        let Expansion { encoder, shares, next, .. } = self.expansion;
+        let Expansion { encoder, shares, next, part, .. } = self.expansion;
         shares.for_each_run(batch, |run, leaves, at_points| {
             look(run.clone(), leaves);
-            if at_points && batch.leaves_of_run(&run).start == *next {
-                let made = fill(encoder, *next, leaves, self.kept);
-                *next += made;
-                *next += fill(encoder, *next, &leaves[made..], self.out);
+            let places = batch.leaves_of_run(&run);
+            if at_points && places.contains(next) {
+                fill(encoder, next, part, (places.start, leaves), self.kept);
+                fill(encoder, next, part, (places.start, leaves), self.out);
             }
         });
     }
 }
 
-/// Computes outputs as far as shares and memory reach; returns their number.
-fn fill<R: Ring, P: OutputMut>(
-    encoder: &impl Encoder<R, P>,
-    first: usize,
-    shares: &[R],
+/// Computes the outputs from `next` on, as far as memory reaches and the shares from place `first`
+/// on, which are whole units: `part` has the outputs of a unit that does not fit as a whole.
+fn fill<R: Ring, P: OutputMut, E>(
+    encoder: &E,
+    next: &mut usize,
+    part: &mut Buffer<E::Output>,
+    (first, shares): (usize, &[R]),
     out: &mut Option<P>,
-) -> usize {
-    let Some(all) = out.take() else { return 0 };
-    let count = all.count().min(shares.len());
-    let (now, rest) = all.split_at(count);
-    in_tasks(encoder, first, &shares[..count], now);
+) where
+    E: Encode + Encoder<R, P> + for<'a> Encoder<R, &'a mut [<E as Encode>::Output]>,
+{
+    let Some(mut rest) = out.take() else { return };
+    let unit = encoder.unit();
+    while rest.count() > 0 {
+        let (begun, from) = (*next % unit, next.saturating_sub(first).min(shares.len()));
+        let whole = rest.count().min(shares.len() - from) / unit * unit;
+        let now;
+        if begun == 0 && whole > 0 {
+            (now, rest) = rest.split_at(whole);
+            in_tasks(encoder, *next, &shares[from..from + whole], now);
+            *next += whole;
+            continue;
+        }
+        if begun == 0 {
+            if from == shares.len() {
+                break;
+            }
+            *part = take(part).with_len(unit);
+            encoder.encode(*next, &shares[from..from + unit], &mut part[..]);
+        }
+        let count = rest.count().min(unit - begun);
+        (now, rest) = rest.split_at(count);
+        <E as Encoder<R, P>>::put(&part[begun..begun + count], now);
+        *next += count;
+    }
     *out = Some(rest);
-    count
 }

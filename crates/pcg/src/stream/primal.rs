@@ -18,6 +18,12 @@
 //! base: the reserve of an earlier round, or for the first round the base made by [`crate::vole`]
 //! or [`crate::cot`].
 //!
+//! With [`instances`](crate::PlanOptions::instances) a round is a bundle of `B` such instances with
+//! one code `C`, of which the rest of the round knows nothing: it has `B t` trees over `B n`
+//! points, `B k` entries of the base for the secrets, and one check. Whatever is derived, drawn or
+//! sent for a tree has the number of the tree, which differs in all instances. Only step i knows
+//! which points are of one column (`expand`).
+//!
 //! With regular noise on half-trees the leaves (`m`, `r`) are computed as they are drawn, some
 //! trees at a time, and the sums of `C` with them. The messages of a malicious round are exchanged
 //! before (for which P1 expands its trees), and the trees expanded for the check; outputs drawn by
@@ -42,7 +48,7 @@ use zeroize::Zeroizing;
 
 use super::{
     Role,
-    expand::{CheckedLeaves, Expansion, KeyEncoder, ValueEncoder},
+    expand::{CheckedLeaves, Expansion, KeyEncoder, Table, ValueEncoder},
     noise::{Noises, sample_noise},
     rounds::{Round, Rounds},
     shares::Shares,
@@ -113,11 +119,11 @@ impl<K: Correlation> ValueHolder<K> {
     fn set_up<P: PairsMut<K>>(&mut self, out: P, channel: &mut Channel) -> Result<P> {
         if let Some(old) = self.expansion.take() {
             self.memory = old.shares.into_leaves();
-            self.old_base = old.encoder.base;
+            self.old_base = old.encoder.table.base;
         }
         let base = take(&mut self.base);
         let Round { step, layout, code, prgs, context } = self.rounds.next();
-        let spare = &base[step.set.k..];
+        let spare = &base[step.secret()..];
         K::feed_value(&mut self.ot, &spare[..K::LEVELS * layout.batch().levels()]);
         let checked = self.rounds.checked();
         if checked {
@@ -166,8 +172,7 @@ impl<K: Correlation> ValueHolder<K> {
         }
         // mutant(rounds-bind-value): insert `if checked && $ON { channel.bind(); }`
         let mask = checked.then(|| K::value_mask(&base[..step.need]));
-        let k = step.set.k;
-        let encoder = ValueEncoder { code, base, k, noise };
+        let encoder = ValueEncoder { table: Table { code, base, step }, noise };
         let mut expansion = Expansion::new(encoder, shares, step.keep + step.deliver);
         // The base of the next round, and the outputs of this one
         let mut kept = take(&mut self.old_base).with_len(step.keep);
@@ -254,11 +259,11 @@ impl<K: Correlation> super::Rounds<super::KeyHolder<K>> for KeyHolder<K> {
     ) -> Result<<super::KeyHolder<K> as Role>::Part<'a>> {
         if let Some(old) = self.expansion.take() {
             self.memory = old.shares.into_leaves();
-            self.old_base = old.encoder.base;
+            self.old_base = old.encoder.0.base;
         }
         let base = take(&mut self.base);
         let Round { step, layout, code, prgs, context } = self.rounds.next();
-        let spare = &base[step.set.k..];
+        let spare = &base[step.secret()..];
         K::feed_key(&mut self.ot, &spare[..K::LEVELS * layout.batch().levels()])?;
         let checked = self.rounds.checked();
         if checked {
@@ -284,8 +289,7 @@ impl<K: Correlation> super::Rounds<super::KeyHolder<K>> for KeyHolder<K> {
         };
         // mutant(rounds-bind-key): insert `if checked && $ON { channel.bind(); }`
         let mask = checked.then(|| K::key_mask(&base[..step.need]));
-        let k = step.set.k;
-        let encoder = KeyEncoder { code, base, k };
+        let encoder = KeyEncoder(Table { code, base, step });
         let mut expansion = Expansion::new(encoder, shares, step.keep + step.deliver);
         // The base of the next round, and the outputs of this one
         let mut kept = take(&mut self.old_base).with_len(step.keep);

@@ -9,7 +9,7 @@ use volery_field::{ExtensionOf as _, Fp61, Gf128, Ring, Z64};
 use volery_primitives::{Block, aes::Aes128, cuckoo, prg::Prg, ro::RandomOracle};
 
 use crate::{
-    Noise, Plan, Security, Trees,
+    Kind, Noise, Plan, Security, Trees,
     correlation::{Correlation, Cot, Vole},
     ggm::Growth,
     malicious::stage::{Stage, tree_ots},
@@ -155,6 +155,22 @@ fn noise<K: Correlation>(
     places.into_iter().map(|place| (place, K::noise(rng))).collect()
 }
 
+/// Two instances have noise at the same place of a block as often as by chance.
+fn assert_unrelated(step: Step, places: Vec<usize>) {
+    if step.instances == 1 || step.trees < 100 {
+        return;
+    }
+    let mut equal = 0;
+    for block in places.chunks(step.instances) {
+        for (b, place) in block.iter().enumerate() {
+            equal += block[..b].iter().filter(|other| *other == place).count();
+        }
+    }
+    let pairs = step.trees * (step.instances - 1) / 2;
+    let mean = pairs as f64 / step.set.block() as f64;
+    assert!((equal as f64 - mean).abs() < 5.0 * mean.sqrt(), "{equal} of {pairs}: {mean}");
+}
+
 /// All outputs of a round; `x` and `delta` are the key holder's.
 fn round<K: Correlation>(
     plan: &Plan,
@@ -165,6 +181,7 @@ fn round<K: Correlation>(
 ) -> Lines<K> {
     let trees = trees::<K>(plan, (number, step), delta, key_rng);
     let noise = noise::<K>(plan, step, &trees, choices, value_rng);
+    assert_unrelated(step, noise.keys().map(|place| place % step.set.block()).collect());
     let code = Aes128::new(public("volery lpn code", number, None));
     let mut r = vec![K::Ring::ZERO; step.n];
     for tree in &trees {
@@ -173,13 +190,17 @@ fn round<K: Correlation>(
         }
     }
     let mut lines = Lines { u: Vec::new(), v: Vec::new(), w: Vec::new() };
-    for (i, r) in r.into_iter().enumerate().take(step.keep + step.deliver) {
-        let mu = noise.get(&i).copied().unwrap_or(K::Base::ZERO);
+    let (of, size) = (step.instances, step.set.block());
+    for (place, r) in r.into_iter().enumerate().take(step.keep + step.deliver) {
+        // The instance of the place, and its column of the code.
+        let (b, i) = (place / size % of, place / (of * size) * size + place % size);
+        let mu = noise.get(&place).copied().unwrap_or(K::Base::ZERO);
         // The factor of the last five rows, where ones do not generate the ring.
         let last = K::Base::from_block(code.encrypt(Block::from((1 << 64) + i as u128)));
         let (mut u, mut v, mut w) = (mu, r - x.mul_base(mu), r);
         for (j, row) in column(&code, step.set.k, i).enumerate() {
             let factor = if K::Base::GENERATED_BY_ONE || j < 5 { K::Base::ONE } else { last };
+            let row = row * of + b;
             u += base.u[row] * factor;
             v += base.v[row].mul_base(factor);
             w += base.w[row].mul_base(factor);
@@ -197,12 +218,17 @@ fn round<K: Correlation>(
 
 /// `n` correlations of the stream against those of the papers. Returns the number of rounds.
 fn check<K: Stage>((noise, trees, security): (Noise, Trees, Security), n: usize) -> usize {
-    const DEALER: u128 = 4;
     let plan = plan_of(K::KIND, security, trees, noise, n);
+    check_plan::<K>(&plan, &[n])
+}
+
+fn check_plan<K: Stage>(plan: &Plan, pieces: &[usize]) -> usize {
+    const DEALER: u128 = 4;
+    let n: usize = pieces.iter().sum();
     let (left, right) = memory::pair();
-    let ends = honest::<K>(Setup::Dealt(DEALER), &plan, &[n], left, right);
+    let ends = honest::<K>(Setup::Dealt(DEALER), plan, pieces, left, right);
     ends.assert_right(&format!("{plan:?}"));
-    let (key, value) = K::deal(&plan, DEALER);
+    let (key, value) = K::deal(plan, DEALER);
     let (delta, dealt) = tree_ots(DEALER);
     let delta = if K::CARRIES { wire::pack(key.x) } else { delta };
     let (u, v): (Vec<_>, Vec<_>) = value.base.iter().map(|pair| K::apart(*pair)).unzip();
@@ -212,10 +238,10 @@ fn check<K: Stage>((noise, trees, security): (Noise, Trees, Security), n: usize)
     while done < n {
         let step = plan.step(number, done as u64);
         // Of correlated OT, the spare ones of the base serve the trees.
-        let spare = base.u[step.set.k..].iter().map(|u| *u == K::Base::ONE);
+        let spare = base.u[step.secret()..].iter().map(|u| *u == K::Base::ONE);
         let choices = if K::CARRIES { spare.collect() } else { dealt.clone() };
         let (secrets, rngs) = ((key.x, delta, &choices[..]), (&mut key_rng, &mut value_rng));
-        let mut lines = round(&plan, (number as u64, step), &base, secrets, rngs);
+        let mut lines = round(plan, (number as u64, step), &base, secrets, rngs);
         for i in step.keep..(step.keep + step.deliver).min(step.keep + n - done) {
             let at = done + i - step.keep;
             let ((u, v), w) = (ends.line[at], ends.w[at]);
@@ -246,5 +272,28 @@ fn rounds_as_in_the_papers() {
         }
         // The reserve of one round is the base of the next.
         assert_eq!(check::<Cot>((noise, Trees::Half, Security::Malicious), MANY), 2);
+    }
+}
+
+/// Each instance of a bundle is one by itself, with its rows of the base and its trees, under the
+/// code of all. Draws end anywhere in a block; a round ends in the middle of a draw.
+#[test]
+fn bundles_as_in_the_papers() {
+    for security in [Security::SemiHonest, Security::Malicious] {
+        for (trees, instances) in [(Trees::Half, 2), (Trees::Half, 4), (Trees::Ggm, 4)] {
+            let plan = |kind| plan_of(kind, security, trees, Noise::Regular, FEW);
+            let (few, pieces) = (|kind| plan(kind).with_instances(instances), [3, 60, FEW - 64, 1]);
+            check_plan::<Cot>(&few(Cot::KIND), &pieces);
+            check_plan::<Vole<Fp61>>(&few(Vole::<Fp61>::KIND), &pieces);
+            check_plan::<Vole<Gf128>>(&few(Vole::<Gf128>::KIND), &pieces);
+            if security == Security::SemiHonest {
+                check_plan::<Vole<Z64>>(&few(Vole::<Z64>::KIND), &pieces);
+            }
+        }
+        let pieces = [1000, 60_001, 18_999];
+        for trees in [Trees::Half, Trees::Ggm] {
+            let plan = plan_of(Kind::Cot, security, trees, Noise::Regular, 80_000);
+            assert_eq!(check_plan::<Cot>(&plan.with_instances(4), &pieces), 2);
+        }
     }
 }

@@ -214,7 +214,7 @@ fn less_than_half_a_bit() {
     };
     let all = |stats: Stats| stats.bytes_sent + stats.bytes_received;
     let set = set_named("b13").unwrap();
-    let made = set.n - need(&plan, set, set.t);
+    let made = set.n - need(&plan, (set, 1), set.t);
     let bits = 8.0 * (all(after) - all(before)) as f64 / made as f64;
     assert!(bits <= 0.50, "{bits} bits each");
     let messages = |stats: Stats| stats.messages_sent + stats.messages_received;
@@ -235,9 +235,10 @@ fn vector_ole_stays_in_its_bounds() {
     let bytes = all(counted.last().unwrap().0);
     assert!(bytes < 5_000_000, "{bytes} bytes");
     let (plan, set) = (plan(None, Some("b12")), set_named("b12").unwrap());
+    assert_eq!(plan.instances(), 1);
     let mut round = Wire::default();
     round.round(&plan, set.t, levels(set, set.t));
     let bits = 8 * all(round.stats().0);
-    let made = (set.n - need(&plan, set, set.t)) as u64;
+    let made = (set.n - need(&plan, (set, 1), set.t)) as u64;
     assert!(bits < made, "{bits} bits for {made} correlations");
 }

@@ -90,7 +90,8 @@ impl Wire {
             Base::Gilboa => self.base_ots(ring_bits(plan)),
         }
         if let Some(first) = plan.schedule().first() {
-            self.base(plan, need(plan, first, described_trees(plan)[0]));
+            let instances = if plan.schedule().len() == 1 { plan.instances() } else { 1 };
+            self.base(plan, need(plan, (first, instances), described_trees(plan)[0]));
         }
     }
 
@@ -181,10 +182,10 @@ pub(crate) fn levels(set: &LpnSet, trees: usize) -> usize {
     trees * depth as usize
 }
 
-/// Trees for the first `outputs` outputs of an instance.
-fn trees(set: &LpnSet, outputs: usize) -> usize {
+/// Trees for the first `outputs` outputs of some instances.
+fn trees((set, instances): (&LpnSet, usize), outputs: usize) -> usize {
     match set.noise {
-        Noise::Regular => outputs.div_ceil(set.block()),
+        Noise::Regular => outputs.div_ceil(set.block() * instances) * instances,
         _ => cuckoo::bins_for(set.t, volery_pcg::plan::ETA),
     }
 }
@@ -197,22 +198,23 @@ fn repetitions(plan: &Plan) -> usize {
     }
 }
 
-/// Base correlations that a round consumes.
-pub(crate) fn need(plan: &Plan, set: &LpnSet, trees: usize) -> usize {
+/// Base correlations that a round of some instances consumes.
+pub(crate) fn need(plan: &Plan, (set, instances): (&LpnSet, usize), trees: usize) -> usize {
     let (spent, mask) = match plan.kind() {
         Kind::Cot => (levels(set, trees), 128),
         Kind::Vole(_) => (trees, repetitions(plan)),
     };
     let checked = plan.security() == Security::Malicious;
-    set.k + spent + if checked { mask } else { 0 }
+    instances * set.k + spent + if checked { mask } else { 0 }
 }
 
 /// The trees of the first round of each instance.
 fn described_trees(plan: &Plan) -> Vec<usize> {
     let text = plan.describe();
+    let counted = |trees: &str| trees.split('/').next().unwrap().parse().unwrap();
     let instances = text.split('+').rev().take(plan.schedule().len());
     let mut trees: Vec<_> =
-        instances.map(|text| text.rsplit_once('x').unwrap().1.parse().unwrap()).collect();
+        instances.map(|text| text.rsplit_once('x').unwrap().1).map(counted).collect();
     trees.reverse();
     trees
 }
@@ -224,10 +226,11 @@ pub(crate) fn rounds(plan: &Plan, wanted: usize) -> Vec<(&'static LpnSet, usize)
     let mut rounds: Vec<_> = below.iter().copied().zip(described.iter().copied()).collect();
     let mut left = wanted;
     loop {
-        let last = plan.total().is_some() && left <= set.n;
-        let trees = trees(set, if last { left } else { set.n });
+        let (bundle, n) = ((*set, plan.instances()), set.n * plan.instances());
+        let last = plan.total().is_some() && left <= n;
+        let trees = trees(bundle, if last { left } else { n });
         rounds.push((*set, trees));
-        left = left.saturating_sub(if last { left } else { set.n - need(plan, set, trees) });
+        left = left.saturating_sub(if last { left } else { n - need(plan, bundle, trees) });
         if left == 0 {
             assert_eq!(rounds[below.len()].1, described[below.len()]);
             return rounds;

@@ -1,6 +1,7 @@
 //! COT and VOLE streams. A row names the kind of correlation; security, noise and trees; the set of
-//! the last round (a protocol: chosen by cost; `ferret` and `paper80`: the plan of that paper); and
-//! the number of correlations drawn, from a stream if the set is named.
+//! the last round, with its instances in lockstep if there are several (a protocol: chosen by cost;
+//! `ferret` and `paper80`: the plan of that paper); and the number of correlations drawn, from a
+//! stream if the set is named.
 
 use volery_channel::SessionId;
 use volery_field::{Fp61, Gf128, Z64};
@@ -33,6 +34,7 @@ fn plan(words: &[&str]) -> (Plan, usize) {
         "paper80" => Plan::paper80(kind.field(), n).unwrap(),
         _ => {
             let protocol = set.parse().ok();
+            let (set, instances) = set.split_once('/').unwrap_or((set, "1"));
             let wishes = PlanOptions {
                 total: protocol.and(Some(n)),
                 noise,
@@ -40,6 +42,7 @@ fn plan(words: &[&str]) -> (Plan, usize) {
                 trees: if trees == "half" { Trees::Half } else { Trees::Ggm },
                 protocol: protocol.unwrap_or_default(),
                 set: protocol.is_none().then_some(set),
+                instances: protocol.is_none().then(|| instances.parse().unwrap()),
                 ..PlanOptions::default()
             };
             Plan::new(kind, &wishes).unwrap()
