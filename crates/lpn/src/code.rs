@@ -259,6 +259,8 @@ impl LocalCode {
                 }
             });
         }
+        // As the kernel of half columns adds.
+        const { assert!(R::GENERATED_BY_ONE || matches!(R::LANES, Lanes::Xor)) };
         let Aligned(scaled) = &mut Aligned([[[R::ZERO; GROUP]; P]; B]);
         let Aligned(factors) = &mut Aligned([R::ZERO; GROUP]);
         self.for_each_group(table, first, count, |done, columns, take| {
@@ -498,6 +500,52 @@ pub(crate) mod tests {
             }
         });
         assert!(out == [expected(&u), expected(&v)], "k = {k}, {count} from {first}");
+    }
+
+    /// Several instances are each as one alone.
+    fn check_instances<R: Ring, const B: usize>(k: usize, first: usize, count: usize) {
+        let mut random = Prg::new(Block::from(4));
+        let mut table = vec![Pair::new(R::ZERO, R::ZERO); k * B];
+        for pair in &mut table {
+            let mut both = [R::ZERO; 2];
+            R::random_slice(&mut random, &mut both);
+            *pair = Pair::new(both[0], R::ZERO - R::ONE);
+        }
+        let code = LocalCode::new(Block::from(77), k);
+        let mut all = vec![[[R::ZERO; 2]; B]; count];
+        code.encode_over(table.as_chunks::<B>().0, first, count, |b, i, sums: [&mut [R]; 2]| {
+            for (j, all) in all[i..i + sums[0].len()].iter_mut().enumerate() {
+                all[b] = [sums[0][j], sums[1][j]];
+            }
+        });
+        let mut plain = vec![[[R::ZERO; 2]; B]; count];
+        code.encode(table.as_chunks::<B>().0, first, count, |i, sums| {
+            plain[i] = sums.map(R::pair_finish);
+        });
+        for b in 0..B {
+            let own: Vec<_> = table.iter().skip(b).step_by(B).copied().collect();
+            let rows = own.as_chunks::<1>().0;
+            code.encode_over(rows, first, count, |_, i, sums: [&mut [R]; 2]| {
+                for (j, all) in all[i..i + sums[0].len()].iter().enumerate() {
+                    assert!(all[b] == [sums[0][j], sums[1][j]], "{b} of {B}, k = {k}, {first}");
+                }
+            });
+            code.encode(rows, first, count, |i, [sums]| {
+                assert!(plain[i][b] == R::pair_finish(sums), "{b} of {B}, k = {k}, {first}");
+            });
+        }
+    }
+
+    #[test]
+    fn instances_are_as_alone() {
+        for (k, first, count) in [(1 << 10, 0, 200), (1 << 10, 47, 100), (1131, 5, 49), (7, 96, 3)]
+        {
+            check_instances::<Gf128, 2>(k, first, count);
+            check_instances::<Gf128, 4>(k, first, count);
+            check_instances::<Fp61, 2>(k, first, count);
+            check_instances::<Fp61, 4>(k, first, count);
+            check_instances::<Z64, 4>(k, first, count);
+        }
     }
 
     /// Samples over GF(2^128) of a random secret with regular noise, of this code or of the code

@@ -113,6 +113,7 @@ impl Arguments {
             security: Some(self.security),
             noise: None,
             set: None,
+            instances: None,
             protocol: Protocol::Auto,
         };
         let candidates = setting.candidates(Kind::Cot, link.for_plan())?;
@@ -125,7 +126,8 @@ impl Arguments {
             if name != "iknp" && name != "primal-r14" {
                 let set = set.map(|set| set.name.to_owned());
                 let protocol = one.plan.protocol();
-                ways.push((name, Setting { protocol, set, ..setting.clone() }, one));
+                let instances = set.is_some().then(|| one.plan.instances());
+                ways.push((name, Setting { protocol, set, instances, ..setting.clone() }, one));
             }
         }
         Ok(ways)

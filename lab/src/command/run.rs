@@ -169,6 +169,7 @@ impl Arguments {
                                     security,
                                     noise,
                                     set: set.clone(),
+                                    instances: None,
                                     protocol: *protocol,
                                 };
                                 all.push((*bench, setting));

@@ -36,6 +36,8 @@ pub(super) struct Setting {
     pub(super) security: Option<Security>,
     pub(super) noise: Option<Noise>,
     pub(super) set: Option<String>,
+    /// In lockstep; by default as the plan chooses.
+    pub(super) instances: Option<usize>,
     pub(super) protocol: Protocol,
 }
 
@@ -76,6 +78,7 @@ impl Setting {
             link,
             set: set.map(|set| set.name),
             protocol: self.protocol,
+            instances: self.instances,
             ..PlanOptions::default()
         };
         let found = Plan::candidates(kind, &options).map_err(|error| {
@@ -104,6 +107,7 @@ impl Setting {
         let mut words =
             vec![self.name.to_owned(), plan.security().to_string(), plan.noise().to_string()];
         words.extend(self.set.clone());
+        words.extend(self.instances.map(|instances| format!("x{instances}")));
         if self.protocol != Protocol::Auto {
             words.push(self.protocol.to_string());
         }

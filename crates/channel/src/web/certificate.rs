@@ -39,13 +39,12 @@ impl Certificate {
         let key = PrivateKeyDer::from_pem_slice(key)
             .map_err(|_| wrong("the file of the key holds no private key in PEM"))?;
         let provider = Arc::new(aws_lc_rs::default_provider());
-        let mut config =
-            ServerConfig::builder_with_details(provider, Arc::new(session::WallClock))
-                .with_protocol_versions(&[&TLS13])
-                .expect("the provider has TLS 1.3")
-                .with_no_client_auth()
-                .with_single_cert(chain, key)
-                .map_err(|error| wrong(&format!("the certificate and its key: {error}")))?;
+        let mut config = ServerConfig::builder_with_details(provider, Arc::new(session::WallClock))
+            .with_protocol_versions(&[&TLS13])
+            .expect("the provider has TLS 1.3")
+            .with_no_client_auth()
+            .with_single_cert(chain, key)
+            .map_err(|error| wrong(&format!("the certificate and its key: {error}")))?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;

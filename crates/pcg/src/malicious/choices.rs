@@ -47,7 +47,7 @@ trait Reuse: Stage {
 
 impl Reuse for Cot {
     fn reuse(value: &mut Value<Self>, plan: &Plan, from: usize, to: usize, count: usize) {
-        let spare = &mut value.base[plan.step(0, 0).set.k..];
+        let spare = &mut value.base[plan.step(0, 0).secret()..];
         spare.copy_within(from..from + count, to);
     }
 }

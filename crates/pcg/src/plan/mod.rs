@@ -416,6 +416,10 @@ impl Plan {
             (Security::Malicious, Noise::Uniform) if !direct => ", with static, functional leakage",
             _ => "",
         };
+        let lpn = match self.instances {
+            1 => lpn.to_owned(),
+            more => format!("{lpn}, {more} instances with one code"),
+        };
         let level = match self.weakest() {
             None if direct => "no LPN; 128 bits".to_owned(),
             None => format!(

@@ -14,7 +14,10 @@ use volery_channel::{Channel, Result};
 use volery_field::Ring;
 use volery_primitives::pages::Buffer;
 
-use super::{noise::Noises, shares::Shares};
+use super::{
+    noise::Noises,
+    shares::{LEAVES_AGAIN, Shares},
+};
 use crate::{
     check,
     correlation::{Correlation, OutputMut, PairsMut},
@@ -38,7 +41,7 @@ pub(super) trait Encode: Sync {
 
 /// Makes outputs from shares of the noise vector.
 pub(super) trait Encoder<R, P>: Encode {
-    /// The outputs from `first` on, one for each share: whole units.
+    /// The outputs from `first` on, one for each share: one unit, or any number in units of 1.
     fn encode(&self, first: usize, shares: &[R], out: P);
 
     /// Puts outputs into as much memory.
@@ -65,6 +68,11 @@ impl<T: Copy + Zeroable> Table<T> {
         }
     }
 
+    fn assert_unit(&self, first: usize, count: usize) {
+        let unit = self.unit();
+        assert!(unit == 1 || count == unit && first.is_multiple_of(unit), "one unit at a time");
+    }
+
     fn rows<const B: usize>(&self) -> &[[T; B]] {
         self.base[..self.step.set.k * B].as_chunks().0
     }
@@ -88,6 +96,7 @@ impl<K: Correlation> Encode for ValueEncoder<K> {
 impl<K: Correlation, P: PairsMut<K>> Encoder<K::Ring, P> for ValueEncoder<K> {
     fn encode(&self, first: usize, shares: &[K::Ring], mut out: P) {
         let (table, code) = (&self.table, &self.table.code);
+        table.assert_unit(first, shares.len());
         match table.step.instances {
             1 => K::encode::<P, 1>(code, table.rows(), first, shares, &mut out),
             2 => K::encode::<P, 2>(code, table.rows(), first / 2, shares, &mut out),
@@ -125,6 +134,7 @@ impl<K: Correlation> Encode for KeyEncoder<K> {
 impl<K: Correlation> Encoder<K::Ring, &mut [K::Ring]> for KeyEncoder<K> {
     fn encode(&self, first: usize, shares: &[K::Ring], out: &mut [K::Ring]) {
         let Self(table) = self;
+        table.assert_unit(first, shares.len());
         match table.step.instances {
             1 => K::encode_key::<1>(&table.code, table.rows(), first, shares, out),
             2 => K::encode_key::<2>(&table.code, table.rows(), first / 2, shares, out),
@@ -153,6 +163,7 @@ pub(super) struct Expansion<R: Ring, T, E: Encode> {
 impl<R: Ring, T: Trees<R>, E: Encode> Expansion<R, T, E> {
     /// A round of `count` outputs.
     pub(super) fn new(encoder: E, shares: Shares<R, T>, count: usize) -> Self {
+        assert!(LEAVES_AGAIN.is_multiple_of(encoder.unit()), "trees are expanded in whole units");
         Self { encoder, shares, next: 0, end: count, part: Buffer::default() }
     }
 

@@ -32,7 +32,7 @@ const TILES: usize = 2;
 
 /// Leaves that are expanded again at a time for a thread: few, because they share the second-level
 /// cache with the table of the code.
-const LEAVES_AGAIN: usize = 1 << 13;
+pub(super) const LEAVES_AGAIN: usize = 1 << 13;
 
 /// The shares of one round.
 pub(super) struct Shares<R: Ring, T> {

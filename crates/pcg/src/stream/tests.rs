@@ -9,7 +9,7 @@ use volery_field::{ExtensionOf as _, Fp61, Gf128, Ring, Z64};
 use volery_primitives::{Block, aes::Aes128, cuckoo, prg::Prg, ro::RandomOracle};
 
 use crate::{
-    Kind, Noise, Plan, Security, Trees,
+    Kind, Noise, Plan, PlanOptions, Security, Trees,
     correlation::{Correlation, Cot, Vole},
     ggm::Growth,
     malicious::stage::{Stage, tree_ots},
@@ -39,10 +39,15 @@ fn public(domain: &'static str, round: u64, growth: Option<Growth>) -> Block {
     oracle.finish_block()
 }
 
-/// The ten rows that column `i` of the code adds up, where `k` is no power of two.
+/// The ten rows that column `i` of the code adds up.
 fn column(code: &Aes128, k: usize, i: usize) -> impl Iterator<Item = usize> {
     let block = |number: usize| u128::from(code.encrypt(Block::from(number as u128)));
     (10 * i..10 * i + 10).map(move |index| {
+        if k.is_power_of_two() {
+            let (cut, piece, word) = (index / 24, index % 24 / 8, index % 8);
+            let half = (block(4 * cut + word / 2) >> (64 * (word % 2))) as u64;
+            return (half >> (21 * piece)) as usize % k;
+        }
         let number = (block(index / 4) >> (32 * (index % 4))) as u32;
         ((u64::from(number) * k as u64) >> 32) as usize
     })
@@ -296,4 +301,13 @@ fn bundles_as_in_the_papers() {
             assert_eq!(check_plan::<Cot>(&plan.with_instances(4), &pieces), 2);
         }
     }
+    // A set of everyday, whose rows are a power of two.
+    let options = PlanOptions {
+        total: Some(3_100_000),
+        set: Some("b10"),
+        instances: Some(4),
+        ..PlanOptions::default()
+    };
+    let plan = Plan::new(Kind::Cot, &options).expect("b10 serves bits");
+    check_plan::<Cot>(&plan, &[1, 4095, 1_000_000, 2_095_904]);
 }
