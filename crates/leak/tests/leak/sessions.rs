@@ -7,7 +7,7 @@ use volery_channel::{Channel, Role, SessionId, run_two_parties, run_two_unchecke
 use volery_field::{Fp61, Gf128, Ring, Z64};
 use volery_ot::softspoken::{self, SmallField};
 use volery_ot::{CotReceiver, CotSender, Error, Result, base, convert, iknp};
-use volery_pcg::lpn::set_named;
+use volery_pcg::lpn::{estimate::Field, set_named};
 use volery_pcg::vole::VoleRing;
 use volery_pcg::{
     Kind, Noise, Plan, PlanOptions, Protocol as By, Security, Trees, cot, gilboa, vole,
@@ -268,10 +268,20 @@ fn voles_of<R: VoleRing>(plan: &Plan) {
     });
 }
 
+/// Four instances in lockstep, a part of whose outputs waits for the next draw.
+fn bundle(ring: Field) -> Plan {
+    let one = options(Noise::Regular, Security::Malicious, Trees::Half);
+    let total = one.total.map(|total| 4 * total);
+    let options = PlanOptions { total, instances: Some(4), ..one };
+    Plan::new(Kind::Vole(ring), &options).unwrap()
+}
+
 pub(crate) fn vector_ole() {
     voles::<Fp61>(Noise::Regular, Security::Malicious, Trees::Half);
     voles::<Gf128>(Noise::Regular, Security::Malicious, Trees::Ggm);
     voles::<Z64>(Noise::Uniform, Security::SemiHonest, Trees::Half);
+    voles_of::<Fp61>(&bundle(Fp61::FIELD));
+    voles_of::<Gf128>(&bundle(Gf128::FIELD));
     let kind = Kind::Vole;
     voles_of::<Fp61>(&dual(kind(Fp61::FIELD), Security::Malicious));
     voles_of::<Z64>(&dual(kind(Z64::FIELD), Security::SemiHonest));
