@@ -103,7 +103,7 @@ def compact(table):
         numbers = [names.index(name) for name in SIDES]
     if pivot is None or "published" not in names:
         rows = table["rows"]
-        if len(rows) > 8:  # Some sizes of a figure: the first, the last, and between.
+        if len(rows) > 8 and pivot is not None:  # Some sizes of a figure: the first, the last, and between.
             sizes = list(dict.fromkeys(words(row[pivot]) for row in rows))
             some = {sizes[round(i * (len(sizes) - 1) / 3)] for i in range(4)}
             rows = [row for row in rows if words(row[pivot]) in some]
