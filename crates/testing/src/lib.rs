@@ -32,7 +32,6 @@
 //! * [`mod@matches`]: matches of two sets by the protocols for them;
 //! * [`honest`]: honest parties agree, and repeat exactly;
 //! * [`transcript`]: hashes of the bytes sent, for a table;
-//! * [`worlds`]: a peer, honest or not, that cannot tell two inputs of a whole run apart;
 //! * [`fuzz`]: fuzz entry points.
 //!
 //! The functions take lists of [`Protocol`]s, so that another workspace can run its own protocols
@@ -62,7 +61,6 @@ mod protocol;
 mod registry;
 pub mod transcript;
 mod trial;
-pub mod worlds;
 
 pub use benign::benign;
 pub use protocol::{Model, Output, Protocol};

@@ -1,14 +1,15 @@
 //! No peer tells two inputs of an honest party apart, by one execution or by a whole run, but for
 //! what [`LISTED`] says.
 
+mod harness;
 mod psi;
 mod runs;
 
 use std::collections::BTreeSet;
 
+use harness::{Act, Deviation, Difference, Network, Scenario, Work};
 use runs::Kind;
 use volery_channel::Role;
-use volery_testing::worlds::{Act, Deviation, Difference, Network, Scenario, Work};
 
 /// Faults of each scenario that run without `VOLERY_ATTACKS=all`. Edits always run.
 const FAULTS: usize = 8;

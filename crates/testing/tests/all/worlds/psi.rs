@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::harness::{Network, Scenario, Work};
 use volery_channel::{Channel, Role, SessionId};
 use volery_primitives::bits;
 use volery_primitives::prg::Prg;
@@ -11,7 +12,6 @@ use volery_psi::vole::Form;
 use volery_psi::{Result, Watch, circuit};
 use volery_testing::fixtures::{SEEDS, SESSION, rng};
 use volery_testing::matches::{self, Match};
-use volery_testing::worlds::{Network, Scenario, Work};
 
 use super::{Inputs, SENDERS};
 

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::harness::{EditOf, Network, Scenario, Work};
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use tempfile::tempdir;
 use volery_channel::Role;
@@ -16,7 +17,6 @@ use volery_matching::{
 use volery_pcg::Security;
 use volery_psi::testing::{change_values, is_last, repeat_tag};
 use volery_tables::{Format, Packing, Reading, Rule, Table};
-use volery_testing::worlds::{EditOf, Network, Scenario, Work};
 
 use super::Inputs;
 

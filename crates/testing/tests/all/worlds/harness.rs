@@ -14,21 +14,23 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::Duration;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
+use tempfile::TempDir;
+use volery_channel::memory::{self, Memory};
 use volery_channel::{Channel, Transport};
+use volery_os::thread::{self, carried};
+use volery_os::time::Duration;
+use volery_os::world::{self, World};
 use volery_primitives::Block;
 use volery_primitives::prg::seeded;
 use volery_psi::{Phase, Watch};
-
-use crate::fault::{Edit, Fault, FaultKind, FaultyTransport, Lengths};
-use crate::trial::{changes, silences};
+use volery_testing::fault::{Edit, Fault, FaultKind, FaultyTransport, Lengths};
+use volery_testing::{changes, silences};
 
 /// An act of an honest party on the network, or between its messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub(crate) enum Event {
     /// It takes part in a further connection.
     Opened,
     /// It hands bytes to the network: their number and hash.
@@ -42,11 +44,11 @@ pub enum Event {
 }
 
 /// All events of one honest party in a run.
-pub type View = Vec<Event>;
+pub(crate) type View = Vec<Event>;
 
 /// A difference between the views of two worlds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Difference {
+pub(crate) enum Difference {
     /// Order, lengths, or connections.
     Shape,
     /// Items touched before a further message.
@@ -62,7 +64,7 @@ pub enum Difference {
 fn alone<T: Send>(seed: u128, party: impl FnOnce() -> T + Send) -> T {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     let seeded = || seeded::run(Block::new(seed), party);
-    pool.expect("a thread").install(seeded)
+    pool.expect("a thread").install(carried(seeded))
 }
 
 /// A view without bytes and work.
@@ -80,7 +82,7 @@ fn shape(view: &[Event]) -> View {
 
 /// The differences between two views: of views with different shapes nothing else is compared.
 #[must_use]
-pub fn differences(one: &[Event], other: &[Event]) -> BTreeSet<Difference> {
+pub(crate) fn differences(one: &[Event], other: &[Event]) -> BTreeSet<Difference> {
     if shape(one) != shape(other) {
         return [Difference::Shape].into();
     }
@@ -141,85 +143,14 @@ impl Log {
     }
 }
 
-/// A connection in memory, on which time runs out as soon as each party waits for the other.
-#[derive(Default)]
-struct Line {
-    state: Mutex<LineState>,
-    changed: Condvar,
-}
+/// How long a party waits for the other one: no real time, as all runs are in a simulated world.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Of each end: the bytes on the way to it, whether it is closed, and whether it waits.
-#[derive(Default)]
-struct LineState {
-    arriving: [VecDeque<u8>; 2],
-    closed: [bool; 2],
-    waits: [bool; 2],
-    /// Whether each has waited for the other.
-    timed_out: bool,
-}
-
-struct End {
-    line: Arc<Line>,
-    side: usize,
-}
-
-fn line() -> (End, End) {
-    let line = Arc::new(Line::default());
-    let end = |side| End { line: Arc::clone(&line), side };
-    (end(0), end(1))
-}
-
-impl End {
-    fn lock(&self) -> MutexGuard<'_, LineState> {
-        self.line.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Transport for End {
-    /// Takes bytes for a peer that has left, too, as a network does for a while: whether a write
-    /// fails depends on the clock. A read notices the end.
-    fn write(&self, bytes: &[u8], _: Option<Duration>) -> io::Result<()> {
-        self.lock().arriving[1 - self.side].extend(bytes);
-        self.line.changed.notify_all();
-        Ok(())
-    }
-
-    fn read(&self, bytes: &mut [u8], _: Option<Duration>) -> io::Result<usize> {
-        let (own, other) = (self.side, 1 - self.side);
-        let mut state = self.lock();
-        loop {
-            if state.timed_out {
-                return Err(io::ErrorKind::TimedOut.into());
-            }
-            if !state.arriving[own].is_empty() {
-                state.waits[own] = false;
-                return io::Read::read(&mut state.arriving[own], bytes);
-            }
-            if state.closed[other] {
-                return Ok(0);
-            }
-            state.waits[own] = true;
-            state.timed_out = state.waits[other] && state.arriving[other].is_empty();
-            if state.timed_out {
-                self.line.changed.notify_all();
-                continue;
-            }
-            state = self.line.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-}
-
-impl Drop for End {
-    fn drop(&mut self) {
-        self.lock().closed[self.side] = true;
-        self.line.changed.notify_all();
-    }
-}
-
-/// The transport of an honest party. It reads as many bytes as are asked for and none ahead, so
-/// that the order of events is that of the protocol and not of the clock.
+/// The transport of an honest party. It reads as many bytes as are asked for and none ahead, and
+/// takes bytes for a peer that has left, as a network does for a while, so that the order of events
+/// is that of the protocol and not of the clock.
 struct ObservingTransport {
-    inner: End,
+    inner: Memory,
     log: Log,
 }
 
@@ -227,7 +158,10 @@ impl Transport for ObservingTransport {
     fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
         let hash = blake3::hash(bytes).into();
         self.log.add(Event::Sent(bytes.len(), hash));
-        self.inner.write(bytes, timeout)
+        match self.inner.write(bytes, timeout) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => written,
+        }
     }
 
     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
@@ -257,7 +191,7 @@ impl Drop for ObservingTransport {
 
 /// The work of an honest party: it is given to each call that takes a watch.
 #[derive(Clone, Default)]
-pub struct Work(Log);
+pub(crate) struct Work(Log);
 
 impl Watch for Work {
     fn begin(&mut self, _: Phase, _: u64) {}
@@ -282,8 +216,8 @@ impl volery_matching::Progress for Work {
 }
 
 /// The network of one party: its ends of all connections, in their order.
-pub struct Network {
-    ends: VecDeque<End>,
+pub(crate) struct Network {
+    ends: VecDeque<Memory>,
     wrap: Wrap,
     number: usize,
 }
@@ -298,7 +232,7 @@ impl Network {
     ///
     /// # Panics
     /// If the scenario has no more of them.
-    pub fn connect(&mut self) -> Channel {
+    pub(crate) fn connect(&mut self) -> Channel {
         let inner = self.ends.pop_front().expect("a connection of the scenario");
         let number = self.number;
         self.number += 1;
@@ -306,7 +240,7 @@ impl Network {
             Wrap::Honest(work) => {
                 let log = work.0.clone();
                 log.add(Event::Opened);
-                Channel::new(ObservingTransport { inner, log })
+                Channel::with_timeout(ObservingTransport { inner, log }, Some(TIMEOUT))
             }
             Wrap::Peer(deviation, lengths) => {
                 let chosen = deviation.as_ref().filter(|of| of.connection == number);
@@ -324,7 +258,7 @@ impl Network {
                         FaultyTransport::edited(inner, message, Arc::clone(edit))
                     }
                 };
-                Channel::new(transport)
+                Channel::with_timeout(transport, Some(TIMEOUT))
             }
         }
     }
@@ -334,7 +268,7 @@ impl Network {
     /// # Panics
     /// If this is the peer's network.
     #[must_use]
-    pub fn work(&self) -> Work {
+    pub(crate) fn work(&self) -> Work {
         match &self.wrap {
             Wrap::Honest(work) => work.clone(),
             Wrap::Peer(..) => panic!("the peer's work is not watched"),
@@ -344,18 +278,18 @@ impl Network {
 
 /// One message of the peer, and its change.
 #[derive(Clone)]
-pub struct Deviation {
+pub(crate) struct Deviation {
     /// The connection, counted from 0.
-    pub connection: usize,
+    pub(crate) connection: usize,
     /// The message among those that the peer sends there.
-    pub message: u64,
+    pub(crate) message: u64,
     /// The change.
-    pub act: Act,
+    pub(crate) act: Act,
 }
 
 /// A change of a message.
 #[derive(Clone)]
-pub enum Act {
+pub(crate) enum Act {
     /// A fault of the list for all protocols.
     Fault(FaultKind),
     /// A change that is written for the protocol, with its name.
@@ -373,44 +307,44 @@ impl std::fmt::Debug for Deviation {
 }
 
 /// An honest party, given the number of the world.
-pub type Honest = Box<dyn Fn(usize, &mut Network) + Send + Sync>;
+pub(crate) type Honest = Box<dyn Fn(usize, &mut Network) + Send + Sync>;
 /// A party that is the same in all worlds.
-pub type Peer = Box<dyn Fn(&mut Network) + Send + Sync>;
+pub(crate) type Peer = Box<dyn Fn(&mut Network) + Send + Sync>;
 
 /// A change that is written for a protocol.
 #[derive(Clone)]
-pub struct EditOf {
+pub(crate) struct EditOf {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// Whether it changes a message of this length.
-    pub of: fn(usize) -> bool,
+    pub(crate) of: fn(usize) -> bool,
     /// The change.
-    pub edit: Edit,
+    pub(crate) edit: Edit,
 }
 
 /// A whole run of an honest party in several worlds, and of its peer.
-pub struct Scenario {
+pub(crate) struct Scenario {
     /// Its name: protocol, kind of run and honest party.
-    pub name: String,
+    pub(crate) name: String,
     /// The honest party's input in each world, in words.
-    pub worlds: Vec<&'static str>,
+    pub(crate) worlds: Vec<&'static str>,
     /// Connections of the run, at most.
-    pub connections: usize,
+    pub(crate) connections: usize,
     /// Whether the bytes of writes are compared.
-    pub bytes: bool,
+    pub(crate) bytes: bool,
     /// Whether the protocol withstands a peer that deviates.
-    pub malicious: bool,
+    pub(crate) malicious: bool,
     /// Changes that are written for the protocol.
-    pub edits: Vec<EditOf>,
+    pub(crate) edits: Vec<EditOf>,
     /// The honest party in a world, up to its end.
-    pub honest: Honest,
+    pub(crate) honest: Honest,
     /// Its peer, which follows the protocol.
-    pub peer: Peer,
+    pub(crate) peer: Peer,
 }
 
 impl Scenario {
     /// A run without edits, over one connection.
-    pub fn new(
+    pub(crate) fn new(
         name: impl Into<String>,
         malicious: bool,
         worlds: &[&'static str],
@@ -435,13 +369,25 @@ impl Scenario {
     /// # Panics
     /// If a party panics.
     #[must_use]
-    pub fn view(
+    pub(crate) fn view(
         &self,
         world: usize,
         deviation: Option<&Deviation>,
         coins: u128,
     ) -> (View, Vec<Vec<usize>>) {
-        let pairs = (0..self.connections).map(|_| line());
+        static ROOT: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().expect("a folder"));
+        let play = |_: &World| self.play(world, deviation, coins);
+        world::run(ROOT.path(), coins as u64, &[], play).result.expect("no party panics")
+    }
+
+    /// A run, in a simulated world.
+    fn play(
+        &self,
+        world: usize,
+        deviation: Option<&Deviation>,
+        coins: u128,
+    ) -> (View, Vec<Vec<usize>>) {
+        let pairs = (0..self.connections).map(|_| memory::pair());
         let (ours, theirs): (VecDeque<_>, VecDeque<_>) = pairs.unzip();
         let work = Work::default();
         let mut honest = Network { ends: ours, wrap: Wrap::Honest(work.clone()), number: 0 };
@@ -473,7 +419,7 @@ impl Scenario {
     /// # Panics
     /// If an edit changes no message.
     #[must_use]
-    pub fn deviations(&self) -> Vec<Deviation> {
+    pub(crate) fn deviations(&self) -> Vec<Deviation> {
         let (_, lengths) = self.view(0, None, 0);
         let changed = |edit: &EditOf| lengths.iter().flatten().any(|length| (edit.of)(*length));
         assert!(self.edits.iter().all(changed), "{}: an edit of nothing", self.name);
@@ -510,7 +456,7 @@ impl Scenario {
 
     /// The differences between the first world and each other one.
     #[must_use]
-    pub fn compare(&self, deviation: Option<&Deviation>) -> BTreeSet<Difference> {
+    pub(crate) fn compare(&self, deviation: Option<&Deviation>) -> BTreeSet<Difference> {
         let views = (0..self.worlds.len()).map(|world| self.view(world, deviation, 0).0);
         let views: Vec<_> = views.collect();
         let mut found = BTreeSet::new();
