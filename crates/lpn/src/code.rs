@@ -45,12 +45,12 @@
 //! of `C` once, and try the inverse on `B` secrets.
 //!
 //! The factors `c_j` are a part of `C`, so all instances share them. The attack above needs noise
-//! at common places: it looks for combinations of the samples that are free of noise at once.
-//! Those of *different* instances have noise at independent places, of which a combination has the
-//! union. **Places that instances share would break them**: a combination of `B` instances over the
-//! ring removes `B - 1` of the `m` noise values among `k` samples, which `B > m` instances solve by
-//! linear algebra. Nor may the places of one follow from those of another. So the instances have
-//! secrets, places, noise values, trees and OTs of their own.
+//! at common places: it looks for combinations of the samples that are free of noise at once. The
+//! samples of *different* instances have noise at independent places, and a combination of them has
+//! noise at all of these. **Places that instances share would break them**: a combination of `B`
+//! instances over the ring removes `B - 1` of the `m` noise values among `k` samples, which `B > m`
+//! instances solve by linear algebra. Nor may the places of one follow from those of another. So
+//! the instances have secrets, places, noise values, trees and OTs of their own.
 
 use std::ops::{Deref, Range};
 

@@ -10,7 +10,7 @@
 //! | [`band`](crate::band) | words | AVX2 | AVX2 | AVX2 | GFNI, 512 bits | NEON | none |
 //! | [`transpose`](crate::transpose) | words | AVX2 | AVX2 | AVX2 | GFNI and VBMI | NEON | none |
 //! | [`gather`](crate::gather), indices | words | AVX2 | AVX2 | AVX-512 | AVX-512 | NEON | none |
-//! | [`gather`](crate::gather), sums of entries side by side | by entry | AVX2 | AVX2 | AVX-512 | AVX-512 | none | none |
+//! | [`gather`](crate::gather), sums | entries | AVX2 | AVX2 | AVX-512 | AVX-512 | none | none |
 //! | [`sum`](crate::BlockSum) | words | SSE2 | SSE2 | SSE2 | SSE2 | NEON | none |
 //! | [`mersenne`](crate::mersenne), sums | words | AVX2 | AVX2 | AVX-512 | AVX-512 | words (1) | none |
 //! | [`mersenne`](crate::mersenne), products | words | none | none | none | IFMA | words (2) | none |

@@ -57,7 +57,7 @@ pub enum Lanes {
 /// # Safety
 /// Its fields have [`BYTES`](Self::BYTES) bytes together, and are all initialised.
 pub unsafe trait Words: Copy {
-    /// Those of its fields; as many as its size if it has no padding.
+    /// The bytes of its fields: the bytes of the type if it has no padding.
     const BYTES: usize;
 }
 

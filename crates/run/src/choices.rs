@@ -129,13 +129,16 @@ impl Choices {
     /// The candidates with today's parameters, the cheapest first.
     pub fn candidates(&self, kind: Kind, n: u64, link: Link) -> Result<Vec<Candidate>, Failure> {
         // As a plan names it: b11/2 has two instances in lockstep.
-        let name = self.set.as_deref().map(|set| set.split_once('/').unwrap_or((set, "")));
-        let set = name.map(|(name, _)| usable(name, kind, self.noise)).transpose()?;
-        let instances =
-            name.filter(|(_, instances)| !instances.is_empty()).map(|(_, instances)| {
-                let what = "after the name of the set comes 1, 2 or 4, its instances in lockstep";
-                instances.parse().map_err(|_| Failure::usage("--set", what))
-            });
+        let set = self.set.as_deref();
+        let (name, number) = match set.and_then(|set| set.split_once('/')) {
+            Some((name, number)) => (Some(name), Some(number)),
+            None => (set, None),
+        };
+        let set = name.map(|name| usable(name, kind, self.noise)).transpose()?;
+        let instances = number.map(|number| {
+            let what = "after the name of the set comes 1, 2 or 4, its instances in lockstep";
+            number.parse().map_err(|_| Failure::usage("--set", what))
+        });
         let none_better = matches!(kind, Kind::Vole(Field::Z64Odd | Field::Z64Uniform));
         let options = PlanOptions {
             total: Some(n),

@@ -190,7 +190,7 @@ fn of(length: usize, longer: bool) -> Vec<FaultKind> {
     kinds
 }
 
-/// What all attacks have in common.
+/// The protocols under attack, the heap that is measured, and the world of an attack.
 struct Bench {
     targets: Arc<Vec<Target>>,
     heap: Heap,

@@ -42,6 +42,8 @@
 //! * `all`: agreement, completeness and encodings of the registry; the corpora of the fuzz targets;
 //!   the one table of transcripts; worlds that a peer must not tell apart;
 //! * `attacks`: every fault of every message, in a process whose heap is measured;
+//! * `world`: whole runs, and deviating parties of any protocol, while machines, disks and networks
+//!   fail;
 //! * `sessions`: hundreds of sessions leave nothing behind in a process.
 //!
 //! Malicious parties that deviate in one step need private items of their crate. They are unit

@@ -26,7 +26,7 @@ const OPERATOR: usize = 0;
 const LONGEST: Duration = Duration::from_secs(60 * 86_400);
 const MOST: u64 = 4_000_000;
 
-/// What a call takes: who tries again until a time has passed gets there.
+/// The time of a call, so that whoever tries again until a time has passed gets there.
 const CALL: Duration = Duration::from_micros(1);
 
 /// What a connection to a machine without power takes to be given up by the system.

@@ -30,7 +30,8 @@ use crate::{
 /// Outputs that one task of the thread pool expands.
 const TASK: usize = 48 * 64;
 
-/// What a party's outputs are made of, apart from its shares of the noise vector.
+/// A party's part of a round from which its outputs are made, but for its shares of the noise
+/// vector.
 pub(super) trait Encode: Sync {
     /// An output.
     type Output: Copy + Zeroable + Send;

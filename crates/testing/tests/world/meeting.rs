@@ -34,7 +34,7 @@ const MOST: u64 = 12;
 /// The tickets of a sender and of a receiver that meet.
 type Pair = [Ticket; 2];
 
-/// What all attempts have in common.
+/// The setting of all attempts.
 struct Setup {
     organisations: [Identity; 2],
     gateway: SocketAddr,

@@ -1,4 +1,5 @@
-//! What a process says, how it ends, and what it leaves; also for the tests of `volery-bench`.
+//! Processes of tests: their words, their ends, and what they leave. Also for the tests of
+//! `volery-bench`.
 
 use std::path::Path;
 use std::process::Output;
