@@ -252,6 +252,21 @@ mod tests {
         assert_different(&[sender.salt(), sender.code(), first, second, search]);
     }
 
+    /// The shares are the same in all of these runs.
+    #[test]
+    fn the_seed_depends_on_both_openings() {
+        let seed = |sender: usize, receiver: usize, terms: Terms| {
+            let (agreement, _) = run_two_parties(
+                |channel| reach(Role::Sender, sender, terms, channel).unwrap(),
+                |channel| reach(Role::Receiver, receiver, terms, channel).unwrap(),
+            );
+            agreement.seed
+        };
+        let first = seed(5, 9, TERMS);
+        assert_different(&[first, seed(6, 9, TERMS), seed(5, 8, TERMS), seed(5, 9, [6; 16])]);
+        assert_eq!(first, seed(5, 9, TERMS));
+    }
+
     #[test]
     fn ends_differ_by_party_and_parameters() {
         let agreement = reached(1, 2, 3);

@@ -86,6 +86,22 @@ fn keys() {
 }
 
 #[test]
+fn versions_depend_on_key_and_items() {
+    let mut versions = HashSet::new();
+    for seed in 0..3 {
+        let key = Key::random(&mut rng(seed));
+        for n in [0, 1, 2, 50] {
+            for queries in [1, 1000] {
+                let filter = prepare(&key, &items(0..n), queries, &mut ()).unwrap();
+                assert!(versions.insert(*filter.version()));
+                let again = prepare(&key, &items((0..n).rev()), queries, &mut ()).unwrap();
+                assert_eq!(again, filter, "the order does not matter");
+            }
+        }
+    }
+}
+
+#[test]
 fn long_items_are_refused() {
     let long = [vec![], vec![0; MAX_INPUT + 1]];
     let refused = prepare(&key(), &long[..], 1, &mut ()).unwrap_err();
