@@ -401,6 +401,64 @@ impl Channel {
         (self.transport, buffer[unread].to_vec())
     }
 
+    /// The transport, and the bytes received from it and not yet returned, until they are
+    /// [taken back](Self::take_back). Until then the channel is unusable.
+    pub(crate) fn lend_transport(&mut self) -> Result<(Box<dyn Transport>, Vec<u8>)> {
+        self.flush()?;
+        self.broken = true;
+        let Incoming { buffer, unread, .. } = &mut self.incoming;
+        let unread = buffer[std::mem::take(unread)].to_vec();
+        Ok((std::mem::replace(&mut self.transport, Box::new(Gone)), unread))
+    }
+
+    /// A channel over a part of the lent transport, which does for it what this one does.
+    pub(crate) fn lane(&self, transport: impl Transport + 'static) -> Self {
+        let hashed = |of: &Option<Box<Transcript>>| of.is_some().then(Box::default);
+        Self {
+            description: self.description.clone(),
+            #[cfg(feature = "tls")]
+            peer: self.peer.clone(),
+            moved: self.moved.clone(),
+            transcript: hashed(&self.transcript),
+            bound: hashed(&self.bound),
+            ..Self::with_timeout(transport, self.timeout)
+        }
+    }
+
+    /// Counts the traffic of [lanes](Self::lane), as of messages at the same time, and adds their
+    /// transcripts, one after the other.
+    pub(crate) fn join(&mut self, lanes: &mut [Self]) {
+        let of = |count: fn(&Stats) -> u64| lanes.iter().map(move |lane| count(&lane.stats));
+        let most = |count| of(count).max().unwrap_or(0);
+        self.stats.bytes_sent += of(|stats| stats.bytes_sent).sum::<u64>();
+        self.stats.bytes_received += of(|stats| stats.bytes_received).sum::<u64>();
+        self.stats.messages_sent += most(|stats| stats.messages_sent);
+        self.stats.messages_received += most(|stats| stats.messages_received);
+        self.stats.turns += most(|stats| stats.turns);
+        self.direction = None;
+        for lane in lanes {
+            let both = [(&mut self.transcript, &lane.transcript), (&mut self.bound, &lane.bound)];
+            for (all, lane) in both {
+                if let (Some(all), Some(lane)) = (all, lane) {
+                    let TranscriptHashes { sent, received } = lane.hashes();
+                    // mutant(beside-bound): drop
+                    all.sent.update(&sent);
+                    all.received.update(&received);
+                }
+            }
+        }
+    }
+
+    /// Goes on with the transport, and with bytes that have been received from it.
+    pub(crate) fn take_back(&mut self, (transport, unread): (Box<dyn Transport>, Vec<u8>)) {
+        self.transport = transport;
+        let buffer = &mut self.incoming.buffer;
+        buffer.resize(buffer.len().max(unread.len()), 0);
+        buffer[..unread.len()].copy_from_slice(&unread);
+        self.incoming.unread = 0..unread.len();
+        self.broken = false;
+    }
+
     /// Makes the channel unusable because of `error`, and returns the error.
     pub(crate) fn fail(&mut self, error: Error) -> Error {
         // mutant(channel-fail): drop
@@ -431,6 +489,19 @@ impl Channel {
             Direction::Sending => self.stats.messages_sent += 1,
             Direction::Receiving => self.stats.messages_received += 1,
         }
+    }
+}
+
+/// In place of a transport that is lent.
+pub(crate) struct Gone;
+
+impl Transport for Gone {
+    fn write(&self, _bytes: &[u8], _timeout: Option<Duration>) -> io::Result<()> {
+        Err(io::ErrorKind::NotConnected.into())
+    }
+
+    fn read(&self, _bytes: &mut [u8], _timeout: Option<Duration>) -> io::Result<usize> {
+        Err(io::ErrorKind::NotConnected.into())
     }
 }
 

@@ -36,6 +36,7 @@
 //! Cost: 16 bytes each way; then 8 bytes a frame of at most 64 KiB, and 8 for each MiB that was
 //! read, or each quarter of a substream's queue if that is less.
 
+mod beside;
 mod frame;
 mod queue;
 mod shared;
@@ -48,8 +49,9 @@ use volery_primitives::ro::RandomOracle;
 
 use crate::pipe::lock;
 use crate::{Channel, Error, Result, SessionId, Transport};
+pub use beside::side_by_side;
 use frame::Frame;
-use shared::{Shared, Waits};
+use shared::{Lasting, Shared, Waits};
 
 /// The first bytes of both parties.
 const GREETING: &[u8; 12] = b"volery lanes";
@@ -155,7 +157,7 @@ pub fn split_into(
     greet(&mut channel, count)?;
     let (timeout, description) = (channel.timeout(), channel.description().to_owned());
     let (transport, unread) = channel.into_transport();
-    let shared = Arc::new(Shared::new(transport, timeout, &unread, count));
+    let shared = Arc::new(Shared::new(transport, timeout, &unread, count, Lasting::ToTheEnd));
     let substream = |number: usize| {
         let end = End { shared: Arc::clone(&shared), number, patience: Mutex::new(timeout) };
         Substream {

@@ -69,7 +69,7 @@ use crate::{
     Base, Kind, Plan, PlanOptions, Security,
     correlation::{Correlation, Cot},
     cot_buffer,
-    stream::{self, CotSlices, CotValueHolder, Direct, Failure, KeyHolder, Source, Stream},
+    stream::{self, CotSlices, CotValueHolder, Direct, Failure, KeyHolder, Lane, Source, Stream},
 };
 
 /// The cheapest plan for `total` correlated OTs, or for an unlimited stream, on that link. See
@@ -171,7 +171,7 @@ impl Sender {
         let delta = Zeroizing::new(delta.unwrap_or_else(|| rng.block() | Block::ONE));
         let inner = Zeroizing::new(carrier.exchange(*delta));
         channel.send(&[carrier.0])?;
-        let part = |name| sub(session, plan, carrier, name);
+        let part = |name: &str| sub(session, plan, carrier, name);
         let (seed, base_session) = (rng.fork("base"), part("base"));
         let mut base: Box<dyn CotSender + Send> = match plan.base() {
             Base::SoftSpoken(field) => Box::new(softspoken::Sender::setup(
@@ -187,16 +187,15 @@ impl Sender {
         let source = if direct {
             Source::Direct(Box::new(base))
         } else {
-            let mut v = Buffer::<Gf128>::zeroed(plan.base_count());
+            let mut v = Buffer::<Gf128>::zeroed(plan.lanes() * plan.base_count());
             base.extend(bytemuck::cast_slice_mut(&mut v[..]), channel)?;
             for v in v.iter_mut() {
                 *v = Cot::pair(F2::ZERO, *v);
             }
-            let ot = convert::Sender::new(cot_buffer::Sender::new(*inner), part("ot hash"));
-            let x = Gf128::new(*inner);
-            let rng = rng.fork("rounds");
-            let session = part("rounds");
-            Source::Rounds(stream::key_holder::<Cot>(plan, session, rng, x, ot, v))
+            let lanes = Lane::each(&v, plan, &mut rng, part, |session| {
+                convert::Sender::new(cot_buffer::Sender::new(*inner), session)
+            });
+            stream::key_source::<Cot>(plan, Gf128::new(*inner), lanes)
         };
         let delta = Gf128::new(*delta);
         Ok(Self { carrier, stream: Stream::new(source, delta, plan.total(), Failure::default()) })
@@ -265,7 +264,7 @@ impl Receiver {
             return Err(Error::PeerMisbehaved("the position of the carrier bit is not below 128"));
         }
         let carrier = Carrier(carrier[0]);
-        let part = |name| sub(session, plan, carrier, name);
+        let part = |name: &str| sub(session, plan, carrier, name);
         let (seed, base_session) = (rng.fork("base"), part("base"));
         let mut base: Box<dyn CotReceiver + Send> = match plan.base() {
             Base::SoftSpoken(field) => Box::new(softspoken::Receiver::setup(
@@ -280,17 +279,16 @@ impl Receiver {
         let source = if plan.is_direct() {
             Source::Direct(Box::new(base))
         } else {
-            let mut w = Buffer::<Gf128>::zeroed(plan.base_count());
+            let mut w = Buffer::<Gf128>::zeroed(plan.lanes() * plan.base_count());
             let mut u = Zeroizing::new(vec![0; bits::bytes_for(w.len())]);
             base.extend(&mut u, bytemuck::cast_slice_mut(&mut w[..]), channel)?;
             for (i, w) in w.iter_mut().enumerate() {
                 *w = Cot::pair(F2::new(bits::bit(&u, i)), *w);
             }
-            let ot = convert::Receiver::new(cot_buffer::Receiver::default(), part("ot hash"));
-            let rng = rng.fork("rounds");
-            let session = part("rounds");
-            let rounds = stream::value_holder::<Cot, _>(plan, session, rng, ot, w);
-            Source::Rounds(rounds)
+            let lanes = Lane::each(&w, plan, &mut rng, part, |session| {
+                convert::Receiver::new(cot_buffer::Receiver::default(), session)
+            });
+            stream::value_source::<Cot, _>(plan, lanes)
         };
         Ok(Self { carrier, stream: Stream::new(source, (), plan.total(), Failure::default()) })
     }

@@ -67,7 +67,7 @@ use crate::{
     Kind, Plan, PlanError, PlanOptions, Security,
     correlation::{Correlation, Vole, VoleSlices},
     lpn::estimate::Field,
-    stream::{self, Direct, Failure, KeyHolder, Source, Stream, VoleValueHolder},
+    stream::{self, Direct, Failure, KeyHolder, Lane, Source, Stream, VoleValueHolder},
 };
 
 pub mod base;
@@ -142,7 +142,7 @@ impl<R: VoleRing> Sender<R> {
         mut rng: Prg,
         channel: &mut Channel,
     ) -> Result<Self> {
-        let part = |name| sub::<R>(session, plan, name);
+        let part = |name: &str| sub::<R>(session, plan, name);
         let seed = rng.fork("softspoken");
         let cot = softspoken::Receiver::setup(OT_FIELD, part("ot"), seed, channel)?; // step 1
         let seed = rng.fork("base");
@@ -167,7 +167,7 @@ impl<R: VoleRing> Sender<R> {
         channel: &mut Channel,
     ) -> Result<Self> {
         shared.extensions.set_up(|shared, session, failure| {
-            let part = |name| sub::<R>(session, plan, name);
+            let part = |name: &str| sub::<R>(session, plan, name);
             shared_setup::agree(part("plan"), channel)?; // step 0
             let cot = shared.trees.fork(part("ot"))?; // step 1
             let base = base::values_from::<R>(plan, &mut shared.bits, part("base"), channel)?; // step 2
@@ -179,29 +179,34 @@ impl<R: VoleRing> Sender<R> {
     fn from_parts(
         plan: &Plan,
         session: SessionId,
-        cot: softspoken::Receiver,
+        mut cot: softspoken::Receiver,
         mut base: Box<dyn ValueBase<R>>,
         mut rng: Prg,
         failure: Failure,
         channel: &mut Channel,
     ) -> Result<Self> {
-        let part = |name| sub::<R>(session, plan, name);
+        let part = |name: &str| sub::<R>(session, plan, name);
         let source = if plan.is_direct() {
             Source::Direct(Box::new((base, rng.fork("draws"))))
         } else {
-            let count = plan.base_count();
+            let count = plan.lanes() * plan.base_count();
             let (mut u, mut v) = (Buffer::zeroed(count), Buffer::zeroed(count));
             base.draw(&mut u, &mut v, &mut rng, channel)?; // step 3
             let mut pairs = Buffer::zeroed(count);
             for (pair, (u, v)) in pairs.iter_mut().zip(u.iter().zip(v.iter())) {
                 *pair = Vole::pair(*u, *v);
             }
-            let cot: Box<dyn CotReceiver + Send> = Box::new(cot);
-            let ot = convert::Receiver::new(cot, part("ot hash"));
-            let seed = rng.fork("rounds");
-            let session = part("rounds");
-            let rounds = stream::value_holder::<Vole<R>, _>(plan, session, seed, ot, pairs);
-            Source::Rounds(rounds)
+            let mut forks = Vec::new();
+            for lane in 1..plan.lanes() {
+                forks.push(cot.fork(part(&stream::of_lane("ot", lane)))?);
+            }
+            let mut cots = std::iter::once(cot).chain(forks);
+            let lanes = Lane::each(&pairs, plan, &mut rng, part, |session| {
+                let cot = cots.next().expect("OTs for each lane");
+                let cot: Box<dyn CotReceiver + Send> = Box::new(cot);
+                convert::Receiver::new(cot, session)
+            });
+            stream::value_source::<Vole<R>, _>(plan, lanes)
         };
         Ok(Self { stream: Stream::new(source, (), plan.total(), failure) })
     }
@@ -262,7 +267,7 @@ impl<R: VoleRing> Receiver<R> {
         channel: &mut Channel,
     ) -> Result<Self> {
         let x = x.unwrap_or_else(|| R::random(&mut rng));
-        let part = |name| sub::<R>(session, plan, name);
+        let part = |name: &str| sub::<R>(session, plan, name);
         let seed = rng.fork("softspoken");
         let cot = softspoken::Sender::setup(None, OT_FIELD, part("ot"), seed, channel)?; // step 1
         let seed = rng.fork("base");
@@ -289,7 +294,7 @@ impl<R: VoleRing> Receiver<R> {
     ) -> Result<Self> {
         let x = x.unwrap_or_else(|| R::random(&mut rng));
         shared.extensions.set_up(|shared, session, failure| {
-            let part = |name| sub::<R>(session, plan, name);
+            let part = |name: &str| sub::<R>(session, plan, name);
             shared_setup::agree(part("plan"), channel)?; // step 0
             let cot = shared.trees.fork(part("ot"))?; // step 1
             let base = base::key_from::<R>(plan, x, &mut shared.bits, part("base"), channel)?; // step 2
@@ -303,24 +308,29 @@ impl<R: VoleRing> Receiver<R> {
         plan: &Plan,
         x: R,
         session: SessionId,
-        cot: softspoken::Sender,
+        mut cot: softspoken::Sender,
         mut base: Box<dyn KeyBase<R>>,
         mut rng: Prg,
         failure: Failure,
         channel: &mut Channel,
     ) -> Result<Self> {
-        let part = |name| sub::<R>(session, plan, name);
+        let part = |name: &str| sub::<R>(session, plan, name);
         let source = if plan.is_direct() {
             Source::Direct(Box::new((base, rng.fork("draws"))))
         } else {
-            let mut w = Buffer::zeroed(plan.base_count());
+            let mut w = Buffer::zeroed(plan.lanes() * plan.base_count());
             base.draw(&mut w, &mut rng, channel)?; // step 3
-            let cot: Box<dyn CotSender + Send> = Box::new(cot);
-            let ot = convert::Sender::new(cot, part("ot hash"));
-            let seed = rng.fork("rounds");
-            let session = part("rounds");
-            let rounds = stream::key_holder::<Vole<R>>(plan, session, seed, x, ot, w);
-            Source::Rounds(rounds)
+            let mut forks = Vec::new();
+            for lane in 1..plan.lanes() {
+                forks.push(cot.fork(part(&stream::of_lane("ot", lane)))?);
+            }
+            let mut cots = std::iter::once(cot).chain(forks);
+            let lanes = Lane::each(&w, plan, &mut rng, part, |session| {
+                let cot = cots.next().expect("OTs for each lane");
+                let cot: Box<dyn CotSender + Send> = Box::new(cot);
+                convert::Sender::new(cot, session)
+            });
+            stream::key_source::<Vole<R>>(plan, x, lanes)
         };
         Ok(Self { stream: Stream::new(source, x, plan.total(), failure) })
     }

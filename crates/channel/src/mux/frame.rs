@@ -46,16 +46,43 @@ pub(super) struct Reader {
     filled: usize,
     /// The substream whose data follow, and the number of bytes still to come.
     data: (usize, usize),
+    /// The substreams of which a frame came since the last call of [`touched`](Self::touched).
+    touched: Vec<usize>,
+    /// The bytes after the end of the last substream, where the connection goes on: `None` where
+    /// none may come.
+    rest: Option<Vec<u8>>,
 }
 
 impl Reader {
+    /// A reader that keeps the bytes after the end of the last substream.
+    pub(super) fn with_rest() -> Self {
+        Self { rest: Some(Vec::new()), ..Self::default() }
+    }
+
+    /// The substreams of which something came since the last call.
+    pub(super) fn touched(&mut self) -> std::vec::Drain<'_, usize> {
+        self.touched.sort_unstable();
+        self.touched.dedup();
+        self.touched.drain(..)
+    }
+
+    /// The bytes after the end of the last substream.
+    pub(super) fn into_rest(self) -> Vec<u8> {
+        self.rest.unwrap_or_default()
+    }
+
     /// Reads the available bytes, at least one; zero at the end.
     pub(super) fn read(
         &mut self,
         transport: &dyn Transport,
         timeout: Option<Duration>,
     ) -> io::Result<usize> {
-        self.buffer.resize(BUFFER, 0);
+        let wanted = match self.data {
+            _ if transport.reads_ahead() => BUFFER,
+            (_, 0) => HEADER - self.filled,
+            (_, left) => left.min(BUFFER),
+        };
+        self.buffer.resize(wanted, 0);
         transport.read(&mut self.buffer, timeout)
     }
 
@@ -89,8 +116,18 @@ impl Reader {
                 let data;
                 (data, bytes) = bytes.split_at(bytes.len().min(*left));
                 *left -= data.len();
+                if self.touched.last() != Some(substream) {
+                    self.touched.push(*substream);
+                }
                 substreams[*substream].push(data);
                 continue;
+            }
+            if self.filled == 0
+                && let Some(rest) = &mut self.rest
+                && substreams.iter().all(Incoming::has_ended)
+            {
+                rest.extend_from_slice(bytes);
+                return Ok(());
             }
             let part;
             (part, bytes) = bytes.split_at(bytes.len().min(HEADER - self.filled));
@@ -115,6 +152,7 @@ impl Reader {
         if substream.has_ended() {
             return Err("it sent a frame after the end of its substream");
         }
+        self.touched.push(number);
         match u16::from_le_bytes([k0, k1]) {
             DATA => {
                 substream.begin_frame(length)?;

@@ -154,9 +154,12 @@ impl Incoming {
         self.ended
     }
 
-    /// Stops reading this substream. Returns whether to tell the peer: not if it may be gone.
+    /// Stops reading this substream. Returns whether to tell the peer: not if it may be gone, or
+    /// knows.
     pub(super) fn drop_queue(&mut self) -> bool {
-        self.dropped = true;
+        if std::mem::replace(&mut self.dropped, true) {
+            return false;
+        }
         self.queue = Queue::default();
         !self.ended || self.window - self.granted >= self.step()
     }

@@ -11,6 +11,7 @@ use volery_os::time::Instant;
 use super::PIECE;
 use super::frame::{Frame, HEADER, Reader};
 use super::queue::Incoming;
+use crate::channel::Gone;
 use crate::pipe::{deadline_after, is_timeout, lock};
 use crate::{Error, QUEUE_BOUND, Transport};
 
@@ -19,6 +20,10 @@ use crate::{Error, QUEUE_BOUND, Transport};
 const LINGER: Duration = Duration::from_secs(5);
 const LONGEST_LINGER: Duration = Duration::from_secs(60);
 
+/// How long a read of tasks side by side takes at most, before it looks whether another one has
+/// failed.
+const TICK: Duration = Duration::from_millis(50);
+
 pub(super) struct Shared {
     transport: Box<dyn Transport>,
     /// The initial timeout.
@@ -26,15 +31,55 @@ pub(super) struct Shared {
     /// Locked while a frame is built and written.
     writing: Mutex<Vec<u8>>,
     state: Mutex<State>,
-    /// Signals that bytes arrived or that the reader is free.
-    changed: Condvar,
+    /// One for each substream, and one for who waits for all: signals that bytes arrived for it, or
+    /// that it is to read.
+    changed: Vec<Condvar>,
     /// Grows with each byte that moves, in either direction.
     moved: AtomicU64,
+    /// Whose turn it is to compute, where that is limited.
+    turns: Option<Turns>,
+}
+
+/// The number of threads that may compute at the same time: a thread that waits for the peer lets
+/// another one go on.
+pub(super) struct Turns {
+    free: Mutex<usize>,
+    changed: Condvar,
+}
+
+impl Turns {
+    pub(super) fn new(threads: usize) -> Self {
+        Self { free: Mutex::new(threads), changed: Condvar::new() }
+    }
+
+    fn enter(&self) {
+        let mut free = lock(&self.free);
+        while *free == 0 {
+            free = self.changed.wait(free).unwrap_or_else(PoisonError::into_inner);
+        }
+        *free -= 1;
+    }
+
+    fn leave(&self) {
+        *lock(&self.free) += 1;
+        self.changed.notify_one();
+    }
+}
+
+/// A turn to compute, until it is dropped.
+pub(super) struct Turn<'a>(&'a Shared);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.pause();
+    }
 }
 
 /// The received bytes, and the reader.
 pub(super) struct State {
     pub(super) substreams: Vec<Incoming>,
+    /// Who waits for a signal.
+    waiting: Vec<bool>,
     /// `None` while a thread reads.
     reader: Option<Reader>,
     /// The reason why no substream receives or sends any more.
@@ -70,6 +115,14 @@ impl From<Failure> for io::Error {
     }
 }
 
+/// How long a connection is split.
+#[derive(Clone, Copy)]
+pub(super) enum Lasting {
+    ToTheEnd,
+    /// Until all substreams have ended, with so many threads that compute at the same time.
+    ForACall(usize),
+}
+
 /// The condition that a substream waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waits {
@@ -99,7 +152,7 @@ impl Drop for FailOnDrop<'_> {
         if self.armed {
             let failure = Failure::Ended(io::ErrorKind::Other);
             lock(&self.shared.state).failure.get_or_insert(failure);
-            self.shared.changed.notify_all();
+            self.shared.wake_all();
         }
     }
 }
@@ -111,15 +164,20 @@ impl Shared {
         patience: Option<Duration>,
         unread: &[u8],
         count: usize,
+        lasting: Lasting,
     ) -> Self {
         let window = QUEUE_BOUND / (count + 1);
         let mut state = State {
             substreams: (0..count).map(|_| Incoming::new(window)).collect(),
+            waiting: vec![false; count + 1],
             reader: None,
             failure: None,
             write_failure: None,
         };
-        let mut reader = Reader::default();
+        let (mut reader, turns) = match lasting {
+            Lasting::ToTheEnd => (Reader::default(), None),
+            Lasting::ForACall(threads) => (Reader::with_rest(), Some(Turns::new(threads))),
+        };
         let taken = reader.take(unread, &mut state.substreams);
         state.failure = taken.err().map(Failure::Misbehaved);
         state.reader = Some(reader);
@@ -128,9 +186,69 @@ impl Shared {
             patience,
             writing: Mutex::new(Vec::with_capacity(HEADER + PIECE)),
             state: Mutex::new(state),
-            changed: Condvar::new(),
+            changed: (0..=count).map(|_| Condvar::new()).collect(),
             moved: AtomicU64::new(0),
+            turns,
         }
+    }
+
+    /// Waits for a turn to compute.
+    pub(super) fn turn(&self) -> Turn<'_> {
+        self.go_on();
+        Turn(self)
+    }
+
+    fn go_on(&self) {
+        if let Some(turns) = &self.turns {
+            turns.enter();
+        }
+    }
+
+    fn pause(&self) {
+        if let Some(turns) = &self.turns {
+            turns.leave();
+        }
+    }
+
+    /// Ends substream `number` in good order, on which all has been sent and read.
+    pub(super) fn end(&self, number: usize, timeout: Option<Duration>) -> io::Result<()> {
+        lock(&self.state).substreams[number].drop_queue();
+        self.send(Frame::End(number), timeout)
+    }
+
+    /// Ends all substreams, as a thread has failed on one of them.
+    pub(super) fn give_up(&self) {
+        let failure = Failure::Ended(io::ErrorKind::ConnectionAborted);
+        lock(&self.state).failure.get_or_insert(failure);
+        self.wake_all();
+    }
+
+    fn wake_all(&self) {
+        self.changed.iter().for_each(Condvar::notify_one);
+    }
+
+    /// Lets one of those who wait read for all, if none does.
+    fn hand_on(&self, state: &State) {
+        if state.reader.is_some()
+            && let Some(next) = state.waiting.iter().position(|waits| *waits)
+        {
+            self.changed[next].notify_one();
+        }
+    }
+
+    /// Waits until the peer has ended all substreams.
+    pub(super) fn ended(&self, timeout: Option<Duration>) -> io::Result<()> {
+        let all = self.changed.len() - 1;
+        self.until(all, Waits::ToRead, timeout, |all| {
+            all.iter().all(Incoming::has_ended).then_some(Ok(()))
+        })
+    }
+
+    /// The transport, and the bytes after the last substream, once all have ended.
+    pub(super) fn take_transport(&mut self) -> (Box<dyn Transport>, Vec<u8>) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let rest = state.reader.take().map_or_else(Vec::new, Reader::into_rest);
+        (std::mem::replace(&mut self.transport, Box::new(Gone)), rest)
     }
 
     pub(super) fn round_trip(&self) -> Option<Duration> {
@@ -175,11 +293,11 @@ impl Shared {
             state.failure.get_or_insert(Failure::Ended(kind));
         }
         drop(state);
-        self.changed.notify_all();
+        self.wake_all();
     }
 
-    /// Waits until `ready` returns something of substream `number`; reads for all substreams unless
-    /// another thread does. Times out when no byte has moved for `timeout`.
+    /// Waits until `ready` returns something of substream `number`, while other threads may
+    /// compute; [`until`](Self::until).
     pub(super) fn wait<T>(
         &self,
         number: usize,
@@ -187,17 +305,36 @@ impl Shared {
         timeout: Option<Duration>,
         mut ready: impl FnMut(&mut Incoming) -> Option<io::Result<T>>,
     ) -> io::Result<T> {
+        let now = ready(&mut lock(&self.state).substreams[number]);
+        if let Some(result) = now {
+            return result;
+        }
+        self.pause();
+        let result = self.until(number, waits, timeout, |all| ready(&mut all[number]));
+        self.go_on();
+        result
+    }
+
+    /// Waits until `ready` returns something of the substreams; reads for all of them unless
+    /// another thread does. Times out when no byte has moved for `timeout`.
+    fn until<T>(
+        &self,
+        place: usize,
+        waits: Waits,
+        timeout: Option<Duration>,
+        mut ready: impl FnMut(&mut [Incoming]) -> Option<io::Result<T>>,
+    ) -> io::Result<T> {
         let mut moved = self.moved.load(Ordering::Relaxed);
         let mut deadline = deadline_after(timeout);
         let mut state = lock(&self.state);
-        loop {
-            if let Some(result) = ready(&mut state.substreams[number]) {
-                return result;
+        let result = loop {
+            if let Some(result) = ready(&mut state.substreams) {
+                break result;
             }
             let write_failure = state.write_failure.filter(|_| waits == Waits::ToWrite);
             // mutant(mux-failed): `(write_failure)` => `$0.filter(|_| !$ON)`
             if let Some(failure) = state.failure.or(write_failure) {
-                return Err(failure.into());
+                break Err(failure.into());
             }
             let now = self.moved.load(Ordering::Relaxed);
             if now != moved {
@@ -205,22 +342,34 @@ impl Shared {
             }
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             if left.is_some_and(|left| left.is_zero()) {
-                return Err(io::ErrorKind::TimedOut.into());
+                break Err(io::ErrorKind::TimedOut.into());
             }
-            state = match state.reader.take() {
+            let failed;
+            (state, failed) = match state.reader.take() {
                 Some(reader) => {
                     drop(state);
-                    self.read_some(reader, left, moved)?
+                    self.read_some(reader, left, moved)
                 }
-                None => match left {
-                    None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
-                    Some(left) => {
-                        let woken = self.changed.wait_timeout(state, left);
-                        woken.unwrap_or_else(PoisonError::into_inner).0
-                    }
-                },
+                None => {
+                    state.waiting[place] = true;
+                    let signal = &self.changed[place];
+                    let mut state = match left {
+                        None => signal.wait(state).unwrap_or_else(PoisonError::into_inner),
+                        Some(left) => {
+                            let woken = signal.wait_timeout(state, left);
+                            woken.unwrap_or_else(PoisonError::into_inner).0
+                        }
+                    };
+                    state.waiting[place] = false;
+                    (state, Ok(()))
+                }
             };
-        }
+            if let Err(error) = failed {
+                break Err(error);
+            }
+        };
+        self.hand_on(&state);
+        result
     }
 
     /// Reads once, for all substreams. A timeout is not an error if more than `moved` bytes have
@@ -230,9 +379,12 @@ impl Shared {
         mut reader: Reader,
         timeout: Option<Duration>,
         moved: u64,
-    ) -> io::Result<MutexGuard<'_, State>> {
+    ) -> (MutexGuard<'_, State>, io::Result<()>) {
         let guard = FailOnDrop::new(self);
-        let came = reader.read(&*self.transport, timeout);
+        // Another task may fail meanwhile, and the peer has nothing to say.
+        let tick = self.turns.is_some().then_some(TICK);
+        let patience = timeout.into_iter().chain(tick).min();
+        let came = reader.read(&*self.transport, patience);
         guard.disarm();
         let mut state = lock(&self.state);
         let result = match came {
@@ -248,7 +400,7 @@ impl Shared {
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
             Err(error) if is_timeout(error.kind()) => {
-                match self.moved.load(Ordering::Relaxed) == moved {
+                match patience == timeout && self.moved.load(Ordering::Relaxed) == moved {
                     true => Err(error),
                     false => Ok(()),
                 }
@@ -258,9 +410,16 @@ impl Shared {
                 Err(error)
             }
         };
+        let ended = state.substreams.iter().all(Incoming::has_ended);
+        if state.failure.is_some() || ended {
+            self.wake_all();
+        } else {
+            for number in reader.touched() {
+                self.changed[number].notify_one();
+            }
+        }
         state.reader = Some(reader);
-        self.changed.notify_all();
-        result.map(|()| state)
+        (state, result)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Substreams of one connection.
 
+mod beside;
 mod closing;
 
 use std::sync::mpsc;

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use volery_ot::softspoken::SmallField;
 
 use super::{
-    Base, Kind, Plan, PlanError, PlanOptions,
+    Base, Kind, MAX_LANES, Plan, PlanError, PlanOptions,
     cost::{self, Cost},
     own_sets, usable,
 };
@@ -82,6 +82,11 @@ impl Plan {
             (protocol, None) => protocol,
         };
         let is_wished = |one| protocol == Protocol::Auto || protocol == one;
+        if let Some(lanes) = options.lanes
+            && !(1..=MAX_LANES).contains(&lanes)
+        {
+            return Err(PlanError::NoSuchLanes(lanes));
+        }
         let rated = |plan: Self, cost: Cost| {
             let cost = cost::setup(options.link) + cost;
             Candidate { plan, seconds: cost.time / 1e9, bytes: cost.bits / 8.0 }
@@ -112,7 +117,7 @@ impl Plan {
         }
         if is_wished(Protocol::Primal) && value_bits.is_none() {
             for bundle in bundles(kind, options)? {
-                let (plan, cost) = empty.clone().primal(bundle, options.link);
+                let (plan, cost) = empty.clone().primal(bundle, options);
                 all.push(rated(plan, cost));
             }
         }

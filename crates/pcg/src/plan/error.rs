@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use super::kind::{Base, Kind};
+use super::{
+    MAX_LANES,
+    kind::{Base, Kind},
+};
 use crate::lpn::estimate::Field;
 
 /// The reason why no plan exists.
@@ -15,6 +18,8 @@ pub enum PlanError {
     NoSuchSet(String),
     /// No set for this kind of correlation and this noise may have as many instances in lockstep.
     NoSuchInstances(usize),
+    /// A plan has 1 to [`MAX_LANES`](super::MAX_LANES) lanes.
+    NoSuchLanes(usize),
     /// The named set makes at most this many correlations at once.
     SetTooSmall(u64),
     /// No vector OLE exists over this ring, or none with this noise.
@@ -55,6 +60,7 @@ impl fmt::Display for PlanError {
             Self::NoSuchInstances(number) => {
                 write!(f, "no parameters have {number} instances in lockstep for this kind of correlation and this noise")
             }
+            Self::NoSuchLanes(number) => write!(f, "{number} lanes: from 1 to {MAX_LANES}"),
             Self::NoSuchBase(base) => {
                 write!(f, "{base} does not make this kind of correlation with this security")
             }

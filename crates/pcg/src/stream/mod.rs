@@ -8,10 +8,13 @@
 
 pub(crate) mod dual;
 mod expand;
+mod lanes;
 mod noise;
 pub(crate) mod primal;
 mod rounds;
 mod shares;
+
+pub(crate) use lanes::Lanes;
 
 use std::marker::PhantomData;
 use std::ops::DerefMut;
@@ -20,6 +23,8 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
+use bytemuck::Zeroable;
+use rayon::prelude::*;
 use volery_channel::{Channel, Error, Result, SessionId};
 use volery_field::{Gf128, Ring};
 use volery_ot::convert;
@@ -116,7 +121,9 @@ impl Role for CotValueHolder {
     }
 
     fn finish(out: &mut Self::Out<'_>) {
-        bits::lowest_bits(bytemuck::cast_slice(out.v), out.u);
+        const BYTES: usize = 1 << 12;
+        let parts = out.v.par_chunks(8 * BYTES).zip(out.u.par_chunks_mut(BYTES));
+        parts.for_each(|(v, u)| bits::lowest_bits(bytemuck::cast_slice(v), u));
     }
 
     fn wipe(out: &mut Self::Out<'_>) {
@@ -190,16 +197,12 @@ impl<R: Role, Pointer: DerefMut<Target: Rounds<R>> + Send> Rounds<R> for Pointer
 /// and has a place for the expansion of a round before there is one.
 pub(crate) type AnyRounds<R> = Box<dyn Rounds<R>>;
 
-/// The key holder's rounds of a plan, with the base of the first and OTs for the trees.
-pub(crate) fn key_holder<K: Correlation>(
-    plan: &Plan,
-    session: SessionId,
-    rng: Prg,
+/// The key holder's rounds of a lane's plan, with the base of the first and OTs for the trees.
+fn key_holder<K: Correlation>(
+    plan: Plan,
+    Lane { session, rng, ot, base }: Lane<convert::Sender<K::KeyOt>, Buffer<K::Ring>>,
     x: K::Ring,
-    ot: convert::Sender<K::KeyOt>,
-    base: Buffer<K::Ring>,
 ) -> AnyRounds<KeyHolder<K>> {
-    let plan = plan.clone();
     if plan.dual().is_some() {
         Box::new(Wiped::new(dual::KeyHolder::<K>::new(plan, session, rng, x, ot, base)))
     } else {
@@ -207,22 +210,91 @@ pub(crate) fn key_holder<K: Correlation>(
     }
 }
 
-/// The value holder's rounds of a plan, with the base of the first and OTs for the trees.
-pub(crate) fn value_holder<K: Correlation, R: Role>(
-    plan: &Plan,
-    session: SessionId,
-    rng: Prg,
-    ot: convert::Receiver<K::ValueOt>,
-    base: Pairs<K>,
+/// The value holder's rounds of a lane's plan, with the base of the first and OTs for the trees.
+fn value_holder<K: Correlation, R: Role>(
+    plan: Plan,
+    Lane { session, rng, ot, base }: Lane<convert::Receiver<K::ValueOt>, Pairs<K>>,
 ) -> AnyRounds<R>
 where
     for<'a> R::Part<'a>: PairsMut<K>,
 {
-    let plan = plan.clone();
     if plan.dual().is_some() {
         Box::new(Wiped::new(dual::ValueHolder::<K>::new(plan, session, rng, ot, base)))
     } else {
         Box::new(Wiped::new(primal::ValueHolder::<K>::new(plan, session, rng, ot, base)))
+    }
+}
+
+/// What the rounds of a lane start from.
+pub(crate) struct Lane<O, B> {
+    /// Of no other lane or protocol.
+    pub(crate) session: SessionId,
+    pub(crate) rng: Prg,
+    /// OTs for the trees.
+    pub(crate) ot: O,
+    /// The base of the first round.
+    pub(crate) base: B,
+}
+
+impl<O, T: Copy + Zeroable> Lane<O, Buffer<T>> {
+    /// The lanes of a plan, each with its part of the base, and OTs for its trees in the session
+    /// that they get.
+    pub(crate) fn each(
+        base: &[T],
+        plan: &Plan,
+        rng: &mut Prg,
+        part: impl Fn(&str) -> SessionId,
+        mut ot: impl FnMut(SessionId) -> O,
+    ) -> Vec<Self> {
+        let parts = base.chunks_exact(base.len() / plan.lanes()).enumerate();
+        let lane = |(number, part_of_base): (usize, &[T])| {
+            let mut base = Buffer::zeroed(part_of_base.len());
+            base.copy_from_slice(part_of_base);
+            Self {
+                session: part(&of_lane("rounds", number)),
+                rng: rng.fork(&of_lane("rounds", number)),
+                ot: ot(part(&of_lane("ot hash", number))),
+                base,
+            }
+        };
+        parts.map(lane).collect()
+    }
+}
+
+/// The name of a part of the protocol in a lane.
+pub(crate) fn of_lane(part: &str, lane: usize) -> String {
+    match lane {
+        0 => part.to_owned(),
+        // mutant(lanes-session): `{lane}` => `1`
+        _ => format!("{part} of lane {lane}"),
+    }
+}
+
+/// The key holder's source of a plan with rounds.
+pub(crate) fn key_source<K: Correlation>(
+    plan: &Plan,
+    x: K::Ring,
+    lanes: Vec<Lane<convert::Sender<K::KeyOt>, Buffer<K::Ring>>>,
+) -> Source<KeyHolder<K>, AnyRounds<KeyHolder<K>>> {
+    source(plan, lanes.into_iter().map(|lane| key_holder::<K>(plan.lane(), lane, x)).collect())
+}
+
+/// The value holder's source of a plan with rounds.
+pub(crate) fn value_source<K: Correlation, R: Role>(
+    plan: &Plan,
+    lanes: Vec<Lane<convert::Receiver<K::ValueOt>, Pairs<K>>>,
+) -> Source<R, AnyRounds<R>>
+where
+    for<'a> R::Part<'a>: PairsMut<K>,
+{
+    source(plan, lanes.into_iter().map(|lane| value_holder::<K, R>(plan.lane(), lane)).collect())
+}
+
+fn source<R: Role>(plan: &Plan, mut lanes: Vec<AnyRounds<R>>) -> Source<R, AnyRounds<R>> {
+    assert_eq!(lanes.len(), plan.lanes(), "as many lanes as in the plan");
+    match lanes.len() {
+        1 => Source::Rounds(lanes.pop().expect("one lane")),
+        _ => Source::Lanes(Lanes::new(plan.lane(), lanes)),
     }
 }
 
@@ -232,6 +304,8 @@ pub(crate) enum Source<R: Role, S> {
     Direct(Box<dyn Direct<R>>),
     /// Rounds on top of the base.
     Rounds(S),
+    /// The same in several lanes.
+    Lanes(Lanes<R>),
 }
 
 /// A party's stream.
@@ -276,6 +350,11 @@ impl<R: Role, S: Rounds<R>> Stream<R, S> {
     pub(crate) fn extend(&mut self, mut out: R::Out<'_>, channel: &mut Channel) -> Result<()> {
         let result = self.guarded(Some(R::count(&out)), |source| match source {
             Source::Direct(base) => base.draw(&mut out, channel),
+            Source::Lanes(lanes) => {
+                lanes.draw(R::part(&mut out), channel)?;
+                R::finish(&mut out);
+                Ok(())
+            }
             Source::Rounds(rounds) => {
                 fill::<R>(rounds, R::part(&mut out), channel)?;
                 R::finish(&mut out);
@@ -295,19 +374,16 @@ impl<R: Role, S: Rounds<R>> Stream<R, S> {
     /// # Errors
     /// The errors of [`extend`](Self::extend): a failed check among them, and [`Error::Broken`].
     pub(crate) fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
-        self.guarded(None, |source| match source {
+        let left = self.left.unwrap_or(u64::MAX);
+        let prepared = self.guarded(None, |source| match source {
             Source::Direct(_) => Ok(0),
-            Source::Rounds(rounds) => {
-                while rounds.left() == 0 {
-                    if rounds.finished() {
-                        return Ok(0);
-                    }
-                    rounds.next_round(OutputMut::none(), channel)?;
-                }
-                rounds.exchange(channel)?;
-                Ok(rounds.left())
+            Source::Rounds(rounds) => prepare(rounds, channel),
+            Source::Lanes(lanes) => {
+                lanes.current().map_or(Ok(0), |rounds| prepare(rounds, channel))
             }
-        })
+        })?;
+        // The total need not fill the last rounds of all lanes.
+        Ok(usize::try_from(left).map_or(prepared, |left| prepared.min(left)))
     }
 
     /// Runs a call that draws `n`. If it fails, or one with the same failure failed before, all
@@ -335,6 +411,18 @@ impl<R: Role, S: Rounds<R>> Stream<R, S> {
         }
         result
     }
+}
+
+/// Exchanges all messages of the next round; returns its outputs.
+fn prepare<R: Role>(rounds: &mut impl Rounds<R>, channel: &mut Channel) -> Result<usize> {
+    while rounds.left() == 0 {
+        if rounds.finished() {
+            return Ok(0);
+        }
+        rounds.next_round(OutputMut::none(), channel)?;
+    }
+    rounds.exchange(channel)?;
+    Ok(rounds.left())
 }
 
 /// Fills `out` from rounds.

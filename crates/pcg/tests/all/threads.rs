@@ -62,27 +62,35 @@ fn plan(kind: Kind, security: Security, noise: Noise, protocol: Protocol) -> Pla
 
 fn check_cot(security: Security, noise: Noise, protocol: Protocol) {
     let plan = plan(Kind::Cot, security, noise, protocol);
+    check_cot_plan(&format!("{noise}, {protocol}"), &plan);
+}
+
+fn check_cot_plan(name: &str, plan: &Plan) {
     let steps = CALLS.map(Step::Draw);
     let receiver = |channel: &mut Channel| {
-        let (u, mut w) = cot_receiver(&plan, &steps, channel);
+        let (u, mut w) = cot_receiver(plan, &steps, channel);
         w.extend(u.into_iter().map(|u| Block::from(u128::from(u))));
         w
     };
     check(
-        &format!("{security} cot, {noise}, {protocol}"),
-        [&|channel| cot_sender(&plan, None, &steps, channel).1, &receiver],
+        &format!("{} cot, {name}", plan.security()),
+        [&|channel| cot_sender(plan, None, &steps, channel).1, &receiver],
     );
 }
 
 fn check_vole<R: VoleRing>(security: Security, protocol: Protocol) {
     let plan = plan(Kind::Vole(R::FIELD), security, Noise::Regular, protocol);
+    check_vole_plan::<R>(&protocol.to_string(), &plan);
+}
+
+fn check_vole_plan<R: VoleRing>(name: &str, plan: &Plan) {
     let sender = |channel: &mut Channel| {
-        let (u, v) = vole_sender::<R>(&plan, &CALLS, channel);
+        let (u, v) = vole_sender::<R>(plan, &CALLS, channel);
         packed(&[u, v].concat())
     };
     check(
-        &format!("{security} {}, {protocol}", R::NAME),
-        [&sender, &|channel| packed(&vole_receiver::<R>(&plan, &CALLS, channel).1)],
+        &format!("{} {}, {name}", plan.security(), R::NAME),
+        [&sender, &|channel| packed(&vole_receiver::<R>(plan, &CALLS, channel).1)],
     );
 }
 
@@ -92,6 +100,21 @@ fn correlated_ot() {
         check_cot(security, Noise::Regular, Protocol::Primal);
     }
     check_cot(Security::Malicious, Noise::Uniform, Protocol::Primal);
+}
+
+/// Lanes, with draws from one, from all, and from some of their rounds.
+#[test]
+fn lanes() {
+    let plan = |kind, security| {
+        let (total, set, lanes) = (Some(N as u64), Some("r14"), Some(3));
+        let options = PlanOptions { total, security, set, lanes, ..PlanOptions::default() };
+        Plan::new(kind, &options).unwrap()
+    };
+    for security in [Security::SemiHonest, Security::Malicious] {
+        check_cot_plan("lanes", &plan(Kind::Cot, security));
+    }
+    check_vole_plan::<Fp61>("lanes", &plan(Kind::Vole(Fp61::FIELD), Security::Malicious));
+    check_vole_plan::<Gf128>("lanes", &plan(Kind::Vole(Gf128::FIELD), Security::SemiHonest));
 }
 
 #[test]

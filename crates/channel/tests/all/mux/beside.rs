@@ -1,0 +1,148 @@
+//! Tasks side by side, on a connection that goes on.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use volery_channel::{Channel, Error, Result, Stats, TranscriptHashes, mux};
+
+use super::super::{LONG, pairs, pattern};
+
+/// Bytes that a task sends and receives in a turn: also more than a buffer.
+const LENGTHS: [usize; 4] = [1, 70_000, 5, 300_000];
+
+/// What task `number` of a party sends in that turn.
+fn bytes(party: u8, number: usize, turn: usize) -> Vec<u8> {
+    pattern(LENGTHS[turn] + number, 100 * party + (number * 8 + turn) as u8)
+}
+
+/// A party: bytes before, as many tasks as in `rounds` each time, and bytes after them.
+fn party(channel: &mut Channel, party: u8, threads: usize, rounds: &[usize]) -> Result<()> {
+    for (round, tasks) in rounds.iter().enumerate() {
+        let task = |number: usize| {
+            move |channel: &mut Channel| {
+                for turn in 0..LENGTHS.len() {
+                    channel.send(&bytes(party, number, turn))?;
+                    let expected = bytes(1 - party, number, turn);
+                    let mut theirs = vec![0; expected.len()];
+                    channel.recv(&mut theirs)?;
+                    assert!(theirs == expected, "task {number}, turn {turn}");
+                }
+                Ok(number)
+            }
+        };
+        let results = mux::side_by_side(channel, threads, (0..*tasks).map(task).collect())?;
+        assert_eq!(results, (0..*tasks).collect::<Vec<_>>());
+        let mut theirs = [0];
+        channel.send(&[round as u8])?;
+        channel.recv(&mut theirs)?;
+        assert_eq!(theirs, [round as u8]);
+    }
+    Ok(())
+}
+
+type Seen = (Stats, TranscriptHashes);
+
+/// Both parties at once; what the first has counted and bound.
+fn run((mut left, mut right): (Channel, Channel), threads: [usize; 2], rounds: &[usize]) -> Seen {
+    thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            right.set_timeout(Some(LONG));
+            right.bind();
+            party(&mut right, 1, threads[1], rounds).unwrap();
+            right.bound()
+        });
+        left.set_timeout(Some(LONG));
+        left.bind();
+        party(&mut left, 0, threads[0], rounds).unwrap();
+        let (ours, theirs) = (left.bound(), other.join().unwrap());
+        assert_eq!((ours.sent, ours.received), (theirs.received, theirs.sent));
+        (left.stats(), ours)
+    })
+}
+
+/// Results, bytes, and the hash of what was said, are those of any number of threads.
+#[test]
+fn any_number_of_threads() {
+    let mut first = None;
+    for threads in [[1, 1], [4, 4], [1, 4], [3, 1]] {
+        for pair in pairs() {
+            let now = run(pair, threads, &[4, 1, 7]);
+            assert_eq!(*first.get_or_insert(now), now, "{threads:?}");
+        }
+    }
+    let each: usize = LENGTHS.iter().sum();
+    let more = 4 * [4, 1, 7].map(|tasks| tasks * (tasks - 1) / 2).iter().sum::<usize>();
+    let (stats, _) = first.unwrap();
+    assert_eq!(stats.bytes_sent, (12 * each + more + 3) as u64);
+    assert_eq!(stats.bytes_received, stats.bytes_sent);
+}
+
+/// No more tasks than threads compute at once, and a task that waits is none of them.
+#[test]
+fn threads_are_bounded() {
+    let (mut left, mut right) = Channel::memory_pair();
+    let (at_once, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let tasks = (0..6).map(|_| |channel: &mut Channel| channel.send(&[0; 50]));
+            mux::side_by_side(&mut right, 6, tasks.collect()).unwrap();
+        });
+        let tasks = (0..6).map(|_| {
+            |channel: &mut Channel| {
+                for _ in 0..50 {
+                    channel.recv(&mut [0])?;
+                    let now = at_once.fetch_add(1, Ordering::SeqCst) + 1;
+                    most.fetch_max(now, Ordering::SeqCst);
+                    thread::yield_now();
+                    at_once.fetch_sub(1, Ordering::SeqCst);
+                }
+                Ok(())
+            }
+        });
+        mux::side_by_side(&mut left, 2, tasks.collect()).unwrap();
+    });
+    assert!((1..=2).contains(&most.into_inner()));
+}
+
+/// A task that fails ends all others, here and there, with its error; then the channel is broken.
+#[test]
+fn a_failure_ends_all() {
+    for (mut left, mut right) in pairs() {
+        thread::scope(|scope| {
+            let other = scope.spawn(move || {
+                right.set_timeout(Some(LONG));
+                let tasks = (0..3).map(|_| |channel: &mut Channel| channel.recv(&mut [0]));
+                mux::side_by_side(&mut right, 3, tasks.collect()).map(drop)
+            });
+            left.set_timeout(Some(LONG));
+            let tasks = (0..3).map(|number| {
+                move |channel: &mut Channel| match number {
+                    1 => Err(Error::PeerMisbehaved("a test")),
+                    _ => channel.recv(&mut [0]),
+                }
+            });
+            let error = mux::side_by_side(&mut left, 3, tasks.collect()).unwrap_err();
+            assert!(matches!(error, Error::PeerMisbehaved("a test")), "{error}");
+            assert!(matches!(left.send(&[1]), Err(Error::Broken)));
+            drop(left);
+            let error = other.join().unwrap().unwrap_err();
+            assert!(matches!(error, Error::Disconnected), "{error}");
+        });
+    }
+}
+
+/// A panic of a task leaves no other one waiting.
+#[test]
+fn a_panic_ends_all() {
+    let (mut left, _right) = Channel::memory_pair();
+    let tasks = (0..3).map(|number| {
+        move |channel: &mut Channel| {
+            assert!(number != 1, "a test");
+            channel.recv(&mut [0])
+        }
+    });
+    let run = AssertUnwindSafe(|| mux::side_by_side(&mut left, 3, tasks.collect()));
+    assert!(catch_unwind(run).is_err());
+    assert!(matches!(left.send(&[1]), Err(Error::Broken)));
+}
