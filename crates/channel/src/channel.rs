@@ -417,7 +417,7 @@ impl Channel {
         Self {
             description: self.description.clone(),
             #[cfg(feature = "tls")]
-            peer: self.peer.clone(),
+            peer: self.peer,
             moved: self.moved.clone(),
             transcript: hashed(&self.transcript),
             bound: hashed(&self.bound),

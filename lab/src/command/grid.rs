@@ -114,6 +114,7 @@ impl Arguments {
             noise: None,
             set: None,
             instances: None,
+            lanes: None,
             protocol: Protocol::Auto,
         };
         let candidates = setting.candidates(Kind::Cot, link.for_plan())?;

@@ -51,6 +51,10 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_value = "auto")]
     protocol: Vec<Protocol>,
 
+    /// Lanes of primal LPN: then all correlations are one draw
+    #[arg(long, value_name = "L")]
+    lanes: Option<usize>,
+
     /// Runs of each measurement, all once before any twice: the median by time counts;
     /// lab/compare.py needs at least 3
     #[arg(long, value_name = "R", default_value_t = 3)]
@@ -170,6 +174,7 @@ impl Arguments {
                                     noise,
                                     set: set.clone(),
                                     instances: None,
+                                    lanes: self.lanes,
                                     protocol: *protocol,
                                 };
                                 all.push((*bench, setting));

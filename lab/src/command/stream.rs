@@ -38,6 +38,8 @@ pub(super) struct Setting {
     pub(super) set: Option<String>,
     /// In lockstep; by default as the plan chooses.
     pub(super) instances: Option<usize>,
+    /// One by default.
+    pub(super) lanes: Option<usize>,
     pub(super) protocol: Protocol,
 }
 
@@ -79,6 +81,7 @@ impl Setting {
             set: set.map(|set| set.name),
             protocol: self.protocol,
             instances: self.instances,
+            lanes: self.lanes,
             ..PlanOptions::default()
         };
         let found = Plan::candidates(kind, &options).map_err(|error| {
@@ -87,6 +90,7 @@ impl Setting {
                 PlanError::NoSuchBase(_) => "--protocol",
                 PlanError::NotDual => "--noise",
                 PlanError::NotMalicious => "--security",
+                PlanError::NoSuchLanes(_) => "--lanes",
                 _ => "--set",
             };
             Failure::usage(option, error)
@@ -108,6 +112,7 @@ impl Setting {
             vec![self.name.to_owned(), plan.security().to_string(), plan.noise().to_string()];
         words.extend(self.set.clone());
         words.extend(self.instances.map(|instances| format!("x{instances}")));
+        words.extend(self.lanes.map(|lanes| format!("lanes{lanes}")));
         if self.protocol != Protocol::Auto {
             words.push(self.protocol.to_string());
         }
@@ -213,7 +218,10 @@ fn party<K: Correlation>(
     };
     let mut party = K::setup(role, &plan, session, rng, channel)?;
     watch.mark(SETUP, 0, channel);
-    party.draw_all(n, channel)?;
+    match plan.lanes() {
+        1 => party.draw_all(n, channel)?,
+        _ => party.draw(usize::try_from(n).unwrap_or(usize::MAX), channel)?,
+    }
     watch.mark(STREAM, n, channel);
     Ok((plan, watch.stop(channel)?, party.last()))
 }

@@ -56,7 +56,8 @@ pub struct PlanOptions<'a> {
     /// The lanes of primal LPN: streams of one key, from one setup, whose rounds follow each other
     /// in turn. A draw of several rounds runs its lanes side by side on as many threads as there
     /// are, so that none waits for the peer while another lane can go on. Each has a base and a
-    /// table of its own. 1 to [`MAX_LANES`]; `None`: by the total, at most 16.
+    /// table of its own. 1 to [`MAX_LANES`]; `None`: one, which is best for draws that are shorter
+    /// than a round. Other protocols have one.
     pub lanes: Option<usize>,
     /// The bits `l` of the values `u` of vector OLE over `gf128`, 8 to 128: all `u` are then in the
     /// set `V` of the elements whose bits from `l` on are zero, and `v`, `w`, `x` anywhere in

@@ -10,9 +10,6 @@ use crate::{Noise, Security, lpn::LpnSet};
 /// An unlimited stream is rated at this length.
 const LONG: u64 = 1 << 28;
 
-/// The most lanes that are chosen by cost: as many as common machines have threads.
-const AUTO_LANES: u64 = 16;
-
 /// A way to make a number of correlations.
 struct Way {
     base: Base,
@@ -32,21 +29,12 @@ impl Plan {
         self.instances = instances;
         let need = self.step(0, 0).need as u64;
         let way = self.way_to(need, &own_sets(self.kind, self.noise), link);
-        let rounds = self.rounds_cost(link);
-        self.lanes = options.lanes.unwrap_or_else(|| self.lanes_by_cost(way.cost, rounds));
-        let cost = way.cost * self.lanes as f64 + rounds;
+        self.lanes = options.lanes.unwrap_or(1);
+        let cost = way.cost * self.lanes as f64 + self.rounds_cost(link);
         self.base = way.base;
         self.schedule = way.schedule;
         self.schedule.push(set);
         (self, cost)
-    }
-
-    /// As many lanes as have two rounds each, and cost a tenth more at most for their bases.
-    fn lanes_by_cost(&self, base: Cost, rounds: Cost) -> usize {
-        let Some(total) = self.total else { return 1 };
-        let each = 2 * self.delivery(0) as u64;
-        let paid = 1 + (rounds.time / 10.0 / base.time) as u64;
-        (total / each).min(paid).clamp(1, AUTO_LANES) as usize
     }
 
     /// The cheapest way to make `need` correlations without a round.

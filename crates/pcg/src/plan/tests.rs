@@ -12,6 +12,26 @@ fn links() -> [Link; 3] {
     [Link::default(), link(1e8, 0.02), link(1e6, 0.1)]
 }
 
+/// Each lane makes an equal part, and their number is a part of what both parties must have in
+/// common.
+#[test]
+fn lanes_are_named_and_described() {
+    let plan = |total, lanes| {
+        let options = PlanOptions { total, set: Some("b11"), lanes, ..PlanOptions::default() };
+        Plan::new(Kind::Cot, &options)
+    };
+    let (one, five) = (plan(Some(1_000_003), None).unwrap(), plan(Some(1_000_003), Some(5)));
+    let five = five.unwrap();
+    assert_eq!((one.lanes(), five.lanes()), (1, 5));
+    assert!(!one.describe().contains('*'));
+    assert!(five.describe().ends_with("*5"), "{}", five.describe());
+    assert_eq!((five.total(), five.lane().total()), (Some(1_000_003), Some(200_001)));
+    for lanes in [0, MAX_LANES + 1] {
+        let refused = plan(None, Some(lanes));
+        assert!(matches!(refused, Err(PlanError::NoSuchLanes(_))));
+    }
+}
+
 fn plan(kind: Kind, total: Option<u64>, noise: Noise, link: Link) -> Plan {
     let security = match kind {
         Kind::Vole(Field::Z64Odd) => Security::SemiHonest,
@@ -26,6 +46,7 @@ fn check(plan: &Plan, wanted: u64) {
     if plan.schedule.is_empty() {
         return;
     }
+    let (plan, wanted) = (&plan.lane(), wanted.div_ceil(plan.lanes() as u64));
     let (mut delivered, mut number, mut store) = (0, 0, plan.base_count());
     while delivered < wanted {
         let step = plan.step(number, delivered);

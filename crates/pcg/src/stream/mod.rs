@@ -200,7 +200,7 @@ pub(crate) type AnyRounds<R> = Box<dyn Rounds<R>>;
 /// The key holder's rounds of a lane's plan, with the base of the first and OTs for the trees.
 fn key_holder<K: Correlation>(
     plan: Plan,
-    Lane { session, rng, ot, base }: Lane<convert::Sender<K::KeyOt>, Buffer<K::Ring>>,
+    Lane { session, rng, ot, base }: KeyLane<K>,
     x: K::Ring,
 ) -> AnyRounds<KeyHolder<K>> {
     if plan.dual().is_some() {
@@ -270,11 +270,15 @@ pub(crate) fn of_lane(part: &str, lane: usize) -> String {
     }
 }
 
+/// A lane of the key holder.
+type KeyLane<K> =
+    Lane<convert::Sender<<K as Correlation>::KeyOt>, Buffer<<K as Correlation>::Ring>>;
+
 /// The key holder's source of a plan with rounds.
 pub(crate) fn key_source<K: Correlation>(
     plan: &Plan,
     x: K::Ring,
-    lanes: Vec<Lane<convert::Sender<K::KeyOt>, Buffer<K::Ring>>>,
+    lanes: Vec<KeyLane<K>>,
 ) -> Source<KeyHolder<K>, AnyRounds<KeyHolder<K>>> {
     source(plan, lanes.into_iter().map(|lane| key_holder::<K>(plan.lane(), lane, x)).collect())
 }

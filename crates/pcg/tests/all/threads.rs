@@ -1,7 +1,12 @@
 //! The number of threads of a party changes only the time: neither its outputs, nor its messages,
 //! nor the faults that it detects.
 
-use volery_channel::{Channel, Error, memory, run_two_channels, run_two_parties, tamper::Tampered};
+use std::io;
+use std::time::Duration;
+
+use volery_channel::{
+    Channel, Error, Transport, memory, run_two_channels, run_two_parties, tamper::Tampered,
+};
 use volery_field::{Fp61, Gf128, Ring, Z64};
 use volery_ot::{CotReceiver as _, CotSender as _, softspoken::SmallField};
 use volery_pcg::{Base, Kind, Noise, Plan, PlanOptions, Protocol, Security, cot, vole::VoleRing};
@@ -105,16 +110,20 @@ fn correlated_ot() {
 /// Lanes, with draws from one, from all, and from some of their rounds.
 #[test]
 fn lanes() {
-    let plan = |kind, security| {
-        let (total, set, lanes) = (Some(N as u64), Some("r14"), Some(3));
-        let options = PlanOptions { total, security, set, lanes, ..PlanOptions::default() };
-        Plan::new(kind, &options).unwrap()
-    };
     for security in [Security::SemiHonest, Security::Malicious] {
-        check_cot_plan("lanes", &plan(Kind::Cot, security));
+        check_cot_plan("lanes", &in_lanes(Kind::Cot, security));
     }
-    check_vole_plan::<Fp61>("lanes", &plan(Kind::Vole(Fp61::FIELD), Security::Malicious));
-    check_vole_plan::<Gf128>("lanes", &plan(Kind::Vole(Gf128::FIELD), Security::SemiHonest));
+    check_vole_plan::<Fp61>("lanes", &in_lanes(Kind::Vole(Fp61::FIELD), Security::Malicious));
+    check_vole_plan::<Gf128>("lanes", &in_lanes(Kind::Vole(Gf128::FIELD), Security::SemiHonest));
+}
+
+/// A plan of several rounds in three lanes.
+fn in_lanes(kind: Kind, security: Security) -> Plan {
+    let (total, set, lanes) = (Some(N as u64), Some("r14"), Some(3));
+    let options = PlanOptions { total, security, set, lanes, ..PlanOptions::default() };
+    let plan = Plan::new(kind, &options).unwrap();
+    assert!(plan.describe().ends_with("*3"), "{}", plan.describe());
+    plan
 }
 
 #[test]
@@ -188,5 +197,65 @@ fn a_change_is_caught_by_any_number_of_threads() {
                 assert!(results.iter().any(caught), "{threads} threads: {results:?}");
             }
         }
+    }
+}
+
+/// Changes the first long message of the second lane.
+struct InOneLane<T>(T);
+
+impl<T: Transport> Transport for InOneLane<T> {
+    fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
+        let mut bytes = bytes.to_vec();
+        // Substream, kind, length; then the data.
+        if bytes.len() > 10_000 && bytes[..4] == [1, 0, 0, 0] {
+            let length = u32::from_le_bytes(*bytes[4..].first_chunk().unwrap()) as usize;
+            assert_eq!(length, bytes.len() - 8, "one frame at a time");
+            bytes[5000] ^= 4;
+        }
+        self.0.write(&bytes, timeout)
+    }
+
+    fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
+        self.0.read(bytes, timeout)
+    }
+}
+
+/// A party is caught in one lane: all end, nothing is returned, and nothing is drawn any more.
+#[test]
+fn a_change_in_one_lane_ends_all() {
+    let plan = in_lanes(Kind::Cot, Security::Malicious);
+    for threads in [1, 3] {
+        let pool = || rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let (left, right) = memory::pair();
+        let ((sent, _), (received, _)) = run_two_channels(
+            Channel::new(InOneLane(left)),
+            Channel::new(right),
+            |channel| {
+                pool().install(|| {
+                    let mut sender = cot::Sender::setup(&plan, None, SESSION, rng(1), channel)?;
+                    let result = sender.extend(&mut vec![Block::ONE; N], channel);
+                    assert!(matches!(
+                        sender.extend(&mut [Block::ONE], channel),
+                        Err(Error::Broken)
+                    ));
+                    result
+                })
+            },
+            |channel| {
+                pool().install(|| {
+                    let mut receiver = cot::Receiver::setup(&plan, SESSION, rng(2), channel)?;
+                    let (mut u, mut w) = (vec![1; N.div_ceil(8)], vec![Block::ONE; N]);
+                    let result = receiver.extend(&mut u, &mut w, channel);
+                    assert!(u.iter().all(|u| *u == 0) && w.iter().all(|w| *w == Block::ZERO));
+                    let (mut other, _peer) = Channel::memory_pair();
+                    let again = receiver.extend(&mut [0], &mut [Block::ONE], &mut other);
+                    assert!(matches!(again, Err(Error::Broken)));
+                    result
+                })
+            },
+        );
+        assert!(sent.is_err() && received.is_err(), "{sent:?} {received:?}");
+        let caught = |result| matches!(result, &Err(Error::PeerMisbehaved(_)));
+        assert!([&sent, &received].into_iter().any(caught), "{sent:?} {received:?}");
     }
 }

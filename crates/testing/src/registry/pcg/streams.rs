@@ -12,9 +12,6 @@ use crate::{Model, Protocol};
 /// Correlations of a stream: those of one small round.
 const N: usize = 3000;
 
-/// Lanes: a round of each makes a part of the correlations.
-const LANES: Option<usize> = Some(3);
-
 /// Correlations that come directly from the base.
 const FEW: usize = 50;
 
@@ -27,10 +24,6 @@ pub(super) fn all() -> Vec<Protocol> {
         cot(malicious, uniform, Trees::Half),
         cot(semi_honest, regular, Trees::Half),
         cot(semi_honest, uniform, Trees::Ggm),
-        cots_in_lanes(malicious),
-        cots_in_lanes(semi_honest),
-        voles_in_lanes::<Fp61>(malicious),
-        voles_in_lanes::<Gf128>(malicious),
         few_cots(malicious),
         few_cots(semi_honest),
         vole::<Fp61>(malicious, regular, Trees::Half),
@@ -120,17 +113,6 @@ fn cot(security: Security, noise: Noise, trees: Trees) -> Protocol {
     let options = PlanOptions { security, noise, trees, ..PlanOptions::default() };
     let plan = plan(Kind::Cot, options, true);
     cots(format!("cot, {security}, {noise}, {trees}"), security, plan, N)
-}
-
-fn cots_in_lanes(security: Security) -> Protocol {
-    let options = PlanOptions { security, lanes: LANES, ..PlanOptions::default() };
-    cots(format!("cot, {security}, lanes"), security, plan(Kind::Cot, options, true), N)
-}
-
-fn voles_in_lanes<R: VoleRing>(security: Security) -> Protocol {
-    let options = PlanOptions { security, lanes: LANES, ..PlanOptions::default() };
-    let plan = plan(Kind::Vole(R::FIELD), options, true);
-    voles::<R>(format!("vole {}, {security}, lanes", R::NAME), security, plan, N)
 }
 
 fn few_cots(security: Security) -> Protocol {
