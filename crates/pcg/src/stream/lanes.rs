@@ -98,3 +98,15 @@ fn in_lanes(
     });
     side_by_side(channel, rayon::current_num_threads(), tasks.collect()).map(drop)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::of_lane;
+
+    #[test]
+    fn lanes_have_names_of_their_own() {
+        let names: Vec<_> = (0..4).map(|lane| of_lane("rounds", lane)).collect();
+        assert_eq!(names[0], "rounds");
+        assert!((0..4).all(|lane| !names[..lane].contains(&names[lane])));
+    }
+}
