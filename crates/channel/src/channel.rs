@@ -412,7 +412,7 @@ impl Channel {
     }
 
     /// A channel over a part of the lent transport, which does for it what this one does.
-    pub(crate) fn lane(&self, transport: impl Transport + 'static) -> Self {
+    pub(crate) fn substream(&self, transport: impl Transport + 'static) -> Self {
         let hashed = |of: &Option<Box<Transcript>>| of.is_some().then(Box::default);
         Self {
             description: self.description.clone(),
@@ -425,10 +425,12 @@ impl Channel {
         }
     }
 
-    /// Counts the traffic of [lanes](Self::lane), as of messages at the same time, and adds their
-    /// transcripts, one after the other.
-    pub(crate) fn join(&mut self, lanes: &mut [Self]) {
-        let of = |count: fn(&Stats) -> u64| lanes.iter().map(move |lane| count(&lane.stats));
+    /// Counts the traffic of [substreams](Self::substream), as of messages at the same time, and
+    /// adds their transcripts, one after the other.
+    pub(crate) fn join(&mut self, substreams: &mut [Self]) {
+        let of = |count: fn(&Stats) -> u64| {
+            substreams.iter().map(move |substream| count(&substream.stats))
+        };
         let most = |count| of(count).max().unwrap_or(0);
         self.stats.bytes_sent += of(|stats| stats.bytes_sent).sum::<u64>();
         self.stats.bytes_received += of(|stats| stats.bytes_received).sum::<u64>();
@@ -436,11 +438,14 @@ impl Channel {
         self.stats.messages_received += most(|stats| stats.messages_received);
         self.stats.turns += most(|stats| stats.turns);
         self.direction = None;
-        for lane in lanes {
-            let both = [(&mut self.transcript, &lane.transcript), (&mut self.bound, &lane.bound)];
-            for (all, lane) in both {
-                if let (Some(all), Some(lane)) = (all, lane) {
-                    let TranscriptHashes { sent, received } = lane.hashes();
+        for substream in substreams {
+            let both = [
+                (&mut self.transcript, &substream.transcript),
+                (&mut self.bound, &substream.bound),
+            ];
+            for (all, substream) in both {
+                if let (Some(all), Some(substream)) = (all, substream) {
+                    let TranscriptHashes { sent, received } = substream.hashes();
                     // mutant(beside-bound): drop
                     all.sent.update(&sent);
                     all.received.update(&received);

@@ -69,7 +69,9 @@ use crate::{
     Base, Kind, Plan, PlanOptions, Security,
     correlation::{Correlation, Cot},
     cot_buffer,
-    stream::{self, CotSlices, CotValueHolder, Direct, Failure, KeyHolder, Lane, Source, Stream},
+    stream::{
+        self, CotSlices, CotValueHolder, Direct, Failure, KeyHolder, Source, Stream, Substream,
+    },
 };
 
 /// The cheapest plan for `total` correlated OTs, or for an unlimited stream, on that link. See
@@ -187,15 +189,15 @@ impl Sender {
         let source = if direct {
             Source::Direct(Box::new(base))
         } else {
-            let mut v = Buffer::<Gf128>::zeroed(plan.lanes() * plan.base_count());
+            let mut v = Buffer::<Gf128>::zeroed(plan.substreams() * plan.base_count());
             base.extend(bytemuck::cast_slice_mut(&mut v[..]), channel)?;
             for v in v.iter_mut() {
                 *v = Cot::pair(F2::ZERO, *v);
             }
-            let lanes = Lane::each(&v, plan, &mut rng, part, |session| {
+            let substreams = Substream::each(&v, plan, &mut rng, part, |session| {
                 convert::Sender::new(cot_buffer::Sender::new(*inner), session)
             });
-            stream::key_source::<Cot>(plan, Gf128::new(*inner), lanes)
+            stream::key_source::<Cot>(plan, Gf128::new(*inner), substreams)
         };
         let delta = Gf128::new(*delta);
         Ok(Self { carrier, stream: Stream::new(source, delta, plan.total(), Failure::default()) })
@@ -279,16 +281,16 @@ impl Receiver {
         let source = if plan.is_direct() {
             Source::Direct(Box::new(base))
         } else {
-            let mut w = Buffer::<Gf128>::zeroed(plan.lanes() * plan.base_count());
+            let mut w = Buffer::<Gf128>::zeroed(plan.substreams() * plan.base_count());
             let mut u = Zeroizing::new(vec![0; bits::bytes_for(w.len())]);
             base.extend(&mut u, bytemuck::cast_slice_mut(&mut w[..]), channel)?;
             for (i, w) in w.iter_mut().enumerate() {
                 *w = Cot::pair(F2::new(bits::bit(&u, i)), *w);
             }
-            let lanes = Lane::each(&w, plan, &mut rng, part, |session| {
+            let substreams = Substream::each(&w, plan, &mut rng, part, |session| {
                 convert::Receiver::new(cot_buffer::Receiver::default(), session)
             });
-            stream::value_source::<Cot, _>(plan, lanes)
+            stream::value_source::<Cot, _>(plan, substreams)
         };
         Ok(Self { carrier, stream: Stream::new(source, (), plan.total(), Failure::default()) })
     }

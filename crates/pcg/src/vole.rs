@@ -67,7 +67,7 @@ use crate::{
     Kind, Plan, PlanError, PlanOptions, Security,
     correlation::{Correlation, Vole, VoleSlices},
     lpn::estimate::Field,
-    stream::{self, Direct, Failure, KeyHolder, Lane, Source, Stream, VoleValueHolder},
+    stream::{self, Direct, Failure, KeyHolder, Source, Stream, Substream, VoleValueHolder},
 };
 
 pub mod base;
@@ -189,7 +189,7 @@ impl<R: VoleRing> Sender<R> {
         let source = if plan.is_direct() {
             Source::Direct(Box::new((base, rng.fork("draws"))))
         } else {
-            let count = plan.lanes() * plan.base_count();
+            let count = plan.substreams() * plan.base_count();
             let (mut u, mut v) = (Buffer::zeroed(count), Buffer::zeroed(count));
             base.draw(&mut u, &mut v, &mut rng, channel)?; // step 3
             let mut pairs = Buffer::zeroed(count);
@@ -197,16 +197,16 @@ impl<R: VoleRing> Sender<R> {
                 *pair = Vole::pair(*u, *v);
             }
             let mut forks = Vec::new();
-            for lane in 1..plan.lanes() {
-                forks.push(cot.fork(part(&stream::of_lane("ot", lane)))?);
+            for substream in 1..plan.substreams() {
+                forks.push(cot.fork(part(&stream::of_substream("ot", substream)))?);
             }
             let mut cots = std::iter::once(cot).chain(forks);
-            let lanes = Lane::each(&pairs, plan, &mut rng, part, |session| {
-                let cot = cots.next().expect("OTs for each lane");
+            let substreams = Substream::each(&pairs, plan, &mut rng, part, |session| {
+                let cot = cots.next().expect("OTs for each substream");
                 let cot: Box<dyn CotReceiver + Send> = Box::new(cot);
                 convert::Receiver::new(cot, session)
             });
-            stream::value_source::<Vole<R>, _>(plan, lanes)
+            stream::value_source::<Vole<R>, _>(plan, substreams)
         };
         Ok(Self { stream: Stream::new(source, (), plan.total(), failure) })
     }
@@ -318,19 +318,19 @@ impl<R: VoleRing> Receiver<R> {
         let source = if plan.is_direct() {
             Source::Direct(Box::new((base, rng.fork("draws"))))
         } else {
-            let mut w = Buffer::zeroed(plan.lanes() * plan.base_count());
+            let mut w = Buffer::zeroed(plan.substreams() * plan.base_count());
             base.draw(&mut w, &mut rng, channel)?; // step 3
             let mut forks = Vec::new();
-            for lane in 1..plan.lanes() {
-                forks.push(cot.fork(part(&stream::of_lane("ot", lane)))?);
+            for substream in 1..plan.substreams() {
+                forks.push(cot.fork(part(&stream::of_substream("ot", substream)))?);
             }
             let mut cots = std::iter::once(cot).chain(forks);
-            let lanes = Lane::each(&w, plan, &mut rng, part, |session| {
-                let cot = cots.next().expect("OTs for each lane");
+            let substreams = Substream::each(&w, plan, &mut rng, part, |session| {
+                let cot = cots.next().expect("OTs for each substream");
                 let cot: Box<dyn CotSender + Send> = Box::new(cot);
                 convert::Sender::new(cot, session)
             });
-            stream::key_source::<Vole<R>>(plan, x, lanes)
+            stream::key_source::<Vole<R>>(plan, x, substreams)
         };
         Ok(Self { stream: Stream::new(source, x, plan.total(), failure) })
     }

@@ -114,7 +114,7 @@ impl Arguments {
             noise: None,
             set: None,
             instances: None,
-            lanes: None,
+            substreams: None,
             protocol: Protocol::Auto,
         };
         let candidates = setting.candidates(Kind::Cot, link.for_plan())?;

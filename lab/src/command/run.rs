@@ -51,9 +51,9 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_value = "auto")]
     protocol: Vec<Protocol>,
 
-    /// Lanes of primal LPN: then all correlations are one draw
+    /// Substreams of primal LPN: then all correlations are one draw
     #[arg(long, value_name = "L")]
-    lanes: Option<usize>,
+    substreams: Option<usize>,
 
     /// Runs of each measurement, all once before any twice: the median by time counts;
     /// lab/compare.py needs at least 3
@@ -174,7 +174,7 @@ impl Arguments {
                                     noise,
                                     set: set.clone(),
                                     instances: None,
-                                    lanes: self.lanes,
+                                    substreams: self.substreams,
                                     protocol: *protocol,
                                 };
                                 all.push((*bench, setting));

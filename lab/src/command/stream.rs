@@ -39,7 +39,7 @@ pub(super) struct Setting {
     /// In lockstep; by default as the plan chooses.
     pub(super) instances: Option<usize>,
     /// One by default.
-    pub(super) lanes: Option<usize>,
+    pub(super) substreams: Option<usize>,
     pub(super) protocol: Protocol,
 }
 
@@ -81,7 +81,7 @@ impl Setting {
             set: set.map(|set| set.name),
             protocol: self.protocol,
             instances: self.instances,
-            lanes: self.lanes,
+            substreams: self.substreams,
             ..PlanOptions::default()
         };
         let found = Plan::candidates(kind, &options).map_err(|error| {
@@ -90,7 +90,7 @@ impl Setting {
                 PlanError::NoSuchBase(_) => "--protocol",
                 PlanError::NotDual => "--noise",
                 PlanError::NotMalicious => "--security",
-                PlanError::NoSuchLanes(_) => "--lanes",
+                PlanError::NoSuchSubstreams(_) => "--substreams",
                 _ => "--set",
             };
             Failure::usage(option, error)
@@ -112,7 +112,7 @@ impl Setting {
             vec![self.name.to_owned(), plan.security().to_string(), plan.noise().to_string()];
         words.extend(self.set.clone());
         words.extend(self.instances.map(|instances| format!("x{instances}")));
-        words.extend(self.lanes.map(|lanes| format!("lanes{lanes}")));
+        words.extend(self.substreams.map(|substreams| format!("substreams{substreams}")));
         if self.protocol != Protocol::Auto {
             words.push(self.protocol.to_string());
         }
@@ -218,7 +218,7 @@ fn party<K: Correlation>(
     };
     let mut party = K::setup(role, &plan, session, rng, channel)?;
     watch.mark(SETUP, 0, channel);
-    match plan.lanes() {
+    match plan.substreams() {
         1 => party.draw_all(n, channel)?,
         _ => party.draw(usize::try_from(n).unwrap_or(usize::MAX), channel)?,
     }

@@ -61,17 +61,17 @@ pub fn side_by_side<T: Send>(
     let lasting = Lasting::ForACall(threads);
     let shared = Arc::new(Shared::new(transport, timeout, &unread, tasks.len(), lasting));
     let failed = Mutex::new(None);
-    let mut lanes: Vec<_> = (0..tasks.len())
+    let mut substreams: Vec<_> = (0..tasks.len())
         .map(|number| {
             let patience = Mutex::new(timeout);
             let end = End { shared: Arc::clone(&shared), number, patience };
-            channel.lane(end)
+            channel.substream(end)
         })
         .collect();
-    let run = |number: usize, lane: &mut Channel, task: _| {
+    let run = |number: usize, substream: &mut Channel, task: _| {
         let guard = GiveUp(&shared);
         let turn = shared.turn();
-        let result = run_one(task, lane, number, &shared);
+        let result = run_one(task, substream, number, &shared);
         drop(turn);
         match result {
             Ok(value) => {
@@ -84,14 +84,16 @@ pub fn side_by_side<T: Send>(
             }
         }
     };
-    let numbered = lanes.iter_mut().zip(tasks).enumerate();
+    let numbered = substreams.iter_mut().zip(tasks).enumerate();
     let results: Vec<_> = if cfg!(target_family = "wasm") {
-        numbered.map(|(number, (lane, task))| run(number, lane, task)).collect()
+        numbered.map(|(number, (substream, task))| run(number, substream, task)).collect()
     } else {
         let run = &run;
         thread::scope(|scope| {
             let started: Vec<_> = numbered
-                .map(|(number, (lane, task))| scope.spawn(move || run(number, lane, task)))
+                .map(|(number, (substream, task))| {
+                    scope.spawn(move || run(number, substream, task))
+                })
                 .collect();
             started.into_iter().map(|task| task.join().unwrap_or_else(resume)).collect()
         })
@@ -101,8 +103,8 @@ pub fn side_by_side<T: Send>(
     }
     let waited = "waiting for the peer's end of all tasks";
     shared.ended(timeout).map_err(|error| Error::from_io(error, waited, timeout))?;
-    channel.join(&mut lanes);
-    drop(lanes);
+    channel.join(&mut substreams);
+    drop(substreams);
     let mut shared = Arc::into_inner(shared).expect("all ends are dropped");
     channel.take_back(shared.take_transport());
     Ok(results.into_iter().map(|value| value.expect("no task has failed")).collect())
@@ -111,13 +113,13 @@ pub fn side_by_side<T: Send>(
 /// A task with the end of its substream.
 fn run_one<T>(
     task: impl FnOnce(&mut Channel) -> Result<T>,
-    lane: &mut Channel,
+    substream: &mut Channel,
     number: usize,
     shared: &Shared,
 ) -> Result<T> {
-    let value = task(lane)?;
-    lane.flush()?;
-    let (sending, timeout) = ("sending: the peer does not read", lane.timeout());
+    let value = task(substream)?;
+    substream.flush()?;
+    let (sending, timeout) = ("sending: the peer does not read", substream.timeout());
     let failed = |error: io::Error| Error::from_io(error, sending, timeout);
     shared.end(number, timeout).map_err(failed)?;
     Ok(value)

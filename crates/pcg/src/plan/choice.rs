@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use volery_ot::softspoken::SmallField;
 
 use super::{
-    Base, Kind, MAX_LANES, Plan, PlanError, PlanOptions,
+    Base, Kind, MAX_SUBSTREAMS, Plan, PlanError, PlanOptions,
     cost::{self, Cost},
     own_sets, usable,
 };
@@ -82,10 +82,10 @@ impl Plan {
             (protocol, None) => protocol,
         };
         let is_wished = |one| protocol == Protocol::Auto || protocol == one;
-        if let Some(lanes) = options.lanes
-            && !(1..=MAX_LANES).contains(&lanes)
+        if let Some(substreams) = options.substreams
+            && !(1..=MAX_SUBSTREAMS).contains(&substreams)
         {
-            return Err(PlanError::NoSuchLanes(lanes));
+            return Err(PlanError::NoSuchSubstreams(substreams));
         }
         let rated = |plan: Self, cost: Cost| {
             let cost = cost::setup(options.link) + cost;

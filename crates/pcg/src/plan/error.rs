@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{
-    MAX_LANES,
+    MAX_SUBSTREAMS,
     kind::{Base, Kind},
 };
 use crate::lpn::estimate::Field;
@@ -18,8 +18,8 @@ pub enum PlanError {
     NoSuchSet(String),
     /// No set for this kind of correlation and this noise may have as many instances in lockstep.
     NoSuchInstances(usize),
-    /// A plan has 1 to [`MAX_LANES`](super::MAX_LANES) lanes.
-    NoSuchLanes(usize),
+    /// A plan has 1 to [`MAX_SUBSTREAMS`](super::MAX_SUBSTREAMS) substreams.
+    NoSuchSubstreams(usize),
     /// The named set makes at most this many correlations at once.
     SetTooSmall(u64),
     /// No vector OLE exists over this ring, or none with this noise.
@@ -60,7 +60,7 @@ impl fmt::Display for PlanError {
             Self::NoSuchInstances(number) => {
                 write!(f, "no parameters have {number} instances in lockstep for this kind of correlation and this noise")
             }
-            Self::NoSuchLanes(number) => write!(f, "{number} lanes: from 1 to {MAX_LANES}"),
+            Self::NoSuchSubstreams(number) => write!(f, "{number} substreams: from 1 to {MAX_SUBSTREAMS}"),
             Self::NoSuchBase(base) => {
                 write!(f, "{base} does not make this kind of correlation with this security")
             }

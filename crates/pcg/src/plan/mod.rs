@@ -53,12 +53,12 @@ pub struct PlanOptions<'a> {
     /// time, and costs each instance [`log2 B` bits](crate::lpn::estimate::in_lockstep): no more
     /// than [leave the set 129.0](LpnSet::most_instances).
     pub instances: Option<usize>,
-    /// The lanes of primal LPN: streams of one key, from one setup, whose rounds follow each other
-    /// in turn. A draw of several rounds runs its lanes side by side on as many threads as there
-    /// are, so that none waits for the peer while another lane can go on. Each has a base and a
-    /// table of its own. 1 to [`MAX_LANES`]; `None`: one, which is best for draws that are shorter
-    /// than a round. Other protocols have one.
-    pub lanes: Option<usize>,
+    /// The substreams of primal LPN: streams of one key, from one setup, whose rounds follow each
+    /// other in turn. A draw of several rounds runs its substreams side by side on as many threads
+    /// as there are, so that none waits for the peer while another substream can go on. Each has a
+    /// base and a table of its own. 1 to [`MAX_SUBSTREAMS`]; `None`: one, which is best for draws
+    /// that are shorter than a round. Other protocols have one.
+    pub substreams: Option<usize>,
     /// The bits `l` of the values `u` of vector OLE over `gf128`, 8 to 128: all `u` are then in the
     /// set `V` of the elements whose bits from `l` on are zero, and `v`, `w`, `x` anywhere in
     /// `gf128`. `None`, as 128: `u` is any element. For semi-honest parties only, from the base
@@ -91,8 +91,8 @@ pub struct PlanOptions<'a> {
     pub value_bits: Option<u32>,
 }
 
-/// The most lanes of a plan.
-pub const MAX_LANES: usize = 64;
+/// The most substreams of a plan.
+pub const MAX_SUBSTREAMS: usize = 64;
 
 /// The rounds that both parties will run: a schedule of LPN instances, the last of which repeats.
 ///
@@ -121,7 +121,7 @@ pub struct Plan {
     /// Instances of the last of them in one round.
     instances: usize,
     /// Streams side by side: each makes an equal part of the total, by the same rounds.
-    lanes: usize,
+    substreams: usize,
     /// Whether the correlations come from dual LPN.
     is_dual: bool,
     /// The bits of `u`, if fewer than those of the ring.
@@ -184,7 +184,7 @@ impl Plan {
             base: kind.bases()[0],
             schedule: Vec::new(),
             instances: 1,
-            lanes: 1,
+            substreams: 1,
             is_dual: false,
             value_bits: None,
         }
@@ -216,7 +216,7 @@ impl Plan {
             base: Base::Gilboa,
             schedule: vec![set],
             instances: 1,
-            lanes: 1,
+            substreams: 1,
             is_dual: false,
             value_bits: None,
         })
@@ -248,7 +248,7 @@ impl Plan {
                 .map(|name| set_named(name).expect("the list has the paper's sets"))
                 .to_vec(),
             instances: 1,
-            lanes: 1,
+            substreams: 1,
             is_dual: false,
             value_bits: None,
         }
@@ -332,30 +332,31 @@ impl Plan {
         self.instances
     }
 
-    /// The [lanes](PlanOptions::lanes).
+    /// The [substreams](PlanOptions::substreams).
     #[must_use]
-    pub fn lanes(&self) -> usize {
-        self.lanes
+    pub fn substreams(&self) -> usize {
+        self.substreams
     }
 
-    /// The plan of each lane.
-    pub(crate) fn lane(&self) -> Self {
-        Self { total: self.each(), lanes: 1, ..self.clone() }
+    /// The plan of each substream.
+    pub(crate) fn substream(&self) -> Self {
+        Self { total: self.each(), substreams: 1, ..self.clone() }
     }
 
-    /// The correlations of each lane; `None` if they are unlimited.
+    /// The correlations of each substream; `None` if they are unlimited.
     fn each(&self) -> Option<u64> {
-        self.total.map(|total| total.div_ceil(self.lanes as u64))
+        self.total.map(|total| total.div_ceil(self.substreams as u64))
     }
 
-    /// The correlations that a lane's next round returns, after `delivered`, which are not all.
+    /// The correlations that a substream's next round returns, after `delivered`, which are not
+    /// all.
     pub(crate) fn delivery(&self, delivered: u64) -> usize {
         self.step(self.schedule.len() - 1, delivered).deliver
     }
 
     /// The plan in one word: the base, the bits of `u` if there are fewer than in the ring, the
     /// trees unless they are half-trees, and the instances with their trees in the first round of
-    /// each, and how many are in lockstep, and then the lanes.
+    /// each, and how many are in lockstep, and then the substreams.
     #[must_use]
     pub fn describe(&self) -> String {
         let mut text = self.base.to_string();
@@ -381,9 +382,9 @@ impl Plan {
                 text += &format!("+{}x{deep}", depth + 1);
             }
         }
-        if self.lanes > 1 {
-            // mutant(lanes-described): drop
-            text += &format!("*{}", self.lanes);
+        if self.substreams > 1 {
+            // mutant(substreams-described): drop
+            text += &format!("*{}", self.substreams);
         }
         text
     }
@@ -501,7 +502,7 @@ impl Plan {
         SessionId::from_bytes(oracle.finish32())
     }
 
-    /// Base correlations that must exist before the first round of a lane.
+    /// Base correlations that must exist before the first round of a substream.
     pub(crate) fn base_count(&self) -> usize {
         if let Some(shape) = self.dual() {
             return self.dual_need(shape);
@@ -512,7 +513,7 @@ impl Plan {
         self.step(0, 0).need
     }
 
-    /// Round `number` of a lane, after `delivered` of its correlations have been returned.
+    /// Round `number` of a substream, after `delivered` of its correlations have been returned.
     pub(crate) fn step(&self, number: usize, delivered: u64) -> Step {
         let last = self.schedule.len() - 1;
         let set = self.schedule[number.min(last)];

@@ -29,8 +29,8 @@ impl Plan {
         self.instances = instances;
         let need = self.step(0, 0).need as u64;
         let way = self.way_to(need, &own_sets(self.kind, self.noise), link);
-        self.lanes = options.lanes.unwrap_or(1);
-        let cost = way.cost * self.lanes as f64 + self.rounds_cost(link);
+        self.substreams = options.substreams.unwrap_or(1);
+        let cost = way.cost * self.substreams as f64 + self.rounds_cost(link);
         self.base = way.base;
         self.schedule = way.schedule;
         self.schedule.push(set);

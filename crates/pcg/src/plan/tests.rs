@@ -12,23 +12,23 @@ fn links() -> [Link; 3] {
     [Link::default(), link(1e8, 0.02), link(1e6, 0.1)]
 }
 
-/// Each lane makes an equal part, and their number is a part of what both parties must have in
+/// Each substream makes an equal part, and their number is a part of what both parties must have in
 /// common.
 #[test]
-fn lanes_are_named_and_described() {
-    let plan = |total, lanes| {
-        let options = PlanOptions { total, set: Some("b11"), lanes, ..PlanOptions::default() };
+fn substreams_are_named_and_described() {
+    let plan = |total, substreams| {
+        let options = PlanOptions { total, set: Some("b11"), substreams, ..PlanOptions::default() };
         Plan::new(Kind::Cot, &options)
     };
     let (one, five) = (plan(Some(1_000_003), None).unwrap(), plan(Some(1_000_003), Some(5)));
     let five = five.unwrap();
-    assert_eq!((one.lanes(), five.lanes()), (1, 5));
+    assert_eq!((one.substreams(), five.substreams()), (1, 5));
     assert!(!one.describe().contains('*'));
     assert!(five.describe().ends_with("*5"), "{}", five.describe());
-    assert_eq!((five.total(), five.lane().total()), (Some(1_000_003), Some(200_001)));
-    for lanes in [0, MAX_LANES + 1] {
-        let refused = plan(None, Some(lanes));
-        assert!(matches!(refused, Err(PlanError::NoSuchLanes(_))));
+    assert_eq!((five.total(), five.substream().total()), (Some(1_000_003), Some(200_001)));
+    for substreams in [0, MAX_SUBSTREAMS + 1] {
+        let refused = plan(None, Some(substreams));
+        assert!(matches!(refused, Err(PlanError::NoSuchSubstreams(_))));
     }
 }
 
@@ -46,7 +46,7 @@ fn check(plan: &Plan, wanted: u64) {
     if plan.schedule.is_empty() {
         return;
     }
-    let (plan, wanted) = (&plan.lane(), wanted.div_ceil(plan.lanes() as u64));
+    let (plan, wanted) = (&plan.substream(), wanted.div_ceil(plan.substreams() as u64));
     let (mut delivered, mut number, mut store) = (0, 0, plan.base_count());
     while delivered < wanted {
         let step = plan.step(number, delivered);

@@ -8,13 +8,13 @@
 
 pub(crate) mod dual;
 mod expand;
-mod lanes;
 mod noise;
 pub(crate) mod primal;
 mod rounds;
 mod shares;
+mod substreams;
 
-pub(crate) use lanes::Lanes;
+pub(crate) use substreams::Substreams;
 
 use std::marker::PhantomData;
 use std::ops::DerefMut;
@@ -197,10 +197,10 @@ impl<R: Role, Pointer: DerefMut<Target: Rounds<R>> + Send> Rounds<R> for Pointer
 /// and has a place for the expansion of a round before there is one.
 pub(crate) type AnyRounds<R> = Box<dyn Rounds<R>>;
 
-/// The key holder's rounds of a lane's plan, with the base of the first and OTs for the trees.
+/// The key holder's rounds of a substream's plan, with the base of the first and OTs for the trees.
 fn key_holder<K: Correlation>(
     plan: Plan,
-    Lane { session, rng, ot, base }: KeyLane<K>,
+    Substream { session, rng, ot, base }: KeySubstream<K>,
     x: K::Ring,
 ) -> AnyRounds<KeyHolder<K>> {
     if plan.dual().is_some() {
@@ -210,10 +210,11 @@ fn key_holder<K: Correlation>(
     }
 }
 
-/// The value holder's rounds of a lane's plan, with the base of the first and OTs for the trees.
+/// The value holder's rounds of a substream's plan, with the base of the first and OTs for the
+/// trees.
 fn value_holder<K: Correlation, R: Role>(
     plan: Plan,
-    Lane { session, rng, ot, base }: Lane<convert::Receiver<K::ValueOt>, Pairs<K>>,
+    Substream { session, rng, ot, base }: Substream<convert::Receiver<K::ValueOt>, Pairs<K>>,
 ) -> AnyRounds<R>
 where
     for<'a> R::Part<'a>: PairsMut<K>,
@@ -225,9 +226,9 @@ where
     }
 }
 
-/// What the rounds of a lane start from.
-pub(crate) struct Lane<O, B> {
-    /// Of no other lane or protocol.
+/// What the rounds of a substream start from.
+pub(crate) struct Substream<O, B> {
+    /// Of no other substream or protocol.
     pub(crate) session: SessionId,
     pub(crate) rng: Prg,
     /// OTs for the trees.
@@ -236,9 +237,9 @@ pub(crate) struct Lane<O, B> {
     pub(crate) base: B,
 }
 
-impl<O, T: Copy + Zeroable> Lane<O, Buffer<T>> {
-    /// The lanes of a plan, each with its part of the base, and OTs for its trees in the session
-    /// that they get.
+impl<O, T: Copy + Zeroable> Substream<O, Buffer<T>> {
+    /// The substreams of a plan, each with its part of the base, and OTs for its trees in the
+    /// session that they get.
     pub(crate) fn each(
         base: &[T],
         plan: &Plan,
@@ -246,59 +247,71 @@ impl<O, T: Copy + Zeroable> Lane<O, Buffer<T>> {
         part: impl Fn(&str) -> SessionId,
         mut ot: impl FnMut(SessionId) -> O,
     ) -> Vec<Self> {
-        let parts = base.chunks_exact(base.len() / plan.lanes()).enumerate();
-        let lane = |(number, part_of_base): (usize, &[T])| {
+        let parts = base.chunks_exact(base.len() / plan.substreams()).enumerate();
+        let substream = |(number, part_of_base): (usize, &[T])| {
             let mut base = Buffer::zeroed(part_of_base.len());
             base.copy_from_slice(part_of_base);
             Self {
-                session: part(&of_lane("rounds", number)),
-                rng: rng.fork(&of_lane("rounds", number)),
-                ot: ot(part(&of_lane("ot hash", number))),
+                session: part(&of_substream("rounds", number)),
+                rng: rng.fork(&of_substream("rounds", number)),
+                ot: ot(part(&of_substream("ot hash", number))),
                 base,
             }
         };
-        parts.map(lane).collect()
+        parts.map(substream).collect()
     }
 }
 
-/// The name of a part of the protocol in a lane.
-pub(crate) fn of_lane(part: &str, lane: usize) -> String {
-    match lane {
+/// The name of a part of the protocol in a substream.
+pub(crate) fn of_substream(part: &str, substream: usize) -> String {
+    match substream {
         0 => part.to_owned(),
-        // mutant(lanes-session): `{lane}` => `1`
-        _ => format!("{part} of lane {lane}"),
+        // mutant(substreams-session): `{substream}` => `1`
+        _ => format!("{part} of substream {substream}"),
     }
 }
 
-/// A lane of the key holder.
-type KeyLane<K> =
-    Lane<convert::Sender<<K as Correlation>::KeyOt>, Buffer<<K as Correlation>::Ring>>;
+/// A substream of the key holder.
+type KeySubstream<K> =
+    Substream<convert::Sender<<K as Correlation>::KeyOt>, Buffer<<K as Correlation>::Ring>>;
 
 /// The key holder's source of a plan with rounds.
 pub(crate) fn key_source<K: Correlation>(
     plan: &Plan,
     x: K::Ring,
-    lanes: Vec<KeyLane<K>>,
+    substreams: Vec<KeySubstream<K>>,
 ) -> Source<KeyHolder<K>, AnyRounds<KeyHolder<K>>> {
-    source(plan, lanes.into_iter().map(|lane| key_holder::<K>(plan.lane(), lane, x)).collect())
+    source(
+        plan,
+        substreams
+            .into_iter()
+            .map(|substream| key_holder::<K>(plan.substream(), substream, x))
+            .collect(),
+    )
 }
 
 /// The value holder's source of a plan with rounds.
 pub(crate) fn value_source<K: Correlation, R: Role>(
     plan: &Plan,
-    lanes: Vec<Lane<convert::Receiver<K::ValueOt>, Pairs<K>>>,
+    substreams: Vec<Substream<convert::Receiver<K::ValueOt>, Pairs<K>>>,
 ) -> Source<R, AnyRounds<R>>
 where
     for<'a> R::Part<'a>: PairsMut<K>,
 {
-    source(plan, lanes.into_iter().map(|lane| value_holder::<K, R>(plan.lane(), lane)).collect())
+    source(
+        plan,
+        substreams
+            .into_iter()
+            .map(|substream| value_holder::<K, R>(plan.substream(), substream))
+            .collect(),
+    )
 }
 
-fn source<R: Role>(plan: &Plan, mut lanes: Vec<AnyRounds<R>>) -> Source<R, AnyRounds<R>> {
-    assert_eq!(lanes.len(), plan.lanes(), "as many lanes as in the plan");
-    match lanes.len() {
-        1 => Source::Rounds(lanes.pop().expect("one lane")),
-        _ => Source::Lanes(Lanes::new(plan.lane(), lanes)),
+fn source<R: Role>(plan: &Plan, mut substreams: Vec<AnyRounds<R>>) -> Source<R, AnyRounds<R>> {
+    assert_eq!(substreams.len(), plan.substreams(), "as many substreams as in the plan");
+    match substreams.len() {
+        1 => Source::Rounds(substreams.pop().expect("one substream")),
+        _ => Source::Substreams(Substreams::new(plan.substream(), substreams)),
     }
 }
 
@@ -308,8 +321,8 @@ pub(crate) enum Source<R: Role, S> {
     Direct(Box<dyn Direct<R>>),
     /// Rounds on top of the base.
     Rounds(S),
-    /// The same in several lanes.
-    Lanes(Lanes<R>),
+    /// The same in several substreams.
+    Substreams(Substreams<R>),
 }
 
 /// A party's stream.
@@ -354,8 +367,8 @@ impl<R: Role, S: Rounds<R>> Stream<R, S> {
     pub(crate) fn extend(&mut self, mut out: R::Out<'_>, channel: &mut Channel) -> Result<()> {
         let result = self.guarded(Some(R::count(&out)), |source| match source {
             Source::Direct(base) => base.draw(&mut out, channel),
-            Source::Lanes(lanes) => {
-                lanes.draw(R::part(&mut out), channel)?;
+            Source::Substreams(substreams) => {
+                substreams.draw(R::part(&mut out), channel)?;
                 R::finish(&mut out);
                 Ok(())
             }
@@ -382,11 +395,11 @@ impl<R: Role, S: Rounds<R>> Stream<R, S> {
         let prepared = self.guarded(None, |source| match source {
             Source::Direct(_) => Ok(0),
             Source::Rounds(rounds) => prepare(rounds, channel),
-            Source::Lanes(lanes) => {
-                lanes.current().map_or(Ok(0), |rounds| prepare(rounds, channel))
+            Source::Substreams(substreams) => {
+                substreams.current().map_or(Ok(0), |rounds| prepare(rounds, channel))
             }
         })?;
-        // The total need not fill the last rounds of all lanes.
+        // The total need not fill the last rounds of all substreams.
         Ok(usize::try_from(left).map_or(prepared, |left| prepared.min(left)))
     }
 

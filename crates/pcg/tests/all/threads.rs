@@ -107,20 +107,26 @@ fn correlated_ot() {
     check_cot(Security::Malicious, Noise::Uniform, Protocol::Primal);
 }
 
-/// Lanes, with draws from one, from all, and from some of their rounds.
+/// Substreams, with draws from one, from all, and from some of their rounds.
 #[test]
-fn lanes() {
+fn substreams() {
     for security in [Security::SemiHonest, Security::Malicious] {
-        check_cot_plan("lanes", &in_lanes(Kind::Cot, security));
+        check_cot_plan("substreams", &in_substreams(Kind::Cot, security));
     }
-    check_vole_plan::<Fp61>("lanes", &in_lanes(Kind::Vole(Fp61::FIELD), Security::Malicious));
-    check_vole_plan::<Gf128>("lanes", &in_lanes(Kind::Vole(Gf128::FIELD), Security::SemiHonest));
+    check_vole_plan::<Fp61>(
+        "substreams",
+        &in_substreams(Kind::Vole(Fp61::FIELD), Security::Malicious),
+    );
+    check_vole_plan::<Gf128>(
+        "substreams",
+        &in_substreams(Kind::Vole(Gf128::FIELD), Security::SemiHonest),
+    );
 }
 
-/// A plan of several rounds in three lanes.
-fn in_lanes(kind: Kind, security: Security) -> Plan {
-    let (total, set, lanes) = (Some(N as u64), Some("r14"), Some(3));
-    let options = PlanOptions { total, security, set, lanes, ..PlanOptions::default() };
+/// A plan of several rounds in three substreams.
+fn in_substreams(kind: Kind, security: Security) -> Plan {
+    let (total, set, substreams) = (Some(N as u64), Some("r14"), Some(3));
+    let options = PlanOptions { total, security, set, substreams, ..PlanOptions::default() };
     let plan = Plan::new(kind, &options).unwrap();
     assert!(plan.describe().ends_with("*3"), "{}", plan.describe());
     plan
@@ -200,10 +206,10 @@ fn a_change_is_caught_by_any_number_of_threads() {
     }
 }
 
-/// Changes the first long message of the second lane.
-struct InOneLane<T>(T);
+/// Changes the first long message of the second substream.
+struct InOneSubstream<T>(T);
 
-impl<T: Transport> Transport for InOneLane<T> {
+impl<T: Transport> Transport for InOneSubstream<T> {
     fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
         let mut bytes = bytes.to_vec();
         // Substream, kind, length; then the data.
@@ -220,15 +226,15 @@ impl<T: Transport> Transport for InOneLane<T> {
     }
 }
 
-/// A party is caught in one lane: all end, nothing is returned, and nothing is drawn any more.
+/// A party is caught in one substream: all end, nothing is returned, and nothing is drawn any more.
 #[test]
-fn a_change_in_one_lane_ends_all() {
-    let plan = in_lanes(Kind::Cot, Security::Malicious);
+fn a_change_in_one_substream_ends_all() {
+    let plan = in_substreams(Kind::Cot, Security::Malicious);
     for threads in [1, 3] {
         let pool = || rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let (left, right) = memory::pair();
         let ((sent, _), (received, _)) = run_two_channels(
-            Channel::new(InOneLane(left)),
+            Channel::new(InOneSubstream(left)),
             Channel::new(right),
             |channel| {
                 pool().install(|| {
