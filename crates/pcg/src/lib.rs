@@ -92,7 +92,10 @@ mod stream;
 #[cfg(test)]
 mod malicious;
 
-pub use plan::{Base, Candidate, Kind, ParseProtocolError, Plan, PlanError, PlanOptions, Protocol};
+pub use plan::{
+    Base, Candidate, Kind, MAX_SUBSTREAMS, ParseProtocolError, Plan, PlanError, PlanOptions,
+    Protocol,
+};
 pub use settings::{Security, Trees};
 pub use volery_channel::{Error, Link, Result, Role, Session};
 #[doc(hidden)]
