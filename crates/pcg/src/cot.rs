@@ -194,7 +194,7 @@ impl Sender {
             for v in v.iter_mut() {
                 *v = Cot::pair(F2::ZERO, *v);
             }
-            let substreams = Substream::each(&v, plan, &mut rng, part, |session| {
+            let substreams = Substream::each(v, plan, &mut rng, part, |session| {
                 convert::Sender::new(cot_buffer::Sender::new(*inner), session)
             });
             stream::key_source::<Cot>(plan, Gf128::new(*inner), substreams)
@@ -287,7 +287,7 @@ impl Receiver {
             for (i, w) in w.iter_mut().enumerate() {
                 *w = Cot::pair(F2::new(bits::bit(&u, i)), *w);
             }
-            let substreams = Substream::each(&w, plan, &mut rng, part, |session| {
+            let substreams = Substream::each(w, plan, &mut rng, part, |session| {
                 convert::Receiver::new(cot_buffer::Receiver::default(), session)
             });
             stream::value_source::<Cot, _>(plan, substreams)

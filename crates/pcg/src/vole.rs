@@ -201,7 +201,7 @@ impl<R: VoleRing> Sender<R> {
                 forks.push(cot.fork(part(&stream::of_substream("ot", substream)))?);
             }
             let mut cots = std::iter::once(cot).chain(forks);
-            let substreams = Substream::each(&pairs, plan, &mut rng, part, |session| {
+            let substreams = Substream::each(pairs, plan, &mut rng, part, |session| {
                 let cot = cots.next().expect("OTs for each substream");
                 let cot: Box<dyn CotReceiver + Send> = Box::new(cot);
                 convert::Receiver::new(cot, session)
@@ -325,7 +325,7 @@ impl<R: VoleRing> Receiver<R> {
                 forks.push(cot.fork(part(&stream::of_substream("ot", substream)))?);
             }
             let mut cots = std::iter::once(cot).chain(forks);
-            let substreams = Substream::each(&w, plan, &mut rng, part, |session| {
+            let substreams = Substream::each(w, plan, &mut rng, part, |session| {
                 let cot = cots.next().expect("OTs for each substream");
                 let cot: Box<dyn CotSender + Send> = Box::new(cot);
                 convert::Sender::new(cot, session)

@@ -31,8 +31,8 @@ pub(super) struct Shared {
     /// Locked while a frame is built and written.
     writing: Mutex<Vec<u8>>,
     state: Mutex<State>,
-    /// One for each substream, and one for who waits for all: signals that bytes arrived for it, or
-    /// that it is to read.
+    /// One for each substream, on which one thread waits at a time, and one for who waits for all:
+    /// signals that bytes arrived for it, or that it is to read.
     changed: Vec<Condvar>,
     /// Grows with each byte that moves, in either direction.
     moved: AtomicU64,

@@ -226,7 +226,7 @@ where
     }
 }
 
-/// What the rounds of a substream start from.
+/// The beginning of a substream, from which its rounds are made.
 pub(crate) struct Substream<O, B> {
     /// Of no other substream or protocol.
     pub(crate) session: SessionId,
@@ -241,24 +241,32 @@ impl<O, T: Copy + Zeroable> Substream<O, Buffer<T>> {
     /// The substreams of a plan, each with its part of the base, and OTs for its trees in the
     /// session that they get.
     pub(crate) fn each(
-        base: &[T],
+        base: Buffer<T>,
         plan: &Plan,
         rng: &mut Prg,
         part: impl Fn(&str) -> SessionId,
         mut ot: impl FnMut(SessionId) -> O,
     ) -> Vec<Self> {
-        let parts = base.chunks_exact(base.len() / plan.substreams()).enumerate();
-        let substream = |(number, part_of_base): (usize, &[T])| {
-            let mut base = Buffer::zeroed(part_of_base.len());
-            base.copy_from_slice(part_of_base);
-            Self {
-                session: part(&of_substream("rounds", number)),
-                rng: rng.fork(&of_substream("rounds", number)),
-                ot: ot(part(&of_substream("ot hash", number))),
-                base,
+        let bases = match plan.substreams() {
+            1 => vec![base],
+            substreams => {
+                let parts = base.chunks_exact(base.len() / substreams);
+                parts.map(Self::copied).collect()
             }
         };
-        parts.map(substream).collect()
+        let substream = |(number, base)| Self {
+            session: part(&of_substream("rounds", number)),
+            rng: rng.fork(&of_substream("rounds", number)),
+            ot: ot(part(&of_substream("ot hash", number))),
+            base,
+        };
+        bases.into_iter().enumerate().map(substream).collect()
+    }
+
+    fn copied(part: &[T]) -> Buffer<T> {
+        let mut base = Buffer::zeroed(part.len());
+        base.copy_from_slice(part);
+        base
     }
 }
 
@@ -391,16 +399,16 @@ impl<R: Role, S: Rounds<R>> Stream<R, S> {
     /// # Errors
     /// The errors of [`extend`](Self::extend): a failed check among them, and [`Error::Broken`].
     pub(crate) fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
-        let left = self.left.unwrap_or(u64::MAX);
+        let left = self.left;
         let prepared = self.guarded(None, |source| match source {
             Source::Direct(_) => Ok(0),
             Source::Rounds(rounds) => prepare(rounds, channel),
-            Source::Substreams(substreams) => {
-                substreams.current().map_or(Ok(0), |rounds| prepare(rounds, channel))
-            }
+            Source::Substreams(_) if left == Some(0) => Ok(0),
+            Source::Substreams(substreams) => prepare(substreams.current(), channel),
         })?;
         // The total need not fill the last rounds of all substreams.
-        Ok(usize::try_from(left).map_or(prepared, |left| prepared.min(left)))
+        let left = left.and_then(|left| usize::try_from(left).ok());
+        Ok(left.map_or(prepared, |left| prepared.min(left)))
     }
 
     /// Runs a call that draws `n`. If it fails, or one with the same failure failed before, all

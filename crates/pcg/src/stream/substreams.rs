@@ -10,14 +10,17 @@
 //! without substreams does. So the bytes of each substream, and which draws are split, depend on
 //! the plan and the draws alone, never on threads.
 //!
-//! Security: that of so many streams with one key, whose messages may come in any order. What a
-//! peer could guess and be caught at, it may guess in every substream before it is caught in one:
-//! with `L` substreams the probability that none of its guesses fails is no larger than that of the
-//! best alone, and all substreams end with the first failure, before any output of the call is
-//! returned.
+//! Security: that of so many streams with one key, whose messages may come in any order. Wrong
+//! outputs are no likelier: all end with the first failure, before any output of the call is
+//! returned, so a peer that cheats in several must pass in each. But it sees how each of them ends.
+//! A value holder may guess `x` in every one before it is caught in the first, and then knows that
+//! one guess was right: of `L` substreams with probability `L/|F|` instead of `1/|F|`. Over `fp61`
+//! that is 2^-57 with [the most](crate::MAX_SUBSTREAMS). A guess of places by the key holder tells
+//! it about rounds whose outputs nobody gets.
 
-use rayon::ThreadPoolBuilder;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use volery_channel::{Channel, Result, mux::side_by_side};
+use volery_os::thread::carried;
 
 use super::{AnyRounds, Role, fill};
 use crate::{Plan, correlation::OutputMut};
@@ -25,6 +28,9 @@ use crate::{Plan, correlation::OutputMut};
 /// The substreams of a stream.
 pub(crate) struct Substreams<R: Role> {
     substreams: Vec<AnyRounds<R>>,
+    /// The pool of each, of one thread, once several have been drawn from: none where a system has
+    /// no threads.
+    pools: Vec<ThreadPool>,
     /// The plan of each.
     plan: Plan,
     /// The substream of the next output.
@@ -39,23 +45,24 @@ impl<R: Role> Substreams<R> {
     /// Substreams with rounds of that plan.
     pub(crate) fn new(plan: Plan, substreams: Vec<AnyRounds<R>>) -> Self {
         let left = plan.delivery(0);
-        Self { substreams, plan, substream: 0, left, before: 0 }
+        Self { substreams, pools: Vec::new(), plan, substream: 0, left, before: 0 }
     }
 
-    /// The substream of the next output; `None` after the total of the plan.
-    pub(super) fn current(&mut self) -> Option<&mut AnyRounds<R>> {
+    /// The substream of the next output.
+    ///
+    /// # Panics
+    /// After the total of the plan.
+    pub(super) fn current(&mut self) -> &mut AnyRounds<R> {
         if self.left == 0 {
             self.substream += 1;
             if self.substream == self.substreams.len() {
                 self.substream = 0;
                 self.before += self.plan.delivery(self.before) as u64;
             }
-            if self.plan.total() == Some(self.before) {
-                return None;
-            }
             self.left = self.plan.delivery(self.before);
+            assert!(self.left > 0, "no more correlations than the plan was made for");
         }
-        Some(&mut self.substreams[self.substream])
+        &mut self.substreams[self.substream]
     }
 
     /// The next outputs.
@@ -63,41 +70,41 @@ impl<R: Role> Substreams<R> {
         let mut parts: Vec<_> = self.substreams.iter().map(|_| Vec::new()).collect();
         let mut rest = out;
         while rest.count() > 0 {
-            self.current().expect("no more correlations than the plan was made for");
+            self.current();
             let now;
             let count = self.left.min(rest.count());
             (now, rest) = rest.split_at(count);
             self.left -= now.count();
             parts[self.substream].push(now);
         }
-        let drawn = self.substreams.iter_mut().zip(parts).filter(|(_, parts)| !parts.is_empty());
-        let tasks = drawn.map(|(substream, parts)| {
-            move |channel: &mut Channel| {
-                let mut parts = parts.into_iter();
-                parts.try_for_each(|part| fill::<R>(substream, part, channel))
-            }
-        });
-        in_substreams(channel, tasks.collect())
-    }
-}
-
-/// Runs the task of one substream here, and those of several side by side.
-fn in_substreams(
-    channel: &mut Channel,
-    mut tasks: Vec<impl FnOnce(&mut Channel) -> Result<()> + Send>,
-) -> Result<()> {
-    if tasks.len() < 2 {
-        return tasks.pop().map_or(Ok(()), |task| task(channel));
-    }
-    let tasks = tasks.into_iter().map(|task| {
-        move |channel: &mut Channel| {
-            // The thread is its own pool: it waits for no other one's work.
-            let pool = ThreadPoolBuilder::new().num_threads(1).use_current_thread().build();
-            let _pool = pool.expect("a pool of this thread alone");
-            task(channel)
+        let several = parts.iter().filter(|parts| !parts.is_empty()).count() > 1;
+        if several && self.pools.is_empty() && !cfg!(target_family = "wasm") {
+            let pool = || ThreadPoolBuilder::new().num_threads(1).build();
+            let pools = self.substreams.iter().map(|_| pool().expect("a thread"));
+            self.pools = pools.collect();
         }
-    });
-    side_by_side(channel, rayon::current_num_threads(), tasks.collect()).map(drop)
+        let drawn = self.substreams.iter_mut().zip(parts).enumerate();
+        let drawn = drawn.filter(|(_, (_, parts))| !parts.is_empty());
+        let pools = &self.pools;
+        let mut tasks: Vec<_> = drawn
+            .map(|(number, (substream, parts))| {
+                move |channel: &mut Channel| {
+                    let fill_all = || {
+                        let mut parts = parts.into_iter();
+                        parts.try_for_each(|part| fill::<R>(substream, part, channel))
+                    };
+                    match pools.get(number).filter(|_| several) {
+                        Some(pool) => pool.install(carried(fill_all)),
+                        None => fill_all(),
+                    }
+                }
+            })
+            .collect();
+        if several {
+            return side_by_side(channel, rayon::current_num_threads(), tasks).map(drop);
+        }
+        tasks.pop().map_or(Ok(()), |task| task(channel))
+    }
 }
 
 #[cfg(test)]

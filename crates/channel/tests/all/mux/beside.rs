@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
 use std::thread;
 
 use volery_channel::{Channel, Error, Result, Stats, TranscriptHashes, mux};
@@ -11,7 +12,7 @@ use super::super::{LONG, pairs, pattern};
 /// Bytes that a task sends and receives in a turn: also more than a buffer.
 const LENGTHS: [usize; 4] = [1, 70_000, 5, 300_000];
 
-/// What task `number` of a party sends in that turn.
+/// The bytes that task `number` of a party sends in that turn.
 fn bytes(party: u8, number: usize, turn: usize) -> Vec<u8> {
     pattern(LENGTHS[turn] + number, 100 * party + (number * 8 + turn) as u8)
 }
@@ -94,7 +95,7 @@ fn threads_are_bounded() {
                     channel.recv(&mut [0])?;
                     let now = at_once.fetch_add(1, Ordering::SeqCst) + 1;
                     most.fetch_max(now, Ordering::SeqCst);
-                    thread::yield_now();
+                    (0..1000).for_each(|_| thread::yield_now());
                     at_once.fetch_sub(1, Ordering::SeqCst);
                 }
                 Ok(())
@@ -103,6 +104,39 @@ fn threads_are_bounded() {
         mux::side_by_side(&mut left, 2, tasks.collect()).unwrap();
     });
     assert!((1..=2).contains(&most.into_inner()));
+}
+
+/// The peer sends to the last task alone, and to each other one only what the task after it had to
+/// pass on: one thread serves all, as a task that waits gives up its turn.
+#[test]
+fn a_task_that_waits_lets_others_go_on() {
+    let (mut left, mut right) = Channel::memory_pair();
+    let (tell, told): (Vec<_>, Vec<_>) = (0..4).map(|_| mpsc::channel::<()>()).unzip();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let before = [None].into_iter().chain(tell.iter().cloned().map(Some));
+            let tasks = told.into_iter().zip(before);
+            let task = |(told, before): (mpsc::Receiver<()>, Option<mpsc::Sender<()>>)| {
+                move |channel: &mut Channel| {
+                    told.recv().unwrap();
+                    channel.send(&[1])?;
+                    channel.recv(&mut [0])?;
+                    before.into_iter().for_each(|before| before.send(()).unwrap());
+                    Ok(())
+                }
+            };
+            tell[3].send(()).unwrap();
+            mux::side_by_side(&mut right, 4, tasks.map(task).collect()).unwrap();
+        });
+        left.set_timeout(Some(LONG));
+        let task = |_| {
+            |channel: &mut Channel| {
+                channel.recv(&mut [0])?;
+                channel.send(&[1])
+            }
+        };
+        mux::side_by_side(&mut left, 1, (0..4).map(task).collect()).unwrap();
+    });
 }
 
 /// A task that fails ends all others, here and there, with its error; then the channel is broken.
