@@ -206,6 +206,53 @@ fn a_change_is_caught_by_any_number_of_threads() {
     }
 }
 
+/// What `prepare` says can be drawn without a message, in whatever substream; after the total
+/// nothing is exchanged, though the last round of another substream is open.
+#[test]
+fn substreams_are_prepared_in_turn() {
+    let plan = &in_substreams(Kind::Cot, Security::Malicious);
+    let whole = |draw: &mut dyn FnMut(Option<usize>, &mut Channel) -> usize,
+                 channel: &mut Channel| {
+        let mut left = N;
+        while left > 0 {
+            let ready = draw(None, channel);
+            assert!((1..=left).contains(&ready), "{ready} of {left}");
+            let before = channel.stats();
+            draw(Some(ready), channel);
+            assert_eq!(channel.stats(), before, "no message");
+            left -= ready;
+        }
+        let before = channel.stats();
+        assert_eq!(draw(None, channel), 0);
+        assert_eq!(channel.stats(), before, "no message");
+    };
+    run_two_parties(
+        |channel| {
+            let mut sender = cot::Sender::setup(plan, None, SESSION, rng(1), channel).unwrap();
+            let mut draw = |count: Option<usize>, channel: &mut Channel| match count {
+                None => sender.prepare(channel).unwrap(),
+                Some(count) => {
+                    sender.extend(&mut vec![Block::ZERO; count], channel).unwrap();
+                    count
+                }
+            };
+            whole(&mut draw, channel);
+        },
+        |channel| {
+            let mut receiver = cot::Receiver::setup(plan, SESSION, rng(2), channel).unwrap();
+            let mut draw = |count: Option<usize>, channel: &mut Channel| match count {
+                None => receiver.prepare(channel).unwrap(),
+                Some(count) => {
+                    let (mut u, mut w) = (vec![0; count.div_ceil(8)], vec![Block::ZERO; count]);
+                    receiver.extend(&mut u, &mut w, channel).unwrap();
+                    count
+                }
+            };
+            whole(&mut draw, channel);
+        },
+    );
+}
+
 /// Changes the first long message of the second substream.
 struct InOneSubstream<T>(T);
 
