@@ -207,13 +207,20 @@ fn a_change_is_caught_by_any_number_of_threads() {
 }
 
 /// What `prepare` says can be drawn without a message, in whatever substream; after the total
-/// nothing is exchanged, though the last round of another substream is open.
+/// nothing is exchanged, though another substream has its last round to make.
 #[test]
 fn substreams_are_prepared_in_turn() {
-    let plan = &in_substreams(Kind::Cot, Security::Malicious);
+    prepared_in_turn(&in_substreams(Kind::Cot, Security::Malicious));
+    let options = PlanOptions { total: Some(4), set: Some("r14"), ..PlanOptions::default() };
+    let options = PlanOptions { substreams: Some(3), ..options };
+    prepared_in_turn(&Plan::new(Kind::Cot, &options).unwrap());
+}
+
+fn prepared_in_turn(plan: &Plan) {
+    let total = plan.total().unwrap() as usize;
     let whole = |draw: &mut dyn FnMut(Option<usize>, &mut Channel) -> usize,
                  channel: &mut Channel| {
-        let mut left = N;
+        let mut left = total;
         while left > 0 {
             let ready = draw(None, channel);
             assert!((1..=left).contains(&ready), "{ready} of {left}");
