@@ -196,15 +196,15 @@ impl<R: VoleRing> Sender<R> {
             for (pair, (u, v)) in pairs.iter_mut().zip(u.iter().zip(v.iter())) {
                 *pair = Vole::pair(*u, *v);
             }
-            let mut forks = Vec::new();
+            let mut cots: Vec<Box<dyn CotReceiver + Send>> = Vec::new();
             for substream in 1..plan.substreams() {
-                forks.push(cot.fork(part(&stream::of_substream("ot", substream)))?);
+                let session = part(&stream::of_substream("ot", substream));
+                cots.push(Box::new(cot.fork(session)?));
             }
-            let mut cots = std::iter::once(cot).chain(forks);
+            cots.insert(0, Box::new(cot));
+            let mut cots = cots.into_iter();
             let substreams = Substream::each(pairs, plan, &mut rng, part, |session| {
-                let cot = cots.next().expect("OTs for each substream");
-                let cot: Box<dyn CotReceiver + Send> = Box::new(cot);
-                convert::Receiver::new(cot, session)
+                convert::Receiver::new(cots.next().expect("OTs for each substream"), session)
             });
             stream::value_source::<Vole<R>, _>(plan, substreams)
         };
@@ -320,15 +320,15 @@ impl<R: VoleRing> Receiver<R> {
         } else {
             let mut w = Buffer::zeroed(plan.substreams() * plan.base_count());
             base.draw(&mut w, &mut rng, channel)?; // step 3
-            let mut forks = Vec::new();
+            let mut cots: Vec<Box<dyn CotSender + Send>> = Vec::new();
             for substream in 1..plan.substreams() {
-                forks.push(cot.fork(part(&stream::of_substream("ot", substream)))?);
+                let session = part(&stream::of_substream("ot", substream));
+                cots.push(Box::new(cot.fork(session)?));
             }
-            let mut cots = std::iter::once(cot).chain(forks);
+            cots.insert(0, Box::new(cot));
+            let mut cots = cots.into_iter();
             let substreams = Substream::each(w, plan, &mut rng, part, |session| {
-                let cot = cots.next().expect("OTs for each substream");
-                let cot: Box<dyn CotSender + Send> = Box::new(cot);
-                convert::Sender::new(cot, session)
+                convert::Sender::new(cots.next().expect("OTs for each substream"), session)
             });
             stream::key_source::<Vole<R>>(plan, x, substreams)
         };

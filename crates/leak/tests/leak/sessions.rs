@@ -214,7 +214,8 @@ pub(crate) fn correlated_ot() {
     });
     let models = [Security::Malicious, Security::SemiHonest];
     let dual = models.map(|model| dual(Kind::Cot, model));
-    for plan in in_rounds.iter().chain(&dual) {
+    let several = side_by_side(Kind::Cot);
+    for plan in in_rounds.iter().chain(&dual).chain([&several]) {
         // A given `delta` with its lowest bit set: it has the same form internally.
         let delta = seed(2) | Block::ONE;
         look_for(|| {
@@ -276,12 +277,19 @@ fn bundle(ring: Field) -> Plan {
     Plan::new(Kind::Vole(ring), &options).unwrap()
 }
 
+/// Three substreams, of which a draw reaches several.
+fn side_by_side(kind: Kind) -> Plan {
+    let one = options(Noise::Regular, Security::Malicious, Trees::Half);
+    Plan::new(kind, &PlanOptions { substreams: Some(3), ..one }).unwrap()
+}
+
 pub(crate) fn vector_ole() {
     voles::<Fp61>(Noise::Regular, Security::Malicious, Trees::Half);
     voles::<Gf128>(Noise::Regular, Security::Malicious, Trees::Ggm);
     voles::<Z64>(Noise::Uniform, Security::SemiHonest, Trees::Half);
     voles_of::<Fp61>(&bundle(Fp61::FIELD));
     voles_of::<Gf128>(&bundle(Gf128::FIELD));
+    voles_of::<Fp61>(&side_by_side(Kind::Vole(Fp61::FIELD)));
     let kind = Kind::Vole;
     voles_of::<Fp61>(&dual(kind(Fp61::FIELD), Security::Malicious));
     voles_of::<Z64>(&dual(kind(Z64::FIELD), Security::SemiHonest));

@@ -239,14 +239,15 @@ pub(crate) struct Substream<O, B> {
 
 impl<O, T: Copy + Zeroable> Substream<O, Buffer<T>> {
     /// The substreams of a plan, each with its part of the base, and OTs for its trees in the
-    /// session that they get.
+    /// session that they get. One after the other: a collection of them would leave copies of their
+    /// secrets behind.
     pub(crate) fn each(
         base: Buffer<T>,
         plan: &Plan,
         rng: &mut Prg,
         part: impl Fn(&str) -> SessionId,
         mut ot: impl FnMut(SessionId) -> O,
-    ) -> Vec<Self> {
+    ) -> impl Iterator<Item = Self> {
         let bases = match plan.substreams() {
             1 => vec![base],
             substreams => {
@@ -254,13 +255,13 @@ impl<O, T: Copy + Zeroable> Substream<O, Buffer<T>> {
                 parts.map(Self::copied).collect()
             }
         };
-        let substream = |(number, base)| Self {
+        let substream = move |(number, base)| Self {
             session: part(&of_substream("rounds", number)),
             rng: rng.fork(&of_substream("rounds", number)),
             ot: ot(part(&of_substream("ot hash", number))),
             base,
         };
-        bases.into_iter().enumerate().map(substream).collect()
+        bases.into_iter().enumerate().map(substream)
     }
 
     fn copied(part: &[T]) -> Buffer<T> {
@@ -287,32 +288,22 @@ type KeySubstream<K> =
 pub(crate) fn key_source<K: Correlation>(
     plan: &Plan,
     x: K::Ring,
-    substreams: Vec<KeySubstream<K>>,
+    substreams: impl Iterator<Item = KeySubstream<K>>,
 ) -> Source<KeyHolder<K>, AnyRounds<KeyHolder<K>>> {
-    source(
-        plan,
-        substreams
-            .into_iter()
-            .map(|substream| key_holder::<K>(plan.substream(), substream, x))
-            .collect(),
-    )
+    let rounds = substreams.map(|one| key_holder::<K>(plan.substream(), one, x));
+    source(plan, rounds.collect())
 }
 
 /// The value holder's source of a plan with rounds.
 pub(crate) fn value_source<K: Correlation, R: Role>(
     plan: &Plan,
-    substreams: Vec<Substream<convert::Receiver<K::ValueOt>, Pairs<K>>>,
+    substreams: impl Iterator<Item = Substream<convert::Receiver<K::ValueOt>, Pairs<K>>>,
 ) -> Source<R, AnyRounds<R>>
 where
     for<'a> R::Part<'a>: PairsMut<K>,
 {
-    source(
-        plan,
-        substreams
-            .into_iter()
-            .map(|substream| value_holder::<K, R>(plan.substream(), substream))
-            .collect(),
-    )
+    let rounds = substreams.map(|one| value_holder::<K, R>(plan.substream(), one));
+    source(plan, rounds.collect())
 }
 
 fn source<R: Role>(plan: &Plan, mut substreams: Vec<AnyRounds<R>>) -> Source<R, AnyRounds<R>> {

@@ -18,6 +18,9 @@
 //! that is 2^-57 with [the most](crate::MAX_SUBSTREAMS). A guess of places by the key holder tells
 //! it about rounds whose outputs nobody gets.
 
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use volery_channel::{Channel, Result, mux::side_by_side};
 use volery_os::thread::carried;
@@ -28,9 +31,6 @@ use crate::{Plan, correlation::OutputMut};
 /// The substreams of a stream.
 pub(crate) struct Substreams<R: Role> {
     substreams: Vec<AnyRounds<R>>,
-    /// The pool of each, of one thread, once several have been drawn from: none where a system has
-    /// no threads.
-    pools: Vec<ThreadPool>,
     /// The plan of each.
     plan: Plan,
     /// The substream of the next output.
@@ -45,7 +45,7 @@ impl<R: Role> Substreams<R> {
     /// Substreams with rounds of that plan.
     pub(crate) fn new(plan: Plan, substreams: Vec<AnyRounds<R>>) -> Self {
         let left = plan.delivery(0);
-        Self { substreams, pools: Vec::new(), plan, substream: 0, left, before: 0 }
+        Self { substreams, plan, substream: 0, left, before: 0 }
     }
 
     /// The substream of the next output.
@@ -78,25 +78,13 @@ impl<R: Role> Substreams<R> {
             parts[self.substream].push(now);
         }
         let several = parts.iter().filter(|parts| !parts.is_empty()).count() > 1;
-        if several && self.pools.is_empty() && !cfg!(target_family = "wasm") {
-            let pool = || ThreadPoolBuilder::new().num_threads(1).build();
-            let pools = self.substreams.iter().map(|_| pool().expect("a thread"));
-            self.pools = pools.collect();
-        }
-        let drawn = self.substreams.iter_mut().zip(parts).enumerate();
-        let drawn = drawn.filter(|(_, (_, parts))| !parts.is_empty());
-        let pools = &self.pools;
+        let drawn = self.substreams.iter_mut().zip(parts).filter(|(_, parts)| !parts.is_empty());
         let mut tasks: Vec<_> = drawn
-            .map(|(number, (substream, parts))| {
+            .map(|(substream, parts)| {
                 move |channel: &mut Channel| {
-                    let fill_all = || {
-                        let mut parts = parts.into_iter();
-                        parts.try_for_each(|part| fill::<R>(substream, part, channel))
-                    };
-                    match pools.get(number).filter(|_| several) {
-                        Some(pool) => pool.install(carried(fill_all)),
-                        None => fill_all(),
-                    }
+                    let mut parts = parts.into_iter();
+                    let mut all = || parts.try_for_each(|part| fill::<R>(substream, part, channel));
+                    if several { alone(all) } else { all() }
                 }
             })
             .collect();
@@ -105,6 +93,40 @@ impl<R: Role> Substreams<R> {
         }
         tasks.pop().map_or(Ok(()), |task| task(channel))
     }
+}
+
+/// The pools of one thread that no substream uses. They stay: a pool has padding, into which rayon
+/// copies stack contents, so it is made by a thread that does nothing else, and never freed.
+static IDLE: Mutex<Vec<ThreadPool>> = Mutex::new(Vec::new());
+
+/// A pool of one thread, which is idle again when it is dropped.
+struct Alone(Option<ThreadPool>);
+
+impl Alone {
+    fn new() -> Self {
+        let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        Self(Some(idle.unwrap_or_else(|| {
+            let pool = || ThreadPoolBuilder::new().num_threads(1).build();
+            let made = thread::spawn(pool).join().expect("it does not panic");
+            made.expect("the system starts a thread")
+        })))
+    }
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        IDLE.lock().unwrap_or_else(PoisonError::into_inner).extend(self.0.take());
+    }
+}
+
+/// Runs `task` with one thread for all that it would share with a pool. Where a system has no
+/// threads it has one anyway.
+fn alone<T: Send>(task: impl FnOnce() -> T + Send) -> T {
+    if cfg!(target_family = "wasm") {
+        return task();
+    }
+    let pool = Alone::new();
+    pool.0.as_ref().expect("a pool until it is dropped").install(carried(task))
 }
 
 #[cfg(test)]
