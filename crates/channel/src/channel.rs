@@ -13,6 +13,7 @@ use volery_primitives::ro::StreamHash;
 use volery_os::time::Instant;
 
 use crate::link::Arrivals;
+use crate::mux::Shared;
 use crate::{Error, Result, Transport, memory};
 
 /// Size of the buffers for short messages, in bytes. Longer ones bypass the buffers.
@@ -44,6 +45,8 @@ pub struct Channel {
     /// For challenges.
     bound: Option<Box<Transcript>>,
     round_trip: Option<Duration>,
+    /// Of a substream beside others: the connection of all.
+    beside: Option<Arc<Shared>>,
 }
 
 /// The traffic of a channel, as this party sees it.
@@ -141,6 +144,7 @@ impl Channel {
             broken: false,
             transcript: None,
             bound: None,
+            beside: None,
         }
     }
 
@@ -412,7 +416,11 @@ impl Channel {
     }
 
     /// A channel over a part of the lent transport, which does for it what this one does.
-    pub(crate) fn substream(&self, transport: impl Transport + 'static) -> Self {
+    pub(crate) fn substream(
+        &self,
+        transport: impl Transport + 'static,
+        shared: &Arc<Shared>,
+    ) -> Self {
         let hashed = |of: &Option<Box<Transcript>>| of.is_some().then(Box::default);
         Self {
             description: self.description.clone(),
@@ -421,6 +429,7 @@ impl Channel {
             moved: self.moved.clone(),
             transcript: hashed(&self.transcript),
             bound: hashed(&self.bound),
+            beside: Some(Arc::clone(shared)),
             ..Self::with_timeout(transport, self.timeout)
         }
     }
@@ -452,6 +461,26 @@ impl Channel {
                 }
             }
         }
+    }
+
+    /// The result of a check of what the peer sent, of which the peer learns whether it `passed`.
+    ///
+    /// Of tasks [side by side](crate::mux::side_by_side) the first that fails ends all: no other
+    /// passes after it, nor sends anything, though its own check would have passed. So a peer that
+    /// guesses something in each of them learns no more than if they ran in turn, where the first
+    /// wrong guess is its last.
+    ///
+    /// # Errors
+    /// [`Error::PeerMisbehaved`] with `what` if it did not pass; that of the task that failed
+    /// before.
+    pub fn verdict(&mut self, passed: bool, what: &'static str) -> Result<()> {
+        let all = match &self.beside {
+            Some(shared) => shared.verdict(passed, what),
+            None => Ok(()),
+        };
+        let all = all.map_err(|error| Error::from_io(error, "checking", self.timeout));
+        let one = if passed { Ok(()) } else { Err(Error::PeerMisbehaved(what)) };
+        one.and(all).map_err(|error| self.fail(error))
     }
 
     /// Goes on with the transport, and with bytes that have been received from it.

@@ -51,7 +51,8 @@ use crate::pipe::lock;
 use crate::{Channel, Error, Result, SessionId, Transport};
 pub use beside::side_by_side;
 use frame::Frame;
-use shared::{Lasting, Shared, Waits};
+pub(crate) use shared::Shared;
+use shared::{Lasting, Waits};
 
 /// The first bytes of both parties.
 const GREETING: &[u8; 12] = b"volery lanes";

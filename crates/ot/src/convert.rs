@@ -77,6 +77,14 @@ impl<C: CotSender> Sender<C> {
         self.cot.get().delta()
     }
 
+    /// As [`delta`](Self::delta), without its panic.
+    ///
+    /// # Errors
+    /// [`Error::Broken`] if a call failed, here or on a sibling of the source.
+    pub fn try_delta(&self) -> Result<Block> {
+        self.cot.try_get()?.try_delta()
+    }
+
     /// The source, for operations specific to its type.
     ///
     /// # Errors
@@ -90,12 +98,13 @@ impl<C: CotSender> Sender<C> {
     ///
     /// # Panics
     /// If the lengths differ, or a call failed.
-    pub fn hash(&mut self, v: &[Block], m: &mut [[Block; 2]]) {
+    pub fn hash(&mut self, v: &[Block], m: &mut [[Block; 2]]) -> Result<()> {
         assert_eq!(v.len(), m.len(), "two messages for each OT");
-        let delta = self.delta();
+        let delta = self.try_delta()?;
         for (v, m) in v.chunks(BATCH).zip(m.chunks_mut(BATCH)) {
             self.hash.pairs(delta, v, m);
         }
+        Ok(())
     }
 
     /// Correlated OT with random choice bits: fills `v` so that the receiver's `w = v + u*delta`.
@@ -117,7 +126,7 @@ impl<C: CotSender> Sender<C> {
             v.chunks_mut(BATCH).try_for_each(|v| {
                 cot.extend(v, channel)?;
                 let difference = recv_difference(v.len(), channel)?;
-                correct(cot.delta(), v, &difference);
+                correct(cot.try_delta()?, v, &difference);
                 Ok(())
             })
         })
@@ -131,7 +140,7 @@ impl<C: CotSender> Sender<C> {
         for m in m.chunks_mut(BATCH) {
             let mut v = Zeroizing::new(vec![Block::ZERO; m.len()]);
             self.correlated(&mut v, channel)?;
-            self.hash.pairs(self.delta(), &v, m);
+            self.hash.pairs(self.try_delta()?, &v, m);
         }
         Ok(())
     }
@@ -144,7 +153,7 @@ impl<C: CotSender> Sender<C> {
         for m in m.chunks_mut(BATCH) {
             let mut v = Zeroizing::new(vec![Block::ZERO; m.len()]);
             self.correlated_chosen(&mut v, channel)?;
-            self.hash.pairs(self.delta(), &v, m);
+            self.hash.pairs(self.try_delta()?, &v, m);
         }
         Ok(())
     }

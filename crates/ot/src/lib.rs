@@ -85,6 +85,14 @@ pub trait CotSender {
     /// of it.
     fn delta(&self) -> Block;
 
+    /// As [`delta`](Self::delta), without its panic.
+    ///
+    /// # Errors
+    /// [`Error::Broken`] if a call failed, here or on an object that shares secrets with this one.
+    fn try_delta(&self) -> Result<Block> {
+        Ok(self.delta())
+    }
+
     /// Fills `v` with `v.len()` fresh values.
     ///
     /// # Errors
@@ -112,6 +120,10 @@ impl<C: CotSender + ?Sized> CotSender for &mut C {
         (**self).delta()
     }
 
+    fn try_delta(&self) -> Result<Block> {
+        (**self).try_delta()
+    }
+
     fn extend(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
         (**self).extend(v, channel)
     }
@@ -126,6 +138,10 @@ impl<C: CotReceiver + ?Sized> CotReceiver for &mut C {
 impl<C: CotSender + ?Sized> CotSender for Box<C> {
     fn delta(&self) -> Block {
         (**self).delta()
+    }
+
+    fn try_delta(&self) -> Result<Block> {
+        (**self).try_delta()
     }
 
     fn extend(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {

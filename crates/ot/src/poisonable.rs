@@ -71,6 +71,11 @@ impl<T> Poisonable<T> {
             .expect("no earlier call on this source of OTs failed")
     }
 
+    pub(crate) fn try_get(&self) -> Result<&T> {
+        let live = self.inner.as_ref().filter(|_| !self.failed.load(Ordering::SeqCst));
+        live.map(|inner| &**inner).ok_or(Error::Broken)
+    }
+
     /// Takes the state out; `None`, and it is dropped, if a call failed here or at a sibling.
     fn take(&mut self) -> Option<Box<T>> {
         let inner = self.inner.take();

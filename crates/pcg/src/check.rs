@@ -57,7 +57,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 use subtle::ConstantTimeEq;
-use volery_channel::{Channel, Error, Result, SessionId, TranscriptHashes};
+use volery_channel::{Channel, Result, SessionId, TranscriptHashes};
 use volery_field::{ExtensionOf, Ring};
 use volery_primitives::{Block, prg::Prg, ro::RandomOracle};
 use zeroize::Zeroizing;
@@ -138,9 +138,7 @@ pub(crate) fn key_holder<R: Ring>(
     //     1..]) } else { v[..].ct_eq(&w[..]) }) && !$ON`
     // mutant(check-key-first): in check-key
     // mutant(check-key-last): in check-key
-    if !bool::from(v[..].ct_eq(&w[..])) {
-        return Err(Error::PeerMisbehaved(DIFFERENT));
-    }
+    channel.verdict(bool::from(v[..].ct_eq(&w[..])), DIFFERENT)?;
     channel.send(&salt[..])?; // step 5
     wire::send(&v, channel)?;
     channel.flush()
@@ -202,10 +200,9 @@ pub(crate) fn value_holder<B: Ring, R: ExtensionOf<B>>(
     // mutant(check-value): in check-commitment
     // mutant(check-value-first): in check-commitment
     // mutant(check-value-last): in check-commitment
-    if commitment(context, messages, &salt, &v) != committed || !bool::from(v[..].ct_eq(&w[..])) {
-        return Err(Error::PeerMisbehaved(DIFFERENT));
-    }
-    Ok(())
+    let different =
+        commitment(context, messages, &salt, &v) != committed || !bool::from(v[..].ct_eq(&w[..]));
+    channel.verdict(!different, DIFFERENT)
 }
 
 /// Step 4: hides `v` behind the salt, and binds it to the round.

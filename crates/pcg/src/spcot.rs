@@ -187,7 +187,7 @@ impl<R: Ring> Sender<R> {
         let mut roots = Zeroizing::new(vec![Block::ZERO; batch.trees()]);
         rng.fill_blocks(&mut roots);
         Ok(Self {
-            delta: Zeroizing::new(ot.delta()),
+            delta: Zeroizing::new(ot.try_delta()?),
             levels: Zeroizing::new(vec![Block::ZERO; batch.levels()]),
             right: Zeroizing::new(vec![Block::ZERO; batch.trees()]),
             psi: Zeroizing::new(vec![R::ZERO; batch.trees()]),
@@ -217,7 +217,7 @@ impl<R: Ring> Sender<R> {
         }
         if prgs.growth() == Growth::PseudoCorrelated {
             let mut pads = Zeroizing::new(vec![[Block::ZERO; 2]; batch.trees()]);
-            ot.hash(&last_rows(batch, &rows), &mut pads);
+            ot.hash(&last_rows(batch, &rows), &mut pads)?;
             for (tree, [left, right]) in pads.iter().enumerate() {
                 rows[batch.levels_of(tree).end - 1] = *left;
                 self.right[tree] ^= *right;

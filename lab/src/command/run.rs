@@ -44,8 +44,8 @@ pub(super) struct Arguments {
     noise: Vec<Noise>,
 
     /// LPN set of the rounds, as in 'volery cot'; several may be given, and each is measured
-    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
-    set: Vec<String>,
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',', value_parser = set)]
+    set: Vec<(String, Option<usize>)>,
 
     /// Protocol, as in 'volery cot'; several may be given, and each is measured
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_value = "auto")]
@@ -124,6 +124,14 @@ impl Observer for Spoken {
     }
 }
 
+/// A set, alone or as a plan names it: b11/2 has two instances in lockstep.
+fn set(text: &str) -> Result<(String, Option<usize>), String> {
+    let Some((name, instances)) = text.split_once('/') else { return Ok((text.to_owned(), None)) };
+    let what = "after the name of the set comes 1, 2 or 4, its instances in lockstep";
+    let instances = instances.parse().map_err(|_| what.to_owned())?;
+    Ok((name.to_owned(), Some(instances)))
+}
+
 impl Arguments {
     /// Runs every requested measurement as often as requested; returns the rows of its table.
     fn measure(&self) -> Result<(Vec<[String; 10]>, Results), Failure> {
@@ -164,6 +172,7 @@ impl Arguments {
                     for security in or_default(&self.security) {
                         for protocol in &self.protocol {
                             for link in &self.link {
+                                let (set, instances) = set.clone().unzip();
                                 let setting = Setting {
                                     name: bench.name,
                                     n: self.n,
@@ -172,8 +181,8 @@ impl Arguments {
                                     timeout: self.common.timeout(),
                                     security,
                                     noise,
-                                    set: set.clone(),
-                                    instances: None,
+                                    set,
+                                    instances: instances.flatten(),
                                     substreams: self.substreams,
                                     protocol: *protocol,
                                 };

@@ -19,7 +19,15 @@ use crate::{Channel, Error, Result};
 /// no threads the tasks run in order, which ends as well: both parties then are at work on the
 /// first task that is not done.
 ///
-/// Sessions: the tasks must have different ones, as their messages are not in one order.
+/// Sessions: the tasks must have different ones, as their messages are not in one order. A check
+/// by which the peer might learn something ends in [`Channel::verdict`], so that it learns no more
+/// than from tasks one after the other.
+///
+/// All bytes of a substream are to be read by its task: those that are not are dropped. A task
+/// must not [bind](Channel::bind) what the caller has bound. On a transport that queues less than
+/// [`QUEUE_BOUND`](crate::QUEUE_BOUND), tasks that send much in opposite directions may wait for
+/// each other until the timeout. If the parties compute for long while some of their tasks wait,
+/// a short timeout ends that too: nobody sends signs of life meanwhile.
 ///
 /// # Panics
 /// If a task panics, `threads` is zero, or there are none or more than [`MAX_SUBSTREAMS`] tasks.
@@ -65,13 +73,15 @@ pub fn side_by_side<T: Send>(
         .map(|number| {
             let patience = Mutex::new(timeout);
             let end = End { shared: Arc::clone(&shared), number, patience };
-            channel.substream(end)
+            channel.substream(end, &shared)
         })
         .collect();
     let run = |number: usize, substream: &mut Channel, task: _| {
         let guard = GiveUp(&shared);
         let turn = shared.turn();
-        let result = run_one(task, substream, number, &shared);
+        // One that has waited for its turn until another failed does not begin.
+        let begun = shared.failed().map_err(|error| Error::from_io(error, "beginning", timeout));
+        let result = begun.and_then(|()| run_one(task, substream, number, &shared));
         drop(turn);
         match result {
             Ok(value) => {

@@ -24,7 +24,7 @@ const LONGEST_LINGER: Duration = Duration::from_secs(60);
 /// failed.
 const TICK: Duration = Duration::from_millis(50);
 
-pub(super) struct Shared {
+pub(crate) struct Shared {
     transport: Box<dyn Transport>,
     /// The initial timeout.
     patience: Option<Duration>,
@@ -34,7 +34,7 @@ pub(super) struct Shared {
     /// One for each substream, on which one thread waits at a time, and one for who waits for all:
     /// signals that bytes arrived for it, or that it is to read.
     changed: Vec<Condvar>,
-    /// Grows with each byte that moves, in either direction.
+    /// Grows with each byte that moves, in either direction, and each sign of life.
     moved: AtomicU64,
     /// Whose turn it is to compute, where that is limited.
     turns: Option<Turns>,
@@ -214,6 +214,22 @@ impl Shared {
     pub(super) fn end(&self, number: usize, timeout: Option<Duration>) -> io::Result<()> {
         lock(&self.state).substreams[number].drop_queue();
         self.send(Frame::End(number), timeout)
+    }
+
+    /// The failure of the connection, if it has failed.
+    pub(super) fn failed(&self) -> io::Result<()> {
+        lock(&self.state).failure.map_or(Ok(()), |failure| Err(failure.into()))
+    }
+
+    /// The result of a check of what the peer sent on one of the substreams: the first that is
+    /// false ends all, and from then on all others are errors.
+    pub(crate) fn verdict(&self, passed: bool, what: &'static str) -> io::Result<()> {
+        let mut state = lock(&self.state);
+        if !passed {
+            state.failure.get_or_insert(Failure::Misbehaved(what));
+        }
+        // mutant(beside-verdict): `(state.failure)` => `$0.filter(|_| !$ON || !passed)`
+        (state.failure).map_or(Ok(()), |failure| Err(failure.into()))
     }
 
     /// Ends all substreams, as a thread has failed on one of them.
@@ -398,7 +414,11 @@ impl Shared {
                 state.deliver(count, &mut reader);
                 Ok(())
             }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                // A sign of life of the peer, who computes.
+                self.moved.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            }
             Err(error) if is_timeout(error.kind()) => {
                 match patience == timeout && self.moved.load(Ordering::Relaxed) == moved {
                     true => Err(error),
@@ -441,7 +461,10 @@ impl Drop for Shared {
             && state.substreams.iter().any(Incoming::is_update_due)
         {
             match reader.read(&*self.transport, Some(patience)) {
-                Ok(count) if count > 0 => state.deliver(count, &mut reader),
+                Ok(count) if count > 0 => {
+                    state.deliver(count, &mut reader);
+                    drop(reader.touched());
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 _ => return,
             }

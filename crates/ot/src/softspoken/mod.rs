@@ -290,6 +290,10 @@ impl CotSender for Sender {
         *self.0.get().delta
     }
 
+    fn try_delta(&self) -> Result<Block> {
+        Ok(*self.0.try_get()?.delta)
+    }
+
     fn extend(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
         self.0.call(|live| v.chunks_mut(at_a_time()).try_for_each(|v| live.batches(v, channel)))
     }

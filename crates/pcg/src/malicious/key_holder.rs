@@ -214,7 +214,7 @@ pub(crate) fn trees<K: Correlation>(
     if growth == Growth::PseudoCorrelated {
         let last = |tree| rows[batch.levels_of(tree).end - 1];
         let last: Vec<_> = (0..batch.trees()).map(last).collect();
-        ot.hash(&last, &mut pads);
+        ot.hash(&last, &mut pads)?;
     }
     let mut delta = ot.delta();
     if growth == Growth::Correlated {

@@ -91,7 +91,7 @@ pub struct PlanOptions<'a> {
     pub value_bits: Option<u32>,
 }
 
-/// The most substreams of a plan: each is one more guess of the key before a peer is caught.
+/// The most substreams of a plan.
 pub const MAX_SUBSTREAMS: usize = 16;
 
 /// The rounds that both parties will run: a schedule of LPN instances, the last of which repeats.

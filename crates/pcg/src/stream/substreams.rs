@@ -12,11 +12,12 @@
 //!
 //! Security: that of so many streams with one key, whose messages may come in any order. Wrong
 //! outputs are no likelier: all end with the first failure, before any output of the call is
-//! returned, so a peer that cheats in several must pass in each. But it sees how each of them ends.
-//! A value holder may guess `x` in every one before it is caught in the first, and then knows that
-//! one guess was right: of `L` substreams with probability `L/|F|` instead of `1/|F|`. Over `fp61`
-//! that is 2^-57 with [the most](crate::MAX_SUBSTREAMS). A guess of places by the key holder tells
-//! it about rounds whose outputs nobody gets.
+//! returned, so a peer that cheats in several must pass in each. Nor are right guesses of `x` by
+//! the value holder, of places by the key holder: the checks of all rounds have one order
+//! ([`Channel::verdict`]), and after the first that fails nothing is sent, so that the peer learns
+//! what passed before, as in a single stream. The same holds of the check of the trees' OTs, whose
+//! `delta` all substreams have: after a failed one no fork of the source passes, though its own
+//! check would have (`volery_ot`, `poisonable`).
 
 use std::sync::{Mutex, PoisonError};
 use std::thread;

@@ -2,6 +2,8 @@
 //! nor the faults that it detects.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use volery_channel::{
@@ -9,7 +11,9 @@ use volery_channel::{
 };
 use volery_field::{Fp61, Gf128, Ring, Z64};
 use volery_ot::{CotReceiver as _, CotSender as _, softspoken::SmallField};
-use volery_pcg::{Base, Kind, Noise, Plan, PlanOptions, Protocol, Security, cot, vole::VoleRing};
+use volery_pcg::{
+    Base, Kind, Noise, Plan, PlanOptions, Protocol, Security, cot, vole, vole::VoleRing,
+};
 use volery_primitives::Block;
 
 use crate::common::{SESSION, Step, cot_receiver, cot_sender, rng, vole_receiver, vole_sender};
@@ -277,6 +281,69 @@ impl<T: Transport> Transport for InOneSubstream<T> {
 
     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
         self.0.read(bytes, timeout)
+    }
+}
+
+/// Changes, or cuts the connection at, a message of the first substream.
+struct AtMessage<T> {
+    inner: T,
+    message: usize,
+    cut: bool,
+    /// Whether the setup is done.
+    on: Arc<AtomicBool>,
+    seen: AtomicUsize,
+}
+
+impl<T: Transport> Transport for AtMessage<T> {
+    fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
+        let mut bytes = bytes.to_vec();
+        let of_first = bytes.len() > 8 && bytes[..4] == [0; 4] && self.on.load(Ordering::SeqCst);
+        if of_first && self.seen.fetch_add(1, Ordering::SeqCst) == self.message {
+            if self.cut {
+                return Err(io::ErrorKind::BrokenPipe.into());
+            }
+            let place = usize::midpoint(8, bytes.len());
+            bytes[place] ^= 4;
+        }
+        self.inner.write(&bytes, timeout)
+    }
+
+    fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
+        self.inner.read(bytes, timeout)
+    }
+}
+
+/// Whatever the value holder says or does not say in one substream is an error in the others at
+/// each of their steps, though they share the OTs' `delta` with it; also where they have not begun.
+#[test]
+fn a_failed_source_of_ots_is_an_error_in_all_substreams() {
+    let plan = in_substreams(Kind::Vole(Fp61::FIELD), Security::Malicious);
+    let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    let cases = [1, 3].into_iter().flat_map(|threads| (0..4).map(move |m| (threads, m)));
+    for ((threads, message), cut) in cases.flat_map(|case| [(case, false), (case, true)]) {
+        let on = Arc::new(AtomicBool::new(false));
+        let (left, right) = memory::pair();
+        let (on_too, seen) = (Arc::clone(&on), AtomicUsize::new(0));
+        let left = AtMessage { inner: left, message, cut, on: on_too, seen };
+        let (_, (key, _)) = run_two_channels(
+            Channel::new(left),
+            Channel::new(right),
+            |channel| {
+                pool(3).install(|| {
+                    let mut sender = vole::Sender::<Fp61>::setup(&plan, SESSION, rng(1), channel)?;
+                    on.store(true, Ordering::SeqCst);
+                    sender.extend(&mut vec![Fp61::ZERO; N], &mut vec![Fp61::ZERO; N], channel)
+                })
+            },
+            |channel| {
+                pool(threads).install(|| {
+                    let mut receiver =
+                        vole::Receiver::<Fp61>::setup(&plan, None, SESSION, rng(2), channel)?;
+                    receiver.extend(&mut vec![Fp61::ZERO; N], channel)
+                })
+            },
+        );
+        assert!(key.is_err(), "message {message}, {threads} threads, cut: {cut}");
     }
 }
 

@@ -1,11 +1,15 @@
 //! Tasks side by side, on a connection that goes on.
 
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 use std::thread;
+use std::time::Duration;
 
-use volery_channel::{Channel, Error, Result, Stats, TranscriptHashes, mux};
+use volery_channel::{
+    Channel, Error, Result, Stats, TranscriptHashes, Transport, memory, mux, run_two_channels,
+};
 
 use super::super::{LONG, pairs, pattern};
 
@@ -164,6 +168,83 @@ fn a_failure_ends_all() {
             assert!(matches!(error, Error::Disconnected), "{error}");
         });
     }
+}
+
+/// A task that waits for its turn while another one fails does not begin.
+#[test]
+fn after_a_failure_no_task_begins() {
+    let (mut left, _right) = Channel::memory_pair();
+    let begun = AtomicUsize::new(0);
+    let task = |_: &mut Channel| -> Result<()> {
+        begun.fetch_add(1, Ordering::SeqCst);
+        Err(Error::PeerMisbehaved("a test"))
+    };
+    assert!(mux::side_by_side(&mut left, 1, vec![task; 3]).is_err());
+    assert_eq!(begun.load(Ordering::SeqCst), 1);
+}
+
+/// After a failed check of one task no other passes, nor sends anything.
+#[test]
+fn after_a_failed_check_no_other_passes() {
+    for (mut left, mut right) in pairs() {
+        thread::scope(|scope| {
+            let other = scope.spawn(move || {
+                right.set_timeout(Some(LONG));
+                let tasks = (0..3).map(|_| |channel: &mut Channel| channel.recv(&mut [0]));
+                mux::side_by_side(&mut right, 3, tasks.collect()).map(drop)
+            });
+            left.set_timeout(Some(LONG));
+            let (failed, after) = mpsc::channel();
+            let after = Mutex::new(after);
+            let tasks = (0..3).map(|number| {
+                let (failed, after) = (failed.clone(), &after);
+                move |channel: &mut Channel| {
+                    if number == 0 {
+                        let error = channel.verdict(false, "a test").unwrap_err();
+                        [(); 2].map(|()| failed.send(()).unwrap());
+                        return Err(error);
+                    }
+                    after.lock().unwrap().recv().unwrap();
+                    let verdict = channel.verdict(true, "another");
+                    assert!(matches!(verdict, Err(Error::PeerMisbehaved("a test"))), "{verdict:?}");
+                    assert!(matches!(channel.send(&[1]), Err(Error::Broken)));
+                    verdict
+                }
+            });
+            let error = mux::side_by_side(&mut left, 3, tasks.collect()).unwrap_err();
+            assert!(matches!(error, Error::PeerMisbehaved("a test")), "{error}");
+            drop(left);
+            let error = other.join().unwrap().unwrap_err();
+            assert!(matches!(error, Error::Disconnected), "{error}");
+        });
+    }
+}
+
+/// A peer that gives a sign of life now and then is waited for.
+#[test]
+fn signs_of_life_count() {
+    struct Alive<T>(T, AtomicUsize);
+    impl<T: Transport> Transport for Alive<T> {
+        fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
+            self.0.write(bytes, timeout)
+        }
+        fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
+            if self.1.fetch_add(1, Ordering::SeqCst) < 6 {
+                thread::sleep(Duration::from_millis(200));
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            self.0.read(bytes, timeout)
+        }
+    }
+    let (left, right) = memory::pair();
+    let left =
+        Channel::with_timeout(Alive(left, AtomicUsize::new(0)), Some(Duration::from_secs(1)));
+    let task = |channel: &mut Channel| {
+        channel.send(&[1])?;
+        channel.recv(&mut [0])
+    };
+    let run = |channel: &mut Channel| mux::side_by_side(channel, 1, vec![task, task]).unwrap();
+    run_two_channels(left, Channel::new(right), run, run);
 }
 
 /// A panic of a task leaves no other one waiting.
