@@ -20,6 +20,17 @@ pub fn prefetch<T>(table: &[T], index: usize) {
     let _ = (table, index);
 }
 
+/// Prefetches the cache lines of a range of entries, as [`prefetch`].
+#[inline(always)]
+pub fn prefetch_range<T>(table: &[T], range: std::ops::Range<usize>) {
+    for index in range.clone().step_by((64 / size_of::<T>()).max(1)) {
+        prefetch(table, index);
+    }
+    if let Some(last) = range.last() {
+        prefetch(table, last);
+    }
+}
+
 /// Prefetches the cache lines of a slice for writing. This is only a hint.
 #[inline(always)]
 pub fn prefetch_to_write<T>(places: &mut [T]) {

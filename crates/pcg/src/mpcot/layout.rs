@@ -6,14 +6,18 @@
 
 use rayon::prelude::*;
 use volery_field::Ring;
-use volery_primitives::{Block, cuckoo, pages::Buffer};
+use volery_primitives::{Block, cuckoo, pages::Buffer, prefetch::prefetch_range};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::{Noise, tree_batch::TreeBatch};
 
 /// The least number of points whose leaves are added up together: small enough that their sums stay
 /// in the cache, large enough that each tree has some consecutive leaves for them.
-const TILE: usize = 1 << 16;
+const TILE: usize = 1 << 14;
+
+/// How many trees ahead [`Layout::add_up`] prefetches: the leaves that it reads next are far from
+/// those that it has read, a few lines each time.
+const AHEAD: usize = 16;
 
 /// The point of a spare leaf.
 const SPARE: u32 = u32::MAX;
@@ -269,12 +273,17 @@ impl Layout {
         };
         let Bins { points, tile: size, tiles, .. } = &**bins;
         let last = self.n.div_ceil(*size);
-        let rows: Vec<_> = tiles.chunks(self.batch.trees()).collect();
+        let trees = self.batch.trees();
+        let rows: Vec<_> = tiles.chunks(trees).collect();
         sums.par_chunks_mut(*size).zip(tile..last).for_each(|(sums, tile)| {
             sums.fill(R::ZERO);
             let start = (tile * size) as u32;
-            for (from, to) in rows[tile].iter().zip(rows[tile + 1]) {
-                let run = *from as usize..*to as usize;
+            let run = |tree: usize| rows[tile][tree] as usize..rows[tile + 1][tree] as usize;
+            for tree in 0..trees {
+                let ahead = run((tree + AHEAD).min(trees - 1));
+                prefetch_range(leaves, ahead.clone());
+                prefetch_range(points, ahead);
+                let run = run(tree);
                 for (point, leaf) in points[run.clone()].iter().zip(&leaves[run]) {
                     sums[(point - start) as usize] += *leaf;
                 }

@@ -27,9 +27,6 @@ use crate::{
     tree_batch::TreeBatch,
 };
 
-/// Tiles that are added up at a time, each by a separate task.
-const TILES: usize = 2;
-
 /// Leaves that are expanded again at a time for a thread: few, because they share the second-level
 /// cache with the table of the code.
 pub(super) const LEAVES_AGAIN: usize = 1 << 13;
@@ -100,11 +97,12 @@ impl<R: Ring, T: Trees<R>> Shares<R, T> {
                 if !self.points.contains(&first) {
                     let size = self.layout.tile();
                     if self.window.is_empty() {
-                        self.window = Buffer::zeroed(TILES * size);
+                        // A tile for each task.
+                        self.window = Buffer::zeroed(rayon::current_num_threads() * size);
                     }
-                    let tile = first / size;
-                    self.layout.add_up(leaves, tile, &mut self.window);
-                    self.points = tile * size..(tile + TILES) * size;
+                    let start = first / size * size;
+                    self.layout.add_up(leaves, start / size, &mut self.window);
+                    self.points = start..start + self.window.len();
                 }
             }
             Source::Trees { trees, prgs, exchanged } => {
