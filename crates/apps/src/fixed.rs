@@ -182,7 +182,6 @@ impl Format {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use proptest::prelude::*;
 

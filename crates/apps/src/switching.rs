@@ -216,7 +216,6 @@ fn route(source: &[u32], memory: &mut [u32], settings: &mut [u8], first: usize) 
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use proptest::prelude::*;
     use volery_field::{Fp61, Gf128, Z64};

@@ -325,8 +325,6 @@ fn shown(text: &str, start: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
     use super::*;
 
     fn body(hello: &Hello) -> Vec<u8> {

@@ -424,7 +424,6 @@ impl<T> AcceptorRun<'_, T> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use std::io::Read as _;
     use std::net::TcpStream;

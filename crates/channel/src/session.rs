@@ -130,7 +130,6 @@ impl<C: BorrowMut<Channel>> DerefMut for Session<C> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use super::*;
     use crate::{Role, run_two_parties};

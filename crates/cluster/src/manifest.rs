@@ -325,7 +325,6 @@ pub fn announced(keys: u64) -> u64 {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use volery_matching::steps::LocalManifest;
 

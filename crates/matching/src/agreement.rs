@@ -194,7 +194,6 @@ fn capacity(keys: u64, buckets: u32, bits: f64) -> u64 {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use super::*;
     use crate::keys::{Entry, buckets};

@@ -216,8 +216,6 @@ impl Agreement {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
     use std::time::Duration;
 
     use volery_channel::{run_two_parties, run_two_parties_with_stats};

@@ -175,7 +175,6 @@ pub fn decide<E>(
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use std::convert::Infallible;
 

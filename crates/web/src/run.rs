@@ -350,8 +350,6 @@ fn file(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
     use volery_channel::{Role, run_two_parties};
     use volery_matching::Operation;
     use volery_tables::{Inputs, Reading, Rule};

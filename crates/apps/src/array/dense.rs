@@ -219,7 +219,6 @@ impl<R: Ring> Vector<R> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use volery_channel::run_two_parties;
     use volery_field::Z64;

@@ -143,7 +143,6 @@ fn check(rows: usize, columns: usize, given: usize) -> Result<()> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use volery_field::Z64;
 

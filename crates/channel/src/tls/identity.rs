@@ -322,8 +322,6 @@ fn date_time(time: SystemTime) -> Result<OffsetDateTime> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
     use std::time::{Duration, UNIX_EPOCH};
 
     use super::super::pin::{Follow, Peer, check_identity};

@@ -606,8 +606,6 @@ fn word(bytes: &[u8]) -> u64 {
 pub(crate) mod counting;
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
     use volery_primitives::Block;
     use volery_primitives::prg::Prg;
 

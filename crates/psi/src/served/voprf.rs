@@ -337,8 +337,6 @@ pub(super) const GENERATOR: EncodedElement =
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
     use std::thread;
 
     use super::*;

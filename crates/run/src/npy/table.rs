@@ -170,7 +170,6 @@ pub fn write_reals(file: &mut File, values: &[f64]) -> io::Result<()> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use volery_field::Fp61;
 
