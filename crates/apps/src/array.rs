@@ -216,7 +216,6 @@ impl<R: Ring> Partner<R> {
     }
 
     /// Entries of the array.
-    #[must_use]
     pub fn length(&self) -> usize {
         self.memory.shape.length()
     }
@@ -359,7 +358,6 @@ impl<R: Ring> Holder<R> {
     }
 
     /// Entries of the array.
-    #[must_use]
     pub fn length(&self) -> usize {
         self.memory.shape.length()
     }

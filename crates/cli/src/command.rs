@@ -24,7 +24,7 @@ mod workers;
 use std::ffi::OsString;
 
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
-use volery_run::failure::Failure;
+use volery_run::failure::Result;
 use volery_run::guard::guarded;
 use volery_run::matching::arguments::MatchingArguments;
 use volery_run::matching::job::MatchInputs;
@@ -152,7 +152,7 @@ pub fn main(own: Vec<OsString>, words: impl IntoIterator<Item = OsString>) -> u8
 }
 
 /// Runs the subcommand of the program.
-fn run(verb: &Verb, own: &[OsString], reporter: &Reporter) -> Result<(), Failure> {
+fn run(verb: &Verb, own: &[OsString], reporter: &Reporter) -> Result<()> {
     match verb {
         Verb::Demo(arguments) => demo::run(arguments, reporter),
         Verb::Vole(arguments) => arguments.run(reporter),
@@ -177,7 +177,7 @@ fn run(verb: &Verb, own: &[OsString], reporter: &Reporter) -> Result<(), Failure
     }
 }
 
-fn matching(arguments: &MatchingArguments, reporter: &Reporter) -> Result<(), Failure> {
+fn matching(arguments: &MatchingArguments, reporter: &Reporter) -> Result<()> {
     volery_run::matching::run(arguments, MatchInputs::default(), reporter).map(drop)
 }
 

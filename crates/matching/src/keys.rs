@@ -151,8 +151,8 @@ impl Keys {
     }
 
     /// Number of distinct items.
-    #[must_use]
     #[allow(clippy::len_without_is_empty, reason = "no caller asks for it")]
+    #[must_use]
     pub fn len(&self) -> usize {
         self.starts.len() - 1
     }
@@ -332,7 +332,6 @@ pub(crate) fn unframe(value: &[u8]) -> Option<&[u8]> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use volery_primitives::Block;
 

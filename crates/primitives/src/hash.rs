@@ -27,13 +27,11 @@ pub struct CorrelationRobust(Aes128);
 
 impl CorrelationRobust {
     /// The hash with this public key.
-    #[must_use]
     pub fn new(key: Block) -> Self {
         Self(Aes128::new(key))
     }
 
     /// The hash of one block.
-    #[must_use]
     pub fn hash(&self, x: Block) -> Block {
         self.0.encrypt(x) ^ x
     }
@@ -59,13 +57,11 @@ pub struct Circular(Aes128);
 
 impl Circular {
     /// The hash with this public key.
-    #[must_use]
     pub fn new(key: Block) -> Self {
         Self(Aes128::new(key))
     }
 
     /// The hash of one block.
-    #[must_use]
     pub fn hash(&self, x: Block) -> Block {
         let x = orthomorphism(x);
         self.0.encrypt(x) ^ x

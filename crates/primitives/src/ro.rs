@@ -35,7 +35,6 @@ impl RandomOracle {
     }
 
     /// 32 bytes of hash. The oracle can absorb more afterwards.
-    #[must_use]
     pub fn finish32(&self) -> [u8; 32] {
         *self.0.finalize().as_bytes()
     }
@@ -78,7 +77,6 @@ impl StreamHash {
     }
 
     /// The hash of all bytes so far.
-    #[must_use]
     pub fn finish32(&self) -> [u8; 32] {
         *self.0.finalize().as_bytes()
     }

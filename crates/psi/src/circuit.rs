@@ -552,7 +552,6 @@ impl Sender {
     }
 
     /// The sizes and the parameters derived from them.
-    #[must_use]
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
     }
@@ -891,7 +890,6 @@ impl Receiver {
     }
 
     /// The sizes and the parameters derived from them.
-    #[must_use]
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
     }

@@ -5,6 +5,9 @@
 use std::fmt;
 use std::path::Path;
 
+/// The result of a step of a run.
+pub type Result<T, E = Failure> = std::result::Result<T, E>;
+
 /// The cause of a failure, which is the exit status of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
