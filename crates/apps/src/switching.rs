@@ -35,7 +35,6 @@ use zeroize::Zeroizing;
 use crate::ring_cot;
 
 /// Switches of the network of `n` wires: the sum of `ceil(log2 i)` over all `i` up to `n`.
-#[must_use]
 pub fn switches(n: usize) -> usize {
     match n {
         0 | 1 => 0,

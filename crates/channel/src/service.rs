@@ -149,7 +149,6 @@ impl Service {
     }
 
     /// All addresses listened on, with commas between them.
-    #[must_use]
     pub fn addresses(&self) -> String {
         self.listener.addresses()
     }

@@ -106,7 +106,6 @@ const HELP: &str = "'volery --help' and 'volery VERB --help' list the options";
 ///
 /// `own` are the words that start this program again, where it is not the process's own file: an
 /// interpreter runs it.
-#[must_use]
 pub fn main(own: Vec<OsString>, words: impl IntoIterator<Item = OsString>) -> u8 {
     let words = std::iter::once("volery".into()).chain(words).collect();
     let configured = config::configure(&program(), words, &|name| std::env::var_os(name));

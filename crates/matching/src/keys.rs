@@ -72,7 +72,6 @@ pub struct Rows {
 
 impl Rows {
     /// No rows.
-    #[must_use]
     pub fn new(with_payload: bool) -> Self {
         Self { entries: Vec::new(), payload: with_payload.then(Payload::default) }
     }
@@ -152,7 +151,6 @@ impl Keys {
 
     /// Number of distinct items.
     #[allow(clippy::len_without_is_empty, reason = "no caller asks for it")]
-    #[must_use]
     pub fn len(&self) -> usize {
         self.starts.len() - 1
     }
@@ -162,7 +160,6 @@ impl Keys {
     }
 
     /// An item.
-    #[must_use]
     pub fn item(&self, item: usize) -> &Item {
         &self.entries(item)[0].item
     }
@@ -194,7 +191,6 @@ impl Keys {
 }
 
 /// The bucket of each entry, under a key that both parties tossed.
-#[must_use]
 pub fn buckets(key: &[u8; 32], entries: &[Entry], buckets: u32) -> Vec<u32> {
     /// Entries hashed by one thread at a time.
     const TASK: usize = 1 << 10;

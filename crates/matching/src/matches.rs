@@ -50,7 +50,6 @@ pub struct RowSet {
 
 impl RowSet {
     /// No rows, of so many.
-    #[must_use]
     pub fn new(rows: u64) -> Self {
         Self { words: vec![0; rows.div_ceil(64) as usize] }
     }

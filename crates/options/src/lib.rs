@@ -109,7 +109,6 @@ pub trait OptionSet: Clone + Default + Send + Sync + 'static {
     const FIELDS: &'static [Field<Self>];
 
     /// The options, in the order of the fields.
-    #[must_use]
     fn describe() -> Vec<Description> {
         let describe = |field: &Field<Self>| Description {
             name: field.name,

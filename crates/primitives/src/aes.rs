@@ -78,7 +78,6 @@ macro_rules! rekeyed {
 
 impl Aes128 {
     /// AES under this key, with the best kernels of this processor.
-    #[must_use]
     pub fn new(key: Block) -> Self {
         Self::with_cpu(key, Cpu::detect())
     }
@@ -88,7 +87,6 @@ impl Aes128 {
     /// # Panics
     ///
     /// If the processor cannot run them.
-    #[must_use]
     pub fn with_cpu(key: Block, cpu: Cpu) -> Self {
         cpu.assert_available();
         #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -111,7 +109,6 @@ impl Aes128 {
 
     /// The encryption of one block.
     #[inline]
-    #[must_use]
     pub fn encrypt(&self, x: Block) -> Block {
         let mut x = [x];
         self.encrypt_blocks(&mut x);

@@ -12,7 +12,6 @@ use crate::cpu::Cpu;
 
 /// Bytes that hold `bits` bits.
 #[inline]
-#[must_use]
 pub const fn bytes_for(bits: usize) -> usize {
     bits.div_ceil(8)
 }
@@ -41,7 +40,6 @@ pub fn set(bytes: &mut [u8], index: usize, value: bool) {
 
 /// The bits packed into [`bytes_for`]`(bits.len())` bytes; the unused bits of the last byte are
 /// zero.
-#[must_use]
 pub fn pack(bits: &[bool]) -> Vec<u8> {
     bits.chunks(8)
         .map(|eight| eight.iter().enumerate().fold(0, |byte, (i, &bit)| byte | u8::from(bit) << i))
@@ -53,7 +51,6 @@ pub fn pack(bits: &[bool]) -> Vec<u8> {
 /// # Panics
 ///
 /// If `bytes` is shorter than [`bytes_for`]`(bits)`.
-#[must_use]
 pub fn unpack(bytes: &[u8], bits: usize) -> Vec<bool> {
     (0..bits).map(|i| bit(bytes, i)).collect()
 }
@@ -61,7 +58,6 @@ pub fn unpack(bytes: &[u8], bits: usize) -> Vec<bool> {
 /// The used bits of the last of [`bytes_for`]`(bits)` bytes: all of them if `bits` is a multiple of
 /// 8.
 #[inline]
-#[must_use]
 pub const fn last_byte_mask(bits: usize) -> u8 {
     match bits % 8 {
         0 => 0xff,

@@ -23,7 +23,6 @@ macro_rules! dispatch {
 
 /// `a * b`.
 #[inline]
-#[must_use]
 pub fn gf128_mul(a: Block, b: Block) -> Block {
     Block::new(dispatch!(Cpu::detect(), mul(a.into(), b.into())))
 }
@@ -42,7 +41,6 @@ pub fn gf128_axpy(acc: &mut [Block], s: Block, x: &[Block]) {
 /// # Panics
 ///
 /// If the lengths differ.
-#[must_use]
 pub fn gf128_inner_product(a: &[Block], b: &[Block]) -> Block {
     gf128_inner_product_on(Cpu::detect(), a, b)
 }
@@ -71,7 +69,6 @@ pub fn gf128_add_products<const N: usize>(a: [&[Block]; N], b: [&[Block]; N], ou
 }
 
 /// [`gf128_mul`] with the kernels of one level.
-#[must_use]
 pub fn gf128_mul_on(cpu: Cpu, a: Block, b: Block) -> Block {
     cpu.assert_available();
     Block::new(dispatch!(cpu, mul(a.into(), b.into())))
@@ -85,7 +82,6 @@ pub fn gf128_axpy_on(cpu: Cpu, acc: &mut [Block], s: Block, x: &[Block]) {
 }
 
 /// [`gf128_inner_product`] with the kernels of one level.
-#[must_use]
 pub fn gf128_inner_product_on(cpu: Cpu, a: &[Block], b: &[Block]) -> Block {
     cpu.assert_available();
     assert_eq!(a.len(), b.len(), "vectors of different lengths");

@@ -127,7 +127,6 @@ impl Cpu {
     ///
     /// If the variable does not name a level of this processor: [`Cpu::check`] says so before.
     #[inline]
-    #[must_use]
     pub fn detect() -> Self {
         static CHOSEN: OnceLock<Cpu> = OnceLock::new();
         *CHOSEN.get_or_init(|| Self::chosen().unwrap_or_else(|error| panic!("{error}")))
@@ -164,7 +163,6 @@ impl Cpu {
 
     /// Every level of this processor by name, worst first, and the best one. The first is always
     /// [`Cpu::PORTABLE`].
-    #[must_use]
     pub fn available() -> Vec<Self> {
         let best = Self::best();
         let named = Self::NAMED.iter().map(|(level, _)| *level);

@@ -44,7 +44,6 @@ impl Hasher {
     /// # Panics
     ///
     /// If `bins` is below 3 or above 2^32.
-    #[must_use]
     pub fn new(key: Block, bins: usize) -> Self {
         let bins = bins as u64;
         assert!(
@@ -55,13 +54,11 @@ impl Hasher {
     }
 
     /// Number of bins.
-    #[must_use]
     pub const fn bin_count(&self) -> usize {
         self.bins as usize
     }
 
     /// The three distinct bins of an item, in the order of the hash functions.
-    #[must_use]
     pub fn bins(&self, item: Block) -> [u32; FUNCTIONS] {
         let mut out = [[0; FUNCTIONS]];
         self.bins_slice(&[item], &mut out);

@@ -105,13 +105,11 @@ pub struct Tweaked {
 
 impl Tweaked {
     /// The hash with keys starting at this public value.
-    #[must_use]
     pub fn new(start: Block) -> Self {
         Self { start }
     }
 
     /// The hash of one block.
-    #[must_use]
     pub fn hash(&self, tweak: u128, x: Block) -> Block {
         let mut x = [x];
         self.hash_slice(tweak, &mut x);

@@ -13,7 +13,6 @@ pub const MODULUS: u64 = (1 << 61) - 1;
 
 /// `value` modulo `2^61 - 1`.
 #[inline(always)]
-#[must_use]
 pub const fn reduce(value: u64) -> u64 {
     // A sum of at most p + 7. Exactly if it is p or more, adding one sets bit 61; that one is then
     // added and the bit cleared.
@@ -23,14 +22,12 @@ pub const fn reduce(value: u64) -> u64 {
 
 /// A number congruent to `value` and at most `p + 7`.
 #[inline(always)]
-#[must_use]
 pub const fn fold(value: u64) -> u64 {
     (value & MODULUS) + (value >> 61)
 }
 
 /// `value` modulo `2^61 - 1`.
 #[inline(always)]
-#[must_use]
 pub const fn reduce_wide(value: u128) -> u64 {
     // Three parts of at most 61, 61 and 6 bits: the sum stays below 2^63.
     let low = (value as u64) & MODULUS;
@@ -73,7 +70,6 @@ pub fn add_reduce_pairs(sums: &[[u64; 2]], y: &[u64], u: &mut [u64], v: &mut [u6
 /// # Panics
 ///
 /// If the lengths differ.
-#[must_use]
 pub fn inner_product(a: &[u64], b: &[u64]) -> u64 {
     inner_product_on(Cpu::detect(), a, b)
 }
@@ -129,7 +125,6 @@ pub fn add_reduce_pairs_on(cpu: Cpu, sums: &[[u64; 2]], y: &[u64], u: &mut [u64]
 }
 
 /// [`inner_product`] with the kernels of one level.
-#[must_use]
 pub fn inner_product_on(cpu: Cpu, a: &[u64], b: &[u64]) -> u64 {
     cpu.assert_available();
     assert_eq!(a.len(), b.len(), "vectors of different lengths");

@@ -28,7 +28,6 @@ pub struct Prg {
 
 impl Prg {
     /// The generator with this seed.
-    #[must_use]
     pub fn new(seed: Block) -> Self {
         Self {
             aes: Aes128::new(seed),
@@ -42,7 +41,6 @@ impl Prg {
     ///
     /// Where many seeds are used, distinct starts keep one guess of a seed from being compared with
     /// all streams.
-    #[must_use]
     pub fn starting_at(seed: Block, start: Block) -> Self {
         let mut prg = Self::new(seed);
         prg.counter = start.into();

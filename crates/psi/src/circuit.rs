@@ -167,7 +167,6 @@ pub struct Slice {
 
 impl Slice {
     /// The sum of shares modulo `2^64`: a share of the sum.
-    #[must_use]
     pub fn sum(shares: &[u64]) -> u64 {
         shares.iter().fold(0, |sum, share| sum.wrapping_add(*share))
     }

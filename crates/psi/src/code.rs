@@ -36,7 +36,6 @@ pub const MAX_WIDTH: usize = 128 * BLOCKS;
 /// # Panics
 ///
 /// If `evaluations` is above 2^56: then [`MAX_WIDTH`] bits are not enough.
-#[must_use]
 pub fn width(evaluations: u64) -> usize {
     width_for(f64::from(STATISTICAL) + (evaluations.max(1) as f64).log2())
 }
@@ -82,7 +81,6 @@ impl Code {
     /// # Panics
     ///
     /// If `width` is not a multiple of eight, below [`DISTANCE`] or above [`MAX_WIDTH`].
-    #[must_use]
     pub fn new(seed: &[u8; 32], width: usize) -> Self {
         assert!(
             width.is_multiple_of(8) && (DISTANCE..=MAX_WIDTH).contains(&width),
@@ -102,13 +100,11 @@ impl Code {
     }
 
     /// `k`, the bits of a code word.
-    #[must_use]
     pub const fn width(&self) -> usize {
         self.width
     }
 
     /// Bits of a code word that lie in block `block`: 128 except in the last blocks.
-    #[must_use]
     pub fn bits(&self, block: usize) -> usize {
         self.width.saturating_sub(128 * block).min(128)
     }

@@ -84,7 +84,6 @@ impl<T: AsRef<[u8]> + Sync> Items for Vec<T> {
 }
 
 /// The block that represents an item under a salt; its two lowest bits are zero.
-#[must_use]
 pub fn digest(salt: &[u8; 32], item: &[u8]) -> Block {
     let hash = blake3::keyed_hash(salt, item);
     let (block, _) = hash.as_bytes().split_first_chunk().expect("a hash has 32 bytes");

@@ -33,7 +33,6 @@ pub struct Failure {
 
 impl Status {
     /// The status of a process that is this program.
-    #[must_use]
     pub fn of_code(code: Option<i32>) -> Self {
         let all = [Self::Usage, Self::Peer, Self::Network, Self::Mismatch];
         let found = all.into_iter().find(|status| code == Some(*status as i32));

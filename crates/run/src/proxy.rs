@@ -27,7 +27,6 @@ impl ProxyOption {
     }
 
     /// The text, which may hold a password.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.0
     }

@@ -635,7 +635,6 @@ impl Refusals {
     }
 
     /// Their number.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }

@@ -95,7 +95,6 @@ impl WebOptions {
 }
 
 /// The failure of a local address that cannot be used.
-#[must_use]
 pub fn unusable(address: &str, error: volery_channel::Error) -> Failure {
     endpoint::unusable("--web", address, error)
 }

@@ -133,7 +133,6 @@ impl<W: Write + Send> Sink<W> {
 }
 
 /// The columns of rows in memory: fields of text files are strings.
-#[must_use]
 pub fn text_schema(schema: &SchemaRef) -> SchemaRef {
     let fields = schema.fields().iter();
     let fields: Vec<Field> = fields.map(|field| as_written(field, None)).collect();

@@ -61,7 +61,6 @@ impl<R: Ring> Partner<R> {
     ///
     /// # Panics
     /// If there are no shares, or more than 2^40.
-    #[must_use]
     pub fn new(shares: Vec<R>, session: SessionId, rng: Prg) -> Self {
         Self { vector: Vector::new(shares, session), rng }
     }
@@ -114,7 +113,6 @@ impl<R: Ring> Holder<R> {
     ///
     /// # Panics
     /// If there are no shares, or more than 2^40.
-    #[must_use]
     pub fn new(shares: Vec<R>, session: SessionId) -> Self {
         Self { vector: Vector::new(shares, session) }
     }

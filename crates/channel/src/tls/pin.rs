@@ -52,7 +52,6 @@ impl From<Fingerprint> for Peer {
 
 impl Peer {
     /// The run certificate for `name` that an identity has issued.
-    #[must_use]
     pub fn of_run(fingerprint: Fingerprint, name: String) -> Self {
         Self { name: Some(name), ..fingerprint.into() }
     }

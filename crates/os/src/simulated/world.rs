@@ -443,7 +443,6 @@ impl World {
     ///
     /// # Panics
     /// If the folder cannot be made.
-    #[must_use]
     pub fn machine(&self, name: &str) -> Machine {
         let root = self.lock().machines[0].folder.join(name);
         fs::create_dir(&root).expect("the root is empty");
@@ -502,7 +501,6 @@ impl World {
     }
 
     /// A number below `bound` that follows from the seed.
-    #[must_use]
     pub fn below(&self, bound: u64) -> u64 {
         self.lock().below(bound)
     }
@@ -511,7 +509,6 @@ impl World {
     ///
     /// # Panics
     /// On a thread of no world.
-    #[must_use]
     pub fn own_program() -> usize {
         me().expect("a thread of a world").program
     }
@@ -545,7 +542,6 @@ impl World {
     }
 
     /// The faults that have struck.
-    #[must_use]
     pub fn struck(&self) -> Vec<FaultKind> {
         self.lock().struck.clone()
     }
@@ -553,13 +549,11 @@ impl World {
 
 impl Machine {
     /// The folder of its files.
-    #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// Its address.
-    #[must_use]
     pub fn address(&self) -> IpAddr {
         address_of(self.number)
     }

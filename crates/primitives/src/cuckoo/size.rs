@@ -46,7 +46,6 @@ const LARGEST_ETA: u32 = 128;
 /// # Panics
 ///
 /// If `eta` is above 128.
-#[must_use]
 pub fn bins_for(items: usize, eta: u32) -> usize {
     assert!(eta <= LARGEST_ETA, "a failure rate below 2^-128 means nothing");
     if items <= super::FUNCTIONS {

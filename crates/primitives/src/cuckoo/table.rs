@@ -107,7 +107,6 @@ impl Table {
     }
 
     /// Number of bins.
-    #[must_use]
     pub fn bin_count(&self) -> usize {
         self.items.len()
     }

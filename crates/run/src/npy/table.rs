@@ -144,7 +144,6 @@ impl Table {
     }
 
     /// The index of number `i`, as NumPy writes it.
-    #[must_use]
     pub fn place(&self, i: usize) -> String {
         match self.shape[..] {
             [_, columns] => format!("[{}, {}]", i / columns, i % columns),

@@ -81,7 +81,6 @@ fn shape(view: &[Event]) -> View {
 }
 
 /// The differences between two views: of views with different shapes nothing else is compared.
-#[must_use]
 pub(crate) fn differences(one: &[Event], other: &[Event]) -> BTreeSet<Difference> {
     if shape(one) != shape(other) {
         return [Difference::Shape].into();
@@ -267,7 +266,6 @@ impl Network {
     ///
     /// # Panics
     /// If this is the peer's network.
-    #[must_use]
     pub(crate) fn work(&self) -> Work {
         match &self.wrap {
             Wrap::Honest(work) => work.clone(),
@@ -368,7 +366,6 @@ impl Scenario {
     ///
     /// # Panics
     /// If a party panics.
-    #[must_use]
     pub(crate) fn view(
         &self,
         world: usize,
@@ -418,7 +415,6 @@ impl Scenario {
     ///
     /// # Panics
     /// If an edit changes no message.
-    #[must_use]
     pub(crate) fn deviations(&self) -> Vec<Deviation> {
         let (_, lengths) = self.view(0, None, 0);
         let changed = |edit: &EditOf| lengths.iter().flatten().any(|length| (edit.of)(*length));
@@ -455,7 +451,6 @@ impl Scenario {
     }
 
     /// The differences between the first world and each other one.
-    #[must_use]
     pub(crate) fn compare(&self, deviation: Option<&Deviation>) -> BTreeSet<Difference> {
         let views = (0..self.worlds.len()).map(|world| self.view(world, deviation, 0).0);
         let views: Vec<_> = views.collect();
