@@ -232,7 +232,6 @@ impl Shape {
             + last
     }
 
-    /// Steps 1 and 3.
     fn steps(&self, factor: Factor) -> (gather::Public, scatter::Public) {
         let (input, output) = self.lengths(factor);
         let gather =

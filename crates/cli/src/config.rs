@@ -177,7 +177,6 @@ fn replaces(command: &Command, one: &Arg, other: &Arg) -> bool {
         || ALTERNATIVES.into_iter().any(known)
 }
 
-/// The variable of an option.
 fn variable_name(option: &str) -> String {
     format!("VOLERY_{}", option.to_uppercase().replace('-', "_"))
 }

@@ -36,7 +36,6 @@ pub(crate) fn reserve<T: bytemuck::Pod>(all: &mut Vec<T>, more: usize) {
 /// Payload of rows.
 #[derive(Default)]
 pub(crate) struct Payload {
-    /// The row of each.
     pub(crate) rows: Vec<u64>,
     /// Where each ends in `bytes`.
     pub(crate) ends: Vec<usize>,

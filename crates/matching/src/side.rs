@@ -88,7 +88,6 @@ pub(crate) enum KeyStorage {
     Disk,
 }
 
-/// The keys of a part.
 pub(crate) enum PartKeys<'a> {
     Held(&'a Keys),
     Read(Keys),

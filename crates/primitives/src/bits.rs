@@ -19,7 +19,6 @@ pub const fn bytes_for(bits: usize) -> usize {
 /// Bit `index`.
 ///
 /// # Panics
-///
 /// If `index` is past the end of `bytes`.
 #[inline]
 #[must_use]
@@ -30,7 +29,6 @@ pub fn bit(bytes: &[u8], index: usize) -> bool {
 /// Replaces bit `index` by `value`.
 ///
 /// # Panics
-///
 /// If `index` is past the end of `bytes`.
 #[inline]
 pub fn set(bytes: &mut [u8], index: usize, value: bool) {
@@ -49,7 +47,6 @@ pub fn pack(bits: &[bool]) -> Vec<u8> {
 /// The first `bits` bits, one `bool` each.
 ///
 /// # Panics
-///
 /// If `bytes` is shorter than [`bytes_for`]`(bits)`.
 pub fn unpack(bytes: &[u8], bits: usize) -> Vec<bool> {
     (0..bits).map(|i| bit(bytes, i)).collect()
@@ -68,7 +65,6 @@ pub const fn last_byte_mask(bits: usize) -> u8 {
 /// Sets the bits from `bits` on to zero, so that equal bit strings are equal bytes.
 ///
 /// # Panics
-///
 /// If `bytes` is shorter than [`bytes_for`]`(bits)`.
 pub fn clear_from(bytes: &mut [u8], bits: usize) {
     let used = bytes_for(bits);
@@ -81,7 +77,6 @@ pub fn clear_from(bytes: &mut [u8], bits: usize) {
 /// `acc ^= x`, byte by byte.
 ///
 /// # Panics
-///
 /// If the lengths differ.
 pub fn xor_into(acc: &mut [u8], x: &[u8]) {
     assert_eq!(acc.len(), x.len(), "bit strings of different lengths");
@@ -94,7 +89,6 @@ pub fn xor_into(acc: &mut [u8], x: &[u8]) {
 /// last byte are zero.
 ///
 /// # Panics
-///
 /// If `out` is not [`bytes_for`]`(blocks.len())` bytes.
 pub fn lowest_bits(blocks: &[Block], out: &mut [u8]) {
     lowest_bits_on(Cpu::detect(), blocks, out);

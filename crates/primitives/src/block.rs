@@ -81,7 +81,6 @@ impl Block {
     /// Bit `index`.
     ///
     /// # Panics
-    ///
     /// If `index` is 128 or more.
     #[inline]
     #[must_use]

@@ -30,7 +30,6 @@ pub fn gf128_mul(a: Block, b: Block) -> Block {
 /// `acc[i] += s * x[i]` for every `i`.
 ///
 /// # Panics
-///
 /// If the lengths differ.
 pub fn gf128_axpy(acc: &mut [Block], s: Block, x: &[Block]) {
     gf128_axpy_on(Cpu::detect(), acc, s, x);
@@ -39,7 +38,6 @@ pub fn gf128_axpy(acc: &mut [Block], s: Block, x: &[Block]) {
 /// The sum of `a[i] * b[i]`, with a single reduction at the end.
 ///
 /// # Panics
-///
 /// If the lengths differ.
 pub fn gf128_inner_product(a: &[Block], b: &[Block]) -> Block {
     gf128_inner_product_on(Cpu::detect(), a, b)
@@ -49,7 +47,6 @@ pub fn gf128_inner_product(a: &[Block], b: &[Block]) -> Block {
 /// end.
 ///
 /// # Panics
-///
 /// If the lengths differ.
 pub fn gf128_combine<const N: usize>(
     columns: [&[Block]; N],
@@ -62,7 +59,6 @@ pub fn gf128_combine<const N: usize>(
 /// `out[j] += ` the sum of `a[i][j] * b[i][j]` over all `i`, with a single reduction at the end.
 ///
 /// # Panics
-///
 /// If the lengths differ.
 pub fn gf128_add_products<const N: usize>(a: [&[Block]; N], b: [&[Block]; N], out: &mut [Block]) {
     gf128_add_products_on(Cpu::detect(), a, b, out);

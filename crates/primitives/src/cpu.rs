@@ -124,7 +124,6 @@ impl Cpu {
     /// Under Miri it is [`Cpu::PORTABLE`].
     ///
     /// # Panics
-    ///
     /// If the variable does not name a level of this processor: [`Cpu::check`] says so before.
     #[inline]
     pub fn detect() -> Self {
@@ -135,7 +134,6 @@ impl Cpu {
     /// Checks [`VARIABLE`].
     ///
     /// # Errors
-    ///
     /// If it is set and does not name a level of this processor.
     pub fn check() -> Result<(), UnknownLevel> {
         Self::chosen().map(drop)

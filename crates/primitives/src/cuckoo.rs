@@ -42,7 +42,6 @@ impl Hasher {
     /// Hash functions into `bins` bins.
     ///
     /// # Panics
-    ///
     /// If `bins` is below 3 or above 2^32.
     pub fn new(key: Block, bins: usize) -> Self {
         let bins = bins as u64;
@@ -68,7 +67,6 @@ impl Hasher {
     /// The three distinct bins of each item.
     ///
     /// # Panics
-    ///
     /// If the lengths differ.
     pub fn bins_slice(&self, items: &[Block], out: &mut [[u32; FUNCTIONS]]) {
         assert_eq!(items.len(), out.len(), "bins and items differ in number");

@@ -296,7 +296,6 @@ pub const BYTES: usize = 32;
 /// above them the leading coefficient.
 ///
 /// # Panics
-///
 /// If the numbers of points and values differ.
 pub fn evaluate(
     leading: Element,
@@ -385,7 +384,6 @@ pub fn roots_of_ratios_on(cpu: Cpu, ratios: &[[Element; 2]]) -> Zeroizing<Vec<(u
 /// list of copies. The coordinate of the identity is zero.
 ///
 /// # Panics
-///
 /// If the lists have different numbers of entries, neither of them one.
 pub fn multiply(scalars: &[[u8; BYTES]], points: &[[u8; BYTES]]) -> Zeroizing<Vec<[u8; BYTES]>> {
     multiply_on(Cpu::detect(), scalars, points)

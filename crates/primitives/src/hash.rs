@@ -39,7 +39,6 @@ impl CorrelationRobust {
     /// The hash of each block of `x`.
     ///
     /// # Panics
-    ///
     /// If the lengths differ.
     pub fn hash_into(&self, x: &[Block], out: &mut [Block]) {
         self.0.feed_forward(x, out);
@@ -70,7 +69,6 @@ impl Circular {
     /// The hash of each block of `x`.
     ///
     /// # Panics
-    ///
     /// If the lengths differ.
     pub fn hash_into(&self, x: &[Block], out: &mut [Block]) {
         assert_eq!(x.len(), out.len(), "hashes and inputs differ in number");

@@ -40,7 +40,6 @@ pub const fn reduce_wide(value: u128) -> u64 {
 /// of the odd elements.
 ///
 /// # Panics
-///
 /// If the lengths differ.
 pub fn reduce_sides(words: &[u64], out: &mut [u64]) -> [u64; 2] {
     reduce_sides_on(Cpu::detect(), words, out)
@@ -49,7 +48,6 @@ pub fn reduce_sides(words: &[u64], out: &mut [u64]) -> [u64; 2] {
 /// `out[i]` is `sums[i] + x[i]`, which must be below `2^64`, modulo `2^61 - 1`.
 ///
 /// # Panics
-///
 /// If the lengths differ.
 pub fn add_reduce(sums: &[u64], x: &[u64], out: &mut [u64]) {
     add_reduce_on(Cpu::detect(), sums, x, out);
@@ -59,7 +57,6 @@ pub fn add_reduce(sums: &[u64], x: &[u64], out: &mut [u64]) {
 /// `y[i]`, modulo `2^61 - 1`, to `v`. All sums must be below `2^64`.
 ///
 /// # Panics
-///
 /// If the lengths differ.
 pub fn add_reduce_pairs(sums: &[[u64; 2]], y: &[u64], u: &mut [u64], v: &mut [u64]) {
     add_reduce_pairs_on(Cpu::detect(), sums, y, u, v);
@@ -68,7 +65,6 @@ pub fn add_reduce_pairs(sums: &[[u64; 2]], y: &[u64], u: &mut [u64], v: &mut [u6
 /// The sum of `a[i] * b[i]` modulo `2^61 - 1`, of numbers below `2^61`.
 ///
 /// # Panics
-///
 /// If the lengths differ.
 pub fn inner_product(a: &[u64], b: &[u64]) -> u64 {
     inner_product_on(Cpu::detect(), a, b)

@@ -51,7 +51,6 @@ impl Prg {
     /// of [start](Self::starting_at).
     ///
     /// # Errors
-    ///
     /// If the operating system provides no randomness.
     pub fn from_os() -> io::Result<Self> {
         #[cfg(feature = "testing")]
@@ -129,7 +128,6 @@ impl Prg {
     /// The time depends on the number of rejected draws, which reveals nothing about the result.
     ///
     /// # Panics
-    ///
     /// If `bound` is zero.
     #[must_use]
     pub fn below(&mut self, bound: u64) -> u64 {

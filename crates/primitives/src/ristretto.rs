@@ -142,7 +142,6 @@ impl Points {
     /// The one element of this list times each of the scalars.
     ///
     /// # Panics
-    ///
     /// If the list does not have exactly one element.
     pub fn multiples(&self, scalars: &[Scalar]) -> Self {
         assert_eq!(self.len, 1, "the list has exactly one element");
@@ -185,7 +184,6 @@ impl Points {
     /// Adds to each element the element of `other` at the same position.
     ///
     /// # Panics
-    ///
     /// If the lists differ in length or level.
     pub fn add(&mut self, other: &Self) {
         assert_eq!(self.len, other.len, "lists of different lengths");
@@ -215,7 +213,6 @@ impl Points {
     /// Subtracts from each element the element of `other` at the same position.
     ///
     /// # Panics
-    ///
     /// If the lists differ in length or level.
     pub fn sub(&mut self, other: &Self) {
         self.negate();
@@ -246,7 +243,6 @@ impl Points {
     /// encoded in batches that share one inversion.)
     ///
     /// # Panics
-    ///
     /// If the number of encodings is not the number of elements.
     pub fn encode_doubles(&self, encodings: &mut [[u8; ENCODED]]) {
         assert_eq!(self.len, encodings.len(), "one encoding for each element");

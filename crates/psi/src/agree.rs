@@ -42,9 +42,7 @@ pub(crate) type Terms = [u8; 16];
 /// The agreed values.
 #[derive(Clone)]
 pub(crate) struct Agreement {
-    /// Items of the sender.
     pub(crate) sender_items: u64,
-    /// Items of the receiver.
     pub(crate) receiver_items: u64,
     /// The number that the sender sent along with its size.
     pub(crate) note: u64,

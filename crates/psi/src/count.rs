@@ -84,7 +84,6 @@ const TASK: usize = 256;
 /// Elements that are sent or received at a time.
 const PIECE: usize = 1 << 14;
 
-/// An encoded element.
 type EncodedElement = [u8; ENCODED];
 
 /// Bytes that the sender and the receiver send.

@@ -92,7 +92,6 @@ impl Parameters {
     /// The parameters for two set sizes.
     ///
     /// # Panics
-    ///
     /// If a size is above [`MAX_ITEMS`].
     pub fn new(variant: Variant, sender_items: u64, receiver_items: u64) -> Self {
         Self::one_of(1, variant, sender_items, receiver_items)

@@ -261,7 +261,6 @@ pub(crate) fn prepare(path: &Path, input: Option<&PathBuf>, force: bool) -> Resu
     ResultFile::prepare(path, input.map_or(&[], std::slice::from_ref), force)
 }
 
-/// Writes a result.
 pub(crate) fn write(file: ResultFile, values: &Values) -> Result<()> {
     let path = file.path().to_owned();
     let write = |file: &mut File| match values {

@@ -37,7 +37,6 @@ pub fn check_report(
     Ok(())
 }
 
-/// A file for a result.
 pub(crate) struct ResultFile {
     file: SingleFile,
     path: PathBuf,

@@ -62,7 +62,6 @@ impl PinFile {
         Ok(Self { path: path.to_owned(), newest, earlier: prints, filters })
     }
 
-    /// The fingerprint that is pinned.
     pub(crate) fn pinned(&self) -> Fingerprint {
         self.newest.0
     }

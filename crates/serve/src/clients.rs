@@ -76,7 +76,6 @@ impl RemainingKeys {
     }
 }
 
-/// A client.
 pub(crate) struct Client {
     pub(crate) name: String,
     shown: ClientCredential,
@@ -172,7 +171,6 @@ impl Client {
     }
 }
 
-/// All clients.
 pub(crate) struct Clients(Vec<Arc<Client>>);
 
 impl Clients {

@@ -69,14 +69,12 @@ impl Sum {
         self.today = self.today.saturating_add(keys);
     }
 
-    /// In all, and on this day.
     fn on(self, day: u64) -> [u64; 2] {
         let today = if day > self.day { 0 } else { self.today };
         [self.before.saturating_add(self.today), today]
     }
 }
 
-/// The journal.
 pub(crate) struct Journal {
     path: PathBuf,
     /// The file with the keys that are known to be on the disk.

@@ -209,7 +209,6 @@ fn check_magic(file: &mut File, length: u64) -> Result<()> {
     Ok(())
 }
 
-/// A column of intervals.
 fn is_interval(column: &Type) -> bool {
     column.is_primitive() && column.get_basic_info().converted_type() == ConvertedType::INTERVAL
 }

@@ -171,7 +171,6 @@ struct Vector<R: Ring> {
     shares: Zeroizing<Vec<R>>,
     /// One complete tree.
     batch: TreeBatch,
-    /// Its leaves.
     leaves: Buffer<R>,
     session: SessionId,
     /// Number of trees so far: each has its own AES keys.

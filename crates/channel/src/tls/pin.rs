@@ -56,7 +56,6 @@ impl Peer {
         Self { name: Some(name), ..fingerprint.into() }
     }
 
-    /// The fingerprints that are pinned.
     pub(super) fn pinned(&self) -> Vec<Fingerprint> {
         [self.fingerprint].into_iter().chain(self.also).collect()
     }

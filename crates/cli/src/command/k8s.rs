@@ -188,7 +188,6 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<()> {
     reporter.output(&format!("{}\n", all.join("\n")))
 }
 
-/// The port of an address.
 fn port(option: &str, address: &str) -> Result<u16> {
     host_port(option, address)?;
     let port = address.rsplit_once(':').and_then(|(_, port)| port.parse().ok());

@@ -51,7 +51,6 @@ impl Selection for TableSelection {
 }
 
 impl Arguments {
-    /// Its own options.
     pub(super) fn own(&self) -> &ServeOptions {
         &self.own
     }

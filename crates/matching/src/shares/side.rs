@@ -133,7 +133,6 @@ pub(crate) struct Order {
     pub(crate) products: u64,
     /// The correlated OTs.
     pub(crate) ots: Candidate,
-    /// Of them, those of bits.
     bits: u64,
 }
 

@@ -266,7 +266,6 @@ pub fn run<T: Send>(
     }
 }
 
-/// The words of a panic.
 fn words(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic").to_owned()

@@ -122,7 +122,6 @@ impl Parameters {
         self.bins.div_ceil(self.slice)
     }
 
-    /// The bins of a slice.
     pub(super) fn slice_bins(&self, slice: usize) -> Range<usize> {
         slice * self.slice..self.bins.min((slice + 1) * self.slice)
     }

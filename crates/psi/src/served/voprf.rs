@@ -18,7 +18,6 @@ use volery_primitives::ristretto::{ENCODED, Points};
 use volery_primitives::ro::RandomOracle;
 use zeroize::{Zeroize, Zeroizing};
 
-/// An encoded element.
 pub(super) type EncodedElement = [u8; ENCODED];
 
 /// Bytes of a proof: two scalars.

@@ -312,7 +312,6 @@ pub(crate) type Peer = Box<dyn Fn(&mut Network) + Send + Sync>;
 /// A change that is written for a protocol.
 #[derive(Clone)]
 pub(crate) struct EditOf {
-    /// Its name.
     pub(crate) name: String,
     /// Whether it changes a message of this length.
     pub(crate) of: fn(usize) -> bool,
