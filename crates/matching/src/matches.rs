@@ -187,11 +187,6 @@ impl Matches {
     pub fn by_rule(&self) -> &[u64] {
         &self.collected.by_rule
     }
-
-    /// The columns of the payload.
-    pub fn payload(&self) -> Option<&PayloadSchema> {
-        self.payload.as_ref()
-    }
 }
 
 /// Reads matches in the order of their rows.

@@ -113,12 +113,6 @@ impl<E: Copy, const WEIGHT: usize, const COLUMNS: usize> Columns<E, WEIGHT, COLU
         Self { distances: [[0; WEIGHT]; COLUMNS], rows, entry: PhantomData }
     }
 
-    /// Number of entries of the tables that the indices are for.
-    #[inline]
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
     /// Sets the indices from `blocks`, where the number of rows is a power of two: of each eight
     /// words, low word of a block first, the lowest pieces of [`PLACE_BITS`] bits of all, then the
     /// middle ones, then the highest; of each piece the lowest bits.

@@ -89,7 +89,6 @@ impl Circular {
 /// malicious party can influence `x`.
 ///
 /// This is MITCCRH of Guo, Katz, Wang, Weng, Yu, *Better Concrete Security for Half-Gates
-/// Garbling*, CRYPTO 2020 (ePrint 2019/1168), with a key for each tweak. A key that serves one
 /// Garbling*, CRYPTO 2020 (ePrint 2019/1168), with one key per tweak. A key that serves one tweak
 /// keeps its hashes apart from all others: one AES call on a guessed input tests the few inputs of
 /// one tweak, not those of all `u` tweaks seen, which would be a search of `2^128 / u` calls.

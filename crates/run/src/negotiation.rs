@@ -78,14 +78,6 @@ impl Request {
         }
     }
 
-    /// The plan, unless it follows from the link.
-    pub fn plan(&self) -> Option<&Plan> {
-        match &self.plans {
-            Plans::Known(plan) => Some(plan),
-            Plans::ByLink { .. } => None,
-        }
-    }
-
     /// The first message of this side; the peer's must be the same.
     pub fn hello<E: Party>(&self) -> Hello {
         let mut hello = self.sample().hello(E::ROLE);

@@ -81,11 +81,6 @@ impl PreparedTable {
         Ok(Self { values: join(&keys, settings, table)?, summary, settings: settings.clone() })
     }
 
-    /// The settings of the run.
-    pub fn settings(&self) -> &Settings {
-        &self.settings
-    }
-
     /// The facts of the table.
     pub fn summary(&self) -> &Summary {
         &self.summary

@@ -499,11 +499,6 @@ impl World {
         Program { me: operator, number, result }
     }
 
-    /// A number below `bound` that follows from the seed.
-    pub fn below(&self, bound: u64) -> u64 {
-        self.lock().below(bound)
-    }
-
     /// The number of the program of this thread.
     ///
     /// # Panics
