@@ -101,7 +101,7 @@ pub(crate) mod ipc {
     use arrow_array::RecordBatch;
     use arrow_schema::{Fields, SchemaRef};
 
-    use crate::error::Problem;
+    use crate::error::{Problem, Result};
 
     const ARROW: Problem = Problem::NotBuilt("an Arrow file");
 
