@@ -47,7 +47,6 @@ enum Action {
 ///
 /// Exit status: 0 success; 1 any other error; 2 usage error; 3 a party broke
 /// the protocol; 4 the connection between the parties failed.
-#[must_use]
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     if matches!(arguments.action, Action::Run(_) | Action::Grid(_) | Action::Paper(_)) {

@@ -32,7 +32,6 @@ pub(crate) struct Forecast {
     pub(crate) seconds: f64,
     /// Both directions, at least.
     pub(crate) bytes: f64,
-    /// Round trips.
     pub(crate) round_trips: f64,
     /// The quantity that the time is proportional to, among cells of the same protocol, link and
     /// number of threads: once a smaller cell has been measured, it determines the prediction.

@@ -191,7 +191,6 @@ impl<R: Ring> Partner<R> {
     ///
     /// # Panics
     /// If `n` is 0 or above 2^30.
-    #[must_use]
     pub fn new(n: usize) -> Self {
         Self { memory: Memory::zeros(Shape::new(n)) }
     }
@@ -216,7 +215,6 @@ impl<R: Ring> Partner<R> {
     }
 
     /// Entries of the array.
-    #[must_use]
     pub fn length(&self) -> usize {
         self.memory.shape.length()
     }
@@ -313,7 +311,6 @@ impl<R: Ring> Holder<R> {
     ///
     /// # Panics
     /// If `n` is 0 or above 2^30.
-    #[must_use]
     pub fn zeros(n: usize, rng: Prg) -> Self {
         let shape = Shape::new(n);
         Self { memory: Memory::zeros(shape), map: Map::empty(shape, rng) }
@@ -359,7 +356,6 @@ impl<R: Ring> Holder<R> {
     }
 
     /// Entries of the array.
-    #[must_use]
     pub fn length(&self) -> usize {
         self.memory.shape.length()
     }

@@ -118,7 +118,6 @@ impl Shape {
     }
 
     /// Height and width of an output channel.
-    #[must_use]
     pub fn output_size(&self) -> (usize, usize) {
         match self.padding {
             Padding::Same => (self.height, self.width),

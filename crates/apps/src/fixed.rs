@@ -159,7 +159,6 @@ impl Format {
 
     /// The entries of a product, row after row: each is the real number of `2f` fraction bits, or
     /// the double nearest to it.
-    #[must_use]
     pub fn decode(&self, product: &Matrix<Z64>) -> Zeroizing<Vec<f64>> {
         let scale = self.scale();
         let entries = product.to_rows();
@@ -169,7 +168,6 @@ impl Format {
 
     /// The maximum difference between an entry of the result and the product of the real matrices:
     /// `m * (2^(-f-1) * (A + X) + 2^(-2f-2))`.
-    #[must_use]
     pub fn error(&self) -> f64 {
         let half = 0.5 / self.scale();
         self.terms as f64 * (half * (self.left + self.right) + half * half)
@@ -182,7 +180,6 @@ impl Format {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use proptest::prelude::*;
 

@@ -125,7 +125,6 @@ pub struct Cost {
 
 /// The cost of an instance over the domain `0..n` with `t` places: bins and switches are exact,
 /// levels an estimate, since the size of a bin depends on the key.
-#[must_use]
 pub fn expected(n: usize, t: usize) -> Cost {
     if n == 0 || t == 0 {
         return Cost { bins: 0, switches: 0, levels: 0 };

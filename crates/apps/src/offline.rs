@@ -82,7 +82,6 @@ impl Sender {
     }
 
     /// The security level of the vector-OLEs.
-    #[must_use]
     pub fn security(&self) -> Security {
         self.plans.security
     }
@@ -141,7 +140,6 @@ impl Receiver {
     }
 
     /// The security level of the vector-OLEs.
-    #[must_use]
     pub fn security(&self) -> Security {
         self.plans.security
     }
@@ -212,7 +210,6 @@ impl Plans {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use volery_field::{Fp61, Gf128, Z64};
     use volery_pcg::PlanError;

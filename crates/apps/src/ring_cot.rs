@@ -211,7 +211,6 @@ impl<'a, R: Ring, C: CotReceiver> Receiver<'a, R, C> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use volery_channel::run_two_unchecked;
     use volery_field::{F2, Fp61, Gf128, Z64};

@@ -92,7 +92,6 @@ impl Public {
     ///
     /// # Panics
     /// If there are more entries or pairs than [`LARGEST`].
-    #[must_use]
     pub fn way<R: Ring>(&self) -> Way {
         assert!(self.length.max(self.count) <= LARGEST, "more entries or pairs than LARGEST");
         let product = 8 * R::BYTES as u64 + 1;

@@ -161,7 +161,6 @@ impl<R: Ring> Matrix<R> {
     }
 
     /// The public parameters of the matrix.
-    #[must_use]
     pub fn shape(&self) -> Shape {
         self.shape
     }
@@ -203,7 +202,6 @@ impl Shape {
     }
 
     /// Entries of the vector and of the result.
-    #[must_use]
     pub fn lengths(&self, factor: Factor) -> (usize, usize) {
         match factor {
             Factor::Plain => (self.columns, self.rows),
@@ -214,7 +212,6 @@ impl Shape {
     /// The number of products, with an OT each, of a product with the matrix. If the last step uses
     /// trees ([`scatter::Public::way`]), their levels are an estimate. For a shape that passes
     /// [`check`](Self::check).
-    #[must_use]
     pub fn products<R: Ring>(&self, factor: Factor) -> usize {
         let (gather, scatter) = self.steps(factor);
         if self.entries == 0 {
@@ -235,7 +232,6 @@ impl Shape {
             + last
     }
 
-    /// Steps 1 and 3.
     fn steps(&self, factor: Factor) -> (gather::Public, scatter::Public) {
         let (input, output) = self.lengths(factor);
         let gather =

@@ -35,7 +35,6 @@ use zeroize::Zeroizing;
 use crate::ring_cot;
 
 /// Switches of the network of `n` wires: the sum of `ceil(log2 i)` over all `i` up to `n`.
-#[must_use]
 pub fn switches(n: usize) -> usize {
     match n {
         0 | 1 => 0,
@@ -216,7 +215,6 @@ fn route(source: &[u32], memory: &mut [u32], settings: &mut [u8], first: usize) 
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use proptest::prelude::*;
     use volery_field::{Fp61, Gf128, Z64};

@@ -1,6 +1,5 @@
 //! Two parties with their offline phases set up, or with a dealer's OTs, for the tests of this
 //! crate.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use volery_channel::{Channel, Error as ChannelError, SessionId, Stats, run_two_parties};
 use volery_field::Ring;

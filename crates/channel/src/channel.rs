@@ -121,13 +121,11 @@ enum Direction {
 
 impl Channel {
     /// A channel over `transport`, without a timeout.
-    #[must_use]
     pub fn new(transport: impl Transport + 'static) -> Self {
         Self::with_timeout(transport, None)
     }
 
     /// A channel over `transport`; `timeout` as in [`set_timeout`](Self::set_timeout).
-    #[must_use]
     pub fn with_timeout(transport: impl Transport + 'static, timeout: Option<Duration>) -> Self {
         Self {
             round_trip: transport.round_trip(),
@@ -150,7 +148,6 @@ impl Channel {
 
     /// Two connected channels in memory, without a timeout. Dropping one makes the other fail with
     /// [`Error::Disconnected`].
-    #[must_use]
     pub fn memory_pair() -> (Self, Self) {
         let (left, right) = memory::pair();
         (Self::new(left), Self::new(right))
@@ -165,7 +162,6 @@ impl Channel {
 
     /// The kind of connection, for reports: protocol version, cipher suite and key exchange for
     /// TLS. Empty unless set by the creator of the channel.
-    #[must_use]
     pub fn description(&self) -> &str {
         &self.description
     }
@@ -336,7 +332,6 @@ impl Channel {
     }
 
     /// The traffic of the channel so far.
-    #[must_use]
     pub fn stats(&self) -> Stats {
         self.stats
     }
@@ -360,7 +355,6 @@ impl Channel {
     }
 
     /// Number of buffered bytes that wait for a [`flush`](Self::flush).
-    #[must_use]
     pub fn unflushed(&self) -> usize {
         self.outgoing.len()
     }

@@ -91,7 +91,6 @@ impl Ticket {
     /// The name in the run certificate of this worker and of its peer:
     /// `w7.0123456789abcdef0123456789abcdef.volery.invalid`, or `driver` instead of `w7`, with the
     /// first half of the run in hexadecimal.
-    #[must_use]
     pub fn name(&self) -> String {
         let worker = match self.worker {
             Some(worker) => format!("w{worker}"),

@@ -70,13 +70,11 @@ pub struct SessionId([u8; 32]);
 impl SessionId {
     /// A session id from its bytes. The same bytes in two sessions void the separation between
     /// them.
-    #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
     /// The bytes.
-    #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -325,8 +323,6 @@ fn shown(text: &str, start: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
     use super::*;
 
     fn body(hello: &Hello) -> Vec<u8> {

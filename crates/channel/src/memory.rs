@@ -22,7 +22,6 @@ pub struct Memory {
 }
 
 /// A pair of connected ends.
-#[must_use]
 pub fn pair() -> (Memory, Memory) {
     let (there, back) = (Arc::new(Pipe::new()), Arc::new(Pipe::new()));
     (Memory::new(Arc::clone(&there), Arc::clone(&back)), Memory::new(back, there))

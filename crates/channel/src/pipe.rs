@@ -261,8 +261,6 @@ pub(crate) fn deadline_after(timeout: Option<Duration>) -> Option<Instant> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
     use std::thread;
 
     use super::*;

@@ -149,7 +149,6 @@ impl Service {
     }
 
     /// All addresses listened on, with commas between them.
-    #[must_use]
     pub fn addresses(&self) -> String {
         self.listener.addresses()
     }
@@ -424,7 +423,6 @@ impl<T> AcceptorRun<'_, T> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use std::io::Read as _;
     use std::net::TcpStream;

@@ -65,7 +65,6 @@ impl<C: BorrowMut<Channel>> Session<C> {
 
     /// A session agreed on by other means: `id` is the same at both parties and unique to this
     /// session.
-    #[must_use]
     pub const fn new(channel: C, id: SessionId, rng: Prg) -> Self {
         Self { channel, id, rng, begun: 0 }
     }
@@ -82,7 +81,6 @@ impl<C: BorrowMut<Channel>> Session<C> {
     }
 
     /// The id, the same at both parties. Not a secret.
-    #[must_use]
     pub const fn id(&self) -> SessionId {
         self.id
     }
@@ -130,7 +128,6 @@ impl<C: BorrowMut<Channel>> DerefMut for Session<C> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use super::*;
     use crate::{Role, run_two_parties};

@@ -135,7 +135,6 @@ impl Listener {
     }
 
     /// All addresses listened on, with commas between them.
-    #[must_use]
     pub fn addresses(&self) -> String {
         self.0.addresses()
     }

@@ -24,7 +24,7 @@ mod workers;
 use std::ffi::OsString;
 
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
-use volery_run::failure::Failure;
+use volery_run::failure::Result;
 use volery_run::guard::guarded;
 use volery_run::matching::arguments::MatchingArguments;
 use volery_run::matching::job::MatchInputs;
@@ -106,7 +106,6 @@ const HELP: &str = "'volery --help' and 'volery VERB --help' list the options";
 ///
 /// `own` are the words that start this program again, where it is not the process's own file: an
 /// interpreter runs it.
-#[must_use]
 pub fn main(own: Vec<OsString>, words: impl IntoIterator<Item = OsString>) -> u8 {
     let words = std::iter::once("volery".into()).chain(words).collect();
     let configured = config::configure(&program(), words, &|name| std::env::var_os(name));
@@ -152,7 +151,7 @@ pub fn main(own: Vec<OsString>, words: impl IntoIterator<Item = OsString>) -> u8
 }
 
 /// Runs the subcommand of the program.
-fn run(verb: &Verb, own: &[OsString], reporter: &Reporter) -> Result<(), Failure> {
+fn run(verb: &Verb, own: &[OsString], reporter: &Reporter) -> Result<()> {
     match verb {
         Verb::Demo(arguments) => demo::run(arguments, reporter),
         Verb::Vole(arguments) => arguments.run(reporter),
@@ -177,7 +176,7 @@ fn run(verb: &Verb, own: &[OsString], reporter: &Reporter) -> Result<(), Failure
     }
 }
 
-fn matching(arguments: &MatchingArguments, reporter: &Reporter) -> Result<(), Failure> {
+fn matching(arguments: &MatchingArguments, reporter: &Reporter) -> Result<()> {
     volery_run::matching::run(arguments, MatchInputs::default(), reporter).map(drop)
 }
 

@@ -10,7 +10,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, Command};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-use volery_run::failure::Failure;
+use volery_run::failure::{Failure, Result};
 
 /// The option that names the file.
 const FILE: &str = "config";
@@ -87,7 +87,7 @@ pub(crate) fn configure(
     program: &Command,
     words: Vec<OsString>,
     variable: &dyn Fn(&str) -> Option<OsString>,
-) -> Result<Configuration, Failure> {
+) -> Result<Configuration> {
     let mut path = vec![program];
     while let Some(next) =
         words.get(path.len()).and_then(|word| path[path.len() - 1].find_subcommand(word))
@@ -177,7 +177,6 @@ fn replaces(command: &Command, one: &Arg, other: &Arg) -> bool {
         || ALTERNATIVES.into_iter().any(known)
 }
 
-/// The variable of an option.
 fn variable_name(option: &str) -> String {
     format!("VOLERY_{}", option.to_uppercase().replace('-', "_"))
 }
@@ -205,7 +204,7 @@ pub(crate) fn misspelt(program: &Command, names: impl Iterator<Item = OsString>)
 fn from_environment(
     command: &Command,
     variable: &dyn Fn(&str) -> Option<OsString>,
-) -> Result<Vec<AddedValue>, Failure> {
+) -> Result<Vec<AddedValue>> {
     let mut all = Vec::new();
     for option in command.get_arguments().filter(|option| configurable(option)) {
         let name = option.get_long().unwrap_or_default();
@@ -249,7 +248,7 @@ fn switch(value: &OsStr) -> Option<bool> {
 
 /// The values of a file for the last command of the path: those at the top, then those of its
 /// table. The rest of the file is checked, too.
-fn read(file: &Path, path: &[&Command]) -> Result<Vec<AddedValue>, Failure> {
+fn read(file: &Path, path: &[&Command]) -> Result<Vec<AddedValue>> {
     let refuse = |what: &dyn std::fmt::Display| {
         Failure::usage("--config", format_args!("{}: {what}", file.display()))
     };
@@ -289,7 +288,7 @@ impl Source<'_> {
         command: &Command,
         path: Option<&[&Command]>,
         all: &mut Vec<AddedValue>,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         let target = path.map(|path| path.last().map_or(command, |last| *last));
         // Tables last: they are more special than what stands above them.
         let (tables, values): (Vec<_>, Vec<_>) =

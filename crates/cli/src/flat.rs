@@ -86,7 +86,6 @@ impl<S, W> Flat<S, W> {
     }
 }
 
-/// The argument of an option.
 fn argument<S: OptionSet>(field: &'static Field<S>) -> Arg {
     let argument =
         Arg::new(field.name).long(field.long()).help(field.help()).help_heading(field.heading);

@@ -103,7 +103,6 @@ impl Secrets {
     }
 
     /// The secrets as text, for this side's driver only.
-    #[must_use]
     pub fn to_json(&self) -> Zeroizing<String> {
         serde_json::to_string(self).expect("numbers and text serialise").into()
     }
@@ -187,7 +186,6 @@ impl WorkerSettings {
 
     /// The least number of shards for a side of so many keys: of at most 2^20 keys each, and where
     /// there are enough keys eight for each worker, so that no worker waits long for the last one.
-    #[must_use]
     pub fn shards(&self, keys: u64) -> u32 {
         let least = keys.div_ceil(SHARD);
         let even = keys.div_ceil(SMALL).min(8 * u64::from(self.workers));
@@ -224,19 +222,16 @@ impl Manifest {
     }
 
     /// The manifest as text. It holds the key that divides both sides' keys: for this side only.
-    #[must_use]
     pub fn to_json(&self) -> String {
         self.agreement.to_json(&self.workers)
     }
 
     /// A name of what was agreed on, the same on both sides.
-    #[must_use]
     pub fn id(&self) -> [u8; 32] {
         self.agreement.id(&self.workers)
     }
 
     /// The name in hexadecimal.
-    #[must_use]
     pub fn id_text(&self) -> String {
         hex(&self.id())
     }
@@ -317,7 +312,6 @@ impl Manifest {
 
 /// The number of keys that a side of a run of several workers announces: the next one above with
 /// three digits that are not zero, so that it says less of the table.
-#[must_use]
 pub fn announced(keys: u64) -> u64 {
     let digits = keys.checked_ilog10().unwrap_or(0);
     let unit = 10_u64.pow(digits.saturating_sub(2));
@@ -325,7 +319,6 @@ pub fn announced(keys: u64) -> u64 {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use volery_matching::steps::LocalManifest;
 

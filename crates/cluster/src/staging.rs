@@ -88,7 +88,6 @@ impl Items {
     }
 
     /// Types and normalisers of the keys, for people and for the comparison with the peer's.
-    #[must_use]
     pub fn description(&self) -> &str {
         &self.description
     }

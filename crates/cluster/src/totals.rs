@@ -113,7 +113,6 @@ impl Driver {
     }
 
     /// The side.
-    #[must_use]
     pub fn side(&self) -> &PreparedTable {
         &self.side
     }

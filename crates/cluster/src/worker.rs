@@ -64,7 +64,6 @@ enum ResultStorage<'a> {
     Store(&'a dyn Store),
 }
 
-/// The journal of a worker.
 enum WorkerJournal<'a> {
     Folder(&'a Folder),
     Store(Objects<'a>),

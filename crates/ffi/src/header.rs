@@ -1,7 +1,5 @@
 //! The header says the same as the library.
 
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;

@@ -35,7 +35,6 @@ impl core::error::Error for NotCanonical {}
 /// on values.
 ///
 /// # Panics
-///
 /// The functions on several slices panic if the lengths differ.
 pub trait Ring:
     Copy

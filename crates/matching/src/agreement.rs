@@ -79,7 +79,6 @@ pub fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, &'static str> {
 impl Agreement {
     /// An agreement on these numbers of keys of sender and receiver, rule by rule, and these
     /// columns of the payload, with the bytes of the longest.
-    #[must_use]
     pub fn new(
         own: LocalManifest,
         (key, buckets): ([u8; 32], u32),
@@ -99,7 +98,6 @@ impl Agreement {
 
     /// The agreement as text, with what a run of several processes adds to it. It holds the key
     /// that divides both sides' keys: for this side only.
-    #[must_use]
     pub fn to_json(&self, workers: &impl Serialize) -> String {
         let record = Record { agreement: self, workers };
         serde_json::to_string_pretty(&record).expect("numbers and text serialise")
@@ -107,7 +105,6 @@ impl Agreement {
 
     /// A name of what was agreed on, with what a run of several processes adds to it: the same on
     /// both sides.
-    #[must_use]
     pub fn id(&self, workers: &impl Serialize) -> [u8; 32] {
         let shared = Self { own: LocalManifest::default(), ..self.clone() };
         let record = Record { agreement: &shared, workers };
@@ -194,7 +191,6 @@ fn capacity(keys: u64, buckets: u32, bits: f64) -> u64 {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use super::*;
     use crate::keys::{Entry, buckets};

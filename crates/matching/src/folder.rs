@@ -75,7 +75,6 @@ impl Folder {
     }
 
     /// The folder, with a lock that is held as long.
-    #[must_use]
     pub fn at(path: &Path, lock: Option<Lock>) -> Self {
         Self { path: path.to_owned(), _removed: None, _locked: lock }
     }

@@ -36,7 +36,6 @@ pub(crate) fn reserve<T: bytemuck::Pod>(all: &mut Vec<T>, more: usize) {
 /// Payload of rows.
 #[derive(Default)]
 pub(crate) struct Payload {
-    /// The row of each.
     pub(crate) rows: Vec<u64>,
     /// Where each ends in `bytes`.
     pub(crate) ends: Vec<usize>,
@@ -72,7 +71,6 @@ pub struct Rows {
 
 impl Rows {
     /// No rows.
-    #[must_use]
     pub fn new(with_payload: bool) -> Self {
         Self { entries: Vec::new(), payload: with_payload.then(Payload::default) }
     }
@@ -151,7 +149,6 @@ impl Keys {
     }
 
     /// Number of distinct items.
-    #[must_use]
     #[allow(clippy::len_without_is_empty, reason = "no caller asks for it")]
     pub fn len(&self) -> usize {
         self.starts.len() - 1
@@ -162,7 +159,6 @@ impl Keys {
     }
 
     /// An item.
-    #[must_use]
     pub fn item(&self, item: usize) -> &Item {
         &self.entries(item)[0].item
     }
@@ -194,7 +190,6 @@ impl Keys {
 }
 
 /// The bucket of each entry, under a key that both parties tossed.
-#[must_use]
 pub fn buckets(key: &[u8; 32], entries: &[Entry], buckets: u32) -> Vec<u32> {
     /// Entries hashed by one thread at a time.
     const TASK: usize = 1 << 10;
@@ -332,7 +327,6 @@ pub(crate) fn unframe(value: &[u8]) -> Option<&[u8]> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use volery_primitives::Block;
 

@@ -50,7 +50,6 @@ pub struct RowSet {
 
 impl RowSet {
     /// No rows, of so many.
-    #[must_use]
     pub fn new(rows: u64) -> Self {
         Self { words: vec![0; rows.div_ceil(64) as usize] }
     }
@@ -187,11 +186,6 @@ impl Matches {
     /// Number of rows by the rule that they matched by first.
     pub fn by_rule(&self) -> &[u64] {
         &self.collected.by_rule
-    }
-
-    /// The columns of the payload.
-    pub fn payload(&self) -> Option<&PayloadSchema> {
-        self.payload.as_ref()
     }
 }
 

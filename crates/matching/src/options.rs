@@ -634,7 +634,6 @@ pub fn names(value: &OsStr) -> Result<Vec<String>, String> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use volery_options::OptionSet as _;
 

@@ -21,7 +21,6 @@ pub struct Parameters {
 
 impl Parameters {
     /// Parameters for an output.
-    #[must_use]
     pub fn new(of_protocol: Box<dyn matching::Parameters>, output: Output) -> Self {
         Self { of_protocol: of_protocol.into(), output }
     }
@@ -51,7 +50,6 @@ impl Parameters {
     /// Bytes of the receiver's encoded set (the rows of the OPRF for KKRT, the polynomial for dh),
     /// of the sender's tags, of the values, and of the vector OLE by its model, which is exact
     /// within some percent. `longest`: bytes of the longest payload.
-    #[must_use]
     pub fn bytes(&self, longest: Option<usize>) -> [u64; 4] {
         let longest = longest.map(|longest| longest + FRAME);
         self.of_protocol.traffic(longest)
@@ -64,7 +62,6 @@ impl Parameters {
     }
 
     /// Bytes of memory of an execution at the side of this role, as far as they grow with the sets.
-    #[must_use]
     pub fn memory(&self, role: Role) -> u64 {
         self.of_protocol.memory(role, &self.output)
     }
@@ -91,7 +88,6 @@ pub enum Partitioning {
 
 /// The facts that each side learns in a run with these settings, and the security: one sentence
 /// each, without a full stop.
-#[must_use]
 pub fn revealed(settings: &Settings, rules: usize, divided: Partitioning) -> Vec<String> {
     use volery_pcg::Security;
     let (verb, role) = (settings.verb, settings.role);

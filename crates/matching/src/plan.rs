@@ -30,7 +30,6 @@ pub struct Plan {
 
 impl PreparedTable {
     /// Predicts a run against a peer with this many distinct keys on this link.
-    #[must_use]
     pub fn plan(&self, peer: u64, link: Link) -> Plan {
         let settings = self.settings();
         let own = self.distinct(0).map_or(self.rows(), |(keys, _)| keys);

@@ -125,7 +125,6 @@ impl ProtocolChoice {
     }
 
     /// The names of the protocols that workers run for an output.
-    #[must_use]
     pub fn of_workers(output: &Output) -> String {
         let all = Self::all().filter(|name| {
             let protocol = name.protocol(Security::SemiHonest, output);

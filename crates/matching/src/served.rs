@@ -32,7 +32,6 @@ use crate::side::{LONGEST_KEYS, PreparedTable};
 pub const MAX_KEYS: u64 = 1 << 27;
 
 /// The first message of both sides. `keys` describes the key columns without their names.
-#[must_use]
 pub fn hello(role: Role, keys: &str) -> Hello {
     let mut hello = served::hello(role);
     hello.fields.push((KEYS, keys.to_owned()));
@@ -40,7 +39,6 @@ pub fn hello(role: Role, keys: &str) -> Hello {
 }
 
 /// The facts that each side learns in a query, one sentence each, without a full stop.
-#[must_use]
 pub fn revealed() -> Vec<String> {
     [
         "the server learns how many distinct keys this side asks for, and the number and types of its key columns, and no key",

@@ -167,7 +167,6 @@ impl Settings {
     }
 
     /// The task of a protocol for sets of sender and receiver of these sizes.
-    #[must_use]
     pub const fn task(&self, [sender_items, receiver_items]: [u64; 2]) -> Task {
         Task {
             sender_items,
@@ -202,7 +201,6 @@ impl Settings {
 
     /// The first message of this side; the peer's must be the same. `keys` describes the rules
     /// without the names of columns.
-    #[must_use]
     pub fn hello(&self, keys: &str) -> Hello {
         let both = if self.both { "yes" } else { "no" };
         let mut fields = Vec::new();

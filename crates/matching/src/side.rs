@@ -88,7 +88,6 @@ pub(crate) enum KeyStorage {
     Disk,
 }
 
-/// The keys of a part.
 pub(crate) enum PartKeys<'a> {
     Held(&'a Keys),
     Read(Keys),
@@ -106,7 +105,6 @@ impl std::ops::Deref for PartKeys<'_> {
 }
 
 /// A hash of what the run of a side depends on: its table, settings and policy.
-#[must_use]
 pub fn own(digest: &[u8], hello: &Hello, policy: Duplicates) -> RandomOracle {
     let mut oracle = RandomOracle::new("volery matching: own");
     oracle.absorb(digest);
@@ -324,7 +322,6 @@ impl PreparedTable {
 
     /// The most rows that can match where the peer has so many rows, or as many keys as it stated
     /// in an earlier attempt.
-    #[must_use]
     pub fn most_matches(&self, peer_rows: Option<u64>) -> u64 {
         let stated = |earlier: &Agreement| {
             let sizes = earlier.sizes().iter().map(|sizes| self.settings.role.sides(*sizes)[1]);
@@ -472,7 +469,6 @@ impl PreparedTable {
     }
 
     /// Bytes of memory of a run with this many buckets, predicted for a peer with as many rows.
-    #[must_use]
     pub fn peak(&self, buckets: u32) -> u64 {
         peak(&self.settings, self.rows, buckets, self.longest)
     }

@@ -12,7 +12,6 @@ pub use crate::side::own;
 pub use crate::system::{make_private_folder, sync_folder};
 
 /// Bytes in hexadecimal.
-#[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }

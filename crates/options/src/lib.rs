@@ -109,7 +109,6 @@ pub trait OptionSet: Clone + Default + Send + Sync + 'static {
     const FIELDS: &'static [Field<Self>];
 
     /// The options, in the order of the fields.
-    #[must_use]
     fn describe() -> Vec<Description> {
         let describe = |field: &Field<Self>| Description {
             name: field.name,
@@ -212,6 +211,39 @@ macro_rules! options {
             const FIELDS: &'static [$crate::Field<Self>] = &[
                 $($crate::option_field!($kind $Set $field [$($doc),+] [$($rest)*]),)*
             ];
+        }
+    };
+}
+
+/// Defines an enumeration of the allowed values of an option. A value is `VALUE = NAME,` under its
+/// help, which has no final full stop.
+#[macro_export]
+macro_rules! choices {
+    ($(#[$meta:meta])* $vis:vis enum $Choice:ident {
+        $($(#[doc = $doc:literal])+ $Value:ident = $name:literal,)+
+    }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        $vis enum $Choice {
+            $($(#[doc = $doc])+ $Value,)+
+        }
+
+        impl $Choice {
+            /// All names, with their help.
+            pub const ALLOWED: &'static [$crate::AllowedValue] =
+                &[$(($name, concat!($($doc),+).trim_ascii())),+];
+
+            /// The value of this name.
+            pub fn of(name: &::std::ffi::OsStr) -> Result<Self, String> {
+                $crate::parse::choice(name, &[$(($name, Self::$Value)),+])
+            }
+
+            /// The name.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$Value => $name),+
+                }
+            }
         }
     };
 }

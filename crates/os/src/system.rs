@@ -7,7 +7,6 @@ pub mod time {
     pub use web_time::{Instant, SystemTime};
 
     /// The time of day.
-    #[must_use]
     pub fn wall_clock() -> SystemTime {
         SystemTime::now()
     }
@@ -111,7 +110,6 @@ pub mod fs {
         }
 
         /// The file.
-        #[must_use]
         pub fn file(&self) -> &File {
             &self.0
         }

@@ -383,8 +383,6 @@ fn random_scalar(rng: &mut Prg) -> Zeroizing<Scalar> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
     use volery_channel::Channel;
 
     use super::*;

@@ -17,7 +17,6 @@ use crate::bits::{bytes_for, correct};
 use crate::{CotReceiver, CotSender, Result};
 
 /// The dealer's two ends, for the difference `delta` and the randomness `seed`.
-#[must_use]
 pub fn pair(delta: Block, seed: Block) -> (Sender, Receiver) {
     (Sender { delta, dealer: Prg::new(seed) }, Receiver { delta, dealer: Prg::new(seed) })
 }

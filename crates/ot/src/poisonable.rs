@@ -96,8 +96,6 @@ impl Drop for FailOnDrop<'_> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
     use std::cell::Cell;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -292,7 +292,6 @@ impl<R: Ring> Coefficients<R> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use std::sync::{Arc, Mutex};
 

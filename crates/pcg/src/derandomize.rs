@@ -82,7 +82,6 @@ fn difference<R: Ring>(chosen: &[R], random: &[R]) -> Vec<R> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use volery_channel::run_two_parties;
     use volery_field::{F2, Fp61, Gf128, Z64};

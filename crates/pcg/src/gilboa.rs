@@ -245,7 +245,6 @@ fn add_if<R: Ring>(acc: &mut [R], x: &[R], bit: Choice) {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use volery_channel::run_two_parties;
     use volery_field::{Fp61, Gf128, Z64};

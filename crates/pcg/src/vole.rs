@@ -399,5 +399,4 @@ fn sub<R: VoleRing>(session: SessionId, plan: &Plan, part: &str) -> SessionId {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests;

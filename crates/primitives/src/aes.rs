@@ -78,7 +78,6 @@ macro_rules! rekeyed {
 
 impl Aes128 {
     /// AES under this key, with the best kernels of this processor.
-    #[must_use]
     pub fn new(key: Block) -> Self {
         Self::with_cpu(key, Cpu::detect())
     }
@@ -86,9 +85,7 @@ impl Aes128 {
     /// AES under this key, with the kernels of this level.
     ///
     /// # Panics
-    ///
     /// If the processor cannot run them.
-    #[must_use]
     pub fn with_cpu(key: Block, cpu: Cpu) -> Self {
         cpu.assert_available();
         #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -111,7 +108,6 @@ impl Aes128 {
 
     /// The encryption of one block.
     #[inline]
-    #[must_use]
     pub fn encrypt(&self, x: Block) -> Block {
         let mut x = [x];
         self.encrypt_blocks(&mut x);
@@ -132,7 +128,6 @@ impl Aes128 {
     /// fixed key.
     ///
     /// # Panics
-    ///
     /// If the lengths differ.
     pub fn feed_forward(&self, x: &[Block], out: &mut [Block]) {
         assert_eq!(x.len(), out.len(), "hashes and inputs differ in number");
@@ -189,7 +184,6 @@ impl fmt::Debug for Aes128 {
 /// `n = out.len() / keys.len()`: a column of a matrix for each key.
 ///
 /// # Panics
-///
 /// If there are not as many starts as keys, or `out.len()` is no multiple of the number of keys. If
 /// the keys were made for different processor levels it may panic too, with a part of `out`
 /// written.
@@ -229,7 +223,6 @@ pub fn ctr_columns(keys: &[Aes128], starts: &[u64], counter: u64, out: &mut [Blo
 /// those with odd numbers.
 ///
 /// # Panics
-///
 /// If `children` has another length, or the keys were made for different levels of the processor.
 pub fn double(keys: &[Aes128; 2], parents: &[Block], children: &mut [Block]) -> [Block; 2] {
     assert_eq!(
@@ -276,7 +269,6 @@ pub fn double(keys: &[Aes128; 2], parents: &[Block], children: &mut [Block]) -> 
 /// `out.len()` is twice `parents.len()` or one less.
 ///
 /// # Panics
-///
 /// If `out` has another length.
 pub fn leaf_pairs(key: &Aes128, parents: &[Block], out: &mut [u64]) {
     assert_eq!(
@@ -297,7 +289,6 @@ pub fn leaf_pairs(key: &Aes128, parents: &[Block], out: &mut [u64]) {
 /// the parents.
 ///
 /// # Panics
-///
 /// If there are not two children for each parent.
 pub fn split(key: &Aes128, parents: &[Block], children: &mut [Block], mask: Block) -> [Block; 2] {
     assert_eq!(2 * parents.len(), children.len(), "a parent has two children");
@@ -310,7 +301,6 @@ pub fn split(key: &Aes128, parents: &[Block], children: &mut [Block], mask: Bloc
 /// `out.len()` is twice `parents.len()` or one less.
 ///
 /// # Panics
-///
 /// If `out` has another length.
 pub fn hash_words(key: &Aes128, parents: &[Block], out: &mut [u64]) {
     assert_eq!(
@@ -330,7 +320,6 @@ pub fn hash_words(key: &Aes128, parents: &[Block], out: &mut [u64]) {
 /// those with odd numbers.
 ///
 /// # Panics
-///
 /// If `out` has another length.
 pub fn hash_pairs(key: &Aes128, parents: &[Block], out: &mut [Block]) -> [Block; 2] {
     assert_eq!(
@@ -350,7 +339,6 @@ pub fn hash_pairs(key: &Aes128, parents: &[Block], out: &mut [Block]) -> [Block;
 /// Standard Assumptions*, CCS 2015.
 ///
 /// # Panics
-///
 /// If the lengths differ.
 pub fn rekeyed(keys: &[Block], x: &mut [Block]) {
     rekeyed_on(Cpu::detect(), keys, x);
@@ -367,7 +355,6 @@ pub fn rekeyed_on(cpu: Cpu, keys: &[Block], x: &mut [Block]) {
 /// with the orthomorphism `s` of [`Circular`](crate::hash::Circular). Otherwise as [`rekeyed`].
 ///
 /// # Panics
-///
 /// If the lengths differ.
 pub fn rekeyed_circular(keys: &[Block], x: &mut [Block]) {
     rekeyed_circular_on(Cpu::detect(), keys, x);
@@ -384,7 +371,6 @@ pub fn rekeyed_circular_on(cpu: Cpu, keys: &[Block], x: &mut [Block]) {
 /// One key schedule serves both.
 ///
 /// # Panics
-///
 /// If the lengths differ.
 pub fn rekeyed_circular_pairs(keys: &[Block], x: &mut [[Block; 2]]) {
     rekeyed_circular_pairs_on(Cpu::detect(), keys, x);

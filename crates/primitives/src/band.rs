@@ -70,7 +70,6 @@ impl Value for [Block; 2] {
 /// `out[i]` = the sum of the columns that row `i` selects.
 ///
 /// # Panics
-///
 /// If the numbers of starts, patterns and sums differ, the starts do not ascend, a row ends behind
 /// the last column, or the processor cannot run the kernels of the level.
 pub fn sums<V: Value, const WORDS: usize>(
@@ -127,7 +126,6 @@ pub fn sums<V: Value, const WORDS: usize>(
 /// that the solution is to have where there is none.
 ///
 /// # Panics
-///
 /// If the numbers of pivots and columns differ, or the processor cannot run the kernels of the
 /// level.
 pub fn substitute<V: Value, const WORDS: usize>(

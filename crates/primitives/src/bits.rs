@@ -12,7 +12,6 @@ use crate::cpu::Cpu;
 
 /// Bytes that hold `bits` bits.
 #[inline]
-#[must_use]
 pub const fn bytes_for(bits: usize) -> usize {
     bits.div_ceil(8)
 }
@@ -20,7 +19,6 @@ pub const fn bytes_for(bits: usize) -> usize {
 /// Bit `index`.
 ///
 /// # Panics
-///
 /// If `index` is past the end of `bytes`.
 #[inline]
 #[must_use]
@@ -31,7 +29,6 @@ pub fn bit(bytes: &[u8], index: usize) -> bool {
 /// Replaces bit `index` by `value`.
 ///
 /// # Panics
-///
 /// If `index` is past the end of `bytes`.
 #[inline]
 pub fn set(bytes: &mut [u8], index: usize, value: bool) {
@@ -41,7 +38,6 @@ pub fn set(bytes: &mut [u8], index: usize, value: bool) {
 
 /// The bits packed into [`bytes_for`]`(bits.len())` bytes; the unused bits of the last byte are
 /// zero.
-#[must_use]
 pub fn pack(bits: &[bool]) -> Vec<u8> {
     bits.chunks(8)
         .map(|eight| eight.iter().enumerate().fold(0, |byte, (i, &bit)| byte | u8::from(bit) << i))
@@ -51,9 +47,7 @@ pub fn pack(bits: &[bool]) -> Vec<u8> {
 /// The first `bits` bits, one `bool` each.
 ///
 /// # Panics
-///
 /// If `bytes` is shorter than [`bytes_for`]`(bits)`.
-#[must_use]
 pub fn unpack(bytes: &[u8], bits: usize) -> Vec<bool> {
     (0..bits).map(|i| bit(bytes, i)).collect()
 }
@@ -61,7 +55,6 @@ pub fn unpack(bytes: &[u8], bits: usize) -> Vec<bool> {
 /// The used bits of the last of [`bytes_for`]`(bits)` bytes: all of them if `bits` is a multiple of
 /// 8.
 #[inline]
-#[must_use]
 pub const fn last_byte_mask(bits: usize) -> u8 {
     match bits % 8 {
         0 => 0xff,
@@ -72,7 +65,6 @@ pub const fn last_byte_mask(bits: usize) -> u8 {
 /// Sets the bits from `bits` on to zero, so that equal bit strings are equal bytes.
 ///
 /// # Panics
-///
 /// If `bytes` is shorter than [`bytes_for`]`(bits)`.
 pub fn clear_from(bytes: &mut [u8], bits: usize) {
     let used = bytes_for(bits);
@@ -85,7 +77,6 @@ pub fn clear_from(bytes: &mut [u8], bits: usize) {
 /// `acc ^= x`, byte by byte.
 ///
 /// # Panics
-///
 /// If the lengths differ.
 pub fn xor_into(acc: &mut [u8], x: &[u8]) {
     assert_eq!(acc.len(), x.len(), "bit strings of different lengths");
@@ -98,7 +89,6 @@ pub fn xor_into(acc: &mut [u8], x: &[u8]) {
 /// last byte are zero.
 ///
 /// # Panics
-///
 /// If `out` is not [`bytes_for`]`(blocks.len())` bytes.
 pub fn lowest_bits(blocks: &[Block], out: &mut [u8]) {
     lowest_bits_on(Cpu::detect(), blocks, out);

@@ -27,14 +27,12 @@ impl Block {
 
     /// The block with the bits of `value`.
     #[inline]
-    #[must_use]
     pub const fn new(value: u128) -> Self {
         Self(value)
     }
 
     /// The block of 16 bytes, little endian.
     #[inline]
-    #[must_use]
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(u128::from_le_bytes(bytes))
     }
@@ -48,7 +46,6 @@ impl Block {
 
     /// The block of two words: bits 0 to 63 and bits 64 to 127.
     #[inline]
-    #[must_use]
     pub const fn from_words(low: u64, high: u64) -> Self {
         Self(low as u128 | (high as u128) << 64)
     }
@@ -84,7 +81,6 @@ impl Block {
     /// Bit `index`.
     ///
     /// # Panics
-    ///
     /// If `index` is 128 or more.
     #[inline]
     #[must_use]
@@ -95,14 +91,12 @@ impl Block {
 
     /// All bits equal to `bit`, without a branch: `x & Block::select_mask(b)` is `x` or zero.
     #[inline]
-    #[must_use]
     pub const fn select_mask(bit: bool) -> Self {
         Self((bit as u128).wrapping_neg())
     }
 
     /// The blocks as bytes, little endian one after the other.
     #[inline]
-    #[must_use]
     pub fn as_bytes(blocks: &[Self]) -> &[u8] {
         bytemuck::cast_slice(blocks)
     }

@@ -23,7 +23,6 @@ macro_rules! dispatch {
 
 /// `a * b`.
 #[inline]
-#[must_use]
 pub fn gf128_mul(a: Block, b: Block) -> Block {
     Block::new(dispatch!(Cpu::detect(), mul(a.into(), b.into())))
 }
@@ -31,7 +30,6 @@ pub fn gf128_mul(a: Block, b: Block) -> Block {
 /// `acc[i] += s * x[i]` for every `i`.
 ///
 /// # Panics
-///
 /// If the lengths differ.
 pub fn gf128_axpy(acc: &mut [Block], s: Block, x: &[Block]) {
     gf128_axpy_on(Cpu::detect(), acc, s, x);
@@ -40,9 +38,7 @@ pub fn gf128_axpy(acc: &mut [Block], s: Block, x: &[Block]) {
 /// The sum of `a[i] * b[i]`, with a single reduction at the end.
 ///
 /// # Panics
-///
 /// If the lengths differ.
-#[must_use]
 pub fn gf128_inner_product(a: &[Block], b: &[Block]) -> Block {
     gf128_inner_product_on(Cpu::detect(), a, b)
 }
@@ -51,7 +47,6 @@ pub fn gf128_inner_product(a: &[Block], b: &[Block]) -> Block {
 /// end.
 ///
 /// # Panics
-///
 /// If the lengths differ.
 pub fn gf128_combine<const N: usize>(
     columns: [&[Block]; N],
@@ -64,14 +59,12 @@ pub fn gf128_combine<const N: usize>(
 /// `out[j] += ` the sum of `a[i][j] * b[i][j]` over all `i`, with a single reduction at the end.
 ///
 /// # Panics
-///
 /// If the lengths differ.
 pub fn gf128_add_products<const N: usize>(a: [&[Block]; N], b: [&[Block]; N], out: &mut [Block]) {
     gf128_add_products_on(Cpu::detect(), a, b, out);
 }
 
 /// [`gf128_mul`] with the kernels of one level.
-#[must_use]
 pub fn gf128_mul_on(cpu: Cpu, a: Block, b: Block) -> Block {
     cpu.assert_available();
     Block::new(dispatch!(cpu, mul(a.into(), b.into())))
@@ -85,7 +78,6 @@ pub fn gf128_axpy_on(cpu: Cpu, acc: &mut [Block], s: Block, x: &[Block]) {
 }
 
 /// [`gf128_inner_product`] with the kernels of one level.
-#[must_use]
 pub fn gf128_inner_product_on(cpu: Cpu, a: &[Block], b: &[Block]) -> Block {
     cpu.assert_available();
     assert_eq!(a.len(), b.len(), "vectors of different lengths");

@@ -124,10 +124,8 @@ impl Cpu {
     /// Under Miri it is [`Cpu::PORTABLE`].
     ///
     /// # Panics
-    ///
     /// If the variable does not name a level of this processor: [`Cpu::check`] says so before.
     #[inline]
-    #[must_use]
     pub fn detect() -> Self {
         static CHOSEN: OnceLock<Cpu> = OnceLock::new();
         *CHOSEN.get_or_init(|| Self::chosen().unwrap_or_else(|error| panic!("{error}")))
@@ -136,7 +134,6 @@ impl Cpu {
     /// Checks [`VARIABLE`].
     ///
     /// # Errors
-    ///
     /// If it is set and does not name a level of this processor.
     pub fn check() -> Result<(), UnknownLevel> {
         Self::chosen().map(drop)
@@ -164,7 +161,6 @@ impl Cpu {
 
     /// Every level of this processor by name, worst first, and the best one. The first is always
     /// [`Cpu::PORTABLE`].
-    #[must_use]
     pub fn available() -> Vec<Self> {
         let best = Self::best();
         let named = Self::NAMED.iter().map(|(level, _)| *level);

@@ -42,9 +42,7 @@ impl Hasher {
     /// Hash functions into `bins` bins.
     ///
     /// # Panics
-    ///
     /// If `bins` is below 3 or above 2^32.
-    #[must_use]
     pub fn new(key: Block, bins: usize) -> Self {
         let bins = bins as u64;
         assert!(
@@ -55,13 +53,11 @@ impl Hasher {
     }
 
     /// Number of bins.
-    #[must_use]
     pub const fn bin_count(&self) -> usize {
         self.bins as usize
     }
 
     /// The three distinct bins of an item, in the order of the hash functions.
-    #[must_use]
     pub fn bins(&self, item: Block) -> [u32; FUNCTIONS] {
         let mut out = [[0; FUNCTIONS]];
         self.bins_slice(&[item], &mut out);
@@ -71,7 +67,6 @@ impl Hasher {
     /// The three distinct bins of each item.
     ///
     /// # Panics
-    ///
     /// If the lengths differ.
     pub fn bins_slice(&self, items: &[Block], out: &mut [[u32; FUNCTIONS]]) {
         assert_eq!(items.len(), out.len(), "bins and items differ in number");

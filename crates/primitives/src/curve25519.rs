@@ -103,13 +103,11 @@ impl Element {
     pub const ONE: Self = Self::small(1);
 
     /// A number below 2^51.
-    #[must_use]
     pub const fn small(number: u64) -> Self {
         Self([number, 0, 0, 0, 0])
     }
 
     /// The number with these 32 little-endian bytes modulo p; the highest bit is ignored.
-    #[must_use]
     pub fn from_bytes(bytes: &[u8; 32]) -> Self {
         let (words, _) = bytes.as_chunks();
         let [w0, w1, w2, w3] = std::array::from_fn(|i| u64::from_le_bytes(words[i]));
@@ -200,7 +198,6 @@ impl Element {
     /// Whether `u / v` is a square, and then its root from 0 to (p - 1)/2; `v` is not zero.
     ///
     /// RFC 9496, section 4.2, has the formula for a root.
-    #[must_use]
     pub fn root_of_ratio(u: Self, v: Self) -> (Choice, Self) {
         let v3 = v.square() * v;
         let base = u * v3.square() * v;
@@ -299,7 +296,6 @@ pub const BYTES: usize = 32;
 /// above them the leading coefficient.
 ///
 /// # Panics
-///
 /// If the numbers of points and values differ.
 pub fn evaluate(
     leading: Element,
@@ -354,13 +350,11 @@ pub fn evaluate_on(
 
 /// For each ratio, of a numerator and a denominator that is not zero: whether it is a square, and
 /// then its root from 0 to (p - 1)/2.
-#[must_use]
 pub fn roots_of_ratios(ratios: &[[Element; 2]]) -> Zeroizing<Vec<(u8, Element)>> {
     roots_of_ratios_on(Cpu::detect(), ratios)
 }
 
 /// [`roots_of_ratios`] with the kernels of one level.
-#[must_use]
 pub fn roots_of_ratios_on(cpu: Cpu, ratios: &[[Element; 2]]) -> Zeroizing<Vec<(u8, Element)>> {
     cpu.assert_available();
     let mut roots = Zeroizing::new(vec![(0, Element::ZERO); ratios.len()]);
@@ -390,15 +384,12 @@ pub fn roots_of_ratios_on(cpu: Cpu, ratios: &[[Element; 2]]) -> Zeroizing<Vec<(u
 /// list of copies. The coordinate of the identity is zero.
 ///
 /// # Panics
-///
 /// If the lists have different numbers of entries, neither of them one.
-#[must_use]
 pub fn multiply(scalars: &[[u8; BYTES]], points: &[[u8; BYTES]]) -> Zeroizing<Vec<[u8; BYTES]>> {
     multiply_on(Cpu::detect(), scalars, points)
 }
 
 /// [`multiply`] with the kernels of one level.
-#[must_use]
 pub fn multiply_on(
     cpu: Cpu,
     scalars: &[[u8; BYTES]],
@@ -436,13 +427,11 @@ pub fn multiply_on(
 
 /// The coordinates of the multiples by scalars of 256 bits of a generator of the whole group, with
 /// its 8 (2^252 + ..) points: the usual base point plus one of order 8.
-#[must_use]
 pub fn of_generator(scalars: &[[u8; BYTES]]) -> Zeroizing<Vec<[u8; BYTES]>> {
     of_generator_on(Cpu::detect(), scalars)
 }
 
 /// [`of_generator`] with the kernels of one level.
-#[must_use]
 pub fn of_generator_on(cpu: Cpu, scalars: &[[u8; BYTES]]) -> Zeroizing<Vec<[u8; BYTES]>> {
     cpu.assert_available();
     if cpu.has(Cpu::AES_NI) {

@@ -40,7 +40,6 @@ impl Finish<'_> {
 /// block `j*stride` of `rows`; gaps between rows are not written.
 ///
 /// # Panics
-///
 /// If the number of leaves is not `2^k` with `k` from 1 to 8; if `rows` is not `k*stride` blocks
 /// long or the stride is shorter than `sum`; if the leaves were made for different processor
 /// levels.
@@ -59,7 +58,6 @@ pub fn fold(
 /// which it is zero.
 ///
 /// # Panics
-///
 /// The panics of [`fold`], for `correction` in place of `sum`, and a panic if the number of masks
 /// is not the number of rows.
 pub fn fold_corrected(

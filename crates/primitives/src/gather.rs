@@ -99,7 +99,6 @@ impl<E: Copy, const WEIGHT: usize, const COLUMNS: usize> Columns<E, WEIGHT, COLU
     /// # Panics
     /// If there are no rows, or the table has more than 2^32 bytes; if the size of an entry is no
     /// power of two, or a group of columns does not need a whole number of cuts.
-    #[must_use]
     pub fn new(rows: usize) -> Self {
         const {
             assert!(size_of::<E>().is_power_of_two());
@@ -112,13 +111,6 @@ impl<E: Copy, const WEIGHT: usize, const COLUMNS: usize> Columns<E, WEIGHT, COLU
             "a table has at most 2^32 bytes"
         );
         Self { distances: [[0; WEIGHT]; COLUMNS], rows, entry: PhantomData }
-    }
-
-    /// Number of entries of the tables that the indices are for.
-    #[inline]
-    #[must_use]
-    pub fn rows(&self) -> usize {
-        self.rows
     }
 
     /// Sets the indices from `blocks`, where the number of rows is a power of two: of each eight
@@ -224,7 +216,6 @@ impl<E: Copy, const WEIGHT: usize, const COLUMNS: usize> Columns<E, WEIGHT, COLU
     /// # Panics
     /// If its number of rows is not the one that the indices are for.
     #[inline]
-    #[must_use]
     pub fn of<'a>(&'a self, table: &'a [E]) -> Reader<'a, E, WEIGHT> {
         assert_eq!(table.len(), self.rows, "one entry for each row");
         Reader { table, distances: &self.distances }

@@ -27,13 +27,11 @@ pub struct CorrelationRobust(Aes128);
 
 impl CorrelationRobust {
     /// The hash with this public key.
-    #[must_use]
     pub fn new(key: Block) -> Self {
         Self(Aes128::new(key))
     }
 
     /// The hash of one block.
-    #[must_use]
     pub fn hash(&self, x: Block) -> Block {
         self.0.encrypt(x) ^ x
     }
@@ -41,7 +39,6 @@ impl CorrelationRobust {
     /// The hash of each block of `x`.
     ///
     /// # Panics
-    ///
     /// If the lengths differ.
     pub fn hash_into(&self, x: &[Block], out: &mut [Block]) {
         self.0.feed_forward(x, out);
@@ -59,13 +56,11 @@ pub struct Circular(Aes128);
 
 impl Circular {
     /// The hash with this public key.
-    #[must_use]
     pub fn new(key: Block) -> Self {
         Self(Aes128::new(key))
     }
 
     /// The hash of one block.
-    #[must_use]
     pub fn hash(&self, x: Block) -> Block {
         let x = orthomorphism(x);
         self.0.encrypt(x) ^ x
@@ -74,7 +69,6 @@ impl Circular {
     /// The hash of each block of `x`.
     ///
     /// # Panics
-    ///
     /// If the lengths differ.
     pub fn hash_into(&self, x: &[Block], out: &mut [Block]) {
         assert_eq!(x.len(), out.len(), "hashes and inputs differ in number");
@@ -95,7 +89,6 @@ impl Circular {
 /// malicious party can influence `x`.
 ///
 /// This is MITCCRH of Guo, Katz, Wang, Weng, Yu, *Better Concrete Security for Half-Gates
-/// Garbling*, CRYPTO 2020 (ePrint 2019/1168), with a key for each tweak. A key that serves one
 /// Garbling*, CRYPTO 2020 (ePrint 2019/1168), with one key per tweak. A key that serves one tweak
 /// keeps its hashes apart from all others: one AES call on a guessed input tests the few inputs of
 /// one tweak, not those of all `u` tweaks seen, which would be a search of `2^128 / u` calls.
@@ -109,13 +102,11 @@ pub struct Tweaked {
 
 impl Tweaked {
     /// The hash with keys starting at this public value.
-    #[must_use]
     pub fn new(start: Block) -> Self {
         Self { start }
     }
 
     /// The hash of one block.
-    #[must_use]
     pub fn hash(&self, tweak: u128, x: Block) -> Block {
         let mut x = [x];
         self.hash_slice(tweak, &mut x);

@@ -124,7 +124,6 @@ const fn is_short(string: &[u8]) -> bool {
 /// the strings, not on their contents.
 ///
 /// # Panics
-///
 /// If the lengths differ.
 pub fn keyed_hashes(key: &[u8; 32], strings: &[&[u8]], out: &mut [Block]) {
     keyed_hashes_on(Cpu::detect(), key, strings, out);

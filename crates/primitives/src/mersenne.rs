@@ -13,7 +13,6 @@ pub const MODULUS: u64 = (1 << 61) - 1;
 
 /// `value` modulo `2^61 - 1`.
 #[inline(always)]
-#[must_use]
 pub const fn reduce(value: u64) -> u64 {
     // A sum of at most p + 7. Exactly if it is p or more, adding one sets bit 61; that one is then
     // added and the bit cleared.
@@ -23,14 +22,12 @@ pub const fn reduce(value: u64) -> u64 {
 
 /// A number congruent to `value` and at most `p + 7`.
 #[inline(always)]
-#[must_use]
 pub const fn fold(value: u64) -> u64 {
     (value & MODULUS) + (value >> 61)
 }
 
 /// `value` modulo `2^61 - 1`.
 #[inline(always)]
-#[must_use]
 pub const fn reduce_wide(value: u128) -> u64 {
     // Three parts of at most 61, 61 and 6 bits: the sum stays below 2^63.
     let low = (value as u64) & MODULUS;
@@ -43,7 +40,6 @@ pub const fn reduce_wide(value: u128) -> u64 {
 /// of the odd elements.
 ///
 /// # Panics
-///
 /// If the lengths differ.
 pub fn reduce_sides(words: &[u64], out: &mut [u64]) -> [u64; 2] {
     reduce_sides_on(Cpu::detect(), words, out)
@@ -52,7 +48,6 @@ pub fn reduce_sides(words: &[u64], out: &mut [u64]) -> [u64; 2] {
 /// `out[i]` is `sums[i] + x[i]`, which must be below `2^64`, modulo `2^61 - 1`.
 ///
 /// # Panics
-///
 /// If the lengths differ.
 pub fn add_reduce(sums: &[u64], x: &[u64], out: &mut [u64]) {
     add_reduce_on(Cpu::detect(), sums, x, out);
@@ -62,7 +57,6 @@ pub fn add_reduce(sums: &[u64], x: &[u64], out: &mut [u64]) {
 /// `y[i]`, modulo `2^61 - 1`, to `v`. All sums must be below `2^64`.
 ///
 /// # Panics
-///
 /// If the lengths differ.
 pub fn add_reduce_pairs(sums: &[[u64; 2]], y: &[u64], u: &mut [u64], v: &mut [u64]) {
     add_reduce_pairs_on(Cpu::detect(), sums, y, u, v);
@@ -71,9 +65,7 @@ pub fn add_reduce_pairs(sums: &[[u64; 2]], y: &[u64], u: &mut [u64], v: &mut [u6
 /// The sum of `a[i] * b[i]` modulo `2^61 - 1`, of numbers below `2^61`.
 ///
 /// # Panics
-///
 /// If the lengths differ.
-#[must_use]
 pub fn inner_product(a: &[u64], b: &[u64]) -> u64 {
     inner_product_on(Cpu::detect(), a, b)
 }
@@ -129,7 +121,6 @@ pub fn add_reduce_pairs_on(cpu: Cpu, sums: &[[u64; 2]], y: &[u64], u: &mut [u64]
 }
 
 /// [`inner_product`] with the kernels of one level.
-#[must_use]
 pub fn inner_product_on(cpu: Cpu, a: &[u64], b: &[u64]) -> u64 {
     cpu.assert_available();
     assert_eq!(a.len(), b.len(), "vectors of different lengths");

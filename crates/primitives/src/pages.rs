@@ -47,7 +47,6 @@ impl<T: Copy + Zeroable> Buffer<T> {
     /// # Panics
     /// If `len` elements are more than the address space holds. Aborts if there is no memory, as
     /// `Vec` does.
-    #[must_use]
     pub fn zeroed(len: usize) -> Self {
         let layout = Self::layout(len);
         if layout.size() == 0 {

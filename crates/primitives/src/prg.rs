@@ -28,7 +28,6 @@ pub struct Prg {
 
 impl Prg {
     /// The generator with this seed.
-    #[must_use]
     pub fn new(seed: Block) -> Self {
         Self {
             aes: Aes128::new(seed),
@@ -42,7 +41,6 @@ impl Prg {
     ///
     /// Where many seeds are used, distinct starts keep one guess of a seed from being compared with
     /// all streams.
-    #[must_use]
     pub fn starting_at(seed: Block, start: Block) -> Self {
         let mut prg = Self::new(seed);
         prg.counter = start.into();
@@ -53,7 +51,6 @@ impl Prg {
     /// of [start](Self::starting_at).
     ///
     /// # Errors
-    ///
     /// If the operating system provides no randomness.
     pub fn from_os() -> io::Result<Self> {
         #[cfg(feature = "testing")]
@@ -131,7 +128,6 @@ impl Prg {
     /// The time depends on the number of rejected draws, which reveals nothing about the result.
     ///
     /// # Panics
-    ///
     /// If `bound` is zero.
     #[must_use]
     pub fn below(&mut self, bound: u64) -> u64 {

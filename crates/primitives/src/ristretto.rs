@@ -66,13 +66,11 @@ macro_rules! on {
 
 impl Points {
     /// The images of uniform bytes: section 4.3.4 of RFC 9496.
-    #[must_use]
     pub fn from_uniform(strings: &[[u8; 64]]) -> Self {
         Self::from_uniform_on(Cpu::detect(), strings)
     }
 
     /// [`Points::from_uniform`] with the kernels of one level.
-    #[must_use]
     pub fn from_uniform_on(cpu: Cpu, strings: &[[u8; 64]]) -> Self {
         cpu.assert_available();
         let form = match cpu {
@@ -126,13 +124,11 @@ impl Points {
     }
 
     /// The generator of RFC 9496 times each of the scalars.
-    #[must_use]
     pub fn of_generator(scalars: &[Scalar]) -> Self {
         Self::of_generator_on(Cpu::detect(), scalars)
     }
 
     /// [`Points::of_generator`] with the kernels of one level.
-    #[must_use]
     pub fn of_generator_on(cpu: Cpu, scalars: &[Scalar]) -> Self {
         cpu.assert_available();
         if cpu.has(Cpu::AES_NI) {
@@ -146,9 +142,7 @@ impl Points {
     /// The one element of this list times each of the scalars.
     ///
     /// # Panics
-    ///
     /// If the list does not have exactly one element.
-    #[must_use]
     pub fn multiples(&self, scalars: &[Scalar]) -> Self {
         assert_eq!(self.len, 1, "the list has exactly one element");
         let form = match &self.form {
@@ -190,7 +184,6 @@ impl Points {
     /// Adds to each element the element of `other` at the same position.
     ///
     /// # Panics
-    ///
     /// If the lists differ in length or level.
     pub fn add(&mut self, other: &Self) {
         assert_eq!(self.len, other.len, "lists of different lengths");
@@ -220,7 +213,6 @@ impl Points {
     /// Subtracts from each element the element of `other` at the same position.
     ///
     /// # Panics
-    ///
     /// If the lists differ in length or level.
     pub fn sub(&mut self, other: &Self) {
         self.negate();
@@ -251,7 +243,6 @@ impl Points {
     /// encoded in batches that share one inversion.)
     ///
     /// # Panics
-    ///
     /// If the number of encodings is not the number of elements.
     pub fn encode_doubles(&self, encodings: &mut [[u8; ENCODED]]) {
         assert_eq!(self.len, encodings.len(), "one encoding for each element");

@@ -17,7 +17,6 @@ pub struct RandomOracle(blake3::Hasher);
 impl RandomOracle {
     /// An oracle that has absorbed nothing. `domain` names the protocol and the purpose, for
     /// example `"volery base ot: message key"`; every use has its own.
-    #[must_use]
     pub fn new(domain: &'static str) -> Self {
         Self(blake3::Hasher::new_derive_key(domain))
     }
@@ -35,13 +34,11 @@ impl RandomOracle {
     }
 
     /// 32 bytes of hash. The oracle can absorb more afterwards.
-    #[must_use]
     pub fn finish32(&self) -> [u8; 32] {
         *self.0.finalize().as_bytes()
     }
 
     /// A block of hash: the first 16 bytes of [`RandomOracle::finish32`].
-    #[must_use]
     pub fn finish_block(&self) -> Block {
         let mut bytes = [0; 16];
         self.finish_into(&mut bytes);
@@ -78,7 +75,6 @@ impl StreamHash {
     }
 
     /// The hash of all bytes so far.
-    #[must_use]
     pub fn finish32(&self) -> [u8; 32] {
         *self.0.finalize().as_bytes()
     }

@@ -17,7 +17,6 @@ use crate::cpu::Cpu;
 /// After the call bit `r` of `out[j]` is bit `j` of row `r`. Constant time.
 ///
 /// # Panics
-///
 /// If `rows` and `out` differ in length or the length is not a multiple of 128.
 pub fn transpose_128(rows: &[Block], out: &mut [Block]) {
     transpose_128_on(Cpu::detect(), rows, out);
@@ -35,7 +34,6 @@ pub fn transpose_128_on(cpu: Cpu, rows: &[Block], out: &mut [Block]) {
 /// thousand bytes share few cache sets; a `stride` of an odd number of cache lines spreads them.
 ///
 /// # Panics
-///
 /// If `rows` ends before the last column of the last row, or the rows overlap.
 pub fn transpose_first(rows: &[Block], stride: usize, out: &mut [Block]) {
     transpose_first_on(Cpu::detect(), rows, stride, out);

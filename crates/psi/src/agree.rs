@@ -42,9 +42,7 @@ pub(crate) type Terms = [u8; 16];
 /// The agreed values.
 #[derive(Clone)]
 pub(crate) struct Agreement {
-    /// Items of the sender.
     pub(crate) sender_items: u64,
-    /// Items of the receiver.
     pub(crate) receiver_items: u64,
     /// The number that the sender sent along with its size.
     pub(crate) note: u64,
@@ -216,8 +214,6 @@ impl Agreement {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
     use std::time::Duration;
 
     use volery_channel::{run_two_parties, run_two_parties_with_stats};

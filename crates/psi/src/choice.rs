@@ -65,7 +65,6 @@ impl Candidate {
     ///
     /// # Panics
     /// If it does not give the output, or a set is too large for it.
-    #[must_use]
     pub fn new(protocol: Protocol, task: &Task, link: Link) -> Self {
         let cost = protocol.cost(task);
         Self { protocol, seconds: cost.seconds(link), bytes: cost.bytes }
@@ -86,7 +85,6 @@ fn compared(task: &Task) -> impl Iterator<Item = Protocol> {
 ///
 /// # Panics
 /// If a set is larger than [`MAX_ITEMS`](crate::params::MAX_ITEMS).
-#[must_use]
 pub fn candidates(task: &Task, link: Link) -> Vec<Candidate> {
     let all = compared(task).filter(|protocol| protocol.fulfils(task));
     let mut candidates: Vec<_> = all.map(|protocol| Candidate::new(protocol, task, link)).collect();
@@ -107,7 +105,6 @@ pub struct Choice {
 
 impl Choice {
     /// The protocols for a task on a link. Panics as [`candidates`] does.
-    #[must_use]
     pub fn new(task: Task, link: Link) -> Self {
         Self { candidates: candidates(&task, link), task, link }
     }
@@ -120,7 +117,6 @@ impl Choice {
 
     /// One line for users, to whom items are keys: sizes and link, the predicted times of the
     /// fastest and of the next two.
-    #[must_use]
     pub fn why(&self) -> String {
         let Task { sender_items, receiver_items, security, output, .. } = self.task;
         let Link { bits_per_second, round_trip } = self.link;
@@ -175,7 +171,6 @@ pub fn decide<E>(
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use std::convert::Infallible;
 

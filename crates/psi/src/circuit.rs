@@ -167,7 +167,6 @@ pub struct Slice {
 
 impl Slice {
     /// The sum of shares modulo `2^64`: a share of the sum.
-    #[must_use]
     pub fn sum(shares: &[u64]) -> u64 {
         shares.iter().fold(0, |sum, share| sum.wrapping_add(*share))
     }
@@ -552,7 +551,6 @@ impl Sender {
     }
 
     /// The sizes and the parameters derived from them.
-    #[must_use]
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
     }
@@ -891,7 +889,6 @@ impl Receiver {
     }
 
     /// The sizes and the parameters derived from them.
-    #[must_use]
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
     }

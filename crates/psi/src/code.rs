@@ -34,9 +34,7 @@ pub const MAX_WIDTH: usize = 128 * BLOCKS;
 /// number of outputs that the sender computes.
 ///
 /// # Panics
-///
 /// If `evaluations` is above 2^56: then [`MAX_WIDTH`] bits are not enough.
-#[must_use]
 pub fn width(evaluations: u64) -> usize {
     width_for(f64::from(STATISTICAL) + (evaluations.max(1) as f64).log2())
 }
@@ -80,9 +78,7 @@ impl Code {
     /// inputs whose code words are close.
     ///
     /// # Panics
-    ///
     /// If `width` is not a multiple of eight, below [`DISTANCE`] or above [`MAX_WIDTH`].
-    #[must_use]
     pub fn new(seed: &[u8; 32], width: usize) -> Self {
         assert!(
             width.is_multiple_of(8) && (DISTANCE..=MAX_WIDTH).contains(&width),
@@ -102,13 +98,11 @@ impl Code {
     }
 
     /// `k`, the bits of a code word.
-    #[must_use]
     pub const fn width(&self) -> usize {
         self.width
     }
 
     /// Bits of a code word that lie in block `block`: 128 except in the last blocks.
-    #[must_use]
     pub fn bits(&self, block: usize) -> usize {
         self.width.saturating_sub(128 * block).min(128)
     }
@@ -124,7 +118,6 @@ impl Code {
     /// Block `block` of the code word of each input.
     ///
     /// # Panics
-    ///
     /// If the lengths differ, or `block` is 4 or more.
     pub fn encode(&self, block: usize, inputs: &[Block], out: &mut [Block]) {
         out.copy_from_slice(inputs);
@@ -139,7 +132,6 @@ impl Code {
     /// `L(row)`: the weighted sum of the blocks of each row.
     ///
     /// # Panics
-    ///
     /// If the lengths differ.
     pub(crate) fn fold(&self, columns: [&[Block]; BLOCKS], out: &mut [Block]) {
         gf128_combine(columns, self.weights, out);

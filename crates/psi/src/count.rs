@@ -84,14 +84,12 @@ const TASK: usize = 256;
 /// Elements that are sent or received at a time.
 const PIECE: usize = 1 << 14;
 
-/// An encoded element.
 type EncodedElement = [u8; ENCODED];
 
 /// Bytes that the sender and the receiver send.
 ///
 /// # Panics
 /// If a set is larger than [`MAX_ITEMS`](crate::params::MAX_ITEMS).
-#[must_use]
 pub fn bytes(sender_items: u64, receiver_items: u64) -> (u64, u64) {
     if sender_items == 0 || receiver_items == 0 {
         return (96, 96);
@@ -117,7 +115,6 @@ impl Parameters {
     ///
     /// # Panics
     /// If a set is larger than [`MAX_ITEMS`](crate::params::MAX_ITEMS).
-    #[must_use]
     pub fn new(sender_items: u64, receiver_items: u64) -> Self {
         let most = crate::params::MAX_ITEMS;
         assert!(sender_items.max(receiver_items) <= most, "sets too large");

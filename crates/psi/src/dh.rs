@@ -116,7 +116,6 @@ const TAG: usize = 16;
 
 /// Bytes that the sender and the receiver send; `value` is the length of the longest value in a
 /// search, and `None` in an intersection.
-#[must_use]
 pub const fn bytes(sender_items: u64, receiver_items: u64, value: Option<usize>) -> (u64, u64) {
     if sender_items == 0 || receiver_items == 0 {
         return (96, 96);

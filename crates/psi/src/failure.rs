@@ -26,7 +26,6 @@ impl Failure {
     }
 
     /// The negative logarithm of the sum of these probabilities.
-    #[must_use]
     pub fn sum(failures: impl IntoIterator<Item = Self>) -> f64 {
         let all = failures.into_iter().map(|one| (-one.bits).exp2());
         -all.sum::<f64>().log2()

@@ -83,14 +83,6 @@ impl<T: AsRef<[u8]> + Sync> Items for Vec<T> {
     }
 }
 
-/// The block that represents an item under a salt; its two lowest bits are zero.
-#[must_use]
-pub fn digest(salt: &[u8; 32], item: &[u8]) -> Block {
-    let hash = blake3::keyed_hash(salt, item);
-    let (block, _) = hash.as_bytes().split_first_chunk().expect("a hash has 32 bytes");
-    Block::new(u128::from_le_bytes(*block) & !INDEX_BITS)
-}
-
 /// The input of the OPRF for the block of an item and one of the sets of outputs: the hash index
 /// `z` is 1 to 3 for the bins, and 0 for the places of the stash.
 #[inline]

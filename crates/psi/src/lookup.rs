@@ -57,7 +57,6 @@ pub(crate) const LENGTH: usize = 2;
 
 /// Bytes that the sender sends in addition to the tags of an intersection, if no set is empty and
 /// the longest value has `longest` bytes.
-#[must_use]
 pub const fn value_bytes(parameters: &Parameters, longest: usize) -> u64 {
     if parameters.trivial() {
         return 0;

@@ -159,7 +159,6 @@ pub struct Task {
 impl Task {
     /// The numbers of items of sender and receiver in a protocol whose receiver has this role in
     /// the run.
-    #[must_use]
     pub const fn sizes(&self, receiver: Role) -> [u64; 2] {
         match receiver {
             Role::Receiver => [self.sender_items, self.receiver_items],
@@ -212,7 +211,6 @@ pub struct Cost {
 
 impl Cost {
     /// Seconds of a run on a link.
-    #[must_use]
     pub fn seconds(&self, link: Link) -> f64 {
         8.0 * self.bytes as f64 / link.bits_per_second
             + self.trips * link.round_trip

@@ -211,7 +211,6 @@ impl Mechanism {
     }
 
     /// The scale of the Laplace distribution, or `sigma` of the Gaussian one.
-    #[must_use]
     pub fn scale(&self) -> f64 {
         self.numerator as f64 / self.denominator as f64
     }
@@ -242,7 +241,6 @@ impl Mechanism {
     }
 
     /// A bound that the absolute value of a sample exceeds with probability `2^-bits` at most.
-    #[must_use]
     pub fn tail(&self, bits: u32) -> u64 {
         // Twice the probability of one side, below exp(-x/scale) and exp(-x^2/(2 sigma^2)).
         let exponent = (f64::from(bits) + 1.0) * std::f64::consts::LN_2;

@@ -92,9 +92,7 @@ impl Parameters {
     /// The parameters for two set sizes.
     ///
     /// # Panics
-    ///
     /// If a size is above [`MAX_ITEMS`].
-    #[must_use]
     pub fn new(variant: Variant, sender_items: u64, receiver_items: u64) -> Self {
         Self::one_of(1, variant, sender_items, receiver_items)
     }
@@ -173,26 +171,22 @@ impl Parameters {
     }
 
     /// `m`, instances of the OPRF: `1.2n + s` in the paper.
-    #[must_use]
     pub const fn instances(&self) -> usize {
         self.bins + self.stash
     }
 
     /// Number of the sets `H_1, H_2, H_3, S_1, ..` that the sender computes from its items.
-    #[must_use]
     pub const fn sets(&self) -> usize {
         FUNCTIONS + self.stash
     }
 
     /// Outputs of the OPRF that the sender computes.
-    #[must_use]
     pub const fn evaluations(&self) -> u64 {
         self.sender_items * self.sets() as u64
     }
 
     /// Bytes from the receiver to the sender that depend on the sizes, `k(1.2n + s)` in the paper's
     /// Table 5.
-    #[must_use]
     pub const fn row_bytes(&self) -> u64 {
         if self.trivial() {
             return 0;
@@ -202,7 +196,6 @@ impl Parameters {
 
     /// Bytes from the sender to the receiver that depend on the sizes, `(3 + s)nv` in the paper's
     /// Table 5.
-    #[must_use]
     pub const fn tag_bytes(&self) -> u64 {
         if self.trivial() {
             return 0;
@@ -212,7 +205,6 @@ impl Parameters {
 
     /// The binary logarithm of a bound on the probability that the receiver reports any item as
     /// common that is not.
-    #[must_use]
     pub fn false_positive(&self) -> f64 {
         -equal_bits(8 * self.tag as u32, [self.sender_items, self.receiver_items])
     }

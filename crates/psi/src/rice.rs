@@ -318,8 +318,6 @@ fn bad() -> crate::Error {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
     use volery_primitives::Block;
     use volery_primitives::prg::Prg;
 

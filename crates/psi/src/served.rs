@@ -101,7 +101,6 @@ const LATER: u8 = 3;
 const NONE: u64 = u64::MAX;
 
 /// This party's hello for the handshake of a query; the server is the sender.
-#[must_use]
 pub fn hello(role: Role) -> Hello {
     Hello {
         protocol: "served query",
@@ -111,14 +110,12 @@ pub fn hello(role: Role) -> Hello {
 }
 
 /// Bytes that the server and the client send for a query of so many items.
-#[must_use]
 pub const fn bytes(items: u64) -> (u64, u64) {
     let requests = items.div_ceil(MAX_BATCH as u64);
     ((VERDICT + PROOF) as u64 * requests + 32 * items, REQUEST as u64 * (requests + 1) + 32 * items)
 }
 
 /// Bytes of the filter of so many items, for so many queries.
-#[must_use]
 pub fn filter_bytes(items: u64, queries: u64) -> u64 {
     filter::bytes(items, queries)
 }
@@ -148,13 +145,11 @@ impl Key {
     }
 
     /// Its bytes, which are secret.
-    #[must_use]
     pub fn to_bytes(&self) -> Zeroizing<[u8; 32]> {
         Zeroizing::new(self.secret.to_bytes())
     }
 
     /// The public key, which names the key.
-    #[must_use]
     pub const fn public(&self) -> &[u8; 32] {
         &self.public
     }
@@ -212,13 +207,11 @@ pub struct Budget(AtomicU64);
 
 impl Budget {
     /// A budget of so many items.
-    #[must_use]
     pub const fn new(items: u64) -> Self {
         Self(AtomicU64::new(items))
     }
 
     /// Items that the client may still ask for.
-    #[must_use]
     pub fn left(&self) -> u64 {
         self.0.load(Ordering::Acquire)
     }
@@ -282,7 +275,6 @@ fn evaluate(key: &Key, items: &(impl Items + ?Sized), first: usize, numbers: &mu
 
 /// The file of a dishonest server: as many tags with the high part of the tag of the only item.
 #[cfg(feature = "testing")]
-#[must_use]
 pub fn crowded(key: &Key, item: &(impl Items + ?Sized), tags: u64) -> Vec<u8> {
     let mut output = [0];
     evaluate(key, item, 0, &mut output);
@@ -432,7 +424,6 @@ pub struct QueryAnswer {
 impl<'a> Client<'a> {
     /// The client for one query. The filter must be the server's: a version that the client has
     /// from elsewhere, or that it fetched over an authenticated channel.
-    #[must_use]
     pub const fn new(filter: &'a Filter, rng: Prg) -> Self {
         Self { filter, rng }
     }

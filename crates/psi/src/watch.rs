@@ -22,18 +22,6 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// All phases, in their order in a run.
-    pub const ALL: [Self; 8] = [
-        Self::Agree,
-        Self::Hash,
-        Self::Place,
-        Self::Encode,
-        Self::Correlate,
-        Self::Rows,
-        Self::Match,
-        Self::Share,
-    ];
-
     /// A short description of the phase.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::ffi::CString;
-use std::ffi::OsString;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
@@ -14,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use volery_run::embed::{self, Failure};
 
+use crate::job::Named;
 use crate::runs::{raised, text};
 use crate::table::{Source, Table};
 
@@ -76,11 +76,7 @@ impl Items {
 
 /// The items of tables with this schema: a schema or anything with a stream of records.
 #[pyfunction]
-pub(crate) fn items(
-    py: Python<'_>,
-    schema: &Bound<'_, PyAny>,
-    named: Vec<(String, OsString)>,
-) -> PyResult<Items> {
+pub(crate) fn items(py: Python<'_>, schema: &Bound<'_, PyAny>, named: Named) -> PyResult<Items> {
     let schema = Arc::new(Schema::from_pyarrow_bound(schema)?);
     let items = embed::cluster::items(schema, &named);
     let items = items.map_err(|failure| raised(py, &failure))?;
@@ -168,7 +164,7 @@ pub(crate) fn shards<'py>(
 #[pyfunction]
 pub(crate) fn secrets(
     py: Python<'_>,
-    named: Vec<(String, OsString)>,
+    named: Named,
     facts: &str,
     earlier: Option<&str>,
 ) -> PyResult<String> {
@@ -182,7 +178,7 @@ pub(crate) fn secrets(
 #[pyfunction]
 pub(crate) fn agree(
     py: Python<'_>,
-    named: Vec<(String, OsString)>,
+    named: Named,
     facts: String,
     secret: String,
     earlier: Option<String>,
@@ -203,7 +199,7 @@ pub(crate) fn agree(
 #[pyfunction]
 pub(crate) fn open_totals(
     py: Python<'_>,
-    named: Vec<(String, OsString)>,
+    named: Named,
     agreed: (String, String),
     found: Vec<Vec<u8>>,
     opened: Option<(String, bool)>,
@@ -220,22 +216,14 @@ pub(crate) fn open_totals(
 /// The consequences of the words of a result for sets of these sizes, that of this side first, as
 /// JSON; None for rows.
 #[pyfunction]
-pub(crate) fn totals(
-    py: Python<'_>,
-    named: Vec<(String, OsString)>,
-    sizes: [u64; 2],
-) -> PyResult<Option<String>> {
+pub(crate) fn totals(py: Python<'_>, named: Named, sizes: [u64; 2]) -> PyResult<Option<String>> {
     let about = embed::cluster::totals(&named, sizes);
     about.map_err(|failure| raised(py, &failure))
 }
 
 /// The run certificates of all workers.
 #[pyfunction]
-pub(crate) fn tickets(
-    py: Python<'_>,
-    manifest: &str,
-    named: Vec<(String, OsString)>,
-) -> PyResult<Vec<String>> {
+pub(crate) fn tickets(py: Python<'_>, manifest: &str, named: Named) -> PyResult<Vec<String>> {
     let tickets = py.detach(|| embed::cluster::tickets(manifest, &named));
     tickets.map_err(|failure| raised(py, &failure))
 }

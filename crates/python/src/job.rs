@@ -20,6 +20,9 @@ const TICK: Duration = Duration::from_millis(50);
 /// when its computation next reaches a message.
 const FAREWELL: Duration = Duration::from_millis(600);
 
+/// Options by name, each with its text.
+pub(crate) type Named = Vec<(String, std::ffi::OsString)>;
+
 /// Makes the result of a run a Python object.
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 pub(crate) type Finished = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;

@@ -1,6 +1,5 @@
 //! The subcommands.
 
-use std::ffi::OsString;
 use std::mem;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +14,7 @@ use volery_options::Arity;
 use volery_run::embed::{self, Cancel, Failure, Operation, Run, Status, StreamVerb};
 
 use crate::arrays;
-use crate::job::{Job, JobOutput, Parts, Result};
+use crate::job::{Job, JobOutput, Named, Parts, Result};
 use crate::table::{Source, Table};
 use crate::transport::CallerStream;
 
@@ -73,11 +72,7 @@ impl Connection {
 
 /// Connects to the peer.
 #[pyfunction]
-pub(crate) fn open(
-    py: Python<'_>,
-    named: Vec<(String, OsString)>,
-    watch: &Bound<'_, PyAny>,
-) -> PyResult<Py<PyAny>> {
+pub(crate) fn open(py: Python<'_>, named: Named, watch: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     let cancel = Cancel::default();
     let own = cancel.clone();
     let job = Job::begin(cancel, move |run, _| {
@@ -89,11 +84,7 @@ pub(crate) fn open(
 
 /// A connection over a `ByteStream` of `volery._transport`.
 #[pyfunction]
-pub(crate) fn over(
-    py: Python<'_>,
-    object: Py<PyAny>,
-    named: Vec<(String, OsString)>,
-) -> PyResult<Connection> {
+pub(crate) fn over(py: Python<'_>, object: Py<PyAny>, named: Named) -> PyResult<Connection> {
     let times = embed::times(&named).map_err(|failure| raised(py, &failure))?;
     let cancel = Cancel::default();
     let stream = CallerStream { object, cancel: cancel.clone(), timeout: times.1 };
@@ -209,7 +200,7 @@ pub(crate) fn options<'py>(py: Python<'py>, verb: &str) -> PyResult<Vec<Bound<'p
 pub(crate) fn matching(
     py: Python<'_>,
     verb: &str,
-    named: Vec<(String, OsString)>,
+    named: Named,
     data: Option<&Bound<'_, PyAny>>,
     rows: bool,
     connection: MaybeConnection<'_, '_>,
@@ -246,7 +237,7 @@ pub(crate) fn matching(
 pub(crate) fn lint(
     py: Python<'_>,
     files: Vec<PathBuf>,
-    named: Vec<(String, OsString)>,
+    named: Named,
     data: Option<&Bound<'_, PyAny>>,
     watch: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
@@ -261,7 +252,7 @@ pub(crate) fn lint(
 #[pyfunction]
 pub(crate) fn keygen(
     py: Python<'_>,
-    named: Vec<(String, OsString)>,
+    named: Named,
     watch: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
     text(py, watch, move |run, _| embed::keygen(&named, run))
@@ -272,7 +263,7 @@ pub(crate) fn keygen(
 pub(crate) fn verify(
     py: Python<'_>,
     folders: [PathBuf; 2],
-    named: Vec<(String, OsString)>,
+    named: Named,
     watch: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
     text(py, watch, move |run, _| embed::verify(folders, &named, run))
@@ -294,7 +285,7 @@ pub(crate) fn text(
 #[pyfunction]
 pub(crate) fn ope(
     py: Python<'_>,
-    named: Vec<(String, OsString)>,
+    named: Named,
     data: Option<&Bound<'_, PyAny>>,
     connection: MaybeConnection<'_, '_>,
     watch: &Bound<'_, PyAny>,
@@ -316,7 +307,7 @@ pub(crate) fn ope(
 #[pyfunction]
 pub(crate) fn matvec(
     py: Python<'_>,
-    named: Vec<(String, OsString)>,
+    named: Named,
     data: &Bound<'_, PyAny>,
     connection: MaybeConnection<'_, '_>,
     watch: &Bound<'_, PyAny>,
@@ -388,7 +379,7 @@ impl Stream {
 pub(crate) fn stream(
     py: Python<'_>,
     verb: &str,
-    named: Vec<(String, OsString)>,
+    named: Named,
     delta: Option<[u64; 2]>,
     width: usize,
     chunk: Option<usize>,

@@ -1,15 +1,12 @@
 //! The options that determine the parameters of a run: security, noise, LPN set, protocol, or the
 //! parameters of a paper.
 
-use std::ffi::OsStr;
-use std::fmt;
-
-use volery_options::{AllowedValue, parse};
+use volery_options::parse;
 use volery_pcg::lpn::estimate::Field;
 use volery_pcg::lpn::{LpnSet, set_named, sets};
 use volery_pcg::{Candidate, Kind, Link, Noise, Plan, PlanError, PlanOptions, Protocol, Security};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 
 volery_options::options! {
     /// The options that both parties must set to the same values.
@@ -27,7 +24,7 @@ volery_options::options! {
         once set: String ["Protocol", "NAME", parse::string];
 
         /// Source of the parameters
-        default parameters: Parameters ["default", "Protocol", "PARAMETERS", parameters, PARAMETERS];
+        default parameters: Parameters ["default", "Protocol", "PARAMETERS", Parameters::of, Parameters::ALLOWED];
 
         /// Protocol that makes the correlations. auto: the fastest one for --n and the link, never
         /// the last one below; the parties measure the link unless --link describes it.
@@ -39,50 +36,21 @@ volery_options::options! {
     }
 }
 
-const PARAMETERS: &[AllowedValue] = &[
-    ("default", "128 bits against every attack known today"),
-    (
-        "paper80",
-        "Parameters of the 2019 VOLE paper, 80 bits by its own count: for reproduction only",
-    ),
-    (
-        "ferret",
-        "Parameters of the Ferret paper (COT), 128 bits by its own count: for reproduction only",
-    ),
-];
-
-fn parameters(value: &OsStr) -> Result<Parameters, String> {
-    let all = [Parameters::Default, Parameters::Paper80, Parameters::Ferret];
-    parse::choice(value, &all.map(|one| (one.name(), one)))
-}
-
-/// Source of the parameters of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Parameters {
-    /// 128 bits against every attack known today.
-    #[default]
-    Default,
-    /// Parameters of the 2019 VOLE paper, 80 bits by its own count: for reproduction only.
-    Paper80,
-    /// Parameters of the Ferret paper (COT), 128 bits by its own count: for reproduction only.
-    Ferret,
-}
-
-impl Parameters {
-    fn name(self) -> &'static str {
-        PARAMETERS[self as usize].0
-    }
-}
-
-impl fmt::Display for Parameters {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+volery_options::choices! {
+    /// Source of the parameters of a run.
+    pub enum Parameters {
+        /// 128 bits against every attack known today
+        Default = "default",
+        /// Parameters of the 2019 VOLE paper, 80 bits by its own count: for reproduction only
+        Paper80 = "paper80",
+        /// Parameters of the Ferret paper (COT), 128 bits by its own count: for reproduction only
+        Ferret = "ferret",
     }
 }
 
 impl Choices {
     /// The plan for `n` correlations of this kind. Parameters of a paper do not depend on the link.
-    pub fn plan(&self, kind: Kind, n: u64, link: Link) -> Result<Plan, Failure> {
+    pub fn plan(&self, kind: Kind, n: u64, link: Link) -> Result<Plan> {
         if self.protocol != Protocol::Auto {
             let beside = match self.parameters {
                 Parameters::Default => None,
@@ -113,7 +81,7 @@ impl Choices {
                     Kind::Cot => ["vole", "ferret"],
                     Kind::Vole(_) => ["cot", "paper80"],
                 };
-                let what = format_args!("{} is only for 'volery {made}'", self.parameters);
+                let what = format_args!("{} is only for 'volery {made}'", self.parameters.name());
                 Err(Failure::usage("--parameters", what)
                     .with_hint(format_args!("choose default or {other}")))
             }
@@ -127,7 +95,7 @@ impl Choices {
     }
 
     /// The candidates with today's parameters, the cheapest first.
-    pub fn candidates(&self, kind: Kind, n: u64, link: Link) -> Result<Vec<Candidate>, Failure> {
+    pub fn candidates(&self, kind: Kind, n: u64, link: Link) -> Result<Vec<Candidate>> {
         // As a plan names it: b11/2 has two instances in lockstep.
         let set = self.set.as_deref();
         let (name, number) = match set.and_then(|set| set.split_once('/')) {
@@ -165,7 +133,7 @@ impl Choices {
         })
     }
 
-    fn paper80(&self, field: Field, n: u64) -> Result<Plan, Failure> {
+    fn paper80(&self, field: Field, n: u64) -> Result<Plan> {
         self.no_set()?;
         if self.noise.is_some_and(|noise| noise != Noise::Uniform) {
             let what = "the paper80 sets require uniform noise";
@@ -183,14 +151,14 @@ impl Choices {
         })
     }
 
-    fn no_set(&self) -> Result<(), Failure> {
+    fn no_set(&self) -> Result<()> {
         match &self.set {
             None => Ok(()),
             Some(name) => Err(Failure::usage(
                 "--set",
                 format_args!(
                     "'{name}' cannot be used with --parameters {}, which fixes its own sets",
-                    self.parameters
+                    self.parameters.name()
                 ),
             )),
         }
@@ -198,7 +166,7 @@ impl Choices {
 }
 
 /// The set with this name, if this run can use it.
-fn usable(name: &str, kind: Kind, noise: Option<Noise>) -> Result<&'static LpnSet, Failure> {
+fn usable(name: &str, kind: Kind, noise: Option<Noise>) -> Result<&'static LpnSet> {
     let fits = |set: &LpnSet| set.claim >= 128 && set.holds_over(kind.field());
     let choice = || {
         let names: Vec<_> = sets()

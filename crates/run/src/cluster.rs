@@ -17,7 +17,7 @@ use volery_options::parse;
 use volery_os::time::wall_clock;
 use volery_primitives::ro::RandomOracle;
 
-use crate::failure::{Failure, Status};
+use crate::failure::{Failure, Result, Status};
 use crate::progress::PhaseProgress;
 use crate::proxy::{self, ProxyOption};
 use crate::reporter::Reporter;
@@ -84,7 +84,7 @@ impl Driver<'_> {
         &self,
         arguments: &ClusterOptions,
         identity: (&Identity, Fingerprint),
-    ) -> Result<WorkerSettings, Failure> {
+    ) -> Result<WorkerSettings> {
         let (task, keys) = match self {
             Self::Rows(side) => (Task::Rows(*side.settings()), side.key_description()),
             Self::Totals(driver) => {
@@ -141,7 +141,7 @@ pub trait Workers {
         side: &mut Driver<'_>,
         pool: &crate::options::Pool,
         told: &mut PhaseProgress<'_>,
-    ) -> Result<Option<(Manifest, ClusterStats, Value)>, Failure>;
+    ) -> Result<Option<(Manifest, ClusterStats, Value)>>;
 
     /// [`run`](Self::run) for totals, and opens them with the peer's driver; returns their outcome,
     /// and what is for a report.
@@ -150,7 +150,7 @@ pub trait Workers {
         driver: &mut cluster_totals::Driver,
         pool: &crate::options::Pool,
         told: &mut PhaseProgress<'_>,
-    ) -> Result<Option<(totals::Outcome, Value)>, Failure>;
+    ) -> Result<Option<(totals::Outcome, Value)>>;
 }
 
 /// The fingerprints of sender and receiver.
@@ -169,8 +169,8 @@ pub fn open_totals(
     (wait, timeout): (Duration, Duration),
     (opened, gets): (Option<OpenedTotals>, bool),
     reporter: &Reporter,
-    open: impl FnOnce(&mut Channel) -> Result<Vec<Total>, Failure>,
-) -> Result<(Vec<Total>, Stats), Failure> {
+    open: impl FnOnce(&mut Channel) -> Result<Vec<Total>>,
+) -> Result<(Vec<Total>, Stats)> {
     let meeting = Meeting {
         // At a place of its own: a driver that comes back may still look for an agreement.
         worker: Some(meeting.terms.workers),
@@ -218,7 +218,7 @@ impl ClusterOptions {
         task: &Task,
         keys: &str,
         identity: (&Identity, Fingerprint),
-    ) -> Result<WorkerSettings, Failure> {
+    ) -> Result<WorkerSettings> {
         let (role, protocol) = match task {
             Task::Rows(settings) => (settings.role, "vole"),
             Task::Totals(settings) => (settings.role, "circuit"),
@@ -281,7 +281,7 @@ impl Meeting<'_> {
     }
 
     /// A run certificate for this worker.
-    pub fn certificate(&self, identity: &Identity) -> Result<Identity, Failure> {
+    pub fn certificate(&self, identity: &Identity) -> Result<Identity> {
         let now = wall_clock();
         let validity = now.checked_sub(SLOW_CLOCK).unwrap_or(now)..now + DAY;
         Ok(identity.issue(&self.ticket().name(), validity)?)
@@ -293,7 +293,7 @@ impl Meeting<'_> {
         certificate: &Identity,
         times: (Duration, Duration),
         reporter: &Reporter,
-    ) -> Result<Channel, Failure> {
+    ) -> Result<Channel> {
         let met = self.find(certificate, times, reporter)?;
         met.map_err(|absent| absent.0)
     }
@@ -305,7 +305,7 @@ impl Meeting<'_> {
         certificate: &Identity,
         (wait, timeout): (Duration, Duration),
         reporter: &Reporter,
-    ) -> Result<Result<Channel, AbsentPeer>, Failure> {
+    ) -> Result<Result<Channel, AbsentPeer>> {
         let [sender, receiver] = &self.terms.organisations;
         let (own, peer) = match self.role {
             Role::Sender => (sender, receiver),

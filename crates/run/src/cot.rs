@@ -8,7 +8,7 @@ use volery_options::parse;
 use zeroize::Zeroizing;
 
 use crate::endpoint::Connection;
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::npy::{Form, Reader};
 use crate::party::Cot;
 use crate::reporter::Reporter;
@@ -30,7 +30,7 @@ pub fn run(
     connection: Option<&mut Connection>,
     destination: Destination<'_>,
     reporter: &Reporter,
-) -> Result<String, Failure> {
+) -> Result<String> {
     let delta = match (&options.delta, delta) {
         (None, None) => None,
         _ if stream.options.role == Role::Receiver => {
@@ -51,7 +51,7 @@ pub fn run(
 }
 
 /// Reads the one value of a file. Error messages do not repeat it.
-pub(crate) fn read_delta(path: &Path) -> Result<Zeroizing<Gf128>, Failure> {
+pub(crate) fn read_delta(path: &Path) -> Result<Zeroizing<Gf128>> {
     let failed = |error| Failure::file(path, error);
     let mut file = Reader::open(path).map_err(failed)?;
     let header = file.header();

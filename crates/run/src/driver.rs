@@ -9,7 +9,7 @@ use volery_field::Ring as _;
 use volery_os::time::{Duration, Instant};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::failure::{Failure, Status};
+use crate::failure::{Failure, Result, Status};
 use crate::negotiation::{AgreedPlan, CHUNK, Request};
 use crate::party::{Correlation, Party};
 use crate::randomness::{fresh_prg, hex};
@@ -105,8 +105,8 @@ pub fn run<E: Party>(
     key: Option<E::Ring>,
     channel: &mut Channel,
     listener: &mut impl Listener,
-    mut put: impl FnMut(Option<E::Ring>, Step<E>) -> Result<Step<E>, Failure>,
-) -> Result<(Outcome, AgreedPlan), Failure> {
+    mut put: impl FnMut(Option<E::Ring>, Step<E>) -> Result<Step<E>>,
+) -> Result<(Outcome, AgreedPlan)> {
     let mut empty = Some(Step::with_capacity(order.n));
     run_into::<E>(order, key, channel, listener, |key, count, draw| {
         let mut step = empty.take().unwrap_or_else(|| Step::with_capacity(order.n));
@@ -122,7 +122,7 @@ pub fn run<E: Party>(
 /// Draws the correlations of a step into the two slices, which have [`Party::units`] and one
 /// element for each.
 pub type Draw<'a, E> =
-    dyn FnMut(&mut [<E as Party>::Unit], &mut [<E as Party>::Ring]) -> Result<(), Failure> + 'a;
+    dyn FnMut(&mut [<E as Party>::Unit], &mut [<E as Party>::Ring]) -> Result<()> + 'a;
 
 /// Does what [`run`] does, into memory of the caller: `take` gets the number of correlations of the
 /// step, and calls the function it gets once.
@@ -136,8 +136,8 @@ pub fn run_into<E: Party>(
     key: Option<E::Ring>,
     channel: &mut Channel,
     listener: &mut impl Listener,
-    mut take: impl FnMut(Option<E::Ring>, usize, &mut Draw<'_, E>) -> Result<(), Failure>,
-) -> Result<(Outcome, AgreedPlan), Failure> {
+    mut take: impl FnMut(Option<E::Ring>, usize, &mut Draw<'_, E>) -> Result<()>,
+) -> Result<(Outcome, AgreedPlan)> {
     let start = Instant::now();
     let (session, agreed) = order.settle::<E>(channel)?;
     listener.phase(&format!("the peer agrees, session {}", hex(session.as_bytes())));
@@ -173,7 +173,7 @@ pub fn run_both<K: Correlation>(
     progress: &Bar,
     mut sent: impl FnMut(Option<<K::Sender as Party>::Ring>, &Step<K::Sender>) + Send,
     mut received: impl FnMut(Option<<K::Receiver as Party>::Ring>, &Step<K::Receiver>) + Send,
-) -> Result<([Outcome; 2], AgreedPlan), Failure> {
+) -> Result<([Outcome; 2], AgreedPlan)> {
     let ((sender, agreed), (receiver, _)) = both(
         channels,
         |channel| {
@@ -207,9 +207,9 @@ pub fn run_both<K: Correlation>(
 /// The first party failure that was not caused by the other party's failure.
 pub fn both<A: Send, B: Send>(
     [left, right]: [Channel; 2],
-    sender: impl FnOnce(&mut Channel) -> Result<A, Failure> + Send,
-    receiver: impl FnOnce(&mut Channel) -> Result<B, Failure> + Send,
-) -> Result<(A, B), Failure> {
+    sender: impl FnOnce(&mut Channel) -> Result<A> + Send,
+    receiver: impl FnOnce(&mut Channel) -> Result<B> + Send,
+) -> Result<(A, B)> {
     let ((sent, _), (received, _)) = run_two_channels(left, right, sender, receiver);
     match (sent, received) {
         (Ok(sent), Ok(received)) => Ok((sent, received)),
@@ -219,7 +219,7 @@ pub fn both<A: Send, B: Send>(
 }
 
 /// The two ends of a TCP connection on the loopback interface.
-pub fn loopback(timeout: Duration) -> Result<[Channel; 2], Failure> {
+pub fn loopback(timeout: Duration) -> Result<[Channel; 2]> {
     let no_port = |error| {
         let what = format_args!("cannot open a port on the loopback interface: {error}");
         Failure::new(Status::Network, what).with_hint("'ip link set lo up' enables the interface")
@@ -280,7 +280,7 @@ impl Phase {
 ///
 /// # Errors
 /// Errors of the channel: the peer's run may have failed.
-pub fn conclude(outcome: Outcome, channel: &mut Channel) -> Result<Outcome, Failure> {
+pub fn conclude(outcome: Outcome, channel: &mut Channel) -> Result<Outcome> {
     channel.send(&[DONE])?;
     let mut byte = [0];
     channel.recv(&mut byte)?;
@@ -304,7 +304,6 @@ fn next_step(left: u64) -> usize {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use volery_channel::run_two_parties;
 

@@ -26,7 +26,7 @@ use crate::choices::Choices;
 use crate::cot::{self, CotOptions};
 pub use crate::endpoint::Connection;
 use crate::endpoint::EndpointOptions;
-pub use crate::failure::{Failure, Status};
+pub use crate::failure::{Failure, Result, Status};
 use crate::guard::{check_level, guarded};
 use crate::keygen::{self, KeygenOptions};
 use crate::lint::{self, LintOptions};
@@ -65,8 +65,8 @@ impl Run {
         &self,
         verb: &str,
         role: Option<Role>,
-        body: impl FnOnce(&Reporter) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
+        body: impl FnOnce(&Reporter) -> Result<T>,
+    ) -> Result<T> {
         let (events, cancel) = (Arc::clone(&self.events), self.cancel.clone());
         let reporter = Reporter::of_caller(events, cancel, verb, role);
         let result = guarded(&reporter, || {
@@ -84,7 +84,7 @@ impl Run {
 ///
 /// # Errors
 /// As for a run: a wrong option, no peer in time, a peer with another identity.
-pub fn open(named: &NamedValues, run: &Run) -> Result<Connection, Failure> {
+pub fn open(named: &NamedValues, run: &Run) -> Result<Connection> {
     let (mut endpoint, mut options) = (EndpointOptions::default(), RunOptions::default());
     fill(named, &mut [&mut endpoint, &mut options], &[])?;
     run.with("", None, |reporter| {
@@ -95,7 +95,7 @@ pub fn open(named: &NamedValues, run: &Run) -> Result<Connection, Failure> {
 }
 
 /// The times `wait` and `timeout`.
-pub fn times(named: &NamedValues) -> Result<(Duration, Duration), Failure> {
+pub fn times(named: &NamedValues) -> Result<(Duration, Duration)> {
     let (mut endpoint, mut options) = (EndpointOptions::default(), RunOptions::default());
     fill(named, &mut [&mut endpoint, &mut options], &[])?;
     Ok((endpoint.wait, options.timeout))
@@ -114,7 +114,7 @@ pub fn over(
 
 /// The two ends of a connection within this process, over the loopback interface. Each of `cancels`
 /// closes one.
-pub fn pair(timeout: Duration, cancels: [Cancel; 2]) -> Result<[Connection; 2], Failure> {
+pub fn pair(timeout: Duration, cancels: [Cancel; 2]) -> Result<[Connection; 2]> {
     check_level()?;
     let listener = tcp::Listener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let address = listener.local_addr()?;
@@ -171,7 +171,7 @@ pub fn matching(
     rows: bool,
     connection: Option<&mut Connection>,
     run: &Run,
-) -> Result<MatchResult, Failure> {
+) -> Result<MatchResult> {
     let arguments = MatchingArguments::by_name(verb, named, table.is_some())?;
     let inputs = MatchInputs { table, connection, rows, workers: None };
     run.with(verb.name(), Some(arguments.role), |reporter| {
@@ -201,8 +201,8 @@ pub fn stream(
     chunk: Option<usize>,
     connection: Option<&mut Connection>,
     run: &Run,
-    put: &mut dyn FnMut(Part) -> Result<(), Failure>,
-) -> Result<String, Failure> {
+    put: &mut dyn FnMut(Part) -> Result<()>,
+) -> Result<String> {
     let (mut cot, mut vole) = (CotOptions::default(), VoleOptions::default());
     let destination = Destination::Caller { chunk, put };
     match verb {
@@ -228,7 +228,7 @@ pub fn ope(
     input: Option<npy::Table>,
     connection: Option<&mut Connection>,
     run: &Run,
-) -> Result<(String, Option<Vec<u64>>), Failure> {
+) -> Result<(String, Option<Vec<u64>>)> {
     let arguments = ope::Arguments::by_name(named)?;
     run.with("ope", Some(arguments.meeting.options.role), |reporter| {
         ope::run(&arguments, NumericInputs { input, connection }, reporter)
@@ -242,7 +242,7 @@ pub fn matvec(
     input: Option<npy::Table>,
     connection: Option<&mut Connection>,
     run: &Run,
-) -> Result<(String, Option<npy::Values>), Failure> {
+) -> Result<(String, Option<npy::Values>)> {
     let arguments = matvec::Arguments::by_name(named)?;
     run.with("matvec", Some(arguments.meeting.options.role), |reporter| {
         matvec::run(&arguments, NumericInputs { input, connection }, reporter)
@@ -255,7 +255,7 @@ pub fn lint(
     named: &NamedValues,
     table: Option<Table>,
     run: &Run,
-) -> Result<String, Failure> {
+) -> Result<String> {
     if files.is_empty() && table.is_none() {
         return Err(Failure::usage("FILE", "required"));
     }
@@ -264,7 +264,7 @@ pub fn lint(
 }
 
 /// `keygen`: returns the fingerprint.
-pub fn keygen(named: &NamedValues, run: &Run) -> Result<String, Failure> {
+pub fn keygen(named: &NamedValues, run: &Run) -> Result<String> {
     let arguments = keygen::Arguments::by_name(named)?;
     run.with("keygen", None, |reporter| keygen::run(&arguments, reporter))
 }
@@ -273,7 +273,7 @@ pub fn keygen(named: &NamedValues, run: &Run) -> Result<String, Failure> {
 ///
 /// # Errors
 /// Any error that ends the run; so is a relation that does not hold.
-pub fn verify(folders: [PathBuf; 2], named: &NamedValues, run: &Run) -> Result<String, Failure> {
+pub fn verify(folders: [PathBuf; 2], named: &NamedValues, run: &Run) -> Result<String> {
     let arguments = verify::Arguments::by_name(folders, named)?;
     run.with("verify", None, |reporter| verify::run(&arguments, reporter))
 }

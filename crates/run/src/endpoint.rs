@@ -12,7 +12,7 @@ use volery_channel::{Cancel, CancelLink, Channel, tcp};
 use volery_options::parse;
 use volery_os::time::wall_clock;
 
-use crate::failure::{Failure, Status};
+use crate::failure::{Failure, Result, Status};
 use crate::identity::{IdentitySource, PassphraseSource};
 use crate::pin_file::PinFile;
 use crate::proxy::{self, ProxyOption};
@@ -145,10 +145,7 @@ impl Connection {
 
     /// Runs `work`. If it fails once it has begun to speak with the peer, the connection is closed:
     /// the two sides would be out of step.
-    pub fn run<T>(
-        &mut self,
-        work: impl FnOnce(&mut Self) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
+    pub fn run<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.has_spoken = false;
         let result = work(self);
         if result.is_err() && self.has_spoken {
@@ -227,7 +224,7 @@ impl EndpointOptions {
         &self,
         connection: Option<&'a mut Connection>,
         reporter: &Reporter,
-    ) -> Result<Endpoint<'a>, Failure> {
+    ) -> Result<Endpoint<'a>> {
         if let Some(connection) = connection {
             let named = [
                 ("--listen", self.listen.is_some()),
@@ -275,7 +272,7 @@ impl EndpointOptions {
     }
 
     /// The identity and the peer's pin, if they are given.
-    fn secured(&self, reporter: &Reporter) -> Result<Option<SecuredEndpoint>, Failure> {
+    fn secured(&self, reporter: &Reporter) -> Result<Option<SecuredEndpoint>> {
         let (first, second) = match &self.peer[..] {
             [] => (None, None),
             [first] => (Some(first), None),
@@ -326,7 +323,7 @@ impl EndpointOptions {
     ///
     /// # Errors
     /// As `secured`, and if they or the address of a peer are given otherwise.
-    pub fn at_gateway(&self, reporter: &Reporter) -> Result<(Identity, Fingerprint), Failure> {
+    pub fn at_gateway(&self, reporter: &Reporter) -> Result<(Identity, Fingerprint)> {
         for (option, given) in [("--listen", &self.listen), ("--connect", &self.connect)] {
             if given.is_some() {
                 let what = "the two sides meet at --gateway";
@@ -348,20 +345,17 @@ impl EndpointOptions {
     }
 
     /// The identity and the pin for the connections of a gateway, if they are given.
-    pub fn identity_and_peer(
-        &self,
-        reporter: &Reporter,
-    ) -> Result<Option<(Identity, Peer)>, Failure> {
+    pub fn identity_and_peer(&self, reporter: &Reporter) -> Result<Option<(Identity, Peer)>> {
         let secured = self.secured(reporter)?;
         Ok(secured.map(|secured| (secured.identity, secured.peer)))
     }
 
     /// The identity.
-    pub fn load_identity(&self) -> Result<Identity, Failure> {
+    pub fn load_identity(&self) -> Result<Identity> {
         self.identity_source().load()?.ok_or_else(|| Failure::usage("--identity", "required"))
     }
 
-    fn place(&self) -> Result<Address, Failure> {
+    fn place(&self) -> Result<Address> {
         let refuse = |what| {
             Failure::usage("--listen, --connect", what).with_hint(
                 "start one side with --listen HOST:PORT, the other with --connect HOST:PORT",
@@ -379,7 +373,7 @@ impl EndpointOptions {
 }
 
 /// Checks the form of an address.
-pub fn host_port(option: &str, address: &str) -> Result<(), Failure> {
+pub fn host_port(option: &str, address: &str) -> Result<()> {
     if let Some((_, rest)) = address.split_once("://") {
         let message = format_args!("'{address}' is a URL, not HOST:PORT");
         return Err(Failure::usage(option, message).with_hint(format_args!("write {rest}")));
@@ -423,18 +417,18 @@ impl Address {
     }
 
     /// Checks that it is an address.
-    pub fn check_form(&self) -> Result<(), Failure> {
+    pub fn check_form(&self) -> Result<()> {
         host_port(self.option(), self.address())
     }
 
     /// Refuses an address off this machine before any work is done. A name that does not resolve
     /// yet is checked when it does.
-    fn check_loopback(&self) -> Result<(), Failure> {
+    fn check_loopback(&self) -> Result<()> {
         self.check_loopback_of(["--identity and --peer", "--identity DIR --peer FINGERPRINT"])
     }
 
     /// The same, where other options say who the peers are.
-    pub fn check_loopback_of(&self, [required, words]: [&str; 2]) -> Result<(), Failure> {
+    pub fn check_loopback_of(&self, [required, words]: [&str; 2]) -> Result<()> {
         let hint = format!(
             "each party makes an identity with 'volery keygen --out DIR' and gives the other its fingerprint; start each side with {words}"
         );
@@ -442,12 +436,7 @@ impl Address {
     }
 
     /// The same, for an address that another option gave.
-    pub fn check_loopback_as(
-        &self,
-        option: &str,
-        required: &str,
-        hint: &str,
-    ) -> Result<(), Failure> {
+    pub fn check_loopback_as(&self, option: &str, required: &str, hint: &str) -> Result<()> {
         let Ok(mut addresses) = self.address().to_socket_addrs() else {
             return Ok(());
         };
@@ -489,11 +478,7 @@ impl<'a> Endpoint<'a> {
     ///
     /// # Errors
     /// If the address cannot be used, no peer is there in time, or the peer has another identity.
-    pub(crate) fn open(
-        self,
-        timeout: Duration,
-        reporter: &Reporter,
-    ) -> Result<RunChannel<'a>, Failure> {
+    pub(crate) fn open(self, timeout: Duration, reporter: &Reporter) -> Result<RunChannel<'a>> {
         let (place, proxy, wait, secured) = match self {
             Self::Open(connection) => return connection.lend(reporter),
             Self::Address { place, proxy, wait, secured } => (place, proxy, wait, secured),
@@ -589,7 +574,7 @@ const LEARNED: &str = "the peer learned the address, the settings and the durati
 
 impl Connection {
     /// Gives the channel to a run, which gives it back when it is complete.
-    fn lend(&mut self, reporter: &Reporter) -> Result<RunChannel<'_>, Failure> {
+    fn lend(&mut self, reporter: &Reporter) -> Result<RunChannel<'_>> {
         self.has_spoken = true;
         if let Some(begin) = self.begin.take() {
             reporter.begin("connecting");

@@ -5,6 +5,9 @@
 use std::fmt;
 use std::path::Path;
 
+/// The result of a step of a run.
+pub type Result<T, E = Failure> = std::result::Result<T, E>;
+
 /// The cause of a failure, which is the exit status of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -30,7 +33,6 @@ pub struct Failure {
 
 impl Status {
     /// The status of a process that is this program.
-    #[must_use]
     pub fn of_code(code: Option<i32>) -> Self {
         let all = [Self::Usage, Self::Peer, Self::Network, Self::Mismatch];
         let found = all.into_iter().find(|status| code == Some(*status as i32));

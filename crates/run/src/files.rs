@@ -9,7 +9,7 @@ use volery_os::sync::mpsc;
 use volery_os::thread;
 
 use crate::driver::Step;
-use crate::failure::{Failure, Status};
+use crate::failure::{Failure, Result, Status};
 use crate::npy::{Form, Writer};
 use crate::output::Folder;
 use crate::party::Party;
@@ -22,7 +22,7 @@ pub(crate) struct Array<R> {
 
 impl<R: Ring> Array<R> {
     /// Creates the file of the array with this letter and `n` elements.
-    pub(crate) fn create(folder: &Folder, letter: &str, n: u64) -> Result<Self, Failure> {
+    pub(crate) fn create(folder: &Folder, letter: &str, n: u64) -> Result<Self> {
         Self::begin(folder, letter, |file| Writer::new(file, n))
     }
 
@@ -30,7 +30,7 @@ impl<R: Ring> Array<R> {
         folder: &Folder,
         letter: &str,
         begin: impl FnOnce(File) -> io::Result<Writer<R>>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self> {
         let name = file_name(letter);
         // Error messages name the final path, not the temporary one.
         let path = folder.target().join(&name);
@@ -38,18 +38,18 @@ impl<R: Ring> Array<R> {
         Ok(Self { path, writer })
     }
 
-    pub(crate) fn write(&mut self, elements: &[R]) -> Result<(), Failure> {
+    pub(crate) fn write(&mut self, elements: &[R]) -> Result<()> {
         self.writer.write(elements).map_err(|error| Failure::file(&self.path, error))
     }
 
-    pub(crate) fn finish(self) -> Result<(), Failure> {
+    pub(crate) fn finish(self) -> Result<()> {
         self.writer.finish().map_err(|error| Failure::file(&self.path, error))
     }
 }
 
 impl Array<Z64> {
     /// Creates the file of an array of `n` numbers with a sign.
-    pub(crate) fn signed(folder: &Folder, name: &str, n: u64) -> Result<Self, Failure> {
+    pub(crate) fn signed(folder: &Folder, name: &str, n: u64) -> Result<Self> {
         Self::begin(folder, name, |file| Writer::signed(file, n))
     }
 }
@@ -61,7 +61,7 @@ pub(crate) struct Columns<E: Party> {
 }
 
 impl<E: Party> Columns<E> {
-    pub(crate) fn create(folder: &Folder, n: u64) -> Result<Self, Failure> {
+    pub(crate) fn create(folder: &Folder, n: u64) -> Result<Self> {
         let values = E::VALUES.map(|letter| Array::create(folder, letter, n));
         Ok(Self { values: values.transpose()?, column: Array::create(folder, E::COLUMN, n)? })
     }
@@ -72,14 +72,14 @@ impl<E: Party> Columns<E> {
         n.saturating_mul((values + Form::of::<E::Ring>().bytes()) as u64)
     }
 
-    fn write(&mut self, step: &Step<E>) -> Result<(), Failure> {
+    fn write(&mut self, step: &Step<E>) -> Result<()> {
         if let Some(array) = &mut self.values {
             E::open(&step.u, step.count, |values| array.write(values))?;
         }
         self.column.write(&step.column)
     }
 
-    pub(crate) fn finish(self) -> Result<(), Failure> {
+    pub(crate) fn finish(self) -> Result<()> {
         self.values.map_or(Ok(()), Array::finish)?;
         self.column.finish()
     }
@@ -94,8 +94,8 @@ pub(crate) fn file_name(letter: &str) -> String {
 pub(crate) fn write_beside<E: Party, T>(
     n: u64,
     mut columns: Columns<E>,
-    body: impl FnOnce(&mut dyn FnMut(Step<E>) -> Result<Step<E>, Failure>) -> Result<T, Failure>,
-) -> Result<(T, Columns<E>), Failure> {
+    body: impl FnOnce(&mut dyn FnMut(Step<E>) -> Result<Step<E>>) -> Result<T>,
+) -> Result<(T, Columns<E>)> {
     let (full, to_write) = mpsc::sync_channel::<Step<E>>(1);
     let (written, empty) = mpsc::channel::<Step<E>>();
     thread::scope(|scope| {

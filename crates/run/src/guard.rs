@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use volery_primitives::cpu::Cpu;
 
-use crate::failure::{Failure, Status};
+use crate::failure::{Failure, Result, Status};
 use crate::reporter::Reporter;
 
 /// The begin of the message of a run that panicked.
@@ -15,10 +15,7 @@ pub const PANICKED: &str = "internal error in volery";
 ///
 /// # Errors
 /// The errors of `body`, and these two.
-pub fn guarded<T>(
-    reporter: &Reporter,
-    body: impl FnOnce() -> Result<T, Failure>,
-) -> Result<T, Failure> {
+pub fn guarded<T>(reporter: &Reporter, body: impl FnOnce() -> Result<T>) -> Result<T> {
     check_level()?;
     let failure = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(value)) => return Ok(value),
@@ -33,7 +30,7 @@ pub fn guarded<T>(
 }
 
 /// Checks `VOLERY_CPU`, without which the first kernel would panic.
-pub(crate) fn check_level() -> Result<(), Failure> {
+pub(crate) fn check_level() -> Result<()> {
     Cpu::check().map_err(|error| {
         Failure::new(Status::Usage, error).with_hint("name one of them, or unset the variable")
     })
@@ -46,7 +43,7 @@ mod tests {
     #[test]
     fn a_panic_is_a_failure_that_says_so() {
         let reporter = Reporter::for_tests();
-        let failed = guarded(&reporter, || -> Result<(), Failure> { panic!("a test") });
+        let failed = guarded(&reporter, || -> Result<()> { panic!("a test") });
         let failure = failed.expect_err("the body panics");
         assert!(failure.message().starts_with(PANICKED), "{failure}");
         assert_eq!(failure.status(), Status::Other);

@@ -16,7 +16,7 @@ use volery_os::thread;
 use volery_os::time::{Duration, Instant, wall_clock};
 use zeroize::Zeroizing;
 
-use crate::failure::{Failure, Status};
+use crate::failure::{Failure, Result, Status};
 use crate::output::Folder;
 use crate::system::is_exposed;
 
@@ -62,7 +62,7 @@ impl FromStr for PassphraseSource {
 
 impl PassphraseSource {
     /// The passphrase; a new one is asked for twice.
-    fn read(&self, is_new: bool, group: bool) -> Result<Zeroizing<String>, Failure> {
+    fn read(&self, is_new: bool, group: bool) -> Result<Zeroizing<String>> {
         let failed = |what: &dyn std::fmt::Display| {
             Failure::new(Status::Other, format_args!("--identity-passphrase: {what}"))
         };
@@ -128,7 +128,7 @@ pub(crate) fn store(
     identity: &Identity,
     passphrase: Option<&PassphraseSource>,
     folder: Folder,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let fingerprint = format!("{}\n", identity.fingerprint());
     let encrypted = passphrase.map(|source| {
         let passphrase = source.read(true, false)?;
@@ -153,7 +153,7 @@ impl IdentitySource<'_> {
     ///
     /// # Errors
     /// A failure that names the option, the place, and the remedy.
-    pub fn load(&self) -> Result<Option<Identity>, Failure> {
+    pub fn load(&self) -> Result<Option<Identity>> {
         let (place, pem) = match (self.folder, self.command) {
             (None, None) if self.passphrase.is_none() => return Ok(None),
             (None, None) => {
@@ -173,7 +173,7 @@ impl IdentitySource<'_> {
         self.parse(&place, pem).map(Some)
     }
 
-    fn parse(&self, place: &str, mut pem: Zeroizing<String>) -> Result<Identity, Failure> {
+    fn parse(&self, place: &str, mut pem: Zeroizing<String>) -> Result<Identity> {
         let unusable = |why: &dyn std::fmt::Display| {
             Failure::new(Status::Other, format_args!("{place}: {why}"))
         };
@@ -206,7 +206,7 @@ impl IdentitySource<'_> {
 }
 
 /// Runs a command, without a shell, for at most `limit`, and returns what it prints.
-fn run_command(line: &str, limit: Duration) -> Result<Zeroizing<String>, Failure> {
+fn run_command(line: &str, limit: Duration) -> Result<Zeroizing<String>> {
     let failed = |what: &dyn std::fmt::Display| {
         Failure::new(Status::Other, format_args!("--identity-command: {what}"))
     };
@@ -262,7 +262,7 @@ fn run_command(line: &str, limit: Duration) -> Result<Zeroizing<String>, Failure
         .with_hint("run the command by hand, as the same user and without a terminal"))
 }
 
-fn read_identity(path: &Path, group: bool) -> Result<Zeroizing<String>, Failure> {
+fn read_identity(path: &Path, group: bool) -> Result<Zeroizing<String>> {
     let unusable = |why: &dyn std::fmt::Display| {
         Failure::new(Status::Other, format_args!("--identity: {}: {why}", path.display()))
     };
@@ -338,7 +338,7 @@ mod tests {
         identity
     }
 
-    fn load(folder: &Path, group: bool) -> Result<Identity, Failure> {
+    fn load(folder: &Path, group: bool) -> Result<Identity> {
         let source =
             IdentitySource { folder: Some(folder), command: None, passphrase: None, group };
         source.load().map(Option::unwrap)

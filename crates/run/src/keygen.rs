@@ -10,7 +10,7 @@ use volery_channel::web::Token;
 use volery_options::{NamedValues, parse};
 use volery_os::time::wall_clock;
 
-use crate::failure::{Failure, Status};
+use crate::failure::{Failure, Result, Status};
 use crate::identity::{IdentitySource, PassphraseSource, store};
 use crate::options::{ReportOptions, fill};
 use crate::output::{Folder, SingleFile};
@@ -62,7 +62,7 @@ pub struct Arguments {
 
 impl Arguments {
     /// The options of a caller.
-    pub(crate) fn by_name(named: &NamedValues) -> Result<Self, Failure> {
+    pub(crate) fn by_name(named: &NamedValues) -> Result<Self> {
         let mut all = Self::default();
         fill(named, &mut [&mut all.options, &mut all.report], &["out"])?;
         let has = |wanted: &str| named.iter().any(|(name, _)| name == wanted);
@@ -78,7 +78,7 @@ impl Arguments {
 }
 
 /// Makes an identity or a token; returns its fingerprint.
-pub fn run(arguments: &Arguments, reporter: &Reporter) -> Result<String, Failure> {
+pub fn run(arguments: &Arguments, reporter: &Reporter) -> Result<String> {
     if arguments.options.token {
         return make_token(&arguments.options.out, &arguments.report, reporter);
     }
@@ -132,7 +132,7 @@ pub fn run(arguments: &Arguments, reporter: &Reporter) -> Result<String, Failure
     )
 }
 
-fn make_token(path: &Path, report: &ReportOptions, reporter: &Reporter) -> Result<String, Failure> {
+fn make_token(path: &Path, report: &ReportOptions, reporter: &Reporter) -> Result<String> {
     if path.symlink_metadata().is_ok() {
         let what = format_args!("{} exists", path.display());
         return Err(Failure::usage("--out", what).with_hint("choose another file"));
@@ -164,7 +164,7 @@ fn conclude(
     report_place: PreparedReport,
     reporter: &Reporter,
     what: std::fmt::Arguments<'_>,
-) -> Result<String, Failure> {
+) -> Result<String> {
     let fingerprint = values[0].1.clone();
     reporter.output(&format!("{fingerprint}\n"))?;
     let mut report = Report::new("keygen", reporter);

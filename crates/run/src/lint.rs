@@ -13,7 +13,7 @@ use volery_tables::{
     RuleLint, Table,
 };
 
-use crate::failure::{Failure, Status};
+use crate::failure::{Failure, Result, Status};
 use crate::options::{Common, fill};
 use crate::paths;
 use crate::progress::PhaseProgress;
@@ -63,7 +63,7 @@ pub fn has(name: &str) -> bool {
 
 impl Arguments {
     /// The options of a caller for these files.
-    pub(crate) fn by_name(files: Vec<PathBuf>, named: &NamedValues) -> Result<Self, Failure> {
+    pub(crate) fn by_name(files: Vec<PathBuf>, named: &NamedValues) -> Result<Self> {
         let mut all = Self { files, ..Self::default() };
         let (keys, others): (Vec<_>, Vec<_>) =
             named.iter().cloned().partition(|(name, _)| has(name));
@@ -80,11 +80,7 @@ impl Arguments {
 /// # Errors
 /// Any error that ends the check; with `strict` an empty or malformed key, too, and with `error`
 /// for duplicates a row with the key of an earlier one.
-pub fn run(
-    arguments: &Arguments,
-    table: Option<Table>,
-    reporter: &Reporter,
-) -> Result<String, Failure> {
+pub fn run(arguments: &Arguments, table: Option<Table>, reporter: &Reporter) -> Result<String> {
     let start = Instant::now();
     let common = &arguments.common;
     for file in &arguments.files {

@@ -19,7 +19,7 @@ use volery_matching::{Partitioning, ResultKind};
 use volery_os::time::Instant;
 use volery_tables::Table;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::lint::caution_about_plain_files;
 use crate::output::SingleFile;
 use crate::page;
@@ -34,7 +34,7 @@ pub fn run(
     arguments: &MatchingArguments,
     inputs: MatchInputs<'_>,
     reporter: &Reporter,
-) -> Result<MatchResult, Failure> {
+) -> Result<MatchResult> {
     let common = &arguments.common;
     arguments.options.check(arguments.verb)?;
     let has_workers = inputs.workers.is_some();

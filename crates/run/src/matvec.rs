@@ -1,7 +1,5 @@
 //! `volery matvec`: the product of the sender's matrix and the receiver's vector.
 
-use std::ffi::OsStr;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use volery_apps::Error;
@@ -9,12 +7,12 @@ use volery_apps::fixed::Format;
 use volery_apps::linear::{Left, Matrix, Output, Right, Shape, Side};
 use volery_channel::Role;
 use volery_field::{Fp61, Z64};
-use volery_options::{AllowedValue, NamedValues, parse};
+use volery_options::{NamedValues, parse};
 use volery_pcg::vole::VoleRing;
 use zeroize::Zeroizing;
 
 use crate::endpoint::Connection;
-use crate::failure::{Failure, Status};
+use crate::failure::{Failure, Result, Status};
 use crate::npy::{Table, Values};
 use crate::numbers::{
     NumericInputs, PeerArguments, Run, accept, not_an_array, prepare, table, write,
@@ -35,10 +33,10 @@ volery_options::options! {
         switch force ["Output"];
 
         /// Type of the numbers [default: fp61 for an array of uint64, real for one of float64]
-        once ring: Numbers ["Protocol", "RING", numbers, NUMBERS];
+        once ring: Numbers ["Protocol", "RING", Numbers::of, Numbers::ALLOWED];
 
         /// Party that gets the result
-        default result: Outcome ["receiver", "Running", "RESULT", outcome, OUTCOMES];
+        default result: Outcome ["receiver", "Running", "RESULT", Outcome::of, Outcome::ALLOWED];
 
         /// Real numbers: fraction bits of each number
         default fraction_bits: u32 ["16", "Protocol", "BITS", parse::text];
@@ -64,72 +62,32 @@ pub struct Arguments {
     pub meeting: PeerArguments,
 }
 
-const NUMBERS: &[AllowedValue] = &[
-    ("fp61", "The integers modulo 2^61 - 1"),
-    ("z64", "The integers modulo 2^64"),
-    ("real", "Real numbers, in fixed point modulo 2^64"),
-];
-
-fn numbers(value: &OsStr) -> Result<Numbers, String> {
-    let all = [Numbers::Fp61, Numbers::Z64, Numbers::Real];
-    parse::choice(value, &all.map(|one| (one.name(), one)))
-}
-
-/// The type of the numbers in the arrays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Numbers {
-    /// The integers modulo 2^61 - 1.
-    Fp61,
-    /// The integers modulo 2^64.
-    Z64,
-    /// Real numbers, in fixed point modulo 2^64.
-    Real,
-}
-
-impl Numbers {
-    fn name(self) -> &'static str {
-        NUMBERS[self as usize].0
+volery_options::choices! {
+    /// The type of the numbers in the arrays.
+    pub enum Numbers {
+        /// The integers modulo 2^61 - 1
+        Fp61 = "fp61",
+        /// The integers modulo 2^64
+        Z64 = "z64",
+        /// Real numbers, in fixed point modulo 2^64
+        Real = "real",
     }
 }
 
-impl fmt::Display for Numbers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+volery_options::choices! {
+    /// The party that gets the result.
+    pub enum Outcome {
+        /// The holder of the vector
+        Receiver = "receiver",
+        /// The holder of the matrix
+        Sender = "sender",
+        /// Neither: each side gets a uint64 share, and the shares add up to the result in the ring.
+        /// Shares of real numbers add up to a signed result with twice the fraction bits
+        Shared = "shared",
     }
-}
-
-const OUTCOMES: &[AllowedValue] = &[
-    ("receiver", "The holder of the vector"),
-    ("sender", "The holder of the matrix"),
-    (
-        "shared",
-        "Neither: each side gets a uint64 share, and the shares add up to the result in the ring. \
-         Shares of real numbers add up to a signed result with twice the fraction bits",
-    ),
-];
-
-fn outcome(value: &OsStr) -> Result<Outcome, String> {
-    let all = [Outcome::Receiver, Outcome::Sender, Outcome::Shared];
-    parse::choice(value, &all.map(|one| (one.name(), one)))
-}
-
-/// The party that gets the result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// The holder of the vector.
-    Receiver,
-    /// The holder of the matrix.
-    Sender,
-    /// Neither: each side gets a uint64 share, and the shares add up to the result in the ring.
-    /// Shares of real numbers add up to a signed result with twice the fraction bits.
-    Shared,
 }
 
 impl Outcome {
-    fn name(self) -> &'static str {
-        OUTCOMES[self as usize].0
-    }
-
     fn output(self) -> Output {
         match self {
             Self::Receiver => Output::Right,
@@ -150,7 +108,7 @@ impl Outcome {
 
 impl Arguments {
     /// The options of a caller.
-    pub(crate) fn by_name(named: &NamedValues) -> Result<Self, Failure> {
+    pub(crate) fn by_name(named: &NamedValues) -> Result<Self> {
         let mut options = MatvecOptions::default();
         let meeting = PeerArguments::by_name(named, &mut options)?;
         Ok(Self { options, meeting })
@@ -162,7 +120,7 @@ impl Arguments {
     }
 
     /// Rows and columns of this party's input.
-    fn shape(&self, table: &Table) -> Result<(usize, usize), Failure> {
+    fn shape(&self, table: &Table) -> Result<(usize, usize)> {
         let wrong = |what: &str| {
             let shape = table.shape();
             Err(Failure::file(self.source(), format_args!("its shape is {shape:?}, not {what}")))
@@ -180,7 +138,7 @@ impl Arguments {
         Ok(shape)
     }
 
-    fn numbers(&self, table: &Table) -> Result<Numbers, Failure> {
+    fn numbers(&self, table: &Table) -> Result<Numbers> {
         let own = match table.values() {
             Values::Words(_) => Numbers::Fp61,
             Values::Reals(_) => Numbers::Real,
@@ -191,13 +149,16 @@ impl Arguments {
                 Numbers::Real => ("float64", "uint64"),
                 Numbers::Fp61 | Numbers::Z64 => ("uint64", "float64"),
             };
-            let what = format_args!("{chosen} takes {wanted}, but --input is an array of {holds}");
+            let what = format_args!(
+                "{} takes {wanted}, but --input is an array of {holds}",
+                chosen.name()
+            );
             return Err(Failure::usage("--ring", what));
         }
         Ok(chosen)
     }
 
-    fn place(&self, is_program: bool) -> Result<Option<ResultFile>, Failure> {
+    fn place(&self, is_program: bool) -> Result<Option<ResultFile>> {
         match (&self.options.out, self.options.result.is_for(self.meeting.options.role)) {
             (Some(path), true) => {
                 prepare(path, self.options.input.as_ref(), self.options.force).map(Some)
@@ -221,7 +182,7 @@ impl Arguments {
         &self,
         table: &Table,
         (rows, columns): (usize, usize),
-    ) -> Result<Zeroizing<Vec<Z64>>, Failure> {
+    ) -> Result<Zeroizing<Vec<Z64>>> {
         let Values::Reals(reals) = table.values() else {
             unreachable!("numbers() selects real numbers only for an array of float64");
         };
@@ -237,7 +198,7 @@ impl Arguments {
         Ok(matrix.to_rows())
     }
 
-    fn fixed(&self, terms: usize) -> Result<Format, Failure> {
+    fn fixed(&self, terms: usize) -> Result<Format> {
         Format::new(
             terms,
             self.options.fraction_bits,
@@ -250,7 +211,7 @@ impl Arguments {
     /// The fields that the handshake compares.
     fn fields(&self, numbers: Numbers) -> Vec<(&'static str, String)> {
         let mut fields = vec![
-            ("--ring", numbers.to_string()),
+            ("--ring", numbers.name().to_owned()),
             ("--result", self.options.result.name().to_owned()),
         ];
         if numbers == Numbers::Real {
@@ -267,7 +228,7 @@ pub fn run(
     arguments: &Arguments,
     given: NumericInputs<'_>,
     reporter: &Reporter,
-) -> Result<(String, Option<Values>), Failure> {
+) -> Result<(String, Option<Values>)> {
     let table = match (given.input, &arguments.options.input) {
         (Some(given), None) => given,
         (None, Some(path)) => table(path)?,
@@ -315,8 +276,8 @@ fn run_over<R: VoleRing>(
     (arguments, numbers, own): (&Arguments, Numbers, (usize, usize)),
     entries: &[R],
     (connection, reporter): (Option<&mut Connection>, &Reporter),
-    decode: impl FnOnce(Shape, &Matrix<R>) -> Result<Values, Failure>,
-) -> Result<(String, Option<Values>), Failure> {
+    decode: impl FnOnce(Shape, &Matrix<R>) -> Result<Values>,
+) -> Result<(String, Option<Values>)> {
     let meeting = &arguments.meeting;
     let endpoint = meeting.endpoint.endpoint(connection, reporter)?;
     let place = arguments.place(reporter.is_program())?;
@@ -357,7 +318,7 @@ fn run_over<R: VoleRing>(
         Side::Left => rows,
         Side::Right => 1,
     };
-    let report = run.report::<R>(&numbers.to_string(), (rows as u64, length as u64), said)?;
+    let report = run.report::<R>(numbers.name(), (rows as u64, length as u64), said)?;
     run.channel.end();
     let json = report_place.write(&report)?;
     reporter.say(format_args!(
@@ -385,7 +346,7 @@ fn multiply<R: VoleRing>(
     result: Outcome,
     own: &Matrix<R>,
     run: &mut Run<'_>,
-) -> Result<Option<Matrix<R>>, Failure> {
+) -> Result<Option<Matrix<R>>> {
     let seed = run.rng.fork("offline");
     let (security, session, output) = (run.security, run.session, result.output());
     match side {

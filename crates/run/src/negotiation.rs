@@ -8,7 +8,7 @@ use volery_channel::{Channel, Hello, SessionId, handshake};
 use volery_pcg::{Candidate, Kind, Link, Plan};
 
 use crate::choices::Choices;
-use crate::failure::Failure;
+use crate::failure::Result;
 use crate::party::Party;
 use crate::randomness::fresh_prg;
 
@@ -60,7 +60,7 @@ impl Request {
     /// without one, the parties measure the link.
     ///
     /// An error names the option at fault.
-    pub fn new(choices: &Choices, kind: Kind, n: u64, link: Option<Link>) -> Result<Self, Failure> {
+    pub fn new(choices: &Choices, kind: Kind, n: u64, link: Option<Link>) -> Result<Self> {
         let plan = choices.plan(kind, n, link.unwrap_or_default())?;
         let plans = if link.is_none() && choices.depend_on_the_link() {
             Plans::ByLink { choices: choices.clone(), kind, sample: plan }
@@ -75,14 +75,6 @@ impl Request {
         match &self.plans {
             Plans::Known(plan) => plan,
             Plans::ByLink { sample, .. } => sample,
-        }
-    }
-
-    /// The plan, unless it follows from the link.
-    pub fn plan(&self) -> Option<&Plan> {
-        match &self.plans {
-            Plans::Known(plan) => Some(plan),
-            Plans::ByLink { .. } => None,
         }
     }
 
@@ -104,10 +96,7 @@ impl Request {
 
     /// The handshake and the plan. The party that has a key measures the link: it speaks first in a
     /// setup.
-    pub fn settle<E: Party>(
-        &self,
-        channel: &mut Channel,
-    ) -> Result<(SessionId, AgreedPlan), Failure> {
+    pub fn settle<E: Party>(&self, channel: &mut Channel) -> Result<(SessionId, AgreedPlan)> {
         let mut nonce = [0; 32];
         fresh_prg()?.fill_bytes(&mut nonce);
         let hello = self.hello::<E>();

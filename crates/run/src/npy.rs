@@ -291,5 +291,4 @@ fn invalid(what: impl ToString) -> io::Error {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests;

@@ -15,7 +15,7 @@ use volery_pcg::{Link, Security};
 use volery_primitives::prg::Prg;
 
 use crate::endpoint::{Connection, Endpoint, EndpointOptions, RunChannel};
-use crate::failure::{Failure, Status};
+use crate::failure::{Failure, Result, Status};
 use crate::npy::{Table, Values, Writer, write_reals};
 use crate::options::{Common, fill};
 use crate::paths::ResultFile;
@@ -96,7 +96,7 @@ struct PhaseCost {
 
 impl PeerArguments {
     /// The options of a caller, and those of `own`, which one of the calls has.
-    pub(crate) fn by_name(named: &NamedValues, own: &mut dyn SetByName) -> Result<Self, Failure> {
+    pub(crate) fn by_name(named: &NamedValues, own: &mut dyn SetByName) -> Result<Self> {
         let mut all = Self::default();
         let mut sets: [&mut dyn SetByName; 5] =
             [own, &mut all.options, &mut all.endpoint, &mut all.common.run, &mut all.common.report];
@@ -124,7 +124,7 @@ impl PeerArguments {
         security: Security,
         mut fields: Vec<(&'static str, String)>,
         reporter: &'a Reporter,
-    ) -> Result<Run<'a>, Failure> {
+    ) -> Result<Run<'a>> {
         let common = &self.common;
         let mut channel = endpoint.open(common.timeout, reporter)?;
         let start = Instant::now();
@@ -158,7 +158,7 @@ impl Run<'_> {
         &mut self,
         ours: u64,
         (option, what, most): (&str, &str, u64),
-    ) -> Result<usize, Failure> {
+    ) -> Result<usize> {
         let learned = format!("the peer learned the size of this side's input: {ours}");
         self.reporter.record().revealed.push(learned);
         self.channel.send(&ours.to_le_bytes())?;
@@ -172,7 +172,7 @@ impl Run<'_> {
     pub(crate) fn online<T>(
         &mut self,
         part: impl FnOnce(&mut Channel) -> volery_apps::Result<T>,
-    ) -> Result<T, Failure> {
+    ) -> Result<T> {
         let (start, before) = (Instant::now(), self.channel.stats());
         let result = part(&mut self.channel)?;
         self.online.time += start.elapsed();
@@ -186,7 +186,7 @@ impl Run<'_> {
         ring: &str,
         (n, length): (u64, u64),
         mut result: serde_json::Map<String, serde_json::Value>,
-    ) -> Result<Report, Failure> {
+    ) -> Result<Report> {
         self.reporter.end();
         let plan =
             vole::plan::<R>(Some(length), Link::default(), self.security).map_err(Error::from)?;
@@ -225,7 +225,7 @@ fn bytes(stats: Stats) -> u64 {
 }
 
 /// Checks a size announced by the peer.
-pub(crate) fn accept(size: u64, option: &str, what: &str, most: u64) -> Result<usize, Failure> {
+pub(crate) fn accept(size: u64, option: &str, what: &str, most: u64) -> Result<usize> {
     let refused = || {
         Failure::new(
             Status::Mismatch,
@@ -243,7 +243,7 @@ pub(crate) fn accept(size: u64, option: &str, what: &str, most: u64) -> Result<u
 }
 
 /// Reads an array from a file.
-pub(crate) fn table(path: &Path) -> Result<Table, Failure> {
+pub(crate) fn table(path: &Path) -> Result<Table> {
     Table::open(path).map_err(|error| not_an_array(path, error))
 }
 
@@ -253,11 +253,7 @@ pub(crate) fn not_an_array(path: &Path, error: impl fmt::Display) -> Failure {
 }
 
 /// Checks, before any work, that the file of a result can be written.
-pub(crate) fn prepare(
-    path: &Path,
-    input: Option<&PathBuf>,
-    force: bool,
-) -> Result<ResultFile, Failure> {
+pub(crate) fn prepare(path: &Path, input: Option<&PathBuf>, force: bool) -> Result<ResultFile> {
     if path.extension().is_none_or(|extension| extension != "npy") {
         let what = format_args!("{} does not end in .npy", path.display());
         return Err(Failure::usage("--out", what));
@@ -265,8 +261,7 @@ pub(crate) fn prepare(
     ResultFile::prepare(path, input.map_or(&[], std::slice::from_ref), force)
 }
 
-/// Writes a result.
-pub(crate) fn write(file: ResultFile, values: &Values) -> Result<(), Failure> {
+pub(crate) fn write(file: ResultFile, values: &Values) -> Result<()> {
     let path = file.path().to_owned();
     let write = |file: &mut File| match values {
         Values::Words(words) => {

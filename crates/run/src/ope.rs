@@ -8,7 +8,7 @@ use volery_field::Fp61;
 use volery_options::{NamedValues, parse};
 use zeroize::Zeroizing;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::npy::{Table, Values};
 use crate::numbers::{self, NumericInputs, PeerArguments, Run, not_an_array, table};
 use crate::paths::{self, ResultFile};
@@ -61,14 +61,14 @@ enum Part {
 
 impl Arguments {
     /// The options of a caller.
-    pub(crate) fn by_name(named: &NamedValues) -> Result<Self, Failure> {
+    pub(crate) fn by_name(named: &NamedValues) -> Result<Self> {
         let mut options = OpeOptions::default();
         let meeting = PeerArguments::by_name(named, &mut options)?;
         Ok(Self { options, meeting })
     }
 
     /// Reads and checks this party's input and prepares its output file.
-    fn part(&self, given: Option<Table>, is_program: bool) -> Result<Part, Failure> {
+    fn part(&self, given: Option<Table>, is_program: bool) -> Result<Part> {
         let refuse = |given: bool, option: &str, whose: &str| {
             if given {
                 let what = format_args!("only for the {whose}; remove it");
@@ -146,7 +146,7 @@ pub fn run(
     arguments: &Arguments,
     given: NumericInputs<'_>,
     reporter: &Reporter,
-) -> Result<(String, Option<Vec<u64>>), Failure> {
+) -> Result<(String, Option<Vec<u64>>)> {
     let meeting = &arguments.meeting;
     let endpoint = meeting.endpoint.endpoint(given.connection, reporter)?;
     let OpeOptions { input, points, out, .. } = &arguments.options;
@@ -200,7 +200,7 @@ pub fn run(
 }
 
 /// The sender's run: one point after another, so that memory does not grow with their number.
-fn send(coefficients: &[Fp61], points: usize, run: &mut Run<'_>) -> Result<(), Failure> {
+fn send(coefficients: &[Fp61], points: usize, run: &mut Run<'_>) -> Result<()> {
     let seed = run.rng.fork("offline");
     let mut source = offline::Sender::setup(run.security, run.session, seed, &mut run.channel)?;
     for _ in 0..points {
@@ -212,11 +212,7 @@ fn send(coefficients: &[Fp61], points: usize, run: &mut Run<'_>) -> Result<(), F
 }
 
 /// The receiver's run.
-fn receive(
-    points: &[Fp61],
-    degree: usize,
-    run: &mut Run<'_>,
-) -> Result<Zeroizing<Vec<Fp61>>, Failure> {
+fn receive(points: &[Fp61], degree: usize, run: &mut Run<'_>) -> Result<Zeroizing<Vec<Fp61>>> {
     let seed = run.rng.fork("offline");
     let mut source = offline::Receiver::setup(run.security, run.session, seed, &mut run.channel)?;
     let mut values = Zeroizing::new(Vec::with_capacity(points.len()));
@@ -229,7 +225,7 @@ fn receive(
 }
 
 /// Writes the values to their file, or a single value to standard output.
-fn write(values: &Values, place: Option<ResultFile>, reporter: &Reporter) -> Result<(), Failure> {
+fn write(values: &Values, place: Option<ResultFile>, reporter: &Reporter) -> Result<()> {
     match (place, values) {
         (Some(place), _) => numbers::write(place, values),
         (None, Values::Words(words)) if reporter.is_program() => {
@@ -240,7 +236,7 @@ fn write(values: &Values, place: Option<ResultFile>, reporter: &Reporter) -> Res
 }
 
 /// The elements in a file: the named column of a .csv, or an array in an .npy.
-fn read(path: &Path, column: &str) -> Result<Zeroizing<Vec<Fp61>>, Failure> {
+fn read(path: &Path, column: &str) -> Result<Zeroizing<Vec<Fp61>>> {
     let is = |wanted: &str| path.extension().is_some_and(|extension| extension == wanted);
     if is("npy") {
         return elements(&table(path)?, path);
@@ -255,7 +251,7 @@ fn read(path: &Path, column: &str) -> Result<Zeroizing<Vec<Fp61>>, Failure> {
     })
 }
 
-fn elements(table: &Table, path: &Path) -> Result<Zeroizing<Vec<Fp61>>, Failure> {
+fn elements(table: &Table, path: &Path) -> Result<Zeroizing<Vec<Fp61>>> {
     if table.shape().len() != 1 {
         let shape = table.shape();
         let what = format_args!("its shape is {shape:?}, not (n,)");

@@ -10,7 +10,7 @@ use std::time::Duration;
 use volery_options::{NamedValues, SetByName, parse};
 use volery_os::thread::carried;
 
-use crate::failure::{Failure, Status};
+use crate::failure::{Failure, Result, Status};
 use crate::report::PreparedReport;
 use crate::reporter::Reporter;
 
@@ -65,7 +65,7 @@ impl Common {
     }
 
     /// Calls [`ReportOptions::prepare`].
-    pub fn prepare_report(&self, reporter: &Reporter) -> Result<PreparedReport, Failure> {
+    pub fn prepare_report(&self, reporter: &Reporter) -> Result<PreparedReport> {
         self.report.prepare(reporter)
     }
 }
@@ -73,14 +73,14 @@ impl Common {
 impl ReportOptions {
     /// Checks, before any work, that the report can be written. From now on a failure is reported,
     /// too.
-    pub fn prepare(&self, reporter: &Reporter) -> Result<PreparedReport, Failure> {
+    pub fn prepare(&self, reporter: &Reporter) -> Result<PreparedReport> {
         PreparedReport::prepare(self.report.as_deref(), reporter)
     }
 }
 
 impl RunOptions {
     /// A pool with the requested number of threads; one party computes in it.
-    pub fn pool(&self) -> Result<Pool, Failure> {
+    pub fn pool(&self) -> Result<Pool> {
         pool(self.threads.map_or(0, usize::from))
     }
 }
@@ -93,7 +93,7 @@ pub(crate) fn fill(
     named: &NamedValues,
     sets: &mut [&mut dyn SetByName],
     required: &[&str],
-) -> Result<(), Failure> {
+) -> Result<()> {
     let flag = |name: &str| format!("--{}", name.replace('_', "-"));
     volery_options::fill(named, sets).map_err(|(name, what)| Failure::usage(&flag(name), what))?;
     let has = |wanted: &str| named.iter().any(|(name, _)| name == wanted);
@@ -114,7 +114,7 @@ impl Pool {
 }
 
 /// A pool of `threads` threads; 0 means one per core.
-pub fn pool(threads: usize) -> Result<Pool, Failure> {
+pub fn pool(threads: usize) -> Result<Pool> {
     let built = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     built.map(Pool).map_err(unbuilt)
 }
@@ -124,7 +124,7 @@ fn unbuilt(error: impl std::fmt::Display) -> Failure {
 }
 
 /// The pool of the whole process, which all threads of a service share; the first call builds it.
-pub fn process_pool(threads: usize) -> Result<(), Failure> {
+pub fn process_pool(threads: usize) -> Result<()> {
     static BUILT: OnceLock<Result<(), String>> = OnceLock::new();
     let build = || rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
     BUILT.get_or_init(|| build().map_err(|error| error.to_string())).clone().map_err(unbuilt)

@@ -27,7 +27,7 @@ use volery_os::sync::{Mutex, MutexGuard, PoisonError};
 
 use self::beside::{KEPT_FILES, OUR_FILES};
 use self::leftovers::Lock;
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::system::{self, create_private, sync_folder};
 
 /// Whether volery writes files of this name into an output folder: one of [`OUR_FILES`], or shares
@@ -106,7 +106,7 @@ impl Drop for UnfinishedPath {
 /// The absolute path of `path`, with its parent's links resolved; the parent must exist. A link at
 /// the end is always refused: in a folder that others may write to, another user may have placed it
 /// there to have another file replaced.
-fn resolve(option: &str, path: &Path) -> Result<PathBuf, Failure> {
+fn resolve(option: &str, path: &Path) -> Result<PathBuf> {
     let Some(name) = path.file_name() else {
         // The path ends in `.` or `..`, or is `/`: no link has such a name.
         return path
@@ -126,7 +126,7 @@ fn resolve(option: &str, path: &Path) -> Result<PathBuf, Failure> {
     Ok(target)
 }
 
-fn refuse_link(option: &str, target: &Path) -> Result<(), Failure> {
+fn refuse_link(option: &str, target: &Path) -> Result<()> {
     if !target.is_symlink() {
         return Ok(());
     }
@@ -150,7 +150,7 @@ impl Folder {
     ///
     /// An existing empty folder is filled. A non-empty one is refused unless `force` is set, and
     /// even then if it holds anything but files that volery writes.
-    pub fn prepare(option: &str, target: &Path, force: bool) -> Result<Self, Failure> {
+    pub fn prepare(option: &str, target: &Path, force: bool) -> Result<Self> {
         let target = resolve(option, target)?;
         check_replaceable(option, &target, force)?;
         if is_mount_point(&target) {
@@ -171,7 +171,7 @@ impl Folder {
     }
 
     /// Refuses, before any work, a run whose files do not fit on the disk.
-    pub(crate) fn check_space(&self, option: &str, bytes: u64) -> Result<(), Failure> {
+    pub(crate) fn check_space(&self, option: &str, bytes: u64) -> Result<()> {
         let checked = check_space(option, (&self.temporary.path, &self.target), bytes);
         checked.map_err(|failure| failure.with_hint("choose a smaller --n or another disk"))
     }
@@ -182,7 +182,7 @@ impl Folder {
     }
 
     /// Creates a file in it, readable by the owner only.
-    pub fn create(&self, name: &str) -> Result<File, Failure> {
+    pub fn create(&self, name: &str) -> Result<File> {
         assert!(
             is_ours(name) || KEPT_FILES.contains(&name),
             "is_ours must know {name}: --force refuses folders with other files"
@@ -193,7 +193,7 @@ impl Folder {
     }
 
     /// Renames the folder to its final name, with all it holds on the disk.
-    pub fn commit(self) -> Result<(), Failure> {
+    pub fn commit(self) -> Result<()> {
         let failed = |error| Failure::file(&self.target, error);
         sync_folder(&self.temporary.path).map_err(failed)?;
         // Another process may have put files there in the meantime.
@@ -210,7 +210,7 @@ impl Folder {
 ///
 /// # Errors
 /// If the disk fails: the output may be lost with the power.
-pub fn keep_name(target: &Path) -> Result<(), Failure> {
+pub fn keep_name(target: &Path) -> Result<()> {
     let parent = target.parent().map(|parent| match parent == Path::new("") {
         true => Path::new("."),
         false => parent,
@@ -226,7 +226,7 @@ pub fn keep_name(target: &Path) -> Result<(), Failure> {
 }
 
 /// Refuses an output of so many bytes that does not fit on the disk of the path `at`.
-fn check_space(option: &str, (at, target): (&Path, &Path), bytes: u64) -> Result<(), Failure> {
+fn check_space(option: &str, (at, target): (&Path, &Path), bytes: u64) -> Result<()> {
     match system::free_space(at) {
         Some(free) if bytes > free => {
             let target = target.display();
@@ -267,7 +267,7 @@ fn is_mount_point(target: &Path) -> bool {
     device(target).is_some_and(|own| parent.is_some_and(|parent| parent != own))
 }
 
-fn check_replaceable(option: &str, target: &Path, force: bool) -> Result<(), Failure> {
+fn check_replaceable(option: &str, target: &Path, force: bool) -> Result<()> {
     let refuse = |what: &str| Failure::usage(option, format_args!("{} {what}", target.display()));
     refuse_link(option, target)?;
     let entries = match fs::read_dir(target) {
@@ -307,7 +307,7 @@ pub struct SingleFile {
 impl SingleFile {
     /// Checks that `target` can be written: makes the temporary file beside it. An existing file is
     /// replaced.
-    pub fn prepare(option: &str, target: &Path) -> Result<Self, Failure> {
+    pub fn prepare(option: &str, target: &Path) -> Result<Self> {
         let target = resolve(option, target)?;
         if target.symlink_metadata().is_ok_and(|data| !data.is_file()) {
             return Err(Failure::usage(
@@ -323,21 +323,18 @@ impl SingleFile {
     }
 
     /// Refuses, before the peer is met, a file of so many bytes that does not fit on the disk.
-    pub(crate) fn check_space(&self, option: &str, bytes: u64) -> Result<(), Failure> {
+    pub(crate) fn check_space(&self, option: &str, bytes: u64) -> Result<()> {
         check_space(option, (&self.temporary.path, &self.target), bytes)
     }
 
     /// Writes the contents and renames the file to its final name.
-    pub fn commit(self, contents: &[u8]) -> Result<(), Failure> {
+    pub fn commit(self, contents: &[u8]) -> Result<()> {
         let target = self.target.clone();
         self.write(|file| file.write_all(contents).map_err(|error| Failure::file(&target, error)))
     }
 
     /// Lets `write` write the contents, then renames the file to its final name if that succeeded.
-    pub fn write(
-        mut self,
-        write: impl FnOnce(&mut File) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    pub fn write(mut self, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
         write(&mut self.file)?;
         let failed = |error| Failure::file(&self.target, error);
         // mutant(world-output-unsynced): drop

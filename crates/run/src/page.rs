@@ -15,7 +15,6 @@ use serde_json::Value;
 use crate::failure::visible;
 
 /// The page of a report.
-#[must_use]
 pub fn render(report: &Value) -> String {
     let mut fields = Vec::new();
     flatten("", report, &mut fields);

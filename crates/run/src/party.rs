@@ -16,7 +16,6 @@ use bytemuck::Pod;
 use volery_channel::{Channel, Role, SessionId};
 use volery_field::{ExtensionOf, F2, Gf128, Ring};
 use volery_ot::{CotReceiver as _, CotSender as _};
-use volery_pcg::correlation;
 use volery_pcg::vole::{self, VoleRing};
 use volery_pcg::{Kind, Plan, Result, cot};
 use volery_primitives::{bits, prg::Prg};
@@ -77,8 +76,6 @@ pub trait Party: Sized {
 
 /// A kind of correlation: its two parties.
 pub trait Correlation {
-    /// The pipeline's own type for it.
-    type Pipeline: correlation::Correlation<Base = Self::Base, Ring = Self::Ring>;
     /// The ring of `u`.
     type Base: Ring;
     /// The ring of everything else.
@@ -101,7 +98,6 @@ pub struct Vole<R>(PhantomData<R>);
 pub struct Cot;
 
 impl<R: VoleRing + Pod> Correlation for Vole<R> {
-    type Pipeline = correlation::Vole<R>;
     type Base = R;
     type Ring = R;
     type Sender = vole::Sender<R>;
@@ -112,7 +108,6 @@ impl<R: VoleRing + Pod> Correlation for Vole<R> {
 }
 
 impl Correlation for Cot {
-    type Pipeline = correlation::Cot;
     type Base = F2;
     type Ring = Gf128;
     type Sender = cot::Sender;

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use volery_tables::Lake;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::output::SingleFile;
 use crate::system::number;
 
 /// Refuses to replace a file or a dangling link unless `force` is set.
-pub fn check_free(path: &Path, force: bool) -> Result<(), Failure> {
+pub fn check_free(path: &Path, force: bool) -> Result<()> {
     if force || path.symlink_metadata().is_err() {
         return Ok(());
     }
@@ -24,7 +24,7 @@ pub fn check_report(
     report: Option<&Path>,
     input: Option<&Path>,
     out: Option<&Path>,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let Some(report) = report else {
         return Ok(());
     };
@@ -37,7 +37,6 @@ pub fn check_report(
     Ok(())
 }
 
-/// A file for a result.
 pub(crate) struct ResultFile {
     file: SingleFile,
     path: PathBuf,
@@ -46,7 +45,7 @@ pub(crate) struct ResultFile {
 
 impl ResultFile {
     /// Checks, before any work, that `path` of `--out` can be written and is no input.
-    pub(crate) fn prepare(path: &Path, inputs: &[PathBuf], force: bool) -> Result<Self, Failure> {
+    pub(crate) fn prepare(path: &Path, inputs: &[PathBuf], force: bool) -> Result<Self> {
         if inputs.iter().any(|input| same(path, input)) {
             let what = format_args!("{} is the input file", path.display());
             return Err(Failure::usage("--out", what)
@@ -68,7 +67,7 @@ impl ResultFile {
     }
 
     /// Refuses, before the peer is met, a result of so many bytes that does not fit on the disk.
-    pub(crate) fn check_space(&self, bytes: u64) -> Result<(), Failure> {
+    pub(crate) fn check_space(&self, bytes: u64) -> Result<()> {
         let checked = self.file.check_space("--out", bytes);
         checked.map_err(|failure| {
             failure.with_hint(
@@ -79,10 +78,7 @@ impl ResultFile {
     }
 
     /// Writes the file by `write`, and puts it in its place.
-    pub(crate) fn write(
-        self,
-        write: impl FnOnce(&mut File) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    pub(crate) fn write(self, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
         let Self { file, path, force } = self;
         file.write(|file| {
             write(file)?;

@@ -19,7 +19,7 @@ use volery_os::fs::Lock;
 use volery_os::thread;
 use volery_os::time::wall_clock;
 
-use crate::failure::{Failure, Status};
+use crate::failure::{Failure, Result, Status};
 use crate::output::SingleFile;
 
 /// Longest file read, in bytes: about a thousand changes.
@@ -62,14 +62,13 @@ impl PinFile {
         Ok(Self { path: path.to_owned(), newest, earlier: prints, filters })
     }
 
-    /// The fingerprint that is pinned.
     pub(crate) fn pinned(&self) -> Fingerprint {
         self.newest.0
     }
 
     /// The successors that are not accepted; checks that the file can be replaced, before there is
     /// need to.
-    pub(crate) fn follow(&self) -> Result<Follow, Failure> {
+    pub(crate) fn follow(&self) -> Result<Follow> {
         SingleFile::prepare(OPTION, &self.path)?;
         let since = UNIX_EPOCH.checked_add(Duration::from_secs(self.newest.1));
         let earlier = self.earlier.iter().map(|(print, _)| *print).collect();
@@ -77,7 +76,7 @@ impl PinFile {
     }
 
     /// Pins the successor that the peer has shown; the file as it is then.
-    pub(crate) fn pin(&self, shown: ShownIdentity) -> Result<Self, Failure> {
+    pub(crate) fn pin(&self, shown: ShownIdentity) -> Result<Self> {
         let time = shown.announced.unwrap_or(wall_clock()).duration_since(UNIX_EPOCH);
         let mut next = self.clone();
         next.earlier.push(next.newest);
@@ -86,7 +85,7 @@ impl PinFile {
     }
 
     /// Follows the server from a key of its filter to another, which is none that it had before.
-    pub(crate) fn follow_filter(&self, ours: String, theirs: &String) -> Result<Self, Failure> {
+    pub(crate) fn follow_filter(&self, ours: String, theirs: &String) -> Result<Self> {
         // mutant(follow-filter): false
         if self.filters.contains(theirs) {
             let what = format_args!("{OPTION}: the server is back at an earlier key ({theirs})");
@@ -100,7 +99,7 @@ impl PinFile {
     }
 
     /// Writes `next`, unless another process has changed the file meanwhile.
-    fn replace(&self, next: Self) -> Result<Self, Failure> {
+    fn replace(&self, next: Self) -> Result<Self> {
         let failed = |error: io::Error| Failure::file(&self.path, error);
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
         // The file itself is replaced, so that a lock of it would not hold.

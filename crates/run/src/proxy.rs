@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use volery_channel::tcp::{Proxy, Route};
 use zeroize::Zeroizing;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 
 /// The value of `--proxy`: a URL or `none`. Its text may hold a password, so the checks come when
 /// it is used: the messages of a command line quote the values that they refuse.
@@ -27,7 +27,6 @@ impl ProxyOption {
     }
 
     /// The text, which may hold a password.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.0
     }
@@ -45,7 +44,7 @@ impl ProxyOption {
 ///
 /// # Errors
 /// If the value of the option or of the variable is none.
-pub fn route(address: &str, option: Option<&ProxyOption>) -> Result<Route, Failure> {
+pub fn route(address: &str, option: Option<&ProxyOption>) -> Result<Route> {
     route_by(address, option, |name| std::env::var(name).ok())
 }
 
@@ -53,7 +52,7 @@ fn route_by(
     address: &str,
     option: Option<&ProxyOption>,
     variable: impl Fn(&str) -> Option<String>,
-) -> Result<Route, Failure> {
+) -> Result<Route> {
     let through = |proxy| Route { address: address.to_owned(), proxy };
     if let Some(given) = option {
         return given.proxy().map(through).map_err(|wrong| Failure::usage("--proxy", wrong));
@@ -112,7 +111,6 @@ fn is_within(ip: IpAddr, net: &str, length: &str) -> bool {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use super::*;
 

@@ -3,10 +3,10 @@
 pub use volery_matching::steps::hex;
 use volery_primitives::prg::Prg;
 
-use crate::failure::{Failure, Status};
+use crate::failure::{Failure, Result, Status};
 
 /// A generator seeded by the operating system.
-pub fn fresh_prg() -> Result<Prg, Failure> {
+pub fn fresh_prg() -> Result<Prg> {
     Prg::from_os().map_err(|error| {
         Failure::new(
             Status::Other,

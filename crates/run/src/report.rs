@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::memory::peak_memory;
 use crate::output::SingleFile;
 use crate::reporter::{self, Reporter, Target, event};
@@ -150,7 +150,7 @@ pub struct PreparedReport(Reporter);
 
 impl PreparedReport {
     /// Checks that the report can be written to `path`; `-` is standard output.
-    pub fn prepare(path: Option<&Path>, reporter: &Reporter) -> Result<Self, Failure> {
+    pub fn prepare(path: Option<&Path>, reporter: &Reporter) -> Result<Self> {
         let target = match path {
             Some(path) if path == "-" => reporter.is_program().then_some(Target::Output),
             Some(path) => Some(Target::File(SingleFile::prepare("--report", path)?)),
@@ -161,7 +161,7 @@ impl PreparedReport {
     }
 
     /// Writes the report if one was requested, and returns its text.
-    pub fn write(self, report: &Report) -> Result<String, Failure> {
+    pub fn write(self, report: &Report) -> Result<String> {
         let json = report.clone().up_to_now(&self.0).to_json();
         let target = self.0.pending().take();
         target.map_or(Ok(()), |target| target.write(&json, &self.0))?;
@@ -187,7 +187,6 @@ pub fn report_failure(failure: &Failure, reporter: &Reporter) {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use super::*;
     use crate::memory::kibibytes;

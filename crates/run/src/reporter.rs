@@ -11,7 +11,7 @@ use volery_os::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use volery_os::thread;
 use volery_os::time::{Duration, Instant};
 
-use crate::failure::{Failure, Status};
+use crate::failure::{Failure, Result, Status};
 use crate::output::SingleFile;
 
 /// Time between progress lines where standard error is no terminal.
@@ -234,7 +234,7 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    pub(crate) fn write(self, json: &str, reporter: &Reporter) -> Result<(), Failure> {
+    pub(crate) fn write(self, json: &str, reporter: &Reporter) -> Result<()> {
         match self {
             Self::File(file) => file.commit(json.as_bytes()),
             Self::Output => reporter.output(json),
@@ -386,7 +386,7 @@ impl Reporter {
     }
 
     /// Writes a result to standard output; callers have it as a value.
-    pub fn output(&self, text: &str) -> Result<(), Failure> {
+    pub fn output(&self, text: &str) -> Result<()> {
         let Recipient::Program(program) = &self.0.to else {
             return Ok(());
         };
@@ -635,7 +635,6 @@ impl Refusals {
     }
 
     /// Their number.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }

@@ -23,7 +23,7 @@ use zeroize::Zeroizing;
 use self::description::Description;
 use crate::cluster::Workers;
 use crate::endpoint::Endpoint;
-use crate::failure::{Failure, Status};
+use crate::failure::{Failure, Result, Status};
 use crate::files::Array;
 use crate::matching::arguments::MatchingArguments;
 use crate::matching::cost::{Prediction, add_cost, failures};
@@ -50,7 +50,7 @@ enum Place {
 
 impl Place {
     /// Checks, before any work, that the output can be written.
-    fn prepare(arguments: &MatchingArguments, is_required: bool) -> Result<Self, Failure> {
+    fn prepare(arguments: &MatchingArguments, is_required: bool) -> Result<Self> {
         let refuse = |what: String, hint: &str| Err(Failure::usage("--out", what).with_hint(hint));
         let Some(path) = &arguments.out else {
             if is_required {
@@ -87,10 +87,7 @@ struct ShareRun<'a, 'b> {
 
 impl ShareRun<'_, '_> {
     /// Hands all pieces to `put`, and ends the run.
-    fn each(
-        mut self,
-        mut put: impl FnMut(&Piece) -> Result<(), Failure>,
-    ) -> Result<Outcome, Failure> {
+    fn each(mut self, mut put: impl FnMut(&Piece) -> Result<()>) -> Result<Outcome> {
         loop {
             let (running, channel, told) = (&mut self.running, &mut *self.channel, &mut *self.told);
             match self.pool.install(|| running.next(channel, told))? {
@@ -113,7 +110,7 @@ fn into_folder(
     folder: Folder,
     description: &Description,
     going: ShareRun<'_, '_>,
-) -> Result<Outcome, Failure> {
+) -> Result<Outcome> {
     let n = description.places;
     // The arrays, and a page for each header.
     let arrays = 2 + description.columns.len() as u64;
@@ -171,7 +168,7 @@ fn into_parquet(
     file: ResultFile,
     description: &Description,
     going: ShareRun<'_, '_>,
-) -> Result<Outcome, Failure> {
+) -> Result<Outcome> {
     let schema = schema(description);
     let output = Output { format: Format::Parquet, packing: Packing::None, like: None };
     let path = file.path().to_owned();
@@ -193,10 +190,7 @@ fn into_parquet(
 }
 
 /// Keeps the shares in memory.
-fn into_memory(
-    description: &Description,
-    going: ShareRun<'_, '_>,
-) -> Result<(Outcome, Shares), Failure> {
+fn into_memory(description: &Description, going: ShareRun<'_, '_>) -> Result<(Outcome, Shares)> {
     // In full at once: an array that grows leaves copies behind.
     let places = description.places as usize;
     let names = description.columns.iter().map(|column| column.array.clone());
@@ -277,10 +271,7 @@ pub(crate) struct SharesJob<'a> {
 
 impl<'a> SharesJob<'a> {
     /// Checks the options.
-    pub(crate) fn new(
-        arguments: &'a MatchingArguments,
-        inputs: &MatchInputs<'_>,
-    ) -> Result<Self, Failure> {
+    pub(crate) fn new(arguments: &'a MatchingArguments, inputs: &MatchInputs<'_>) -> Result<Self> {
         if inputs.workers.is_some() {
             return Err(no_shares());
         }
@@ -302,7 +293,7 @@ impl<'a> SharesJob<'a> {
 }
 
 impl Job for SharesJob<'_> {
-    fn prepare_output(&mut self) -> Result<(), Failure> {
+    fn prepare_output(&mut self) -> Result<()> {
         self.place = Place::prepare(self.arguments, self.is_required)?;
         Ok(())
     }
@@ -312,7 +303,7 @@ impl Job for SharesJob<'_> {
         table: &Table,
         reading: &Reading,
         told: &mut PhaseProgress<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         self.side = Some(PreparedTable::read(table, reading, &self.settings, told)?);
         Ok(())
     }
@@ -325,7 +316,7 @@ impl Job for SharesJob<'_> {
         revealed(&self.settings)
     }
 
-    fn plan(&self, revealed: &[String], reporter: &Reporter) -> Result<(String, Report), Failure> {
+    fn plan(&self, revealed: &[String], reporter: &Reporter) -> Result<(String, Report)> {
         let (arguments, side) = (self.arguments, self.side());
         let own = side.summary().keys;
         let peer = arguments.peer_rows.unwrap_or(own);
@@ -358,7 +349,7 @@ impl Job for SharesJob<'_> {
         facts.report(self.arguments, table, fields, revealed, reporter)
     }
 
-    fn meet(&mut self, endpoint: Endpoint<'_>, run: &mut RunState<'_, '_>) -> Result<(), Failure> {
+    fn meet(&mut self, endpoint: Endpoint<'_>, run: &mut RunState<'_, '_>) -> Result<()> {
         let side = self.side.take().expect("the table has been read");
         let reporter = run.told.reporter;
         let mut channel = endpoint.open(self.arguments.common.timeout, reporter)?;
@@ -383,7 +374,7 @@ impl Job for SharesJob<'_> {
         Ok(())
     }
 
-    fn work(&mut self, _: &dyn Workers, _: &mut RunState<'_, '_>) -> Result<bool, Failure> {
+    fn work(&mut self, _: &dyn Workers, _: &mut RunState<'_, '_>) -> Result<bool> {
         Err(no_shares())
     }
 
@@ -392,11 +383,11 @@ impl Job for SharesJob<'_> {
         _: &Table,
         _: &mut Report,
         _: &mut PhaseProgress<'_>,
-    ) -> Result<MatchResult, Failure> {
+    ) -> Result<MatchResult> {
         Ok(MatchResult { shares: self.shares.take(), ..MatchResult::default() })
     }
 
-    fn end(&mut self, report: &Report, reporter: &Reporter) -> Result<(), Failure> {
+    fn end(&mut self, report: &Report, reporter: &Reporter) -> Result<()> {
         let outcome = self.outcome.as_ref().expect("the run has ended");
         let layout = &outcome.layout;
         let own = usize::from(self.settings.role == Role::Receiver);

@@ -16,7 +16,7 @@ use volery_pcg::Plan;
 use crate::choices::{Choices, Parameters, security_words};
 use crate::driver::{self, Outcome};
 use crate::endpoint::{Connection, EndpointOptions};
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::files::{Array, Columns, file_name, write_beside};
 use crate::negotiation::{AgreedPlan, Request};
 use crate::npy::Form;
@@ -69,7 +69,7 @@ pub struct StreamArguments {
 
 impl StreamArguments {
     /// The options of a caller, and those of `own`, which one kind of correlation has.
-    pub(crate) fn by_name(named: &NamedValues, own: &mut dyn SetByName) -> Result<Self, Failure> {
+    pub(crate) fn by_name(named: &NamedValues, own: &mut dyn SetByName) -> Result<Self> {
         let mut all = Self::default();
         let mut sets: [&mut dyn SetByName; 6] = [
             &mut all.options,
@@ -83,11 +83,14 @@ impl StreamArguments {
         Ok(all)
     }
 
-    fn order<K: Correlation>(&self) -> Result<Request, Failure> {
+    fn order<K: Correlation>(&self) -> Result<Request> {
         if self.options.link.is_some() && self.choices.parameters != Parameters::Default {
             return Err(Failure::usage(
                 "--link",
-                format_args!("--parameters {} are the same on every link", self.choices.parameters),
+                format_args!(
+                    "--parameters {} are the same on every link",
+                    self.choices.parameters.name()
+                ),
             ));
         }
         Request::new(&self.choices, K::KIND, self.options.n, self.options.link)
@@ -103,7 +106,7 @@ pub enum Destination<'a> {
         /// The number at a time; `None`: all of them at once.
         chunk: Option<usize>,
         /// Takes them.
-        put: &'a mut dyn FnMut(Part) -> Result<(), Failure>,
+        put: &'a mut dyn FnMut(Part) -> Result<()>,
     },
 }
 
@@ -115,7 +118,7 @@ pub(crate) fn run<K: Correlation>(
     connection: Option<&mut Connection>,
     destination: Destination<'_>,
     reporter: &Reporter,
-) -> Result<String, Failure> {
+) -> Result<String> {
     let order = &arguments.order::<K>()?;
     let run = match arguments.options.role {
         Role::Sender => run_party::<K::Sender>,
@@ -131,7 +134,7 @@ fn run_party<E: Party>(
     connection: Option<&mut Connection>,
     destination: Destination<'_>,
     reporter: &Reporter,
-) -> Result<String, Failure> {
+) -> Result<String> {
     let common = &arguments.common;
     let n = order.n;
     let endpoint = arguments.endpoint.endpoint(connection, reporter)?;
@@ -197,7 +200,7 @@ fn make<E: Party>(
     folder: &Folder,
     channel: &mut Channel,
     listener: &mut StreamProgress<'_>,
-) -> Result<(Outcome, AgreedPlan), Failure> {
+) -> Result<(Outcome, AgreedPlan)> {
     let mut key_array =
         E::KEY.map(|letter| Array::<E::Ring>::create(folder, letter, 1)).transpose()?;
     let columns = Columns::<E>::create(folder, order.n)?;
@@ -310,7 +313,7 @@ const CARRIER_NOTE: &str = "one bit of every block carries the choice bit: the r
                             delta, and that it is zero in v; hash w before it becomes a key";
 
 /// Puts the report beside the arrays: the arrays alone do not tell their ring.
-fn write_own_report(folder: &Folder, report: &Report) -> Result<(), Failure> {
+fn write_own_report(folder: &Folder, report: &Report) -> Result<()> {
     use std::io::Write as _;
     let mut file = folder.create("report.json")?;
     file.write_all(report.to_json().as_bytes())

@@ -14,7 +14,7 @@ use volery_tables::{Reading, Table};
 
 use crate::cluster::Workers;
 use crate::endpoint::Endpoint;
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::matching::arguments::MatchingArguments;
 use crate::matching::files::{self, TableFile};
 use crate::matching::job::{Job, RunState, of_workers};
@@ -29,7 +29,7 @@ use crate::results::MatchResult;
 ///
 /// # Errors
 /// The option at fault, or a result that workers of a cluster do not give.
-pub(crate) fn of_cluster(options: &Options) -> Result<Option<Settings>, Failure> {
+pub(crate) fn of_cluster(options: &Options) -> Result<Option<Settings>> {
     options.check(Operation::Psi)?;
     match options.result {
         ResultKind::Rows => return Ok(None),
@@ -75,7 +75,7 @@ fn no_dh() -> Failure {
 }
 
 /// Refuses a folder of progress, which totals and shares do not have.
-pub(crate) fn check_resume(arguments: &MatchingArguments, kind: &str) -> Result<(), Failure> {
+pub(crate) fn check_resume(arguments: &MatchingArguments, kind: &str) -> Result<()> {
     match arguments.resume {
         None => Ok(()),
         Some(_) => {
@@ -87,10 +87,7 @@ pub(crate) fn check_resume(arguments: &MatchingArguments, kind: &str) -> Result<
 }
 
 /// The file of the totals, checked before any work.
-fn prepare_file(
-    arguments: &MatchingArguments,
-    settings: &Settings,
-) -> Result<Option<TableFile>, Failure> {
+fn prepare_file(arguments: &MatchingArguments, settings: &Settings) -> Result<Option<TableFile>> {
     let Some(path) = &arguments.out else {
         return Ok(None);
     };
@@ -125,7 +122,7 @@ impl<'a> TotalsJob<'a> {
         arguments: &'a MatchingArguments,
         has_workers: bool,
         reporter: &Reporter,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self> {
         if !has_workers {
             check_resume(arguments, arguments.result.name())?;
         } else if arguments.protocol == ProtocolChoice::Dh {
@@ -152,7 +149,7 @@ impl<'a> TotalsJob<'a> {
 }
 
 impl Job for TotalsJob<'_> {
-    fn prepare_output(&mut self) -> Result<(), Failure> {
+    fn prepare_output(&mut self) -> Result<()> {
         self.output = prepare_file(self.arguments, &self.settings)?;
         Ok(())
     }
@@ -162,7 +159,7 @@ impl Job for TotalsJob<'_> {
         table: &Table,
         reading: &Reading,
         told: &mut PhaseProgress<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         self.side = Some(PreparedTable::read(table, reading, &self.settings, told)?);
         Ok(())
     }
@@ -177,7 +174,7 @@ impl Job for TotalsJob<'_> {
         revealed(&self.settings, divided)
     }
 
-    fn plan(&self, revealed: &[String], reporter: &Reporter) -> Result<(String, Report), Failure> {
+    fn plan(&self, revealed: &[String], reporter: &Reporter) -> Result<(String, Report)> {
         text::plan(self.arguments, self.side(), revealed, reporter)
     }
 
@@ -188,7 +185,7 @@ impl Job for TotalsJob<'_> {
         TableFacts::from(side.summary()).report(self.arguments, table, fields, revealed, reporter)
     }
 
-    fn meet(&mut self, endpoint: Endpoint<'_>, run: &mut RunState<'_, '_>) -> Result<(), Failure> {
+    fn meet(&mut self, endpoint: Endpoint<'_>, run: &mut RunState<'_, '_>) -> Result<()> {
         let side = self.take_side();
         let reporter = run.told.reporter;
         // Before the run: also one that fails may have revealed something.
@@ -201,7 +198,7 @@ impl Job for TotalsJob<'_> {
         Ok(())
     }
 
-    fn work(&mut self, workers: &dyn Workers, run: &mut RunState<'_, '_>) -> Result<bool, Failure> {
+    fn work(&mut self, workers: &dyn Workers, run: &mut RunState<'_, '_>) -> Result<bool> {
         let mut driver = Driver::new(self.take_side(), workers.folder())?;
         let Some((outcome, about)) = workers.totals(&mut driver, run.pool, run.told)? else {
             return Ok(false);
@@ -216,7 +213,7 @@ impl Job for TotalsJob<'_> {
         _: &Table,
         report: &mut Report,
         _: &mut PhaseProgress<'_>,
-    ) -> Result<MatchResult, Failure> {
+    ) -> Result<MatchResult> {
         text::add_outcome(report, &self.settings, self.outcome());
         if let Some((output, format)) = self.output.take() {
             let path = output.path().to_owned();
@@ -228,7 +225,7 @@ impl Job for TotalsJob<'_> {
         Ok(MatchResult::default())
     }
 
-    fn end(&mut self, report: &Report, reporter: &Reporter) -> Result<(), Failure> {
+    fn end(&mut self, report: &Report, reporter: &Reporter) -> Result<()> {
         if self.settings.gets_totals() {
             reporter.output(&text::numbers(&self.settings, self.outcome()))?;
         }

@@ -9,7 +9,7 @@ use volery_options::{NamedValues, SetByName};
 use volery_os::time::Instant;
 use zeroize::Zeroizing;
 
-use crate::failure::{Failure, Status};
+use crate::failure::{Failure, Result, Status};
 use crate::files::file_name;
 use crate::npy::{Form, Header, Reader};
 use crate::options::{Common, fill};
@@ -44,10 +44,7 @@ pub struct Arguments {
 
 impl Arguments {
     /// The options of a caller for the folders of sender and receiver.
-    pub(crate) fn by_name(
-        [sender, receiver]: [PathBuf; 2],
-        named: &NamedValues,
-    ) -> Result<Self, Failure> {
+    pub(crate) fn by_name([sender, receiver]: [PathBuf; 2], named: &NamedValues) -> Result<Self> {
         let mut all = Self { sender, receiver, ..Self::default() };
         let mut sets: [&mut dyn SetByName; 3] =
             [&mut all.options, &mut all.common.run, &mut all.common.report];
@@ -88,7 +85,7 @@ impl Findings {
     }
 
     /// Checks that the relation held everywhere.
-    pub fn verdict(&self, relation: &str) -> Result<(), Failure> {
+    pub fn verdict(&self, relation: &str) -> Result<()> {
         let Some(first) = self.first_wrong else {
             return Ok(());
         };
@@ -106,7 +103,7 @@ impl Findings {
 ///
 /// # Errors
 /// Any error that ends the verification; so is a relation that does not hold.
-pub fn run(arguments: &Arguments, reporter: &Reporter) -> Result<String, Failure> {
+pub fn run(arguments: &Arguments, reporter: &Reporter) -> Result<String> {
     if shares::are_in(&arguments.sender, &arguments.receiver)? {
         return shares::run(arguments, reporter);
     }
@@ -131,7 +128,7 @@ fn verify<K: Correlation>(
     arguments: &Arguments,
     folders: &Folders<'_>,
     reporter: &Reporter,
-) -> Result<String, Failure> {
+) -> Result<String> {
     let start = Instant::now();
     let place = arguments.common.prepare_report(reporter)?;
     let whole = Arrays::open::<K>(folders)?;
@@ -169,7 +166,7 @@ struct Folder<'a> {
 }
 
 impl<'a> Folder<'a> {
-    fn open(path: &'a Path, role: &str) -> Result<Self, Failure> {
+    fn open(path: &'a Path, role: &str) -> Result<Self> {
         let report_path = path.join("report.json");
         let report: Option<Report> = match std::fs::read(&report_path) {
             Ok(bytes) => Some(serde_json::from_slice(&bytes).map_err(|error| {
@@ -206,7 +203,7 @@ struct Folders<'a> {
 
 impl Folders<'_> {
     /// Checks that the two reports are consistent.
-    fn agree(&self) -> Result<(), Failure> {
+    fn agree(&self) -> Result<()> {
         let session = |report: &Report| Some(report.result.get("session")?.as_str()?.to_owned());
         for (what, left, right) in [
             (
@@ -241,7 +238,7 @@ impl Folders<'_> {
     }
 
     /// The ring of a VOLE, after checking the option against the folders.
-    fn ring(&self, given: Option<RingName>) -> Result<RingName, Failure> {
+    fn ring(&self, given: Option<RingName>) -> Result<RingName> {
         let claimed = self
             .sender
             .claims(|r| r.ring.clone())
@@ -255,7 +252,7 @@ impl Folders<'_> {
         match (claimed, given) {
             (Some(claimed), Some(given)) if claimed != given => Err(Failure::usage(
                 "--ring",
-                format_args!("{given}, but the folders hold {claimed}"),
+                format_args!("{}, but the folders hold {}", given.name(), claimed.name()),
             )),
             (Some(ring), _) | (None, Some(ring)) => Ok(ring),
             (None, None) => match Array::open(&self.sender, "u")?.reader.header().form {
@@ -284,19 +281,19 @@ struct Array {
 }
 
 impl Array {
-    fn open(folder: &Folder<'_>, letter: &str) -> Result<Self, Failure> {
+    fn open(folder: &Folder<'_>, letter: &str) -> Result<Self> {
         let path = folder.path.join(file_name(letter));
         let reader = Reader::open(&path).map_err(|error| Failure::file(&path, error))?;
         Ok(Self { path, reader })
     }
 
     /// The two arrays of one party: its key or its values, and its column.
-    fn both<E: Party>(folder: &Folder<'_>) -> Result<(Self, Self), Failure> {
+    fn both<E: Party>(folder: &Folder<'_>) -> Result<(Self, Self)> {
         let own = E::KEY.or(E::VALUES).unwrap_or_default();
         Ok((Self::open(folder, own)?, Self::open(folder, E::COLUMN)?))
     }
 
-    fn read<R: Ring>(&mut self, out: &mut [R]) -> Result<(), Failure> {
+    fn read<R: Ring>(&mut self, out: &mut [R]) -> Result<()> {
         self.reader.read(out).map_err(|error| Failure::file(&self.path, error))
     }
 }
@@ -310,7 +307,7 @@ struct Arrays {
 }
 
 impl Arrays {
-    fn open<K: Correlation>(folders: &Folders<'_>) -> Result<Self, Failure> {
+    fn open<K: Correlation>(folders: &Folders<'_>) -> Result<Self> {
         let sender = Array::both::<K::Sender>(&folders.sender)?;
         let receiver = Array::both::<K::Receiver>(&folders.receiver)?;
         let [(key, of_key_holder), (values, other)] = match K::Sender::KEY {
@@ -347,7 +344,7 @@ impl Arrays {
         self.values.reader.header().n
     }
 
-    fn check<B: Ring, R: ExtensionOf<B>>(mut self, progress: &Bar) -> Result<Findings, Failure> {
+    fn check<B: Ring, R: ExtensionOf<B>>(mut self, progress: &Bar) -> Result<Findings> {
         let n = self.n();
         let mut key = Zeroizing::new([R::ZERO]);
         self.key.read(&mut key[..])?;
@@ -371,5 +368,4 @@ impl Arrays {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests;

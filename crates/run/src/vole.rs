@@ -1,7 +1,7 @@
 //! Vector OLEs: writes one party's part of n correlations `w = u*x + v` to files.
 
 use crate::endpoint::Connection;
-use crate::failure::Failure;
+use crate::failure::Result;
 use crate::party::Vole;
 use crate::reporter::Reporter;
 use crate::ring::{RingName, with_ring};
@@ -21,7 +21,7 @@ pub fn run(
     connection: Option<&mut Connection>,
     destination: Destination<'_>,
     reporter: &Reporter,
-) -> Result<String, Failure> {
+) -> Result<String> {
     with_ring!(options.ring, R => {
         stream::run::<Vole<R>>(stream, None, connection, destination, reporter)
     })

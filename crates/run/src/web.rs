@@ -7,7 +7,7 @@ use volery_channel::web::{Admission, Certificate, Files, Origin, Settings};
 use volery_options::parse;
 
 use crate::endpoint::{self, Address, host_port};
-use crate::failure::{Failure, Status};
+use crate::failure::{Failure, Result, Status};
 use crate::identity::read_private;
 use crate::reporter::Reporter;
 
@@ -40,7 +40,7 @@ volery_options::options! {
 
 impl WebOptions {
     /// The address for browsers, checked.
-    pub fn place(&self) -> Result<Option<&str>, Failure> {
+    pub fn place(&self) -> Result<Option<&str>> {
         let Some(address) = self.web.as_deref() else {
             return Ok(None);
         };
@@ -64,7 +64,7 @@ impl WebOptions {
     }
 
     /// Reads what the options name. With `group` the group of the key's file can read it.
-    pub fn settings(&self, admits: Admission, group: bool) -> Result<Settings, Failure> {
+    pub fn settings(&self, admits: Admission, group: bool) -> Result<Settings> {
         let certificate = match (&self.web_certificate, &self.web_key) {
             (Some(chain), Some(key)) => Some(certificate(chain, key, group)?),
             _ => None,
@@ -95,12 +95,11 @@ impl WebOptions {
 }
 
 /// The failure of a local address that cannot be used.
-#[must_use]
 pub fn unusable(address: &str, error: volery_channel::Error) -> Failure {
     endpoint::unusable("--web", address, error)
 }
 
-fn certificate(chain_path: &Path, key_path: &Path, group: bool) -> Result<Certificate, Failure> {
+fn certificate(chain_path: &Path, key_path: &Path, group: bool) -> Result<Certificate> {
     let wrong = |option: &str, path: &Path, what: &dyn std::fmt::Display| {
         let message = format_args!("{option}: {}: {what}", path.display());
         Failure::new(Status::Other, message)

@@ -11,7 +11,7 @@ use volery_channel::tls::Fingerprint;
 use volery_os::sync::{Arc, Mutex, PoisonError};
 use volery_os::time::{Duration, Instant};
 use volery_psi::served::{Allow, Later, Refusal};
-use volery_run::failure::{Failure, Status};
+use volery_run::failure::{Failure, Result, Status};
 
 use crate::spent::Journal;
 
@@ -76,7 +76,6 @@ impl RemainingKeys {
     }
 }
 
-/// A client.
 pub(crate) struct Client {
     pub(crate) name: String,
     shown: ClientCredential,
@@ -172,7 +171,6 @@ impl Client {
     }
 }
 
-/// All clients.
 pub(crate) struct Clients(Vec<Arc<Client>>);
 
 impl Clients {
@@ -182,7 +180,7 @@ impl Clients {
         file: Option<&Path>,
         own: Option<Fingerprint>,
         is_public: bool,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self> {
         let Some(path) = file else {
             let refuse = |what, hint| Err(Failure::usage("--clients", what).with_hint(hint));
             if own.is_some() {
@@ -406,7 +404,6 @@ impl Allow for Allowance<'_> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use volery_os::fs::Lock;
 

@@ -29,7 +29,7 @@ use volery_psi::served::meeting::{greet, turn_away};
 use volery_psi::served::{Key, Later, MAX_QUERIES, Refusal, SetBuilder};
 use volery_psi::{Error, Phase, Watch};
 use volery_run::endpoint::{Address, note_expiry};
-use volery_run::failure::{Failure, Status};
+use volery_run::failure::{Failure, Result, Status};
 use volery_run::identity::{IdentitySource, PassphraseSource};
 use volery_run::memory::peak_memory;
 use volery_run::options::{Common, process_pool};
@@ -166,11 +166,7 @@ fn queries(value: &OsStr) -> Result<u64, String> {
 ///
 /// # Errors
 /// If an option, the store or the table is wrong, or an address cannot be used.
-pub fn run(
-    arguments: &Arguments,
-    reload: Receiver<()>,
-    reporter: &Reporter,
-) -> Result<(), Failure> {
+pub fn run(arguments: &Arguments, reload: Receiver<()>, reporter: &Reporter) -> Result<()> {
     let place = arguments.options.listen.clone().map(Address::Listen);
     let web_place = arguments.web.place()?;
     if place.is_none() && web_place.is_none() && !arguments.options.prepare {
@@ -279,7 +275,7 @@ pub fn run(
 }
 
 /// Where the metrics are, if anywhere.
-fn metrics_place(arguments: &Arguments) -> Result<Option<TcpListener>, Failure> {
+fn metrics_place(arguments: &Arguments) -> Result<Option<TcpListener>> {
     let Some(address) = &arguments.options.metrics else {
         return Ok(None);
     };
@@ -319,11 +315,7 @@ fn describe(generation: &Generation, report: &mut Report) {
 
 /// Prepares the table if there is need to, or checks that it is the one that is stored; the number
 /// of its rows, if it was read.
-fn settle(
-    arguments: &Arguments,
-    store: &Store,
-    reporter: &Reporter,
-) -> Result<Option<u64>, Failure> {
+fn settle(arguments: &Arguments, store: &Store, reporter: &Reporter) -> Result<Option<u64>> {
     let known = store.about()?;
     let anew = arguments.options.rebuild || arguments.options.rotate;
     if arguments.table.input.is_empty() {
@@ -457,7 +449,7 @@ fn put<T>(lock: &RwLock<Arc<T>>, value: T) {
 
 impl ServiceState<'_> {
     /// For clients with certificates, or on this machine.
-    fn bind(&self, place: &Address, identity: Option<Identity>) -> Result<Service, Failure> {
+    fn bind(&self, place: &Address, identity: Option<Identity>) -> Result<Service> {
         let known = Arc::clone(&self.clients);
         let known: volery_channel::tls::KnownIdentities = Arc::new(move |print| {
             held(&known).find(ClientCredential::Certificate(print)).is_some()
@@ -469,7 +461,7 @@ impl ServiceState<'_> {
     }
 
     /// For browsers.
-    fn bind_web(&self, place: &str) -> Result<Service, Failure> {
+    fn bind_web(&self, place: &str) -> Result<Service> {
         let known = Arc::clone(&self.clients);
         let admits: Admission = Arc::new(move |token| {
             let shown = token.map_or(ClientCredential::Nothing, ClientCredential::Token);
@@ -493,7 +485,7 @@ impl ServiceState<'_> {
         services: Vec<Service>,
         metrics: Option<TcpListener>,
         reload: Receiver<()>,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         let reporter = self.reporter;
         if let Some(metrics) = &metrics {
             let address = metrics.local_addr();

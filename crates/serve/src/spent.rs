@@ -29,7 +29,7 @@ use volery_os::fs::{Lock, sync_all, sync_data};
 use volery_os::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use volery_os::time::wall_clock;
 use volery_psi::served::{Later, Refusal};
-use volery_run::failure::{Failure, Status};
+use volery_run::failure::{Failure, Result, Status};
 use volery_run::output::SingleFile;
 use volery_run::reporter::many;
 
@@ -69,14 +69,12 @@ impl Sum {
         self.today = self.today.saturating_add(keys);
     }
 
-    /// In all, and on this day.
     fn on(self, day: u64) -> [u64; 2] {
         let today = if day > self.day { 0 } else { self.today };
         [self.before.saturating_add(self.today), today]
     }
 }
 
-/// The journal.
 pub(crate) struct Journal {
     path: PathBuf,
     /// The file with the keys that are known to be on the disk.
@@ -163,7 +161,7 @@ impl Journal {
     /// Opens the journal, or begins one where `serving`, the file with the keys that are known to
     /// be on the disk, is empty. One that is damaged, missing or has fewer keys is an error, unless
     /// the operator `accepts` that budgets are lost.
-    pub(crate) fn open(path: &Path, serving: Lock, accepts: bool) -> Result<Self, Failure> {
+    pub(crate) fn open(path: &Path, serving: Lock, accepts: bool) -> Result<Self> {
         let failed = |error: io::Error| Failure::file(path, error);
         let number_path = path.with_file_name(SERVING);
         let of_number = |error: io::Error| Failure::file(&number_path, error);
@@ -414,7 +412,6 @@ fn write(path: &Path, sums: &BTreeMap<String, Sum>) -> io::Result<(File, u64)> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use std::thread;
 
@@ -424,7 +421,7 @@ mod tests {
         Ok(())
     }
 
-    fn try_open(path: &Path, accepts: bool) -> Result<Journal, Failure> {
+    fn try_open(path: &Path, accepts: bool) -> Result<Journal> {
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false);
         let serving = options.open(path.with_file_name(SERVING)).unwrap();

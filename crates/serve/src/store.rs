@@ -22,7 +22,7 @@ use tempfile::TempDir;
 use volery_matching::served::TableSummary;
 use volery_os::fs::{Lock, remove_dir_all, remove_file, rename, sync_all};
 use volery_psi::served::{Key, Label, Server};
-use volery_run::failure::{Failure, Status};
+use volery_run::failure::{Failure, Result, Status};
 use volery_run::identity::read_private;
 use volery_run::output::{SingleFile, keep_name};
 use volery_run::randomness::hex;
@@ -125,7 +125,7 @@ impl NewGeneration {
         tempfile::tempfile_in(self.folder.path())
     }
 
-    pub(crate) fn filter(&self) -> Result<File, Failure> {
+    pub(crate) fn filter(&self) -> Result<File> {
         let path = self.folder.path().join(FILTER);
         private(&path).map_err(|error| Failure::file(&path, error))
     }
@@ -138,7 +138,7 @@ fn private(path: &Path) -> io::Result<File> {
 
 impl Store {
     /// Opens the folder, and makes it if it is not there.
-    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
         let refused = |what: &dyn std::fmt::Display| {
             let what = format_args!("{}: {what}", path.display());
             Failure::usage("--store", what)
@@ -178,16 +178,16 @@ impl Store {
     }
 
     /// For the only process that serves from this folder.
-    pub(crate) fn lock_served(&self) -> Result<Lock, Failure> {
+    pub(crate) fn lock_served(&self) -> Result<Lock> {
         self.lock("serving", "another process serves from this folder")
     }
 
     /// For the only process that prepares in this folder.
-    pub(crate) fn lock_preparing(&self) -> Result<Lock, Failure> {
+    pub(crate) fn lock_preparing(&self) -> Result<Lock> {
         self.lock("preparing", "another process prepares in this folder")
     }
 
-    fn lock(&self, name: &str, taken: &str) -> Result<Lock, Failure> {
+    fn lock(&self, name: &str, taken: &str) -> Result<Lock> {
         let path = self.path.join(name);
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
@@ -205,7 +205,7 @@ impl Store {
     }
 
     /// The name of the current folder, if there is one.
-    fn current(&self) -> Result<Option<String>, Failure> {
+    fn current(&self) -> Result<Option<String>> {
         let path = self.path.join(CURRENT);
         match fs::read_to_string(&path) {
             Ok(text) => {
@@ -224,11 +224,11 @@ impl Store {
     }
 
     /// The table that is prepared, if one is.
-    pub(crate) fn about(&self) -> Result<Option<SourceTable>, Failure> {
+    pub(crate) fn about(&self) -> Result<Option<SourceTable>> {
         self.current()?.map(|name| self.about_of(&name)).transpose()
     }
 
-    fn about_of(&self, name: &str) -> Result<SourceTable, Failure> {
+    fn about_of(&self, name: &str) -> Result<SourceTable> {
         let path = self.path.join(name).join(ABOUT);
         let text = fs::read_to_string(&path).map_err(|error| damaged(&path, error))?;
         let about = serde_json::from_str::<SourceTable>(&text);
@@ -239,12 +239,12 @@ impl Store {
         }
     }
 
-    pub(crate) fn is_current(&self, generation: &Generation) -> Result<bool, Failure> {
+    pub(crate) fn is_current(&self, generation: &Generation) -> Result<bool> {
         Ok(self.current()?.is_some_and(|name| name == generation.name))
     }
 
     /// Reads and checks what is served.
-    pub(crate) fn load(&self) -> Result<Generation, Failure> {
+    pub(crate) fn load(&self) -> Result<Generation> {
         let nothing = || damaged(&self.path, "nothing is prepared");
         let name = self.current()?.ok_or_else(nothing)?;
         self.load_of(&name).or_else(|failure| {
@@ -256,7 +256,7 @@ impl Store {
         })
     }
 
-    fn load_of(&self, name: &str) -> Result<Generation, Failure> {
+    fn load_of(&self, name: &str) -> Result<Generation> {
         let about = self.about_of(name)?;
         let folder = self.path.join(name);
         let path = folder.join(FILTER);
@@ -281,7 +281,7 @@ impl Store {
     }
 
     /// A folder to prepare in. The process has the lock, so that all others are left over.
-    pub(crate) fn begin(&self) -> Result<NewGeneration, Failure> {
+    pub(crate) fn begin(&self) -> Result<NewGeneration> {
         let failed = |error| Failure::file(&self.path, error);
         self.tidy(self.current()?.as_deref()).map_err(failed)?;
         let folder = tempfile::Builder::new()
@@ -300,7 +300,7 @@ impl Store {
         key: &Key,
         label: &Label,
         about: &SourceTable,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         let folder = new.folder.path().to_owned();
         let write = |name: &str, bytes: &[u8]| {
             let path = folder.join(name);

@@ -10,14 +10,14 @@ pub(crate) mod columnar {
     use arrow_array::RecordBatch;
     use arrow_schema::{Fields, SchemaRef};
 
-    use crate::error::Problem;
+    use crate::error::{Problem, Result};
 
     const PARQUET: Problem = Problem::NotBuilt("a Parquet file");
 
     pub(crate) struct Table(Infallible);
 
     impl Table {
-        pub(crate) fn open(_: &mut File, _: u64) -> Result<Self, Problem> {
+        pub(crate) fn open(_: &mut File, _: u64) -> Result<Self> {
             Err(PARQUET)
         }
 
@@ -37,7 +37,7 @@ pub(crate) mod columnar {
             match self.0 {}
         }
 
-        pub(crate) fn check_columns(&self, _: &[usize]) -> Result<(), Problem> {
+        pub(crate) fn check_columns(&self, _: &[usize]) -> Result<()> {
             match self.0 {}
         }
 
@@ -45,7 +45,7 @@ pub(crate) mod columnar {
             match self.0 {}
         }
 
-        pub(crate) fn batches(&self, _: File, _: u64, _: &[usize]) -> Result<Batches, Problem> {
+        pub(crate) fn batches(&self, _: File, _: u64, _: &[usize]) -> Result<Batches> {
             match self.0 {}
         }
     }
@@ -57,7 +57,7 @@ pub(crate) mod columnar {
             &mut self,
             _: bool,
             _: &mut dyn FnMut(u64) -> bool,
-        ) -> Result<Option<RecordBatch>, Problem> {
+        ) -> Result<Option<RecordBatch>> {
             match self.0 {}
         }
 
@@ -73,11 +73,11 @@ pub(crate) mod columnar {
     pub(crate) struct Writer<W>(Infallible, PhantomData<W>);
 
     impl<W: Write> Writer<W> {
-        pub(crate) fn new(_: W, _: Option<&crate::Table>, _: &SchemaRef) -> Result<Self, Problem> {
+        pub(crate) fn new(_: W, _: Option<&crate::Table>, _: &SchemaRef) -> Result<Self> {
             Err(PARQUET)
         }
 
-        pub(crate) fn write(&mut self, _: &RecordBatch) -> Result<(), Problem> {
+        pub(crate) fn write(&mut self, _: &RecordBatch) -> Result<()> {
             match self.0 {}
         }
 
@@ -85,7 +85,7 @@ pub(crate) mod columnar {
             match self.0 {}
         }
 
-        pub(crate) fn finish(self) -> Result<W, Problem> {
+        pub(crate) fn finish(self) -> Result<W> {
             match self.0 {}
         }
     }
@@ -101,11 +101,11 @@ pub(crate) mod ipc {
     use arrow_array::RecordBatch;
     use arrow_schema::{Fields, SchemaRef};
 
-    use crate::error::Problem;
+    use crate::error::{Problem, Result};
 
     const ARROW: Problem = Problem::NotBuilt("an Arrow file");
 
-    pub(crate) fn is_file(_: &mut File, _: u64) -> Result<bool, Problem> {
+    pub(crate) fn is_file(_: &mut File, _: u64) -> Result<bool> {
         Err(ARROW)
     }
 
@@ -116,7 +116,7 @@ pub(crate) mod ipc {
             _: impl Read + Send + 'static,
             _: bool,
             _: Option<&[usize]>,
-        ) -> Result<Self, Problem> {
+        ) -> Result<Self> {
             Err(ARROW)
         }
 
@@ -124,7 +124,7 @@ pub(crate) mod ipc {
             match self.0 {}
         }
 
-        pub(crate) fn next(&mut self) -> Result<Option<RecordBatch>, Problem> {
+        pub(crate) fn next(&mut self) -> Result<Option<RecordBatch>> {
             match self.0 {}
         }
 
@@ -136,15 +136,15 @@ pub(crate) mod ipc {
     pub(crate) struct Writer<W>(Infallible, PhantomData<W>);
 
     impl<W: Write> Writer<W> {
-        pub(crate) fn new(_: W, _: &SchemaRef) -> Result<Self, Problem> {
+        pub(crate) fn new(_: W, _: &SchemaRef) -> Result<Self> {
             Err(ARROW)
         }
 
-        pub(crate) fn write(&mut self, _: &RecordBatch) -> Result<(), Problem> {
+        pub(crate) fn write(&mut self, _: &RecordBatch) -> Result<()> {
             match self.0 {}
         }
 
-        pub(crate) fn finish(self) -> Result<W, Problem> {
+        pub(crate) fn finish(self) -> Result<W> {
             match self.0 {}
         }
     }

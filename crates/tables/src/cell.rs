@@ -12,7 +12,7 @@ use arrow_buffer::i256;
 use arrow_schema::{DataType, Field, TimeUnit};
 use chrono::{Datelike, NaiveDate, NaiveTime};
 
-use crate::error::Problem;
+use crate::error::{Problem, Result};
 use crate::key::{EPOCH, KeyType};
 
 /// The entry of the metadata of a column that says what its bytes are.
@@ -178,7 +178,7 @@ pub(crate) fn key_type(column: &Field) -> Option<KeyType> {
 }
 
 /// Checks that the cells of a column have a form as text.
-pub(crate) fn check_text(column: &Field) -> Result<(), Problem> {
+pub(crate) fn check_text(column: &Field) -> Result<()> {
     match type_name(column) {
         found @ ("list" | "struct" | "map" | "union" | "run-end encoded" | "duration") => {
             Err(no_text(column.name(), found))

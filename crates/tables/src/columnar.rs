@@ -22,7 +22,7 @@ use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, RowGroupMe
 use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 
 use crate::cell::{interval, uuid};
-use crate::error::{Problem, cut_short, damaged, not_a, quoted, refuse};
+use crate::error::{Problem, Result, cut_short, damaged, not_a, quoted, refuse};
 use crate::format::Format;
 use crate::guard::guarded;
 use crate::key::check_names;
@@ -54,7 +54,7 @@ pub(crate) struct Table {
 
 impl Table {
     /// Reads the description of `file`, which has `length` bytes.
-    pub(crate) fn open(file: &mut File, length: u64) -> Result<Self, Problem> {
+    pub(crate) fn open(file: &mut File, length: u64) -> Result<Self> {
         check_magic(file, length)?;
         let footer = thrift::footer(file, length).map_err(Problem::Read)?;
         let footer = footer.ok_or_else(|| wrong(0, "its footer is malformed"))?;
@@ -127,12 +127,7 @@ impl Table {
     }
 
     /// The rows of `file`, with these columns, which are ascending.
-    pub(crate) fn batches(
-        &self,
-        file: File,
-        length: u64,
-        columns: &[usize],
-    ) -> Result<Batches, Problem> {
+    pub(crate) fn batches(&self, file: File, length: u64, columns: &[usize]) -> Result<Batches> {
         self.check_columns(columns)?;
         let mask = ProjectionMask::roots(&self.read_as, columns.iter().copied());
         let leaves = (0..self.read_as.num_columns()).filter(|&leaf| mask.leaf_included(leaf));
@@ -154,7 +149,7 @@ impl Table {
     }
 
     /// Refuses encrypted columns among `columns`.
-    pub(crate) fn check_columns(&self, columns: &[usize]) -> Result<(), Problem> {
+    pub(crate) fn check_columns(&self, columns: &[usize]) -> Result<()> {
         let mut roots = self.encrypted.iter().map(|&leaf| self.read_as.get_column_root_idx(leaf));
         match roots.find(|root| columns.contains(root)) {
             Some(root) => {
@@ -165,7 +160,7 @@ impl Table {
         }
     }
 
-    fn check_compression(&self) -> Result<(), Problem> {
+    fn check_compression(&self) -> Result<()> {
         for group in self.metadata.row_groups() {
             for column in group.columns() {
                 let codec = match column.compression() {
@@ -190,7 +185,7 @@ impl Table {
 const DECRYPT: &str = "write it again without encryption";
 
 /// A Parquet file begins and ends with four letters.
-fn check_magic(file: &mut File, length: u64) -> Result<(), Problem> {
+fn check_magic(file: &mut File, length: u64) -> Result<()> {
     let mut read = |at| -> io::Result<[u8; 4]> {
         let mut letters = [0; 4];
         file.seek(at)?;
@@ -214,7 +209,6 @@ fn check_magic(file: &mut File, length: u64) -> Result<(), Problem> {
     Ok(())
 }
 
-/// A column of intervals.
 fn is_interval(column: &Type) -> bool {
     column.is_primitive() && column.get_basic_info().converted_type() == ConvertedType::INTERVAL
 }
@@ -293,7 +287,7 @@ impl Batches {
         &mut self,
         select: bool,
         wanted: &mut dyn FnMut(u64) -> bool,
-    ) -> Result<Option<RecordBatch>, Problem> {
+    ) -> Result<Option<RecordBatch>> {
         self.read(select, wanted).map_err(|problem| self.located(problem))
     }
 
@@ -322,7 +316,7 @@ impl Batches {
         &mut self,
         select: bool,
         wanted: &mut dyn FnMut(u64) -> bool,
-    ) -> Result<Option<RecordBatch>, Problem> {
+    ) -> Result<Option<RecordBatch>> {
         loop {
             let after = self.begun + self.found as u64;
             if let Some(reader) = &mut self.reader {

@@ -11,7 +11,7 @@ use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use csv::{ByteRecord, ErrorKind};
 
 use crate::encoding::{self, Encoding};
-use crate::error::{NAME_ENCODING, Problem, counted, refuse};
+use crate::error::{NAME_ENCODING, Problem, Result, counted, refuse};
 use crate::format::{Format, Packing};
 use crate::key::check_names;
 use scan::Scan;
@@ -32,7 +32,7 @@ pub(crate) struct Text {
 
 impl Text {
     /// Checks the delimiter.
-    pub(crate) fn check(self) -> Result<Self, Problem> {
+    pub(crate) fn check(self) -> Result<Self> {
         match self.delimiter {
             byte @ (b'"' | b'\n' | b'\r' | 0 | 0x80..) => Err(refuse(
                 format_args!("byte {byte} cannot be a delimiter"),
@@ -67,7 +67,7 @@ impl Rows {
     const BUFFER: usize = 1 << 18;
 
     /// Reads the header of `file`.
-    pub(crate) fn open(file: impl Read + Send + 'static, text: Text) -> Result<Self, Problem> {
+    pub(crate) fn open(file: impl Read + Send + 'static, text: Text) -> Result<Self> {
         let done = Arc::new(AtomicU64::new(0));
         let counted = CountingFile { file, done: Arc::clone(&done) };
         let unpacked: Box<dyn Read + Send> = match text.packing {
@@ -152,7 +152,7 @@ impl Rows {
     }
 
     /// The names of the columns.
-    pub(crate) fn columns(&self) -> Result<Vec<&str>, Problem> {
+    pub(crate) fn columns(&self) -> Result<Vec<&str>> {
         let name = |(i, name)| {
             std::str::from_utf8(name).map_err(|_| {
                 let what = format_args!("the name of column {} is not UTF-8", i + 1);
@@ -168,7 +168,7 @@ impl Rows {
         &mut self,
         columns: &[usize],
         mut wanted: impl FnMut(u64) -> bool,
-    ) -> Result<(u64, Vec<ArrayRef>), Problem> {
+    ) -> Result<(u64, Vec<ArrayRef>)> {
         if let Some(problem) = self.failed.take() {
             return Err(problem);
         }
@@ -254,9 +254,7 @@ impl Rows {
 
 /// A text without a first line such as `sep=;` or `"sep=;"`, in any case of letters, and the
 /// delimiter that this line names.
-fn without_separator(
-    mut text: Box<dyn Read + Send>,
-) -> Result<(Box<dyn Read + Send>, Option<u8>), Problem> {
+fn without_separator(mut text: Box<dyn Read + Send>) -> Result<(Box<dyn Read + Send>, Option<u8>)> {
     const LONGEST: u64 = b"\"sep=;\"\r\n".len() as u64;
     let mut start = Vec::with_capacity(LONGEST as usize);
     // A stream with malformed text repeats the error, so that a reader that knows the row gets it.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use encoding_rs::{Decoder, DecoderResult};
 
-use crate::error::{Problem, refuse};
+use crate::error::{Problem, Result, refuse};
 
 /// An encoding of text, by one of the labels of the WHATWG Encoding Standard: `utf-8`, `utf-16le`,
 /// `windows-1252` (which `latin1` and `iso-8859-1` are labels of), `shift_jis`, .., or by the
@@ -60,7 +60,7 @@ pub struct UnknownEncoding;
 pub(crate) fn decode(
     mut file: Box<dyn Read + Send>,
     declared: Option<Encoding>,
-) -> Result<(Box<dyn Read + Send>, bool), Problem> {
+) -> Result<(Box<dyn Read + Send>, bool)> {
     let mut start = Vec::with_capacity(4);
     file.by_ref().take(4).read_to_end(&mut start).map_err(Problem::Read)?;
     check_mark(&start, declared)?;
@@ -94,7 +94,7 @@ pub(crate) fn is_marked(start: &[u8]) -> bool {
 
 /// Refuses a byte-order mark that contradicts the declared encoding, or that requires a
 /// declaration.
-fn check_mark(start: &[u8], declared: Option<Encoding>) -> Result<(), Problem> {
+fn check_mark(start: &[u8], declared: Option<Encoding>) -> Result<()> {
     let Some(&(_, label, readable)) = MARKS.iter().find(|(mark, ..)| start.starts_with(mark))
     else {
         return Ok(());
@@ -118,7 +118,7 @@ fn check_mark(start: &[u8], declared: Option<Encoding>) -> Result<(), Problem> {
 
 /// Removes byte-order marks, by now those of UTF-8, from the front. It removes all of them: the CSV
 /// reader would remove a second one.
-fn without_mark(mut text: Box<dyn Read + Send>) -> Result<(Box<dyn Read + Send>, bool), Problem> {
+fn without_mark(mut text: Box<dyn Read + Send>) -> Result<(Box<dyn Read + Send>, bool)> {
     let mut marked = false;
     loop {
         let mut start = Vec::with_capacity(3);
@@ -218,11 +218,9 @@ impl Read for Transcoder {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
     use super::*;
 
-    fn decoded(bytes: &[u8], label: Option<&str>) -> Result<(Vec<u8>, bool), Problem> {
+    fn decoded(bytes: &[u8], label: Option<&str>) -> Result<(Vec<u8>, bool)> {
         let label = label.map(|label| label.parse().unwrap());
         let (mut reader, marked) = decode(Box::new(Cursor::new(bytes.to_vec())), label)?;
         let mut text = Vec::new();

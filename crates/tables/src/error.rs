@@ -8,6 +8,9 @@ use crate::format::Format;
 use crate::key::KeyType;
 use crate::lake::Lake;
 
+/// The result of a step on one file.
+pub(crate) type Result<T, E = Problem> = std::result::Result<T, E>;
+
 /// The reason why a file could not be read, or its matching rows not be written: the file and the
 /// problem.
 ///

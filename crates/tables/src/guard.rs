@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
-use crate::error::{Problem, damaged};
+use crate::error::{Result, damaged};
 use crate::format::Format;
 
 thread_local! {
@@ -21,8 +21,8 @@ thread_local! {
 pub(crate) fn guarded<T>(
     format: Format,
     after: u64,
-    decode: impl FnOnce() -> Result<T, Problem>,
-) -> Result<T, Problem> {
+    decode: impl FnOnce() -> Result<T>,
+) -> Result<T> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let previous = panic::take_hook();
@@ -41,6 +41,7 @@ pub(crate) fn guarded<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Problem;
 
     #[test]
     fn a_panic_is_a_damaged_file() {

@@ -11,7 +11,7 @@ use arrow_ipc::writer::FileWriter;
 use arrow_ipc::{Endianness, root_as_message};
 use arrow_schema::{ArrowError, Fields, SchemaRef};
 
-use crate::error::{Problem, cut_short, damaged, not_a, refuse};
+use crate::error::{Problem, Result, cut_short, damaged, not_a, refuse};
 use crate::format::Format;
 use crate::guard::guarded;
 use crate::sink::refused;
@@ -35,7 +35,7 @@ impl Batches {
         file: impl Read + Send + 'static,
         is_file: bool,
         columns: Option<&[usize]>,
-    ) -> Result<Self, Problem> {
+    ) -> Result<Self> {
         let done = Arc::new(AtomicU64::new(0));
         let mut file: Box<dyn Read + Send> = Box::new(file);
         if is_file {
@@ -67,7 +67,7 @@ impl Batches {
     }
 
     /// The next batch, which may be empty; none at the end.
-    pub(crate) fn next(&mut self) -> Result<Option<RecordBatch>, Problem> {
+    pub(crate) fn next(&mut self) -> Result<Option<RecordBatch>> {
         let after = self.rows;
         let batch = guarded(Format::Arrow, after, || {
             self.reader.next().transpose().map_err(|e| wrong(after, e))
@@ -90,7 +90,7 @@ impl Batches {
 }
 
 /// Whether `file`, which has `length` bytes, has the file format and not the stream format.
-pub(crate) fn is_file(file: &mut File, length: u64) -> Result<bool, Problem> {
+pub(crate) fn is_file(file: &mut File, length: u64) -> Result<bool> {
     if length == 0 {
         return Err(Problem::Empty);
     }
@@ -238,15 +238,15 @@ pub(crate) struct Writer<W: Write>(FileWriter<W>);
 
 impl<W: Write> Writer<W> {
     /// Begins a file of the columns of `schema`.
-    pub(crate) fn new(out: W, schema: &SchemaRef) -> Result<Self, Problem> {
+    pub(crate) fn new(out: W, schema: &SchemaRef) -> Result<Self> {
         FileWriter::try_new(out, schema).map(Self).map_err(refused)
     }
 
-    pub(crate) fn write(&mut self, rows: &RecordBatch) -> Result<(), Problem> {
+    pub(crate) fn write(&mut self, rows: &RecordBatch) -> Result<()> {
         self.0.write(rows).map_err(refused)
     }
 
-    pub(crate) fn finish(self) -> Result<W, Problem> {
+    pub(crate) fn finish(self) -> Result<W> {
         let mut writer = self.0;
         writer.finish().map_err(refused)?;
         writer.into_inner().map_err(refused)

@@ -7,7 +7,7 @@ use arrow_buffer::i256;
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime};
 
 use crate::cell::{Cell, append_text, day_of};
-use crate::error::{Problem, quoted, refuse};
+use crate::error::{Result, quoted, refuse};
 
 /// The type as which a key column is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -92,7 +92,7 @@ impl fmt::Display for KeyType {
 }
 
 /// Checks that every name is unique.
-pub(crate) fn check_names<'n>(columns: impl IntoIterator<Item = &'n str>) -> Result<(), Problem> {
+pub(crate) fn check_names<'n>(columns: impl IntoIterator<Item = &'n str>) -> Result<()> {
     let mut seen = std::collections::HashMap::new();
     for (i, name) in columns.into_iter().enumerate() {
         if let Some(first) = seen.insert(name, i) {
@@ -313,8 +313,6 @@ pub(crate) const EPOCH: i32 = 719_163;
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
     use super::*;
 
     fn key(cells: &[(Cell<'_>, KeyType)]) -> Result<Vec<u8>, UnreadableCell> {

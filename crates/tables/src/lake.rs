@@ -10,7 +10,7 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Problem, export, refuse};
+use crate::error::{Result, export, refuse};
 
 /// The format of a table that is more than its Parquet files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,7 +101,7 @@ pub(crate) struct Owners(HashMap<PathBuf, Option<(Lake, PathBuf)>>);
 impl Owners {
     /// Refuses a Parquet file that lies in a table: in its folder or in one at any depth below, by
     /// its name or by where a link leads.
-    pub(crate) fn check(&mut self, file: &Path) -> Result<(), Problem> {
+    pub(crate) fn check(&mut self, file: &Path) -> Result<()> {
         match self.owner(file) {
             Some((lake, table)) => {
                 let table = table.display().to_string();

@@ -209,7 +209,6 @@ impl Normaliser {
     }
 
     /// The name with argument and version, as the parties compare it: `email/v1`, `e164=DE/v1`.
-    #[must_use]
     pub fn name(&self) -> String {
         match &self.0 {
             Function::Text(index) => format!("{}/v1", TEXT[*index].0.name),
@@ -220,7 +219,6 @@ impl Normaliser {
     }
 
     /// The type of what it gives.
-    #[must_use]
     pub fn gives(&self) -> KeyKind {
         match self.0 {
             Function::Date(_) => KeyKind::Date,

@@ -18,7 +18,7 @@ use arrow_buffer::i256;
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
 
 use crate::cell::{self, Cell, is_field, nanos_of, plain_type, type_name};
-use crate::error::Problem;
+use crate::error::{Problem, Result};
 
 /// The maximum length in bytes of the payload of a row.
 pub const LONGEST_PAYLOAD: usize = 1 << 20;
@@ -88,7 +88,7 @@ impl PayloadError {
 
 impl PayloadSchema {
     /// The schema of these columns of a table.
-    pub(crate) fn of<'f>(fields: impl Iterator<Item = &'f Field>) -> Result<Self, Problem> {
+    pub(crate) fn of<'f>(fields: impl Iterator<Item = &'f Field>) -> Result<Self> {
         let mut columns: Vec<(String, Kind)> = Vec::new();
         for field in fields {
             let name = field.name().clone();

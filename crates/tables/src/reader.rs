@@ -10,7 +10,7 @@ use arrow_schema::FieldRef;
 use rayon::prelude::*;
 
 use crate::cell::{Cell, append_text, cell, check_text, key_type, plain};
-use crate::error::{Error, Problem};
+use crate::error::{Error, Problem, Result};
 use crate::key::{self, KeyType};
 use crate::normal::{Normaliser, Outcome};
 use crate::payload::PayloadSchema;
@@ -150,7 +150,7 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
-    fn bind(table: &'a Table, reading: &Reading) -> Result<Self, Problem> {
+    fn bind(table: &'a Table, reading: &Reading) -> Result<Self> {
         let schema = table.schema();
         let rules = reading.rules.iter().map(|rule| rule.bind(schema));
         let rules: Vec<_> = rules.collect::<Result<_, _>>()?;
@@ -353,11 +353,7 @@ impl Texts {
 }
 
 /// A column of the table in a batch, or one row of it, without its dictionary.
-fn column(
-    batch: &Batch,
-    column: usize,
-    row: Option<usize>,
-) -> Result<(FieldRef, ArrayRef), Problem> {
+fn column(batch: &Batch, column: usize, row: Option<usize>) -> Result<(FieldRef, ArrayRef)> {
     let place = batch.columns.iter().position(|&found| found == column);
     let place = place.expect("the batch has the columns of the reader");
     let field = &batch.rows.schema_ref().fields()[place];

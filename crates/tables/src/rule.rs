@@ -5,7 +5,7 @@ use std::fmt::Write;
 use arrow_schema::{Field, Schema};
 
 use crate::cell::{key_type, type_name};
-use crate::error::{Problem, listed, missing_hint, quoted, refuse};
+use crate::error::{Problem, Result, listed, missing_hint, quoted, refuse};
 use crate::key::KeyType;
 use crate::normal::{KeyKind, Normaliser};
 
@@ -44,7 +44,7 @@ impl Rule {
     /// If a quote does not close, a name is empty, or a quoted name has an unknown SPEC; an unknown
     /// SPEC behind a name without quotes is an error of [`Reader::new`](crate::Reader::new), unless
     /// there is a column of the whole name.
-    pub fn parse(text: &str) -> Result<Self, Problem> {
+    pub fn parse(text: &str) -> Result<Self> {
         let mut arguments = Vec::new();
         let mut rest = Some(text);
         while let Some(text) = rest {
@@ -65,7 +65,7 @@ impl Rule {
     }
 
     /// The key columns among those of a table.
-    pub(crate) fn bind(&self, schema: &Schema) -> Result<Vec<KeyColumn>, Problem> {
+    pub(crate) fn bind(&self, schema: &Schema) -> Result<Vec<KeyColumn>> {
         let mut keys: Vec<KeyColumn> = Vec::with_capacity(self.arguments.len());
         for argument in &self.arguments {
             let key = argument.bind(schema)?;
@@ -164,7 +164,7 @@ impl Spec {
 }
 
 impl Argument {
-    fn bind(&self, schema: &Schema) -> Result<KeyColumn, Problem> {
+    fn bind(&self, schema: &Schema) -> Result<KeyColumn> {
         let whole = self.whole.as_deref().and_then(|whole| schema.index_of(whole).ok());
         let (column, spec) = match (whole, &self.wrong, &self.whole) {
             (Some(column), ..) => (column, Spec::default()),
@@ -189,7 +189,7 @@ impl Argument {
 }
 
 /// The type as which a column is read.
-fn check(field: &Field, wanted: Option<KeyType>) -> Result<KeyType, Problem> {
+fn check(field: &Field, wanted: Option<KeyType>) -> Result<KeyType> {
     let is_float = matches!(type_name(field), "float16" | "float" | "double");
     match (key_type(field), wanted) {
         (Some(found), None) => Ok(found),
@@ -216,7 +216,7 @@ fn check(field: &Field, wanted: Option<KeyType>) -> Result<KeyType, Problem> {
 }
 
 /// The column called `name`, counted from 0.
-pub(crate) fn find(schema: &Schema, name: &str) -> Result<usize, Problem> {
+pub(crate) fn find(schema: &Schema, name: &str) -> Result<usize> {
     schema.index_of(name).map_err(|_| missing(schema, name))
 }
 
@@ -257,13 +257,11 @@ pub(crate) fn describe(rules: &[Vec<KeyColumn>]) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
     use arrow_schema::DataType;
 
     use super::*;
 
-    fn bound(rule: &str) -> Result<(Vec<usize>, String), Problem> {
+    fn bound(rule: &str) -> Result<(Vec<usize>, String)> {
         let names = ["id", "id:integer", "a:b", "day", "a,b", "c\"d", "x:lower"];
         let field = |name| crate::cell::field(name);
         let mut fields: Vec<Field> = names.into_iter().map(field).collect();

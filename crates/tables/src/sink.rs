@@ -13,7 +13,7 @@ use csv::{ByteRecord, QuoteStyle};
 use crate::cell::{self, append_hex, append_text, cell, is_field, plain, plain_type};
 use crate::columnar;
 use crate::encoding::is_marked;
-use crate::error::Problem;
+use crate::error::{Problem, Result};
 use crate::format::{Format, Packing};
 use crate::ipc;
 use crate::key::check_names;
@@ -56,7 +56,7 @@ impl<W: Write + Send> Sink<W> {
     ///
     /// # Errors
     /// If a column has no form in that format, or two columns have the same name, or writing fails.
-    pub fn new(out: W, output: Output<'_>, schema: &SchemaRef) -> Result<Self, Problem> {
+    pub fn new(out: W, output: Output<'_>, schema: &SchemaRef) -> Result<Self> {
         let format = output.format;
         let fields = schema.fields();
         check_names(fields.iter().map(|field| field.name().as_str()))?;
@@ -88,7 +88,7 @@ impl<W: Write + Send> Sink<W> {
     ///
     /// # Panics
     /// If the rows have another schema.
-    pub fn write(&mut self, rows: &RecordBatch) -> Result<Vec<(usize, usize)>, Problem> {
+    pub fn write(&mut self, rows: &RecordBatch) -> Result<Vec<(usize, usize)>> {
         assert!(
             rows.schema_ref().fields() == self.schema.fields(),
             "the rows have the schema of the sink"
@@ -117,7 +117,7 @@ impl<W: Write + Send> Sink<W> {
     ///
     /// # Errors
     /// If writing fails.
-    pub fn finish(self) -> Result<W, Problem> {
+    pub fn finish(self) -> Result<W> {
         let mut out = match self.writer {
             Writer::Text(writer, _) => {
                 let packed = writer.into_inner();
@@ -133,7 +133,6 @@ impl<W: Write + Send> Sink<W> {
 }
 
 /// The columns of rows in memory: fields of text files are strings.
-#[must_use]
 pub fn text_schema(schema: &SchemaRef) -> SchemaRef {
     let fields = schema.fields().iter();
     let fields: Vec<Field> = fields.map(|field| as_written(field, None)).collect();
@@ -148,7 +147,7 @@ pub fn text_schema(schema: &SchemaRef) -> SchemaRef {
 pub fn text_rows(
     rows: &RecordBatch,
     schema: &SchemaRef,
-) -> Result<(RecordBatch, Vec<(usize, usize)>), Problem> {
+) -> Result<(RecordBatch, Vec<(usize, usize)>)> {
     with_text(rows, schema, Format::Parquet)
 }
 
@@ -157,7 +156,7 @@ fn with_text(
     rows: &RecordBatch,
     written: &SchemaRef,
     format: Format,
-) -> Result<(RecordBatch, Vec<(usize, usize)>), Problem> {
+) -> Result<(RecordBatch, Vec<(usize, usize)>)> {
     let mut empty = Vec::new();
     let columns = rows.columns().iter().zip(rows.schema_ref().fields()).enumerate();
     let columns = columns.map(|(i, (column, field))| {
@@ -222,7 +221,7 @@ fn as_written(field: &FieldRef, format: Option<Format>) -> Field {
 }
 
 /// The fields of a text file as strings; `column` is their column, counted from 0.
-fn strings(array: &ArrayRef, column: usize, format: Format) -> Result<ArrayRef, Problem> {
+fn strings(array: &ArrayRef, column: usize, format: Format) -> Result<ArrayRef> {
     let fields = array.as_binary::<i32>();
     if let Ok(strings) = StringArray::try_from_binary(fields.clone()) {
         return Ok(Arc::new(strings));
@@ -237,7 +236,7 @@ fn strings(array: &ArrayRef, column: usize, format: Format) -> Result<ArrayRef, 
 ///
 /// # Errors
 /// If the column is of a type that has no text.
-pub fn column_texts(column: &Field, array: &ArrayRef) -> Result<Vec<Option<String>>, Problem> {
+pub fn column_texts(column: &Field, array: &ArrayRef) -> Result<Vec<Option<String>>> {
     let is_bytes = is_binary(column);
     let array = plain(array).map_err(refused)?;
     let mut bytes = Vec::new();
@@ -259,7 +258,7 @@ fn append_cell(
     (column, array, is_binary): (&Field, &ArrayRef, bool),
     row: usize,
     out: &mut Vec<u8>,
-) -> Result<bool, Problem> {
+) -> Result<bool> {
     match cell(column, array, row) {
         None => return Ok(false),
         Some(cell::Cell::Bytes(bytes)) if is_binary => append_hex(bytes, out),
@@ -274,7 +273,7 @@ fn begin_text<W: Write>(
     out: W,
     output: Output<'_>,
     schema: &Schema,
-) -> Result<(TextWriter<W>, Option<[u8; 3]>), Problem> {
+) -> Result<(TextWriter<W>, Option<[u8; 3]>)> {
     let same = output.like.filter(|table| table.format() == output.format).and_then(Table::text);
     let delimiter = same.map_or(output.format.delimiter(), |text| text.delimiter);
     let refused = [delimiter, b'\r', b'\n'];
@@ -304,7 +303,7 @@ fn write_text<W: Write>(
     writer: &mut TextWriter<W>,
     refused_bytes: Option<[u8; 3]>,
     rows: &RecordBatch,
-) -> Result<Vec<(usize, usize)>, Problem> {
+) -> Result<Vec<(usize, usize)>> {
     let columns = rows.columns().iter().zip(rows.schema_ref().fields());
     let columns = columns.map(|(array, field)| Ok((field, plain(array)?, is_binary(field))));
     let columns: Vec<_> = columns.collect::<Result<_, ArrowError>>().map_err(refused)?;

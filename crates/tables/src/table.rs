@@ -21,7 +21,7 @@ use crate::cell;
 use crate::columnar;
 use crate::delimited::{Rows, Text};
 use crate::encoding::Encoding;
-use crate::error::{Error, Problem, damaged, export, file_of, quoted, refuse};
+use crate::error::{Error, Problem, Result, damaged, export, file_of, quoted, refuse};
 use crate::format::{Format, Packing, by_content};
 use crate::ipc;
 use crate::key::check_names;
@@ -560,7 +560,7 @@ fn all(fields: &Fields) -> Vec<Origin> {
 fn check_same(
     (first, first_folders): (&Part, &FolderColumns),
     (part, folders): (&Part, &FolderColumns),
-) -> Result<(), Problem> {
+) -> Result<()> {
     let columns = |part: &Part, folders: &FolderColumns| -> Vec<(String, String)> {
         let fields = part.fields.iter().map(|field| {
             let kind = match cell::is_field(field) {
@@ -610,7 +610,7 @@ fn schema(parts: &[Part], folders: &[FolderColumns]) -> SchemaRef {
 }
 
 impl Part {
-    fn open(path: PathBuf, inputs: &Inputs, format: Format) -> Result<Self, Problem> {
+    fn open(path: PathBuf, inputs: &Inputs, format: Format) -> Result<Self> {
         if !format.is_text() {
             let options = [
                 ("delimiter", inputs.delimiter.is_some()),
@@ -669,7 +669,7 @@ impl Part {
     }
 
     /// Checks that the file is the one that was opened.
-    fn check(&self) -> Result<(), Problem> {
+    fn check(&self) -> Result<()> {
         let Source::File(stamp) = &self.source else {
             return Ok(());
         };
@@ -680,7 +680,7 @@ impl Part {
     }
 
     /// Opens the file again, from its start.
-    fn reopen(&self) -> Result<Place, Problem> {
+    fn reopen(&self) -> Result<Place> {
         match &self.source {
             Source::File(stamp) => match open(&self.path)? {
                 (file, again) if again == *stamp => Ok(Place::new(Arc::new(file))),
@@ -692,7 +692,7 @@ impl Part {
     }
 
     /// A reader of the rows, with the columns of the file in `columns`, which are ascending.
-    fn reader(&self, columns: &[usize]) -> Result<PartReader, Problem> {
+    fn reader(&self, columns: &[usize]) -> Result<PartReader> {
         Ok(match &self.content {
             Content::Text { text, .. } => {
                 let rows = match &self.source {
@@ -718,7 +718,7 @@ impl Part {
     }
 
     /// Records the number of rows, which is always the same.
-    fn finish(&self, rows: u64) -> Result<(), Problem> {
+    fn finish(&self, rows: u64) -> Result<()> {
         match *self.rows.get_or_init(|| rows) == rows {
             true => self.check(),
             false => Err(Problem::Changed),
@@ -732,7 +732,7 @@ fn open_text(
     inputs: &Inputs,
     format: Format,
     packing: Packing,
-) -> Result<(Content, Fields), Problem> {
+) -> Result<(Content, Fields)> {
     let text = Text {
         delimiter: inputs.delimiter.unwrap_or(format.delimiter()),
         is_named: inputs.delimiter.is_some(),
@@ -780,7 +780,7 @@ fn packing_of(start: &[u8]) -> Packing {
 
 /// Opens a regular file. The kind of the file is checked first: opening a pipe would wait for its
 /// other end.
-fn open(path: &Path) -> Result<(File, Stamp), Problem> {
+fn open(path: &Path) -> Result<(File, Stamp)> {
     let metadata = fs::metadata(path).map_err(Problem::Open)?;
     if metadata.is_dir() {
         return Err(Problem::Refused { what: "is a folder, not a file".to_owned(), remedy: None });
@@ -902,7 +902,7 @@ impl<'a> Scan<'a> {
     }
 
     /// The next batch of `part`, the part at hand.
-    fn read(&mut self, part: &Part) -> Result<Option<Batch>, Problem> {
+    fn read(&mut self, part: &Part) -> Result<Option<Batch>> {
         let of_file = |&column: &usize| match part.origins[column] {
             Origin::File(place) => Some(place),
             Origin::Value(_) => None,
@@ -1002,7 +1002,7 @@ impl<'a> Scan<'a> {
         chosen: &[usize],
         arrays: Vec<ArrayRef>,
         count: usize,
-    ) -> Result<RecordBatch, Problem> {
+    ) -> Result<RecordBatch> {
         let columns = self.columns.iter().zip(self.schema.fields());
         let columns = columns.map(|(&column, field)| match &part.origins[column] {
             Origin::File(place) => {
@@ -1024,7 +1024,7 @@ fn filtered(
     batch: RecordBatch,
     filter: bool,
     mut wanted: impl FnMut(u64) -> bool,
-) -> Result<Vec<ArrayRef>, Problem> {
+) -> Result<Vec<ArrayRef>> {
     if !filter {
         return Ok(batch.columns().to_vec());
     }

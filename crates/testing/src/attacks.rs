@@ -92,7 +92,6 @@ pub struct Summary {
 
 impl Summary {
     /// All stages.
-    #[must_use]
     pub fn stages(&self) -> [&Verdicts; 5] {
         [&self.changed, &self.longer, &self.missing, &self.late, &self.too_late]
     }
@@ -109,7 +108,6 @@ pub type Within = fn(&mut (dyn FnMut() + Send));
 ///
 /// # Panics
 /// If an attack has a verdict that is not benign, takes too long or uses too much memory.
-#[must_use]
 pub fn withstand(protocols: Vec<Protocol>, heap: Heap, within: Within) -> Summary {
     let bench = Bench { targets: targets(protocols, heap), heap, within };
     let changed = bench.changed_messages();

@@ -15,13 +15,11 @@ pub const SEEDS: [u128; 2] = [1, 2];
 pub const DELTA: Block = Block::new(0x1234_5678_9abc_def1_0fed_cba9_8765_4321);
 
 /// A generator with this seed.
-#[must_use]
 pub fn rng(seed: u128) -> Prg {
     Prg::new(Block::new(seed))
 }
 
 /// `n` packed bits, low bit first, the unused ones zero.
-#[must_use]
 pub fn random_bits(n: usize, seed: u128) -> Vec<u8> {
     let mut bits = vec![0; n.div_ceil(8)];
     rng(seed).fill_bytes(&mut bits);
@@ -30,13 +28,11 @@ pub fn random_bits(n: usize, seed: u128) -> Vec<u8> {
 }
 
 /// The sender's end of the dealer's OTs.
-#[must_use]
 pub fn dealt_sender() -> convert::Sender<ideal::Sender> {
     convert::Sender::new(ideal::pair(DELTA, Block::new(6)).0, SESSION)
 }
 
 /// The receiver's end of the dealer's OTs.
-#[must_use]
 pub fn dealt_receiver() -> convert::Receiver<ideal::Receiver> {
     convert::Receiver::new(ideal::pair(DELTA, Block::new(6)).1, SESSION)
 }

@@ -99,14 +99,12 @@ fn by(protocol: Protocol, prefix: &str, suffix: &str) -> Vec<Match> {
 }
 
 /// Matches by the protocol of CCS 2016. `prefix` begins their names.
-#[must_use]
 pub fn by_kkrt(prefix: &str) -> Vec<Match> {
     [by(&Kkrt(Variant::Kkrt), prefix, ""), by(&Kkrt(Variant::KkrtPaper), prefix, ", with a stash")]
         .concat()
 }
 
 /// Matches by VOLE-PSI in all forms.
-#[must_use]
 pub fn by_vole() -> Vec<Match> {
     [
         by(&Vole(Form::Malicious), "vole ", ", malicious"),
@@ -117,7 +115,6 @@ pub fn by_vole() -> Vec<Match> {
 }
 
 /// Matches by Diffie-Hellman: of items, and the number of common ones.
-#[must_use]
 pub fn by_dh() -> Vec<Match> {
     let count = Match { name: "count".to_owned(), protocol: &Count, output: COUNT };
     [by(&Dh, "dh ", ""), vec![count]].concat()

@@ -15,7 +15,6 @@ use crate::{Model, Protocol};
 /// and the check of `SoftSpoken` as `softspoken`; the rounds, the check, the COT buffer and the
 /// bases of the streams as `cot` and `vole`; the agreement and the session of a search as
 /// `intersection` and `search`.
-#[must_use]
 pub fn registry() -> Vec<Protocol> {
     let mut registry = vec![hello()];
     registry.extend(ot::all());

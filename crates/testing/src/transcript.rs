@@ -31,7 +31,6 @@ pub fn hashes(
 ///
 /// # Panics
 /// If an honest party fails.
-#[must_use]
 pub fn of(protocol: &Protocol) -> [String; 2] {
     let run = |side: Role| {
         move |channel: &mut Channel| {

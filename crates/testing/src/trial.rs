@@ -26,7 +26,6 @@ pub enum Verdict {
 
 impl Verdict {
     /// Its name in counts of verdicts.
-    #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Refused(_) => "refused",
@@ -107,7 +106,6 @@ impl Attack {
 ///
 /// # Panics
 /// If an honest party fails.
-#[must_use]
 pub fn messages(protocol: &Protocol) -> [(Vec<usize>, Stats); 2] {
     let (left, right) = memory::pair();
     let (left, of_left) = FaultyTransport::watched(left);
@@ -127,7 +125,6 @@ pub fn messages(protocol: &Protocol) -> [(Vec<usize>, Stats); 2] {
 /// party wait.
 ///
 /// The flips are at the start, in the middle and at the end.
-#[must_use]
 pub fn changes(length: usize) -> Vec<FaultKind> {
     let flips = [(0, 0x01), (length / 2, 0x10), (length.saturating_sub(1), 0x80)];
     let mut kinds: Vec<_> = flips.map(|(at, mask)| FaultKind::Flip { at, mask }).into();
@@ -142,7 +139,6 @@ pub fn changes(length: usize) -> Vec<FaultKind> {
 }
 
 /// Faults after which the peer does not receive a message it waits for.
-#[must_use]
 pub fn silences(length: usize) -> Vec<FaultKind> {
     vec![
         FaultKind::Drop,

@@ -283,7 +283,6 @@ fn show(line: &Line) {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use std::path::PathBuf;
 

@@ -14,7 +14,7 @@ use volery_matching::Progress;
 use wasm_bindgen::prelude::*;
 use web_time::Instant;
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, Kind, Result};
 use crate::options::Options;
 use crate::run::{Filters, PreparedRun, RunResult};
 
@@ -111,7 +111,7 @@ pub struct Run {
 }
 
 impl Run {
-    fn new(prepared: Result<PreparedRun, Failure>) -> Result<Self, JsValue> {
+    fn new(prepared: Result<PreparedRun>) -> Result<Self, JsValue> {
         Ok(Self { prepared: Some(prepared.map_err(thrown)?), result: None })
     }
 }

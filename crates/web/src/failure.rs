@@ -8,6 +8,9 @@ use volery_channel::Error as ChannelError;
 use volery_matching::{Error, SettingsError, WriteError};
 use volery_psi::Error as ProtocolError;
 
+/// The result of a step.
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
+
 /// The kind of a failure, as the exit status of the program tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]

@@ -8,7 +8,7 @@ use volery_matching::{Operation, ProtocolChoice, ResultKind, Settings, totals};
 use volery_options::OptionSet as _;
 use volery_tables::{Format, Inputs, Reading};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 
 /// The operation that is called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,7 +94,7 @@ fn texts(value: &Value) -> Vec<String> {
 
 impl Options {
     /// Reads a JSON object.
-    pub fn parse(object: &Map<String, Value>) -> Result<Self, Failure> {
+    pub fn parse(object: &Map<String, Value>) -> Result<Self> {
         let mut options = Self::default();
         for (name, value) in object {
             let texts = texts(value);
@@ -142,7 +142,7 @@ impl Options {
     }
 
     /// How to read the table.
-    pub(crate) fn inputs(&self) -> Result<Inputs, Failure> {
+    pub(crate) fn inputs(&self) -> Result<Inputs> {
         match self.matching.format {
             None | Some(Format::Csv | Format::Tsv) => {}
             Some(_) => return Err(Failure::usage("format", "choose csv or tsv")),
@@ -151,7 +151,7 @@ impl Options {
     }
 
     /// How to read the keys; of a list of keys there is one column.
-    pub(crate) fn reading(&self, list: bool) -> Result<Reading, Failure> {
+    pub(crate) fn reading(&self, list: bool) -> Result<Reading> {
         let mut matching = self.matching.clone();
         let mut key = matching.key.join(",");
         if list && (key.is_empty() || key.starts_with(':')) {
@@ -174,13 +174,13 @@ impl Options {
     }
 
     /// The settings that both sides of a count share.
-    pub(crate) fn count_settings(&self) -> Result<totals::Settings, Failure> {
+    pub(crate) fn count_settings(&self) -> Result<totals::Settings> {
         let matching = Matching { result: ResultKind::Count, ..self.matching.clone() };
         Ok(matching.totals()?)
     }
 
     /// The settings that both sides share.
-    pub(crate) fn settings(&self) -> Result<Settings, Failure> {
+    pub(crate) fn settings(&self) -> Result<Settings> {
         let verb = match self.call {
             Call::Match | Call::Query | Call::Count => Operation::Psi,
             Call::Lookup => Operation::Lookup,

@@ -16,7 +16,7 @@ use volery_pcg::Security;
 use volery_psi::served::Filter;
 use volery_tables::{Counts, Format, Packing, RuleCounts, Table, column_texts};
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, Kind, Result};
 use crate::options::{COLUMN, Call, Options};
 
 /// A side that has read its table.
@@ -62,17 +62,13 @@ impl PreparedRun {
         name: &str,
         bytes: Vec<u8>,
         progress: &mut dyn Progress,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self> {
         let table = Table::from_text(name, bytes.into(), &options.inputs()?)?;
         Self::read(options, table, false, progress)
     }
 
     /// Reads a list of keys.
-    pub fn keys(
-        options: &Options,
-        keys: &[String],
-        progress: &mut dyn Progress,
-    ) -> Result<Self, Failure> {
+    pub fn keys(options: &Options, keys: &[String], progress: &mut dyn Progress) -> Result<Self> {
         options.inputs()?;
         for option in ["format", "delimiter", "encoding", "quote"] {
             if options.has(option) {
@@ -93,7 +89,7 @@ impl PreparedRun {
         table: Table,
         list: bool,
         progress: &mut dyn Progress,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self> {
         let reading = options.reading(list)?;
         let columns = options.matching.columns();
         let (side, terms) = match options.call {
@@ -145,7 +141,7 @@ impl PreparedRun {
         filters: Filters<'_>,
         channel: &mut Channel,
         progress: &mut dyn Progress,
-    ) -> Result<RunResult, Failure> {
+    ) -> Result<RunResult> {
         let side = match self.side {
             PreparedSide::Count(side) => return count(*side, channel, progress),
             PreparedSide::Rows(side) => side,
@@ -170,7 +166,7 @@ fn meet(
     side: PreparedTable,
     channel: &mut Channel,
     progress: &mut dyn Progress,
-) -> Result<(Matches, Value), Failure> {
+) -> Result<(Matches, Value)> {
     let settings = *side.settings();
     let mut outcome = side.run(channel, progress)?;
     let matches = outcome.matches.take();
@@ -185,7 +181,7 @@ fn ask(
     filters: Filters<'_>,
     channel: &mut Channel,
     progress: &mut dyn Progress,
-) -> Result<(Matches, Value), Failure> {
+) -> Result<(Matches, Value)> {
     let kept = filters.kept;
     let kept = kept.map(|bytes| Filter::from_bytes(&bytes, MAX_KEYS));
     let kept = kept.transpose().map_err(|error| Failure {
@@ -223,7 +219,7 @@ fn count(
     side: totals::PreparedTable,
     channel: &mut Channel,
     progress: &mut dyn Progress,
-) -> Result<RunResult, Failure> {
+) -> Result<RunResult> {
     let outcome = side.run(channel, progress)?;
     let [sender, receiver] = outcome.sizes;
     let report = json!({
@@ -271,7 +267,7 @@ fn told(traffic: Stats, report: Value) -> Value {
     json!({ "bytes": traffic.bytes_sent + traffic.bytes_received, "report": report })
 }
 
-fn run_result(matches: &Matches, mut told: Value) -> Result<RunResult, Failure> {
+fn run_result(matches: &Matches, mut told: Value) -> Result<RunResult> {
     let (rows, rules) = matches.rows_and_rules()?;
     told["count"] = matches.rows().into();
     Ok(RunResult {
@@ -316,7 +312,7 @@ fn values(
     table: &Table,
     columns: &Columns,
     progress: &mut dyn Progress,
-) -> Result<Value, Failure> {
+) -> Result<Value> {
     let own = table.schema().fields().len();
     let (schema, batches, _) = matches.to_batches(table, columns, progress)?;
     let mut all = Vec::new();
@@ -337,7 +333,7 @@ fn file(
     table: &Table,
     columns: &Columns,
     progress: &mut dyn Progress,
-) -> Result<Vec<u8>, Failure> {
+) -> Result<Vec<u8>> {
     let format = match table.format() {
         Format::Tsv => Format::Tsv,
         _ => Format::Csv,
@@ -350,19 +346,17 @@ fn file(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
     use volery_channel::{Role, run_two_parties};
     use volery_matching::Operation;
     use volery_tables::{Inputs, Reading, Rule};
 
     use super::*;
 
-    fn options(words: Value) -> Result<Options, Failure> {
+    fn options(words: Value) -> Result<Options> {
         Options::parse(words.as_object().unwrap())
     }
 
-    fn prepare(words: Value, csv: &str) -> Result<PreparedRun, Failure> {
+    fn prepare(words: Value, csv: &str) -> Result<PreparedRun> {
         PreparedRun::file(&options(words)?, "t.csv", csv.into(), &mut ())
     }
 

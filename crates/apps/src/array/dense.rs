@@ -61,7 +61,6 @@ impl<R: Ring> Partner<R> {
     ///
     /// # Panics
     /// If there are no shares, or more than 2^40.
-    #[must_use]
     pub fn new(shares: Vec<R>, session: SessionId, rng: Prg) -> Self {
         Self { vector: Vector::new(shares, session), rng }
     }
@@ -114,7 +113,6 @@ impl<R: Ring> Holder<R> {
     ///
     /// # Panics
     /// If there are no shares, or more than 2^40.
-    #[must_use]
     pub fn new(shares: Vec<R>, session: SessionId) -> Self {
         Self { vector: Vector::new(shares, session) }
     }
@@ -173,7 +171,6 @@ struct Vector<R: Ring> {
     shares: Zeroizing<Vec<R>>,
     /// One complete tree.
     batch: TreeBatch,
-    /// Its leaves.
     leaves: Buffer<R>,
     session: SessionId,
     /// Number of trees so far: each has its own AES keys.
@@ -219,7 +216,6 @@ impl<R: Ring> Vector<R> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use volery_channel::run_two_parties;
     use volery_field::Z64;

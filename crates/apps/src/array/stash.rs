@@ -42,7 +42,6 @@
 pub const CAPACITY: usize = super::map::STASH;
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use volery_primitives::{Block, prg::Prg};
 

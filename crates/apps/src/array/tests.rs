@@ -1,5 +1,4 @@
 //! Comparison of arrays with plain ones, and invalid input.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod cost;
 mod leaves;

@@ -1,5 +1,4 @@
 //! Comparison with the defining sum; invalid shapes.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use volery_field::{Fp61, Z64};
 

@@ -46,13 +46,11 @@ impl<R: Ring> Matrix<R> {
     }
 
     /// The number of rows.
-    #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
     /// The number of columns.
-    #[must_use]
     pub fn columns(&self) -> usize {
         self.columns
     }
@@ -61,26 +59,22 @@ impl<R: Ring> Matrix<R> {
     ///
     /// # Panics
     /// If `j` is out of range.
-    #[must_use]
     pub fn column(&self, j: usize) -> &[R] {
         assert!(j < self.columns, "column {j} of {}", self.columns);
         &self.entries[j * self.rows..][..self.rows]
     }
 
     /// All entries, column after column.
-    #[must_use]
     pub fn entries(&self) -> &[R] {
         &self.entries
     }
 
     /// All entries, row after row.
-    #[must_use]
     pub fn to_rows(&self) -> Zeroizing<Vec<R>> {
         self.transposed().entries
     }
 
     /// The matrix with rows and columns exchanged.
-    #[must_use]
     pub fn transposed(&self) -> Self {
         Self::from_fn(self.columns, self.rows, |i, j| self.entries[i * self.rows + j])
     }
@@ -143,7 +137,6 @@ fn check(rows: usize, columns: usize, given: usize) -> Result<()> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use volery_field::Z64;
 

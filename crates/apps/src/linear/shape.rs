@@ -115,26 +115,22 @@ impl Shape {
     }
 
     /// Rows of the left factor, and of the product.
-    #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
     /// Columns of the left factor, rows of the right one.
-    #[must_use]
     pub fn inner(&self) -> usize {
         self.inner
     }
 
     /// Columns of the right factor, and of the product.
-    #[must_use]
     pub fn columns(&self) -> usize {
         self.columns
     }
 
     /// The side whose factor provides the vectors of the vector-OLEs, chosen for the fewest
     /// vector-OLEs.
-    #[must_use]
     pub fn vectors(&self) -> Side {
         if self.columns <= self.rows { Side::Left } else { Side::Right }
     }
@@ -183,7 +179,6 @@ impl Output {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use volery_channel::run_two_parties;
 

@@ -1,5 +1,4 @@
 //! Comparison with plain products; cost; mismatched shapes; peers that send invalid elements.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use volery_channel::{SessionId, Stats, run_two_parties};
 use volery_field::{Fp61, Gf128, Z64};

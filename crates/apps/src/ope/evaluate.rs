@@ -11,7 +11,6 @@ const BLOCK: usize = 64;
 ///
 /// Sums of 64 products with the powers of `z`, then one step with `z^64`: about one multiplication
 /// a coefficient, without a dependency chain.
-#[must_use]
 pub fn evaluate<R: Ring>(coefficients: &[R], z: R) -> R {
     let mut evaluation = Evaluation::new(z);
     evaluation.add(coefficients);

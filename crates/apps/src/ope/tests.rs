@@ -1,5 +1,4 @@
 //! Comparison with plain evaluation; cost; invalid inputs of peers and callers.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use volery_channel::Stats;
 use volery_field::{Gf128, Ring, Z64};

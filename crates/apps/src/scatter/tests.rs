@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
 use volery_channel::{Stats, run_two_unchecked};
 use volery_field::{F2, Fp61, Gf128, Z64};
 

@@ -26,7 +26,6 @@ use zeroize::Zeroizing;
 
 /// Products for each value of a holder whose values are at least `-2^bits` and below `2^bits`:
 /// `bits + 1`, or the width of the ring if that is less; then any value is allowed.
-#[must_use]
 pub fn width<R: Ring>(bits: u32) -> u32 {
     bits.saturating_add(1).min(R::BITS)
 }

@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
 use volery_channel::Stats;
 use volery_field::{Fp61, Gf128, Z64};
 

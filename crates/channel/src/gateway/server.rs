@@ -51,7 +51,6 @@ impl Gateway {
     }
 
     /// All addresses listened on, with commas between them.
-    #[must_use]
     pub fn addresses(&self) -> String {
         self.sockets.addresses()
     }

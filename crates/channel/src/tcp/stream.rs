@@ -525,7 +525,6 @@ impl Drop for Stream {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use super::super::allowance::ALLOWED;
     use super::super::pair;

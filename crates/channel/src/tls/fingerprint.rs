@@ -156,8 +156,6 @@ impl FromStr for Fingerprint {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
     use super::*;
 
     #[test]

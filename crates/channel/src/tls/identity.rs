@@ -197,34 +197,29 @@ impl Identity {
 
     /// The certificate, or the two, and the private key in PEM. A secret: its owner can act as this
     /// party.
-    #[must_use]
     pub fn to_pem(&self) -> &str {
         &self.pem
     }
 
     /// The fingerprint of its certificate: the one that the other party pins, except for a run
     /// certificate.
-    #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
 
     /// The fingerprint that the other party pins: that of the identity which issued this run
     /// certificate, or else its own.
-    #[must_use]
     pub fn organisation(&self) -> Fingerprint {
         self.organisation
     }
 
     /// The validity period of the identity; of a run certificate, as far as its organisation's is
     /// valid, too.
-    #[must_use]
     pub fn validity(&self) -> Range<SystemTime> {
         self.validity.clone()
     }
 
     /// The last day of the validity, as `2027-11-21`, in UTC.
-    #[must_use]
     pub fn last_day(&self) -> String {
         certificate::day(self.validity.end)
     }
@@ -322,8 +317,6 @@ fn date_time(time: SystemTime) -> Result<OffsetDateTime> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
     use std::time::{Duration, UNIX_EPOCH};
 
     use super::super::pin::{Follow, Peer, check_identity};

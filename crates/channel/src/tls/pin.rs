@@ -52,12 +52,10 @@ impl From<Fingerprint> for Peer {
 
 impl Peer {
     /// The run certificate for `name` that an identity has issued.
-    #[must_use]
     pub fn of_run(fingerprint: Fingerprint, name: String) -> Self {
         Self { name: Some(name), ..fingerprint.into() }
     }
 
-    /// The fingerprints that are pinned.
     pub(super) fn pinned(&self) -> Vec<Fingerprint> {
         [self.fingerprint].into_iter().chain(self.also).collect()
     }

@@ -274,7 +274,6 @@ impl<T: Transport> Tls<T> {
     }
 
     /// The protocol version, the cipher suite and the key exchange, in words.
-    #[must_use]
     pub fn describe(&self) -> &str {
         &self.suite
     }

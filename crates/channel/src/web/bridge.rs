@@ -98,7 +98,6 @@ impl Bridge {
     }
 
     /// All addresses listened on, with commas between them.
-    #[must_use]
     pub fn addresses(&self) -> String {
         self.listener.addresses()
     }

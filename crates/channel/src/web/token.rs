@@ -37,13 +37,11 @@ impl Token {
     }
 
     /// Its text, which is the secret.
-    #[must_use]
     pub fn text(&self) -> Zeroizing<String> {
         Zeroizing::new(BASE64URL_NOPAD.encode(&*self.0))
     }
 
     /// The fingerprint by which a server knows it. It tells nothing of the token.
-    #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of_token(&*self.0)
     }
@@ -70,7 +68,6 @@ impl fmt::Debug for Token {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use super::*;
 

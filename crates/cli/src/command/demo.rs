@@ -10,7 +10,7 @@ use volery_os::time::Instant;
 use volery_pcg::Plan;
 use volery_run::choices::Choices;
 use volery_run::driver::{self, Outcome};
-use volery_run::failure::{Failure, Status};
+use volery_run::failure::{Failure, Result, Status};
 use volery_run::memory::peak_memory;
 use volery_run::negotiation::Request;
 use volery_run::options::{count, pool};
@@ -61,7 +61,7 @@ struct Row {
 }
 
 /// Runs the subcommand.
-pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<()> {
     let start = Instant::now();
     let (n, common) = (arguments.n, &arguments.common);
     if n > MAX_DEMO {
@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
 }
 
 /// Makes the correlations and checks all of them.
-fn make<K: Correlation>(n: u64, common: &Common, reporter: &Reporter) -> Result<Row, Failure> {
+fn make<K: Correlation>(n: u64, common: &Common, reporter: &Reporter) -> Result<Row> {
     let order = Request::new(&Choices::default(), K::KIND, n, None)?;
     // Both parties share this machine.
     let threads = common.threads.map_or_else(driver::threads_per_party, usize::from);

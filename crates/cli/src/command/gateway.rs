@@ -13,7 +13,7 @@ use volery_channel::tls::Fingerprint;
 use volery_options::values;
 use volery_os::sync::{Mutex, PoisonError};
 use volery_run::endpoint::{Address, EndpointOptions, fingerprint};
-use volery_run::failure::Failure;
+use volery_run::failure::{Failure, Result};
 use volery_run::report::{PreparedReport, Report};
 use volery_run::reporter::{LineKind, Refusals, Reporter, event};
 
@@ -114,7 +114,7 @@ impl Counts {
         place: PreparedReport,
         [connected, relayed]: [&str; 2],
         reporter: &Reporter,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         let (met, bytes, refused) = (self.met, self.bytes, self.refusals.count());
         let mut report = Report::new("gateway", reporter);
         for (name, count) in [("met", met), ("refused", refused), ("bytes", bytes)] {
@@ -129,7 +129,7 @@ impl Counts {
 }
 
 /// Runs the subcommand.
-pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<()> {
     if let Some(address) = arguments.web.place()? {
         if arguments.to.is_none() {
             let what = "required with --web: the party that browsers are connected to";

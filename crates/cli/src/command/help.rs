@@ -79,7 +79,6 @@ fn styles() -> Styles {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use super::super::program;
     use super::*;

@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use volery_options::values;
 use volery_run::endpoint::{fingerprint, host_port};
-use volery_run::failure::Failure;
+use volery_run::failure::{Failure, Result};
 use volery_run::reporter::Reporter;
 
 use super::{Verb, parsed, program};
@@ -167,7 +167,7 @@ fn toleration(text: &str) -> Result<Value, String> {
 }
 
 /// Runs the subcommand.
-pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<()> {
     let first = arguments.words.first().map(String::as_str).unwrap_or_default();
     let (files, commands) = match first {
         "psi" | "lookup" => arguments.side()?,
@@ -188,15 +188,14 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
     reporter.output(&format!("{}\n", all.join("\n")))
 }
 
-/// The port of an address.
-fn port(option: &str, address: &str) -> Result<u16, Failure> {
+fn port(option: &str, address: &str) -> Result<u16> {
     host_port(option, address)?;
     let port = address.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
     port.filter(|port| *port > 0).ok_or_else(|| Failure::usage(option, "a pod needs a fixed port"))
 }
 
 /// The port of an address at which other pods, and probes, reach this one.
-fn open_port(option: &str, address: &str) -> Result<u16, Failure> {
+fn open_port(option: &str, address: &str) -> Result<u16> {
     let open = port(option, address)?;
     let (host, _) = address.rsplit_once(':').unwrap_or_default();
     let ip = host.trim_matches(['[', ']']).parse::<IpAddr>();
@@ -217,7 +216,7 @@ impl Arguments {
     }
 
     /// Parses the words of another subcommand.
-    fn parse(&self, before: &[&str], after: &[&str]) -> Result<(ArgMatches, Verb), Failure> {
+    fn parse(&self, before: &[&str], after: &[&str]) -> Result<(ArgMatches, Verb)> {
         let words = self.words.iter().map(String::as_str);
         let words = before.iter().copied().chain(words).chain(after.iter().copied());
         parsed(program(), words)
@@ -226,7 +225,7 @@ impl Arguments {
 
     /// The volumes among `all` that are given, which pods see at their names; each of `required`
     /// must be.
-    fn volumes(&self, all: &[&str], required: &[&str]) -> Result<Vec<&'static str>, Failure> {
+    fn volumes(&self, all: &[&str], required: &[&str]) -> Result<Vec<&'static str>> {
         let mut found = Vec::new();
         for (name, option, given) in [
             ("work", "--work-claim", &self.work_claim),
@@ -243,7 +242,7 @@ impl Arguments {
     }
 
     /// Refuses a path of the words that pods with these volumes do not see.
-    fn check_paths(&self, words: &ArgMatches, volumes: &[&str]) -> Result<(), Failure> {
+    fn check_paths(&self, words: &ArgMatches, volumes: &[&str]) -> Result<()> {
         for (name, is_written) in PATHS {
             for value in words.try_get_raw(name).ok().flatten().into_iter().flatten() {
                 let text = value.to_string_lossy();
@@ -300,7 +299,7 @@ impl Arguments {
     }
 
     /// The jobs of a side, and the script that applies them.
-    fn side(&self) -> Result<Rendered, Failure> {
+    fn side(&self) -> Result<Rendered> {
         let fixed = ["--identity=/identity", "--allow-group-readable-identity"];
         let with_work = [&fixed[..], &["--resume=/work"]].concat();
         let (matches, verb) = self.parse(&["volery", "run-local"], &with_work)?;
@@ -364,7 +363,7 @@ impl Arguments {
 
     /// The stateful set of a server or gateway: one pod, as two would count budgets twice, or
     /// workers would wait in different ones.
-    fn service(&self, verb: &str) -> Result<Rendered, Failure> {
+    fn service(&self, verb: &str) -> Result<Rendered> {
         let mut fixed = vec!["--log=json"];
         // A gateway of workers has no identity.
         let volumes = match verb {

@@ -1,7 +1,7 @@
 //! `volery keygen`: makes an identity, or an access token for a browser, and prints its fingerprint
 //! for the other party.
 
-use volery_run::failure::Failure;
+use volery_run::failure::Result;
 use volery_run::keygen::{self, KeygenOptions};
 use volery_run::reporter::Reporter;
 
@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
 }
 
 /// Runs the subcommand.
-pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<()> {
     let arguments = keygen::Arguments {
         options: arguments.own.0.clone(),
         report: arguments.output.report.0.clone(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use volery_matching::Options;
 use volery_options::parse;
-use volery_run::failure::Failure;
+use volery_run::failure::Result;
 use volery_run::lint::{self, LintOptions};
 use volery_run::reporter::Reporter;
 
@@ -50,7 +50,7 @@ fn path() -> impl TypedValueParser<Value = PathBuf> {
 }
 
 /// Runs the subcommand.
-pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<()> {
     let arguments = lint::Arguments {
         files: [&arguments.files[..], &arguments.input].concat(),
         keys: arguments.keys.0.clone(),

@@ -2,7 +2,7 @@
 //! matrix times the receiver's vector.
 
 use volery_run::endpoint::EndpointOptions;
-use volery_run::failure::Failure;
+use volery_run::failure::Result;
 use volery_run::matvec::{self, MatvecOptions};
 use volery_run::numbers::{self, NumbersOptions, NumericInputs};
 use volery_run::ope::{self, OpeOptions};
@@ -56,7 +56,7 @@ pub(crate) struct Ope {
 
 impl Ope {
     /// Runs the subcommand.
-    pub(super) fn run(&self, reporter: &Reporter) -> Result<(), Failure> {
+    pub(super) fn run(&self, reporter: &Reporter) -> Result<()> {
         let arguments =
             ope::Arguments { options: self.own.0.clone(), meeting: self.meeting.options() };
         ope::run(&arguments, NumericInputs::default(), reporter).map(drop)
@@ -85,7 +85,7 @@ pub(crate) struct Matvec {
 
 impl Matvec {
     /// Runs the subcommand.
-    pub(super) fn run(&self, reporter: &Reporter) -> Result<(), Failure> {
+    pub(super) fn run(&self, reporter: &Reporter) -> Result<()> {
         let arguments =
             matvec::Arguments { options: self.own.0.clone(), meeting: self.meeting.options() };
         matvec::run(&arguments, NumericInputs::default(), reporter).map(drop)

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use volery_channel::Role;
-use volery_run::failure::Failure;
+use volery_run::failure::Result;
 use volery_run::options::{self, ReportOptions, RunOptions};
 use volery_run::report::PreparedReport;
 use volery_run::reporter::Reporter;
@@ -74,7 +74,7 @@ impl Common {
     }
 
     /// Calls [`ReportOptions::prepare`].
-    pub(crate) fn prepare_report(&self, reporter: &Reporter) -> Result<PreparedReport, Failure> {
+    pub(crate) fn prepare_report(&self, reporter: &Reporter) -> Result<PreparedReport> {
         self.output.report.prepare(reporter)
     }
 }

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use volery_run::failure::{Failure, Status};
+use volery_run::failure::{Failure, Result, Status};
 use volery_run::output::SingleFile;
 use volery_run::page::render;
 use volery_run::paths::{check_free, same};
@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
 }
 
 /// Runs the subcommand.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let file = &arguments.file;
     let json = std::fs::read(file).map_err(|error| Failure::file(file, error))?;
     let report: serde_json::Value = serde_json::from_slice(&json)

@@ -5,7 +5,7 @@ mod ask;
 mod estimate;
 mod list;
 
-use volery_run::failure::Failure;
+use volery_run::failure::Result;
 use volery_run::reporter::Reporter;
 
 use super::options::Common;
@@ -27,7 +27,7 @@ enum Action {
 }
 
 /// Runs the subcommand.
-pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<()> {
     match &arguments.action {
         Action::List(common) => list::run(common, reporter),
         Action::Estimate(arguments) => estimate::run(arguments, reporter),

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 
 use volery_matching::ResultKind;
-use volery_run::failure::Failure;
+use volery_run::failure::Result;
 use volery_run::matching::arguments::MatchingArguments;
 use volery_run::matching::job::{MatchInputs, PrepareWorkers};
 use volery_run::reporter::Reporter;
@@ -58,7 +58,7 @@ struct Lookup {
 
 impl Arguments {
     /// Refuses results that workers do not compute.
-    pub(super) fn check_result(&self) -> Result<(), Failure> {
+    pub(super) fn check_result(&self) -> Result<()> {
         match self.parts().1.result {
             ResultKind::Shares(_) => Err(totals::no_shares()),
             _ => Ok(()),
@@ -75,11 +75,7 @@ impl Arguments {
 }
 
 /// Runs the subcommand.
-pub(crate) fn run(
-    arguments: &Arguments,
-    own: &[OsString],
-    reporter: &Reporter,
-) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, own: &[OsString], reporter: &Reporter) -> Result<()> {
     let (workers, options) = arguments.parts();
     let prepare: &PrepareWorkers<'_> = &|| {
         let workers = LocalWorkers::prepare(workers, own, options, reporter)?;

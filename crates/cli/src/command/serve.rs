@@ -4,7 +4,7 @@ use nix::sys::signal::{SigSet, Signal};
 use volery_matching::Options;
 use volery_os::sync::mpsc::{Receiver, channel};
 use volery_os::thread;
-use volery_run::failure::{Failure, Status};
+use volery_run::failure::{Failure, Result, Status};
 use volery_run::reporter::Reporter;
 use volery_serve::ServeOptions;
 
@@ -51,7 +51,6 @@ impl Selection for TableSelection {
 }
 
 impl Arguments {
-    /// Its own options.
     pub(super) fn own(&self) -> &ServeOptions {
         &self.own
     }
@@ -75,7 +74,7 @@ fn hangup() -> SigSet {
 }
 
 /// Gets a message for each SIGHUP.
-fn hangups() -> Result<Receiver<()>, Failure> {
+fn hangups() -> Result<Receiver<()>> {
     let (hung_up, reload) = channel();
     // It waits for a signal as long as the process lives.
     let waiting = thread::Builder::new().name("volery hangup".into());
@@ -86,7 +85,7 @@ fn hangups() -> Result<Receiver<()>, Failure> {
 }
 
 /// Runs the subcommand.
-pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<()> {
     let arguments = volery_serve::Arguments {
         options: arguments.own.0.clone(),
         web: (*arguments.web).clone(),

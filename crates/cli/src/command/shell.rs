@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Command;
 use clap_complete::Shell;
-use volery_run::failure::{Failure, Status};
+use volery_run::failure::{Failure, Result, Status};
 
 /// Print the completions of a shell
 #[derive(Clone, Debug, clap::Args)]
@@ -23,7 +23,7 @@ pub(crate) struct Man {
 }
 
 /// Runs `volery completions`.
-pub(crate) fn completions(arguments: &Completions, program: &Command) -> Result<(), Failure> {
+pub(crate) fn completions(arguments: &Completions, program: &Command) -> Result<()> {
     let mut text = Vec::new();
     clap_complete::generate(arguments.shell, &mut program.clone(), "volery", &mut text);
     std::io::stdout()
@@ -32,7 +32,7 @@ pub(crate) fn completions(arguments: &Completions, program: &Command) -> Result<
 }
 
 /// Runs `volery man`.
-pub(crate) fn man(arguments: &Man, program: &Command) -> Result<(), Failure> {
+pub(crate) fn man(arguments: &Man, program: &Command) -> Result<()> {
     let out = &arguments.out;
     let write = || {
         std::fs::create_dir_all(out)?;

@@ -3,7 +3,7 @@
 use volery_run::choices::Choices;
 use volery_run::cot::{self, CotOptions};
 use volery_run::endpoint::EndpointOptions;
-use volery_run::failure::Failure;
+use volery_run::failure::Result;
 use volery_run::reporter::Reporter;
 use volery_run::stream::{self, Destination, StreamOptions};
 use volery_run::vole::{self, VoleOptions};
@@ -60,7 +60,7 @@ pub(crate) struct Cot {
 
 impl Cot {
     /// Runs the subcommand.
-    pub(super) fn run(&self, reporter: &Reporter) -> Result<(), Failure> {
+    pub(super) fn run(&self, reporter: &Reporter) -> Result<()> {
         let options = (&*self.own, &self.stream.options());
         cot::run(options, None, None, Destination::Folder, reporter).map(drop)
     }
@@ -82,7 +82,7 @@ pub(crate) struct Vole {
 
 impl Vole {
     /// Runs the subcommand.
-    pub(super) fn run(&self, reporter: &Reporter) -> Result<(), Failure> {
+    pub(super) fn run(&self, reporter: &Reporter) -> Result<()> {
         let options = (&*self.own, &self.stream.options());
         vole::run(options, None, Destination::Folder, reporter).map(drop)
     }

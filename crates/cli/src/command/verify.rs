@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use volery_run::failure::Failure;
+use volery_run::failure::Result;
 use volery_run::reporter::Reporter;
 use volery_run::verify::{self, VerifyOptions};
 
@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
 }
 
 /// Runs the subcommand.
-pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<()> {
     let arguments = verify::Arguments {
         sender: arguments.sender.clone(),
         receiver: arguments.receiver.clone(),

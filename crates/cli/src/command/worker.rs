@@ -22,7 +22,7 @@ use volery_os::sync::mpsc::{Receiver, channel};
 use volery_os::sync::{Mutex, PoisonError};
 use volery_os::thread;
 use volery_run::cluster::{Meeting, attempt};
-use volery_run::failure::{Failure, Status};
+use volery_run::failure::{Failure, Result, Status};
 use volery_run::identity::read_private;
 use volery_run::memory::peak_memory;
 use volery_run::progress::PhaseProgress;
@@ -104,7 +104,7 @@ pub(crate) struct Arguments {
 }
 
 /// Runs the subcommand.
-pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<()> {
     let common = &arguments.common;
     let report_place = common.prepare_report(reporter)?;
     let pool = common.pool()?;
@@ -237,7 +237,7 @@ fn report(
 }
 
 /// The run certificate in a file, or in a pipe of the process that started this one.
-fn certificate(path: &Path) -> Result<Identity, Failure> {
+fn certificate(path: &Path) -> Result<Identity> {
     let refused = |what: &dyn std::fmt::Display| {
         Failure::usage("--ticket", format_args!("{}: {what}", path.display()))
     };

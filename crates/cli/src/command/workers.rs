@@ -22,7 +22,7 @@ use volery_os::time::{Duration, Instant};
 use volery_run::cluster::{
     BRIEFLY, ClusterOptions, Driver, Meeting, Workers, attempt, open_totals,
 };
-use volery_run::failure::{Failure, Status};
+use volery_run::failure::{Failure, Result, Status};
 use volery_run::matching::arguments::MatchingArguments;
 use volery_run::progress::PhaseProgress;
 use volery_run::proxy::ProxyOption;
@@ -91,7 +91,7 @@ impl Workers for LocalWorkers<'_> {
         side: &mut Driver<'_>,
         pool: &volery_run::options::Pool,
         told: &mut PhaseProgress<'_>,
-    ) -> Result<Option<(Manifest, ClusterStats, Value)>, Failure> {
+    ) -> Result<Option<(Manifest, ClusterStats, Value)>> {
         let start = Instant::now();
         let role = side.role();
         let manifest = match self.step {
@@ -141,7 +141,7 @@ impl Workers for LocalWorkers<'_> {
         driver: &mut TotalsDriver,
         pool: &volery_run::options::Pool,
         told: &mut PhaseProgress<'_>,
-    ) -> Result<Option<(totals::Outcome, Value)>, Failure> {
+    ) -> Result<Option<(totals::Outcome, Value)>> {
         let Some((manifest, worked, run)) = self.run(&mut Driver::Totals(driver), pool, told)?
         else {
             return Ok(None);
@@ -179,7 +179,7 @@ impl<'a> LocalWorkers<'a> {
         own: &'a [OsString],
         matching: &'a MatchingArguments,
         reporter: &'a Reporter,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self> {
         let folder = matching.resume.as_deref().ok_or_else(|| {
             Failure::usage("--resume", "a run with workers requires it")
                 .with_hint("name a folder: the shards and the results of the workers are in it")
@@ -198,7 +198,7 @@ impl<'a> LocalWorkers<'a> {
     }
 
     /// Gives each worker a folder with its shards, a manifest and its certificate.
-    fn prepare_workers(&self, side: &Driver<'_>, manifest: &Manifest) -> Result<(), Failure> {
+    fn prepare_workers(&self, side: &Driver<'_>, manifest: &Manifest) -> Result<()> {
         let terms = manifest.terms().expect("the run has workers");
         for (folder, worker) in side.hand_out(manifest)?.iter().zip(0..) {
             let certificate =
@@ -214,7 +214,7 @@ impl<'a> LocalWorkers<'a> {
     }
 
     /// The manifest of a run whose workers have all finished.
-    fn worked(&self, side: &Driver<'_>) -> Result<Manifest, Failure> {
+    fn worked(&self, side: &Driver<'_>) -> Result<Manifest> {
         let identity = (&self.identity, self.peer);
         let terms = side.terms(self.arguments, identity)?;
         let folder = self.folder.display();
@@ -259,7 +259,7 @@ impl<'a> LocalWorkers<'a> {
         side: &mut Driver<'_>,
         pool: &volery_run::options::Pool,
         told: &mut PhaseProgress<'_>,
-    ) -> Result<Manifest, Failure> {
+    ) -> Result<Manifest> {
         let identity = (&self.identity, self.peer);
         let terms = side.terms(self.arguments, identity)?;
         let earlier = side.manifest_of(&terms)?;
@@ -303,7 +303,7 @@ impl<'a> LocalWorkers<'a> {
         role: Role,
         rule: usize,
         told: &mut PhaseProgress<'_>,
-    ) -> Result<Vec<Counts>, Failure> {
+    ) -> Result<Vec<Counts>> {
         told.begin("matching shards", manifest.buckets().into());
         let stop = AtomicBool::new(false);
         let (events, lines) = channel();
@@ -357,7 +357,7 @@ impl<'a> LocalWorkers<'a> {
         worker: u32,
         events: &Sender<(u32, u64)>,
         stop: &AtomicBool,
-    ) -> Result<Counts, Failure> {
+    ) -> Result<Counts> {
         let ticket = ticket(self.folder, worker);
         let (mut vain, mut most) = (0, 0);
         let mut last = 0;
@@ -443,11 +443,7 @@ fn seconds(time: Duration) -> String {
 const STOPPED: &str = "stopped, because another worker failed";
 
 /// The URL of a proxy is in the environment: it may hold a password, and all users see the words.
-fn start(
-    own: &[OsString],
-    words: &[String],
-    proxy: Option<&ProxyOption>,
-) -> Result<Child, Failure> {
+fn start(own: &[OsString], words: &[String], proxy: Option<&ProxyOption>) -> Result<Child> {
     let program = match own {
         [] => env::current_exe().map(|file| vec![file.into_os_string()]),
         own => Ok(own.to_vec()),
@@ -478,7 +474,7 @@ fn follow(
     stop: &AtomicBool,
     cancel: &Cancel,
     progress: &mut dyn FnMut(u64),
-) -> Result<Counts, Failure> {
+) -> Result<Counts> {
     let (sender, lines) = channel();
     let out = BufReader::new(child.stdout.take().expect("it was piped"));
     let errors = BufReader::new(child.stderr.take().expect("it was piped"));
@@ -546,7 +542,7 @@ fn follow(
 }
 
 /// Writes a file that only its owner can read.
-fn write_private(path: &Path, text: &str) -> Result<(), Failure> {
+fn write_private(path: &Path, text: &str) -> Result<()> {
     let write = || {
         match fs::remove_file(path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),

@@ -1,9 +1,7 @@
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
 use std::fs;
 
 use clap::{Arg, ArgAction, Command};
-use volery_run::failure::Status;
+use volery_run::failure::{Result, Status};
 
 use super::*;
 
@@ -49,7 +47,7 @@ impl Case {
     }
 
     /// The words of a call, in which `FILE` stands for the file.
-    fn run(&self, line: &str) -> Result<Configuration, Failure> {
+    fn run(&self, line: &str) -> Result<Configuration> {
         let words = line.split(' ').map(|word| word.replace("FILE", &self.file()).into());
         configure(&program(), words.collect(), &|name| {
             let found = self.environment.iter().find(|(there, _)| there == name);

@@ -40,7 +40,6 @@ fn until(status: i32, ask: impl Fn() -> ProcessResult) -> ProcessResult {
     }
 }
 
-/// A running server.
 struct Server(RunningProcess, u16);
 
 impl Server {

@@ -121,7 +121,6 @@ impl Settings {
 
     /// The first message of this side; the peer's must be the same. `keys` describes the key
     /// without the names of columns.
-    #[must_use]
     pub fn hello(&self, keys: &str) -> Hello {
         let order = if self.row_order { "yes" } else { "no" };
         Hello {
@@ -140,7 +139,6 @@ impl Settings {
 
 /// The facts that each side learns in a run with these settings, and the security: one sentence
 /// each, without a full stop.
-#[must_use]
 pub fn revealed(settings: &Settings) -> Vec<String> {
     let mut lines = vec![
         "each side learns how many distinct keys and how many columns of values the other has, \

@@ -81,11 +81,6 @@ impl PreparedTable {
         Ok(Self { values: join(&keys, settings, table)?, summary, settings: settings.clone() })
     }
 
-    /// The settings of the run.
-    pub fn settings(&self) -> &Settings {
-        &self.settings
-    }
-
     /// The facts of the table.
     pub fn summary(&self) -> &Summary {
         &self.summary
@@ -133,7 +128,6 @@ pub(crate) struct Order {
     pub(crate) products: u64,
     /// The correlated OTs.
     pub(crate) ots: Candidate,
-    /// Of them, those of bits.
     bits: u64,
 }
 

@@ -23,7 +23,6 @@ pub struct Shares {
 
 impl Shares {
     /// Shares of zero.
-    #[must_use]
     pub fn zero(settings: &Settings) -> Self {
         let zeros = || Zeroizing::new(vec![0; settings.totals()]);
         Self { counts: zeros(), sums: zeros() }

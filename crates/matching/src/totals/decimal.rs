@@ -52,7 +52,6 @@ pub(crate) fn parse(text: &[u8], decimals: u32) -> Result<i64, DecimalError> {
 }
 
 /// A number of units of `10^-decimals` as a decimal number, with all its places.
-#[must_use]
 pub fn decimal(units: i64, decimals: u32) -> String {
     let mut text = String::new();
     if units < 0 {

@@ -31,7 +31,6 @@ impl Outcome {
     ///
     /// # Panics
     /// If these are not the settings of the run.
-    #[must_use]
     pub fn table(&self, settings: &Settings) -> RecordBatch {
         let totals = &self.totals;
         let mut fields = Vec::new();

@@ -38,7 +38,6 @@ impl Settings {
     }
 
     /// The task of a protocol for sets of sender and receiver of these sizes.
-    #[must_use]
     pub fn task(&self, [sender_items, receiver_items]: [u64; 2]) -> Task {
         Task {
             sender_items,

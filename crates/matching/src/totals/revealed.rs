@@ -8,7 +8,6 @@ use crate::parameters::Partitioning;
 
 /// The facts that each side learns in a run with these settings, and the security: one sentence
 /// each, without a full stop.
-#[must_use]
 pub fn revealed(settings: &Settings, divided: Partitioning) -> Vec<String> {
     let Settings { kind, to, minimum, role, .. } = *settings;
     let rounded = match divided {

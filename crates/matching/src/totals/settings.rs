@@ -416,7 +416,6 @@ impl Settings {
     /// The noise of a side protects against the other one, who does not know it. So it is added
     /// where the other learns something about the total: both learn whether a count is below the
     /// minimum, and who gets the totals learns these.
-    #[must_use]
     pub fn adds(&self, role: Role) -> [bool; 2] {
         let other_gets = self.to.gives(role.other());
         [other_gets || self.minimum > 0, other_gets]
@@ -499,7 +498,6 @@ impl Settings {
 
     /// The first message of this side; the peer's must be the same. `keys` describes the key
     /// without the names of columns.
-    #[must_use]
     pub fn hello(&self, keys: &str) -> Hello {
         let whose = |role: Option<Role>| role.map_or("neither side", Role::name).to_owned();
         let (epsilon, delta) = match &self.privacy {

@@ -28,7 +28,6 @@ const NO_GROUP: u8 = u8::MAX;
 
 /// The bytes beside an item in a folder: its value, and its group, of which there are fewer than
 /// 255; another number is no group.
-#[must_use]
 pub fn payload(value: i64, group: i32) -> Zeroizing<[u8; PAYLOAD]> {
     let mut payload = Zeroizing::new([0; PAYLOAD]);
     payload[..8].copy_from_slice(&value.to_le_bytes());
@@ -134,7 +133,6 @@ pub struct RowReader<'a> {
 
 impl<'a> RowReader<'a> {
     /// For the columns of the settings.
-    #[must_use]
     pub fn new(table: &'a Table, settings: &'a Settings) -> Self {
         Self { table, settings, text: Zeroizing::default() }
     }

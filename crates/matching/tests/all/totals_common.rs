@@ -175,7 +175,6 @@ impl Run {
     }
 }
 
-/// Rows with the keys of a range, one each.
 pub(crate) fn rows(keys: std::ops::Range<u32>) -> Vec<Row> {
     let row = |key: u32| {
         let value = i64::from(key) * 37 % 2001 - 1000;

@@ -166,7 +166,6 @@ impl Lock {
     }
 
     /// The file.
-    #[must_use]
     pub fn file(&self) -> &File {
         &self.file
     }

@@ -139,7 +139,6 @@ type Waited<'a, T> = (MutexGuard<'a, T>, WaitTimeoutResult);
 
 #[allow(clippy::missing_errors_doc, missing_docs, reason = "they are the standard library's")]
 impl Condvar {
-    #[must_use]
     pub const fn new() -> Self {
         // A byte, so that no two of them have one address.
         Self(std::sync::Condvar::new(), 0)
@@ -249,13 +248,11 @@ pub mod mpsc {
     #[derive(Debug)]
     pub struct Receiver<T>(Arc<Shared<T>>);
 
-    #[must_use]
     pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
         sync_channel(usize::MAX)
     }
 
     /// A `bound` of 0 counts as 1.
-    #[must_use]
     pub fn sync_channel<T>(bound: usize) -> (SyncSender<T>, Receiver<T>) {
         let (items, bound) = (VecDeque::new(), bound.max(1));
         let state = State { items, bound, senders: 1, has_receiver: true };

@@ -76,7 +76,6 @@ pub struct Builder(String);
 
 impl Builder {
     /// As the standard library's.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }

@@ -21,7 +21,6 @@ pub struct Instant(System);
 /// As the standard library's.
 #[allow(missing_docs, reason = "they are the standard library's")]
 impl Instant {
-    #[must_use]
     pub fn now() -> Self {
         Self(match me() {
             Some(me) => *START + me.now(),
@@ -29,17 +28,14 @@ impl Instant {
         })
     }
 
-    #[must_use]
     pub fn elapsed(&self) -> Duration {
         Self::now().duration_since(*self)
     }
 
-    #[must_use]
     pub fn duration_since(&self, then: Self) -> Duration {
         self.0.saturating_duration_since(then.0)
     }
 
-    #[must_use]
     pub fn saturating_duration_since(&self, then: Self) -> Duration {
         self.duration_since(then)
     }
@@ -83,7 +79,6 @@ impl Sub for Instant {
 }
 
 /// The time of day.
-#[must_use]
 pub fn wall_clock() -> SystemTime {
     let Some(me) = me() else {
         return SystemTime::now();

@@ -266,7 +266,6 @@ pub fn run<T: Send>(
     }
 }
 
-/// The words of a panic.
 fn words(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic").to_owned()
@@ -443,7 +442,6 @@ impl World {
     ///
     /// # Panics
     /// If the folder cannot be made.
-    #[must_use]
     pub fn machine(&self, name: &str) -> Machine {
         let root = self.lock().machines[0].folder.join(name);
         fs::create_dir(&root).expect("the root is empty");
@@ -501,17 +499,10 @@ impl World {
         Program { me: operator, number, result }
     }
 
-    /// A number below `bound` that follows from the seed.
-    #[must_use]
-    pub fn below(&self, bound: u64) -> u64 {
-        self.lock().below(bound)
-    }
-
     /// The number of the program of this thread.
     ///
     /// # Panics
     /// On a thread of no world.
-    #[must_use]
     pub fn own_program() -> usize {
         me().expect("a thread of a world").program
     }
@@ -545,7 +536,6 @@ impl World {
     }
 
     /// The faults that have struck.
-    #[must_use]
     pub fn struck(&self) -> Vec<FaultKind> {
         self.lock().struck.clone()
     }
@@ -553,13 +543,11 @@ impl World {
 
 impl Machine {
     /// The folder of its files.
-    #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// Its address.
-    #[must_use]
     pub fn address(&self) -> IpAddr {
         address_of(self.number)
     }

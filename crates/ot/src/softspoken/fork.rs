@@ -121,7 +121,6 @@ impl State {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use volery_channel::{run_two_parties, run_two_unchecked};
     use volery_primitives::prg::Prg;

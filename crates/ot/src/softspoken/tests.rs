@@ -1,5 +1,4 @@
 //! Malicious receivers in the extension that are otherwise honest.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use volery_channel::run_two_parties;
 

@@ -148,7 +148,6 @@ pub fn receive<K: Correlation>(
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use volery_channel::{SessionId, run_two_parties};
     use volery_field::{ExtensionOf as _, Fp61, Gf128, Ring, Z64};

@@ -1,5 +1,4 @@
 //! The dependence of the sessions of the parts of a stream.
-#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use super::*;
 

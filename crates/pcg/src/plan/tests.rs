@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
 use volery_ot::softspoken::SmallField;
 
 use super::*;

@@ -116,7 +116,6 @@ impl Rounds {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use super::*;
     use crate::{Kind, PlanOptions, Protocol, correlation::Cot};

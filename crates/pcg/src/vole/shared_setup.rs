@@ -164,5 +164,4 @@ fn sub(session: SessionId, part: &str) -> SessionId {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests;

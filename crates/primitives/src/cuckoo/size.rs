@@ -44,9 +44,7 @@ const LARGEST_ETA: u32 = 128;
 /// says which sizes are proved and which are extrapolated from experiments.
 ///
 /// # Panics
-///
 /// If `eta` is above 128.
-#[must_use]
 pub fn bins_for(items: usize, eta: u32) -> usize {
     assert!(eta <= LARGEST_ETA, "a failure rate below 2^-128 means nothing");
     if items <= super::FUNCTIONS {

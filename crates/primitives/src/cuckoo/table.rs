@@ -47,12 +47,10 @@ impl Table {
     /// skip them, so all failing searches together visit each bin once.
     ///
     /// # Errors
-    ///
     /// [`Full`] if not all items can be placed. With [`bins_for`](super::bins_for)`(items, eta)`
     /// bins the probability is at most 2^-`eta`, over the key of the hasher.
     ///
     /// # Panics
-    ///
     /// If there are 2^32 - 2 items or more.
     pub fn build(hasher: &Hasher, items: &[Block]) -> Result<Self, Full> {
         assert_fits(items.len());
@@ -66,12 +64,10 @@ impl Table {
     /// distinct; an item with equal bins has fewer choices.
     ///
     /// # Errors
-    ///
     /// [`Full`] if not all items can be placed. The bound of [`bins_for`](super::bins_for) holds
     /// for distinct bins only.
     ///
     /// # Panics
-    ///
     /// If there are 2^32 - 2 items or more, or an item has a bin that is not below `bin_count`.
     pub fn build_from(bins: &[[u32; FUNCTIONS]], bin_count: usize) -> Result<Self, Full> {
         assert_fits(bins.len());
@@ -107,7 +103,6 @@ impl Table {
     }
 
     /// Number of bins.
-    #[must_use]
     pub fn bin_count(&self) -> usize {
         self.items.len()
     }
@@ -115,7 +110,6 @@ impl Table {
     /// Number of the item in a bin, if there is one.
     ///
     /// # Panics
-    ///
     /// If there is no such bin.
     #[inline]
     #[must_use]
@@ -127,7 +121,6 @@ impl Table {
     /// The hash function, 0 to 2, that puts the item of a bin there, if there is one.
     ///
     /// # Panics
-    ///
     /// If there is no such bin.
     #[inline]
     #[must_use]

@@ -120,7 +120,6 @@ impl Opening {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use volery_channel::run_two_parties_with_stats;
     use volery_primitives::Block;

@@ -59,7 +59,6 @@ impl Parameters {
     ///
     /// # Panics
     /// If a size is above [`MAX_ITEMS`], or the form is the malicious one.
-    #[must_use]
     pub fn new(settings: Settings, sender_items: u64, receiver_items: u64) -> Self {
         Self::with_scale(Scale::RUN, settings, [sender_items, receiver_items])
     }
@@ -116,7 +115,6 @@ impl Parameters {
     }
 
     /// Number of slices.
-    #[must_use]
     pub fn slices(&self) -> usize {
         if self.trivial() {
             return 0;
@@ -124,7 +122,6 @@ impl Parameters {
         self.bins.div_ceil(self.slice)
     }
 
-    /// The bins of a slice.
     pub(super) fn slice_bins(&self, slice: usize) -> Range<usize> {
         slice * self.slice..self.bins.min((slice + 1) * self.slice)
     }
@@ -176,7 +173,6 @@ impl Parameters {
     /// [`multiply`](super::Sender::multiply) and [`select`](super::Sender::select), but with the
     /// setup for both: predicted, within 5 per cent from 10^4 items on, and
     /// too high for fewer.
-    #[must_use]
     pub fn bytes(&self) -> u64 {
         let agreed = 2 * (32 + 64 + 16);
         if self.trivial() {
@@ -199,14 +195,12 @@ impl Parameters {
 
     /// Bytes of [`multiply`](super::Sender::multiply) of `slots` slots, in both directions, beside
     /// the setup.
-    #[must_use]
     pub const fn product_bytes(slots: usize) -> u64 {
         slots as u64 * (8 + 64 * 8)
     }
 
     /// Bytes of [`select`](super::Sender::select) among `slots` slots, in both directions, beside
     /// the setup.
-    #[must_use]
     pub const fn selection_bytes(slots: usize) -> u64 {
         slots.div_ceil(8) as u64 + 8 * slots as u64
     }
@@ -230,7 +224,6 @@ impl Parameters {
     }
 
     /// The assumptions that the correlations rest on, with their level, and the adversary.
-    #[must_use]
     pub fn assumption(&self) -> String {
         format!(
             "semi-honest parties; OPRF: {}; gates: {}",
@@ -241,7 +234,6 @@ impl Parameters {
 
     /// Bytes of memory that the sender needs for what grows with the sets, then the receiver, at
     /// most at one time, beside a slice, the items and a round of the correlated OTs.
-    #[must_use]
     pub fn memory(&self) -> [u64; 2] {
         /// Of an item of the sender: a digest, its three bins, and three times the number and the
         /// output of a hint; of one of the receiver: a digest and an output.
@@ -269,7 +261,6 @@ impl Parameters {
     }
 
     /// The failures that honest parties may meet in one execution, each cause once.
-    #[must_use]
     pub fn failures(&self) -> Vec<Failure> {
         let slices = self.bins.div_ceil(self.slice) as f64;
         let mut failures = self.oprf.failures();
@@ -305,7 +296,6 @@ impl Parameters {
 
     /// The negative logarithm of the probability that anything of [`failures`](Self::failures)
     /// happens.
-    #[must_use]
     pub fn failure_bits(&self) -> f64 {
         Failure::sum(self.failures())
     }

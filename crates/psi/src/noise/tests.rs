@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
 use volery_primitives::Block;
 
 use super::*;

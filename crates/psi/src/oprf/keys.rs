@@ -20,7 +20,6 @@ pub struct Keys {
 
 impl Keys {
     /// Number of instances.
-    #[must_use]
     pub const fn len(&self) -> usize {
         self.instances
     }

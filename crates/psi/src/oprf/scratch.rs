@@ -60,7 +60,6 @@ pub(super) fn rows(
 pub(super) struct Scratch {
     /// The columns of 128 OTs before they are transposed.
     pub(super) columns: Vec<Block>,
-    /// The rows, block by block.
     pub(super) rows: [Vec<Block>; BLOCKS],
     /// One block of the rows of the other matrix.
     pub(super) other: Vec<Block>,

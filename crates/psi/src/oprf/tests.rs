@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
 use volery_channel::tamper::Tampered;
 use volery_channel::{memory, run_two_parties};
 

@@ -98,32 +98,27 @@ pub struct Label {
 
 impl Label {
     /// Number of the server's items.
-    #[must_use]
     pub const fn items(&self) -> u64 {
         self.layout.items
     }
 
     /// Number of queries, of all clients together, for which tags are long enough: one of them is
     /// answered with a false yes with probability at most 2^-40.
-    #[must_use]
     pub const fn queries(&self) -> u64 {
         self.queries
     }
 
     /// The server's public key, which names its key.
-    #[must_use]
     pub const fn public(&self) -> &[u8; 32] {
         &self.public
     }
 
     /// A hash of the key's name and all contents: a server answers queries for one version.
-    #[must_use]
     pub const fn version(&self) -> &[u8; 32] {
         &self.version
     }
 
     /// The failures that an honest server may have, in all queries together.
-    #[must_use]
     pub fn failures(&self) -> Vec<Failure> {
         let bits = self.layout.bits();
         vec![Failure::wrong_result(
@@ -133,7 +128,6 @@ impl Label {
     }
 
     /// Bytes of the file.
-    #[must_use]
     pub const fn bytes(&self) -> u64 {
         HEADER as u64 + self.layout.bytes()
     }
@@ -403,7 +397,6 @@ impl Filter {
     /// # Panics
     /// If writing to memory fails.
     #[cfg(any(test, feature = "testing"))]
-    #[must_use]
     pub(super) fn dishonest(public: [u8; 32], queries: u64, outputs: &[u128]) -> Vec<u8> {
         let mut bytes = Vec::new();
         let layout = Layout::new(outputs.len() as u64, queries);
@@ -413,7 +406,6 @@ impl Filter {
     }
 
     /// The label of this filter.
-    #[must_use]
     pub const fn label(&self) -> &Label {
         &self.label
     }
@@ -606,8 +598,6 @@ fn word(bytes: &[u8]) -> u64 {
 pub(crate) mod counting;
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
     use volery_primitives::Block;
     use volery_primitives::prg::Prg;
 

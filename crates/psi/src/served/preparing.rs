@@ -35,7 +35,6 @@ pub struct SetBuilder<'a> {
 
 impl<'a> SetBuilder<'a> {
     /// Nothing yet. `scratch` makes an empty file, open for reading and writing.
-    #[must_use]
     pub fn new(key: &'a Key, scratch: impl FnMut() -> io::Result<File> + 'a) -> Self {
         Self {
             key,
@@ -81,7 +80,6 @@ impl<'a> SetBuilder<'a> {
     }
 
     /// The number of items added, equal ones included.
-    #[must_use]
     pub const fn added(&self) -> u64 {
         self.added
     }

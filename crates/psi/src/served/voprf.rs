@@ -18,7 +18,6 @@ use volery_primitives::ristretto::{ENCODED, Points};
 use volery_primitives::ro::RandomOracle;
 use zeroize::{Zeroize, Zeroizing};
 
-/// An encoded element.
 pub(super) type EncodedElement = [u8; ENCODED];
 
 /// Bytes of a proof: two scalars.
@@ -337,8 +336,6 @@ pub(super) const GENERATOR: EncodedElement =
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
     use std::thread;
 
     use super::*;

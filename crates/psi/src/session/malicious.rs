@@ -3,7 +3,6 @@
 //!
 //! The tests here concern both parties; `receivers` and `senders` hold the attacks that only one of
 //! them can make.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod receivers;
 mod senders;

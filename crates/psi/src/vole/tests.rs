@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
 use volery_channel::{run_two_parties, run_two_parties_tcp};
 
 use super::*;

@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 use super::Run;
 use crate::cluster::{self, ClusterOptions, Meeting};
 use crate::endpoint::EndpointOptions;
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::guard::check_level;
 use crate::options::{RunOptions, fill};
 use crate::report::Report;
@@ -35,7 +35,7 @@ struct Call {
 
 impl Call {
     /// Takes options by name, of which this call requires some.
-    fn of(named: &NamedValues, required: &[&str]) -> Result<Self, Failure> {
+    fn of(named: &NamedValues, required: &[&str]) -> Result<Self> {
         check_level()?;
         let has = |wanted: &str| named.iter().any(|(name, _)| name == wanted);
         if let Some(missing) = required.iter().find(|name| !has(name)) {
@@ -59,7 +59,7 @@ impl Call {
     }
 
     /// The settings of the run.
-    fn settings(&self) -> Result<Task, Failure> {
+    fn settings(&self) -> Result<Task> {
         if let Some(settings) = of_cluster(&self.options)? {
             return Ok(Task::Totals(Box::new(settings)));
         }
@@ -71,7 +71,7 @@ impl Call {
 /// The keys and the payload of a table that comes in pieces; the options are `role`, `key`, `or`,
 /// `value`, `empty_keys`, `malformed`, `drop_repeated`, which the engine applies, and `result` with
 /// the options that belong to it.
-pub fn items(schema: SchemaRef, named: &NamedValues) -> Result<Items, Failure> {
+pub fn items(schema: SchemaRef, named: &NamedValues) -> Result<Items> {
     let Call { options, .. } = Call::of(named, &["role", "key"])?;
     // The engine counts the rows of each key.
     let reading = Reading { drop_repeated: None, ..options.reading()? };
@@ -91,7 +91,7 @@ pub fn items(schema: SchemaRef, named: &NamedValues) -> Result<Items, Failure> {
 ///
 /// # Errors
 /// If an option is wrong, or a total could leave 64 bits.
-pub fn totals(named: &NamedValues, [own, peer]: [u64; 2]) -> Result<Option<String>, Failure> {
+pub fn totals(named: &NamedValues, [own, peer]: [u64; 2]) -> Result<Option<String>> {
     let Some(settings) = of_cluster(&Call::of(named, &["role"])?.options)? else {
         return Ok(None);
     };
@@ -131,18 +131,18 @@ pub fn secrets(
     named: &NamedValues,
     facts: &str,
     earlier: Option<&str>,
-) -> Result<Zeroizing<String>, Failure> {
+) -> Result<Zeroizing<String>> {
     let call = Call::of(named, &["role"])?;
     let earlier = earlier.map(read_secrets).transpose()?;
     let (facts, earlier) = (read_facts(facts)?, earlier.as_ref());
     Ok(driver::secrets(call.settings()?, &facts, earlier)?.to_json())
 }
 
-fn read_secrets(text: &str) -> Result<Secrets, Failure> {
+fn read_secrets(text: &str) -> Result<Secrets> {
     Secrets::from_json(text.as_bytes()).map_err(|what| Failure::usage("the driver's secrets", what))
 }
 
-fn read_facts(text: &str) -> Result<ClusterTable, Failure> {
+fn read_facts(text: &str) -> Result<ClusterTable> {
     let facts: FactsText =
         serde_json::from_str(text).map_err(|error| Failure::usage("facts", error))?;
     Ok(ClusterTable {
@@ -166,9 +166,9 @@ pub fn agree(
     named: &NamedValues,
     (facts, secret): (&str, &str),
     (earlier, begun): (Option<&str>, bool),
-    keep: &mut dyn FnMut(&str) -> Result<(), Failure>,
+    keep: &mut dyn FnMut(&str) -> Result<()>,
     run: &Run,
-) -> Result<String, Failure> {
+) -> Result<String> {
     let call = Call::of(named, &["role", "gateway", "run", "workers"])?;
     let earlier = earlier.map(|text| Manifest::from_json(text.as_bytes())).transpose();
     let earlier = earlier.map_err(|what| Failure::usage("the earlier manifest", what))?;
@@ -229,9 +229,9 @@ pub fn open(
     named: &NamedValues,
     (manifest, secret): (&str, &str),
     opening: Opening,
-    keep: &mut dyn FnMut(&str) -> Result<(), Failure>,
+    keep: &mut dyn FnMut(&str) -> Result<()>,
     run: &Run,
-) -> Result<String, Failure> {
+) -> Result<String> {
     let call = Call::of(named, &["role", "gateway"])?;
     let role = call.options.role;
     let wrong = |what| Failure::usage("--manifest", what);
@@ -308,7 +308,7 @@ pub fn open(
 ///
 /// # Errors
 /// If an option or the manifest is wrong, or the identity is not of the run.
-pub fn tickets(manifest: &str, named: &NamedValues) -> Result<Vec<String>, Failure> {
+pub fn tickets(manifest: &str, named: &NamedValues) -> Result<Vec<String>> {
     let call = Call::of(named, &["role"])?;
     let role = call.options.role;
     let wrong = |what| Failure::usage("--manifest", what);

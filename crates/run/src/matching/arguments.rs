@@ -6,7 +6,7 @@ use volery_matching::{Operation, Options};
 use volery_options::{NamedValues, SetByName};
 
 use crate::endpoint::EndpointOptions;
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::options::{Common, fill};
 
 /// The options of one side.
@@ -32,11 +32,7 @@ impl Deref for MatchingArguments {
 
 impl MatchingArguments {
     /// The options of a caller who gives a table, or names files with `input`.
-    pub(crate) fn by_name(
-        verb: Operation,
-        named: &NamedValues,
-        has_table: bool,
-    ) -> Result<Self, Failure> {
+    pub(crate) fn by_name(verb: Operation, named: &NamedValues, has_table: bool) -> Result<Self> {
         let mut options = Options::default();
         let mut endpoint = EndpointOptions::default();
         let mut common = Common::default();

@@ -8,12 +8,12 @@ use volery_matching::{Columns, Matches, Settings, WriteError, WrittenRows};
 use volery_tables::{Format, Output, Packing, Problem, Sink, Table};
 
 use super::arguments::MatchingArguments;
-use crate::failure::{Failure, Status};
+use crate::failure::{Failure, Result, Status};
 use crate::paths::{ResultFile, check_report, same};
 use crate::progress::PhaseProgress;
 
 /// Refuses files that would overwrite each other or the input.
-pub(crate) fn check_names(arguments: &MatchingArguments) -> Result<(), Failure> {
+pub(crate) fn check_names(arguments: &MatchingArguments) -> Result<()> {
     let report = arguments.common.report();
     let out = arguments.out.as_deref();
     let inputs = arguments.input.iter().map(|input| Some(input.as_path()));
@@ -34,7 +34,7 @@ pub(crate) fn check_names(arguments: &MatchingArguments) -> Result<(), Failure> 
 pub(crate) type TableFile = (ResultFile, (Format, Packing));
 
 /// The format of the file of `--out`.
-pub(crate) fn format_of(path: &Path) -> Result<(Format, Packing), Failure> {
+pub(crate) fn format_of(path: &Path) -> Result<(Format, Packing)> {
     Format::of(path).map_err(|error| {
         let failure = Failure::usage("--out", &error);
         match error.hint() {
@@ -56,7 +56,7 @@ impl RowOutput {
         arguments: &MatchingArguments,
         settings: &Settings,
         is_required: bool,
-    ) -> Result<Option<Self>, Failure> {
+    ) -> Result<Option<Self>> {
         let path = match (&arguments.out, settings.gets_rows()) {
             (Some(path), true) => path,
             (None, false) => return Ok(None),
@@ -100,7 +100,7 @@ impl RowOutput {
 
     /// Checks that the columns of the table can be read and have a form in this format, by a file
     /// without rows.
-    pub(crate) fn check(&self, table: &Table) -> Result<(), Failure> {
+    pub(crate) fn check(&self, table: &Table) -> Result<()> {
         table.check_columns()?;
         let ((format, packing), path) = self.target();
         let output = Output { format, packing, like: Some(table) };
@@ -113,12 +113,7 @@ impl RowOutput {
     /// rows fit on the disk. Each is predicted to take as much as in the table, without compression
     /// where the output has none, and an eighth of it where only the output is compressed; what the
     /// sender adds is not known.
-    pub(crate) fn check_space(
-        &self,
-        table: &Table,
-        matching: u64,
-        rows: u64,
-    ) -> Result<(), Failure> {
+    pub(crate) fn check_space(&self, table: &Table, matching: u64, rows: u64) -> Result<()> {
         let Self::File(file, (format, packing)) = self else {
             return Ok(());
         };
@@ -140,7 +135,7 @@ impl RowOutput {
         matches: &Matches,
         columns: &Columns,
         told: &mut PhaseProgress<'_>,
-    ) -> Result<WrittenRows, Failure> {
+    ) -> Result<WrittenRows> {
         let (format, path) = self.target();
         let path = path.to_owned();
         let refused = |error| refused(error, &path);

@@ -6,14 +6,14 @@ use volery_tables::{Reading, Table};
 use super::text::TableFacts;
 use crate::cluster::Workers;
 use crate::endpoint::{Connection, Endpoint, RunChannel};
-use crate::failure::Failure;
+use crate::failure::Result;
 use crate::progress::PhaseProgress;
 use crate::report::Report;
 use crate::reporter::Reporter;
 use crate::results::MatchResult;
 
 /// Checks the options of workers and returns those.
-pub type PrepareWorkers<'a> = dyn Fn() -> Result<Box<dyn Workers + 'a>, Failure> + 'a;
+pub type PrepareWorkers<'a> = dyn Fn() -> Result<Box<dyn Workers + 'a>> + 'a;
 
 /// The inputs of a run that do not come from its options, and what its caller wants of it.
 #[derive(Default)]
@@ -54,10 +54,10 @@ impl RunState<'_, '_> {
 /// The part of a run that depends on its kind of result. The methods are called in this order.
 pub(crate) trait Job: Send {
     /// Checks, before any work, that the output can be written. Not called in a dry run.
-    fn prepare_output(&mut self) -> Result<(), Failure>;
+    fn prepare_output(&mut self) -> Result<()>;
 
     /// Checks that the columns of the table go with the output.
-    fn check_table(&self, table: &mut Table) -> Result<(), Failure> {
+    fn check_table(&self, table: &mut Table) -> Result<()> {
         let _ = table;
         Ok(())
     }
@@ -68,7 +68,7 @@ pub(crate) trait Job: Send {
         table: &Table,
         reading: &Reading,
         told: &mut PhaseProgress<'_>,
-    ) -> Result<(), Failure>;
+    ) -> Result<()>;
 
     /// The facts of the table.
     fn facts(&self) -> TableFacts<'_>;
@@ -77,16 +77,16 @@ pub(crate) trait Job: Send {
     fn revealed(&self, divided: Partitioning) -> Vec<String>;
 
     /// The predicted cost of a run: for people, and as a report.
-    fn plan(&self, revealed: &[String], reporter: &Reporter) -> Result<(String, Report), Failure>;
+    fn plan(&self, revealed: &[String], reporter: &Reporter) -> Result<(String, Report)>;
 
     /// The report as far as it is known before the run.
     fn report(&self, table: &Table, revealed: &[String], reporter: &Reporter) -> Report;
 
     /// Runs over one connection.
-    fn meet(&mut self, endpoint: Endpoint<'_>, run: &mut RunState<'_, '_>) -> Result<(), Failure>;
+    fn meet(&mut self, endpoint: Endpoint<'_>, run: &mut RunState<'_, '_>) -> Result<()>;
 
     /// Runs with workers; false if these are left to something else.
-    fn work(&mut self, workers: &dyn Workers, run: &mut RunState<'_, '_>) -> Result<bool, Failure>;
+    fn work(&mut self, workers: &dyn Workers, run: &mut RunState<'_, '_>) -> Result<bool>;
 
     /// Writes the result, and adds it to the report.
     fn write(
@@ -94,10 +94,10 @@ pub(crate) trait Job: Send {
         table: &Table,
         report: &mut Report,
         told: &mut PhaseProgress<'_>,
-    ) -> Result<MatchResult, Failure>;
+    ) -> Result<MatchResult>;
 
     /// Says how the run ended, with its whole report.
-    fn end(&mut self, report: &Report, reporter: &Reporter) -> Result<(), Failure>;
+    fn end(&mut self, report: &Report, reporter: &Reporter) -> Result<()>;
 }
 
 /// The settings of a run with workers. Tells the protocol that they run where it was to be chosen.

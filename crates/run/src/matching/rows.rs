@@ -17,7 +17,7 @@ use super::served::Query;
 use super::text::{self, TableFacts};
 use crate::cluster::{Driver, Workers};
 use crate::endpoint::Endpoint;
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::progress::PhaseProgress;
 use crate::report::Report;
 use crate::reporter::{LineKind, Reporter, event, many, object};
@@ -50,7 +50,7 @@ impl<'a> Rows<'a> {
         arguments: &'a MatchingArguments,
         inputs: &MatchInputs<'_>,
         reporter: &Reporter,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self> {
         let has_workers = inputs.workers.is_some();
         let mut settings = arguments.options.settings(arguments.verb)?;
         if has_workers {
@@ -91,12 +91,12 @@ impl<'a> Rows<'a> {
 }
 
 impl Job for Rows<'_> {
-    fn prepare_output(&mut self) -> Result<(), Failure> {
+    fn prepare_output(&mut self) -> Result<()> {
         self.output = RowOutput::prepare(self.arguments, &self.settings, self.is_program)?;
         Ok(())
     }
 
-    fn check_table(&self, table: &mut Table) -> Result<(), Failure> {
+    fn check_table(&self, table: &mut Table) -> Result<()> {
         if let Some(output) = &self.output {
             output.check(table)?;
         }
@@ -124,7 +124,7 @@ impl Job for Rows<'_> {
         table: &Table,
         reading: &Reading,
         told: &mut PhaseProgress<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         if let (Some(folder), true) = (&self.local.folder, self.local.resume) {
             take_back(folder)?;
         }
@@ -160,7 +160,7 @@ impl Job for Rows<'_> {
         }
     }
 
-    fn plan(&self, revealed: &[String], reporter: &Reporter) -> Result<(String, Report), Failure> {
+    fn plan(&self, revealed: &[String], reporter: &Reporter) -> Result<(String, Report)> {
         let (arguments, side) = (self.arguments, self.side());
         Ok(match &self.query {
             Some(query) => query.plan(arguments, &self.settings, side, revealed, reporter),
@@ -175,7 +175,7 @@ impl Job for Rows<'_> {
         facts.report(arguments, (table, security), fields, revealed, reporter)
     }
 
-    fn meet(&mut self, endpoint: Endpoint<'_>, run: &mut RunState<'_, '_>) -> Result<(), Failure> {
+    fn meet(&mut self, endpoint: Endpoint<'_>, run: &mut RunState<'_, '_>) -> Result<()> {
         let reporter = run.told.reporter;
         let timeout = self.arguments.common.timeout;
         let side = self.take_side();
@@ -219,7 +219,7 @@ impl Job for Rows<'_> {
         Ok(())
     }
 
-    fn work(&mut self, workers: &dyn Workers, run: &mut RunState<'_, '_>) -> Result<bool, Failure> {
+    fn work(&mut self, workers: &dyn Workers, run: &mut RunState<'_, '_>) -> Result<bool> {
         let mut side = self.take_side();
         let Some((manifest, worked, about)) =
             workers.run(&mut Driver::Rows(&mut side), run.pool, run.told)?
@@ -237,7 +237,7 @@ impl Job for Rows<'_> {
         table: &Table,
         report: &mut Report,
         told: &mut PhaseProgress<'_>,
-    ) -> Result<MatchResult, Failure> {
+    ) -> Result<MatchResult> {
         let mut matched = MatchResult::default();
         let mut written: Option<WrittenRows> = None;
         if let Some(matches) = &self.matches {
@@ -276,7 +276,7 @@ impl Job for Rows<'_> {
         Ok(matched)
     }
 
-    fn end(&mut self, report: &Report, reporter: &Reporter) -> Result<(), Failure> {
+    fn end(&mut self, report: &Report, reporter: &Reporter) -> Result<()> {
         let (outcome, matches) = (self.outcome.as_ref(), self.matches.as_ref());
         let lines = text::summary(self.arguments, report, outcome, matches);
         reporter.line(LineKind::Result, lines.join("\n"), report.done());

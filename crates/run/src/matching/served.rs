@@ -15,7 +15,7 @@ use super::arguments::MatchingArguments;
 use super::cost::add_cost;
 use super::job::RunState;
 use crate::endpoint::Endpoint;
-use crate::failure::{Failure, Status};
+use crate::failure::{Failure, Result, Status};
 use crate::output::SingleFile;
 use crate::randomness::hex;
 use crate::report::Report;
@@ -38,10 +38,7 @@ pub(crate) struct Query {
 
 impl Query {
     /// Checks the options, and reads the filter; `None` for other protocols.
-    pub(crate) fn of(
-        arguments: &MatchingArguments,
-        workers: bool,
-    ) -> Result<Option<Self>, Failure> {
+    pub(crate) fn of(arguments: &MatchingArguments, workers: bool) -> Result<Option<Self>> {
         if arguments.protocol != ProtocolChoice::Served {
             return match arguments.filter {
                 Some(_) => Err(Failure::usage("--filter", "only --protocol served has one")),
@@ -171,7 +168,7 @@ impl Query {
         (endpoint, timeout): (Endpoint<'_>, Duration),
         side: PreparedTable,
         run: &mut RunState<'_, '_>,
-    ) -> Result<(Matches, Finish), Failure> {
+    ) -> Result<(Matches, Finish)> {
         let reporter = run.told.reporter;
         let mut channel = endpoint.open(timeout, reporter)?;
         run.reveal();

@@ -144,7 +144,6 @@ impl Table {
     }
 
     /// The index of number `i`, as NumPy writes it.
-    #[must_use]
     pub fn place(&self, i: usize) -> String {
         match self.shape[..] {
             [_, columns] => format!("[{}, {}]", i / columns, i % columns),
@@ -170,7 +169,6 @@ pub fn write_reals(file: &mut File, values: &[f64]) -> io::Result<()> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use volery_field::Fp61;
 

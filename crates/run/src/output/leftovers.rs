@@ -108,7 +108,6 @@ fn open_output(path: &Path) -> Option<OwnedFd> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use std::os::unix::fs::symlink;
 

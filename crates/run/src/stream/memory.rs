@@ -8,20 +8,20 @@ use zeroize::Zeroizing;
 
 use super::StreamProgress;
 use crate::driver::{self, Buffer, Draw, Outcome};
-use crate::failure::{Failure, Status};
+use crate::failure::{Failure, Result, Status};
 use crate::negotiation::{AgreedPlan, Request};
 use crate::party::Party;
 use crate::results::{Part, Values};
 
 /// Takes a part.
-pub(crate) type Put<'a> = dyn FnMut(Part) -> Result<(), Failure> + Send + 'a;
+pub(crate) type Put<'a> = dyn FnMut(Part) -> Result<()> + Send + 'a;
 
 /// Runs `run` on another thread, and `put` on this one with the parts that `run` hands over. While
 /// a part is put, the next one is made.
 pub(crate) fn hand_over<T: Send>(
-    run: impl FnOnce(&mut Put<'_>) -> Result<T, Failure> + Send,
-    put: &mut dyn FnMut(Part) -> Result<(), Failure>,
-) -> Result<T, Failure> {
+    run: impl FnOnce(&mut Put<'_>) -> Result<T> + Send,
+    put: &mut dyn FnMut(Part) -> Result<()>,
+) -> Result<T> {
     thread::scope(|scope| {
         let (full, parts) = mpsc::sync_channel(0);
         let running = scope.spawn(move || {
@@ -44,7 +44,7 @@ pub(crate) fn make<E: Party>(
     channel: &mut Channel,
     listener: &mut StreamProgress<'_>,
     put: &mut Put<'_>,
-) -> Result<(Outcome, AgreedPlan), Failure> {
+) -> Result<(Outcome, AgreedPlan)> {
     let chunk = chunk.map_or(order.n, |chunk| chunk.max(1) as u64);
     let mut parts = Parts::<E> {
         n: order.n,
@@ -97,14 +97,14 @@ impl<E: Party> Parts<'_, E> {
     /// Words of an element.
     const WORDS: usize = E::Ring::BYTES / 8;
 
-    fn begin(&mut self, key: Option<E::Ring>) -> Result<(), Failure> {
+    fn begin(&mut self, key: Option<E::Ring>) -> Result<()> {
         let words = |key| bytemuck::cast_slice::<E::Ring, u64>(&[key]).to_vec();
         self.key = key.map(|key| Zeroizing::new(words(key)));
         self.next()
     }
 
     /// Makes room for the next part.
-    fn next(&mut self) -> Result<(), Failure> {
+    fn next(&mut self) -> Result<()> {
         let count = (self.n - self.first).min(self.chunk);
         self.count = usize::try_from(count).map_err(|_| too_large())?;
         self.filled = 0;
@@ -119,7 +119,7 @@ impl<E: Party> Parts<'_, E> {
     }
 
     /// Draws a step.
-    fn draw(&mut self, count: usize, draw: &mut Draw<'_, E>) -> Result<(), Failure> {
+    fn draw(&mut self, count: usize, draw: &mut Draw<'_, E>) -> Result<()> {
         let (from, to) = (self.filled, self.filled + count);
         self.units.resize(E::units(count), Default::default());
         if to <= self.count {
@@ -147,7 +147,7 @@ impl<E: Party> Parts<'_, E> {
             (std::mem::take(&mut self.units), std::mem::take(&mut self.step));
         step.resize(count, E::Ring::ZERO);
         draw(&mut units, &mut step)?;
-        E::open(&units, count, |values| -> Result<(), Failure> {
+        E::open(&units, count, |values| -> Result<()> {
             let mut done = 0;
             while done < count {
                 let now = (count - done).min(self.count - self.filled);
@@ -173,7 +173,7 @@ impl<E: Party> Parts<'_, E> {
     }
 
     /// `count` more correlations are in the part at hand.
-    fn fill(&mut self, count: usize) -> Result<(), Failure> {
+    fn fill(&mut self, count: usize) -> Result<()> {
         self.filled += count;
         if self.filled < self.count {
             return Ok(());
@@ -185,7 +185,7 @@ impl<E: Party> Parts<'_, E> {
         }
     }
 
-    fn hand_over(&mut self) -> Result<(), Failure> {
+    fn hand_over(&mut self) -> Result<()> {
         let part = Part {
             first: self.first,
             count: self.count,
@@ -202,9 +202,7 @@ impl<E: Party> Parts<'_, E> {
 }
 
 /// Zeros, if there is memory for so many.
-fn zeros<T: Clone + Default + zeroize::Zeroize>(
-    count: usize,
-) -> Result<Zeroizing<Vec<T>>, Failure> {
+fn zeros<T: Clone + Default + zeroize::Zeroize>(count: usize) -> Result<Zeroizing<Vec<T>>> {
     let room = Vec::<T>::new().try_reserve_exact(count);
     room.map_err(|_| too_large())?;
     Ok(Zeroizing::new(vec![T::default(); count]))

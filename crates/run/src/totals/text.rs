@@ -6,7 +6,7 @@ use volery_matching::totals::{Kind, Outcome, PreparedTable, Settings, Total, dec
 use volery_psi::noise::Mechanism;
 use volery_tables::{Format, Packing};
 
-use crate::failure::Failure;
+use crate::failure::Result;
 use crate::matching::arguments::MatchingArguments;
 use crate::matching::cost::{Prediction, add_cost, choice, failures};
 use crate::randomness::hex;
@@ -182,7 +182,7 @@ pub(crate) fn plan(
     side: &PreparedTable,
     revealed: &[String],
     reporter: &Reporter,
-) -> Result<(String, Report), Failure> {
+) -> Result<(String, Report)> {
     let settings = side.settings();
     let own = side.summary().keys;
     let peer = arguments.peer_rows.unwrap_or(own);

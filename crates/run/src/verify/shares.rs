@@ -16,7 +16,7 @@ use volery_tables::{Format, Inputs, Table};
 use zeroize::Zeroizing;
 
 use super::{Arguments, differ};
-use crate::failure::{Failure, Status};
+use crate::failure::{Failure, Result, Status};
 use crate::files::file_name;
 use crate::npy::{Form, Header, Reader};
 use crate::report::Report;
@@ -31,7 +31,7 @@ fn has_shares(path: &Path) -> bool {
 }
 
 /// Whether the folders, or files, are those of shares.
-pub(crate) fn are_in(sender: &Path, receiver: &Path) -> Result<bool, Failure> {
+pub(crate) fn are_in(sender: &Path, receiver: &Path) -> Result<bool> {
     let [left, right] = [sender, receiver].map(has_shares);
     if left == right {
         return Ok(left);
@@ -49,7 +49,7 @@ struct Folder<'a> {
 }
 
 impl<'a> Folder<'a> {
-    fn open(path: &'a Path, role: Role) -> Result<Self, Failure> {
+    fn open(path: &'a Path, role: Role) -> Result<Self> {
         let (file, bytes, table) = if path.is_file() {
             let inputs = Inputs {
                 paths: vec![path.to_owned()],
@@ -86,7 +86,7 @@ impl<'a> Folder<'a> {
         name: &str,
         form: Form,
         element: impl Fn(T::Native) -> Option<R>,
-    ) -> Result<Zeroizing<Vec<R>>, Failure> {
+    ) -> Result<Zeroizing<Vec<R>>> {
         let n = self.description.places;
         let Some(table) = &self.table else {
             let path = self.path.join(file_name(name));
@@ -133,17 +133,17 @@ impl<'a> Folder<'a> {
     }
 
     /// This side's shares of whether keys are common, and of a column.
-    fn bits(&self) -> Result<Zeroizing<Vec<F2>>, Failure> {
+    fn bits(&self) -> Result<Zeroizing<Vec<F2>>> {
         let bit = |byte| (byte < 2).then(|| F2::new(byte == 1));
         self.array::<F2, UInt8Type>("match", Form::Bit, bit)
     }
 
-    fn words(&self, name: &str) -> Result<Zeroizing<Vec<Z64>>, Failure> {
+    fn words(&self, name: &str) -> Result<Zeroizing<Vec<Z64>>> {
         self.array::<Z64, UInt64Type>(name, Form::Word, |word| Some(Z64::new(word)))
     }
 
     /// The numbers of the receiver's rows.
-    fn rows(&self) -> Result<Vec<i64>, Failure> {
+    fn rows(&self) -> Result<Vec<i64>> {
         let signed = |row| Some(Z64::new(row as u64));
         let rows = self.array::<Z64, Int64Type>("row", Form::Signed, signed)?;
         Ok(rows.iter().map(|row| row.value() as i64).collect())
@@ -151,7 +151,7 @@ impl<'a> Folder<'a> {
 }
 
 /// Names the first thing in which the two sides differ.
-fn agree(sender: &Folder<'_>, receiver: &Folder<'_>) -> Result<(), Failure> {
+fn agree(sender: &Folder<'_>, receiver: &Folder<'_>) -> Result<()> {
     let [left, right] = [sender, receiver].map(|folder| {
         let Description { session, order, places, sender_keys, receiver_keys, columns, .. } =
             &folder.description;
@@ -234,7 +234,7 @@ impl Checks<'_> {
 }
 
 /// Verifies two folders or files of shares; returns the report.
-pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<String, Failure> {
+pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<String> {
     let start = Instant::now();
     if arguments.options.ring.is_some() {
         let what = "the folders hold shares, which have no ring to be named; remove --ring";
@@ -252,7 +252,7 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<String, 
         Z64::add_slice(&mut sums, &receiver.words(&column.array)?);
         Ok(sums)
     });
-    let columns = columns.collect::<Result<Vec<_>, Failure>>()?;
+    let columns = columns.collect::<Result<Vec<_>>>()?;
     let mut checks =
         Checks { description, rows: receiver.rows()?, seen: HashSet::new(), common: 0 };
     let progress = reporter.progress(n);

@@ -52,7 +52,7 @@ fn write_reports(arguments: &Arguments, change: impl Fn(&mut Report, &mut Report
     fs::write(arguments.receiver.join("report.json"), receiver.to_json()).unwrap();
 }
 
-fn verified(arguments: &Arguments) -> Result<String, Failure> {
+fn verified(arguments: &Arguments) -> Result<String> {
     run(arguments, &Reporter::for_tests())
 }
 

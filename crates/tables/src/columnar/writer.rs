@@ -18,7 +18,7 @@ use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 
 use super::Table;
 use crate::cell;
-use crate::error::{Problem, quoted, refuse};
+use crate::error::{Problem, Result, quoted, refuse};
 use crate::format::Format;
 use crate::guard::guarded;
 use crate::retype::has_no_form;
@@ -31,15 +31,11 @@ pub(crate) struct Writer<W: Write + Send>(ArrowWriter<W>);
 
 impl<W: Write + Send> Writer<W> {
     /// Begins a file of the columns of `schema`, stored as those of `like` are.
-    pub(crate) fn new(
-        out: W,
-        like: Option<&crate::Table>,
-        schema: &SchemaRef,
-    ) -> Result<Self, Problem> {
+    pub(crate) fn new(out: W, like: Option<&crate::Table>, schema: &SchemaRef) -> Result<Self> {
         begin(out, like, schema).map(Self)
     }
 
-    pub(crate) fn write(&mut self, rows: &RecordBatch) -> Result<(), Problem> {
+    pub(crate) fn write(&mut self, rows: &RecordBatch) -> Result<()> {
         guarded(Format::Parquet, 0, || self.0.write(rows).map_err(not_written))
     }
 
@@ -49,7 +45,7 @@ impl<W: Write + Send> Writer<W> {
         self.0.append_key_value_metadata(note);
     }
 
-    pub(crate) fn finish(self) -> Result<W, Problem> {
+    pub(crate) fn finish(self) -> Result<W> {
         let mut writer = self.0;
         writer.flush().map_err(not_written)?;
         // The library says only in words what goes wrong after this.
@@ -62,7 +58,7 @@ fn begin<W: Write + Send>(
     out: W,
     like: Option<&crate::Table>,
     schema: &SchemaRef,
-) -> Result<ArrowWriter<W>, Problem> {
+) -> Result<ArrowWriter<W>> {
     let converter = ArrowSchemaConverter::new().schema_root("schema");
     let table = like.and_then(crate::Table::parquet);
     let mut columns = Vec::new();

@@ -212,8 +212,6 @@ impl Read for Scan {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
     use std::io::Cursor;
 
     use super::*;

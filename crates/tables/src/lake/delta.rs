@@ -18,7 +18,7 @@ use arrow_schema::{DataType, TimeUnit};
 use serde_json::{Map, Value};
 
 use crate::columnar;
-use crate::error::{Problem, export, refuse};
+use crate::error::{Problem, Result, export, refuse};
 use crate::key::parse_uuid;
 use crate::lake::Lake;
 use crate::paths::unescaped;
@@ -61,7 +61,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// If the log is incomplete or malformed, or the table needs a feature that is not implemented.
-    pub(crate) fn read(root: &Path, as_of: Option<u64>) -> Result<Self, Problem> {
+    pub(crate) fn read(root: &Path, as_of: Option<u64>) -> Result<Self> {
         let log = root.join(LOG);
         let listing = Listing::of(&log, as_of)?;
         let mut replay = Replay::default();
@@ -91,7 +91,7 @@ struct Listing {
 }
 
 impl Listing {
-    fn of(log: &Path, as_of: Option<u64>) -> Result<Self, Problem> {
+    fn of(log: &Path, as_of: Option<u64>) -> Result<Self> {
         let entries = fs::read_dir(log).map_err(Problem::Read)?;
         let names = entries.map(|entry| {
             let entry = entry?;
@@ -183,7 +183,7 @@ struct Replay {
 
 impl Replay {
     /// Reads the actions of one file of the log.
-    fn read_file(&mut self, path: &Path) -> Result<(), Problem> {
+    fn read_file(&mut self, path: &Path) -> Result<()> {
         let name = || path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let wrong = |what: &str| damaged(format_args!("is damaged: {} {what}", name()));
         let mut file = File::open(path).map_err(|_| wrong("cannot be opened"))?;
@@ -216,7 +216,7 @@ impl Replay {
 
     /// Applies the actions of one commit. Their order in it means nothing: a file that is removed
     /// and added is there.
-    fn apply(&mut self, actions: Vec<Value>) -> Result<(), Problem> {
+    fn apply(&mut self, actions: Vec<Value>) -> Result<()> {
         let mut added = Vec::new();
         for mut action in actions {
             let mut take = |name| action.get_mut(name).map(Value::take).filter(Value::is_object);
@@ -241,7 +241,7 @@ impl Replay {
     }
 
     /// The table, once all actions were applied.
-    fn finish(self, root: &Path, version: u64) -> Result<Snapshot, Problem> {
+    fn finish(self, root: &Path, version: u64) -> Result<Snapshot> {
         let missing = |what: &str| damaged(format_args!("has no {what}"));
         let protocol = self.protocol.ok_or_else(|| missing("protocol"))?;
         let metadata = self.metadata.ok_or_else(|| missing("metadata"))?;
@@ -286,13 +286,13 @@ impl Replay {
 const ACTIONS: [&str; 4] = ["protocol", "metaData", "sidecar", "add"];
 
 /// The text of a member that an action must have.
-fn text<'a>(action: &'a Value, name: &str) -> Result<&'a str, Problem> {
+fn text<'a>(action: &'a Value, name: &str) -> Result<&'a str> {
     let text = action.get(name).and_then(Value::as_str);
     text.ok_or_else(|| damaged(format_args!("has an action without {name}")))
 }
 
 /// The data file that an action names.
-fn entry(action: &Value) -> Result<Entry, Problem> {
+fn entry(action: &Value) -> Result<Entry> {
     let path = plain_path(&unescaped(text(action, "path")?));
     let vector = action.get("deletionVector").filter(|vector| vector.is_object());
     let vector = vector.map(|vector| {
@@ -303,7 +303,7 @@ fn entry(action: &Value) -> Result<Entry, Problem> {
 }
 
 /// Refuses a table that needs what is not implemented.
-fn check_features(protocol: &Value, metadata: &Value) -> Result<(), Problem> {
+fn check_features(protocol: &Value, metadata: &Value) -> Result<()> {
     let needs = |feature: &str| Err(unsupported(feature));
     let version = protocol.get("minReaderVersion").and_then(Value::as_u64);
     let version = version.ok_or_else(|| damaged("has no reader version"))?;
@@ -330,7 +330,7 @@ fn check_features(protocol: &Value, metadata: &Value) -> Result<(), Problem> {
 }
 
 /// The columns by the table's schema, those of partitions included.
-fn columns(metadata: &Value) -> Result<Vec<Column>, Problem> {
+fn columns(metadata: &Value) -> Result<Vec<Column>> {
     let malformed = || damaged("has a malformed schema");
     let schema: Value =
         serde_json::from_str(text(metadata, "schemaString")?).map_err(|_| malformed())?;
@@ -367,7 +367,7 @@ fn columns(metadata: &Value) -> Result<Vec<Column>, Problem> {
 }
 
 /// The type of a column that is not nested.
-fn primitive(kind: &str) -> Result<DataType, Problem> {
+fn primitive(kind: &str) -> Result<DataType> {
     Ok(match kind {
         "string" => DataType::Utf8,
         "long" => DataType::Int64,
@@ -409,7 +409,7 @@ fn is_value(value: &str, kind: Option<&DataType>) -> bool {
 }
 
 /// The file at a path of the log, which is relative to the table's folder, or absolute and in it.
-fn located(root: &Path, path: &str) -> Result<PathBuf, Problem> {
+fn located(root: &Path, path: &str) -> Result<PathBuf> {
     if let Some(path) = relative(path) {
         return Ok(root.join(path));
     }

@@ -92,7 +92,6 @@ const PLACEHOLDERS: [&str; 19] = [
     "test@",
 ];
 
-/// The placeholder that a field is.
 fn placeholder(field: &[u8]) -> Option<&'static str> {
     let text = std::str::from_utf8(field).ok()?.trim();
     let name = match text.split_once('@') {
@@ -136,7 +135,6 @@ impl Lint {
 /// The number of rows of each kind, and the first of them.
 type Kinds<K> = BTreeMap<K, (u64, Vec<u64>)>;
 
-/// Adds rows to those of a kind.
 fn add<K: Ord>(all: &mut Kinds<K>, kind: K, count: u64, rows: &[u64]) {
     let (sum, first) = all.entry(kind).or_default();
     *sum += count;
@@ -255,7 +253,6 @@ impl Reader<'_> {
         Ok((rows, findings))
     }
 
-    /// The findings in a batch.
     fn find(&self, rule: usize, batch: &Batch) -> Result<RuleFindings, Error> {
         let (keys, dropped) = (&self.rules[rule], &self.dropped[rule]);
         let columns = keys.iter().map(|key| column(batch, key.column, None));

@@ -172,12 +172,10 @@ fn item(tag: u8, content: &[u8]) -> Item {
     hasher.update(&key).finalize().as_bytes()[..16].try_into().unwrap()
 }
 
-/// The items of these texts.
 fn texts<S: AsRef<[u8]>>(texts: impl IntoIterator<Item = S>) -> Vec<Item> {
     texts.into_iter().map(|text| item(1, text.as_ref())).collect()
 }
 
-/// The items of these integers.
 fn integers<S: AsRef<[u8]>>(integers: impl IntoIterator<Item = S>) -> Vec<Item> {
     integers.into_iter().map(|text| item(3, text.as_ref())).collect()
 }

@@ -49,7 +49,6 @@ macro_rules! values_of {
 values_of!(bool => Boolean, i32 => Int32, i64 => Int64, Int96 => Int96, f32 => Float, f64 => Double);
 values_of!(ByteArray => Bytes, FixedLenByteArray => Fixed);
 
-/// A required column.
 pub(crate) fn required(declared: &str, values: impl Into<Values>) -> Column {
     Column {
         declared: format!("required {declared}"),

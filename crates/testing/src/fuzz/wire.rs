@@ -68,7 +68,6 @@ fn number(name: &str) -> u16 {
 }
 
 /// The prefix of an input for this side of this protocol; the changes of the peer's bytes follow.
-#[must_use]
 pub fn wire_input(protocol: &Protocol, side: Role) -> [u8; 4] {
     let [low, high] = number(&protocol.name).to_le_bytes();
     [low, high, side as u8, 0]

@@ -2,7 +2,6 @@
 
 use super::*;
 
-/// The leaves of accesses.
 fn leaves(n: usize, accesses: impl Iterator<Item = usize>) -> Vec<u32> {
     let mut map = Map::empty(Shape::new(n), rng(7));
     accesses.map(|index| map.access(index).unwrap().0).collect()

@@ -10,7 +10,7 @@ use volery_matching::{
     Columns, Operation, Outcome, PreparedTable, ProtocolChoice, Settings, StorageOptions,
 };
 use volery_run::driver;
-use volery_run::failure::{Failure, Status};
+use volery_run::failure::{Failure, Result, Status};
 use volery_run::options::pool;
 use volery_tables::{Format, Inputs, Packing, Reading, Rule, Table};
 
@@ -51,7 +51,7 @@ pub(super) struct Row {
 }
 
 /// Runs both parties and compares the result with an intersection in plaintext.
-pub(super) fn run(common: &Common) -> Result<Row, Failure> {
+pub(super) fn run(common: &Common) -> Result<Row> {
     let threads = common.threads.map_or_else(driver::threads_per_party, usize::from);
     let pools = [pool(threads)?, pool(threads)?];
     let folder = tempfile::tempdir().map_err(|error| {
@@ -91,7 +91,7 @@ fn side(
     folder: &TempDir,
     (name, contents): (&str, &[u8]),
     settings: &Settings,
-) -> Result<(Table, PreparedTable), Failure> {
+) -> Result<(Table, PreparedTable)> {
     let path = folder.path().join(name);
     fs::write(&path, contents).map_err(|error| Failure::file(&path, error))?;
     let table = Table::open(&Inputs { paths: vec![path], ..Inputs::default() })?;

@@ -6,7 +6,7 @@ use volery_channel::tls::Fingerprint;
 use volery_channel::web::{Admission, Bridge, Event, Limits, Target};
 use volery_os::sync::{Arc, Mutex, PoisonError};
 use volery_run::endpoint::{Address, host_port, note_expiry};
-use volery_run::failure::Failure;
+use volery_run::failure::{Failure, Result};
 use volery_run::reporter::{Reporter, event};
 use volery_run::web::unusable;
 
@@ -15,11 +15,7 @@ use super::{Arguments, Counts};
 const NO_TOKEN: &str = "required with --web-certificate, and with a --web-origin of another machine: it names who may connect";
 
 /// Lets browsers in at `address`.
-pub(super) fn run(
-    arguments: &Arguments,
-    address: &str,
-    reporter: &Reporter,
-) -> Result<(), Failure> {
+pub(super) fn run(arguments: &Arguments, address: &str, reporter: &Reporter) -> Result<()> {
     let to = arguments.to.as_deref().unwrap_or_default();
     host_port("--to", to)?;
     let mut party = arguments.party.0.clone();

@@ -6,7 +6,7 @@ use volery_pcg::lpn::estimate::{Field, Instance, LONGEST, NoiseShape, Unfit, sma
 use volery_pcg::lpn::{set_named, sets};
 use volery_pcg::plan::least_traffic;
 use volery_pcg::{Kind, Noise, Security};
-use volery_run::failure::{Failure, Status};
+use volery_run::failure::{Failure, Result, Status};
 use volery_run::reporter::Reporter;
 
 /// A ring and its noise values, by their name on the command line.
@@ -111,7 +111,7 @@ impl InstanceArguments {
     ///
     /// # Errors
     /// A usage error that names the wrong option; another error if a search finds nothing.
-    pub(super) fn question(&self, reporter: &Reporter) -> Result<Question, Failure> {
+    pub(super) fn question(&self, reporter: &Reporter) -> Result<Question> {
         let Some(name) = &self.set else {
             let (instance, search) = self.instance(reporter)?;
             return Ok(Question { set: None, instances: vec![instance], search });
@@ -128,7 +128,7 @@ impl InstanceArguments {
         Ok(Question { set: Some(set.name), instances, search: Search::None })
     }
 
-    fn instance(&self, reporter: &Reporter) -> Result<(Instance, Search), Failure> {
+    fn instance(&self, reporter: &Reporter) -> Result<(Instance, Search)> {
         let (n, field, noise) = match (self.n, self.field, self.noise) {
             (Some(n), Some(field), Some(noise)) => (n, Field::from(field), noise),
             _ => unreachable!("the parser requires all three without --set"),
@@ -174,7 +174,7 @@ impl InstanceArguments {
 }
 
 /// Refuses numbers that form no instance, naming the wrong option.
-fn fits(instance: &Instance) -> Result<(), Failure> {
+fn fits(instance: &Instance) -> Result<()> {
     instance.fits().map_err(|unfit| {
         let Instance { n, k, t, .. } = instance;
         let (option, message, hint) = match unfit {

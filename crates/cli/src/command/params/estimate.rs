@@ -3,7 +3,7 @@
 use volery_pcg::Noise;
 use volery_pcg::lpn::estimate::{Estimate, Instance, NoiseShape, estimate};
 use volery_pcg::plan::RoundSize;
-use volery_run::failure::Failure;
+use volery_run::failure::Result;
 use volery_run::report::Report;
 use volery_run::reporter::Reporter;
 
@@ -36,7 +36,7 @@ struct InstanceReport {
     round: RoundSize,
 }
 
-pub(super) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Failure> {
+pub(super) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<()> {
     let Arguments { asked, common, .. } = arguments;
     let place = common.prepare_report(reporter)?;
     let pool = common.pool()?;

@@ -2,14 +2,14 @@
 
 use volery_pcg::lpn::{self, Level, LpnSet};
 use volery_run::choices::{field_name, fields};
-use volery_run::failure::Failure;
+use volery_run::failure::Result;
 use volery_run::report::Report;
 use volery_run::reporter::Reporter;
 
 use super::super::options::Common;
 use super::super::table::table;
 
-pub(super) fn run(common: &Common, reporter: &Reporter) -> Result<(), Failure> {
+pub(super) fn run(common: &Common, reporter: &Reporter) -> Result<()> {
     let place = common.prepare_report(reporter)?;
     reporter.output(&format!("{}\n", list()))?;
     let mut report = Report::new("params", reporter);

@@ -35,7 +35,6 @@ impl ProcessResult {
     }
 }
 
-/// The text of a path.
 pub(crate) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }

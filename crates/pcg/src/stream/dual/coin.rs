@@ -90,7 +90,6 @@ fn seed(context: Context, key_holder: Block, value_holder: Block) -> Block {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use volery_channel::{SessionId, run_two_channels, run_two_parties};
 

@@ -344,7 +344,6 @@ impl<K: Correlation> super::Rounds<super::KeyHolder<K>> for KeyHolder<K> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use volery_primitives::Block;
 

@@ -28,7 +28,6 @@ const GATHER: [u8; 64] = {
 /// Transposes `out.len()` columns, whole groups of 128.
 ///
 /// # Safety
-///
 /// The processor has the features, and `rows` is at least `127*stride + out.len()/128` long.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 pub(crate) unsafe fn transpose_128(rows: &[u128], stride: usize, out: &mut [u128]) {

@@ -1,6 +1,5 @@
 //! Malicious peers of the protocols from vector OLE that deviate in one step. For every check of an
 //! honest party there is a peer that only this check stops.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::sync::Mutex;
 use std::thread;

@@ -81,7 +81,6 @@ fn shape(view: &[Event]) -> View {
 }
 
 /// The differences between two views: of views with different shapes nothing else is compared.
-#[must_use]
 pub(crate) fn differences(one: &[Event], other: &[Event]) -> BTreeSet<Difference> {
     if shape(one) != shape(other) {
         return [Difference::Shape].into();
@@ -267,7 +266,6 @@ impl Network {
     ///
     /// # Panics
     /// If this is the peer's network.
-    #[must_use]
     pub(crate) fn work(&self) -> Work {
         match &self.wrap {
             Wrap::Honest(work) => work.clone(),
@@ -314,7 +312,6 @@ pub(crate) type Peer = Box<dyn Fn(&mut Network) + Send + Sync>;
 /// A change that is written for a protocol.
 #[derive(Clone)]
 pub(crate) struct EditOf {
-    /// Its name.
     pub(crate) name: String,
     /// Whether it changes a message of this length.
     pub(crate) of: fn(usize) -> bool,
@@ -368,7 +365,6 @@ impl Scenario {
     ///
     /// # Panics
     /// If a party panics.
-    #[must_use]
     pub(crate) fn view(
         &self,
         world: usize,
@@ -418,7 +414,6 @@ impl Scenario {
     ///
     /// # Panics
     /// If an edit changes no message.
-    #[must_use]
     pub(crate) fn deviations(&self) -> Vec<Deviation> {
         let (_, lengths) = self.view(0, None, 0);
         let changed = |edit: &EditOf| lengths.iter().flatten().any(|length| (edit.of)(*length));
@@ -455,7 +450,6 @@ impl Scenario {
     }
 
     /// The differences between the first world and each other one.
-    #[must_use]
     pub(crate) fn compare(&self, deviation: Option<&Deviation>) -> BTreeSet<Difference> {
         let views = (0..self.worlds.len()).map(|world| self.view(world, deviation, 0).0);
         let views: Vec<_> = views.collect();
