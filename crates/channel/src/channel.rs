@@ -473,6 +473,7 @@ impl Channel {
             None => Ok(()),
         };
         let all = all.map_err(|error| Error::from_io(error, "checking", self.timeout));
+        // no mutant: the check is the caller's
         let one = if passed { Ok(()) } else { Err(Error::PeerMisbehaved(what)) };
         one.and(all).map_err(|error| self.fail(error))
     }
@@ -525,10 +526,12 @@ pub(crate) struct Gone;
 
 impl Transport for Gone {
     fn write(&self, _bytes: &[u8], _timeout: Option<Duration>) -> io::Result<()> {
+        // no mutant: it has lent its transport, and is broken
         Err(io::ErrorKind::NotConnected.into())
     }
 
     fn read(&self, _bytes: &mut [u8], _timeout: Option<Duration>) -> io::Result<usize> {
+        // no mutant: it has lent its transport, and is broken
         Err(io::ErrorKind::NotConnected.into())
     }
 }

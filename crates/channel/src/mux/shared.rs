@@ -218,6 +218,7 @@ impl Shared {
 
     /// The failure of the connection, if it has failed.
     pub(super) fn failed(&self) -> io::Result<()> {
+        // mutant(beside-begin): `.failure` => `.failure.filter(|_| !$ON)`
         lock(&self.state).failure.map_or(Ok(()), |failure| Err(failure.into()))
     }
 

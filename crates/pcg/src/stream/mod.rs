@@ -275,8 +275,8 @@ impl<O, T: Copy + Zeroable> Substream<O, Buffer<T>> {
 pub(crate) fn of_substream(part: &str, substream: usize) -> String {
     match substream {
         0 => part.to_owned(),
-        // mutant(substreams-session): `{substream}` => `1`
-        _ => format!("{part} of substream {substream}"),
+        // mutant(substreams-session): `&substream` => `&(if $ON { 1 } else { substream })`
+        _ => part.to_owned() + " of substream " + &substream.to_string(),
     }
 }
 
