@@ -104,8 +104,15 @@ impl Place {
         sides
     }
 
-    /// Connects to the gateway as worker 0 of a side, until the gateway says so.
+    /// Waits at the gateway as worker 0 of a side.
     fn waiting(&self, side: usize, attempt: u64) -> TcpStream {
+        let mut stream = self.connected(side, attempt);
+        assert_eq!(heard(&mut stream), 0);
+        stream
+    }
+
+    /// Connects to the gateway as worker 0 of a side.
+    fn connected(&self, side: usize, attempt: u64) -> TcpStream {
         let name = SIDES[side];
         let manifest = self.folder.json(&format!("work-{name}/worker-0/run.json"));
         let terms = &manifest["workers"];
@@ -129,7 +136,6 @@ impl Place {
         let challenge = hello[8..].try_into().unwrap();
         let bytes = encode_ticket(&ticket, &leaf, peer, challenge).unwrap();
         stream.write_all(&bytes).unwrap();
-        assert_eq!(heard(&mut stream), 0);
         stream
     }
 
@@ -488,12 +494,13 @@ fn a_worker_with_all_shares_ends_only_if_nobody_came() {
     let address = format!("127.0.0.1:{}", common::free_port());
     refused(call("2", &address, "1s"), "no gateway answered");
     // The same worker, started later, is connected.
-    let newer = place.waiting(0, 9);
+    let mut newer = place.waiting(0, 9);
     refused(call("8", &gateway, "60s"), "a newer attempt");
-    drop(newer);
-    // The peer is there, and its connection breaks.
-    let mut peer = place.waiting(1, 2);
+    // One that is newer still takes its place; its peer comes, and the connection breaks.
     let worker = call("10", &gateway, "60s");
+    let mut byte = [0];
+    while matches!(newer.read(&mut byte), Ok(1)) && byte == [0] {}
+    let mut peer = place.connected(1, 2);
     while heard(&mut peer) == 0 {}
     drop(peer);
     refused(worker, "closed the connection");
