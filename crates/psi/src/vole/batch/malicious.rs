@@ -603,8 +603,8 @@ fn an_encoding_of_more_items_than_stated() {
 
 /// The tags of an evaluator, ascending.
 fn tags(done: &mut Evaluation) -> Vec<u128> {
-    let (outputs, bits) = (done.set.take_sorted(), done.parameters.tag_bits);
-    outputs.blocks().iter().map(|output| tag(*output, bits)).collect()
+    let bits = done.parameters.tag_bits;
+    done.set.sorted(&mut []).map(|(output, _)| tag(output, bits)).collect()
 }
 
 /// The end of a malicious sender in a run with one result; the error of a receiver that ends
@@ -761,12 +761,12 @@ fn values_of_a_search_that_are_too_long() {
         let (_, found) = meet(
             |channel| -> Result<()> {
                 let terms = (SEARCH, MALICIOUS);
-                let done = evaluate_as(terms, longest, commit_as_sender, &mut honest, channel)?;
+                let mut done = evaluate_as(terms, longest, commit_as_sender, &mut honest, channel)?;
                 let tags = done.send_placed_tags(&mut (), channel)?;
-                for (number, tag) in tags.iter().enumerate() {
+                for (number, &place) in tags.iter().enumerate() {
                     let mut value = vec![0; 2 + longest as usize];
                     value[..2].copy_from_slice(&length.to_le_bytes());
-                    let key = done.second[tag.place as usize];
+                    let key = done.second[place as usize];
                     crate::lookup::add_stream(key, done.base(), number, &mut value);
                     channel.send(&value)?;
                 }
