@@ -32,6 +32,7 @@ impl Evaluation {
             self.parameters.tags().send(tags, channel)?;
         }
         channel.flush()?;
+        self.evaluator = None;
         Ok(())
     }
 
@@ -43,6 +44,7 @@ impl Evaluation {
     ) -> Result<TagPlaces> {
         let items = self.parameters.sides()[0];
         watch.begin(Phase::Match, items);
+        self.evaluator = None;
         let mut places = Zeroizing::new(Vec::new());
         if self.parameters.trivial() {
             return Ok(places);
@@ -88,7 +90,8 @@ impl Evaluation {
             while let (false, (ours @ [_, ..], places)) = (left.is_empty(), own.peek()) {
                 let ours = &ours[..ours.len().min(PIECE)];
                 let first = number + received.len() - left.len();
-                let (passed, own_passed, count) = pass((left, bits), (ours, places), first, &mut equal);
+                let (passed, own_passed, count) =
+                    pass((left, bits), (ours, places), first, &mut equal);
                 found.extend_from_slice(&equal[..count]);
                 left = &left[passed..];
                 own.take_next(own_passed);

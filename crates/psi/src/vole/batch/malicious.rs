@@ -176,8 +176,14 @@ fn encode_as(
         offset ^= own_offset(&theirs);
     }
     evaluate_own(&functions, &v, offset, set.bin_mut(0));
-    let done =
-        Evaluation { role: Role::Receiver, second: Buffer::zeroed(0), parameters, agreement, set };
+    let done = Evaluation {
+        role: Role::Receiver,
+        second: Buffer::zeroed(0),
+        parameters,
+        agreement,
+        set,
+        evaluator: None,
+    };
     Ok(EncoderState { done, functions, v, offset })
 }
 
@@ -247,7 +253,7 @@ fn evaluate_as(
     };
     let mut second = Buffer::zeroed(set.blocks.len());
     keys.evaluate(0, set.bin_mut(0), Some(&mut second[..]));
-    Ok(Evaluation { role: Role::Sender, parameters, agreement, set, second })
+    Ok(Evaluation { role: Role::Sender, parameters, agreement, set, second, evaluator: None })
 }
 
 /// [`evaluate_as`] of an intersection, with the commitment of this run.
