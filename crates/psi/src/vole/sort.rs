@@ -47,34 +47,19 @@ pub(crate) struct Sorted<'a> {
     next: Range<usize>,
 }
 
-/// Memory of one thread.
-#[derive(Default)]
-struct Scratch {
-    blocks: Buffer<Block>,
-    places: Buffer<u32>,
-}
-
-impl Scratch {
-    /// Memory for so many blocks and places, of any contents.
-    fn get(&mut self, blocks: usize, places: usize) -> (&mut [Block], &mut [u32]) {
-        if self.blocks.len() < blocks || self.places.len() < places {
-            *self = Self { blocks: Buffer::zeroed(2 * blocks), places: Buffer::zeroed(2 * places) };
-        }
-        (&mut self.blocks[..blocks], &mut self.places[..places])
-    }
-}
-
 impl<'a> Sorted<'a> {
     /// Of `blocks` in chunks of at most [`CHUNK`].
     pub(super) fn new(chunks: Vec<Chunk<'a>>, blocks: usize) -> Self {
         let log = (blocks / PART).max(1).ilog2().min(MOST_PARTS);
-        let divided = chunks.into_par_iter().map_init(Scratch::default, |scratch, chunk| {
-            let (copy, copied_places) = scratch.get(chunk.0.len(), chunk.1.len());
-            copy.copy_from_slice(chunk.0);
-            copied_places.copy_from_slice(chunk.1);
-            let mut ends = vec![0; 1 << log];
+        // Memory of one thread.
+        let copies = || (Buffer::zeroed(CHUNK.min(blocks)), Buffer::zeroed(CHUNK.min(blocks)));
+        let divided = chunks.into_par_iter().map_init(copies, |(copy, copied), chunk| {
             let (blocks, places) = chunk;
-            divide((copy, copied_places), (blocks, places), (0, log), &mut ends);
+            let (copy, copied) = (&mut copy[..blocks.len()], &mut copied[..places.len()]);
+            copy.copy_from_slice(blocks);
+            copied.copy_from_slice(places);
+            let mut ends = vec![0; 1 << log];
+            divide([(&*copy, &*copied)].into_iter(), (blocks, places), (0, log), &mut ends);
             (&*blocks, &*places, ends)
         });
         let chunks = divided.collect();
@@ -124,18 +109,7 @@ impl<'a> Sorted<'a> {
         };
         let parts: Vec<_> = parts.into_iter().map(out).collect();
         let parts = parts.into_par_iter().with_min_len(4);
-        parts.for_each_init(Scratch::default, |scratch, (part, out, out_places)| {
-            let (copy, places) = scratch.get(out.len(), out_places.len());
-            let mut at = 0;
-            for (blocks, its_places) in pieces(part) {
-                copy[at..][..blocks.len()].copy_from_slice(blocks);
-                if let Some(places) = places.get_mut(at..at + its_places.len()) {
-                    places.copy_from_slice(its_places);
-                }
-                at += blocks.len();
-            }
-            sort((copy, places), (out, out_places), self.log);
-        });
+        parts.for_each(|(part, out, places)| sort(pieces(part), (out, places), self.log));
         self.left -= sum;
         self.next = 0..sum;
     }
@@ -161,40 +135,48 @@ impl Iterator for Sorted<'_> {
 
 impl ExactSizeIterator for Sorted<'_> {}
 
-/// Writes blocks and places to `out` in the order of the `log` bits of the blocks behind the first
+/// Writes the blocks and places of these pieces to `out` in the order of the `log` bits of the blocks behind the first
 /// `known`, otherwise in their own, and for each value of these bits the end of its blocks to
 /// `ends`, which are zero.
-fn divide(
-    (blocks, places): (&[Block], &[u32]),
+fn divide<'a>(
+    pieces: impl Iterator<Item = (&'a [Block], &'a [u32])> + Clone,
     (out, out_places): (&mut [Block], &mut [u32]),
     (known, log): (u32, u32),
     ends: &mut [u32],
 ) {
     // In two steps, because a shift by the full width is an overflow.
     let value = |block: Block| ((u128::from(block) << known) >> (127 - log) >> 1) as usize;
-    for &block in blocks {
-        ends[value(block)] += 1;
+    for (blocks, _) in pieces.clone() {
+        for &block in blocks {
+            ends[value(block)] += 1;
+        }
     }
     let mut sum = 0;
     for end in ends.iter_mut() {
         (*end, sum) = (sum, sum + *end);
     }
-    for (number, &block) in blocks.iter().enumerate() {
-        let end = &mut ends[value(block)];
-        out[*end as usize] = block;
-        if let Some(&place) = places.get(number) {
-            out_places[*end as usize] = place;
+    for (blocks, places) in pieces {
+        for (number, &block) in blocks.iter().enumerate() {
+            let end = &mut ends[value(block)];
+            out[*end as usize] = block;
+            if let Some(&place) = places.get(number) {
+                out_places[*end as usize] = place;
+            }
+            *end += 1;
         }
-        *end += 1;
     }
 }
 
 /// Sorts blocks that agree in the highest `known` bits: by as many bits as leave half a block each,
 /// and then by insertion.
-fn sort(from: (&[Block], &[u32]), (out, places): (&mut [Block], &mut [u32]), known: u32) {
+fn sort<'a>(
+    pieces: impl Iterator<Item = (&'a [Block], &'a [u32])> + Clone,
+    (out, places): (&mut [Block], &mut [u32]),
+    known: u32,
+) {
     let log = (out.len().max(1).ilog2() + 1).min(MOST_VALUES);
     let mut ends = [0; 1 << MOST_VALUES];
-    divide(from, (out, places), (known, log), &mut ends[..1 << log]);
+    divide(pieces, (&mut *out, &mut *places), (known, log), &mut ends[..1 << log]);
     for sorted in 1..out.len() {
         let mut at = sorted;
         while at > 0 && u128::from(out[at - 1]) > u128::from(out[at]) {
