@@ -135,9 +135,9 @@ impl Iterator for Sorted<'_> {
 
 impl ExactSizeIterator for Sorted<'_> {}
 
-/// Writes the blocks and places of these pieces to `out` in the order of the `log` bits of the blocks behind the first
-/// `known`, otherwise in their own, and for each value of these bits the end of its blocks to
-/// `ends`, which are zero.
+/// Writes the blocks and places of these pieces to `out` in the order of the `log` bits of the
+/// blocks behind the first `known`, otherwise in their own, and for each value of these bits the
+/// end of its blocks to `ends`, which are zero.
 fn divide<'a>(
     pieces: impl Iterator<Item = (&'a [Block], &'a [u32])> + Clone,
     (out, out_places): (&mut [Block], &mut [u32]),
