@@ -322,6 +322,12 @@ impl Band {
         self.put_back(rows.patterns);
     }
 
+    /// Takes over the memory of other matrices that are no longer needed.
+    pub fn take_memory(&self, other: &Self) {
+        let spare = std::mem::take(&mut *other.lock_spare());
+        self.lock_spare().extend(spare);
+    }
+
     /// At least `len` words of any contents: of the spare buffers the smallest that has them.
     fn scratch(&self, len: usize) -> Buffer<u64> {
         let mut spare = self.lock_spare();

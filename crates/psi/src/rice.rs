@@ -14,6 +14,9 @@ use crate::error::{Result, misbehaved};
 /// Bytes that are coded before they are sent.
 const PIECE: usize = 1 << 16;
 
+/// Bytes that are read at once, of which the first may be the last received.
+const BEYOND: usize = 16;
+
 /// The format of a list of tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rice {
@@ -73,8 +76,8 @@ impl Rice {
             let high = self.high_part(tag);
             let zeros = high.checked_sub(last).expect("the tags ascend");
             assert!(high <= self.high, "a tag has at most the stated bits");
-            writer.zeros(zeros)?;
-            writer.put(1, 1)?;
+            writer.zeros(zeros & !63)?;
+            writer.put(1 << (zeros % 64), zeros as u32 % 64 + 1)?;
             let rest = self.low.saturating_sub(64);
             writer.put(tag as u64, self.low - rest)?;
             writer.put((tag >> 64) as u64, rest)?;
@@ -103,10 +106,8 @@ impl Rice {
             tags: self.count,
             last: 0,
             previous: None,
-            bytes: Vec::new(),
-            at: 0,
-            word: 0,
-            filled: 0,
+            bytes: vec![0; BEYOND],
+            bit: 0,
         }
     }
 }
@@ -169,11 +170,10 @@ pub(crate) struct Reader {
     /// The high part of the last tag, and the whole of it.
     last: u64,
     previous: Option<u128>,
+    /// Received bytes, then [`BEYOND`] zeros.
     bytes: Vec<u8>,
-    /// Bytes of `bytes` that are in `word` or used up.
-    at: usize,
-    word: u128,
-    filled: u32,
+    /// The first bit of them that is not read.
+    bit: usize,
 }
 
 impl Reader {
@@ -230,17 +230,17 @@ impl Reader {
         let mut count = 0;
         loop {
             self.fill(channel)?;
+            let (zeros, bits) = (self.word().trailing_zeros() as usize, self.bits().min(64));
             // mutant(rice-zeros, 20 s): false
-            if self.filled == 0 {
+            if bits == 0 {
                 return Err(bad());
             }
-            let zeros = self.word.trailing_zeros().min(self.filled);
-            count += u64::from(zeros);
-            if zeros < self.filled {
-                self.drop_bits(zeros + 1);
+            count += zeros.min(bits) as u64;
+            if zeros < bits {
+                self.bit += zeros + 1;
                 return Ok(count);
             }
-            self.drop_bits(zeros);
+            self.bit += bits;
         }
     }
 
@@ -248,50 +248,44 @@ impl Reader {
     #[inline]
     fn take(&mut self, bits: u32, channel: &mut Channel) -> Result<u64> {
         self.fill(channel)?;
-        if self.filled < bits {
+        if self.bits() < bits as usize {
             // no mutant: the bits suffice wherever the high part is in its range: seen before
             return Err(bad());
         }
-        let value = self.word & ((1 << bits) - 1);
-        self.drop_bits(bits);
+        let value = u128::from(self.word()) & ((1 << bits) - 1);
+        self.bit += bits as usize;
         Ok(value as u64)
     }
 
+    /// The next 64 bits, with zeros behind the last received.
     #[inline]
-    fn drop_bits(&mut self, bits: u32) {
-        // At most 127 bits are filled, so the shift is below 128.
-        self.word >>= bits;
-        self.filled -= bits;
+    fn word(&self) -> u64 {
+        let bytes = self.bytes[self.bit / 8..].first_chunk().expect("16 bytes beyond");
+        (u128::from_le_bytes(*bytes) >> (self.bit % 8)) as u64
     }
 
-    /// At least 64 bits in `word`, or all that are left.
+    /// Received bits that are not read.
+    #[inline]
+    fn bits(&self) -> usize {
+        8 * (self.bytes.len() - BEYOND) - self.bit
+    }
+
+    /// Receives, unless there are 64 bits or none to come.
     #[inline]
     fn fill(&mut self, channel: &mut Channel) -> Result<()> {
-        while self.filled < 64 {
-            if let Some(next) = self.bytes[self.at..].first_chunk() {
-                // At most 63 bits are there, so these are the lower 127.
-                let room = (127 - self.filled) / 8;
-                let bytes = room.min(8);
-                let next = u64::from_le_bytes(*next);
-                let next = u128::from(next) & ((1 << (8 * bytes)) - 1);
-                self.word |= next << self.filled;
-                self.filled += 8 * bytes;
-                self.at += bytes as usize;
-            } else if self.left > 0 {
-                self.bytes.drain(..self.at);
-                self.at = 0;
-                let (kept, more) = (self.bytes.len(), self.left.min(PIECE as u64));
-                self.bytes.resize(kept + more as usize, 0);
-                channel.recv(&mut self.bytes[kept..])?;
-                self.left -= more;
-            } else if let Some(&next) = self.bytes.get(self.at) {
-                self.word |= u128::from(next) << self.filled;
-                self.filled += 8;
-                self.at += 1;
-            } else {
-                return Ok(());
-            }
+        match self.bits() >= 64 || self.left == 0 {
+            true => Ok(()),
+            false => self.receive(channel),
         }
+    }
+
+    fn receive(&mut self, channel: &mut Channel) -> Result<()> {
+        self.bytes.drain(..self.bit / 8);
+        self.bit %= 8;
+        let (kept, more) = (self.bytes.len() - BEYOND, self.left.min(PIECE as u64));
+        self.bytes.resize(kept + more as usize + BEYOND, 0);
+        channel.recv(&mut self.bytes[kept..][..more as usize])?;
+        self.left -= more;
         Ok(())
     }
 
@@ -300,13 +294,13 @@ impl Reader {
         loop {
             self.fill(channel)?;
             // mutant(rice-rest): false
-            if self.word != 0 {
+            if self.word() != 0 {
                 return Err(bad());
             }
-            if self.filled == 0 {
+            if self.bits() == 0 {
                 return Ok(());
             }
-            self.filled = 0;
+            self.bit += self.bits().min(64);
         }
     }
 }

@@ -236,6 +236,9 @@ struct Evaluation {
     set: BinnedSet,
     /// For each place of the set, the second block of the output, if they were asked for.
     second: Buffer<Block>,
+    /// The evaluator, whose memory is wiped and freed once its tags are sent: the peer waits for
+    /// them.
+    evaluator: Option<Evaluator>,
 }
 
 impl Party {
@@ -286,7 +289,7 @@ impl AgreedParty {
         let role = party.role;
         let places = if second { set.blocks.len() } else { 0 };
         let mut kept = Buffer::zeroed(places);
-        let mut done = 0;
+        let (mut done, mut used) = (0, None);
         if parameters.trivial() {
         } else if evaluates {
             watch.begin(Phase::Correlate, 0);
@@ -296,9 +299,11 @@ impl AgreedParty {
                 done += bins.clone().map(|bin| set.bin(bin).len()).sum::<usize>();
                 let second = second.then_some(&mut kept[..]);
                 let own = Some((&mut set, second));
-                evaluator.batch(&parameters, &agreement, bins, own, channel)?;
+                let keys = evaluator.batch(&parameters, &agreement, bins, own, channel)?;
+                evaluator.recycle(keys);
                 watch.done(done as u64);
             }
+            used = Some(evaluator);
         } else {
             watch.begin(Phase::Correlate, 0);
             let mut encoder = Encoder::setup(&parameters, party.session, party.rng, channel)?;
@@ -310,7 +315,7 @@ impl AgreedParty {
                 watch.done(done as u64);
             }
         }
-        Ok(Evaluation { role, parameters, agreement, set, second: kept })
+        Ok(Evaluation { role, parameters, agreement, set, second: kept, evaluator: used })
     }
 }
 

@@ -221,6 +221,8 @@ pub(crate) struct Evaluator {
     rng: Prg,
     session: SessionId,
     batch: u64,
+    /// The last batch, whose memory the next one takes: to get it from the system takes long.
+    last: Option<Keys>,
     /// For tests: another time from the last share of the hash functions to the hash of the
     /// encoding.
     pub(crate) deadline: Option<Duration>,
@@ -236,7 +238,7 @@ impl Evaluator {
     ) -> Result<Self> {
         let fork = rng.fork("vole");
         let vole = vole::Receiver::setup(&parameters.plan(), None, session, fork, channel)?;
-        Ok(Self { vole, rng, session, batch: 0, deadline: None })
+        Ok(Self { vole, rng, session, batch: 0, last: None, deadline: None })
     }
 
     /// Steps 3 to 5 for the next bins, on the items of a set if there is one.
@@ -250,7 +252,11 @@ impl Evaluator {
     ) -> Result<Keys> {
         let malicious = parameters.form == Form::Malicious;
         let width = parameters.columns;
-        let mut columns = Buffer::zeroed(bins.len() * width);
+        let (mut columns, before) = match self.last.take() {
+            Some(last) => (last.columns, Some(last.functions)),
+            None => (Buffer::default(), None),
+        };
+        columns = columns.with_len(bins.len() * width);
         let mut committed = [0; 32];
         if malicious {
             channel.recv(&mut committed)?; // step 3a
@@ -287,6 +293,9 @@ impl Evaluator {
             width,
             columns,
         };
+        if let Some(before) = before {
+            keys.functions.band.take_memory(&before.band);
+        }
         // Rows of a bin, before its encoding arrives.
         let prepare = |keys: &Keys, set: &Option<EvaluatorSet<'_>>, bin: usize| -> Vec<Rows> {
             let digests = set.as_ref().map_or(&[][..], |(set, _)| set.bin(bin));
@@ -329,7 +338,7 @@ impl Evaluator {
             }
         }
         let mut bytes = Vec::new();
-        let mut received = vec![Block::ZERO; PIECE.min(width)];
+        let [mut arrived, mut arriving] = [(); 2].map(|()| vec![Block::ZERO; PIECE.min(width)]);
         let mut encoding = StreamHash::default();
         // mutant(vole-early-offset): insert `if $ON && malicious { channel.send(&own)?;
         //     channel.flush()?; }`
@@ -339,14 +348,26 @@ impl Evaluator {
                 false => prepare(&keys, &set, bin),
             };
             let columns = &mut keys.columns[(bin - bins.start) * width..][..width];
-            for columns in columns.chunks_mut(PIECE) {
-                let received = &mut received[..columns.len()];
-                recv(received, parameters.value_bits, &mut bytes, channel)?; // step 4
+            let mut add = |columns: &mut [Gf128], received: &[Block]| {
+                let received = &received[..columns.len()];
                 if malicious {
                     encoding.update(Block::as_bytes(received));
                 }
                 gf128_axpy(bytemuck::cast_slice_mut(columns), *keys.delta, received); // step 5
+            };
+            // While columns arrive, another thread adds those before.
+            let mut before = &mut [][..];
+            for columns in columns.chunks_mut(PIECE) {
+                rayon::in_place_scope(|scope| {
+                    let (before, arrived) = (std::mem::take(&mut before), &arrived);
+                    scope.spawn(|_| add(before, arrived));
+                    let arriving = &mut arriving[..columns.len()];
+                    recv(arriving, parameters.value_bits, &mut bytes, channel) // step 4
+                })?;
+                std::mem::swap(&mut arrived, &mut arriving);
+                before = columns;
             }
+            add(before, &arrived);
             if !malicious {
                 evaluate(&keys, &mut set, bin, rows);
             }
@@ -366,6 +387,11 @@ impl Evaluator {
         Ok(keys)
     }
 
+    /// Keeps the memory of a batch for the next one.
+    pub(crate) fn recycle(&mut self, keys: Keys) {
+        self.last = Some(keys);
+    }
+
     fn commitment(&self, role: Role, opening: &[u8; 32]) -> [u8; 32] {
         commitment(self.session, self.batch, role, opening)
     }
@@ -377,6 +403,18 @@ pub(crate) struct Encoder {
     rng: Prg,
     session: SessionId,
     batch: u64,
+    /// Memory of the last batch for the next one: to get it from the system takes long.
+    memory: Memory,
+}
+
+/// What an encoder needs at a batch.
+#[derive(Default)]
+struct Memory {
+    u: Buffer<Gf128>,
+    v: Buffer<Gf128>,
+    /// For each thread, the columns and the values of a bin.
+    bins: Vec<[Buffer<Block>; 2]>,
+    functions: Option<Functions>,
 }
 
 /// The columns of a bin, with its rows.
@@ -397,7 +435,7 @@ impl Encoder {
     ) -> Result<Self> {
         let fork = rng.fork("vole");
         let vole = vole::Sender::setup(&parameters.plan(), session, fork, channel)?;
-        Ok(Self { vole, rng, session, batch: 0 })
+        Ok(Self { vole, rng, session, batch: 0, memory: Memory::default() })
     }
 
     /// Steps 3 to 6 for the next bins: the outputs of the OPRF replace the digests of their items.
@@ -415,8 +453,8 @@ impl Encoder {
     ) -> Result<()> {
         let malicious = parameters.form == Form::Malicious;
         let width = parameters.columns;
-        let buffer = || Buffer::<Gf128>::zeroed(bins.len() * width);
-        let (mut u, mut v) = (buffer(), buffer());
+        let memory = std::mem::take(&mut self.memory);
+        let [mut u, mut v] = [memory.u, memory.v].map(|old| old.with_len(bins.len() * width));
         let mut opening = [0; 32];
         if malicious {
             // mutant(vole-share-encoder): drop
@@ -440,6 +478,9 @@ impl Encoder {
             shares = vec![share, opening];
         }
         let functions = parameters.functions(agreement, self.batch, &shares);
+        if let Some(before) = memory.functions {
+            functions.band.take_memory(&before.band);
+        }
         let mut encoded: Vec<_> = bins
             .clone()
             .zip(bytemuck::cast_slice_mut(&mut u).chunks_mut(width))
@@ -458,11 +499,10 @@ impl Encoder {
                 functions.band.recycle(rows);
             });
         };
-        // The same memory for all groups: the system needs long to hand it out.
         let capacity = parameters.capacity(parameters.sides()[1]);
-        let scratch = || [width, capacity].map(Buffer::<Block>::zeroed);
         let at_a_time = rayon::current_num_threads().min(encoded.len());
-        let mut scratch: Vec<_> = (0..at_a_time).map(|_| scratch()).collect();
+        let mut scratch = memory.bins;
+        scratch.resize_with(at_a_time, || [width, capacity].map(Buffer::zeroed));
         for group in encoded.chunks_mut(at_a_time) {
             let work = group.par_iter_mut().zip(&mut scratch);
             work.for_each(|(one, [columns, values])| {
@@ -491,7 +531,6 @@ impl Encoder {
             channel.flush()?;
             decode(group);
         }
-        drop(scratch);
         if malicious {
             channel.send(&fixed.finish32())?; // step 3d
             for one in &encoded {
@@ -523,6 +562,7 @@ impl Encoder {
                     functions.outputs(values, offset, digests, second);
                 });
         }
+        self.memory = Memory { u, v, bins: scratch, functions: Some(functions) };
         self.batch += 1;
         Ok(())
     }

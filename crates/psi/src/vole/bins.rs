@@ -1,6 +1,5 @@
 //! A set divided into bins by the digests of its items.
 
-use std::mem;
 use std::ops::Range;
 
 use volery_okvs::Bins;
@@ -9,7 +8,7 @@ use volery_primitives::pages::Buffer;
 use zeroize::Zeroizing;
 
 use super::Parameters;
-use super::sort::sort_by_key;
+use super::sort::{CHUNK, Sorted};
 use crate::duplicates::check_duplicates;
 use crate::error::{Error, Result};
 use crate::items::{self, Items};
@@ -94,11 +93,6 @@ impl BinnedSet {
         Ok(())
     }
 
-    /// Number of bins.
-    pub(crate) fn bins(&self) -> usize {
-        self.counts.len()
-    }
-
     /// The places of the items of a bin.
     pub(crate) fn places(&self, bin: usize) -> Range<usize> {
         let first = bin * self.capacity;
@@ -121,34 +115,47 @@ impl BinnedSet {
         self.numbers[place] as usize
     }
 
+    /// Numbers of items, which are distinct, in ascending order.
+    pub(crate) fn ascending(&self, numbers: impl ExactSizeIterator<Item = usize>) -> Vec<usize> {
+        let mut ascending = Vec::with_capacity(numbers.len());
+        let items = self.counts.iter().sum::<usize>();
+        let mut marks = Zeroizing::new(vec![0_u64; items.div_ceil(64)]);
+        for number in numbers {
+            marks[number / 64] |= 1 << (number % 64);
+        }
+        for (first, &word) in (0..).step_by(64).zip(marks.iter()) {
+            let mut left = word;
+            while left != 0 {
+                ascending.push(first + left.trailing_zeros() as usize);
+                left &= left - 1;
+            }
+        }
+        ascending
+    }
+
     /// All places with an item, in ascending order.
     pub(crate) fn all_places(&self) -> impl Iterator<Item = usize> {
         (0..self.counts.len()).flat_map(|bin| self.places(bin))
     }
 
-    /// The blocks of all items, in ascending order. The set is empty then.
-    pub(crate) fn take_sorted(&mut self) -> AscendingBlocks {
-        self.numbers = Buffer::zeroed(0);
-        let mut blocks = mem::replace(&mut self.blocks, Buffer::zeroed(0));
-        let mut length = 0;
-        for (bin, count) in mem::take(&mut self.counts).into_iter().enumerate() {
-            let first = bin * self.capacity;
-            blocks.copy_within(first..first + count, length);
-            length += count;
+    /// The blocks of all items in ascending order, with their places if `places` is as long as
+    /// [`blocks`](Self::blocks) and not empty. They get into another order in both.
+    pub(crate) fn sorted<'a>(&'a mut self, mut places: &'a mut [u32]) -> Sorted<'a> {
+        let (mut chunks, mut rest, mut items) = (Vec::new(), &mut self.blocks[..], 0);
+        for (bin, &count) in self.counts.iter().enumerate() {
+            let mut own = places.split_off_mut(..self.capacity).unwrap_or_default();
+            for (place, number) in own.iter_mut().zip(bin * self.capacity..) {
+                *place = number as u32;
+            }
+            let mut blocks = rest.split_off_mut(..self.capacity).unwrap_or_default();
+            blocks = &mut blocks[..count];
+            while !blocks.is_empty() {
+                let length = blocks.len().min(CHUNK);
+                let chunk = blocks.split_off_mut(..length).unwrap_or_default();
+                chunks.push((chunk, own.split_off_mut(..length).unwrap_or_default()));
+            }
+            items += count;
         }
-        sort_by_key(&mut blocks[..length], |block| u128::from(*block));
-        AscendingBlocks { blocks, length }
-    }
-}
-
-/// Blocks in ascending order.
-pub(crate) struct AscendingBlocks {
-    blocks: Buffer<Block>,
-    length: usize,
-}
-
-impl AscendingBlocks {
-    pub(crate) fn blocks(&self) -> &[Block] {
-        &self.blocks[..self.length]
+        Sorted::new(chunks, items)
     }
 }

@@ -51,15 +51,15 @@ impl Sender {
         let longest = longest(values)?;
         let said = longest as u64;
         let begun = self.party.begin(keywords, said, (SEARCH, settings), watch, channel)?;
-        let done = begun.evaluate(true, watch, channel)?;
+        let mut done = begun.evaluate(true, watch, channel)?;
         let tags = done.send_placed_tags(watch, channel)?;
         let (base, size) = (done.base(), LENGTH + longest);
         let mut ciphertexts = Vec::new();
-        for (piece, tags) in tags.chunks(PIECE).enumerate() {
-            ciphertexts.resize(tags.len() * size, 0);
-            ciphertexts.par_chunks_exact_mut(size).zip(tags).enumerate().for_each(
-                |(number, (out, tag))| {
-                    let place = tag.place as usize;
+        for (piece, places) in tags.chunks(PIECE).enumerate() {
+            ciphertexts.resize(places.len() * size, 0);
+            ciphertexts.par_chunks_exact_mut(size).zip(places).enumerate().for_each(
+                |(number, (out, &place))| {
+                    let place = place as usize;
                     let value = values.item(done.set.number(place));
                     let number = piece * PIECE + number;
                     encrypt(done.second[place], base, number, value, out);

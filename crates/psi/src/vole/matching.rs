@@ -3,10 +3,8 @@
 use volery_channel::Channel;
 use volery_primitives::pages::Buffer;
 use volery_primitives::{Block, bits};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
-use super::bins::BinnedSet;
-use super::sort::sort_by_key;
 use super::{Evaluation, Form};
 use crate::error::{Result, misbehaved};
 use crate::watch::{Phase, Watch};
@@ -17,58 +15,50 @@ const PIECE: usize = 1 << 13;
 /// Tags whose bits are sent at a time in step 9.
 const SHARED: usize = 1 << 20;
 
-/// An output of the OPRF, from which the tag is cut, with the place of its item.
-#[derive(Clone, Copy, Default, Zeroize)]
-pub(super) struct PlacedTag {
-    high: u64,
-    low: u64,
-    pub(super) place: u32,
-}
-
-/// The tags of the evaluator in their order, with the places of the items.
-pub(super) type PlacedTags = Zeroizing<Vec<PlacedTag>>;
+/// The places of the items of the evaluator's tags, in the order of the tags.
+pub(super) type TagPlaces = Zeroizing<Vec<u32>>;
 
 /// The result of the encoder's search: for each tag that was found, its number and the place of the
 /// own item.
 pub(super) type Matches = Zeroizing<Vec<(u32, u32)>>;
 
 impl Evaluation {
-    /// Step 7: sends the tags and drops the set.
+    /// Step 7: sends the tags.
     pub(super) fn send_tags(&mut self, watch: &mut dyn Watch, channel: &mut Channel) -> Result<()> {
         watch.begin(Phase::Match, self.parameters.sides()[0]);
         if !self.parameters.trivial() {
-            let outputs = self.set.take_sorted();
             let bits = self.parameters.tag_bits;
-            let tags = outputs.blocks().iter().map(|output| tag(*output, bits));
+            let tags = self.set.sorted(&mut []).map(|(output, _)| tag(output, bits));
             self.parameters.tags().send(tags, channel)?;
         }
         channel.flush()?;
+        self.evaluator = None;
         Ok(())
     }
 
     /// Step 7: sends the tags, and returns where their items are.
     pub(super) fn send_placed_tags(
-        &self,
+        &mut self,
         watch: &mut dyn Watch,
         channel: &mut Channel,
-    ) -> Result<PlacedTags> {
-        watch.begin(Phase::Match, self.parameters.sides()[0]);
-        let mut tags = Zeroizing::new(Vec::new());
+    ) -> Result<TagPlaces> {
+        let items = self.parameters.sides()[0];
+        watch.begin(Phase::Match, items);
+        self.evaluator = None;
+        let mut places = Zeroizing::new(Vec::new());
         if self.parameters.trivial() {
-            return Ok(tags);
+            return Ok(places);
         }
-        tags.reserve_exact(self.parameters.sides()[0] as usize);
-        tags.extend(self.set.all_places().map(|place| {
-            let output = self.set.blocks[place];
-            PlacedTag { high: output.high(), low: output.low(), place: place as u32 }
-        }));
-        let output = |placed: &PlacedTag| Block::from_words(placed.low, placed.high);
-        sort_by_key(&mut tags, |placed| u128::from(output(placed)));
+        places.reserve_exact(items as usize);
         let bits = self.parameters.tag_bits;
-        let sorted = tags.iter().map(|placed| tag(output(placed), bits));
-        self.parameters.tags().send(sorted, channel)?;
+        let mut unsorted = Buffer::zeroed(self.set.blocks.len());
+        let tags = self.set.sorted(&mut unsorted).map(|(output, place)| {
+            places.push(place);
+            tag(output, bits)
+        });
+        self.parameters.tags().send(tags, channel)?;
         channel.flush()?;
-        Ok(tags)
+        Ok(places)
     }
 
     /// Step 8: the own tags among those of the evaluator.
@@ -86,21 +76,27 @@ impl Evaluation {
         }
         // No tag is found twice, so the list never reallocates.
         found.reserve_exact(theirs.min(ours) as usize);
-        let own = OwnTags::new(&mut self.set, self.parameters.tag_bits);
-        let mut own = own.iter().peekable();
+        let bits = self.parameters.tag_bits;
+        let mut places = Buffer::zeroed(self.set.blocks.len());
+        let mut own = self.set.sorted(&mut places);
         let distinct = self.parameters.form == Form::Malicious;
         let mut reader = self.parameters.tags().receive(distinct);
         let mut received = Vec::new();
+        let mut equal = Zeroizing::new(vec![(0, 0); PIECE + 1]);
         let mut number = 0;
         while number < theirs as usize {
             reader.read(PIECE, &mut received, channel)?;
-            for &tag in &received {
-                while own.next_if(|own| own.tag < tag).is_some() {}
-                while let Some(own) = own.next_if(|own| own.tag == tag) {
-                    found.push((number as u32, own.place));
-                }
-                number += 1;
+            let mut left = &received[..];
+            while let (false, (ours @ [_, ..], places)) = (left.is_empty(), own.peek()) {
+                let ours = &ours[..ours.len().min(PIECE)];
+                let first = number + received.len() - left.len();
+                let (passed, own_passed, count) =
+                    pass((left, bits), (ours, places), first, &mut equal);
+                found.extend_from_slice(&equal[..count]);
+                left = &left[passed..];
+                own.take_next(own_passed);
             }
+            number += received.len();
             watch.done(number as u64);
         }
         Ok(found)
@@ -110,7 +106,7 @@ impl Evaluation {
     /// the result.
     pub(super) fn end_evaluating(
         &self,
-        shared: Option<&PlacedTags>,
+        shared: Option<&TagPlaces>,
         watch: &mut dyn Watch,
         channel: &mut Channel,
     ) -> Result<Option<Vec<usize>>> {
@@ -125,17 +121,17 @@ impl Evaluation {
                 channel.recv(bytes)?; // step 9
                 for number in (0..8 * bytes.len()).filter(|&number| bits::bit(bytes, number)) {
                     // mutant(vole-beyond): insert `if $ON && number >= tags.len() { continue; }`
-                    let tag = tags
+                    let place = tags
                         .get(number)
                         .ok_or_else(|| misbehaved("it named a tag beyond this party's items"))?;
-                    common.push(self.set.number(tag.place as usize));
+                    common.push(self.set.number(*place as usize));
                 }
             }
             // mutant(vole-too-many): false
             if common.len() as u64 > self.parameters.sides()[1] {
                 return Err(misbehaved("it reported more common items than it has items"));
             }
-            common.sort_unstable();
+            common = self.set.ascending(common.into_iter());
         }
         self.expect_end(channel)?;
         Ok(shared.map(|_| common))
@@ -170,10 +166,8 @@ impl Evaluation {
         channel.flush()?;
         // mutant(whole-set-error): insert `if $ON && matches.len() > 1 { return
         //     Err(crate::error::misbehaved("a mutant")); }`
-        let mut common: Vec<_> =
-            matches.iter().map(|(_, place)| self.set.number(*place as usize)).collect();
-        common.sort_unstable();
-        Ok(common)
+        let common = matches.iter().map(|(_, place)| self.set.number(*place as usize));
+        Ok(self.set.ascending(common))
     }
 
     pub(super) fn expect_end(&self, channel: &mut Channel) -> Result<()> {
@@ -188,76 +182,33 @@ impl Evaluation {
     }
 }
 
-/// The tags of the encoder in ascending order, with the places of their items.
-struct OwnTags<'a> {
-    /// Of each tag the highest 96 bits that are not zero in all tags, then the place in 32 bits.
-    sorted: &'a [Block],
-    /// By place, the lower bits of the tags, if there are any.
-    lower: Buffer<u32>,
-    /// Their number.
-    lower_bits: u32,
-}
-
-/// A tag of the encoder.
-struct OwnTag {
-    tag: u128,
-    place: u32,
-}
-
-impl<'a> OwnTags<'a> {
-    /// Replaces the outputs.
-    fn new(set: &'a mut BinnedSet, bits: u32) -> Self {
-        let lower_bits = bits.saturating_sub(96);
-        let mut lower = Buffer::zeroed(if lower_bits > 0 { set.blocks.len() } else { 0 });
-        let mut count = 0;
-        for bin in 0..set.bins() {
-            for place in set.places(bin) {
-                let tag = tag(set.blocks[place], bits);
-                if lower_bits > 0 {
-                    lower[place] = (tag & ((1 << lower_bits) - 1)) as u32;
-                }
-                // The places ascend, and so no output is overwritten before it is read.
-                set.blocks[count] = Block::new(tag >> lower_bits << 32 | place as u128);
-                count += 1;
-            }
-        }
-        let sorted = &mut set.blocks[..count];
-        let known = 96 - (bits - lower_bits);
-        sort_by_key(sorted, |block| u128::from(*block) << known);
-        if lower_bits > 0 {
-            // The few tags that differ in the lower bits alone.
-            let of = |block: Block| (u128::from(block) >> 32, lower[block.low() as u32 as usize]);
-            for end in 1..count {
-                let mut at = end;
-                while at > 0
-                    && sorted[at - 1].high() == sorted[at].high()
-                    && of(sorted[at - 1]) > of(sorted[at])
-                {
-                    sorted.swap(at - 1, at);
-                    at -= 1;
-                }
-            }
-        }
-        Self { sorted, lower, lower_bits }
+/// Passes over two ascending lists to the end of one of them, the tags of the peer and the own
+/// outputs cut to as many `bits`: how many of each were passed, and how many are equal. Of those
+/// `equal` gets the number, from `first` on, and the own place. Without a branch on a comparison,
+/// half of which no processor would predict.
+fn pass(
+    (theirs, bits): (&[u128], u32),
+    (ours, places): (&[Block], &[u32]),
+    first: usize,
+    equal: &mut [(u32, u32)],
+) -> (usize, usize, usize) {
+    let places = &places[..ours.len()];
+    let (mut passed, mut own_passed, mut count) = (0, 0, 0);
+    while let (Some(&theirs), Some(&own)) = (theirs.get(passed), ours.get(own_passed)) {
+        let own = tag(own, bits);
+        equal[count] = ((first + passed) as u32, places[own_passed]);
+        count += usize::from(own == theirs);
+        own_passed += usize::from(own <= theirs);
+        passed += usize::from(own > theirs);
     }
-
-    fn iter(&self) -> impl Iterator<Item = OwnTag> {
-        self.sorted.iter().map(|block| {
-            let place = block.low() as u32;
-            let mut tag = u128::from(*block) >> 32 << self.lower_bits;
-            if let Some(lower) = self.lower.get(place as usize) {
-                tag |= u128::from(*lower);
-            }
-            OwnTag { tag, place }
-        })
-    }
+    (passed, own_passed, count)
 }
 
 /// The encoder's tags in their order, with the places.
 #[cfg(test)]
-pub(super) fn own_tags(set: &mut BinnedSet, bits: u32) -> Vec<(u128, usize)> {
-    let own = OwnTags::new(set, bits);
-    own.iter().map(|own| (own.tag, own.place as usize)).collect()
+pub(super) fn own_tags(set: &mut super::bins::BinnedSet, bits: u32) -> Vec<(u128, usize)> {
+    let mut places = vec![0; set.blocks.len()];
+    set.sorted(&mut places).map(|(own, place)| (tag(own, bits), place as usize)).collect()
 }
 
 /// The tag of an output: its highest `bits` bits.

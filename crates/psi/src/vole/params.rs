@@ -321,10 +321,9 @@ impl Parameters {
         const BLOCK: u64 = 16;
         /// Blocks of a column in the vector OLE of the low-communication form. Counted.
         const EXPANDED: u64 = 5;
-        /// Of a tag beside the place of its item.
-        const PLACED: u64 = 24;
-        /// Of the low bits of a long tag.
-        const LOW: u64 = 4;
+        /// Of the place of an output while all are sorted, and of that of a sent tag.
+        const SORTED: u64 = 4;
+        const PLACED: u64 = 4;
         /// Of a common item.
         const FOUND: u64 = 8;
         if self.trivial() {
@@ -342,9 +341,8 @@ impl Parameters {
         let items = (own * batch).div_ceil(self.bins as u64);
         let (work, tags) = if encodes {
             // `u`, `v`, an encoding of each bin at the same time with its pivots, and the values.
-            let low = if self.tag_bits > 96 { LOW } else { 0 };
             let found = FOUND * evaluated.min(encoded);
-            ((3 * BLOCK + band) * columns + (row + BLOCK) * items, low * places + found)
+            ((3 * BLOCK + band) * columns + (row + BLOCK) * items, SORTED * places + found)
         } else {
             // The rows of a bin, or of a batch, before the encoding arrives.
             let bins = match self.form {
@@ -354,8 +352,8 @@ impl Parameters {
             let items = own.div_ceil(self.bins as u64);
             let prepared = bins * items.min(PREPARED as u64);
             let outputs = BLOCK * at_once(items as usize) as u64;
-            let placed = if search || both { PLACED } else { 0 };
-            (BLOCK * columns + row * prepared + outputs, placed * own)
+            let placed = if search || both { SORTED * places + PLACED * own } else { 0 };
+            (BLOCK * columns + row * prepared + outputs, placed)
         };
         let expanded = match self.form {
             Form::Low => EXPANDED * BLOCK * columns,

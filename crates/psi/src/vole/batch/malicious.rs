@@ -175,8 +175,14 @@ fn encode_as(
         offset ^= own_offset(&theirs);
     }
     evaluate_own(&functions, &v, offset, set.bin_mut(0));
-    let done =
-        Evaluation { role: Role::Receiver, second: Buffer::zeroed(0), parameters, agreement, set };
+    let done = Evaluation {
+        role: Role::Receiver,
+        second: Buffer::zeroed(0),
+        parameters,
+        agreement,
+        set,
+        evaluator: None,
+    };
     Ok(EncoderState { done, functions, v, offset })
 }
 
@@ -246,7 +252,7 @@ fn evaluate_as(
     };
     let mut second = Buffer::zeroed(set.blocks.len());
     keys.evaluate(0, set.bin_mut(0), Some(&mut second[..]));
-    Ok(Evaluation { role: Role::Sender, parameters, agreement, set, second })
+    Ok(Evaluation { role: Role::Sender, parameters, agreement, set, second, evaluator: None })
 }
 
 /// [`evaluate_as`] of an intersection, with the commitment of this run.
@@ -602,8 +608,8 @@ fn an_encoding_of_more_items_than_stated() {
 
 /// The tags of an evaluator, ascending.
 fn tags(done: &mut Evaluation) -> Vec<u128> {
-    let (outputs, bits) = (done.set.take_sorted(), done.parameters.tag_bits);
-    outputs.blocks().iter().map(|output| tag(*output, bits)).collect()
+    let bits = done.parameters.tag_bits;
+    done.set.sorted(&mut []).map(|(output, _)| tag(output, bits)).collect()
 }
 
 /// The end of a malicious sender in a run with one result; the error of a receiver that ends
@@ -760,12 +766,12 @@ fn values_of_a_search_that_are_too_long() {
         let (_, found) = meet(
             |channel| -> Result<()> {
                 let terms = (SEARCH, MALICIOUS);
-                let done = evaluate_as(terms, longest, commit_as_sender, &mut honest, channel)?;
+                let mut done = evaluate_as(terms, longest, commit_as_sender, &mut honest, channel)?;
                 let tags = done.send_placed_tags(&mut (), channel)?;
-                for (number, tag) in tags.iter().enumerate() {
+                for (number, &place) in tags.iter().enumerate() {
                     let mut value = vec![0; 2 + longest as usize];
                     value[..2].copy_from_slice(&length.to_le_bytes());
-                    let key = done.second[tag.place as usize];
+                    let key = done.second[place as usize];
                     crate::lookup::add_stream(key, done.base(), number, &mut value);
                     channel.send(&value)?;
                 }
