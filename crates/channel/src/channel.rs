@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use volery_primitives::Block;
-use volery_primitives::ro::StreamHash;
+use volery_primitives::{Block, Wiped, ro::StreamHash};
 
 use volery_os::time::Instant;
 
@@ -46,7 +45,7 @@ pub struct Channel {
     bound: Option<Box<Transcript>>,
     round_trip: Option<Duration>,
     /// Of a substream beside others: the connection of all.
-    beside: Option<Arc<Shared>>,
+    beside: Option<Arc<Wiped<Shared>>>,
 }
 
 /// The traffic of a channel, as this party sees it.
@@ -413,7 +412,7 @@ impl Channel {
     pub(crate) fn substream(
         &self,
         transport: impl Transport + 'static,
-        shared: &Arc<Shared>,
+        shared: &Arc<Wiped<Shared>>,
     ) -> Self {
         let hashed = |of: &Option<Box<Transcript>>| of.is_some().then(Box::default);
         Self {
@@ -430,7 +429,7 @@ impl Channel {
 
     /// Counts the traffic of [substreams](Self::substream), as of messages at the same time, and
     /// adds their transcripts, one after the other.
-    pub(crate) fn join(&mut self, substreams: &mut [Self]) {
+    pub(crate) fn join(&mut self, substreams: &mut [Wiped<Self>]) {
         let of = |count: fn(&Stats) -> u64| {
             substreams.iter().map(move |substream| count(&substream.stats))
         };

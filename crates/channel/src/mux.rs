@@ -45,7 +45,7 @@ use std::io;
 use std::time::Duration;
 
 use volery_os::sync::{Arc, Mutex};
-use volery_primitives::ro::RandomOracle;
+use volery_primitives::{Wiped, ro::RandomOracle};
 
 use crate::pipe::lock;
 use crate::{Channel, Error, Result, SessionId, Transport};
@@ -158,7 +158,8 @@ pub fn split_into(
     greet(&mut channel, count)?;
     let (timeout, description) = (channel.timeout(), channel.description().to_owned());
     let (transport, unread) = channel.into_transport();
-    let shared = Arc::new(Shared::new(transport, timeout, &unread, count, Lasting::ToTheEnd));
+    let shared = Shared::new(transport, timeout, &unread, count, Lasting::ToTheEnd);
+    let shared = Arc::new(Wiped::new(shared));
     let substream = |number: usize| {
         let end = End { shared: Arc::clone(&shared), number, patience: Mutex::new(timeout) };
         Substream {
@@ -205,7 +206,7 @@ fn session_of(session: SessionId, number: usize) -> SessionId {
 
 /// One substream, as a transport.
 struct End {
-    shared: Arc<Shared>,
+    shared: Arc<Wiped<Shared>>,
     number: usize,
     /// The timeout of the last call.
     patience: Mutex<Option<Duration>>,

@@ -5,6 +5,7 @@ use std::sync::PoisonError;
 
 use volery_os::sync::{Arc, Mutex};
 use volery_os::thread;
+use volery_primitives::Wiped;
 
 use super::{End, MAX_SUBSTREAMS, shared::Lasting, shared::Shared};
 use crate::pipe::lock;
@@ -67,13 +68,15 @@ pub fn side_by_side<T: Send>(
     let timeout = channel.timeout();
     let (transport, unread) = channel.lend_transport()?;
     let lasting = Lasting::ForACall(threads);
-    let shared = Arc::new(Shared::new(transport, timeout, &unread, tasks.len(), lasting));
+    // Wiped: made on a stack where secrets of the caller lay.
+    let shared = Shared::new(transport, timeout, &unread, tasks.len(), lasting);
+    let mut shared = Arc::new(Wiped::new(shared));
     let failed = Mutex::new(None);
     let mut substreams: Vec<_> = (0..tasks.len())
         .map(|number| {
             let patience = Mutex::new(timeout);
             let end = End { shared: Arc::clone(&shared), number, patience };
-            channel.substream(end, &shared)
+            Wiped::new(channel.substream(end, &shared))
         })
         .collect();
     let run = |number: usize, substream: &mut Channel, task: _| {
@@ -115,7 +118,7 @@ pub fn side_by_side<T: Send>(
     shared.ended(timeout).map_err(|error| Error::from_io(error, waited, timeout))?;
     channel.join(&mut substreams);
     drop(substreams);
-    let mut shared = Arc::into_inner(shared).expect("all ends are dropped");
+    let shared = Arc::get_mut(&mut shared).expect("all ends are dropped");
     channel.take_back(shared.take_transport());
     Ok(results.into_iter().map(|value| value.expect("no task has failed")).collect())
 }
