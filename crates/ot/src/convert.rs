@@ -97,7 +97,10 @@ impl<C: CotSender> Sender<C> {
     /// `h(i, v + delta)`.
     ///
     /// # Panics
-    /// If the lengths differ, or a call failed.
+    /// If the lengths differ.
+    ///
+    /// # Errors
+    /// [`Error::Broken`] if a call failed, here or on a sibling of the source.
     pub fn hash(&mut self, v: &[Block], m: &mut [[Block; 2]]) -> Result<()> {
         assert_eq!(v.len(), m.len(), "two messages for each OT");
         let delta = self.try_delta()?;

@@ -64,14 +64,15 @@ impl<T> Poisonable<T> {
     /// # Panics
     /// If a call failed, here or at a sibling.
     pub(crate) fn get(&self) -> &T {
-        // mutant(poisonable-get): `!self.failed.load(Ordering::SeqCst)` => `true`
-        self.inner
-            .as_ref()
-            .filter(|_| !self.failed.load(Ordering::SeqCst))
-            .expect("no earlier call on this source of OTs failed")
+        self.try_get().expect("no earlier call on this source of OTs failed")
     }
 
+    /// The state.
+    ///
+    /// # Errors
+    /// [`Error::Broken`] if a call failed, here or at a sibling.
     pub(crate) fn try_get(&self) -> Result<&T> {
+        // mutant(poisonable-get): `!self.failed.load(Ordering::SeqCst)` => `true`
         let live = self.inner.as_ref().filter(|_| !self.failed.load(Ordering::SeqCst));
         live.map(|inner| &**inner).ok_or(Error::Broken)
     }

@@ -80,22 +80,25 @@ pub fn side_by_side<T: Send>(
         })
         .collect();
     let run = |number: usize, substream: &mut Channel, task: _| {
-        let guard = GiveUp(&shared);
         let turn = shared.turn();
+        // Dropped before the turn: whoever gets that finds the failure.
+        let guard = GiveUp(&shared);
         // One that has waited for its turn until another failed does not begin.
         let begun = shared.failed().map_err(|error| Error::from_io(error, "beginning", timeout));
         let result = begun.and_then(|()| run_one(task, substream, number, &shared));
-        drop(turn);
-        match result {
+        let value = match result {
             Ok(value) => {
                 std::mem::forget(guard);
                 Some(value)
             }
             Err(error) => {
                 lock(&failed).get_or_insert(error);
+                drop(guard);
                 None
             }
-        }
+        };
+        drop(turn);
+        value
     };
     let numbered = substreams.iter_mut().zip(tasks).enumerate();
     let results: Vec<_> = if cfg!(target_family = "wasm") {

@@ -407,7 +407,7 @@ pub(crate) struct Encoder {
     memory: Memory,
 }
 
-/// What an encoder needs at a batch.
+/// Buffers that an encoder takes from one batch to the next.
 #[derive(Default)]
 struct Memory {
     u: Buffer<Gf128>,

@@ -143,16 +143,19 @@ fn a_task_that_waits_lets_others_go_on() {
     });
 }
 
+/// Three tasks that have nothing to say.
+fn three_that_wait(channel: &mut Channel) -> Result<()> {
+    channel.set_timeout(Some(LONG));
+    let tasks = (0..3).map(|_| |channel: &mut Channel| channel.recv(&mut [0]));
+    mux::side_by_side(channel, 3, tasks.collect()).map(drop)
+}
+
 /// A task that fails ends all others, here and there, with its error; then the channel is broken.
 #[test]
 fn a_failure_ends_all() {
     for (mut left, mut right) in pairs() {
         thread::scope(|scope| {
-            let other = scope.spawn(move || {
-                right.set_timeout(Some(LONG));
-                let tasks = (0..3).map(|_| |channel: &mut Channel| channel.recv(&mut [0]));
-                mux::side_by_side(&mut right, 3, tasks.collect()).map(drop)
-            });
+            let other = scope.spawn(|| three_that_wait(&mut right));
             left.set_timeout(Some(LONG));
             let tasks = (0..3).map(|number| {
                 move |channel: &mut Channel| match number {
@@ -188,11 +191,7 @@ fn after_a_failure_no_task_begins() {
 fn after_a_failed_check_no_other_passes() {
     for (mut left, mut right) in pairs() {
         thread::scope(|scope| {
-            let other = scope.spawn(move || {
-                right.set_timeout(Some(LONG));
-                let tasks = (0..3).map(|_| |channel: &mut Channel| channel.recv(&mut [0]));
-                mux::side_by_side(&mut right, 3, tasks.collect()).map(drop)
-            });
+            let other = scope.spawn(|| three_that_wait(&mut right));
             left.set_timeout(Some(LONG));
             let (failed, after) = mpsc::channel();
             let after = Mutex::new(after);
