@@ -1,0 +1,570 @@
+//! The steps of a round on a card. Each is that of the same name elsewhere: trees of
+//! `volery_pcg::ggm`, the code of `volery_lpn`, the sums of `volery_pcg::check`, the hash of
+//! `volery_primitives::hash::Tweaked`.
+
+use std::ops::Range;
+
+use bytemuck::{Pod, Zeroable, bytes_of};
+use volery_primitives::Block;
+use zeroize::Zeroizing;
+
+use crate::{Blocks, Device, Memory, Part, Pinned, Result};
+
+/// Threads of a block of most kernels.
+const THREADS: u32 = 256;
+/// Bytes of the table of AES in shared memory.
+const TABLE: u32 = 4 * 256 * 32;
+/// Bytes of round keys.
+const KEYS: u32 = 16 * 11;
+/// Warps of a block.
+const WARPS: u32 = THREADS / 32;
+
+/// The leaves of half-trees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaf {
+    /// Two that add up to their parent, without their lowest bits: of correlated OT.
+    Correlated,
+    /// `H(s)` and `H(s + 1)`: of vector OLE over `gf128`.
+    Hashed,
+    /// The words of `H(s)`, modulo `2^61 - 1`: of vector OLE over `fp61`.
+    Words,
+}
+
+impl Leaf {
+    /// Bytes of a leaf.
+    const fn bytes(self) -> usize {
+        match self {
+            Self::Correlated | Self::Hashed => 16,
+            Self::Words => 8,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Correlated => "correlated",
+            Self::Hashed => "hashed",
+            Self::Words => "words",
+        }
+    }
+}
+
+/// The parameter of the kernels of trees.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct TreesArgument {
+    trees: u32,
+    depth: u32,
+    keys: u64,
+    nodes: u64,
+    levels: u64,
+    right: u64,
+    parents: u64,
+    leaves: u64,
+    alphas: u64,
+    opened: u64,
+    totals: u64,
+}
+
+/// Half-trees of one depth, with the leaves of one party.
+pub struct Trees {
+    device: Device,
+    leaf: Leaf,
+    trees: usize,
+    depth: u32,
+    keys: Memory<Block>,
+    nodes: Memory<Block>,
+    leaves: Memory<u64>,
+    sums: Memory<Block>,
+    alphas: Memory<u32>,
+    counter: Memory<u32>,
+    /// The sums of the levels, in memory of this machine.
+    out: Pinned<Block>,
+}
+
+impl Trees {
+    /// The depths of trees that a card grows.
+    pub const DEPTHS: Range<u32> = 9..13;
+
+    /// Trees with as many keys as `keys` has AES keys, one for each tree.
+    ///
+    /// # Panics
+    /// If the depth is not one of [`DEPTHS`](Self::DEPTHS).
+    ///
+    /// # Errors
+    /// If memory is not free, or the card fails.
+    pub fn new(device: &Device, leaf: Leaf, depth: u32, trees: usize) -> Result<Self> {
+        assert!(Self::DEPTHS.contains(&depth), "a depth that there are kernels for");
+        let levels = trees * depth as usize;
+        Ok(Self {
+            device: device.clone(),
+            leaf,
+            trees,
+            depth,
+            keys: Memory::zeroed(device, trees * 11)?,
+            nodes: Memory::zeroed(device, trees << (depth - 3))?,
+            leaves: Memory::zeroed(device, (trees << depth) * leaf.bytes() / 8)?,
+            // The levels, right leaves and parents; the opened levels and totals.
+            sums: Memory::zeroed(device, 2 * levels + 3 * trees)?,
+            alphas: Memory::zeroed(device, trees)?,
+            counter: Memory::zeroed(device, 1)?,
+            out: Pinned::zeroed(device, levels + trees)?,
+        })
+    }
+
+    /// The number of trees.
+    #[must_use]
+    pub fn trees(&self) -> usize {
+        self.trees
+    }
+
+    fn argument(&self) -> TreesArgument {
+        let levels = self.trees * self.depth as usize;
+        let sum = |place: usize| self.sums.address() + 16 * place as u64;
+        TreesArgument {
+            trees: self.trees as u32,
+            depth: self.depth,
+            keys: self.keys.address(),
+            nodes: self.nodes.address(),
+            levels: sum(0),
+            right: sum(levels),
+            parents: sum(levels + self.trees),
+            leaves: self.leaves.address(),
+            alphas: self.alphas.address(),
+            opened: sum(levels + 2 * self.trees),
+            totals: sum(2 * levels + 2 * self.trees),
+        }
+    }
+
+    /// The trees under `roots`, the left nodes of level 1, whose levels add up to `delta`, with an
+    /// AES key each. Returns the sums of the left nodes of all levels of each tree in turn, and
+    /// then the sums of the right leaves, of which those of correlated trees are zero. Sums of
+    /// words are below 2^64 and not reduced.
+    ///
+    /// # Panics
+    /// If there is not one root and one key for each tree.
+    ///
+    /// # Errors
+    /// If the card fails.
+    pub fn grow(
+        &mut self,
+        keys: &[Block],
+        roots: &[Block],
+        delta: Block,
+    ) -> Result<(&[Block], &[Block])> {
+        assert_eq!(roots.len(), self.trees, "a root for each tree");
+        self.set_keys(keys)?;
+        let roots = Memory::of(&self.device, roots)?;
+        let top = format!("top_{}", self.depth - 8);
+        let argument = self.argument();
+        let address = roots.address();
+        let arguments = [bytes_of(&argument), bytes_of(&address), bytes_of(&delta)];
+        let shared = TABLE + WARPS * KEYS;
+        self.device.launch(&top, Blocks::All, THREADS, shared, &arguments)?;
+        self.bottom("")?;
+        let levels = self.trees * self.depth as usize;
+        self.sums.read(0, &mut self.out)?;
+        Ok(self.out.split_at(levels))
+    }
+
+    /// The trees but for leaf `alphas[tree]` of each, from the sums of the sides that the paths do
+    /// not take. The leaf of a correlated tree is the sum of the others, with its lowest bit set;
+    /// other leaves are `totals[tree]` without the others.
+    ///
+    /// # Panics
+    /// If there is not one key, leaf and total for each tree, and a sum for each level.
+    ///
+    /// # Errors
+    /// If the card fails.
+    pub fn grow_punctured(
+        &mut self,
+        keys: &[Block],
+        alphas: &[u32],
+        opened: &[Block],
+        totals: &[Block],
+    ) -> Result<()> {
+        assert_eq!(alphas.len(), self.trees, "a leaf of each tree");
+        assert!(alphas.iter().all(|alpha| *alpha < 1 << self.depth), "leaves of the trees");
+        assert_eq!(opened.len(), self.trees * self.depth as usize, "a sum for each level");
+        assert_eq!(totals.len(), self.trees, "a total for each tree");
+        self.set_keys(keys)?;
+        self.alphas.write(0, alphas)?;
+        let levels = opened.len();
+        self.sums.write(levels + 2 * self.trees, opened)?;
+        self.sums.write(2 * levels + 2 * self.trees, totals)?;
+        let argument = self.argument();
+        let top = format!("top_{}_punctured", self.depth - 8);
+        let shared = TABLE + WARPS * KEYS;
+        self.device.launch(&top, Blocks::All, THREADS, shared, &[bytes_of(&argument)])?;
+        self.bottom("_punctured")?;
+        let mend = format!("mend_{}", self.leaf.name());
+        self.device.launch(
+            &mend,
+            Blocks::ForThreads(self.trees),
+            128,
+            TABLE,
+            &[bytes_of(&argument)],
+        )
+    }
+
+    fn set_keys(&mut self, keys: &[Block]) -> Result<()> {
+        assert_eq!(keys.len(), self.trees, "a key for each tree");
+        schedules(&self.device, keys, &mut self.keys)?;
+        // The sums of three levels, right leaves and parents begin with zero.
+        self.sums.clear()
+    }
+
+    fn bottom(&mut self, which: &str) -> Result<()> {
+        self.counter.clear()?;
+        let name = format!("bottom_{}{which}", self.leaf.name());
+        let (argument, counter) = (self.argument(), self.counter.address());
+        let arguments = [bytes_of(&argument), bytes_of(&counter)];
+        self.device.launch(&name, Blocks::All, THREADS, TABLE + WARPS * KEYS, &arguments)
+    }
+
+    /// The sum of the leaves of each tree times the coefficients of their places, over
+    /// `GF(2^128)`.
+    ///
+    /// # Panics
+    /// If there is not one coefficient for each leaf of a tree, or the leaves are words.
+    ///
+    /// # Errors
+    /// If the card fails.
+    pub fn inner_products(&self, coefficients: &[Block]) -> Result<Zeroizing<Vec<Block>>> {
+        assert_eq!(coefficients.len(), 1 << self.depth, "a coefficient for each leaf");
+        assert!(self.leaf != Leaf::Words, "leaves in GF(2^128)");
+        let device = &self.device;
+        let places = Memory::of(device, coefficients)?;
+        let operands = Memory::<Block>::zeroed(device, coefficients.len())?;
+        let sums = Memory::<Block>::zeroed(device, self.trees)?;
+        let (from, to) = (places.address(), operands.address());
+        let count = coefficients.len() as u32;
+        let arguments = [bytes_of(&from), bytes_of(&to), bytes_of(&count)];
+        let threads = Blocks::ForThreads(4 * coefficients.len());
+        device.launch("check_operands", threads, THREADS, 0, &arguments)?;
+        let (leaves, out) = (self.leaves.address(), sums.address());
+        let trees = self.trees as u32;
+        let arguments =
+            [bytes_of(&leaves), bytes_of(&to), bytes_of(&out), bytes_of(&trees), bytes_of(&count)];
+        device.launch("check_128", Blocks::All, 128, 0, &arguments)?;
+        let mut products = Zeroizing::new(vec![Block::ZERO; self.trees]);
+        sums.read(0, &mut products)?;
+        Ok(products)
+    }
+
+    /// Likewise modulo `2^61 - 1`, for two coefficients of each place: the two sums of each tree.
+    ///
+    /// # Panics
+    /// If there are not two coefficients for each leaf of a tree, or the leaves are not words.
+    ///
+    /// # Errors
+    /// If the card fails.
+    pub fn inner_products_61(&self, coefficients: [&[u64]; 2]) -> Result<Zeroizing<Vec<[u64; 2]>>> {
+        let size = 1 << self.depth;
+        assert!(coefficients.iter().all(|places| places.len() == size), "one for each leaf");
+        assert!(self.leaf == Leaf::Words, "leaves modulo 2^61 - 1");
+        let places = Memory::of(&self.device, &coefficients.concat())?;
+        let sums = Memory::<[u64; 2]>::zeroed(&self.device, self.trees)?;
+        let (leaves, from, to) = (self.leaves.address(), places.address(), sums.address());
+        let (trees, size) = (self.trees as u32, size as u32);
+        let arguments =
+            [bytes_of(&leaves), bytes_of(&from), bytes_of(&to), bytes_of(&trees), bytes_of(&size)];
+        self.device.launch("check_61", Blocks::All, THREADS, 0, &arguments)?;
+        let mut products = Zeroizing::new(vec![[0; 2]; self.trees]);
+        sums.read(0, &mut products)?;
+        Ok(products)
+    }
+
+    /// The leaves, for tests.
+    ///
+    /// # Errors
+    /// If the card fails.
+    pub fn leaves(&self) -> Result<Zeroizing<Vec<u64>>> {
+        let mut leaves = Zeroizing::new(vec![0; self.leaves.len()]);
+        self.leaves.read(0, &mut leaves)?;
+        Ok(leaves)
+    }
+}
+
+/// The round keys of AES.
+fn schedules(device: &Device, keys: &[Block], out: &mut Memory<Block>) -> Result<()> {
+    assert!(out.len() >= 11 * keys.len(), "11 round keys for each key");
+    let keys = Memory::of(device, keys)?;
+    let (from, to, count) = (keys.address(), out.address(), keys.len() as u32);
+    let arguments = [bytes_of(&from), bytes_of(&to), bytes_of(&count)];
+    device.launch("key_schedules", Blocks::ForThreads(keys.len()), 128, TABLE, &arguments)
+}
+
+/// What a party's outputs are, and the entries of the table that they are sums of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// Blocks of a correlated OT.
+    Cot,
+    /// `w` over `gf128`.
+    Key128,
+    /// `u` and `v` over `gf128`.
+    Pairs128,
+    /// `w` over `fp61`.
+    Key61,
+    /// `u` and `v` over `fp61`.
+    Pairs61,
+}
+
+impl Entry {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Cot => "cot",
+            Self::Key128 => "key_128",
+            Self::Pairs128 => "pairs_128",
+            Self::Key61 => "key_61",
+            Self::Pairs61 => "pairs_61",
+        }
+    }
+
+    /// Words of 64 bits of an entry.
+    #[must_use]
+    pub const fn words(self) -> usize {
+        match self {
+            Self::Key61 => 1,
+            Self::Cot | Self::Key128 | Self::Pairs61 => 2,
+            Self::Pairs128 => 4,
+        }
+    }
+}
+
+/// Memory for outputs of a range.
+pub enum Outputs<'a> {
+    /// Entries.
+    Entries(Part<'a, u64>),
+    /// The `u` and `v` of pairs, apart.
+    Apart(Part<'a, u64>, Part<'a, u64>),
+}
+
+impl Outputs<'_> {
+    /// The addresses of the first `u` and `v`, the bytes from one to the next, and how many
+    /// there are.
+    fn places(&self, entry: Entry) -> (u64, u64, u32, usize) {
+        let words = entry.words();
+        let pair = matches!(entry, Entry::Pairs61 | Entry::Pairs128);
+        match self {
+            Self::Entries(all) => {
+                assert!(all.len().is_multiple_of(words), "whole entries");
+                let second = if pair { 4 * words as u64 } else { 0 };
+                (all.address(), all.address() + second, 8 * words as u32, all.len() / words)
+            }
+            Self::Apart(u, v) => {
+                assert!(pair && u.len() == v.len(), "u and v of pairs");
+                (u.address(), v.address(), 4 * words as u32, u.len() / (words / 2))
+            }
+        }
+    }
+}
+
+/// The parameter of the kernels of the code.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct CodeArgument {
+    keys: u64,
+    rows: u32,
+    depth: u32,
+    first: u64,
+    end: u64,
+    leaves: u64,
+    table: u64,
+    u: u64,
+    v: u64,
+    stride: u32,
+    unused: u32,
+}
+
+/// The noise of a value holder of a vector OLE, on a card.
+struct Noise {
+    places: Memory<u64>,
+    values: Memory<Block>,
+}
+
+/// The code of a round with its table: the base correlations of all instances.
+pub struct Code {
+    entry: Entry,
+    instances: usize,
+    rows: usize,
+    keys: Memory<Block>,
+    noise: Option<Noise>,
+}
+
+impl Code {
+    /// The code of that seed for so many instances, each with `rows` rows.
+    ///
+    /// # Panics
+    /// If the rows are not a power of two up to 2^21, or the instances not 1, 2 or 4.
+    ///
+    /// # Errors
+    /// If memory is not free, or the card fails.
+    pub fn new(
+        device: &Device,
+        entry: Entry,
+        seed: Block,
+        instances: usize,
+        rows: usize,
+    ) -> Result<Self> {
+        assert!(rows.is_power_of_two() && rows <= 1 << 21, "a power of two of rows");
+        assert!(matches!(instances, 1 | 2 | 4), "1, 2 or 4 instances");
+        let mut keys = Memory::zeroed(device, 11)?;
+        schedules(device, &[seed], &mut keys)?;
+        Ok(Self { entry, instances, rows, keys, noise: None })
+    }
+
+    /// Adds values to the `u` at these places.
+    ///
+    /// # Panics
+    /// If there is not one value for each place, or outputs have no `u`.
+    ///
+    /// # Errors
+    /// If memory is not free, or the card fails.
+    pub fn with_noise(mut self, places: &[u64], values: &[Block]) -> Result<Self> {
+        assert_eq!(places.len(), values.len(), "a value for each place");
+        assert!(matches!(self.entry, Entry::Pairs61 | Entry::Pairs128), "outputs with u");
+        let device = self.keys.device();
+        let noise =
+            Noise { places: Memory::of(device, places)?, values: Memory::of(device, values)? };
+        self.noise = Some(noise);
+        Ok(self)
+    }
+
+    /// The outputs from `first` on, as many as there is memory for, of a round with these trees and
+    /// this table.
+    ///
+    /// # Panics
+    /// If the table or the trees have fewer, or the trees do not belong to such entries.
+    ///
+    /// # Errors
+    /// If the card fails.
+    pub fn encode(
+        &self,
+        table: &Memory<u64>,
+        trees: &Trees,
+        first: usize,
+        out: &mut Outputs<'_>,
+    ) -> Result<()> {
+        let leaf = match self.entry {
+            Entry::Cot => Leaf::Correlated,
+            Entry::Key128 | Entry::Pairs128 => Leaf::Hashed,
+            Entry::Key61 | Entry::Pairs61 => Leaf::Words,
+        };
+        assert_eq!(trees.leaf, leaf, "leaves for these entries");
+        assert!(trees.trees.is_multiple_of(self.instances), "trees of all instances");
+        assert!(table.len() >= self.rows * self.instances * self.entry.words(), "a whole table");
+        let (u, v, stride, count) = out.places(self.entry);
+        let end = first + count;
+        assert!(end <= trees.trees << trees.depth, "outputs of the round");
+        if count == 0 {
+            return Ok(());
+        }
+        let argument = CodeArgument {
+            keys: self.keys.address(),
+            rows: self.rows as u32,
+            depth: trees.depth,
+            first: first as u64,
+            end: end as u64,
+            leaves: trees.leaves.address(),
+            table: table.address(),
+            u,
+            v,
+            stride,
+            unused: 0,
+        };
+        let name = format!("encode_{}_{}", self.entry.name(), self.instances);
+        let shared = TABLE + WARPS * 4 * 960;
+        let device = &trees.device;
+        device.launch(&name, Blocks::All, THREADS, shared, &[bytes_of(&argument)])?;
+        let Some(noise) = &self.noise else { return Ok(()) };
+        let (places, values) = (noise.places.address(), noise.values.address());
+        let (count, words) = (noise.places.len() as u32, u32::from(self.entry == Entry::Pairs61));
+        let arguments = [
+            bytes_of(&u),
+            bytes_of(&stride),
+            bytes_of(&argument.first),
+            bytes_of(&argument.end),
+            bytes_of(&places),
+            bytes_of(&values),
+            bytes_of(&count),
+            bytes_of(&words),
+        ];
+        device.launch("add_noise", Blocks::ForThreads(count as usize), THREADS, 0, &arguments)
+    }
+}
+
+/// The lowest bit of each block, packed, lowest first; places after the last are zero.
+///
+/// # Panics
+/// If there is not one bit for each block, in whole words.
+///
+/// # Errors
+/// If the card fails.
+pub fn lowest_bits(
+    device: &Device,
+    blocks: &Part<'_, Block>,
+    out: &mut Part<'_, u32>,
+) -> Result<()> {
+    assert_eq!(out.len(), blocks.len().div_ceil(32), "a bit for each block");
+    let (from, to, count) = (blocks.address(), out.address(), blocks.len() as u64);
+    let arguments = [bytes_of(&from), bytes_of(&to), bytes_of(&count)];
+    device.launch("lowest_bits", Blocks::ForThreads(blocks.len()), THREADS, 0, &arguments)
+}
+
+/// Exchanges bit `other` of each block with its lowest.
+///
+/// # Panics
+/// If there is no such bit.
+///
+/// # Errors
+/// If the card fails.
+pub fn exchange_bit(device: &Device, blocks: &mut Part<'_, Block>, other: u8) -> Result<()> {
+    assert!(other < 128, "a bit of a block");
+    let (at, count, other) = (blocks.address(), blocks.len() as u64, u32::from(other));
+    let arguments = [bytes_of(&at), bytes_of(&count), bytes_of(&other)];
+    device.launch("exchange_bit", Blocks::ForThreads(blocks.len()), THREADS, 0, &arguments)
+}
+
+/// The messages that an OT receiver chose, from its correlated OTs number `first` on, in place.
+///
+/// # Errors
+/// If the card fails.
+pub fn hash_chosen(
+    device: &Device,
+    start: Block,
+    first: u64,
+    blocks: &mut Part<'_, Block>,
+) -> Result<()> {
+    let (at, count) = (blocks.address(), blocks.len() as u64);
+    let arguments =
+        [bytes_of(&at), bytes_of(&at), bytes_of(&count), bytes_of(&start), bytes_of(&first)];
+    device.launch("hash_chosen", Blocks::All, THREADS, TABLE, &arguments)
+}
+
+/// Both messages of an OT sender, from its correlated OTs number `first` on.
+///
+/// # Panics
+/// If there is not memory for two messages of each.
+///
+/// # Errors
+/// If the card fails.
+pub fn hash_pairs(
+    device: &Device,
+    start: Block,
+    first: u64,
+    delta: Block,
+    blocks: &Part<'_, Block>,
+    out: &mut Part<'_, Block>,
+) -> Result<()> {
+    assert_eq!(out.len(), 2 * blocks.len(), "two messages of each OT");
+    let (from, to, count) = (blocks.address(), out.address(), blocks.len() as u64);
+    let arguments = [
+        bytes_of(&from),
+        bytes_of(&to),
+        bytes_of(&count),
+        bytes_of(&start),
+        bytes_of(&first),
+        bytes_of(&delta),
+    ];
+    device.launch("hash_pairs", Blocks::All, THREADS, TABLE, &arguments)
+}
