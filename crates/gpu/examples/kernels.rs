@@ -47,7 +47,7 @@ fn main() {
             trees.grow(&keys, &roots, Block::ONE).expect("trees");
         });
         let punctured = rate(&device, n, || {
-            trees.grow_punctured(&keys, &alphas, &opened, &roots).expect("trees");
+            trees.grow_punctured(0, &keys, &alphas, &opened, &roots).expect("trees");
         });
         let places = random(1 << depth);
         let words: Vec<u64> = places.iter().map(|block| block.low() >> 3).collect();

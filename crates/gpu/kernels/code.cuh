@@ -192,10 +192,10 @@ extern "C" __global__ void add_noise(
 
 // ---- Correlated OTs
 
-// The lowest bits, 32 in a word.
-extern "C" __global__ void lowest_bits(const uint4* in, u32* out, u64 count) {
+// A bit of each block, 32 in a word.
+extern "C" __global__ void take_bits(const u32* in, u32* out, u64 count, u32 bit) {
     u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
-    u32 bits = __ballot_sync(ALL, i < count && in[i].x & 1);
+    u32 bits = __ballot_sync(ALL, i < count && in[4 * i + bit / 32] >> bit % 32 & 1);
     if (lane_of() == 0 && i < count) out[i / 32] = bits;
 }
 

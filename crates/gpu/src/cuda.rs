@@ -433,7 +433,7 @@ pub struct Part<'a, T> {
     of: PhantomData<&'a mut [T]>,
 }
 
-impl<T> Part<'_, T> {
+impl<'a, T> Part<'a, T> {
     /// No memory.
     #[must_use]
     pub fn none() -> Self {
@@ -471,6 +471,16 @@ impl<T> Part<'_, T> {
     /// The part again, for a shorter time.
     pub fn again(&mut self) -> Part<'_, T> {
         Part { pointer: self.pointer, len: self.len, of: PhantomData }
+    }
+
+    /// The same memory as words.
+    ///
+    /// # Panics
+    /// If a value is not a number of words.
+    #[must_use]
+    pub fn of_words(self) -> Part<'a, u64> {
+        const { assert!(size_of::<T>().is_multiple_of(8), "whole words") };
+        Part { pointer: self.pointer, len: self.len * (size_of::<T>() / 8), of: PhantomData }
     }
 
     /// The first `at` values, and the others.

@@ -152,6 +152,7 @@ impl Trees {
         delta: Block,
     ) -> Result<(&[Block], &[Block])> {
         assert_eq!(roots.len(), self.trees, "a root for each tree");
+        assert_eq!(keys.len(), self.trees, "a key for each tree");
         self.set_keys(keys)?;
         let roots = Memory::of(&self.device, roots)?;
         let top = format!("top_{}", self.depth - 8);
@@ -160,15 +161,15 @@ impl Trees {
         let arguments = [bytes_of(&argument), bytes_of(&address), bytes_of(&delta)];
         let shared = TABLE + WARPS * KEYS;
         self.device.launch(&top, Blocks::All, THREADS, shared, &arguments)?;
-        self.bottom("")?;
+        self.bottom(&argument, "")?;
         let levels = self.trees * self.depth as usize;
         self.sums.read(0, &mut self.out)?;
         Ok(self.out.split_at(levels))
     }
 
-    /// The trees but for leaf `alphas[tree]` of each, from the sums of the sides that the paths do
-    /// not take. The leaf of a correlated tree is the sum of the others, with its lowest bit set;
-    /// other leaves are `totals[tree]` without the others.
+    /// The trees from `first` on but for leaf `alphas[tree]` of each, from the sums of the sides
+    /// that the paths do not take. The leaf of a correlated tree is the sum of the others, with its
+    /// lowest bit set; other leaves are `totals[tree]` without the others.
     ///
     /// # Panics
     /// If there is not one key, leaf and total for each tree, and a sum for each level.
@@ -177,47 +178,46 @@ impl Trees {
     /// If the card fails.
     pub fn grow_punctured(
         &mut self,
+        first: usize,
         keys: &[Block],
         alphas: &[u32],
         opened: &[Block],
         totals: &[Block],
     ) -> Result<()> {
-        assert_eq!(alphas.len(), self.trees, "a leaf of each tree");
+        let (count, levels) = (keys.len(), self.trees * self.depth as usize);
+        assert!(first + count <= self.trees, "trees of this object");
+        assert_eq!(alphas.len(), count, "a leaf of each tree");
         assert!(alphas.iter().all(|alpha| *alpha < 1 << self.depth), "leaves of the trees");
-        assert_eq!(opened.len(), self.trees * self.depth as usize, "a sum for each level");
-        assert_eq!(totals.len(), self.trees, "a total for each tree");
+        assert_eq!(opened.len(), count * self.depth as usize, "a sum for each level");
+        assert_eq!(totals.len(), count, "a total for each tree");
         self.set_keys(keys)?;
         self.alphas.write(0, alphas)?;
-        let levels = opened.len();
         self.sums.write(levels + 2 * self.trees, opened)?;
         self.sums.write(2 * levels + 2 * self.trees, totals)?;
-        let argument = self.argument();
+        let argument = TreesArgument {
+            trees: count as u32,
+            leaves: self.leaves.address() + ((first << self.depth) * self.leaf.bytes()) as u64,
+            ..self.argument()
+        };
         let top = format!("top_{}_punctured", self.depth - 8);
         let shared = TABLE + WARPS * KEYS;
         self.device.launch(&top, Blocks::All, THREADS, shared, &[bytes_of(&argument)])?;
-        self.bottom("_punctured")?;
+        self.bottom(&argument, "_punctured")?;
         let mend = format!("mend_{}", self.leaf.name());
-        self.device.launch(
-            &mend,
-            Blocks::ForThreads(self.trees),
-            128,
-            TABLE,
-            &[bytes_of(&argument)],
-        )
+        self.device.launch(&mend, Blocks::ForThreads(count), 128, TABLE, &[bytes_of(&argument)])
     }
 
     fn set_keys(&mut self, keys: &[Block]) -> Result<()> {
-        assert_eq!(keys.len(), self.trees, "a key for each tree");
         schedules(&self.device, keys, &mut self.keys)?;
         // The sums of three levels, right leaves and parents begin with zero.
         self.sums.clear()
     }
 
-    fn bottom(&mut self, which: &str) -> Result<()> {
+    fn bottom(&mut self, argument: &TreesArgument, which: &str) -> Result<()> {
         self.counter.clear()?;
         let name = format!("bottom_{}{which}", self.leaf.name());
-        let (argument, counter) = (self.argument(), self.counter.address());
-        let arguments = [bytes_of(&argument), bytes_of(&counter)];
+        let counter = self.counter.address();
+        let arguments = [bytes_of(argument), bytes_of(&counter)];
         self.device.launch(&name, Blocks::All, THREADS, TABLE + WARPS * KEYS, &arguments)
     }
 
@@ -340,6 +340,53 @@ pub enum Outputs<'a> {
 }
 
 impl Outputs<'_> {
+    /// The number of entries that there is memory for.
+    #[must_use]
+    pub fn count(&self, entry: Entry) -> usize {
+        match self {
+            Self::Entries(all) => all.len() / entry.words(),
+            Self::Apart(u, _) => u.len() / (entry.words() / 2),
+        }
+    }
+
+    /// The memory of the first `at` entries, and that of the others.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    #[must_use]
+    pub fn split_at(self, entry: Entry, at: usize) -> (Self, Self) {
+        match self {
+            Self::Entries(all) => {
+                let (first, rest) = all.split_at(at * entry.words());
+                (Self::Entries(first), Self::Entries(rest))
+            }
+            Self::Apart(u, v) => {
+                let half = at * entry.words() / 2;
+                let ((u, u_rest), (v, v_rest)) = (u.split_at(half), v.split_at(half));
+                (Self::Apart(u, v), Self::Apart(u_rest, v_rest))
+            }
+        }
+    }
+
+    /// The memory again, for a shorter time.
+    pub fn again(&mut self) -> Outputs<'_> {
+        match self {
+            Self::Entries(all) => Outputs::Entries(all.again()),
+            Self::Apart(u, v) => Outputs::Apart(u.again(), v.again()),
+        }
+    }
+
+    /// Sets all to zero, and waits for it.
+    ///
+    /// # Errors
+    /// If the card fails.
+    pub fn wipe(&mut self, device: &Device) -> Result<()> {
+        match self {
+            Self::Entries(all) => all.wipe(device),
+            Self::Apart(u, v) => u.wipe(device).and(v.wipe(device)),
+        }
+    }
+
     /// The addresses of the first `u` and `v`, the bytes from one to the next, and how many
     /// there are.
     fn places(&self, entry: Entry) -> (u64, u64, u32, usize) {
@@ -493,22 +540,25 @@ impl Code {
     }
 }
 
-/// The lowest bit of each block, packed, lowest first; places after the last are zero.
+/// A bit of each block, packed, lowest first; places after the last are zero.
 ///
 /// # Panics
-/// If there is not one bit for each block, in whole words.
+/// If there is no such bit, or not memory for one of each block, in whole words.
 ///
 /// # Errors
 /// If the card fails.
-pub fn lowest_bits(
+pub fn take_bits(
     device: &Device,
     blocks: &Part<'_, Block>,
+    bit: u8,
     out: &mut Part<'_, u32>,
 ) -> Result<()> {
+    assert!(bit < 128, "a bit of a block");
     assert_eq!(out.len(), blocks.len().div_ceil(32), "a bit for each block");
     let (from, to, count) = (blocks.address(), out.address(), blocks.len() as u64);
-    let arguments = [bytes_of(&from), bytes_of(&to), bytes_of(&count)];
-    device.launch("lowest_bits", Blocks::ForThreads(blocks.len()), THREADS, 0, &arguments)
+    let bit = u32::from(bit);
+    let arguments = [bytes_of(&from), bytes_of(&to), bytes_of(&count), bytes_of(&bit)];
+    device.launch("take_bits", Blocks::ForThreads(blocks.len()), THREADS, 0, &arguments)
 }
 
 /// Exchanges bit `other` of each block with its lowest.
