@@ -1,8 +1,8 @@
 //! The speed of both parties at work: `card KIND SECURITY SET SUBSTREAMS PLACE PLACE ROUNDS`.
 //!
 //! KIND is cot, ot (hashed), fp61 or gf128; SET as b11/4; PLACE, of the holder of `delta` or `x` and
-//! of the other, is cpu, or cuda:N with outputs on the card, or cuda:N=host. All over TCP on this
-//! machine. Prints 10^9 correlations a second, of the faster half of draws of ROUNDS rounds.
+//! of the other, is cpu, or cuda:N with outputs on the card, or cuda:N=host with outputs in pinned
+//! memory. All over TCP on this machine. Prints 10^9 correlations a second, of the faster half of draws of ROUNDS rounds.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use volery_field::{Fp61, Gf128};
 use volery_ot::{CotReceiver as _, CotSender as _};
 use volery_pcg::{
     Device, Kind, Plan, PlanOptions,
-    card::{self, Memory},
+    card::{self, Card, Memory, Pinned},
     cot,
     vole::{self, VoleRing},
 };
@@ -19,6 +19,7 @@ use volery_primitives::{Block, bits, prg::Prg};
 
 const SESSION: SessionId = SessionId::from_bytes([7; 32]);
 const DRAWS: usize = 9;
+const WORKS: &str = "the protocol and the card work";
 
 /// Where a party computes, and whether its outputs stay there.
 #[derive(Clone, Copy)]
@@ -37,6 +38,31 @@ fn rng(seed: u128) -> Prg {
     Prg::new(Block::from(seed))
 }
 
+/// Memory of this machine for outputs: pinned, if a card fills it.
+enum Host<T: bytemuck::Pod> {
+    Plain(Vec<T>),
+    Pinned(Pinned<T>),
+}
+
+impl<T: bytemuck::Pod> Host<T> {
+    fn new(plan: &Plan, len: usize) -> Self {
+        match plan.device() {
+            Device::Cuda(number) => {
+                let card = Card::open(number).expect(WORKS);
+                Self::Pinned(Pinned::zeroed(&card, len).expect(WORKS))
+            }
+            _ => Self::Plain(vec![T::zeroed(); len]),
+        }
+    }
+
+    fn all(&mut self) -> &mut [T] {
+        match self {
+            Self::Plain(all) => all,
+            Self::Pinned(all) => all,
+        }
+    }
+}
+
 /// The seconds of each draw.
 fn draws(mut draw: impl FnMut()) -> Vec<f64> {
     let time = |_| {
@@ -46,8 +72,6 @@ fn draws(mut draw: impl FnMut()) -> Vec<f64> {
     };
     (0..DRAWS).map(time).collect()
 }
-
-const WORKS: &str = "the protocol and the card work";
 
 fn cots(
     plan: &Plan,
@@ -60,13 +84,13 @@ fn cots(
     match (sends, on_card) {
         (true, false) => {
             let mut sender = cot::Sender::setup(plan, None, SESSION, rng(1), channel).expect(WORKS);
-            let mut v = vec![Block::ZERO; n];
-            draws(|| sender.extend(&mut v, channel).expect(WORKS))
+            let mut v = Host::new(plan, n);
+            draws(|| sender.extend(v.all(), channel).expect(WORKS))
         }
         (false, false) => {
             let mut receiver = cot::Receiver::setup(plan, SESSION, rng(2), channel).expect(WORKS);
-            let (mut u, mut w) = (vec![0; bits::bytes_for(n)], vec![Block::ZERO; n]);
-            draws(|| receiver.extend(&mut u, &mut w, channel).expect(WORKS))
+            let (mut u, mut w) = (vec![0; bits::bytes_for(n)], Host::new(plan, n));
+            draws(|| receiver.extend(&mut u, w.all(), channel).expect(WORKS))
         }
         (true, true) => {
             let mut sender =

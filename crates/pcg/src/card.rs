@@ -26,8 +26,8 @@
 
 use volery_channel::{Channel, Error, Result, SessionId};
 use volery_field::Gf128;
+pub use volery_gpu::{Device as Card, Memory, Part, Pinned};
 use volery_gpu::{Entry, Outputs};
-pub use volery_gpu::{Memory, Part, Pinned};
 use volery_ot::convert;
 use volery_primitives::{Block, prg::Prg};
 

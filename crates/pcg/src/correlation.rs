@@ -19,6 +19,9 @@
 //! that bit set, the key holder's blocks have it clear. The additions include it for free, and it
 //! costs `x` one of its 128 bits.
 
+#[cfg(feature = "gpu")]
+use std::borrow::Cow;
+
 use volery_channel::{Channel, Result};
 use volery_field::{ExtensionOf, F2, Gf128, Ring};
 #[cfg(feature = "gpu")]
@@ -76,9 +79,15 @@ pub trait Correlation: Sized + 'static {
     #[cfg(feature = "gpu")]
     fn push_words(pair: Self::Pair, words: &mut Vec<u64>);
 
-    /// The pair of these words.
+    /// The pairs of these words.
     #[cfg(feature = "gpu")]
-    fn from_words(words: &[u64]) -> Self::Pair;
+    fn pairs_of(words: &[u64]) -> Cow<'_, [Self::Pair]>;
+
+    /// The elements of these words.
+    #[cfg(feature = "gpu")]
+    fn elements_of(words: &[u64]) -> Cow<'_, [Self::Ring]> {
+        words.chunks_exact(Self::Ring::WORDS).map(Self::Ring::from_words).collect()
+    }
 
     /// The kind of tree of that setting here.
     fn growth(trees: Trees) -> Growth;
@@ -211,9 +220,12 @@ impl<R: Ring> Correlation for Vole<R> {
     }
 
     #[cfg(feature = "gpu")]
-    fn from_words(words: &[u64]) -> Pair<R> {
-        let (u, v) = words.split_at(R::WORDS);
-        Pair::new(R::from_words(u), R::from_words(v))
+    fn pairs_of(words: &[u64]) -> Cow<'_, [Pair<R>]> {
+        let pair = |words: &[u64]| {
+            let (u, v) = words.split_at(R::WORDS);
+            Pair::new(R::from_words(u), R::from_words(v))
+        };
+        words.chunks_exact(2 * R::WORDS).map(pair).collect()
     }
 
     fn growth(trees: Trees) -> Growth {
@@ -367,8 +379,13 @@ impl Correlation for Cot {
     }
 
     #[cfg(feature = "gpu")]
-    fn from_words(words: &[u64]) -> Gf128 {
-        Gf128::from_words(words)
+    fn pairs_of(words: &[u64]) -> Cow<'_, [Gf128]> {
+        Cow::Borrowed(bytemuck::cast_slice(words))
+    }
+
+    #[cfg(feature = "gpu")]
+    fn elements_of(words: &[u64]) -> Cow<'_, [Gf128]> {
+        Cow::Borrowed(bytemuck::cast_slice(words))
     }
 
     fn growth(trees: Trees) -> Growth {

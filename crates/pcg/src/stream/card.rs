@@ -17,14 +17,17 @@
 //!
 //! Memory: 16 or 8 bytes a leaf and an eighth of it, and the bases of this round and the next.
 
+use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::mem::take;
+use std::ops::Deref;
 use std::sync::Arc;
 
+use bytemuck::Zeroable;
 use volery_channel::{Channel, Error, Result};
 use volery_field::Ring;
-use volery_gpu::{self as gpu, Code, Entry, Leaf, Memory, Outputs, Trees};
-use volery_primitives::{Wiped, pages::Buffer};
+use volery_gpu::{self as gpu, Code, Entry, Leaf, Memory, Outputs, Pinned, Trees};
+use volery_primitives::Wiped;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::{
@@ -176,6 +179,8 @@ pub(crate) struct Card {
     base: Memory<u64>,
     next_base: Memory<u64>,
     window: Option<Memory<u64>>,
+    /// The entries of the base that the OTs and the check use.
+    spare: Option<Pinned<u64>>,
     /// The outputs of the round that have not been drawn.
     next: usize,
     end: usize,
@@ -192,6 +197,7 @@ impl Card {
             base: Memory::zeroed(&device, 0)?,
             next_base: Memory::zeroed(&device, 0)?,
             window: None,
+            spare: None,
             next: 0,
             end: 0,
             device,
@@ -199,12 +205,12 @@ impl Card {
     }
 
     /// Takes the base that the last round left here, or else the one of the processor. Returns
-    /// those of its entries that are not secrets of the code.
+    /// those of its entries that are not secrets of the code; they go back to `spare`.
     fn take_base(
         &mut self,
         round: &Round,
         base: impl FnOnce() -> Zeroizing<Vec<u64>>,
-    ) -> gpu::Result<Zeroizing<Vec<u64>>> {
+    ) -> gpu::Result<Pinned<u64>> {
         let (secret, need) = (round.step.secret(), round.step.need);
         let words = self.entry.words();
         if self.next_base.is_empty() {
@@ -212,7 +218,11 @@ impl Card {
         } else {
             std::mem::swap(&mut self.base, &mut self.next_base);
         }
-        let mut spare = Zeroizing::new(vec![0; (need - secret) * words]);
+        let len = (need - secret) * words;
+        let mut spare = match self.spare.take() {
+            Some(spare) if spare.len() == len => spare,
+            _ => Pinned::zeroed(&self.device, len)?,
+        };
         self.base.read(secret * words, &mut spare)?;
         Ok(spare)
     }
@@ -262,6 +272,26 @@ impl Card {
         match self.window.take() {
             Some(window) if window.len() >= words => Ok(window),
             _ => Memory::zeroed(&self.device, words),
+        }
+    }
+}
+
+/// Entries of a base, wiped if they are a copy.
+struct Spare<'a, T: Copy + Zeroable>(Cow<'a, [T]>);
+
+impl<T: Copy + Zeroable> Deref for Spare<'_, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<T: Copy + Zeroable> Drop for Spare<'_, T> {
+    fn drop(&mut self) {
+        if let Cow::Owned(copy) = &mut self.0 {
+            copy.fill(T::zeroed());
+            std::hint::black_box(copy);
         }
     }
 }
@@ -351,9 +381,8 @@ impl<K: Correlation> KeyHolder<K> {
         let checked = before.rounds.checked();
         let first = &mut before.base;
         let words = || Zeroizing::new(bytemuck::cast_slice(&take(first)[..]).to_vec());
-        let spare = card.take_base(&round, words).map_err(failed)?;
-        let elements = spare.chunks_exact(K::Ring::WORDS).map(K::Ring::from_words);
-        let spare: Zeroizing<Vec<_>> = Zeroizing::new(elements.collect());
+        let pinned = card.take_base(&round, words).map_err(failed)?;
+        let spare = Spare(K::elements_of(&pinned));
         let Round { step, layout, code, prgs, context } = round;
         let batch = layout.batch();
         K::feed_key(&mut before.ot, &spare[..K::LEVELS * batch.levels()])?;
@@ -387,6 +416,8 @@ impl<K: Correlation> KeyHolder<K> {
         } else {
             card.first(now).map_err(failed)?;
         }
+        drop(spare);
+        self.0.card.spare = Some(pinned);
         self.0.card.device.wait().map_err(failed)?;
         Ok(rest)
     }
@@ -430,10 +461,8 @@ impl<K: Correlation> ValueHolder<K> {
             base.iter().for_each(|pair| K::push_words(*pair, &mut words));
             words
         };
-        let spare = card.take_base(&round, words).map_err(failed)?;
-        let pairs = spare.chunks_exact(card.entry.words()).map(K::from_words);
-        let mut spare = Buffer::zeroed(round.step.need - round.step.secret());
-        spare.iter_mut().zip(pairs).for_each(|(spare, pair)| *spare = pair);
+        let pinned = card.take_base(&round, words).map_err(failed)?;
+        let spare = Spare(K::pairs_of(&pinned));
         let Round { step, layout, code, prgs, context } = round;
         let batch = layout.batch();
         K::feed_value(&mut before.ot, &spare[..K::LEVELS * batch.levels()]);
@@ -472,6 +501,8 @@ impl<K: Correlation> ValueHolder<K> {
         } else {
             card.first(now).map_err(failed)?;
         }
+        drop(spare);
+        self.0.card.spare = Some(pinned);
         self.0.card.device.wait().map_err(failed)?;
         Ok(rest)
     }
