@@ -83,6 +83,10 @@ pub enum Error {
     #[error("not served now: {0}")]
     Unavailable(String),
 
+    /// The card that this party computes on cannot be used, or failed. Holds what is wrong.
+    #[error("{0}")]
+    Card(String),
+
     /// This party cancelled: see [`Cancel`](crate::Cancel).
     #[error("cancelled")]
     Cancelled,

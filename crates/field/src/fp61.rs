@@ -165,6 +165,10 @@ impl Ring for Fp61 {
         Self::reduce(block.low())
     }
 
+    fn as_words_mut(elements: &mut [Self]) -> Option<&mut [u64]> {
+        Some(bytemuck::cast_slice_mut(elements))
+    }
+
     #[inline(always)]
     fn from_words(words: &[u64]) -> Self {
         assert_same_length(words.len(), 1);

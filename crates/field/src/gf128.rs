@@ -102,6 +102,10 @@ impl Ring for Gf128 {
         Some(bytemuck::cast_slice_mut(elements))
     }
 
+    fn as_words_mut(elements: &mut [Self]) -> Option<&mut [u64]> {
+        Some(bytemuck::cast_slice_mut(elements))
+    }
+
     #[inline(always)]
     fn from_block(block: Block) -> Self {
         Self(block)

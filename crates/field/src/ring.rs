@@ -185,6 +185,12 @@ pub trait Ring:
         None
     }
 
+    /// The memory of elements as words, if it is [`WORDS`](Self::WORDS) words for each. What is
+    /// written there must be canonical: otherwise results are wrong, but memory stays safe.
+    fn as_words_mut(_elements: &mut [Self]) -> Option<&mut [u64]> {
+        None
+    }
+
     /// The image of [`WORDS`](Self::WORDS) words, low word first: uniform, or nearly so, when the
     /// words are; the map and its distance are those of [`from_block`](Self::from_block).
     ///

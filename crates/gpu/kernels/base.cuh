@@ -92,9 +92,10 @@ __device__ __forceinline__ void load_table() {
 // T at byte B of x: its address is 128 times the byte, and 4 times the lane.
 template <int B>
 __device__ __forceinline__ u32 entry(u32 x) {
-    u32 offset;
-    asm("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(offset) : "r"(x), "n"(0x80u << 8 * B), "r"(4 * lane_of()));
-    return *(const u32*)((const char*)shared_words + offset);
+    u32 place = (u32)__cvta_generic_to_shared(shared_words) + 4 * lane_of(), out;
+    asm("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(place) : "r"(x), "n"(0x80u << 8 * B), "r"(place));
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(out) : "r"(place));
+    return out;
 }
 
 // S at byte B0 of a, B1 of b, B2 of c and B3 of d.

@@ -56,32 +56,18 @@ __device__ __forceinline__ T load(const char* part, u32 offset) {
 }
 
 // Sums of ten entries, and what becomes of them with a leaf. `T` is a part of an entry, `PER` the
-// parts of an instance, `LEAF` a leaf.
-struct Xor {
-    typedef uint4 T;
-    static constexpr u32 PER = 1;
-    static constexpr bool FACTORS = false;
+// parts of an instance.
+template <class PART, u32 PARTS, bool WITH_FACTORS>
+struct Kind {
+    typedef PART T;
+    static constexpr u32 PER = PARTS;
+    static constexpr bool FACTORS = WITH_FACTORS;
 };
-struct XorFactors {
-    typedef uint4 T;
-    static constexpr u32 PER = 1;
-    static constexpr bool FACTORS = true;
-};
-struct XorPairs {
-    typedef uint4 T;
-    static constexpr u32 PER = 2;
-    static constexpr bool FACTORS = true;
-};
-struct Words61 {
-    typedef u64 T;
-    static constexpr u32 PER = 1;
-    static constexpr bool FACTORS = false;
-};
-struct Pairs61 {
-    typedef ulonglong2 T;
-    static constexpr u32 PER = 1;
-    static constexpr bool FACTORS = false;
-};
+struct Xor : Kind<uint4, 1, false> {};
+struct XorFactors : Kind<uint4, 1, true> {};
+struct XorPairs : Kind<uint4, 2, true> {};
+struct Words61 : Kind<u64, 1, false> {};
+struct Pairs61 : Kind<ulonglong2, 1, false> {};
 
 // Where a lane's sum comes from and goes to.
 struct Sum {
@@ -167,24 +153,21 @@ __device__ __forceinline__ void encode(const Code& c) {
     }
 }
 
-#ifndef ENCODE_BLOCKS
-#define ENCODE_BLOCKS 3
-#endif
-#define ENCODE(NAME, KIND)                                                                       \
-    extern "C" __global__ void __launch_bounds__(256, ENCODE_BLOCKS) encode_##NAME##_1(Code c) { \
+#define ENCODE(NAME, KIND, BLOCKS)                                                               \
+    extern "C" __global__ void __launch_bounds__(256, BLOCKS) encode_##NAME##_1(Code c) {        \
         encode<KIND, 1>(c);                                                                      \
     }                                                                                            \
-    extern "C" __global__ void __launch_bounds__(256, ENCODE_BLOCKS) encode_##NAME##_2(Code c) { \
+    extern "C" __global__ void __launch_bounds__(256, BLOCKS) encode_##NAME##_2(Code c) {        \
         encode<KIND, 2>(c);                                                                      \
     }                                                                                            \
-    extern "C" __global__ void __launch_bounds__(256, ENCODE_BLOCKS) encode_##NAME##_4(Code c) { \
+    extern "C" __global__ void __launch_bounds__(256, BLOCKS) encode_##NAME##_4(Code c) {        \
         encode<KIND, 4>(c);                                                                      \
     }
-ENCODE(cot, Xor)
-ENCODE(key_128, XorFactors)
-ENCODE(pairs_128, XorPairs)
-ENCODE(key_61, Words61)
-ENCODE(pairs_61, Pairs61)
+ENCODE(cot, Xor, 2)
+ENCODE(key_128, XorFactors, 2)
+ENCODE(pairs_128, XorPairs, 3)
+ENCODE(key_61, Words61, 2)
+ENCODE(pairs_61, Pairs61, 2)
 
 // Adds the values of the noise to the `u` at their places.
 extern "C" __global__ void add_noise(
@@ -202,10 +185,10 @@ extern "C" __global__ void add_noise(
 
 // ---- Correlated OTs
 
-// The lowest bits, 32 in a word.
-extern "C" __global__ void lowest_bits(const uint4* in, u32* out, u64 count) {
+// A bit of each block, 32 in a word.
+extern "C" __global__ void take_bits(const u32* in, u32* out, u64 count, u32 bit) {
     u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
-    u32 bits = __ballot_sync(ALL, i < count && in[i].x & 1);
+    u32 bits = __ballot_sync(ALL, i < count && in[4 * i + bit / 32] >> bit % 32 & 1);
     if (lane_of() == 0 && i < count) out[i / 32] = bits;
 }
 

@@ -433,7 +433,7 @@ pub struct Part<'a, T> {
     of: PhantomData<&'a mut [T]>,
 }
 
-impl<T> Part<'_, T> {
+impl<'a, T> Part<'a, T> {
     /// No memory.
     #[must_use]
     pub fn none() -> Self {
@@ -471,6 +471,16 @@ impl<T> Part<'_, T> {
     /// The part again, for a shorter time.
     pub fn again(&mut self) -> Part<'_, T> {
         Part { pointer: self.pointer, len: self.len, of: PhantomData }
+    }
+
+    /// The same memory as words.
+    ///
+    /// # Panics
+    /// If a value is not a number of words.
+    #[must_use]
+    pub fn of_words(self) -> Part<'a, u64> {
+        const { assert!(size_of::<T>().is_multiple_of(8), "whole words") };
+        Part { pointer: self.pointer, len: self.len * (size_of::<T>() / 8), of: PhantomData }
     }
 
     /// The first `at` values, and the others.
@@ -564,8 +574,9 @@ impl<T> Drop for Pinned<T> {
 pub(crate) struct Upload<T> {
     memory: Memory<T>,
     host: Pinned<T>,
-    /// When the last copy is done.
+    /// When all copies are done, which read values before place `busy`.
     copied: sys::CUevent,
+    busy: usize,
 }
 
 // SAFETY: the driver's handles may be used from any thread.
@@ -579,19 +590,29 @@ impl<T: Pod> Upload<T> {
         let (memory, host) = (Memory::zeroed(device, len)?, Pinned::zeroed(device, len)?);
         let flags = sys::CUevent_flags::CU_EVENT_DISABLE_TIMING;
         let copied = device.call("make an event", |_| event::create(flags))?;
-        Ok(Self { memory, host, copied })
+        Ok(Self { memory, host, copied, busy: 0 })
     }
 
-    /// Has the first `len` values written, and copied to the card: waits for the copy before, and
-    /// not for this one.
-    pub(crate) fn send(&mut self, len: usize, write: impl FnOnce(&mut [T])) -> Result<()> {
-        self.wait()?;
-        let values = &mut self.host[..len];
+    /// Has `len` values from place `at` on written, and copied to the card. Waits until no copy
+    /// before needs their place, and not for this one.
+    pub(crate) fn send(
+        &mut self,
+        at: usize,
+        len: usize,
+        write: impl FnOnce(&mut [T]),
+    ) -> Result<()> {
+        if at < self.busy {
+            self.wait()?;
+            self.busy = 0;
+        }
+        let values = &mut self.host[at..at + len];
         write(values);
-        // SAFETY: both memories have so many values; nobody writes to the pinned memory or frees it
-        // before `wait` returns.
+        self.busy = at + len;
+        let to = self.memory.pointer + (at * size_of::<T>()) as u64;
+        // SAFETY: both memories have these values; nobody writes to those before `busy`, or frees
+        // the pinned memory, before `wait` returns.
         self.memory.device.call("copy to the card", |stream| unsafe {
-            result::memcpy_htod_async(self.memory.pointer, values, stream)?;
+            result::memcpy_htod_async(to, values, stream)?;
             event::record(self.copied, stream)
         })
     }
@@ -611,9 +632,10 @@ impl<T> Upload<T> {
 
 impl<T> Drop for Upload<T> {
     fn drop(&mut self) {
-        // SAFETY: as in `wait`, and nothing has the event any more. A lost card copies nothing.
+        // A lost card copies nothing.
         let _lost = self.wait();
-        let _lost =
-            self.memory.device.call("free an event", |_| unsafe { event::destroy(self.copied) });
+        let device = &self.memory.device;
+        // SAFETY: the event is of this object, and nothing has it any more.
+        let _lost = device.call("free an event", |_| unsafe { event::destroy(self.copied) });
     }
 }

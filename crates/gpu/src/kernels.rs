@@ -73,7 +73,8 @@ pub struct Trees {
     leaf: Leaf,
     trees: usize,
     depth: u32,
-    /// The keys; the roots, or the opened levels; the totals; the missing leaves.
+    /// Of trees that are grown together the keys; the roots, or the opened levels; the totals;
+    /// the missing leaves.
     inputs: Upload<Block>,
     schedules: Memory<Block>,
     nodes: Memory<Block>,
@@ -91,6 +92,19 @@ struct Check {
     operands: Memory<Block>,
     sums: Memory<Block>,
     out: Pinned<Block>,
+}
+
+/// What punctured trees are grown from, in memory from which the card takes it: a key, leaf and
+/// total for each tree, and a sum for each level.
+pub struct Punctured<'a> {
+    /// The keys.
+    pub keys: &'a mut [Block],
+    /// The missing leaves.
+    pub alphas: &'a mut [u32],
+    /// The sums of the sides that the paths do not take, those of a tree together.
+    pub opened: &'a mut [Block],
+    /// The totals.
+    pub totals: &'a mut [Block],
 }
 
 impl Trees {
@@ -112,7 +126,7 @@ impl Trees {
             leaf,
             trees,
             depth,
-            inputs: Upload::zeroed(device, levels + 2 * trees + trees.div_ceil(4))?,
+            inputs: Upload::zeroed(device, levels + 3 * trees)?,
             schedules: Memory::zeroed(device, trees * 11)?,
             nodes: Memory::zeroed(device, trees << (depth - 3))?,
             leaves: Memory::zeroed(device, (trees << depth) * leaf.bytes() / 8)?,
@@ -133,23 +147,29 @@ impl Trees {
         self.trees
     }
 
-    fn argument(&self) -> TreesArgument {
-        let levels = self.trees * self.depth as usize;
+    /// The place of the inputs of trees from `first` on.
+    fn input(&self, first: usize) -> usize {
+        first * (self.depth as usize + 3)
+    }
+
+    fn argument(&self, part: Range<usize>) -> TreesArgument {
+        let (count, levels) = (part.len(), part.len() * self.depth as usize);
         let sum = |place: usize| self.sums.address() + 16 * place as u64;
-        let input = |place: usize| self.inputs.address() + 16 * place as u64;
+        let first = self.input(part.start);
+        let input = |place: usize| self.inputs.address() + 16 * (first + place) as u64;
         TreesArgument {
-            trees: self.trees as u32,
+            trees: count as u32,
             depth: self.depth,
             keys: input(0),
             schedules: self.schedules.address(),
             nodes: self.nodes.address(),
             levels: sum(0),
             right: sum(levels),
-            parents: sum(levels + self.trees),
-            leaves: self.leaves.address(),
-            opened: input(self.trees),
-            totals: input(self.trees + levels),
-            alphas: input(2 * self.trees + levels),
+            parents: sum(levels + count),
+            leaves: self.leaves.address() + ((part.start << self.depth) * self.leaf.bytes()) as u64,
+            opened: input(count),
+            totals: input(count + levels),
+            alphas: input(2 * count + levels),
         }
     }
 
@@ -171,23 +191,24 @@ impl Trees {
     ) -> Result<(&[Block], &[Block])> {
         assert_eq!(roots.len(), self.trees, "a root for each tree");
         assert_eq!(keys.len(), self.trees, "a key for each tree");
-        self.inputs.send(2 * self.trees, |inputs| {
+        self.inputs.send(0, 2 * self.trees, |inputs| {
             let (first, second) = inputs.split_at_mut(keys.len());
             first.copy_from_slice(keys);
             second.copy_from_slice(roots);
         })?;
         // In the place of the opened levels.
-        let at = self.argument().opened;
-        self.launch("", &[bytes_of(&at), bytes_of(&delta)])?;
+        let all = self.argument(0..self.trees);
+        self.launch(&all, "", &[bytes_of(&all.opened), bytes_of(&delta)])?;
         let levels = self.trees * self.depth as usize;
+        // Of correlated trees without the zeros.
         let sums = if self.leaf == Leaf::Correlated { levels } else { self.out.len() };
         self.sums.read(0, &mut self.out[..sums])?;
         Ok(self.out.split_at(levels))
     }
 
-    /// The trees but for leaf `alphas[tree]` of each, from the sums of the sides that the paths do
-    /// not take. The leaf of a correlated tree is the sum of the others, with its lowest bit set;
-    /// other leaves are `totals[tree]` without the others.
+    /// The trees from `first` on but for leaf `alphas[tree]` of each, from the sums of the sides
+    /// that the paths do not take. The leaf of a correlated tree is the sum of the others, with its
+    /// lowest bit set; other leaves are `totals[tree]` without the others.
     ///
     /// # Panics
     /// If there is not one key, leaf and total for each tree, and a sum for each level.
@@ -196,46 +217,69 @@ impl Trees {
     /// If the card fails.
     pub fn grow_punctured(
         &mut self,
+        first: usize,
         keys: &[Block],
         alphas: &[u32],
         opened: &[Block],
         totals: &[Block],
     ) -> Result<()> {
-        assert_eq!(alphas.len(), self.trees, "a leaf of each tree");
-        assert!(alphas.iter().all(|alpha| *alpha < 1 << self.depth), "leaves of the trees");
-        assert_eq!(opened.len(), self.trees * self.depth as usize, "a sum for each level");
-        assert_eq!(totals.len(), self.trees, "a total for each tree");
-        assert_eq!(keys.len(), self.trees, "a key for each tree");
-        let levels = opened.len();
-        let all = levels + 2 * self.trees + self.trees.div_ceil(4);
-        self.inputs.send(all, |inputs| {
-            let (blocks, missing) = inputs.split_at_mut(levels + 2 * keys.len());
-            let (first, rest) = blocks.split_at_mut(keys.len());
-            first.copy_from_slice(keys);
-            rest[..levels].copy_from_slice(opened);
-            rest[levels..].copy_from_slice(totals);
-            cast_slice_mut(missing)[..alphas.len()].copy_from_slice(alphas);
-        })?;
-        self.launch("_punctured", &[])?;
-        let mend = format!("mend_{}", self.leaf.name());
-        let (threads, shared) = (Blocks::ForThreads(self.trees), TABLE + 64 * KEYS);
-        self.device.launch(&mend, threads, 64, shared, &[bytes_of(&self.argument())])
+        let count = keys.len();
+        assert_eq!(alphas.len(), count, "a leaf of each tree");
+        assert_eq!(opened.len(), count * self.depth as usize, "a sum for each level");
+        assert_eq!(totals.len(), count, "a total for each tree");
+        self.grow_punctured_in_place(first, count, |to| {
+            to.keys.copy_from_slice(keys);
+            to.alphas.copy_from_slice(alphas);
+            to.opened.copy_from_slice(opened);
+            to.totals.copy_from_slice(totals);
+        })
     }
 
-    /// All levels.
-    fn launch(&mut self, which: &str, roots: &[&[u8]]) -> Result<()> {
-        // The sums of three levels, right leaves and parents begin with zero.
+    /// [`grow_punctured`](Self::grow_punctured) of `count` trees, from what `write` puts in the
+    /// memory from which the card takes it. Every value is to be written: some of other trees may
+    /// be there.
+    ///
+    /// # Panics
+    /// If the object does not have these trees, or the trees not these leaves.
+    ///
+    /// # Errors
+    /// If the card fails.
+    pub fn grow_punctured_in_place(
+        &mut self,
+        first: usize,
+        count: usize,
+        write: impl FnOnce(Punctured<'_>),
+    ) -> Result<()> {
+        assert!(first + count <= self.trees, "trees of this object");
+        let (depth, levels) = (self.depth, count * self.depth as usize);
+        let all = levels + 2 * count + count.div_ceil(4);
+        self.inputs.send(self.input(first), all, |inputs| {
+            let (keys, rest) = inputs.split_at_mut(count);
+            let (opened, rest) = rest.split_at_mut(levels);
+            let (totals, rest) = rest.split_at_mut(count);
+            let alphas = &mut cast_slice_mut(rest)[..count];
+            write(Punctured { keys, alphas: &mut *alphas, opened, totals });
+            assert!(alphas.iter().all(|alpha| *alpha < 1 << depth), "leaves of the trees");
+        })?;
+        let part = self.argument(first..first + count);
+        self.launch(&part, "_punctured", &[])?;
+        let mend = format!("mend_{}", self.leaf.name());
+        let (threads, shared) = (Blocks::ForThreads(count), TABLE + 64 * KEYS);
+        self.device.launch(&mend, threads, 64, shared, &[bytes_of(&part)])
+    }
+
+    /// The levels of these trees.
+    fn launch(&mut self, part: &TreesArgument, which: &str, roots: &[&[u8]]) -> Result<()> {
+        // The sums of three levels, right leaves, parents and the counter begin with zero.
         self.sums.clear()?;
-        let argument = self.argument();
         let top = format!("top_{}{which}", self.depth - 8);
-        let arguments = [&[bytes_of(&argument)], roots].concat();
+        let arguments = [&[bytes_of(part)], roots].concat();
         let shared = TABLE + 2 * WARPS * KEYS;
         self.device.launch(&top, Blocks::All, THREADS, shared, &arguments)?;
         let bottom = format!("bottom_{}{which}", self.leaf.name());
-        let shared = TABLE + WARPS * KEYS;
-        let counter = argument.parents + 16 * self.trees as u64;
-        let arguments = [bytes_of(&argument), bytes_of(&counter)];
-        self.device.launch(&bottom, Blocks::All, THREADS, shared, &arguments)
+        let counter = part.parents + 16 * u64::from(part.trees);
+        let arguments = [bytes_of(part), bytes_of(&counter)];
+        self.device.launch(&bottom, Blocks::All, THREADS, TABLE + WARPS * KEYS, &arguments)
     }
 
     fn check(&self) -> MutexGuard<'_, Check> {
@@ -254,7 +298,7 @@ impl Trees {
         assert_eq!(coefficients.len(), 1 << self.depth, "a coefficient for each leaf");
         assert!(self.leaf != Leaf::Words, "leaves in GF(2^128)");
         let Check { coefficients: places, operands, sums, out } = &mut *self.check();
-        places.send(coefficients.len(), |places| places.copy_from_slice(coefficients))?;
+        places.send(0, coefficients.len(), |places| places.copy_from_slice(coefficients))?;
         let (from, to) = (places.address(), operands.address());
         let count = coefficients.len() as u32;
         let arguments = [bytes_of(&from), bytes_of(&to), bytes_of(&count)];
@@ -281,7 +325,7 @@ impl Trees {
         assert!(coefficients.iter().all(|places| places.len() == size), "one for each leaf");
         assert!(self.leaf == Leaf::Words, "leaves modulo 2^61 - 1");
         let Check { coefficients: places, sums, out, .. } = &mut *self.check();
-        places.send(size, |places| {
+        places.send(0, size, |places| {
             let (first, second) = cast_slice_mut(places).split_at_mut(size);
             first.copy_from_slice(coefficients[0]);
             second.copy_from_slice(coefficients[1]);
@@ -352,6 +396,53 @@ pub enum Outputs<'a> {
 }
 
 impl Outputs<'_> {
+    /// The number of entries that there is memory for.
+    #[must_use]
+    pub fn count(&self, entry: Entry) -> usize {
+        match self {
+            Self::Entries(all) => all.len() / entry.words(),
+            Self::Apart(u, _) => u.len() / (entry.words() / 2),
+        }
+    }
+
+    /// The memory of the first `at` entries, and that of the others.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    #[must_use]
+    pub fn split_at(self, entry: Entry, at: usize) -> (Self, Self) {
+        match self {
+            Self::Entries(all) => {
+                let (first, rest) = all.split_at(at * entry.words());
+                (Self::Entries(first), Self::Entries(rest))
+            }
+            Self::Apart(u, v) => {
+                let half = at * entry.words() / 2;
+                let ((u, u_rest), (v, v_rest)) = (u.split_at(half), v.split_at(half));
+                (Self::Apart(u, v), Self::Apart(u_rest, v_rest))
+            }
+        }
+    }
+
+    /// The memory again, for a shorter time.
+    pub fn again(&mut self) -> Outputs<'_> {
+        match self {
+            Self::Entries(all) => Outputs::Entries(all.again()),
+            Self::Apart(u, v) => Outputs::Apart(u.again(), v.again()),
+        }
+    }
+
+    /// Sets all to zero, and waits for it.
+    ///
+    /// # Errors
+    /// If the card fails.
+    pub fn wipe(&mut self, device: &Device) -> Result<()> {
+        match self {
+            Self::Entries(all) => all.wipe(device),
+            Self::Apart(u, v) => u.wipe(device).and(v.wipe(device)),
+        }
+    }
+
     /// The addresses of the first `u` and `v`, the bytes from one to the next, and how many
     /// there are.
     fn places(&self, entry: Entry) -> (u64, u64, u32, usize) {
@@ -509,22 +600,25 @@ impl Code {
     }
 }
 
-/// The lowest bit of each block, packed, lowest first; places after the last are zero.
+/// A bit of each block, packed, lowest first; places after the last are zero.
 ///
 /// # Panics
-/// If there is not one bit for each block, in whole words.
+/// If there is no such bit, or not memory for one of each block, in whole words.
 ///
 /// # Errors
 /// If the card fails.
-pub fn lowest_bits(
+pub fn take_bits(
     device: &Device,
     blocks: &Part<'_, Block>,
+    bit: u8,
     out: &mut Part<'_, u32>,
 ) -> Result<()> {
+    assert!(bit < 128, "a bit of a block");
     assert_eq!(out.len(), blocks.len().div_ceil(32), "a bit for each block");
     let (from, to, count) = (blocks.address(), out.address(), blocks.len() as u64);
-    let arguments = [bytes_of(&from), bytes_of(&to), bytes_of(&count)];
-    device.launch("lowest_bits", Blocks::ForThreads(blocks.len()), THREADS, 0, &arguments)
+    let bit = u32::from(bit);
+    let arguments = [bytes_of(&from), bytes_of(&to), bytes_of(&count), bytes_of(&bit)];
+    device.launch("take_bits", Blocks::ForThreads(blocks.len()), THREADS, 0, &arguments)
 }
 
 /// Exchanges bit `other` of each block with its lowest.

@@ -28,5 +28,5 @@ pub(crate) use cuda::{Blocks, Upload};
 pub use cuda::{Device, Memory, Part, Pinned, count};
 pub use error::{Error, Result};
 pub use kernels::{
-    Code, Entry, Leaf, Outputs, Trees, exchange_bit, hash_chosen, hash_pairs, lowest_bits,
+    Code, Entry, Leaf, Outputs, Punctured, Trees, exchange_bit, hash_chosen, hash_pairs, take_bits,
 };

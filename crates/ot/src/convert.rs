@@ -396,13 +396,21 @@ struct RunningHash {
     next: u128,
 }
 
+/// The key of the hash of the OTs of a session, and the start of its streams.
+#[doc(hidden)]
+#[must_use]
+pub fn hash_start(session: SessionId) -> [Block; 2] {
+    let mut oracle = RandomOracle::new("volery OT: keys of the tweakable hash");
+    // mutant(convert-hash-session): drop
+    oracle.absorb(session.as_bytes());
+    let mut start = [Block::ZERO; 2];
+    oracle.finish_into(Block::as_bytes_mut(&mut start));
+    start
+}
+
 impl RunningHash {
     fn new(session: SessionId) -> Self {
-        let mut oracle = RandomOracle::new("volery OT: keys of the tweakable hash");
-        // mutant(convert-hash-session): drop
-        oracle.absorb(session.as_bytes());
-        let mut start = [Block::ZERO; 2];
-        oracle.finish_into(Block::as_bytes_mut(&mut start));
+        let start = hash_start(session);
         Self {
             hash: Tweaked::new(start[0]),
             // mutant(convert-stream-session): `start[1].low()` => `0`

@@ -71,13 +71,26 @@ pub(crate) const fn repetitions<R: Ring>() -> usize {
     if R::BITS < 100 { 2 } else { 1 }
 }
 
-/// The leaves of all trees of a round.
-pub(crate) trait Leaves<R> {
+/// The leaves of all trees of a round, wherever they are.
+pub(crate) trait Leaves<R: Ring> {
+    /// `sum chi_ji leaves_ji`, for each repetition.
+    ///
+    /// # Errors
+    /// If what holds the leaves fails.
+    fn fold(
+        &mut self,
+        batch: &TreeBatch,
+        coefficients: &Coefficients<R>,
+    ) -> Result<Zeroizing<Vec<R>>>;
+}
+
+/// Leaves that are looked at in runs.
+pub(crate) trait Runs<R> {
     /// Calls `look` with runs of trees and their leaves, which together make up the whole.
     fn for_each_run(&mut self, batch: &TreeBatch, look: impl FnMut(Range<usize>, &[R]));
 }
 
-impl<R> Leaves<R> for &[R] {
+impl<R> Runs<R> for &[R] {
     fn for_each_run(&mut self, batch: &TreeBatch, mut look: impl FnMut(Range<usize>, &[R])) {
         look(0..batch.trees(), self);
     }
@@ -106,7 +119,7 @@ pub(crate) fn key_holder<R: Ring>(
     context: Context,
     batch: &TreeBatch,
     x: R,
-    leaves: impl Leaves<R>,
+    mut leaves: impl Leaves<R>,
     mask: &[R],
     rng: &mut Prg,
     channel: &mut Channel,
@@ -122,7 +135,7 @@ pub(crate) fn key_holder<R: Ring>(
         channel,
     )?;
     let coefficients = Coefficients::derive(context, messages, nonce, batch);
-    let mut v = coefficients.fold(batch, leaves); // step 3
+    let mut v = leaves.fold(batch, &coefficients)?; // step 3
     for ((v, x_prime), mask) in v.iter_mut().zip(&x_prime).zip(mask) {
         *v += *mask - *x_prime * x;
     }
@@ -156,7 +169,7 @@ pub(crate) fn value_holder<B: Ring, R: ExtensionOf<B>>(
     batch: &TreeBatch,
     alphas: &[usize],
     values: &[B],
-    leaves: impl Leaves<R>,
+    mut leaves: impl Leaves<R>,
     mask: &[(R, R)],
     rng: &mut Prg,
     channel: &mut Channel,
@@ -179,7 +192,7 @@ pub(crate) fn value_holder<B: Ring, R: ExtensionOf<B>>(
     channel.send_block(nonce)?; // step 2
     wire::send(&x_prime, channel)?;
     channel.flush()?;
-    let mut w = coefficients.fold(batch, leaves); // step 3
+    let mut w = leaves.fold(batch, &coefficients)?; // step 3
     for (w, mask) in w.iter_mut().zip(mask) {
         // mutant(check-mask-of-value): drop
         *w += mask.1;
@@ -231,11 +244,12 @@ fn oracle(domain: &'static str, context: Context, messages: Messages) -> RandomO
 }
 
 /// `chi_ji = trees[j] * places[i]`, for each repetition.
-struct Coefficients<R>(Vec<Factors<R>>);
+pub(crate) struct Coefficients<R>(pub(crate) Vec<Factors<R>>);
 
-struct Factors<R> {
-    trees: Vec<R>,
-    places: Vec<R>,
+pub(crate) struct Factors<R> {
+    pub(crate) trees: Vec<R>,
+    /// As many as the largest tree has leaves.
+    pub(crate) places: Vec<R>,
 }
 
 impl<R: Ring> Coefficients<R> {
@@ -262,33 +276,47 @@ impl<R: Ring> Coefficients<R> {
         let Factors { trees, places } = &self.0[repetition];
         trees[tree] * places[place]
     }
+}
 
-    /// `sum chi_ji leaves_ji`, for each repetition.
-    fn fold(&self, batch: &TreeBatch, mut leaves: impl Leaves<R>) -> Zeroizing<Vec<R>> {
-        // Partial sums over some of the trees are secret.
-        let zero = || Zeroizing::new(vec![R::ZERO; self.0.len()]);
-        let add = |mut sums: Zeroizing<Vec<R>>, terms: Zeroizing<Vec<R>>| {
-            R::add_slice(&mut sums, &terms);
-            sums
-        };
-        let mut total = zero();
-        leaves.for_each_run(batch, |run, leaves| {
-            let first = batch.leaves_of_run(&run).start;
-            let sums = run
-                .into_par_iter()
-                .fold(zero, |mut sums, tree| {
-                    let places = batch.leaves_of(tree);
-                    let leaves = &leaves[places.start - first..places.end - first];
-                    for (sum, Factors { trees, places }) in sums.iter_mut().zip(&self.0) {
-                        *sum += trees[tree] * R::inner_product(&places[..leaves.len()], leaves);
-                    }
-                    sums
-                })
-                .reduce(zero, add);
-            R::add_slice(&mut total, &sums);
-        });
-        total
+impl<R: Ring> Leaves<R> for &[R] {
+    fn fold(
+        &mut self,
+        batch: &TreeBatch,
+        coefficients: &Coefficients<R>,
+    ) -> Result<Zeroizing<Vec<R>>> {
+        Ok(fold_runs(self, batch, coefficients))
     }
+}
+
+/// [`Leaves::fold`], on all threads.
+pub(crate) fn fold_runs<R: Ring>(
+    leaves: &mut impl Runs<R>,
+    batch: &TreeBatch,
+    Coefficients(factors): &Coefficients<R>,
+) -> Zeroizing<Vec<R>> {
+    // Partial sums over some of the trees are secret.
+    let zero = || Zeroizing::new(vec![R::ZERO; factors.len()]);
+    let add = |mut sums: Zeroizing<Vec<R>>, terms: Zeroizing<Vec<R>>| {
+        R::add_slice(&mut sums, &terms);
+        sums
+    };
+    let mut total = zero();
+    leaves.for_each_run(batch, |run, leaves| {
+        let first = batch.leaves_of_run(&run).start;
+        let sums = run
+            .into_par_iter()
+            .fold(zero, |mut sums, tree| {
+                let places = batch.leaves_of(tree);
+                let leaves = &leaves[places.start - first..places.end - first];
+                for (sum, Factors { trees, places }) in sums.iter_mut().zip(factors) {
+                    *sum += trees[tree] * R::inner_product(&places[..leaves.len()], leaves);
+                }
+                sums
+            })
+            .reduce(zero, add);
+        R::add_slice(&mut total, &sums);
+    });
+    total
 }
 
 #[cfg(test)]

@@ -19,8 +19,13 @@
 //! that bit set, the key holder's blocks have it clear. The additions include it for free, and it
 //! costs `x` one of its 128 bits.
 
+#[cfg(feature = "gpu")]
+use std::borrow::Cow;
+
 use volery_channel::{Channel, Result};
 use volery_field::{ExtensionOf, F2, Gf128, Ring};
+#[cfg(feature = "gpu")]
+use volery_gpu::{Entry as CardEntry, Leaf};
 use volery_ot::{CotReceiver, CotSender, convert};
 use volery_primitives::{
     Aligned, Block, BlockSum, bits, pages::Buffer, prefetch::prefetch_to_write,
@@ -32,6 +37,15 @@ use crate::{
     ggm::Growth,
     lpn::{Entry, GROUP, LocalCode, Pair, dual::Term},
 };
+
+/// What a card makes for a kind of correlation.
+#[cfg(feature = "gpu")]
+#[derive(Clone, Copy)]
+pub struct OnCard {
+    pub(crate) leaf: Leaf,
+    pub(crate) key: CardEntry,
+    pub(crate) value: CardEntry,
+}
 
 /// A kind of correlation and its parameters.
 pub trait Correlation: Sized + 'static {
@@ -56,6 +70,24 @@ pub trait Correlation: Sized + 'static {
     const CARRIES: bool;
     /// The value at the spare leaf of a tree without a point.
     const EMPTY: Self::Base;
+
+    /// What a card makes for it, if one does.
+    #[cfg(feature = "gpu")]
+    const ON_CARD: Option<OnCard>;
+
+    /// The words of a pair, as a card has them.
+    #[cfg(feature = "gpu")]
+    fn push_words(pair: Self::Pair, words: &mut Vec<u64>);
+
+    /// The pairs of these words.
+    #[cfg(feature = "gpu")]
+    fn pairs_of(words: &[u64]) -> Cow<'_, [Self::Pair]>;
+
+    /// The elements of these words.
+    #[cfg(feature = "gpu")]
+    fn elements_of(words: &[u64]) -> Cow<'_, [Self::Ring]> {
+        words.chunks_exact(Self::Ring::WORDS).map(Self::Ring::from_words).collect()
+    }
 
     /// The kind of tree of that setting here.
     fn growth(trees: Trees) -> Growth;
@@ -172,6 +204,29 @@ impl<R: Ring> Correlation for Vole<R> {
     const MASK: usize = check::repetitions::<R>();
     const CARRIES: bool = false;
     const EMPTY: R = R::ZERO;
+
+    #[cfg(feature = "gpu")]
+    const ON_CARD: Option<OnCard> = match R::BITS {
+        61 => Some(OnCard { leaf: Leaf::Words, key: CardEntry::Key61, value: CardEntry::Pairs61 }),
+        128 => {
+            Some(OnCard { leaf: Leaf::Hashed, key: CardEntry::Key128, value: CardEntry::Pairs128 })
+        }
+        _ => None,
+    };
+
+    #[cfg(feature = "gpu")]
+    fn push_words(pair: Pair<R>, words: &mut Vec<u64>) {
+        words.extend_from_slice(bytemuck::cast_slice(&[pair.u, pair.v]));
+    }
+
+    #[cfg(feature = "gpu")]
+    fn pairs_of(words: &[u64]) -> Cow<'_, [Pair<R>]> {
+        let pair = |words: &[u64]| {
+            let (u, v) = words.split_at(R::WORDS);
+            Pair::new(R::from_words(u), R::from_words(v))
+        };
+        words.chunks_exact(2 * R::WORDS).map(pair).collect()
+    }
 
     fn growth(trees: Trees) -> Growth {
         match trees {
@@ -313,6 +368,25 @@ impl Correlation for Cot {
     const MASK: usize = 128;
     const CARRIES: bool = true;
     const EMPTY: F2 = F2::ONE;
+
+    #[cfg(feature = "gpu")]
+    const ON_CARD: Option<OnCard> =
+        Some(OnCard { leaf: Leaf::Correlated, key: CardEntry::Cot, value: CardEntry::Cot });
+
+    #[cfg(feature = "gpu")]
+    fn push_words(pair: Gf128, words: &mut Vec<u64>) {
+        words.extend_from_slice(bytemuck::cast_slice(&[pair]));
+    }
+
+    #[cfg(feature = "gpu")]
+    fn pairs_of(words: &[u64]) -> Cow<'_, [Gf128]> {
+        Cow::Borrowed(bytemuck::cast_slice(words))
+    }
+
+    #[cfg(feature = "gpu")]
+    fn elements_of(words: &[u64]) -> Cow<'_, [Gf128]> {
+        Cow::Borrowed(bytemuck::cast_slice(words))
+    }
 
     fn growth(trees: Trees) -> Growth {
         match trees {

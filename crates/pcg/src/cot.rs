@@ -70,7 +70,8 @@ use crate::{
     correlation::{Correlation, Cot},
     cot_buffer,
     stream::{
-        self, CotSlices, CotValueHolder, Direct, Failure, KeyHolder, Source, Stream, Substream,
+        self, AnyRounds, CotSlices, CotValueHolder, Direct, Failure, KeyHolder, KeyRole, Source,
+        Stream, Substream, ValueRole,
     },
 };
 
@@ -101,7 +102,7 @@ pub struct Receiver {
 /// The bit of a block that carries the choice bit. Internally it is the lowest; both parties swap
 /// the two bits at the interface.
 #[derive(Clone, Copy)]
-struct Carrier(u8);
+pub(crate) struct Carrier(pub(crate) u8);
 
 impl Carrier {
     /// One of the set bits of `delta`: always the same one, so that two setups with one `delta`
@@ -161,46 +162,12 @@ impl Sender {
         plan: &Plan,
         delta: Option<Block>,
         session: SessionId,
-        mut rng: Prg,
+        rng: Prg,
         channel: &mut Channel,
     ) -> Result<Self> {
-        assert_ne!(delta, Some(Block::ZERO), "a delta of zero hides nothing");
-        let direct = plan.is_direct();
-        let carrier = match delta {
-            Some(delta) if !direct => Carrier::of(delta),
-            _ => Carrier(0),
-        };
-        let delta = Zeroizing::new(delta.unwrap_or_else(|| rng.block() | Block::ONE));
-        let inner = Zeroizing::new(carrier.exchange(*delta));
-        channel.send(&[carrier.0])?;
-        let part = |name: &str| sub(session, plan, carrier, name);
-        let (seed, base_session) = (rng.fork("base"), part("base"));
-        let mut base: Box<dyn CotSender + Send> = match plan.base() {
-            Base::SoftSpoken(field) => Box::new(softspoken::Sender::setup(
-                Some(*inner),
-                extension(field, plan.security()),
-                base_session,
-                seed,
-                channel,
-            )?),
-            Base::Iknp => Box::new(iknp::Sender::setup(Some(*inner), base_session, seed, channel)?),
-            Base::Gilboa | Base::Packed(_) => unreachable!("bases of vector-OLE"),
-        };
-        let source = if direct {
-            Source::Direct(Box::new(base))
-        } else {
-            let mut v = Buffer::<Gf128>::zeroed(plan.substreams() * plan.base_count());
-            base.extend(bytemuck::cast_slice_mut(&mut v[..]), channel)?;
-            for v in v.iter_mut() {
-                *v = Cot::pair(F2::ZERO, *v);
-            }
-            let substreams = Substream::each(v, plan, &mut rng, part, |session| {
-                convert::Sender::new(cot_buffer::Sender::new(*inner), session)
-            });
-            stream::key_source::<Cot>(plan, Gf128::new(*inner), substreams)
-        };
-        let delta = Gf128::new(*delta);
-        Ok(Self { carrier, stream: Stream::new(source, delta, plan.total(), Failure::default()) })
+        let direct = |base| Source::Direct(Box::new(base));
+        let (carrier, stream) = key_stream(plan, delta, session, rng, channel, direct)?;
+        Ok(Self { carrier, stream })
     }
 
     /// Exchanges all messages of the next round now, unless a round is already prepared. Both
@@ -253,46 +220,10 @@ impl Receiver {
     ///
     /// # Errors
     /// If the channel fails or the peer misbehaves, for example with another plan.
-    pub fn setup(
-        plan: &Plan,
-        session: SessionId,
-        mut rng: Prg,
-        channel: &mut Channel,
-    ) -> Result<Self> {
-        let mut carrier = [0];
-        channel.recv(&mut carrier)?;
-        // mutant(cot-carrier): false
-        if carrier[0] >= 128 {
-            return Err(Error::PeerMisbehaved("the position of the carrier bit is not below 128"));
-        }
-        let carrier = Carrier(carrier[0]);
-        let part = |name: &str| sub(session, plan, carrier, name);
-        let (seed, base_session) = (rng.fork("base"), part("base"));
-        let mut base: Box<dyn CotReceiver + Send> = match plan.base() {
-            Base::SoftSpoken(field) => Box::new(softspoken::Receiver::setup(
-                extension(field, plan.security()),
-                base_session,
-                seed,
-                channel,
-            )?),
-            Base::Iknp => Box::new(iknp::Receiver::setup(base_session, seed, channel)?),
-            Base::Gilboa | Base::Packed(_) => unreachable!("bases of vector-OLE"),
-        };
-        let source = if plan.is_direct() {
-            Source::Direct(Box::new(base))
-        } else {
-            let mut w = Buffer::<Gf128>::zeroed(plan.substreams() * plan.base_count());
-            let mut u = Zeroizing::new(vec![0; bits::bytes_for(w.len())]);
-            base.extend(&mut u, bytemuck::cast_slice_mut(&mut w[..]), channel)?;
-            for (i, w) in w.iter_mut().enumerate() {
-                *w = Cot::pair(F2::new(bits::bit(&u, i)), *w);
-            }
-            let substreams = Substream::each(w, plan, &mut rng, part, |session| {
-                convert::Receiver::new(cot_buffer::Receiver::default(), session)
-            });
-            stream::value_source::<Cot, _>(plan, substreams)
-        };
-        Ok(Self { carrier, stream: Stream::new(source, (), plan.total(), Failure::default()) })
+    pub fn setup(plan: &Plan, session: SessionId, rng: Prg, channel: &mut Channel) -> Result<Self> {
+        let direct = |base| Source::Direct(Box::new(base));
+        let (carrier, stream) = value_stream(plan, session, rng, channel, direct)?;
+        Ok(Self { carrier, stream })
     }
 
     /// The receiver's counterpart of [`Sender::prepare`].
@@ -317,6 +248,100 @@ impl CotReceiver for Receiver {
         self.carrier.exchange_all(w);
         Ok(())
     }
+}
+
+/// Step 1 of the sender, for outputs of any role; `direct` makes a base the source of outputs.
+pub(crate) fn key_stream<R: KeyRole<Cot>>(
+    plan: &Plan,
+    delta: Option<Block>,
+    session: SessionId,
+    mut rng: Prg,
+    channel: &mut Channel,
+    direct: impl FnOnce(Box<dyn CotSender + Send>) -> Source<R, AnyRounds<R>>,
+) -> Result<(Carrier, Stream<R>)> {
+    assert_ne!(delta, Some(Block::ZERO), "a delta of zero hides nothing");
+    plan.open_card()?;
+    let is_direct = plan.is_direct();
+    let carrier = match delta {
+        Some(delta) if !is_direct => Carrier::of(delta),
+        _ => Carrier(0),
+    };
+    let delta = Zeroizing::new(delta.unwrap_or_else(|| rng.block() | Block::ONE));
+    let inner = Zeroizing::new(carrier.exchange(*delta));
+    channel.send(&[carrier.0])?;
+    let part = |name: &str| sub(session, plan, carrier, name);
+    let (seed, base_session) = (rng.fork("base"), part("base"));
+    let mut base: Box<dyn CotSender + Send> = match plan.base() {
+        Base::SoftSpoken(field) => Box::new(softspoken::Sender::setup(
+            Some(*inner),
+            extension(field, plan.security()),
+            base_session,
+            seed,
+            channel,
+        )?),
+        Base::Iknp => Box::new(iknp::Sender::setup(Some(*inner), base_session, seed, channel)?),
+        Base::Gilboa | Base::Packed(_) => unreachable!("bases of vector-OLE"),
+    };
+    let source = if is_direct {
+        direct(base)
+    } else {
+        let mut v = Buffer::<Gf128>::zeroed(plan.substreams() * plan.base_count());
+        base.extend(bytemuck::cast_slice_mut(&mut v[..]), channel)?;
+        for v in v.iter_mut() {
+            *v = Cot::pair(F2::ZERO, *v);
+        }
+        let substreams = Substream::each(v, plan, &mut rng, part, |session| {
+            convert::Sender::new(cot_buffer::Sender::new(*inner), session)
+        });
+        stream::key_source::<Cot, R>(plan, Gf128::new(*inner), substreams)?
+    };
+    let delta = Gf128::new(*delta);
+    Ok((carrier, Stream::new(source, delta, plan.total(), Failure::default())))
+}
+
+/// Step 1 of the receiver, likewise.
+pub(crate) fn value_stream<R: ValueRole<Cot>>(
+    plan: &Plan,
+    session: SessionId,
+    mut rng: Prg,
+    channel: &mut Channel,
+    direct: impl FnOnce(Box<dyn CotReceiver + Send>) -> Source<R, AnyRounds<R>>,
+) -> Result<(Carrier, Stream<R>)> {
+    plan.open_card()?;
+    let mut carrier = [0];
+    channel.recv(&mut carrier)?;
+    // mutant(cot-carrier): false
+    if carrier[0] >= 128 {
+        return Err(Error::PeerMisbehaved("the position of the carrier bit is not below 128"));
+    }
+    let carrier = Carrier(carrier[0]);
+    let part = |name: &str| sub(session, plan, carrier, name);
+    let (seed, base_session) = (rng.fork("base"), part("base"));
+    let mut base: Box<dyn CotReceiver + Send> = match plan.base() {
+        Base::SoftSpoken(field) => Box::new(softspoken::Receiver::setup(
+            extension(field, plan.security()),
+            base_session,
+            seed,
+            channel,
+        )?),
+        Base::Iknp => Box::new(iknp::Receiver::setup(base_session, seed, channel)?),
+        Base::Gilboa | Base::Packed(_) => unreachable!("bases of vector-OLE"),
+    };
+    let source = if plan.is_direct() {
+        direct(base)
+    } else {
+        let mut w = Buffer::<Gf128>::zeroed(plan.substreams() * plan.base_count());
+        let mut u = Zeroizing::new(vec![0; bits::bytes_for(w.len())]);
+        base.extend(&mut u, bytemuck::cast_slice_mut(&mut w[..]), channel)?;
+        for (i, w) in w.iter_mut().enumerate() {
+            *w = Cot::pair(F2::new(bits::bit(&u, i)), *w);
+        }
+        let substreams = Substream::each(w, plan, &mut rng, part, |session| {
+            convert::Receiver::new(cot_buffer::Receiver::default(), session)
+        });
+        stream::value_source::<Cot, R>(plan, substreams)?
+    };
+    Ok((carrier, Stream::new(source, (), plan.total(), Failure::default())))
 }
 
 impl Direct<KeyHolder<Cot>> for Box<dyn CotSender + Send> {

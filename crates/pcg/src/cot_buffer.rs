@@ -30,7 +30,7 @@ struct CotBuffer {
 
 impl CotBuffer {
     fn feed(&mut self, blocks: &[Block]) {
-        self.blocks = Buffer::zeroed(blocks.len());
+        self.blocks = std::mem::take(&mut self.blocks).with_len(blocks.len());
         self.blocks.copy_from_slice(blocks);
         self.next = 0;
     }

@@ -39,6 +39,8 @@
 //! names further causes. A slice whose length is not that of the others or of the batch is a panic.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "gpu")]
+pub mod card;
 pub mod cot;
 pub mod error;
 pub mod plan;
@@ -96,7 +98,7 @@ pub use plan::{
     Base, Candidate, Kind, MAX_SUBSTREAMS, ParseProtocolError, Plan, PlanError, PlanOptions,
     Protocol,
 };
-pub use settings::{Security, Trees};
+pub use settings::{Device, Security, Trees};
 pub use volery_channel::{Error, Link, Result, Role, Session};
 #[doc(hidden)]
 pub use volery_lpn as lpn;

@@ -16,6 +16,21 @@ pub enum Security {
     Malicious,
 }
 
+/// What a party computes its rounds on. The parties choose it apart: neither messages nor outputs
+/// depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Device {
+    /// The processor.
+    #[default]
+    Processor,
+    /// A CUDA card if there is one and it can compute the rounds of the plan, otherwise the
+    /// processor.
+    Auto,
+    /// The CUDA card of that number, from 0. It needs the feature `gpu`.
+    Cuda(usize),
+}
+
 /// The trees of the noise: see [`crate::ggm`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
@@ -54,5 +69,61 @@ impl fmt::Display for Trees {
             Self::Ggm => "ggm",
             Self::Half => "half",
         })
+    }
+}
+
+impl Device {
+    /// The card for outputs that stay on one.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn number(self) -> volery_channel::Result<usize> {
+        match self {
+            Self::Cuda(number) => Ok(number),
+            Self::Auto => Ok(0),
+            Self::Processor => Err(volery_channel::Error::Card(
+                "outputs on a card need a plan for one: name it as the device".to_owned(),
+            )),
+        }
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Processor => f.pad("cpu"),
+            Self::Auto => f.pad("auto"),
+            Self::Cuda(number) => f.pad(&format!("cuda:{number}")),
+        }
+    }
+}
+
+/// `cuda` is `cuda:0`.
+impl FromStr for Device {
+    type Err = ParseSettingError;
+
+    fn from_str(s: &str) -> Result<Self, Self::Err> {
+        match s {
+            "cpu" => return Ok(Self::Processor),
+            "auto" => return Ok(Self::Auto),
+            "cuda" => return Ok(Self::Cuda(0)),
+            _ => {}
+        }
+        let number = s.strip_prefix("cuda:").and_then(|number| number.parse().ok());
+        number.map(Self::Cuda).ok_or_else(|| ParseSettingError::new(s, "cpu, auto, cuda:NUMBER"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_have_names() {
+        for device in [Device::Processor, Device::Auto, Device::Cuda(0), Device::Cuda(12)] {
+            assert_eq!(device.to_string().parse(), Ok(device));
+        }
+        assert_eq!("cuda".parse(), Ok(Device::Cuda(0)));
+        for wrong in ["", "gpu", "cuda:", "cuda:-1", "cuda:x", "CUDA"] {
+            assert!(wrong.parse::<Device>().is_err(), "{wrong}");
+        }
     }
 }

@@ -97,8 +97,18 @@ pub(crate) trait Trees<R: Ring> {
         channel: &mut Channel,
     ) -> Result<()>;
 
+    /// Exchanges the messages of the remaining runs whose leaves begin before `place`.
+    fn exchange_until(
+        &mut self,
+        public: (&TreeBatch, &TreePrgs),
+        place: usize,
+        channel: &mut Channel,
+    ) -> Result<()>;
+
     /// Exchanges the messages of all remaining trees.
-    fn exchange(&mut self, public: (&TreeBatch, &TreePrgs), channel: &mut Channel) -> Result<()>;
+    fn exchange(&mut self, public: (&TreeBatch, &TreePrgs), channel: &mut Channel) -> Result<()> {
+        self.exchange_until(public, usize::MAX, channel)
+    }
 
     /// The leaves of trees whose messages have been exchanged, any number of times.
     fn make_again(&self, public: (&TreeBatch, &TreePrgs), trees: Range<usize>, leaves: &mut [R]);
@@ -285,6 +295,40 @@ impl<R: Ring> Sender<R> {
         }
     }
 
+    /// Step 3 for all trees, expanded elsewhere: their keys, roots and delta.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn roots(&mut self) -> (&[Block], Block) {
+        assert_eq!(self.expanded, 0, "each tree is expanded once");
+        self.expanded = self.roots.len();
+        (&self.roots, *self.delta)
+    }
+
+    /// The sums of these trees: of the left nodes of each level, and of the right leaves of hashed
+    /// trees.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn add_sums(
+        &mut self,
+        (batch, prgs): (&TreeBatch, &TreePrgs),
+        left: &[Block],
+        right: &[Block],
+    ) {
+        let hashed = prgs.growth() == Growth::PseudoCorrelated;
+        for (level, sum) in self.levels.iter_mut().zip(left) {
+            *level ^= *sum;
+        }
+        if hashed {
+            for (tree, (right, sum)) in self.right.iter_mut().zip(right).enumerate() {
+                let last = batch.levels_of(tree).end - 1;
+                // Only a sum in canonical form is one that the other party can subtract.
+                let sums = [left[last], *sum].map(R::from_block);
+                self.levels[last] ^= left[last] ^ wire::pack(sums[0]);
+                *right ^= wire::pack(sums[1]);
+                self.psi[tree] += sums[0] + sums[1];
+            }
+        }
+        self.summed = self.expanded;
+    }
+
     /// P1's messages of step 4 for the next trees, which are expanded.
     fn send_run(
         &mut self,
@@ -303,7 +347,7 @@ impl<R: Ring> Sender<R> {
             channel.send_blocks(&self.right[run.clone()])?;
             wire::send(&self.psi[run], channel)?;
         }
-        channel.flush()
+        Ok(())
     }
 }
 
@@ -329,21 +373,34 @@ impl<R: Ring> Trees<R> for Sender<R> {
         while self.next < trees.end {
             let run = self.next_run(public.0).expect("trees that are left");
             self.send_run(public, run, channel)?;
+            channel.flush()?;
         }
         Ok(())
     }
 
     /// Steps 3 and 4.
-    fn exchange(&mut self, public: (&TreeBatch, &TreePrgs), channel: &mut Channel) -> Result<()> {
+    fn exchange_until(
+        &mut self,
+        public: (&TreeBatch, &TreePrgs),
+        place: usize,
+        channel: &mut Channel,
+    ) -> Result<()> {
         let mut leaves = Buffer::default();
-        while let Some(run) = self.next_run(public.0) {
-            if self.expanded == run.start {
+        while let Some(run) = self.next_run(public.0)
+            && public.0.leaves_of_run(&run).start < place
+        {
+            let now = self.expanded == run.start;
+            if now {
                 let window = window_of(&mut leaves, public.0.leaves_of_run(&run).len());
                 self.expand(public, run.clone(), window);
             }
             self.send_run(public, run, channel)?;
+            if now {
+                // P2 works on these while this party expands the next.
+                channel.flush()?;
+            }
         }
-        Ok(())
+        channel.flush()
     }
 
     fn make_again(
@@ -479,6 +536,28 @@ impl<R: Ring> Receiver<R> {
         })
     }
 
+    /// What a card needs for step 5 in trees that have been received: the places, the sum of the
+    /// side off the path at each level, and of hashed leaves `psi - beta_2`.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn punctured(
+        &self,
+        (batch, prgs): (&TreeBatch, &TreePrgs),
+        trees: Range<usize>,
+    ) -> (Zeroizing<Vec<u32>>, Zeroizing<Vec<Block>>, Zeroizing<Vec<Block>>) {
+        assert!(trees.end <= self.next, "trees that have been received");
+        let alphas = self.alphas[trees.clone()].iter().map(|alpha| *alpha as u32).collect();
+        let levels = batch.levels_of_run(&trees);
+        let mut rows = Zeroizing::new(self.rows[levels.clone()].to_vec());
+        if prgs.growth() == Growth::PseudoCorrelated {
+            for tree in trees.clone() {
+                let last = &mut rows[batch.levels_of(tree).end - 1 - levels.start];
+                *last = wire::pack(wire::unpack::<R>(*last));
+            }
+        }
+        let totals = self.beta[trees].iter().map(|beta| wire::pack(*beta)).collect();
+        (Zeroizing::new(alphas), rows, Zeroizing::new(totals))
+    }
+
     /// P1's messages of step 4 for the next trees.
     fn receive_next(
         &mut self,
@@ -537,8 +616,15 @@ impl<R: Ring> Trees<R> for Receiver<R> {
     }
 
     /// P1's messages of step 4.
-    fn exchange(&mut self, public: (&TreeBatch, &TreePrgs), channel: &mut Channel) -> Result<()> {
-        while self.next_run(public.0).is_some() {
+    fn exchange_until(
+        &mut self,
+        public: (&TreeBatch, &TreePrgs),
+        place: usize,
+        channel: &mut Channel,
+    ) -> Result<()> {
+        while let Some(run) = self.next_run(public.0)
+            && public.0.leaves_of_run(&run).start < place
+        {
             self.receive_next(public, channel)?;
         }
         Ok(())

@@ -67,7 +67,10 @@ use crate::{
     Kind, Plan, PlanError, PlanOptions, Security,
     correlation::{Correlation, Vole, VoleSlices},
     lpn::estimate::Field,
-    stream::{self, Direct, Failure, KeyHolder, Source, Stream, Substream, VoleValueHolder},
+    stream::{
+        self, AnyRounds, Direct, Failure, KeyHolder, KeyRole, Source, Stream, Substream, ValueRole,
+        VoleValueHolder,
+    },
 };
 
 pub mod base;
@@ -136,18 +139,9 @@ impl<R: VoleRing> Sender<R> {
     ///
     /// # Errors
     /// If the channel fails or the peer misbehaves, for example with another plan.
-    pub fn setup(
-        plan: &Plan,
-        session: SessionId,
-        mut rng: Prg,
-        channel: &mut Channel,
-    ) -> Result<Self> {
-        let part = |name: &str| sub::<R>(session, plan, name);
-        let seed = rng.fork("softspoken");
-        let cot = softspoken::Receiver::setup(OT_FIELD, part("ot"), seed, channel)?; // step 1
-        let seed = rng.fork("base");
-        let base = base::values::<R>(plan, part("base"), seed, channel)?; // step 2
-        Self::from_parts(plan, session, cot, base, rng, Failure::default(), channel)
+    pub fn setup(plan: &Plan, session: SessionId, rng: Prg, channel: &mut Channel) -> Result<Self> {
+        let direct = |base| Source::Direct(Box::new(base));
+        Ok(Self { stream: value_stream(plan, session, rng, channel, direct)? })
     }
 
     /// Steps 1 to 3 with the OTs of a shared setup. The peer calls [`Receiver::setup_with`] on its
@@ -171,44 +165,11 @@ impl<R: VoleRing> Sender<R> {
             shared_setup::agree(part("plan"), channel)?; // step 0
             let cot = shared.trees.fork(part("ot"))?; // step 1
             let base = base::values_from::<R>(plan, &mut shared.bits, part("base"), channel)?; // step 2
-            Self::from_parts(plan, session, cot, base, rng, failure, channel)
+            let direct = |base| Source::Direct(Box::new(base));
+            let parts = (cot, base, rng);
+            let stream = value_stream_of(plan, session, parts, failure, channel, direct)?;
+            Ok(Self { stream })
         })
-    }
-
-    /// Step 3, and the state for step 4.
-    fn from_parts(
-        plan: &Plan,
-        session: SessionId,
-        mut cot: softspoken::Receiver,
-        mut base: Box<dyn ValueBase<R>>,
-        mut rng: Prg,
-        failure: Failure,
-        channel: &mut Channel,
-    ) -> Result<Self> {
-        let part = |name: &str| sub::<R>(session, plan, name);
-        let source = if plan.is_direct() {
-            Source::Direct(Box::new((base, rng.fork("draws"))))
-        } else {
-            let count = plan.substreams() * plan.base_count();
-            let (mut u, mut v) = (Buffer::zeroed(count), Buffer::zeroed(count));
-            base.draw(&mut u, &mut v, &mut rng, channel)?; // step 3
-            let mut pairs = Buffer::zeroed(count);
-            for (pair, (u, v)) in pairs.iter_mut().zip(u.iter().zip(v.iter())) {
-                *pair = Vole::pair(*u, *v);
-            }
-            let mut cots: Vec<Box<dyn CotReceiver + Send>> = Vec::new();
-            for substream in 1..plan.substreams() {
-                let session = part(&stream::of_substream("ot", substream));
-                cots.push(Box::new(cot.fork(session)?));
-            }
-            cots.insert(0, Box::new(cot));
-            let mut cots = cots.into_iter();
-            let substreams = Substream::each(pairs, plan, &mut rng, part, |session| {
-                convert::Receiver::new(cots.next().expect("OTs for each substream"), session)
-            });
-            stream::value_source::<Vole<R>, _>(plan, substreams)
-        };
-        Ok(Self { stream: Stream::new(source, (), plan.total(), failure) })
     }
 
     /// Step 4: the next `u.len()` correlations; both parties make the same calls with the same
@@ -263,16 +224,11 @@ impl<R: VoleRing> Receiver<R> {
         plan: &Plan,
         x: Option<R>,
         session: SessionId,
-        mut rng: Prg,
+        rng: Prg,
         channel: &mut Channel,
     ) -> Result<Self> {
-        let x = x.unwrap_or_else(|| R::random(&mut rng));
-        let part = |name: &str| sub::<R>(session, plan, name);
-        let seed = rng.fork("softspoken");
-        let cot = softspoken::Sender::setup(None, OT_FIELD, part("ot"), seed, channel)?; // step 1
-        let seed = rng.fork("base");
-        let base = base::key::<R>(plan, x, part("base"), seed, channel)?; // step 2
-        Self::from_parts(plan, x, session, cot, base, rng, Failure::default(), channel)
+        let direct = |base| Source::Direct(Box::new(base));
+        Ok(Self { stream: key_stream(plan, x, session, rng, channel, direct)? })
     }
 
     /// Steps 1 to 3 with the OTs of a shared setup, for the given `x` or a random one: as
@@ -298,41 +254,11 @@ impl<R: VoleRing> Receiver<R> {
             shared_setup::agree(part("plan"), channel)?; // step 0
             let cot = shared.trees.fork(part("ot"))?; // step 1
             let base = base::key_from::<R>(plan, x, &mut shared.bits, part("base"), channel)?; // step 2
-            Self::from_parts(plan, x, session, cot, base, rng, failure, channel)
+            let direct = |base| Source::Direct(Box::new(base));
+            let parts = (cot, base, rng);
+            let stream = key_stream_of(plan, x, session, parts, failure, channel, direct)?;
+            Ok(Self { stream })
         })
-    }
-
-    /// Step 3, and the state for step 4.
-    #[expect(clippy::too_many_arguments, reason = "the results of either kind of setup")]
-    fn from_parts(
-        plan: &Plan,
-        x: R,
-        session: SessionId,
-        mut cot: softspoken::Sender,
-        mut base: Box<dyn KeyBase<R>>,
-        mut rng: Prg,
-        failure: Failure,
-        channel: &mut Channel,
-    ) -> Result<Self> {
-        let part = |name: &str| sub::<R>(session, plan, name);
-        let source = if plan.is_direct() {
-            Source::Direct(Box::new((base, rng.fork("draws"))))
-        } else {
-            let mut w = Buffer::zeroed(plan.substreams() * plan.base_count());
-            base.draw(&mut w, &mut rng, channel)?; // step 3
-            let mut cots: Vec<Box<dyn CotSender + Send>> = Vec::new();
-            for substream in 1..plan.substreams() {
-                let session = part(&stream::of_substream("ot", substream));
-                cots.push(Box::new(cot.fork(session)?));
-            }
-            cots.insert(0, Box::new(cot));
-            let mut cots = cots.into_iter();
-            let substreams = Substream::each(w, plan, &mut rng, part, |session| {
-                convert::Sender::new(cots.next().expect("OTs for each substream"), session)
-            });
-            stream::key_source::<Vole<R>>(plan, x, substreams)
-        };
-        Ok(Self { stream: Stream::new(source, x, plan.total(), failure) })
     }
 
     /// The receiver's `x`.
@@ -366,6 +292,108 @@ impl<R: VoleRing> Receiver<R> {
     pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
         self.stream.prepare(channel)
     }
+}
+
+/// Steps 1 to 3 of the sender, for outputs of any role; `direct` makes a base the source of outputs.
+pub(crate) fn value_stream<R: VoleRing, S: ValueRole<Vole<R>>>(
+    plan: &Plan,
+    session: SessionId,
+    mut rng: Prg,
+    channel: &mut Channel,
+    direct: impl FnOnce(RandomizedBase<dyn ValueBase<R>>) -> Source<S, AnyRounds<S>>,
+) -> Result<Stream<S>> {
+    plan.open_card()?;
+    let part = |name: &str| sub::<R>(session, plan, name);
+    let seed = rng.fork("softspoken");
+    let cot = softspoken::Receiver::setup(OT_FIELD, part("ot"), seed, channel)?; // step 1
+    let seed = rng.fork("base");
+    let base = base::values::<R>(plan, part("base"), seed, channel)?; // step 2
+    value_stream_of(plan, session, (cot, base, rng), Failure::default(), channel, direct)
+}
+
+/// Step 3, and the state for step 4.
+fn value_stream_of<R: VoleRing, S: ValueRole<Vole<R>>>(
+    plan: &Plan,
+    session: SessionId,
+    (mut cot, mut base, mut rng): (softspoken::Receiver, Box<dyn ValueBase<R>>, Prg),
+    failure: Failure,
+    channel: &mut Channel,
+    direct: impl FnOnce(RandomizedBase<dyn ValueBase<R>>) -> Source<S, AnyRounds<S>>,
+) -> Result<Stream<S>> {
+    let part = |name: &str| sub::<R>(session, plan, name);
+    let source = if plan.is_direct() {
+        direct((base, rng.fork("draws")))
+    } else {
+        let count = plan.substreams() * plan.base_count();
+        let (mut u, mut v) = (Buffer::zeroed(count), Buffer::zeroed(count));
+        base.draw(&mut u, &mut v, &mut rng, channel)?; // step 3
+        let mut pairs = Buffer::zeroed(count);
+        for (pair, (u, v)) in pairs.iter_mut().zip(u.iter().zip(v.iter())) {
+            *pair = Vole::pair(*u, *v);
+        }
+        let mut cots: Vec<Box<dyn CotReceiver + Send>> = Vec::new();
+        for substream in 1..plan.substreams() {
+            let session = part(&stream::of_substream("ot", substream));
+            cots.push(Box::new(cot.fork(session)?));
+        }
+        cots.insert(0, Box::new(cot));
+        let mut cots = cots.into_iter();
+        let substreams = Substream::each(pairs, plan, &mut rng, part, |session| {
+            convert::Receiver::new(cots.next().expect("OTs for each substream"), session)
+        });
+        stream::value_source::<Vole<R>, S>(plan, substreams)?
+    };
+    Ok(Stream::new(source, (), plan.total(), failure))
+}
+
+/// Steps 1 to 3 of the receiver, likewise.
+pub(crate) fn key_stream<R: VoleRing, S: KeyRole<Vole<R>>>(
+    plan: &Plan,
+    x: Option<R>,
+    session: SessionId,
+    mut rng: Prg,
+    channel: &mut Channel,
+    direct: impl FnOnce(RandomizedBase<dyn KeyBase<R>>) -> Source<S, AnyRounds<S>>,
+) -> Result<Stream<S>> {
+    let x = x.unwrap_or_else(|| R::random(&mut rng));
+    plan.open_card()?;
+    let part = |name: &str| sub::<R>(session, plan, name);
+    let seed = rng.fork("softspoken");
+    let cot = softspoken::Sender::setup(None, OT_FIELD, part("ot"), seed, channel)?; // step 1
+    let seed = rng.fork("base");
+    let base = base::key::<R>(plan, x, part("base"), seed, channel)?; // step 2
+    key_stream_of(plan, x, session, (cot, base, rng), Failure::default(), channel, direct)
+}
+
+/// Step 3, and the state for step 4.
+fn key_stream_of<R: VoleRing, S: KeyRole<Vole<R>>>(
+    plan: &Plan,
+    x: R,
+    session: SessionId,
+    (mut cot, mut base, mut rng): (softspoken::Sender, Box<dyn KeyBase<R>>, Prg),
+    failure: Failure,
+    channel: &mut Channel,
+    direct: impl FnOnce(RandomizedBase<dyn KeyBase<R>>) -> Source<S, AnyRounds<S>>,
+) -> Result<Stream<S>> {
+    let part = |name: &str| sub::<R>(session, plan, name);
+    let source = if plan.is_direct() {
+        direct((base, rng.fork("draws")))
+    } else {
+        let mut w = Buffer::zeroed(plan.substreams() * plan.base_count());
+        base.draw(&mut w, &mut rng, channel)?; // step 3
+        let mut cots: Vec<Box<dyn CotSender + Send>> = Vec::new();
+        for substream in 1..plan.substreams() {
+            let session = part(&stream::of_substream("ot", substream));
+            cots.push(Box::new(cot.fork(session)?));
+        }
+        cots.insert(0, Box::new(cot));
+        let mut cots = cots.into_iter();
+        let substreams = Substream::each(w, plan, &mut rng, part, |session| {
+            convert::Sender::new(cots.next().expect("OTs for each substream"), session)
+        });
+        stream::key_source::<Vole<R>, S>(plan, x, substreams)?
+    };
+    Ok(Stream::new(source, x, plan.total(), failure))
 }
 
 impl<R: VoleRing> Direct<VoleValueHolder<R>> for RandomizedBase<dyn ValueBase<R>> {

@@ -37,6 +37,12 @@ pub fn recv<R: Ring>(elements: &mut [R], what: &'static str, channel: &mut Chann
 /// An element as the message of an OT: its canonical bytes, then zeros.
 #[must_use]
 pub fn pack<R: Ring>(element: R) -> Block {
+    if cfg!(target_endian = "little") {
+        // The memory of an element is then what is written.
+        let mut block = [0; 16];
+        block[..size_of::<R>()].copy_from_slice(bytemuck::bytes_of(&element));
+        return Block::from_bytes(block);
+    }
     let mut bytes = Zeroizing::new(Vec::with_capacity(16));
     R::write(&[element], &mut bytes);
     bytes.resize(16, 0);

@@ -3,7 +3,7 @@
 use volery_field::{Fp61, Gf128, Ring};
 use volery_gpu::{
     Code, Device, Entry, Leaf, Memory, Outputs, Trees, exchange_bit, hash_chosen, hash_pairs,
-    lowest_bits,
+    take_bits,
 };
 use volery_lpn::{LocalCode, Pair, Parts};
 use volery_primitives::{Block, hash::Tweaked};
@@ -173,11 +173,14 @@ fn random_ots_are_those_of_the_processor() {
         let blocks = random(count as u128, count);
         let mut memory = Memory::of(&device, &blocks).unwrap();
         let mut bits = Memory::zeroed(&device, count.div_ceil(32)).unwrap();
-        lowest_bits(&device, &memory.all(), &mut bits.all()).unwrap();
-        let mut out = vec![0u32; bits.len()];
-        bits.read(0, &mut out).unwrap();
-        for (i, block) in blocks.iter().enumerate() {
-            assert_eq!(u64::from(out[i / 32] >> (i % 32) & 1), block.low() & 1, "bit {i}");
+        for bit in [0, 1, 31, 32, 77, 127] {
+            take_bits(&device, &memory.all(), bit, &mut bits.all()).unwrap();
+            let mut out = vec![0u32; bits.len()];
+            bits.read(0, &mut out).unwrap();
+            for (i, block) in blocks.iter().enumerate() {
+                let expected = u128::from(*block) >> bit & 1;
+                assert_eq!(u128::from(out[i / 32] >> (i % 32) & 1), expected, "bit {bit} of {i}");
+            }
         }
         check_exchange(&device, &blocks);
         // The tweaks of a long stream do not reach 2^64.

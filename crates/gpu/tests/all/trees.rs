@@ -109,8 +109,16 @@ fn check(leaf: Leaf, depth: u32, count: usize) {
             opened.push(sum(kind, of.iter().skip(side).step_by(2)));
         }
     }
-    for _again in 0..2 {
-        trees.grow_punctured(&keys, &alphas, &opened, &totals).unwrap();
+    for parts in [1, 2, count] {
+        for first in (0..count).step_by(count.div_ceil(parts)) {
+            let part = first..count.min(first + count.div_ceil(parts));
+            let levels = part.start * depth as usize..part.end * depth as usize;
+            let (keys, alphas) = (&keys[part.clone()], &alphas[part.clone()]);
+            trees.grow_punctured(first, keys, alphas, &opened[levels], &totals[part]).unwrap();
+        }
+        if count > 100 {
+            break;
+        }
     }
     let punctured = leaves_without(&trees, leaf, &alphas, size, &expected);
     for (tree, missing) in punctured.into_iter().enumerate() {

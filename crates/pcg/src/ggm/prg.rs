@@ -92,6 +92,15 @@ impl TreePrgs {
         self.mask != Block::ALL_ONES
     }
 
+    /// The AES keys of the first half-trees, one for each.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn half_keys(&self, trees: usize) -> Vec<Block> {
+        assert_ne!(self.growth, Growth::Ggm, "half-trees have one key each");
+        let mut keys = vec![Block::ZERO; trees];
+        self.aes.ctr(0, &mut keys);
+        keys
+    }
+
     /// The PRG of tree number `tree` of the batch.
     #[must_use]
     pub fn tree(&self, tree: usize) -> TreePrg {

@@ -22,6 +22,10 @@ pub enum PlanError {
     NoSuchSubstreams(usize),
     /// The named set makes at most this many correlations at once.
     SetTooSmall(u64),
+    /// A card has no part in the plan, of which this is the [description](super::Plan::describe).
+    NotOnCards(String),
+    /// This build computes on the processor only.
+    NoCards,
     /// No vector OLE exists over this ring, or none with this noise.
     NoSuchRing(Field),
     /// This base does not make correlations of this kind, or not with this security.
@@ -61,6 +65,12 @@ impl fmt::Display for PlanError {
                 write!(f, "no parameters have {number} instances in lockstep for this kind of correlation and this noise")
             }
             Self::NoSuchSubstreams(number) => write!(f, "{number} substreams: from 1 to {MAX_SUBSTREAMS}"),
+            Self::NotOnCards(plan) => write!(
+                f,
+                "a card computes primal LPN with a set from b10 to b13 on half-trees, over f2, fp61 and gf128, and \
+                 the plan is {plan}: name such a set, on both sides"
+            ),
+            Self::NoCards => f.write_str("this build computes on the processor only: build it with the feature gpu"),
             Self::NoSuchBase(base) => {
                 write!(f, "{base} does not make this kind of correlation with this security")
             }

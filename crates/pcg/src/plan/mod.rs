@@ -21,7 +21,7 @@ use volery_ot::softspoken::SmallField;
 use volery_primitives::ro::RandomOracle;
 
 use crate::{
-    Noise, Security, Trees,
+    Device, Noise, Security, Trees,
     lpn::{
         Level, LpnSet,
         dual::params::{DISTANCE, Shape},
@@ -59,6 +59,10 @@ pub struct PlanOptions<'a> {
     /// base and a table of its own. 1 to [`MAX_SUBSTREAMS`]; `None`: one, which is best for draws
     /// that are shorter than a round. Other protocols have one.
     pub substreams: Option<usize>,
+    /// What this party computes the rounds on. The peer may choose another: this changes neither
+    /// the plan nor a message. A card computes rounds of primal LPN with regular noise on
+    /// half-trees, by the sets `b10` to `b13`; the others it leaves to the processor.
+    pub device: Device,
     /// The bits `l` of the values `u` of vector OLE over `gf128`, 8 to 128: all `u` are then in the
     /// set `V` of the elements whose bits from `l` on are zero, and `v`, `w`, `x` anywhere in
     /// `gf128`. `None`, as 128: `u` is any element. For semi-honest parties only, from the base
@@ -126,6 +130,7 @@ pub struct Plan {
     is_dual: bool,
     /// The bits of `u`, if fewer than those of the ring.
     value_bits: Option<u32>,
+    device: Device,
 }
 
 /// The size of one round.
@@ -164,7 +169,7 @@ impl Plan {
     /// kind does not exist.
     pub fn new(kind: Kind, options: &PlanOptions<'_>) -> Result<Self, PlanError> {
         let best = Self::candidates(kind, options)?.into_iter().next();
-        Ok(best.expect("`candidates` returns one plan at least, or an error").plan)
+        best.expect("`candidates` returns one plan at least, or an error").plan.on(options.device)
     }
 
     /// The plan with so many instances in lockstep, whatever they hold.
@@ -187,6 +192,7 @@ impl Plan {
             substreams: 1,
             is_dual: false,
             value_bits: None,
+            device: Device::Processor,
         }
     }
 
@@ -219,6 +225,7 @@ impl Plan {
             substreams: 1,
             is_dual: false,
             value_bits: None,
+            device: Device::Processor,
         })
     }
 
@@ -251,6 +258,7 @@ impl Plan {
             substreams: 1,
             is_dual: false,
             value_bits: None,
+            device: Device::Processor,
         }
     }
 
@@ -336,6 +344,62 @@ impl Plan {
     #[must_use]
     pub fn substreams(&self) -> usize {
         self.substreams
+    }
+
+    /// What this party computes the rounds on.
+    #[must_use]
+    pub fn device(&self) -> Device {
+        self.device
+    }
+
+    /// The plan for a party that computes on another device: the same to the peer.
+    ///
+    /// # Errors
+    /// If a card is named that has no part in this plan, or this build has no support for cards.
+    pub fn on(self, device: Device) -> Result<Self, PlanError> {
+        if let Device::Cuda(_) = device {
+            if !cfg!(feature = "gpu") {
+                return Err(PlanError::NoCards);
+            }
+            if !self.suits_cards() {
+                return Err(PlanError::NotOnCards(self.describe()));
+            }
+        }
+        Ok(Self { device, ..self })
+    }
+
+    /// Fails if the plan names a card that cannot be used: before the parties exchange anything.
+    pub(crate) fn open_card(&self) -> volery_channel::Result<()> {
+        #[cfg(feature = "gpu")]
+        if let Device::Cuda(number) = self.device {
+            volery_gpu::Device::open(number).map_err(crate::stream::card::failed)?;
+        }
+        Ok(())
+    }
+
+    /// The card that computes the repeated round; of [`Device::Auto`] the first, if it works.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn card(&self) -> Option<usize> {
+        match self.device {
+            Device::Cuda(number) => Some(number),
+            Device::Auto if self.suits_cards() => volery_gpu::Device::open(0).is_ok().then_some(0),
+            _ => None,
+        }
+    }
+
+    /// Whether a card computes the repeated round.
+    pub(crate) fn suits_cards(&self) -> bool {
+        let field = matches!(self.kind, Kind::Cot | Kind::Vole(Field::Fp61 | Field::Gf128));
+        let half = self.trees == Trees::Half && self.noise == Noise::Regular;
+        field
+            && half
+            && !self.is_dual
+            && self.schedule.last().is_some_and(|set| {
+                let block = set.block();
+                set.k.is_power_of_two()
+                    && block.is_power_of_two()
+                    && (9..13).contains(&block.ilog2())
+            })
     }
 
     /// The plan of each substream.

@@ -12,14 +12,15 @@ use bytemuck::Zeroable;
 use rayon::prelude::*;
 use volery_channel::{Channel, Result};
 use volery_field::Ring;
-use volery_primitives::pages::Buffer;
+use volery_primitives::{Block, pages::Buffer};
+use zeroize::Zeroizing;
 
 use super::{
     noise::Noises,
     shares::{LEAVES_AGAIN, Shares},
 };
 use crate::{
-    check,
+    check::{self, Coefficients},
     correlation::{Correlation, OutputMut, PairsMut},
     lpn::LocalCode,
     plan::Step,
@@ -62,6 +63,11 @@ pub(super) struct Table<T: Copy + Zeroable> {
 }
 
 impl<T: Copy + Zeroable> Table<T> {
+    /// The table with a base, for the code of that seed.
+    pub(super) fn new(code: Block, base: Buffer<T>, step: Step) -> Self {
+        Self { code: LocalCode::new(code, step.set.k), base, step }
+    }
+
     fn unit(&self) -> usize {
         match self.step.instances {
             1 => 1,
@@ -243,6 +249,23 @@ pub(super) struct CheckedLeaves<'a, R: Ring, T, E: Encode, A, B> {
 }
 
 impl<R, T, E: Encode, A, B> check::Leaves<R> for CheckedLeaves<'_, R, T, E, A, B>
+where
+    R: Ring,
+    T: Trees<R>,
+    E: Encoder<R, A> + Encoder<R, B> + for<'a> Encoder<R, &'a mut [<E as Encode>::Output]>,
+    A: OutputMut,
+    B: OutputMut,
+{
+    fn fold(
+        &mut self,
+        batch: &TreeBatch,
+        coefficients: &Coefficients<R>,
+    ) -> Result<Zeroizing<Vec<R>>> {
+        Ok(check::fold_runs(self, batch, coefficients))
+    }
+}
+
+impl<R, T, E: Encode, A, B> check::Runs<R> for CheckedLeaves<'_, R, T, E, A, B>
 where
     R: Ring,
     T: Trees<R>,

@@ -6,6 +6,8 @@
 //! ([`Direct`]). The [`Stream`] is the same for all of them: it draws, sets up a round when the one
 //! before is used up, and after a failed call wipes its state and the output of the call.
 
+#[cfg(feature = "gpu")]
+pub(crate) mod card;
 pub(crate) mod dual;
 mod expand;
 mod noise;
@@ -33,7 +35,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::{
     Plan,
-    correlation::{Correlation, OutputMut, Pairs, PairsMut, VoleSlices},
+    correlation::{Correlation, Cot, OutputMut, Pairs, PairsMut, Vole, VoleSlices},
 };
 
 /// A party of a stream.
@@ -197,34 +199,83 @@ impl<R: Role, Pointer: DerefMut<Target: Rounds<R>> + Send> Rounds<R> for Pointer
 /// and has a place for the expansion of a round before there is one.
 pub(crate) type AnyRounds<R> = Box<dyn Rounds<R>>;
 
-/// The key holder's rounds of a substream's plan, with the base of the first and OTs for the trees.
-fn key_holder<K: Correlation>(
-    plan: Plan,
-    Substream { session, rng, ot, base }: KeySubstream<K>,
-    x: K::Ring,
-) -> AnyRounds<KeyHolder<K>> {
-    if plan.dual().is_some() {
-        Box::new(Wiped::new(dual::KeyHolder::<K>::new(plan, session, rng, x, ot, base)))
-    } else {
-        Box::new(Wiped::new(primal::KeyHolder::<K>::new(plan, session, rng, x, ot, base)))
+/// A role of the key holder: where its outputs are.
+pub(crate) trait KeyRole<K: Correlation>: Role<Secret = K::Ring> {
+    /// Its rounds of a substream's plan, with the base of the first and OTs for the trees.
+    ///
+    /// # Errors
+    /// If it computes on a card that cannot be used.
+    fn rounds(plan: Plan, substream: KeySubstream<K>, x: K::Ring) -> Result<AnyRounds<Self>>;
+}
+
+impl<K: Correlation> KeyRole<K> for KeyHolder<K> {
+    fn rounds(plan: Plan, substream: KeySubstream<K>, x: K::Ring) -> Result<AnyRounds<Self>> {
+        let Substream { session, rng, ot, base } = substream;
+        if plan.dual().is_some() {
+            let rounds = dual::KeyHolder::<K>::new(plan, session, rng, x, ot, base);
+            return Ok(Box::new(Wiped::new(rounds)));
+        }
+        #[cfg(feature = "gpu")]
+        if let Some(card) = plan.card() {
+            let rounds = primal::KeyHolder::<K>::new(plan, session, rng, x, ot, base);
+            return Ok(Box::new(card::KeyHolder::new(rounds, card)?));
+        }
+        let rounds = primal::KeyHolder::<K>::new(plan, session, rng, x, ot, base);
+        Ok(Box::new(Wiped::new(rounds)))
     }
 }
 
-/// The value holder's rounds of a substream's plan, with the base of the first and OTs for the
-/// trees.
-fn value_holder<K: Correlation, R: Role>(
+/// A role of the value holder: where its outputs are.
+pub(crate) trait ValueRole<K: Correlation>: Role<Secret = ()> {
+    /// Its rounds of a substream's plan, with the base of the first and OTs for the trees.
+    ///
+    /// # Errors
+    /// If it computes on a card that cannot be used.
+    fn rounds(plan: Plan, substream: ValueSubstream<K>) -> Result<AnyRounds<Self>>;
+}
+
+/// The value holder's rounds of a substream's plan with outputs in memory of this machine.
+fn value_rounds<K: Correlation, R: Role>(
     plan: Plan,
-    Substream { session, rng, ot, base }: Substream<convert::Receiver<K::ValueOt>, Pairs<K>>,
-) -> AnyRounds<R>
+    Substream { session, rng, ot, base }: ValueSubstream<K>,
+) -> Result<AnyRounds<R>>
 where
-    for<'a> R::Part<'a>: PairsMut<K>,
+    for<'a> R::Part<'a>: ValuesMut<K>,
 {
     if plan.dual().is_some() {
-        Box::new(Wiped::new(dual::ValueHolder::<K>::new(plan, session, rng, ot, base)))
-    } else {
-        Box::new(Wiped::new(primal::ValueHolder::<K>::new(plan, session, rng, ot, base)))
+        return Ok(Box::new(Wiped::new(dual::ValueHolder::<K>::new(plan, session, rng, ot, base))));
+    }
+    #[cfg(feature = "gpu")]
+    if let Some(card) = plan.card() {
+        let rounds = primal::ValueHolder::<K>::new(plan, session, rng, ot, base);
+        return Ok(Box::new(card::ValueHolder::new(rounds, card)?));
+    }
+    Ok(Box::new(Wiped::new(primal::ValueHolder::<K>::new(plan, session, rng, ot, base))))
+}
+
+impl<R: Ring> ValueRole<Vole<R>> for VoleValueHolder<R> {
+    fn rounds(plan: Plan, substream: ValueSubstream<Vole<R>>) -> Result<AnyRounds<Self>> {
+        value_rounds::<Vole<R>, _>(plan, substream)
     }
 }
+
+impl ValueRole<Cot> for CotValueHolder {
+    fn rounds(plan: Plan, substream: ValueSubstream<Cot>) -> Result<AnyRounds<Self>> {
+        value_rounds::<Cot, _>(plan, substream)
+    }
+}
+
+/// Memory of this machine for the value holder's outputs.
+#[cfg(not(feature = "gpu"))]
+trait ValuesMut<K: Correlation>: PairsMut<K> {}
+#[cfg(not(feature = "gpu"))]
+impl<K: Correlation, P: PairsMut<K>> ValuesMut<K> for P {}
+
+/// Memory of this machine for the value holder's outputs, which a card fills, too.
+#[cfg(feature = "gpu")]
+trait ValuesMut<K: Correlation>: PairsMut<K> + card::Destination {}
+#[cfg(feature = "gpu")]
+impl<K: Correlation, P: PairsMut<K> + card::Destination> ValuesMut<K> for P {}
 
 /// The beginning of a substream, from which its rounds are made.
 pub(crate) struct Substream<O, B> {
@@ -281,29 +332,30 @@ pub(crate) fn of_substream(part: &str, substream: usize) -> String {
 }
 
 /// A substream of the key holder.
-type KeySubstream<K> =
+pub(crate) type KeySubstream<K> =
     Substream<convert::Sender<<K as Correlation>::KeyOt>, Buffer<<K as Correlation>::Ring>>;
 
+/// A substream of the value holder.
+pub(crate) type ValueSubstream<K> =
+    Substream<convert::Receiver<<K as Correlation>::ValueOt>, Pairs<K>>;
+
 /// The key holder's source of a plan with rounds.
-pub(crate) fn key_source<K: Correlation>(
+pub(crate) fn key_source<K: Correlation, R: KeyRole<K>>(
     plan: &Plan,
     x: K::Ring,
     substreams: impl Iterator<Item = KeySubstream<K>>,
-) -> Source<KeyHolder<K>, AnyRounds<KeyHolder<K>>> {
-    let rounds = substreams.map(|one| key_holder::<K>(plan.substream(), one, x));
-    source(plan, rounds.collect())
+) -> Result<Source<R, AnyRounds<R>>> {
+    let rounds = substreams.map(|one| R::rounds(plan.substream(), one, x));
+    Ok(source(plan, rounds.collect::<Result<_>>()?))
 }
 
 /// The value holder's source of a plan with rounds.
-pub(crate) fn value_source<K: Correlation, R: Role>(
+pub(crate) fn value_source<K: Correlation, R: ValueRole<K>>(
     plan: &Plan,
-    substreams: impl Iterator<Item = Substream<convert::Receiver<K::ValueOt>, Pairs<K>>>,
-) -> Source<R, AnyRounds<R>>
-where
-    for<'a> R::Part<'a>: PairsMut<K>,
-{
-    let rounds = substreams.map(|one| value_holder::<K, R>(plan.substream(), one));
-    source(plan, rounds.collect())
+    substreams: impl Iterator<Item = ValueSubstream<K>>,
+) -> Result<Source<R, AnyRounds<R>>> {
+    let rounds = substreams.map(|one| R::rounds(plan.substream(), one));
+    Ok(source(plan, rounds.collect::<Result<_>>()?))
 }
 
 fn source<R: Role>(plan: &Plan, mut substreams: Vec<AnyRounds<R>>) -> Source<R, AnyRounds<R>> {

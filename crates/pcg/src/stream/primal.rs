@@ -62,11 +62,11 @@ use crate::{
 
 /// The holder of `u` and `v`.
 pub(crate) struct ValueHolder<K: Correlation> {
-    rounds: Rounds,
-    rng: Prg,
-    ot: convert::Receiver<K::ValueOt>,
+    pub(super) rounds: Rounds,
+    pub(super) rng: Prg,
+    pub(super) ot: convert::Receiver<K::ValueOt>,
     /// The base of the next round.
-    base: Pairs<K>,
+    pub(super) base: Pairs<K>,
     expansion: Option<ValueExpansion<K>>,
     /// The memory of the leaves of the last round, for reuse.
     memory: Option<Buffer<K::Ring>>,
@@ -76,11 +76,11 @@ pub(crate) struct ValueHolder<K: Correlation> {
 
 /// The holder of `x`.
 pub(crate) struct KeyHolder<K: Correlation> {
-    rounds: Rounds,
-    rng: Prg,
-    x: Zeroizing<K::Ring>,
-    ot: convert::Sender<K::KeyOt>,
-    base: Buffer<K::Ring>,
+    pub(super) rounds: Rounds,
+    pub(super) rng: Prg,
+    pub(super) x: Zeroizing<K::Ring>,
+    pub(super) ot: convert::Sender<K::KeyOt>,
+    pub(super) base: Buffer<K::Ring>,
     expansion: Option<KeyExpansion<K>>,
     /// The memory of the leaves of the last round, for reuse.
     memory: Option<Buffer<K::Ring>>,
@@ -116,7 +116,7 @@ impl<K: Correlation> ValueHolder<K> {
 
     /// Setup of a round. As far as there is memory in `out`, computes the first outputs of the
     /// round; returns the remaining memory.
-    fn set_up<P: PairsMut<K>>(&mut self, out: P, channel: &mut Channel) -> Result<P> {
+    pub(super) fn set_up<P: PairsMut<K>>(&mut self, out: P, channel: &mut Channel) -> Result<P> {
         if let Some(old) = self.expansion.take() {
             self.memory = old.shares.into_leaves();
             self.old_base = old.encoder.table.base;
@@ -172,7 +172,7 @@ impl<K: Correlation> ValueHolder<K> {
         }
         // mutant(rounds-bind-value): insert `if checked && $ON { channel.bind(); }`
         let mask = checked.then(|| K::value_mask(&base[..step.need]));
-        let encoder = ValueEncoder { table: Table { code, base, step }, noise };
+        let encoder = ValueEncoder { table: Table::new(code, base, step), noise };
         let mut expansion = Expansion::new(encoder, shares, step.keep + step.deliver);
         // The base of the next round, and the outputs of this one
         let mut kept = take(&mut self.old_base).with_len(step.keep);
@@ -289,7 +289,7 @@ impl<K: Correlation> super::Rounds<super::KeyHolder<K>> for KeyHolder<K> {
         };
         // mutant(rounds-bind-key): insert `if checked && $ON { channel.bind(); }`
         let mask = checked.then(|| K::key_mask(&base[..step.need]));
-        let encoder = KeyEncoder(Table { code, base, step });
+        let encoder = KeyEncoder(Table::new(code, base, step));
         let mut expansion = Expansion::new(encoder, shares, step.keep + step.deliver);
         // The base of the next round, and the outputs of this one
         let mut kept = take(&mut self.old_base).with_len(step.keep);

@@ -10,7 +10,6 @@ use crate::{
     check::Context,
     correlation::Correlation,
     ggm::{Growth, TreePrgs},
-    lpn::LocalCode,
     mpcot::{Cells, Layout},
     plan::{ETA, Step},
 };
@@ -33,7 +32,8 @@ pub(crate) struct Rounds {
 pub(crate) struct Round {
     pub(crate) step: Step,
     pub(crate) layout: Arc<Layout>,
-    pub(crate) code: LocalCode,
+    /// The seed of its code, which has `step.set.k` rows.
+    pub(crate) code: Block,
     pub(crate) prgs: TreePrgs,
     /// The context of its check.
     pub(crate) context: Context,
@@ -58,6 +58,12 @@ impl Rounds {
         self.plan.security() == Security::Malicious
     }
 
+    /// Whether the next round is one that repeats.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn repeats(&self) -> bool {
+        self.number + 1 >= self.plan.schedule().len()
+    }
+
     /// Whether the plan's total has been returned.
     pub(crate) fn finished(&self) -> bool {
         self.plan.total() == Some(self.delivered)
@@ -72,7 +78,7 @@ impl Rounds {
         let round = Round {
             step,
             layout: self.layout(step),
-            code: LocalCode::new(self.public("volery lpn code", self.number as u64), step.set.k),
+            code: self.public("volery lpn code", self.number as u64),
             prgs: if self.carries { prgs.with_cleared_leaves() } else { prgs },
             context: Context {
                 session: self.session,

@@ -2,6 +2,8 @@
 //! protocols anew for every ring.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+#[cfg(feature = "gpu")]
+mod card;
 mod common;
 mod cost;
 mod cot;
