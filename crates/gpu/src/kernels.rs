@@ -286,6 +286,7 @@ impl Trees {
 }
 
 /// The round keys of AES.
+#[expect(clippy::needless_pass_by_ref_mut, reason = "the kernel writes there")]
 fn schedules(device: &Device, keys: &[Block], out: &mut Memory<Block>) -> Result<()> {
     assert!(out.len() >= 11 * keys.len(), "11 round keys for each key");
     let keys = Memory::of(device, keys)?;
