@@ -81,7 +81,11 @@ __device__ __forceinline__ u32 lane_of() { return threadIdx.x & 31; }
 
 // Copies the table to shared memory: all threads of a block, before anything else.
 __device__ __forceinline__ void load_table() {
-    for (u32 i = threadIdx.x; i < TABLE; i += blockDim.x) shared_words[i] = aes_table[i >> 5];
+    for (u32 first = threadIdx.x & ~31u; first < 256; first += blockDim.x) {
+        u32 mine = aes_table[first + lane_of()];
+        _Pragma("unroll 8") for (u32 e = 0; e < 32; e++)
+            shared_words[(first + e) * 32 + lane_of()] = __shfl_sync(ALL, mine, e);
+    }
     __syncthreads();
 }
 
@@ -161,15 +165,13 @@ __device__ __forceinline__ Block circular(const Block& x, const uint4* keys) {
     return out[0];
 }
 
-// The round keys of `count` keys, 11 blocks each.
-extern "C" __global__ void key_schedules(const uint4* keys, uint4* out, u32 count) {
+// The round keys of a key: 11 blocks, by one warp.
+extern "C" __global__ void key_schedule(const uint4* from, uint4* out) {
     load_table();
-    u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= count) return;
-    uint4 key = keys[i];
+    uint4 key = *from;
     u32 constant = 1;
     for (u32 round = 0; round < ROUNDS; round++) {
-        out[(u64)i * ROUNDS + round] = key;
+        out[round] = key;
         key = next_key(key, constant);
         constant = doubled(constant);
     }
@@ -195,17 +197,22 @@ __device__ __forceinline__ u64 sum_lanes61(u64 x) {
 
 // ---- GF(2^128), modulo X^128 + X^7 + X^2 + X + 1
 
-// The product of polynomials: in integers with three of four bits zero no carry reaches a used bit.
+// The product of polynomials: in integers with three of four bits zero no carry reaches a used bit,
+// as at most 8 ones add up at a place of a product. Of two products that are added here the places
+// with 8 differ, so that it is 15 of both.
 __device__ __forceinline__ u64 carryless(u32 x, u32 y) {
     constexpr u64 HOLES = 0x1111111111111111ull;
-    u64 out = 0;
-    EACH for (int r = 0; r < 4; r++) {
-        u64 sum = 0;
-        EACH for (int i = 0; i < 4; i++)
-            sum ^= (u64)(x & (u32)HOLES << i) * (y & (u32)HOLES << ((r - i) & 3));
-        out |= sum & HOLES << r;
+    u32 a[4], b[4];
+    EACH for (int i = 0; i < 4; i++) {
+        a[i] = x & (u32)HOLES << i;
+        b[i] = y & (u32)HOLES << i;
     }
-    return out;
+    auto product = [&](int i, int j) { return (u64)a[i] * b[j]; };
+    u64 r0 = (product(0, 0) + product(1, 3)) ^ product(2, 2) ^ product(3, 1);
+    u64 r1 = (product(0, 1) + product(2, 3)) ^ (product(1, 0) + product(3, 2));
+    u64 r2 = (product(0, 2) + product(3, 3)) ^ product(1, 1) ^ product(2, 0);
+    u64 r3 = product(0, 3) ^ product(1, 2) ^ product(2, 1) ^ product(3, 0);
+    return (r0 & HOLES) | (r1 & HOLES << 1) | (r2 & HOLES << 2) | (r3 & HOLES << 3);
 }
 
 __device__ __forceinline__ void carryless(u64 a, u64 b, u64& l, u64& h) {

@@ -6,6 +6,12 @@
 // ---- GF(2^128): sum b_i r_i = sum_l X^l sum_i (bit l of b_i) r_i, so a product of binary matrices
 // with 128 rows, one for each bit l, and 128 columns, one for each bit of a leaf. A tensor core
 // counts the ones of a row and a column, of which the parity is the product.
+//
+// A step is 512 leaves of a tree, 128 for each of four warps. `ldmatrix` gives lane 4 p + q piece p,
+// of 16 bits, of leaves 8 i + 2 q and 8 i + 2 q + 1, i < 16: all that the tensor core takes from
+// this lane, but for the order of the bits. Then each warp multiplies 32 rows by all columns.
+
+constexpr u32 STEP_LEAVES = 512;
 
 // The bits of the coefficients as operands of `mma.m16n8k256`: of 256 leaves, 8 tiles of 16 rows,
 // and 32 lanes, four words.
@@ -14,88 +20,115 @@ extern "C" __global__ void check_operands(const u32* coefficients, u32* out, u32
     if (i >= count * 4) return;
     u32 q = i & 3, lane = i >> 2 & 31, tile = i >> 7 & 7, leaves = i >> 10;
     u32 row = tile * 16 + (lane >> 2) + 8 * (q & 1);
-    u32 first = leaves * 256 + (lane & 3) * 32 + 128 * (q >> 1);
+    u32 first = leaves * 256 + 128 * (q >> 1) + 2 * (lane & 3);
     u32 word = 0;
-    for (u32 b = 0; b < 32; b++)
-        word |= (coefficients[(first + b) * 4 + row / 32] >> row % 32 & 1) << b;
+    EACH for (u32 b = 0; b < 32; b++)
+        word |= (coefficients[(first + 8 * (b & 15) + (b >> 4)) * 4 + row / 32] >> row % 32 & 1) << b;
     out[i] = word;
 }
 
-// One of five steps in which 32 lanes exchange bits, so that bit j of lane i goes to bit i of lane j.
-__device__ __forceinline__ u32 exchange_bits(u32 x, u32 step, u32 kept) {
-    u32 y = __shfl_xor_sync(ALL, x, step);
-    return lane_of() & step ? (x & ~kept) | (y >> step & kept) : (x & kept) | (y << step & ~kept);
+__device__ __forceinline__ u32 shared_address(const void* p) {
+    return (u32)__cvta_generic_to_shared(p);
 }
 
-// Four warps a tree, each with one word of the leaves.
-extern "C" __global__ void __launch_bounds__(128) check_128(
+// Bit j of each half of word i goes to bit i of that half of word j.
+__device__ __forceinline__ void transpose_bits(u32 (&x)[16]) {
+    EACH for (int d = 8; d > 0; d /= 2) {
+        u32 kept = d == 8 ? 0x00ff00ff : d == 4 ? 0x0f0f0f0f : d == 2 ? 0x33333333 : 0x55555555;
+        EACH for (int i = 0; i < 16; i++) {
+            if (i & d) continue;
+            u32 a = x[i], b = x[i + d];
+            x[i] = (a & kept) | (b << d & ~kept);
+            x[i + d] = (a >> d & kept) | (b & ~kept);
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(128, 3) check_128(
     const uint4* leaves, const uint4* operands, uint4* sums, u32 trees, u32 block_size) {
-    __shared__ u32 bits[4][8][33];
-    __shared__ u32 product[8];
+    __shared__ uint4 fetched[2][4][128];
+    __shared__ uint4 columns[2][4][4][32];
+    __shared__ u64 parts[4][4];
     u32 lane = lane_of(), w = threadIdx.x >> 5;
-    for (u32 tree = blockIdx.x; tree < trees; tree += gridDim.x) {
-        int counts[8][4][4] = {};
-        const u32* in = (const u32*)(leaves + (u64)tree * block_size) + w;
-        _Pragma("unroll 1") for (u32 first = 0; first < block_size; first += 256) {
-            EACH for (int g = 0; g < 8; g++) {
-                u32 x = in[(first + g * 32 + lane) * 4];
-                x = exchange_bits(x, 16, 0x0000ffff);
-                x = exchange_bits(x, 8, 0x00ff00ff);
-                x = exchange_bits(x, 4, 0x0f0f0f0f);
-                x = exchange_bits(x, 2, 0x33333333);
-                bits[w][g][lane] = exchange_bits(x, 1, 0x55555555);
-            }
+    u32 steps = block_size / STEP_LEAVES, last = (trees - 1 - blockIdx.x) / gridDim.x * steps + steps;
+    // Of leaves that a warp reads nobody else does.
+    auto fetch = [&](u32 step) {
+        u64 tree = blockIdx.x + (u64)(step / steps) * gridDim.x;
+        const uint4* from = leaves + tree * block_size + step % steps * STEP_LEAVES + w * 128 + lane;
+        if (step < last)
+            EACH for (int i = 0; i < 4; i++)
+                asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
+                    shared_address(&fetched[step & 1][w][i * 32 + lane])), "l"(from + i * 32));
+        asm volatile("cp.async.commit_group;");
+    };
+    if (blockIdx.x >= trees) return;
+    fetch(0);
+    for (u32 step = 0; step < last;) {
+        int counts[2][16][4] = {};
+        _Pragma("unroll 1") for (u32 chunk = 0; chunk < 2 * steps; chunk += 2, step++) {
+            fetch(step + 1);
+            asm volatile("cp.async.wait_group 1;" ::: "memory");
             __syncwarp();
-            u32 b[4][2];
-            EACH for (int n = 0; n < 4; n++) {
-                b[n][0] = bits[w][lane & 3][n * 8 + (lane >> 2)];
-                b[n][1] = bits[w][(lane & 3) + 4][n * 8 + (lane >> 2)];
-            }
-            __syncwarp();
-            EACH for (int tile = 0; tile < 8; tile++) {
-                uint4 a = __ldg(operands + (first / 256 * 8 + tile) * 32 + lane);
-                EACH for (int n = 0; n < 4; n++) {
-                    int* c = counts[tile][n];
-                    asm volatile(
-                        "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc "
-                        "{%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-                        : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
-                        : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b[n][0]), "r"(b[n][1]));
-                }
-            }
-        }
-        // Bits 32 w to 32 w + 31 of row l, as coefficients of X^(l + 32 w) and the next.
-        u32 sum[8] = {};
-        EACH for (int tile = 0; tile < 8; tile++) {
+            u32 x[16];
+            EACH for (int i = 0; i < 16; i += 4)
+                asm volatile(
+                    "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                    : "=r"(x[i]), "=r"(x[i + 1]), "=r"(x[i + 2]), "=r"(x[i + 3])
+                    : "r"(shared_address(&fetched[step & 1][w][i * 8 + lane]))
+                    : "memory");
+            transpose_bits(x);
+            EACH for (int i = 0; i < 4; i++)
+                columns[step & 1][w][i][lane] =
+                    make_uint4(x[4 * i], x[4 * i + 1], x[4 * i + 2], x[4 * i + 3]);
+            __syncthreads();
             EACH for (int half = 0; half < 2; half++) {
-                u32 row = 0;
-                EACH for (int n = 0; n < 4; n++) {
-                    u32 pair = (counts[tile][n][2 * half] & 1) | (counts[tile][n][2 * half + 1] & 1) << 1;
-                    row |= pair << (n * 8 + (lane & 3) * 2);
+                uint4 a[2];
+                EACH for (int m = 0; m < 2; m++)
+                    a[m] = __ldg(operands + ((chunk + half) * 8 + 2 * w + m) * 32 + lane);
+                EACH for (int i = 0; i < 4; i++) {
+                    uint4 b = columns[step & 1][2 * half][i][lane];
+                    uint4 c = columns[step & 1][2 * half + 1][i][lane];
+                    u32 low[4] = {b.x, b.y, b.z, b.w}, high[4] = {c.x, c.y, c.z, c.w};
+                    EACH for (int n = 0; n < 4; n++) {
+                        EACH for (int m = 0; m < 2; m++) {
+                            int* out = counts[m][4 * i + n];
+                            asm volatile(
+                                "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc "
+                                "{%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+                                : "+r"(out[0]), "+r"(out[1]), "+r"(out[2]), "+r"(out[3])
+                                : "r"(a[m].x), "r"(a[m].y), "r"(a[m].z), "r"(a[m].w), "r"(low[n]),
+                                  "r"(high[n]));
+                        }
+                    }
                 }
-                row |= __shfl_xor_sync(ALL, row, 1);
-                row |= __shfl_xor_sync(ALL, row, 2);
-                row &= mask((lane & 3) == 0);
-                u32 shift = tile * 16 + half * 8 + (lane >> 2) + 32 * w;
-                u64 shifted = (u64)row << shift % 32;
-                EACH for (int i = 0; i < 8; i++)
-                    sum[i] ^= ((u32)shifted & mask(shift / 32 == i)) ^
-                              ((u32)(shifted >> 32) & mask(shift / 32 + 1 == i));
             }
         }
-        if (threadIdx.x < 8) product[threadIdx.x] = 0;
-        __syncthreads();
-        EACH for (int i = 0; i < 8; i++) {
-            u32 all = __reduce_xor_sync(ALL, sum[i]);
-            if (lane == 0) atomicXor(product + i, all);
+        // Count 2 h + e of tiles m and n is of row 32 w + 16 m + 8 h + lane / 4, and of bit n of
+        // piece 2 (lane % 4) + e: of X to the sum of both.
+        u64 part = 0;
+        EACH for (int s = 0; s < 56; s++) {
+            u32 ones = 0;
+            EACH for (int i = 0; i < 8; i++) {
+                int m = i >> 2, h = i >> 1 & 1, e = i & 1, n = s - 16 * (m + e) - 8 * h;
+                if (n >= 0 && n < 16) ones ^= counts[m][n][2 * h + e];
+            }
+            part ^= (u64)(ones & 1) << s;
         }
+        part <<= lane >> 2;
+        EACH for (int d = 4; d < 32; d *= 2) part ^= __shfl_xor_sync(ALL, part, d);
+        if (lane < 4) parts[w][lane] = part;
         __syncthreads();
         if (threadIdx.x == 0) {
-            u64 r[4];
-            EACH for (int i = 0; i < 4; i++) r[i] = product[2 * i] | (u64)product[2 * i + 1] << 32;
+            u64 r[4] = {};
+            EACH for (int i = 0; i < 16; i++) {
+                u64 x = parts[i >> 2][i & 3];
+                u32 word = (i >> 2) + (i & 3);
+                r[word / 2] ^= word & 1 ? x << 32 : x;
+                if (word & 1) r[word / 2 + 1] ^= x >> 32;
+            }
+            u64 tree = blockIdx.x + (u64)(step / steps - 1) * gridDim.x;
             sums[tree] = words(reduce128(r[0], r[1], r[2], r[3]));
         }
-        __syncthreads();
     }
 }
 

@@ -3,7 +3,7 @@
 //
 // Entry r of the table has the base correlations of all instances side by side, in PARTS parts of
 // which a lane adds up one. A warp makes 96 columns at a time: 160 AES blocks, from which it cuts
-// 960 indices into shared memory.
+// 960 indices into shared memory, and over GF(2^128) 96 blocks more, the factors.
 #pragma once
 #include "base.cuh"
 
@@ -24,9 +24,10 @@ constexpr u32 WEIGHT = 10;
 constexpr u32 COLUMNS = 96;
 constexpr u32 BLOCKS = COLUMNS * WEIGHT / 6;
 
-// The indices of 96 columns, from block `first` of the stream on: of 8 words of 64 bits the lowest
-// pieces of 21 bits of all, then the middle ones, then the highest.
-__device__ __forceinline__ void cut_indices(u32* out, u64 first, const uint4* keys, u32 rows) {
+// The indices of 96 columns, times the bytes of an entry, from block `first` of the stream on: of 8
+// words of 64 bits the lowest pieces of 21 bits of all, then the middle ones, then the highest.
+__device__ __forceinline__ void cut_indices(
+    u32* out, u64 first, const uint4* keys, u32 rows, u32 bytes) {
     Block b[BLOCKS / 32];
     EACH for (int s = 0; s < BLOCKS / 32; s++) b[s] = block(first + s * 32 + lane_of(), 0);
     encrypt(b, keys);
@@ -35,14 +36,23 @@ __device__ __forceinline__ void cut_indices(u32* out, u64 first, const uint4* ke
             u64 word = e ? high(b[s]) : low(b[s]);
             u32 number = 64 * s + 2 * lane_of() + e;
             EACH for (int piece = 0; piece < 3; piece++)
-                out[number / 8 * 24 + piece * 8 + number % 8] = (u32)(word >> 21 * piece) & (rows - 1);
+                out[number / 8 * 24 + piece * 8 + number % 8] =
+                    ((u32)(word >> 21 * piece) & (rows - 1)) * bytes;
         }
     }
 }
 
+// The factors of 96 columns: factor c_j is block 2^64 + j of the stream.
+__device__ __forceinline__ void cut_factors(uint4* out, u64 first, const uint4* keys) {
+    Block b[COLUMNS / 32];
+    EACH for (int s = 0; s < COLUMNS / 32; s++) b[s] = block(first + s * 32 + lane_of(), 1);
+    encrypt(b, keys);
+    EACH for (int s = 0; s < COLUMNS / 32; s++) out[s * 32 + lane_of()] = words(b[s]);
+}
+
 template <class T>
-__device__ __forceinline__ T load(const Code& c, u32 part) {
-    return __ldg((const T*)c.table + part);
+__device__ __forceinline__ T load(const char* part, u32 offset) {
+    return __ldg((const T*)(part + offset));
 }
 
 // Sums of ten entries, and what becomes of them with a leaf. `T` is a part of an entry, `PER` the
@@ -65,86 +75,86 @@ struct XorPairs {
 struct Words61 {
     typedef u64 T;
     static constexpr u32 PER = 1;
+    static constexpr bool FACTORS = false;
 };
 struct Pairs61 {
     typedef ulonglong2 T;
     static constexpr u32 PER = 1;
+    static constexpr bool FACTORS = false;
+};
+
+// Where a lane's sum comes from and goes to.
+struct Sum {
+    const char* table; // the lane's part of entry 0
+    u32 part;
+    u64 place;
+    bool in;
+    const uint4* factor;
 };
 
 template <class K>
-__device__ __forceinline__ void sum_blocks(
-    const Code& c, const u32* index, u32 parts, u32 part, u64 column, u64 place, bool in) {
+__device__ __forceinline__ void sum_entries(K, const Code& c, const Sum& s, const u32* index) {
     Block half[2] = {};
     EACH for (int j = 0; j < WEIGHT; j++)
-        half[K::FACTORS && j >= WEIGHT / 2] ^= block(load<uint4>(c, index[j] * parts + part));
+        half[K::FACTORS && j >= WEIGHT / 2] ^= block(load<uint4>(s.table, index[j]));
     Block sum = half[0];
-    if (K::FACTORS) {
-        // Factor c_j is block 2^64 + j of the stream.
-        Block factor[1] = {block(column, 1)};
-        encrypt(factor, c.keys);
-        sum ^= multiply128(factor[0], half[1]);
-    }
-    bool value = K::PER == 2 && part % 2 == 0;
-    if (!in) return;
-    if (!value) sum ^= block(__ldcs((const uint4*)c.leaves + place));
-    __stcs((uint4*)((value ? c.u : c.v) + (place - c.first) * c.stride), words(sum));
-}
-
-__device__ __forceinline__ void sum_entries(
-    Xor, const Code& c, const u32* i, u32 parts, u32 part, u64 column, u64 place, bool in) {
-    sum_blocks<Xor>(c, i, parts, part, column, place, in);
+    if (K::FACTORS) sum ^= multiply128(block(*s.factor), half[1]);
+    bool value = K::PER == 2 && s.part % 2 == 0;
+    if (!s.in) return;
+    if (!value) sum ^= block(__ldcs((const uint4*)c.leaves + s.place));
+    __stcs((uint4*)((value ? c.u : c.v) + (s.place - c.first) * c.stride), words(sum));
 }
 __device__ __forceinline__ void sum_entries(
-    XorFactors, const Code& c, const u32* i, u32 parts, u32 part, u64 column, u64 place, bool in) {
-    sum_blocks<XorFactors>(c, i, parts, part, column, place, in);
-}
-__device__ __forceinline__ void sum_entries(
-    XorPairs, const Code& c, const u32* i, u32 parts, u32 part, u64 column, u64 place, bool in) {
-    sum_blocks<XorPairs>(c, i, parts, part, column, place, in);
-}
-__device__ __forceinline__ void sum_entries(
-    Words61, const Code& c, const u32* index, u32 parts, u32 part, u64, u64 place, bool in) {
+    Words61, const Code& c, const Sum& s, const u32* index) {
     u64 sum = 0;
     EACH for (int j = 0; j < WEIGHT; j++) {
         if (j == WEIGHT / 2) sum = fold61(sum);
-        sum += load<u64>(c, index[j] * parts + part);
+        sum += load<u64>(s.table, index[j]);
     }
-    if (!in) return;
-    sum = reduce61(sum + __ldcs((const u64*)c.leaves + place));
-    __stcs((u64*)(c.v + (place - c.first) * c.stride), sum);
+    if (!s.in) return;
+    sum = reduce61(sum + __ldcs((const u64*)c.leaves + s.place));
+    __stcs((u64*)(c.v + (s.place - c.first) * c.stride), sum);
 }
 __device__ __forceinline__ void sum_entries(
-    Pairs61, const Code& c, const u32* index, u32 parts, u32 part, u64, u64 place, bool in) {
+    Pairs61, const Code& c, const Sum& s, const u32* index) {
     u64 u = 0, v = 0;
     EACH for (int j = 0; j < WEIGHT; j++) {
         if (j == WEIGHT / 2) u = fold61(u), v = fold61(v);
-        ulonglong2 entry = load<ulonglong2>(c, index[j] * parts + part);
+        ulonglong2 entry = load<ulonglong2>(s.table, index[j]);
         u += entry.x;
         v += entry.y;
     }
-    if (!in) return;
-    v = reduce61(v + __ldcs((const u64*)c.leaves + place));
-    __stcs((u64*)(c.u + (place - c.first) * c.stride), reduce61(u));
-    __stcs((u64*)(c.v + (place - c.first) * c.stride), v);
+    if (!s.in) return;
+    v = reduce61(v + __ldcs((const u64*)c.leaves + s.place));
+    __stcs((u64*)(c.u + (s.place - c.first) * c.stride), reduce61(u));
+    __stcs((u64*)(c.v + (s.place - c.first) * c.stride), v);
 }
 
 template <class K, u32 B>
 __device__ __forceinline__ void encode(const Code& c) {
     load_table();
-    constexpr u32 PARTS = B * K::PER, STEP = 32 / PARTS;
-    u32* indices = shared_words + TABLE + (threadIdx.x >> 5) * COLUMNS * WEIGHT;
+    constexpr u32 PARTS = B * K::PER, STEP = 32 / PARTS, PART = sizeof(typename K::T);
+    constexpr u32 SCRATCH = COLUMNS * (WEIGHT + (K::FACTORS ? 4 : 0));
+    u32* indices = shared_words + TABLE + (threadIdx.x >> 5) * SCRATCH;
+    uint4* factors = (uint4*)(indices + COLUMNS * WEIGHT);
     u32 size = 1u << c.depth, unit = size * B;
     u64 from = c.first / unit * size, to = (c.end + unit - 1) / unit * size;
-    u32 part = lane_of() % PARTS, instance = part / K::PER, within = lane_of() / PARTS;
+    u32 within = lane_of() / PARTS;
+    Sum s;
+    s.part = lane_of() % PARTS;
+    s.table = c.table + s.part * PART;
+    u32 instance = s.part / K::PER;
     u64 warp = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, warps = gridDim.x * blockDim.x >> 5;
     for (u64 group = from / COLUMNS + warp; group * COLUMNS < to; group += warps) {
         __syncwarp();
-        cut_indices(indices, group * BLOCKS, c.keys, c.rows);
+        cut_indices(indices, group * BLOCKS, c.keys, c.rows, PARTS * PART);
+        if (K::FACTORS) cut_factors(factors, group * COLUMNS, c.keys);
         __syncwarp();
         _Pragma("unroll 2") for (u32 step = 0; step < COLUMNS; step += STEP) {
             u64 column = group * COLUMNS + step + within;
-            u64 place = ((column >> c.depth) * B + instance) << c.depth | (column & (size - 1));
-            bool in = place >= c.first && place < c.end;
+            s.place = ((column >> c.depth) * B + instance) << c.depth | (column & (size - 1));
+            s.in = s.place >= c.first && s.place < c.end;
+            s.factor = factors + step + within;
             u32 index[WEIGHT];
             const uint2* at = (const uint2*)(indices + (step + within) * WEIGHT);
             EACH for (int j = 0; j < WEIGHT / 2; j++) {
@@ -152,7 +162,7 @@ __device__ __forceinline__ void encode(const Code& c) {
                 index[2 * j] = two.x;
                 index[2 * j + 1] = two.y;
             }
-            sum_entries(K(), c, index, PARTS, part, column, place, in);
+            sum_entries(K(), c, s, index);
         }
     }
 }

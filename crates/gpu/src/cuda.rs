@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytemuck::{Pod, Zeroable};
 use cudarc::driver::{
     DriverError,
-    result::{self, ctx, device, function, module, occupancy, primary_ctx, stream},
+    result::{self, ctx, device, event, function, module, occupancy, primary_ctx, stream},
     sys::{self, CUdevice_attribute_enum as Attribute, CUresult},
 };
 use zeroize::Zeroize;
@@ -567,5 +567,64 @@ impl<T> Drop for Pinned<T> {
             std::slice::from_raw_parts_mut(self.pointer.cast::<u8>(), bytes).zeroize();
             let _lost = self.card.bind().and_then(|()| result::free_host(self.pointer.cast()));
         }
+    }
+}
+
+/// Memory of a card with pinned memory from which the card copies what goes there.
+pub(crate) struct Upload<T> {
+    memory: Memory<T>,
+    host: Pinned<T>,
+    /// When the last copy is done.
+    copied: sys::CUevent,
+}
+
+// SAFETY: the driver's handles may be used from any thread.
+unsafe impl<T: Send> Send for Upload<T> {}
+// SAFETY: as above; a shared `Upload` only has an address.
+unsafe impl<T: Sync> Sync for Upload<T> {}
+
+impl<T: Pod> Upload<T> {
+    /// Zeros.
+    pub(crate) fn zeroed(device: &Device, len: usize) -> Result<Self> {
+        let (memory, host) = (Memory::zeroed(device, len)?, Pinned::zeroed(device, len)?);
+        let flags = sys::CUevent_flags::CU_EVENT_DISABLE_TIMING;
+        let copied = device.call("make an event", |_| event::create(flags))?;
+        Ok(Self { memory, host, copied })
+    }
+
+    /// Has the first `len` values written, and copied to the card: waits for the copy before, and
+    /// not for this one.
+    pub(crate) fn send(&mut self, len: usize, write: impl FnOnce(&mut [T])) -> Result<()> {
+        self.wait()?;
+        let values = &mut self.host[..len];
+        write(values);
+        // SAFETY: both memories have so many values; nobody writes to the pinned memory or frees it
+        // before `wait` returns.
+        self.memory.device.call("copy to the card", |stream| unsafe {
+            result::memcpy_htod_async(self.memory.pointer, values, stream)?;
+            event::record(self.copied, stream)
+        })
+    }
+}
+
+impl<T> Upload<T> {
+    fn wait(&self) -> Result<()> {
+        // SAFETY: the event is of this object.
+        self.memory.device.call("copy to the card", |_| unsafe { event::synchronize(self.copied) })
+    }
+
+    /// The address on the card.
+    pub(crate) fn address(&self) -> u64 {
+        self.memory.pointer
+    }
+}
+
+impl<T> Drop for Upload<T> {
+    fn drop(&mut self) {
+        // SAFETY: as in `wait`, and nothing has the event any more. A lost card copies nothing.
+        let _lost = self.wait();
+        let _lost =
+            // SAFETY: the event is of this object, and nothing has it any more.
+            self.memory.device.call("free an event", |_| unsafe { event::destroy(self.copied) });
     }
 }

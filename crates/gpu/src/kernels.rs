@@ -3,12 +3,13 @@
 //! `volery_primitives::hash::Tweaked`.
 
 use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use bytemuck::{Pod, Zeroable, bytes_of};
+use bytemuck::{Pod, Zeroable, bytes_of, cast_slice, cast_slice_mut};
 use volery_primitives::Block;
 use zeroize::Zeroizing;
 
-use crate::{Blocks, Device, Memory, Part, Pinned, Result};
+use crate::{Blocks, Device, Memory, Part, Pinned, Result, Upload};
 
 /// Threads of a block of most kernels.
 const THREADS: u32 = 256;
@@ -55,6 +56,7 @@ struct TreesArgument {
     trees: u32,
     depth: u32,
     keys: u64,
+    schedules: u64,
     nodes: u64,
     levels: u64,
     right: u64,
@@ -71,13 +73,23 @@ pub struct Trees {
     leaf: Leaf,
     trees: usize,
     depth: u32,
-    keys: Memory<Block>,
+    /// The keys; the roots, or the opened levels; the totals; the missing leaves.
+    inputs: Upload<Block>,
+    schedules: Memory<Block>,
     nodes: Memory<Block>,
     leaves: Memory<u64>,
+    /// The levels, right leaves and parents; the counter of `bottom`.
     sums: Memory<Block>,
-    alphas: Memory<u32>,
-    counter: Memory<u32>,
-    /// The sums of the levels, in memory of this machine.
+    /// The sums of the levels and right leaves, in memory of this machine.
+    out: Pinned<Block>,
+    check: Mutex<Check>,
+}
+
+/// Memory for the sums of the check.
+struct Check {
+    coefficients: Upload<Block>,
+    operands: Memory<Block>,
+    sums: Memory<Block>,
     out: Pinned<Block>,
 }
 
@@ -94,20 +106,24 @@ impl Trees {
     /// If memory is not free, or the card fails.
     pub fn new(device: &Device, leaf: Leaf, depth: u32, trees: usize) -> Result<Self> {
         assert!(Self::DEPTHS.contains(&depth), "a depth that there are kernels for");
-        let levels = trees * depth as usize;
+        let (levels, size) = (trees * depth as usize, 1 << depth);
         Ok(Self {
             device: device.clone(),
             leaf,
             trees,
             depth,
-            keys: Memory::zeroed(device, trees * 11)?,
+            inputs: Upload::zeroed(device, levels + 2 * trees + trees.div_ceil(4))?,
+            schedules: Memory::zeroed(device, trees * 11)?,
             nodes: Memory::zeroed(device, trees << (depth - 3))?,
             leaves: Memory::zeroed(device, (trees << depth) * leaf.bytes() / 8)?,
-            // The levels, right leaves and parents; the opened levels and totals.
-            sums: Memory::zeroed(device, 2 * levels + 3 * trees)?,
-            alphas: Memory::zeroed(device, trees)?,
-            counter: Memory::zeroed(device, 1)?,
+            sums: Memory::zeroed(device, levels + 2 * trees + 1)?,
             out: Pinned::zeroed(device, levels + trees)?,
+            check: Mutex::new(Check {
+                coefficients: Upload::zeroed(device, size)?,
+                operands: Memory::zeroed(device, size)?,
+                sums: Memory::zeroed(device, trees)?,
+                out: Pinned::zeroed(device, trees)?,
+            }),
         })
     }
 
@@ -117,21 +133,24 @@ impl Trees {
         self.trees
     }
 
-    fn argument(&self) -> TreesArgument {
-        let levels = self.trees * self.depth as usize;
+    /// The parameter for `trees` trees from `first` on.
+    fn argument(&self, first: usize, trees: usize) -> TreesArgument {
+        let levels = trees * self.depth as usize;
         let sum = |place: usize| self.sums.address() + 16 * place as u64;
+        let input = |place: usize| self.inputs.address() + 16 * place as u64;
         TreesArgument {
-            trees: self.trees as u32,
+            trees: trees as u32,
             depth: self.depth,
-            keys: self.keys.address(),
+            keys: input(0),
+            schedules: self.schedules.address(),
             nodes: self.nodes.address(),
             levels: sum(0),
             right: sum(levels),
-            parents: sum(levels + self.trees),
-            leaves: self.leaves.address(),
-            alphas: self.alphas.address(),
-            opened: sum(levels + 2 * self.trees),
-            totals: sum(2 * levels + 2 * self.trees),
+            parents: sum(levels + trees),
+            leaves: self.leaves.address() + ((first << self.depth) * self.leaf.bytes()) as u64,
+            opened: input(trees),
+            totals: input(trees + levels),
+            alphas: input(2 * trees + levels),
         }
     }
 
@@ -153,17 +172,17 @@ impl Trees {
     ) -> Result<(&[Block], &[Block])> {
         assert_eq!(roots.len(), self.trees, "a root for each tree");
         assert_eq!(keys.len(), self.trees, "a key for each tree");
-        self.set_keys(keys)?;
-        let roots = Memory::of(&self.device, roots)?;
-        let top = format!("top_{}", self.depth - 8);
-        let argument = self.argument();
-        let address = roots.address();
-        let arguments = [bytes_of(&argument), bytes_of(&address), bytes_of(&delta)];
-        let shared = TABLE + WARPS * KEYS;
-        self.device.launch(&top, Blocks::All, THREADS, shared, &arguments)?;
-        self.bottom(&argument, "")?;
+        self.inputs.send(2 * self.trees, |inputs| {
+            let (first, second) = inputs.split_at_mut(keys.len());
+            first.copy_from_slice(keys);
+            second.copy_from_slice(roots);
+        })?;
+        // In the place of the opened levels.
+        let argument = self.argument(0, self.trees);
+        self.launch(&argument, "", &[bytes_of(&argument.opened), bytes_of(&delta)])?;
         let levels = self.trees * self.depth as usize;
-        self.sums.read(0, &mut self.out)?;
+        let sums = if self.leaf == Leaf::Correlated { levels } else { self.out.len() };
+        self.sums.read(0, &mut self.out[..sums])?;
         Ok(self.out.split_at(levels))
     }
 
@@ -184,41 +203,46 @@ impl Trees {
         opened: &[Block],
         totals: &[Block],
     ) -> Result<()> {
-        let (count, levels) = (keys.len(), self.trees * self.depth as usize);
+        let count = keys.len();
         assert!(first + count <= self.trees, "trees of this object");
         assert_eq!(alphas.len(), count, "a leaf of each tree");
         assert!(alphas.iter().all(|alpha| *alpha < 1 << self.depth), "leaves of the trees");
         assert_eq!(opened.len(), count * self.depth as usize, "a sum for each level");
         assert_eq!(totals.len(), count, "a total for each tree");
-        self.set_keys(keys)?;
-        self.alphas.write(0, alphas)?;
-        self.sums.write(levels + 2 * self.trees, opened)?;
-        self.sums.write(2 * levels + 2 * self.trees, totals)?;
-        let argument = TreesArgument {
-            trees: count as u32,
-            leaves: self.leaves.address() + ((first << self.depth) * self.leaf.bytes()) as u64,
-            ..self.argument()
-        };
-        let top = format!("top_{}_punctured", self.depth - 8);
-        let shared = TABLE + WARPS * KEYS;
-        self.device.launch(&top, Blocks::All, THREADS, shared, &[bytes_of(&argument)])?;
-        self.bottom(&argument, "_punctured")?;
+        let levels = opened.len();
+        let all = levels + 2 * count + count.div_ceil(4);
+        self.inputs.send(all, |inputs| {
+            let (blocks, missing) = inputs.split_at_mut(levels + 2 * keys.len());
+            let (begin, rest) = blocks.split_at_mut(keys.len());
+            begin.copy_from_slice(keys);
+            rest[..levels].copy_from_slice(opened);
+            rest[levels..].copy_from_slice(totals);
+            cast_slice_mut(missing)[..alphas.len()].copy_from_slice(alphas);
+        })?;
+        let argument = self.argument(first, count);
+        self.launch(&argument, "_punctured", &[])?;
         let mend = format!("mend_{}", self.leaf.name());
-        self.device.launch(&mend, Blocks::ForThreads(count), 128, TABLE, &[bytes_of(&argument)])
+        let (threads, shared) = (Blocks::ForThreads(count), TABLE + 64 * KEYS);
+        self.device.launch(&mend, threads, 64, shared, &[bytes_of(&argument)])
     }
 
-    fn set_keys(&mut self, keys: &[Block]) -> Result<()> {
-        schedules(&self.device, keys, &mut self.keys)?;
+    /// All levels.
+    fn launch(&mut self, argument: &TreesArgument, which: &str, roots: &[&[u8]]) -> Result<()> {
         // The sums of three levels, right leaves and parents begin with zero.
-        self.sums.clear()
+        self.sums.clear()?;
+        let top = format!("top_{}{which}", self.depth - 8);
+        let arguments = [&[bytes_of(argument)], roots].concat();
+        let shared = TABLE + 2 * WARPS * KEYS;
+        self.device.launch(&top, Blocks::All, THREADS, shared, &arguments)?;
+        let bottom = format!("bottom_{}{which}", self.leaf.name());
+        let shared = TABLE + WARPS * KEYS;
+        let counter = argument.parents + 16 * u64::from(argument.trees);
+        let arguments = [bytes_of(argument), bytes_of(&counter)];
+        self.device.launch(&bottom, Blocks::All, THREADS, shared, &arguments)
     }
 
-    fn bottom(&mut self, argument: &TreesArgument, which: &str) -> Result<()> {
-        self.counter.clear()?;
-        let name = format!("bottom_{}{which}", self.leaf.name());
-        let counter = self.counter.address();
-        let arguments = [bytes_of(argument), bytes_of(&counter)];
-        self.device.launch(&name, Blocks::All, THREADS, TABLE + WARPS * KEYS, &arguments)
+    fn check(&self) -> MutexGuard<'_, Check> {
+        self.check.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The sum of the leaves of each tree times the coefficients of their places, over
@@ -232,23 +256,20 @@ impl Trees {
     pub fn inner_products(&self, coefficients: &[Block]) -> Result<Zeroizing<Vec<Block>>> {
         assert_eq!(coefficients.len(), 1 << self.depth, "a coefficient for each leaf");
         assert!(self.leaf != Leaf::Words, "leaves in GF(2^128)");
-        let device = &self.device;
-        let places = Memory::of(device, coefficients)?;
-        let operands = Memory::<Block>::zeroed(device, coefficients.len())?;
-        let sums = Memory::<Block>::zeroed(device, self.trees)?;
+        let Check { coefficients: places, operands, sums, out } = &mut *self.check();
+        places.send(coefficients.len(), |places| places.copy_from_slice(coefficients))?;
         let (from, to) = (places.address(), operands.address());
         let count = coefficients.len() as u32;
         let arguments = [bytes_of(&from), bytes_of(&to), bytes_of(&count)];
         let threads = Blocks::ForThreads(4 * coefficients.len());
-        device.launch("check_operands", threads, THREADS, 0, &arguments)?;
-        let (leaves, out) = (self.leaves.address(), sums.address());
+        self.device.launch("check_operands", threads, THREADS, 0, &arguments)?;
+        let (leaves, at) = (self.leaves.address(), sums.address());
         let trees = self.trees as u32;
         let arguments =
-            [bytes_of(&leaves), bytes_of(&to), bytes_of(&out), bytes_of(&trees), bytes_of(&count)];
-        device.launch("check_128", Blocks::All, 128, 0, &arguments)?;
-        let mut products = Zeroizing::new(vec![Block::ZERO; self.trees]);
-        sums.read(0, &mut products)?;
-        Ok(products)
+            [bytes_of(&leaves), bytes_of(&to), bytes_of(&at), bytes_of(&trees), bytes_of(&count)];
+        self.device.launch("check_128", Blocks::All, 128, 0, &arguments)?;
+        sums.read(0, out)?;
+        Ok(Zeroizing::new(out.to_vec()))
     }
 
     /// Likewise modulo `2^61 - 1`, for two coefficients of each place: the two sums of each tree.
@@ -262,16 +283,19 @@ impl Trees {
         let size = 1 << self.depth;
         assert!(coefficients.iter().all(|places| places.len() == size), "one for each leaf");
         assert!(self.leaf == Leaf::Words, "leaves modulo 2^61 - 1");
-        let places = Memory::of(&self.device, &coefficients.concat())?;
-        let sums = Memory::<[u64; 2]>::zeroed(&self.device, self.trees)?;
+        let Check { coefficients: places, sums, out, .. } = &mut *self.check();
+        places.send(size, |places| {
+            let (first, second) = cast_slice_mut(places).split_at_mut(size);
+            first.copy_from_slice(coefficients[0]);
+            second.copy_from_slice(coefficients[1]);
+        })?;
         let (leaves, from, to) = (self.leaves.address(), places.address(), sums.address());
         let (trees, size) = (self.trees as u32, size as u32);
         let arguments =
             [bytes_of(&leaves), bytes_of(&from), bytes_of(&to), bytes_of(&trees), bytes_of(&size)];
         self.device.launch("check_61", Blocks::All, THREADS, 0, &arguments)?;
-        let mut products = Zeroizing::new(vec![[0; 2]; self.trees]);
-        sums.read(0, &mut products)?;
-        Ok(products)
+        sums.read(0, out)?;
+        Ok(Zeroizing::new(cast_slice(out).to_vec()))
     }
 
     /// The leaves, for tests.
@@ -283,16 +307,6 @@ impl Trees {
         self.leaves.read(0, &mut leaves)?;
         Ok(leaves)
     }
-}
-
-/// The round keys of AES.
-#[expect(clippy::needless_pass_by_ref_mut, reason = "the kernel writes there")]
-fn schedules(device: &Device, keys: &[Block], out: &mut Memory<Block>) -> Result<()> {
-    assert!(out.len() >= 11 * keys.len(), "11 round keys for each key");
-    let keys = Memory::of(device, keys)?;
-    let (from, to, count) = (keys.address(), out.address(), keys.len() as u32);
-    let arguments = [bytes_of(&from), bytes_of(&to), bytes_of(&count)];
-    device.launch("key_schedules", Blocks::ForThreads(keys.len()), 128, TABLE, &arguments)
 }
 
 /// What a party's outputs are, and the entries of the table that they are sums of.
@@ -456,8 +470,10 @@ impl Code {
     ) -> Result<Self> {
         assert!(rows.is_power_of_two() && rows <= 1 << 21, "a power of two of rows");
         assert!(matches!(instances, 1 | 2 | 4), "1, 2 or 4 instances");
-        let mut keys = Memory::zeroed(device, 11)?;
-        schedules(device, &[seed], &mut keys)?;
+        let (key, keys) = (Memory::of(device, &[seed])?, Memory::zeroed(device, 11)?);
+        let (from, to) = (key.address(), keys.address());
+        let arguments = [bytes_of(&from), bytes_of(&to)];
+        device.launch("key_schedule", Blocks::ForThreads(1), 32, TABLE, &arguments)?;
         Ok(Self { entry, instances, rows, keys, noise: None })
     }
 
@@ -521,7 +537,9 @@ impl Code {
             unused: 0,
         };
         let name = format!("encode_{}_{}", self.entry.name(), self.instances);
-        let shared = TABLE + WARPS * 4 * 960;
+        // The indices and factors of 96 columns.
+        let scratch = 96 * if leaf == Leaf::Hashed { 40 + 16 } else { 40 };
+        let shared = TABLE + WARPS * scratch;
         let device = &trees.device;
         device.launch(&name, Blocks::All, THREADS, shared, &[bytes_of(&argument)])?;
         let Some(noise) = &self.noise else { return Ok(()) };

@@ -24,7 +24,7 @@ mod cuda;
 mod error;
 mod kernels;
 
-pub(crate) use cuda::Blocks;
+pub(crate) use cuda::{Blocks, Upload};
 pub use cuda::{Device, Memory, Part, Pinned, count};
 pub use error::{Error, Result};
 pub use kernels::{
