@@ -1,4 +1,5 @@
 //! The speed of each step of a round on a card: `kernels [depth trees instances rows]`.
+#![allow(clippy::print_stdout, reason = "a program that prints its result")]
 
 use std::time::Instant;
 

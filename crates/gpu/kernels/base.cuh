@@ -89,7 +89,8 @@ __device__ __forceinline__ void load_table() {
     __syncthreads();
 }
 
-// T at byte B of x: its address is 128 times the byte, and 4 times the lane.
+// T at byte B of x: its address is 128 times the byte, and 4 times the lane. The compiler adds the
+// address of the table once more, unless the load is written like this.
 template <int B>
 __device__ __forceinline__ u32 entry(u32 x) {
     u32 place = (u32)__cvta_generic_to_shared(shared_words) + 4 * lane_of(), out;

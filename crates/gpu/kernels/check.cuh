@@ -7,8 +7,8 @@
 // with 128 rows, one for each bit l, and 128 columns, one for each bit of a leaf. A tensor core
 // counts the ones of a row and a column, of which the parity is the product.
 //
-// A step is 512 leaves of a tree, 128 for each of four warps. `ldmatrix` gives lane 4 p + q piece p,
-// of 16 bits, of leaves 8 i + 2 q and 8 i + 2 q + 1, i < 16: all that the tensor core takes from
+// A step is 512 leaves of a tree, 128 for each of four warps. `ldmatrix` gives lane 4 p + q piece
+// p, of 16 bits, of leaves 8 i + 2 q and 8 i + 2 q + 1, i < 16: all that the tensor core takes from
 // this lane, but for the order of the bits. Then each warp multiplies 32 rows by all columns.
 
 constexpr u32 STEP_LEAVES = 512;
@@ -22,8 +22,10 @@ extern "C" __global__ void check_operands(const u32* coefficients, u32* out, u32
     u32 row = tile * 16 + (lane >> 2) + 8 * (q & 1);
     u32 first = leaves * 256 + 128 * (q >> 1) + 2 * (lane & 3);
     u32 word = 0;
-    EACH for (u32 b = 0; b < 32; b++)
-        word |= (coefficients[(first + 8 * (b & 15) + (b >> 4)) * 4 + row / 32] >> row % 32 & 1) << b;
+    EACH for (u32 b = 0; b < 32; b++) {
+        u32 leaf = first + 8 * (b & 15) + (b >> 4);
+        word |= (coefficients[leaf * 4 + row / 32] >> row % 32 & 1) << b;
+    }
     out[i] = word;
 }
 
@@ -50,11 +52,13 @@ extern "C" __global__ void __launch_bounds__(128, 3) check_128(
     __shared__ uint4 columns[2][4][4][32];
     __shared__ u64 parts[4][4];
     u32 lane = lane_of(), w = threadIdx.x >> 5;
-    u32 steps = block_size / STEP_LEAVES, last = (trees - 1 - blockIdx.x) / gridDim.x * steps + steps;
-    // Of leaves that a warp reads nobody else does.
+    u32 steps = block_size / STEP_LEAVES;
+    u32 last = ((trees - 1 - blockIdx.x) / gridDim.x + 1) * steps;
+    // The warp's leaves of a step, while it works on those of the step before.
     auto fetch = [&](u32 step) {
         u64 tree = blockIdx.x + (u64)(step / steps) * gridDim.x;
-        const uint4* from = leaves + tree * block_size + step % steps * STEP_LEAVES + w * 128 + lane;
+        u32 first = step % steps * STEP_LEAVES + w * 128 + lane;
+        const uint4* from = leaves + tree * block_size + first;
         if (step < last)
             EACH for (int i = 0; i < 4; i++)
                 asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
@@ -140,8 +144,10 @@ extern "C" __global__ void __launch_bounds__(256) check_61(
         u64 sum[2] = {};
         for (u32 i = lane_of(); i < block_size; i += 32) {
             u64 leaf = __ldcs(leaves + (u64)tree * block_size + i);
-            EACH for (int r = 0; r < 2; r++)
-                sum[r] = fold61(sum[r] + multiply61(__ldg(coefficients + r * block_size + i), leaf));
+            EACH for (int r = 0; r < 2; r++) {
+                u64 coefficient = __ldg(coefficients + r * block_size + i);
+                sum[r] = fold61(sum[r] + multiply61(coefficient, leaf));
+            }
         }
         EACH for (int r = 0; r < 2; r++) {
             u64 all = sum_lanes61(sum[r]);

@@ -7,8 +7,8 @@
 // it has all nodes of a level; `bottom` leaves out the node of level h - 3 on the path, and `mend`
 // makes the 8 leaves below it.
 //
-// Level l of tree t has its sum at `levels[t h + l - 1]`: of the left nodes. `right` has the sums of
-// the right leaves, `parents` those of all nodes of level h - 3.
+// Level l of tree t has its sum at `levels[t h + l - 1]`: of the left nodes. `right` has the sums
+// of the right leaves, `parents` those of all nodes of level h - 3.
 #pragma once
 #include "base.cuh"
 
@@ -174,7 +174,8 @@ struct Sums {
 // The leaves below four parents of level h - 1, in place: two of 16 bytes each, or one block of two
 // words each.
 template <int LEAF>
-__device__ __forceinline__ void grow_leaves(Block* leaves, const uint4* keys, Sums<LEAF>& s, u32 m) {
+__device__ __forceinline__ void grow_leaves(
+    Block* leaves, const uint4* keys, Sums<LEAF>& s, u32 m) {
     constexpr int PER = LEAF == HASHED ? 2 : 1, STEP = 4 / PER;
     EACH for (int g = 4 - STEP; g >= 0; g -= STEP) {
         Block in[4], out[4];
@@ -220,8 +221,9 @@ __device__ __forceinline__ void exchange(Block* b) {
 
 __device__ __forceinline__ void add_lanes(uint4* place, const Block& b) {
     Block sum = sum_lanes(b);
-    if (lane_of() < 4) atomicXor((u32*)place + lane_of(), lane_of() & 2 ? (lane_of() & 1 ? sum.w[3] : sum.w[2])
-                                                          : (lane_of() & 1 ? sum.w[1] : sum.w[0]));
+    u32 i = lane_of(), odd = i & 1;
+    u32 word = i & 2 ? (odd ? sum.w[3] : sum.w[2]) : (odd ? sum.w[1] : sum.w[0]);
+    if (i < 4) atomicXor((u32*)place + i, word);
 }
 
 // At most 8 sums below 2^61 are added to one place: it does not overflow.
@@ -323,7 +325,8 @@ __device__ __forceinline__ void mend(const Trees& t) {
         u64 known = path[2] ? l : r;
         u64 z = reduce61(*(const u64*)(opened + 2) + negative61(known));
         out[sibling] = z;
-        out[sibling ^ 1] = reduce61(*(const u64*)(t.totals + tree) + negative61(reduce61(l + r + z)));
+        u64 total = *(const u64*)(t.totals + tree);
+        out[sibling ^ 1] = reduce61(total + negative61(reduce61(l + r + z)));
     } else {
         uint4* out = t.leaves + first;
         Block l = block(left[2]), r = LEAF == HASHED ? block(t.right[tree]) : Block{};

@@ -29,6 +29,9 @@ pub enum Device {
     Auto,
     /// The CUDA card of that number, from 0. It needs the feature `gpu`.
     Cuda(usize),
+    /// The CUDA cards from the first number to the last, to which the substreams of a plan are dealt
+    /// in turn. Their outputs come down to memory of the processor.
+    Cards(usize, usize),
 }
 
 /// The trees of the noise: see [`crate::ggm`].
@@ -73,12 +76,23 @@ impl fmt::Display for Trees {
 }
 
 impl Device {
+    /// The device of a substream.
+    pub(crate) fn of_substream(self, number: usize) -> Self {
+        match self {
+            Self::Cards(first, last) => Self::Cuda(first + number % (last - first + 1)),
+            one => one,
+        }
+    }
+
     /// The card for outputs that stay on one.
     #[cfg(feature = "gpu")]
     pub(crate) fn number(self) -> volery_channel::Result<usize> {
         match self {
             Self::Cuda(number) => Ok(number),
             Self::Auto => Ok(0),
+            Self::Cards(..) => Err(volery_channel::Error::Card(
+                "outputs stay on one card: name one as the device".to_owned(),
+            )),
             Self::Processor => Err(volery_channel::Error::Card(
                 "outputs on a card need a plan for one: name it as the device".to_owned(),
             )),
@@ -92,6 +106,7 @@ impl fmt::Display for Device {
             Self::Processor => f.pad("cpu"),
             Self::Auto => f.pad("auto"),
             Self::Cuda(number) => f.pad(&format!("cuda:{number}")),
+            Self::Cards(first, last) => f.pad(&format!("cuda:{first}-{last}")),
         }
     }
 }
@@ -107,8 +122,14 @@ impl FromStr for Device {
             "cuda" => return Ok(Self::Cuda(0)),
             _ => {}
         }
-        let number = s.strip_prefix("cuda:").and_then(|number| number.parse().ok());
-        number.map(Self::Cuda).ok_or_else(|| ParseSettingError::new(s, "cpu, auto, cuda:NUMBER"))
+        let numbers = s.strip_prefix("cuda:").and_then(|numbers| match numbers.split_once('-') {
+            None => numbers.parse().ok().map(Self::Cuda),
+            Some((first, last)) => match (first.parse().ok()?, last.parse().ok()?) {
+                (first, last) if first < last => Some(Self::Cards(first, last)),
+                _ => None,
+            },
+        });
+        numbers.ok_or_else(|| ParseSettingError::new(s, "cpu, auto, cuda:NUMBER, cuda:FIRST-LAST"))
     }
 }
 
@@ -118,11 +139,14 @@ mod tests {
 
     #[test]
     fn devices_have_names() {
-        for device in [Device::Processor, Device::Auto, Device::Cuda(0), Device::Cuda(12)] {
+        let cards = Device::Cards(1, 3);
+        for device in [Device::Processor, Device::Auto, Device::Cuda(0), Device::Cuda(12), cards] {
             assert_eq!(device.to_string().parse(), Ok(device));
         }
+        let dealt: Vec<_> = (0..5).map(|number| cards.of_substream(number)).collect();
+        assert_eq!(dealt, [1, 2, 3, 1, 2].map(Device::Cuda));
         assert_eq!("cuda".parse(), Ok(Device::Cuda(0)));
-        for wrong in ["", "gpu", "cuda:", "cuda:-1", "cuda:x", "CUDA"] {
+        for wrong in ["", "gpu", "cuda:", "cuda:-1", "cuda:x", "cuda:1-1", "cuda:2-", "CUDA"] {
             assert!(wrong.parse::<Device>().is_err(), "{wrong}");
         }
     }

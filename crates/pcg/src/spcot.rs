@@ -496,6 +496,17 @@ pub(crate) struct Receiver<R: Ring> {
     scratches: Scratches,
 }
 
+/// What a card needs for step 5.
+#[cfg(feature = "gpu")]
+pub(crate) struct PuncturedTrees {
+    /// The place of each tree.
+    pub(crate) alphas: Zeroizing<Vec<u32>>,
+    /// The sum of the side off the path at each level.
+    pub(crate) opened: Zeroizing<Vec<Block>>,
+    /// Of hashed leaves `psi - beta_2`.
+    pub(crate) totals: Zeroizing<Vec<Block>>,
+}
+
 impl<R: Ring> Receiver<R> {
     /// Step 2 for all trees, and sends P2's bits of step 4.
     pub(crate) fn begin<C: CotReceiver>(
@@ -536,14 +547,13 @@ impl<R: Ring> Receiver<R> {
         })
     }
 
-    /// What a card needs for step 5 in trees that have been received: the places, the sum of the
-    /// side off the path at each level, and of hashed leaves `psi - beta_2`.
+    /// What a card needs for step 5 in trees that have been received.
     #[cfg(feature = "gpu")]
     pub(crate) fn punctured(
         &self,
         (batch, prgs): (&TreeBatch, &TreePrgs),
         trees: Range<usize>,
-    ) -> (Zeroizing<Vec<u32>>, Zeroizing<Vec<Block>>, Zeroizing<Vec<Block>>) {
+    ) -> PuncturedTrees {
         assert!(trees.end <= self.next, "trees that have been received");
         let alphas = self.alphas[trees.clone()].iter().map(|alpha| *alpha as u32).collect();
         let levels = batch.levels_of_run(&trees);
@@ -555,7 +565,11 @@ impl<R: Ring> Receiver<R> {
             }
         }
         let totals = self.beta[trees].iter().map(|beta| wire::pack(*beta)).collect();
-        (Zeroizing::new(alphas), rows, Zeroizing::new(totals))
+        PuncturedTrees {
+            alphas: Zeroizing::new(alphas),
+            opened: rows,
+            totals: Zeroizing::new(totals),
+        }
     }
 
     /// P1's messages of step 4 for the next trees.

@@ -294,7 +294,7 @@ impl<R: VoleRing> Receiver<R> {
     }
 }
 
-/// Steps 1 to 3 of the sender, for outputs of any role; `direct` makes a base the source of outputs.
+/// Steps 1 to 3 of the sender, for outputs of any role; `direct` makes a base the source of them.
 pub(crate) fn value_stream<R: VoleRing, S: ValueRole<Vole<R>>>(
     plan: &Plan,
     session: SessionId,

@@ -10,7 +10,7 @@ use super::device;
 fn memory_is_wiped_when_it_is_dropped() {
     let device = device();
     let len = 1 << 20;
-    let secret = Memory::of(&device, &vec![0x5ec7_e7u64; len]).unwrap();
+    let secret = Memory::of(&device, &vec![0x5ec7_e75e_u64; len]).unwrap();
     let address = secret.address();
     drop(secret);
     let again = Memory::<u64>::zeroed(&device, len).unwrap();

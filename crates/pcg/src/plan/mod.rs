@@ -357,7 +357,7 @@ impl Plan {
     /// # Errors
     /// If a card is named that has no part in this plan, or this build has no support for cards.
     pub fn on(self, device: Device) -> Result<Self, PlanError> {
-        if let Device::Cuda(_) = device {
+        if let Device::Cuda(_) | Device::Cards(..) = device {
             if !cfg!(feature = "gpu") {
                 return Err(PlanError::NoCards);
             }
@@ -371,7 +371,11 @@ impl Plan {
     /// Fails if the plan names a card that cannot be used: before the parties exchange anything.
     pub(crate) fn open_card(&self) -> volery_channel::Result<()> {
         #[cfg(feature = "gpu")]
-        if let Device::Cuda(number) = self.device {
+        for number in match self.device {
+            Device::Cuda(number) => number..=number,
+            Device::Cards(first, last) => first..=last,
+            _ => return Ok(()),
+        } {
             volery_gpu::Device::open(number).map_err(crate::stream::card::failed)?;
         }
         Ok(())
@@ -381,7 +385,7 @@ impl Plan {
     #[cfg(feature = "gpu")]
     pub(crate) fn card(&self) -> Option<usize> {
         match self.device {
-            Device::Cuda(number) => Some(number),
+            Device::Cuda(number) | Device::Cards(number, _) => Some(number),
             Device::Auto if self.suits_cards() => volery_gpu::Device::open(0).is_ok().then_some(0),
             _ => None,
         }
@@ -402,9 +406,10 @@ impl Plan {
             })
     }
 
-    /// The plan of each substream.
-    pub(crate) fn substream(&self) -> Self {
-        Self { total: self.each(), substreams: 1, ..self.clone() }
+    /// The plan of a substream.
+    pub(crate) fn substream(&self, number: usize) -> Self {
+        let device = self.device.of_substream(number);
+        Self { total: self.each(), substreams: 1, device, ..self.clone() }
     }
 
     /// The correlations of each substream; `None` if they are unlimited.

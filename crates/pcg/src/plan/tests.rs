@@ -23,7 +23,7 @@ fn substreams_are_named_and_described() {
     assert_eq!((one.substreams(), five.substreams()), (1, 5));
     assert!(!one.describe().contains('*'));
     assert!(five.describe().ends_with("*5"), "{}", five.describe());
-    assert_eq!((five.total(), five.substream().total()), (Some(1_000_003), Some(200_001)));
+    assert_eq!((five.total(), five.substream(0).total()), (Some(1_000_003), Some(200_001)));
     for substreams in [0, MAX_SUBSTREAMS + 1] {
         let refused = plan(None, Some(substreams));
         assert!(matches!(refused, Err(PlanError::NoSuchSubstreams(_))));
@@ -44,7 +44,7 @@ fn check(plan: &Plan, wanted: u64) {
     if plan.schedule.is_empty() {
         return;
     }
-    let (plan, wanted) = (&plan.substream(), wanted.div_ceil(plan.substreams() as u64));
+    let (plan, wanted) = (&plan.substream(0), wanted.div_ceil(plan.substreams() as u64));
     let (mut delivered, mut number, mut store) = (0, 0, plan.base_count());
     while delivered < wanted {
         let step = plan.step(number, delivered);

@@ -1,5 +1,5 @@
-//! Rounds on a CUDA card: the protocol of [`primal`], with the same messages, the trees, the sums of
-//! the check and the code by `volery-gpu`.
+//! Rounds on a CUDA card: the protocol of [`primal`], with the same messages; the trees, the sums
+//! of the check and the code are by `volery-gpu`.
 //!
 //! | step | where |
 //! |---|---|
@@ -41,7 +41,7 @@ use crate::{
     ggm::TreePrgs,
     mpcot::{self, Layout, Public},
     plan::Step,
-    spcot::{self, Points, Trees as _},
+    spcot::{self, Points, PuncturedTrees, Trees as _},
     tree_batch::TreeBatch,
     wire,
 };
@@ -249,9 +249,8 @@ impl Card {
 
     /// The first outputs: the base of the next round, and as many as there is memory for.
     fn first(&mut self, out: impl Destination) -> gpu::Result<()> {
-        let mut base = take_memory(&mut self.next_base, &self.device)?;
-        self.encode(0, &mut Outputs::Entries(base.all()))?;
-        self.next_base = base;
+        let Self { code, base, trees, next_base, .. } = self;
+        encode(code, base, trees, 0, &mut Outputs::Entries(next_base.all()))?;
         self.draw(out)
     }
 
@@ -262,9 +261,8 @@ impl Card {
         out.fill(self, first)
     }
 
-    fn encode(&mut self, first: usize, out: &mut Outputs<'_>) -> gpu::Result<()> {
-        let code = self.code.as_ref().expect("a round is under way");
-        code.encode(&self.base, self.trees.as_ref().expect("a round is under way"), first, out)
+    fn encode(&self, first: usize, out: &mut Outputs<'_>) -> gpu::Result<()> {
+        encode(&self.code, &self.base, &self.trees, first, out)
     }
 
     /// A window of at least so many words.
@@ -296,8 +294,16 @@ impl<T: Copy + Zeroable> Drop for Spare<'_, T> {
     }
 }
 
-fn take_memory(memory: &mut Memory<u64>, device: &gpu::Device) -> gpu::Result<Memory<u64>> {
-    Ok(std::mem::replace(memory, Memory::zeroed(device, 0)?))
+/// The outputs from `first` on of the round that has these.
+fn encode(
+    code: &Option<Code>,
+    base: &Memory<u64>,
+    trees: &Option<Trees>,
+    first: usize,
+    out: &mut Outputs<'_>,
+) -> gpu::Result<()> {
+    let (Some(code), Some(trees)) = (code, trees) else { unreachable!("a round is under way") };
+    code.encode(base, trees, first, out)
 }
 
 /// The leaves of a round on a card, under its check, after which it makes the first outputs.
@@ -520,7 +526,7 @@ impl<K: Correlation> ValueHolder<K> {
         if new.is_empty() {
             return Ok(());
         }
-        let (alphas, opened, totals) = trees.punctured(public, new.clone());
+        let PuncturedTrees { alphas, opened, totals } = trees.punctured(public, new.clone());
         let keys = &prgs.half_keys(new.end)[new.start..];
         let rebuilt = card
             .trees(public.0)

@@ -345,7 +345,8 @@ pub(crate) fn key_source<K: Correlation, R: KeyRole<K>>(
     x: K::Ring,
     substreams: impl Iterator<Item = KeySubstream<K>>,
 ) -> Result<Source<R, AnyRounds<R>>> {
-    let rounds = substreams.map(|one| R::rounds(plan.substream(), one, x));
+    let rounds = substreams.enumerate();
+    let rounds = rounds.map(|(number, one)| R::rounds(plan.substream(number), one, x));
     Ok(source(plan, rounds.collect::<Result<_>>()?))
 }
 
@@ -354,7 +355,8 @@ pub(crate) fn value_source<K: Correlation, R: ValueRole<K>>(
     plan: &Plan,
     substreams: impl Iterator<Item = ValueSubstream<K>>,
 ) -> Result<Source<R, AnyRounds<R>>> {
-    let rounds = substreams.map(|one| R::rounds(plan.substream(), one));
+    let rounds = substreams.enumerate();
+    let rounds = rounds.map(|(number, one)| R::rounds(plan.substream(number), one));
     Ok(source(plan, rounds.collect::<Result<_>>()?))
 }
 
@@ -362,7 +364,7 @@ fn source<R: Role>(plan: &Plan, mut substreams: Vec<AnyRounds<R>>) -> Source<R, 
     assert_eq!(substreams.len(), plan.substreams(), "as many substreams as in the plan");
     match substreams.len() {
         1 => Source::Rounds(substreams.pop().expect("one substream")),
-        _ => Source::Substreams(Substreams::new(plan.substream(), substreams)),
+        _ => Source::Substreams(Substreams::new(plan.substream(0), substreams)),
     }
 }
 

@@ -1,8 +1,10 @@
-//! The speed of both parties at work: `card KIND SECURITY SET SUBSTREAMS PLACE PLACE ROUNDS`.
+//! The speed of both parties at work: `cards KIND SECURITY SET SUBSTREAMS PLACE PLACE ROUNDS`.
 //!
-//! KIND is cot, ot (hashed), fp61 or gf128; SET as b11/4; PLACE, of the holder of `delta` or `x` and
-//! of the other, is cpu, or cuda:N with outputs on the card, or cuda:N=host with outputs in pinned
-//! memory. All over TCP on this machine. Prints 10^9 correlations a second, of the faster half of draws of ROUNDS rounds.
+//! KIND is cot, ot (hashed), fp61 or gf128; SET as b11/4; PLACE, first that of the holder of
+//! `delta` or `x`, is cpu, or cuda:N with outputs on the card, or cuda:N=host with outputs in
+//! pinned memory. All over TCP on this machine. Prints 10^9 correlations a second, of the faster
+//! draws of ROUNDS rounds.
+#![allow(clippy::print_stdout, reason = "a program that prints its result")]
 
 use std::time::Instant;
 
@@ -157,7 +159,7 @@ fn voles<R: VoleRing>(
 fn main() {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let [kind, security, set, substreams, key, value, rounds] = &arguments[..] else {
-        panic!("card KIND SECURITY SET SUBSTREAMS PLACE PLACE ROUNDS");
+        panic!("cards KIND SECURITY SET SUBSTREAMS PLACE PLACE ROUNDS");
     };
     let (name, instances) = set.split_once('/').expect("a set, as b11/4");
     let substreams: usize = substreams.parse().expect("a number");
