@@ -114,8 +114,9 @@ __device__ __forceinline__ void lower(
     EACH for (int c = 0; c < 1 << E; c++) out[c * 32] = words(nodes[c]);
 }
 
+// `roots` has delta after the last.
 template <int E, bool PUNCTURED>
-__device__ __forceinline__ void top(const Trees& t, const uint4* roots, uint4 delta) {
+__device__ __forceinline__ void top(const Trees& t, const uint4* roots) {
     load_table();
     u32 lane = lane_of(), h = t.depth;
     uint4* both_keys = (uint4*)(shared_words + TABLE) + (threadIdx.x >> 5) * 2 * ROUNDS;
@@ -136,7 +137,7 @@ __device__ __forceinline__ void top(const Trees& t, const uint4* roots, uint4 de
         } else {
             Block root = block(roots[tree]);
             if (i == 0) levels[0] = words(root);
-            parent = root ^ (block(delta) & mask(i & 1));
+            parent = root ^ (block(roots[t.trees]) & mask(i & 1));
         }
         _Pragma("unroll 1") for (u32 l = 2;; l++) {
             u32 parents = 1u << (l - 1), path = alpha >> (h - l);
@@ -354,11 +355,11 @@ __device__ __forceinline__ void mend(const Trees& t) {
 }
 
 #define TOP(E)                                                                                   \
-    extern "C" __global__ void __launch_bounds__(256) top_##E(Trees t, const uint4* r, uint4 d) { \
-        top<E, false>(t, r, d);                                                                  \
+    extern "C" __global__ void __launch_bounds__(256) top_##E(Trees t, const uint4* roots) {     \
+        top<E, false>(t, roots);                                                                 \
     }                                                                                            \
     extern "C" __global__ void __launch_bounds__(256) top_##E##_punctured(Trees t) {             \
-        top<E, true>(t, nullptr, make_uint4(0, 0, 0, 0));                                        \
+        top<E, true>(t, nullptr);                                                                \
     }
 TOP(1)
 TOP(2)

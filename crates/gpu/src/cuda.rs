@@ -69,7 +69,7 @@ impl Drop for Queue {
     fn drop(&mut self) {
         // The work that frees memory comes first; a lost card has no memory left.
         // SAFETY: the stream was made in `open`, and nothing has it any more.
-        let _lost = self.card.bind().and_then(|()| unsafe {
+        let _lost = self.card.bind().and_then(|_bound| unsafe {
             stream::synchronize(self.stream).and_then(|()| stream::destroy(self.stream))
         });
     }
@@ -173,9 +173,12 @@ impl Card {
         Ok(card)
     }
 
-    fn bind(&self) -> std::result::Result<(), DriverError> {
+    /// Makes the context of the card that of this thread, until the guard is dropped.
+    fn bind(&self) -> std::result::Result<Bound, DriverError> {
+        let before = ctx::get_current()?;
         // SAFETY: the context is one of this process.
-        unsafe { ctx::set_current(self.context) }
+        unsafe { ctx::set_current(self.context) }?;
+        Ok(Bound(before))
     }
 
     /// The kernel of that name, for blocks of so many threads with so many bytes of shared memory:
@@ -206,6 +209,16 @@ impl Card {
     }
 }
 
+/// The context that a thread had before that of a card: that of its own program.
+struct Bound(Option<sys::CUcontext>);
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        // SAFETY: the context was current, and its owner keeps it as long as this thread uses it.
+        let _lost = unsafe { ctx::set_current(self.0.unwrap_or(ptr::null_mut())) };
+    }
+}
+
 impl Device {
     /// The card of that number, from 0, with an order of work of its own.
     ///
@@ -216,7 +229,7 @@ impl Device {
     /// Without a driver, without that card, or if it cannot be used.
     pub fn open(ordinal: usize) -> Result<Self> {
         let card = Card::get(ordinal)?;
-        let stream = card.bind().and_then(|()| stream::create(stream::StreamKind::NonBlocking));
+        let stream = card.bind().and_then(|_bound| stream::create(stream::StreamKind::NonBlocking));
         let stream = stream.map_err(|error| failed("open a stream of the card", error))?;
         Ok(Self(Arc::new(Queue { card, stream })))
     }
@@ -248,7 +261,7 @@ impl Device {
         what: &'static str,
         call: impl FnOnce(sys::CUstream) -> std::result::Result<T, DriverError>,
     ) -> Result<T> {
-        let done = self.0.card.bind().and_then(|()| call(self.0.stream));
+        let done = self.0.card.bind().and_then(|_bound| call(self.0.stream));
         done.map_err(|error| failed(what, error))
     }
 
@@ -261,7 +274,7 @@ impl Device {
         shared: u32,
         arguments: &[&[u8]],
     ) -> Result<()> {
-        self.0.card.bind().map_err(|error| failed("use the card", error))?;
+        let _bound = self.0.card.bind().map_err(|error| failed("use the card", error))?;
         let kernel = self.0.card.kernel(name, threads, shared)?;
         let grid = match blocks {
             Blocks::ForThreads(count) => count.div_ceil(threads as usize) as u32,
@@ -289,6 +302,12 @@ impl Device {
     }
 }
 
+/// The bytes of so many values, and one at least.
+fn bytes<T>(len: usize) -> Result<usize> {
+    let bytes = len.checked_mul(size_of::<T>()).filter(|bytes| *bytes <= isize::MAX as usize);
+    bytes.map(|bytes| bytes.max(1)).ok_or(Error::OutOfMemory)
+}
+
 /// Memory of a card: zero at first, and wiped when it is dropped.
 ///
 /// Only the card's owner can look at it, or whom that one trusts: other processes on the card have
@@ -306,11 +325,13 @@ impl<T: Pod> Memory<T> {
     /// # Errors
     /// [`Error::OutOfMemory`], if so much is not free; if the card fails.
     pub fn zeroed(device: &Device, len: usize) -> Result<Self> {
-        let bytes = (len * size_of::<T>()).max(1);
-        // SAFETY: the memory is as long as what is set to zero.
+        let bytes = bytes::<T>(len)?;
+        // SAFETY: the memory is as long as what is set to zero. It is zero before this function
+        // returns: work on it may be asked for in another order.
         let pointer = device.call("reserve memory", |stream| unsafe {
             let pointer = result::malloc_async(stream, bytes)?;
             result::memset_d8_async(pointer, 0, bytes, stream)?;
+            stream::synchronize(stream)?;
             Ok(pointer)
         })?;
         Ok(Self { device: device.clone(), pointer, len, of: PhantomData })
@@ -334,7 +355,7 @@ impl<T: Pod> Memory<T> {
     /// # Errors
     /// If the card fails.
     pub fn write(&mut self, at: usize, values: &[T]) -> Result<()> {
-        assert!(at + values.len() <= self.len, "places of the memory");
+        self.assert_has(at, values.len());
         let to = self.pointer + (at * size_of::<T>()) as u64;
         // SAFETY: the places exist, and the values are read before this function returns.
         self.device.call("copy to the card", |stream| unsafe {
@@ -351,7 +372,7 @@ impl<T: Pod> Memory<T> {
     /// # Errors
     /// If the card fails, or some work before did.
     pub fn read(&self, at: usize, out: &mut [T]) -> Result<()> {
-        assert!(at + out.len() <= self.len, "places of the memory");
+        self.assert_has(at, out.len());
         let from = self.pointer + (at * size_of::<T>()) as u64;
         // SAFETY: the places exist, and the values are written before this function returns.
         self.device.call("copy from the card", |stream| unsafe {
@@ -360,11 +381,13 @@ impl<T: Pod> Memory<T> {
         })
     }
 
-    /// Sets all to zero.
-    ///
-    /// # Errors
-    /// If the card fails.
-    pub fn clear(&mut self) -> Result<()> {
+    fn assert_has(&self, at: usize, count: usize) {
+        assert!(at <= self.len && count <= self.len - at, "places of the memory");
+    }
+
+    /// Sets all to zero, before what is asked for next on the same device, and after what was asked
+    /// for before.
+    pub(crate) fn clear(&mut self) -> Result<()> {
         let all = self.len * size_of::<T>();
         // SAFETY: all of it is the memory of this object, for which zero is a value.
         self.device.call("wipe memory", |stream| unsafe {
@@ -404,7 +427,7 @@ impl<T: Pod> Memory<T> {
     pub fn part(&mut self, part: Range<usize>) -> Part<'_, T> {
         assert!(part.start <= part.end && part.end <= self.len, "a part of the memory");
         let pointer = self.pointer + (part.start * size_of::<T>()) as u64;
-        Part { pointer, len: part.len(), of: PhantomData }
+        Part { pointer, len: part.len(), card: Some(self.device.ordinal()), of: PhantomData }
     }
 
     /// All of it.
@@ -430,6 +453,8 @@ impl<T> Drop for Memory<T> {
 pub struct Part<'a, T> {
     pointer: u64,
     len: usize,
+    /// The number of its card; `None` of no memory.
+    card: Option<usize>,
     of: PhantomData<&'a mut [T]>,
 }
 
@@ -437,17 +462,24 @@ impl<'a, T> Part<'a, T> {
     /// No memory.
     #[must_use]
     pub fn none() -> Self {
-        Self { pointer: 0, len: 0, of: PhantomData }
+        Self { pointer: 0, len: 0, card: None, of: PhantomData }
     }
 
     /// `len` values from an address on, of memory that somebody else owns.
     ///
     /// # Safety
-    /// The memory is one of the card that writes to the part, and nobody else uses it or gives it
-    /// back as long as the part is there.
+    /// The memory is one of that card, and nobody uses it or gives it back as long as the part is
+    /// there; work on it that was asked for before is done.
     #[must_use]
-    pub unsafe fn at_address(pointer: u64, len: usize) -> Self {
-        Self { pointer, len, of: PhantomData }
+    pub unsafe fn at_address(card: &Device, pointer: u64, len: usize) -> Self {
+        Self { pointer, len, card: Some(card.ordinal()), of: PhantomData }
+    }
+
+    /// Panics unless the part is memory of that card, aligned to so many bytes, or none.
+    pub(crate) fn assert_on(&self, device: &Device, alignment: u64) {
+        let there = self.card.is_none_or(|card| card == device.ordinal());
+        assert!(there, "memory of card {}", device.ordinal());
+        assert!(self.pointer.is_multiple_of(alignment), "memory aligned to {alignment} bytes");
     }
 
     /// The number of values.
@@ -470,7 +502,7 @@ impl<'a, T> Part<'a, T> {
 
     /// The part again, for a shorter time.
     pub fn again(&mut self) -> Part<'_, T> {
-        Part { pointer: self.pointer, len: self.len, of: PhantomData }
+        Part { pointer: self.pointer, len: self.len, card: self.card, of: PhantomData }
     }
 
     /// The same memory as words.
@@ -480,7 +512,12 @@ impl<'a, T> Part<'a, T> {
     #[must_use]
     pub fn of_words(self) -> Part<'a, u64> {
         const { assert!(size_of::<T>().is_multiple_of(8), "whole words") };
-        Part { pointer: self.pointer, len: self.len * (size_of::<T>() / 8), of: PhantomData }
+        Part {
+            pointer: self.pointer,
+            len: self.len * (size_of::<T>() / 8),
+            card: self.card,
+            of: PhantomData,
+        }
     }
 
     /// The first `at` values, and the others.
@@ -491,7 +528,7 @@ impl<'a, T> Part<'a, T> {
     pub fn split_at(self, at: usize) -> (Self, Self) {
         assert!(at <= self.len, "a place of the part");
         let rest = self.pointer + (at * size_of::<T>()) as u64;
-        let part = |pointer, len| Self { pointer, len, of: PhantomData };
+        let part = |pointer, len| Self { pointer, len, card: self.card, of: PhantomData };
         (part(self.pointer, at), part(rest, self.len - at))
     }
 
@@ -531,7 +568,7 @@ impl<T: Pod + Zeroable> Pinned<T> {
     /// # Errors
     /// [`Error::OutOfMemory`], if the system does not give so much.
     pub fn zeroed(device: &Device, len: usize) -> Result<Self> {
-        let bytes = (len * size_of::<T>()).max(1);
+        let bytes = bytes::<T>(len)?;
         // SAFETY: the memory is as long as what is set to zero.
         let pointer = device.call("reserve pinned memory", |_| unsafe {
             let pointer = result::malloc_host(bytes, sys::CU_MEMHOSTALLOC_PORTABLE)?;
@@ -565,7 +602,7 @@ impl<T> Drop for Pinned<T> {
         unsafe {
             let bytes = (self.len * size_of::<T>()).max(1);
             std::slice::from_raw_parts_mut(self.pointer.cast::<u8>(), bytes).zeroize();
-            let _lost = self.card.bind().and_then(|()| result::free_host(self.pointer.cast()));
+            let _lost = self.card.bind().and_then(|_bound| result::free_host(self.pointer.cast()));
         }
     }
 }

@@ -73,8 +73,8 @@ pub struct Trees {
     leaf: Leaf,
     trees: usize,
     depth: u32,
-    /// Of trees that are grown together the keys; the roots, or the opened levels; the totals;
-    /// the missing leaves.
+    /// Of trees that are grown together the keys; the roots and delta, or the opened levels; the
+    /// totals; the missing leaves.
     inputs: Upload<Block>,
     schedules: Memory<Block>,
     nodes: Memory<Block>,
@@ -191,14 +191,16 @@ impl Trees {
     ) -> Result<(&[Block], &[Block])> {
         assert_eq!(roots.len(), self.trees, "a root for each tree");
         assert_eq!(keys.len(), self.trees, "a key for each tree");
-        self.inputs.send(0, 2 * self.trees, |inputs| {
-            let (first, second) = inputs.split_at_mut(keys.len());
+        self.inputs.send(0, 2 * self.trees + 1, |inputs| {
+            let (first, rest) = inputs.split_at_mut(keys.len());
+            let (second, last) = rest.split_at_mut(roots.len());
             first.copy_from_slice(keys);
             second.copy_from_slice(roots);
+            last.copy_from_slice(&[delta]);
         })?;
         // In the place of the opened levels.
         let all = self.argument(0..self.trees);
-        self.launch(&all, "", &[bytes_of(&all.opened), bytes_of(&delta)])?;
+        self.launch(&all, "", &[bytes_of(&all.opened)])?;
         let levels = self.trees * self.depth as usize;
         // Of correlated trees without the zeros.
         let sums = if self.leaf == Leaf::Correlated { levels } else { self.out.len() };
@@ -206,45 +208,17 @@ impl Trees {
         Ok(self.out.split_at(levels))
     }
 
-    /// The trees from `first` on but for leaf `alphas[tree]` of each, from the sums of the sides
-    /// that the paths do not take. The leaf of a correlated tree is the sum of the others, with its
-    /// lowest bit set; other leaves are `totals[tree]` without the others.
-    ///
-    /// # Panics
-    /// If there is not one key, leaf and total for each tree, and a sum for each level.
-    ///
-    /// # Errors
-    /// If the card fails.
-    pub fn grow_punctured(
-        &mut self,
-        first: usize,
-        keys: &[Block],
-        alphas: &[u32],
-        opened: &[Block],
-        totals: &[Block],
-    ) -> Result<()> {
-        let count = keys.len();
-        assert_eq!(alphas.len(), count, "a leaf of each tree");
-        assert_eq!(opened.len(), count * self.depth as usize, "a sum for each level");
-        assert_eq!(totals.len(), count, "a total for each tree");
-        self.grow_punctured_in_place(first, count, |to| {
-            to.keys.copy_from_slice(keys);
-            to.alphas.copy_from_slice(alphas);
-            to.opened.copy_from_slice(opened);
-            to.totals.copy_from_slice(totals);
-        })
-    }
-
-    /// [`grow_punctured`](Self::grow_punctured) of `count` trees, from what `write` puts in the
-    /// memory from which the card takes it. Every value is to be written: some of other trees may
-    /// be there.
+    /// `count` trees from `first` on but for one leaf of each, from what `write` puts in the memory
+    /// from which the card takes it. Every value is to be written: some of other trees may be there.
+    /// The missing leaf of a correlated tree is the sum of the others, with its lowest bit set; other
+    /// leaves are the total without the others.
     ///
     /// # Panics
     /// If the object does not have these trees, or the trees not these leaves.
     ///
     /// # Errors
     /// If the card fails.
-    pub fn grow_punctured_in_place(
+    pub fn grow_punctured(
         &mut self,
         first: usize,
         count: usize,
@@ -445,9 +419,19 @@ impl Outputs<'_> {
 
     /// The addresses of the first `u` and `v`, the bytes from one to the next, and how many
     /// there are.
-    fn places(&self, entry: Entry) -> (u64, u64, u32, usize) {
+    fn places(&self, device: &Device, entry: Entry) -> (u64, u64, u32, usize) {
         let words = entry.words();
         let pair = matches!(entry, Entry::Pairs61 | Entry::Pairs128);
+        let alignment = match entry {
+            Entry::Key61 | Entry::Pairs61 => 8,
+            Entry::Cot | Entry::Key128 | Entry::Pairs128 => 16,
+        };
+        match self {
+            Self::Entries(all) => all.assert_on(device, alignment),
+            Self::Apart(u, v) => {
+                [u, v].into_iter().for_each(|one| one.assert_on(device, alignment))
+            }
+        }
         match self {
             Self::Entries(all) => {
                 assert!(all.len().is_multiple_of(words), "whole entries");
@@ -539,7 +523,8 @@ impl Code {
     /// this table.
     ///
     /// # Panics
-    /// If the table or the trees have fewer, or the trees do not belong to such entries.
+    /// If the table or the trees have fewer, or the trees do not belong to such entries; if the
+    /// memory is of another card, or entries are not aligned.
     ///
     /// # Errors
     /// If the card fails.
@@ -558,7 +543,7 @@ impl Code {
         assert_eq!(trees.leaf, leaf, "leaves for these entries");
         assert!(trees.trees.is_multiple_of(self.instances), "trees of all instances");
         assert!(table.len() >= self.rows * self.instances * self.entry.words(), "a whole table");
-        let (u, v, stride, count) = out.places(self.entry);
+        let (u, v, stride, count) = out.places(&trees.device, self.entry);
         let end = first + count;
         assert!(end <= trees.trees << trees.depth, "outputs of the round");
         if count == 0 {
@@ -614,6 +599,8 @@ pub fn take_bits(
     out: &mut Part<'_, u32>,
 ) -> Result<()> {
     assert!(bit < 128, "a bit of a block");
+    blocks.assert_on(device, 16);
+    out.assert_on(device, 4);
     assert_eq!(out.len(), blocks.len().div_ceil(32), "a bit for each block");
     let (from, to, count) = (blocks.address(), out.address(), blocks.len() as u64);
     let bit = u32::from(bit);
@@ -630,6 +617,7 @@ pub fn take_bits(
 /// If the card fails.
 pub fn exchange_bit(device: &Device, blocks: &mut Part<'_, Block>, other: u8) -> Result<()> {
     assert!(other < 128, "a bit of a block");
+    blocks.assert_on(device, 16);
     let (at, count, other) = (blocks.address(), blocks.len() as u64, u32::from(other));
     let arguments = [bytes_of(&at), bytes_of(&count), bytes_of(&other)];
     device.launch("exchange_bit", Blocks::ForThreads(blocks.len()), THREADS, 0, &arguments)
@@ -645,6 +633,7 @@ pub fn hash_chosen(
     first: u64,
     blocks: &mut Part<'_, Block>,
 ) -> Result<()> {
+    blocks.assert_on(device, 16);
     let (at, count) = (blocks.address(), blocks.len() as u64);
     let arguments =
         [bytes_of(&at), bytes_of(&at), bytes_of(&count), bytes_of(&start), bytes_of(&first)];
@@ -667,6 +656,8 @@ pub fn hash_pairs(
     out: &mut Part<'_, Block>,
 ) -> Result<()> {
     assert_eq!(out.len(), 2 * blocks.len(), "two messages of each OT");
+    blocks.assert_on(device, 16);
+    out.assert_on(device, 16);
     let (from, to, count) = (blocks.address(), out.address(), blocks.len() as u64);
     let arguments = [
         bytes_of(&from),

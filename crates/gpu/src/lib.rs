@@ -16,9 +16,15 @@
 //! in the bank of each lane, so that the time of a look-up does not depend on its address. The
 //! table of the code is read at public places. A value holder writes eight leaves of each tree to a
 //! place that follows from its secret point, in its own memory, as on a processor. [`Memory`] and
-//! [`Pinned`] are wiped when they are dropped; registers and shared memory of a card are not, which
-//! the driver clears before another process gets them. Who controls the machine of the card reads
-//! all of it.
+//! [`Pinned`] are wiped when they are dropped. What this crate cannot wipe: registers and shared
+//! memory, which the driver clears before another process gets them (not where processes share a
+//! card by MPS); the driver's own memory, through which it copies from and to memory that is not
+//! pinned, and which holds the parameters of [`hash_pairs`]. Who controls the machine of the card
+//! reads all of it.
+//!
+//! Work that is asked for through one [`Device`] happens in order; a [`Part`] may be written through
+//! another device of the same card, which is in time, because memory is ready when a function that
+//! makes it returns. Who then reads it through a third waits for the second first.
 
 mod cuda;
 mod error;

@@ -147,17 +147,15 @@ impl CotReceiver {
         channel: &mut Channel,
     ) -> Result<()> {
         assert_eq!(u.len(), w.len().div_ceil(32), "one packed bit for each OT");
-        let made = extend_cots(&mut self.stream, &self.device, self.carrier, w, channel)
-            .and_then(|()| self.take_bits(u, w));
-        if made.is_err() {
+        let made = extend_cots(&mut self.stream, &self.device, self.carrier, w, channel);
+        let made = made.and_then(|()| {
+            let taken = volery_gpu::take_bits(&self.device, w, self.carrier.0, u);
+            done(taken, &self.device)
+        });
+        made.inspect_err(|_| {
+            self.stream.end();
             let _failed = u.wipe(&self.device).and(w.wipe(&self.device));
-        }
-        made
-    }
-
-    fn take_bits(&self, u: &mut Part<'_, u32>, w: &Part<'_, Block>) -> Result<()> {
-        let taken = volery_gpu::take_bits(&self.device, w, self.carrier.0, u);
-        taken.and_then(|()| self.device.wait()).map_err(failed)
+        })
     }
 }
 
@@ -174,11 +172,15 @@ fn extend_cots<S: zeroize::Zeroize + Copy + Send + 'static>(
     if carrier.0 == 0 {
         return Ok(());
     }
-    let placed = volery_gpu::exchange_bit(device, out, carrier.0).and_then(|()| device.wait());
-    placed.map_err(|error| {
+    done(volery_gpu::exchange_bit(device, out, carrier.0), device).inspect_err(|_| {
+        stream.end();
         let _failed = out.wipe(device);
-        failed(error)
     })
+}
+
+/// Waits for work that was asked for.
+fn done(asked: volery_gpu::Result<()>, device: &volery_gpu::Device) -> Result<()> {
+    asked.and_then(|()| device.wait()).map_err(failed)
 }
 
 /// Random OTs of the sender: both messages of each, of [`convert::Sender::random`] with the same
@@ -205,13 +207,19 @@ impl RandomSender {
     /// The errors of [`CotSender::extend`]; `m` is then zero.
     pub fn extend(&mut self, m: &mut Part<'_, Block>, channel: &mut Channel) -> Result<()> {
         assert!(m.len().is_multiple_of(2), "whole pairs");
+        self.draw(m, channel).inspect_err(|_| {
+            self.cot.stream.end();
+            let _failed = m.wipe(&self.cot.device);
+        })
+    }
+
+    fn draw(&mut self, m: &mut Part<'_, Block>, channel: &mut Channel) -> Result<()> {
         let device = self.cot.device.clone();
         let mut v = Memory::<Block>::zeroed(&device, m.len() / 2).map_err(failed)?;
         self.cot.extend(&mut v.all(), channel)?;
         let (first, delta) = (self.next, self.cot.delta());
         self.next += v.len() as u64;
-        let hashed = volery_gpu::hash_pairs(&device, self.start, first, delta, &v.all(), m);
-        hashed.and_then(|()| device.wait()).map_err(failed)
+        done(volery_gpu::hash_pairs(&device, self.start, first, delta, &v.all(), m), &device)
     }
 }
 
@@ -246,10 +254,9 @@ impl RandomReceiver {
         self.cot.extend(u, m, channel)?;
         let (device, first) = (&self.cot.device, self.next);
         self.next += m.len() as u64;
-        let hashed = volery_gpu::hash_chosen(device, self.start, first, m);
-        hashed.and_then(|()| device.wait()).map_err(|error| {
+        done(volery_gpu::hash_chosen(device, self.start, first, m), device).inspect_err(|_| {
+            self.cot.stream.end();
             let _failed = u.wipe(device).and(m.wipe(device));
-            failed(error)
         })
     }
 }

@@ -79,7 +79,10 @@ impl Device {
     /// The device of a substream.
     pub(crate) fn of_substream(self, number: usize) -> Self {
         match self {
-            Self::Cards(first, last) => Self::Cuda(first + number % (last - first + 1)),
+            Self::Cards(first, last) => {
+                let more = (last - first).saturating_add(1);
+                Self::Cuda(first + number % more)
+            }
             one => one,
         }
     }

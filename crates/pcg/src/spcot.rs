@@ -496,17 +496,6 @@ pub(crate) struct Receiver<R: Ring> {
     scratches: Scratches,
 }
 
-/// What a card needs for step 5.
-#[cfg(feature = "gpu")]
-pub(crate) struct PuncturedTrees {
-    /// The place of each tree.
-    pub(crate) alphas: Zeroizing<Vec<u32>>,
-    /// The sum of the side off the path at each level.
-    pub(crate) opened: Zeroizing<Vec<Block>>,
-    /// Of hashed leaves `psi - beta_2`.
-    pub(crate) totals: Zeroizing<Vec<Block>>,
-}
-
 impl<R: Ring> Receiver<R> {
     /// Step 2 for all trees, and sends P2's bits of step 4.
     pub(crate) fn begin<C: CotReceiver>(
@@ -547,28 +536,30 @@ impl<R: Ring> Receiver<R> {
         })
     }
 
-    /// What a card needs for step 5 in trees that have been received.
+    /// Puts down what a card needs for step 5 in trees that have been received: their keys and
+    /// places, the sum of the side off the path at each level, and of hashed leaves `psi - beta_2`.
     #[cfg(feature = "gpu")]
-    pub(crate) fn punctured(
+    pub(crate) fn write_punctured(
         &self,
         (batch, prgs): (&TreeBatch, &TreePrgs),
         trees: Range<usize>,
-    ) -> PuncturedTrees {
+        to: volery_gpu::Punctured<'_>,
+    ) {
         assert!(trees.end <= self.next, "trees that have been received");
-        let alphas = self.alphas[trees.clone()].iter().map(|alpha| *alpha as u32).collect();
+        prgs.half_keys(trees.start, to.keys);
+        for (to, alpha) in to.alphas.iter_mut().zip(&self.alphas[trees.clone()]) {
+            *to = *alpha as u32;
+        }
         let levels = batch.levels_of_run(&trees);
-        let mut rows = Zeroizing::new(self.rows[levels.clone()].to_vec());
+        to.opened.copy_from_slice(&self.rows[levels.clone()]);
         if prgs.growth() == Growth::PseudoCorrelated {
             for tree in trees.clone() {
-                let last = &mut rows[batch.levels_of(tree).end - 1 - levels.start];
+                let last = &mut to.opened[batch.levels_of(tree).end - 1 - levels.start];
                 *last = wire::pack(wire::unpack::<R>(*last));
             }
         }
-        let totals = self.beta[trees].iter().map(|beta| wire::pack(*beta)).collect();
-        PuncturedTrees {
-            alphas: Zeroizing::new(alphas),
-            opened: rows,
-            totals: Zeroizing::new(totals),
+        for (to, beta) in to.totals.iter_mut().zip(&self.beta[trees]) {
+            *to = wire::pack(*beta);
         }
     }
 

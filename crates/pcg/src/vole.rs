@@ -160,6 +160,7 @@ impl<R: VoleRing> Sender<R> {
         rng: Prg,
         channel: &mut Channel,
     ) -> Result<Self> {
+        plan.open_card()?;
         shared.extensions.set_up(|shared, session, failure| {
             let part = |name: &str| sub::<R>(session, plan, name);
             shared_setup::agree(part("plan"), channel)?; // step 0
@@ -249,6 +250,7 @@ impl<R: VoleRing> Receiver<R> {
         channel: &mut Channel,
     ) -> Result<Self> {
         let x = x.unwrap_or_else(|| R::random(&mut rng));
+        plan.open_card()?;
         shared.extensions.set_up(|shared, session, failure| {
             let part = |name: &str| sub::<R>(session, plan, name);
             shared_setup::agree(part("plan"), channel)?; // step 0

@@ -1,6 +1,9 @@
 //! Memory of a card, and cards that are not there.
 
-use volery_gpu::{Device, Error, Memory, Pinned, count};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use volery_gpu::{Device, Error, Memory, Pinned, count, hash_pairs};
+use volery_primitives::Block;
 
 use super::device;
 
@@ -64,5 +67,40 @@ fn a_machine_without_a_driver_is_an_error() {
             assert!(matches!(Device::open(0), Err(Error::NoDriver(_))));
         }
         Ok(cards) => assert_eq!(Device::open(0).is_ok(), cards > 0),
+    }
+}
+
+/// Memory is zero when it is there, whoever writes to it next.
+#[test]
+#[ignore = "needs a card"]
+fn memory_is_ready_for_other_orders_of_work() {
+    const BYTES: usize = 8 << 30;
+    let (device, other) = (device(), device());
+    let mut memory = Memory::<Block>::zeroed(&device, BYTES / 16).unwrap();
+    let blocks = [Block::ONE; 1000];
+    let source = Memory::of(&other, &blocks).unwrap();
+    let last = memory.len() - 2 * blocks.len()..memory.len();
+    let (start, delta) = (Block::ONE, Block::from(6));
+    let mut source = source;
+    hash_pairs(&other, start, 0, delta, &source.all(), &mut memory.part(last.clone())).unwrap();
+    other.wait().unwrap();
+    let mut made = [Block::ZERO; 2000];
+    memory.read(last.start, &mut made).unwrap();
+    assert!(made.iter().all(|block| *block != Block::ZERO));
+}
+
+#[test]
+#[ignore = "needs a card"]
+fn lengths_have_an_end() {
+    let device = device();
+    for len in [usize::MAX, 1 << 60, usize::MAX / 16 + 1] {
+        assert!(matches!(Memory::<Block>::zeroed(&device, len), Err(Error::OutOfMemory)));
+        assert!(matches!(Pinned::<Block>::zeroed(&device, len), Err(Error::OutOfMemory)));
+    }
+    let memory = Memory::<u64>::zeroed(&device, 4).unwrap();
+    for at in [4, usize::MAX] {
+        let mut out = [0];
+        let read = AssertUnwindSafe(|| memory.read(at, &mut out));
+        assert!(catch_unwind(read).is_err(), "place {at} of 4");
     }
 }

@@ -1,7 +1,7 @@
 //! Half-trees and the sums of the check.
 
 use volery_field::{Fp61, Gf128, Ring};
-use volery_gpu::{Leaf, Trees};
+use volery_gpu::{Leaf, Punctured, Trees};
 use volery_primitives::{Block, hash::Circular};
 
 use super::{blocks, device, random};
@@ -114,7 +114,13 @@ fn check(leaf: Leaf, depth: u32, count: usize) {
             let part = first..count.min(first + count.div_ceil(parts));
             let levels = part.start * depth as usize..part.end * depth as usize;
             let (keys, alphas) = (&keys[part.clone()], &alphas[part.clone()]);
-            trees.grow_punctured(first, keys, alphas, &opened[levels], &totals[part]).unwrap();
+            let write = |to: Punctured<'_>| {
+                to.keys.copy_from_slice(keys);
+                to.alphas.copy_from_slice(alphas);
+                to.opened.copy_from_slice(&opened[levels]);
+                to.totals.copy_from_slice(&totals[part.clone()]);
+            };
+            trees.grow_punctured(first, part.len(), write).unwrap();
         }
         if count > 100 {
             break;

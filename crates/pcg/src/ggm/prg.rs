@@ -92,13 +92,11 @@ impl TreePrgs {
         self.mask != Block::ALL_ONES
     }
 
-    /// The AES keys of the first half-trees, one for each.
+    /// The AES keys of half-trees from `first` on, one for each.
     #[cfg(feature = "gpu")]
-    pub(crate) fn half_keys(&self, trees: usize) -> Vec<Block> {
+    pub(crate) fn half_keys(&self, first: usize, keys: &mut [Block]) {
         assert_ne!(self.growth, Growth::Ggm, "half-trees have one key each");
-        let mut keys = vec![Block::ZERO; trees];
-        self.aes.ctr(0, &mut keys);
-        keys
+        self.aes.ctr(first as u128, keys);
     }
 
     /// The PRG of tree number `tree` of the batch.

@@ -6,7 +6,7 @@ use super::{
     MAX_SUBSTREAMS,
     kind::{Base, Kind},
 };
-use crate::lpn::estimate::Field;
+use crate::{Device, lpn::estimate::Field};
 
 /// The reason why no plan exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub enum PlanError {
     NotOnCards(String),
     /// This build computes on the processor only.
     NoCards,
+    /// The last of several cards comes before the first.
+    NoSuchCards(Device),
     /// No vector OLE exists over this ring, or none with this noise.
     NoSuchRing(Field),
     /// This base does not make correlations of this kind, or not with this security.
@@ -70,6 +72,7 @@ impl fmt::Display for PlanError {
                 "a card computes primal LPN with a set from b10 to b13 on half-trees, over f2, fp61 and gf128, and \
                  the plan is {plan}: name such a set, on both sides"
             ),
+            Self::NoSuchCards(device) => write!(f, "{device}: the last card comes before the first"),
             Self::NoCards => f.write_str("this build computes on the processor only: build it with the feature gpu"),
             Self::NoSuchBase(base) => {
                 write!(f, "{base} does not make this kind of correlation with this security")

@@ -27,7 +27,7 @@ use bytemuck::Zeroable;
 use volery_channel::{Channel, Error, Result};
 use volery_field::Ring;
 use volery_gpu::{self as gpu, Code, Entry, Leaf, Memory, Outputs, Pinned, Trees};
-use volery_primitives::Wiped;
+use volery_primitives::{Block, Wiped};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::{
@@ -41,7 +41,7 @@ use crate::{
     ggm::TreePrgs,
     mpcot::{self, Layout, Public},
     plan::Step,
-    spcot::{self, Points, PuncturedTrees, Trees as _},
+    spcot::{self, Points, Trees as _},
     tree_batch::TreeBatch,
     wire,
 };
@@ -108,7 +108,7 @@ impl<K: Correlation> KeyRole<K> for OnCard<K::Ring> {
         let card = plan.device().number()?;
         let Substream { session, rng, ot, base } = substream;
         let rounds = primal::KeyHolder::<K>::new(plan, session, rng, x, ot, base);
-        Ok(Box::new(KeyHolder::new(rounds, card)?))
+        Ok(Box::new(Wiped::new(KeyHolder::new(rounds, card)?)))
     }
 }
 
@@ -117,7 +117,7 @@ impl<K: Correlation> ValueRole<K> for OnCard<()> {
         let card = plan.device().number()?;
         let Substream { session, rng, ot, base } = substream;
         let rounds = primal::ValueHolder::<K>::new(plan, session, rng, ot, base);
-        Ok(Box::new(ValueHolder::new(rounds, card)?))
+        Ok(Box::new(Wiped::new(ValueHolder::new(rounds, card)?)))
     }
 }
 
@@ -348,7 +348,7 @@ impl<R: Ring, D: Destination> check::Leaves<R> for Leaves<'_, D> {
 
 /// Rounds before the one that repeats, its trees while their messages are exchanged, and the card.
 struct Party<B, T> {
-    before: Wiped<B>,
+    before: B,
     card: Card,
     /// The trees of the round, until all their messages are exchanged.
     trees: Option<T>,
@@ -359,7 +359,7 @@ struct Party<B, T> {
 impl<B, T> Party<B, T> {
     fn new(before: B, number: usize, leaf: Leaf, entry: Entry) -> Result<Self> {
         let card = Card::new(number, leaf, entry).map_err(failed)?;
-        Ok(Self { before: Wiped::new(before), card, trees: None, public: None })
+        Ok(Self { before, card, trees: None, public: None })
     }
 }
 
@@ -379,10 +379,11 @@ impl<K: Correlation> KeyHolder<K> {
     fn next<D: Destination>(&mut self, out: D, channel: &mut Channel) -> Result<D> {
         let Party { before, card, .. } = &mut self.0;
         if !before.rounds.repeats() {
-            let before: &mut dyn super::Rounds<super::KeyHolder<K>> = &mut **before;
+            let before: &mut dyn super::Rounds<super::KeyHolder<K>> = before;
             before.next_round(&mut [], channel)?;
             return Ok(out);
         }
+        before.forget_round();
         let round = before.rounds.next();
         let checked = before.rounds.checked();
         let first = &mut before.base;
@@ -396,10 +397,10 @@ impl<K: Correlation> KeyHolder<K> {
             channel.bind();
         }
         // Setup, steps 2 and 3
-        let before = &mut **before;
         let (x, rng, ot) = (*before.x, &mut before.rng, &mut before.ot);
         let mut trees = spcot::Sender::new(batch, rng, ot)?;
-        let keys = prgs.half_keys(batch.trees());
+        let mut keys = vec![Block::ZERO; batch.trees()];
+        prgs.half_keys(0, &mut keys);
         let (roots, delta) = trees.roots();
         let grown = card.trees(batch).and_then(|grown| grown.grow(&keys, roots, delta));
         let (left, right) = grown.map_err(failed)?;
@@ -458,6 +459,7 @@ impl<K: Correlation> ValueHolder<K> {
             before.set_up::<&mut [K::Pair]>(&mut [], channel)?;
             return Ok(out);
         }
+        before.forget_round();
         let round = before.rounds.next();
         let checked = before.rounds.checked();
         let first = &mut before.base;
@@ -526,12 +528,22 @@ impl<K: Correlation> ValueHolder<K> {
         if new.is_empty() {
             return Ok(());
         }
-        let PuncturedTrees { alphas, opened, totals } = trees.punctured(public, new.clone());
-        let keys = &prgs.half_keys(new.end)[new.start..];
-        let rebuilt = card
-            .trees(public.0)
-            .and_then(|trees| trees.grow_punctured(first, keys, &alphas, &opened, &totals));
+        let rebuilt = card.trees(public.0).and_then(|grown| {
+            grown.grow_punctured(first, new.len(), |to| {
+                trees.write_punctured(public, new.clone(), to);
+            })
+        });
         rebuilt.map_err(failed)
+    }
+}
+
+/// Waits for a card when it is dropped, also after an error or a panic: what is written to then is
+/// the caller's.
+struct Finish(gpu::Device);
+
+impl Drop for Finish {
+    fn drop(&mut self) {
+        let _failed = self.0.wait();
     }
 }
 
@@ -554,6 +566,7 @@ macro_rules! rounds {
                 out: R::Part<'a>,
                 channel: &mut Channel,
             ) -> Result<R::Part<'a>> {
+                let _finish = Finish(self.0.card.device.clone());
                 self.next(out, channel)
             }
 
@@ -562,6 +575,7 @@ macro_rules! rounds {
             }
 
             fn draw(&mut self, out: R::Part<'_>, channel: &mut Channel) -> Result<()> {
+                let _finish = Finish(self.0.card.device.clone());
                 self.reach(self.0.card.next + out.count(), channel)?;
                 let card = &mut self.0.card;
                 card.draw(out).and_then(|()| card.device.wait()).map_err(failed)

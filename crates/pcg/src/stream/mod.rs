@@ -218,7 +218,7 @@ impl<K: Correlation> KeyRole<K> for KeyHolder<K> {
         #[cfg(feature = "gpu")]
         if let Some(card) = plan.card() {
             let rounds = primal::KeyHolder::<K>::new(plan, session, rng, x, ot, base);
-            return Ok(Box::new(card::KeyHolder::new(rounds, card)?));
+            return Ok(Box::new(Wiped::new(card::KeyHolder::new(rounds, card)?)));
         }
         let rounds = primal::KeyHolder::<K>::new(plan, session, rng, x, ot, base);
         Ok(Box::new(Wiped::new(rounds)))
@@ -248,7 +248,7 @@ where
     #[cfg(feature = "gpu")]
     if let Some(card) = plan.card() {
         let rounds = primal::ValueHolder::<K>::new(plan, session, rng, ot, base);
-        return Ok(Box::new(card::ValueHolder::new(rounds, card)?));
+        return Ok(Box::new(Wiped::new(card::ValueHolder::new(rounds, card)?)));
     }
     Ok(Box::new(Wiped::new(primal::ValueHolder::<K>::new(plan, session, rng, ot, base))))
 }
@@ -454,6 +454,14 @@ impl<R: Role, S: Rounds<R>> Stream<R, S> {
         // The total need not fill the last rounds of all substreams.
         let left = left.and_then(|left| usize::try_from(left).ok());
         Ok(left.map_or(prepared, |left| prepared.min(left)))
+    }
+
+    /// Drops all state: nothing can be drawn any more, here or where the failure is shared.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn end(&mut self) {
+        let _failed = self.failure.guarded(|| Err::<(), _>(Error::Broken));
+        self.source = None;
+        self.secret.zeroize();
     }
 
     /// Runs a call that draws `n`. If it fails, or one with the same failure failed before, all

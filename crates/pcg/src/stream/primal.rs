@@ -114,6 +114,13 @@ impl<K: Correlation> ValueHolder<K> {
         }
     }
 
+    /// Drops the last round, all but the base of the next.
+    #[cfg(feature = "gpu")]
+    pub(super) fn forget_round(&mut self) {
+        (self.expansion, self.memory) = (None, None);
+        self.old_base = Buffer::default();
+    }
+
     /// Setup of a round. As far as there is memory in `out`, computes the first outputs of the
     /// round; returns the remaining memory.
     pub(super) fn set_up<P: PairsMut<K>>(&mut self, out: P, channel: &mut Channel) -> Result<P> {
@@ -213,6 +220,13 @@ impl<K: Correlation> KeyHolder<K> {
             memory: None,
             old_base: Buffer::default(),
         }
+    }
+
+    /// Drops the last round, all but the base of the next.
+    #[cfg(feature = "gpu")]
+    pub(super) fn forget_round(&mut self) {
+        (self.expansion, self.memory) = (None, None);
+        self.old_base = Buffer::default();
     }
 }
 
