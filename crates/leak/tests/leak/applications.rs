@@ -109,12 +109,12 @@ pub(crate) fn additions_to_a_vector() {
         let (left, right) = with_ots(
             |ot, channel| {
                 let rng = Prg::new(seed(0)).fork("array");
-                let mut vector = array::Partner::new(x.clone(), SESSION, rng);
+                let mut vector = array::Partner::new(x.to_vec(), SESSION, rng);
                 added[..3].iter().for_each(|share| vector.add(*share, ot, channel).unwrap());
                 encoded(&vector.into_shares())
             },
             |ot, channel| {
-                let mut vector = array::Holder::new(y.clone(), SESSION);
+                let mut vector = array::Holder::new(y.to_vec(), SESSION);
                 for (index, share) in [7, 7, 93].into_iter().zip(&added[3..]) {
                     vector.add(index, *share, ot, channel).unwrap();
                 }
