@@ -8,13 +8,14 @@ use volery_psi::choice::{Candidate, decide};
 use volery_psi::circuit;
 use volery_psi::matching::{Output, Task, Totals};
 
-use super::settings::{Recipient, Settings};
+use super::settings::Settings;
 use super::side::PreparedTable;
 use crate::error::Result;
 use crate::parameters::FIXED;
 use crate::parameters::Parameters;
 use crate::plan::Plan;
 use crate::settings::{SettingsError, check_link};
+use volery_psi::circuit::Recipient;
 
 pub use volery_psi::choice::Choice;
 pub use volery_psi::matching::Protocol;

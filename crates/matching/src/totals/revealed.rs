@@ -3,8 +3,9 @@
 use volery_channel::Role;
 
 use super::decimal::decimal;
-use super::settings::{Kind, Recipient, Settings};
+use super::settings::{Kind, Settings};
 use crate::parameters::Partitioning;
+use volery_psi::circuit::Recipient;
 
 /// The facts that each side learns in a run with these settings, and the security: one sentence
 /// each, without a full stop.

@@ -4,7 +4,6 @@
 use volery_apps::array;
 use volery_apps::scatter::{self, Overflow, Repeats, gather};
 use volery_apps::sparse::{self, Factor, ole};
-use volery_channel::Result;
 use volery_field::{Fp61, Ring, Z64};
 
 use super::{of_apps, of_shares, random};
