@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use volery_channel::{Link, Role};
 use volery_pcg::Security;
 use volery_psi::choice::{Candidate, decide};
-use volery_psi::circuit;
+use volery_psi::circuit::{self, Recipient};
 use volery_psi::matching::{Output, Task, Totals};
 
 use super::settings::Settings;
@@ -15,7 +15,6 @@ use crate::parameters::FIXED;
 use crate::parameters::Parameters;
 use crate::plan::Plan;
 use crate::settings::{SettingsError, check_link};
-use volery_psi::circuit::Recipient;
 
 pub use volery_psi::choice::Choice;
 pub use volery_psi::matching::Protocol;
