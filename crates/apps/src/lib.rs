@@ -7,7 +7,7 @@
 //!                                 └─> convolution          one party's image, the other's kernels
 //! mpfss ──────────────┬─> scatter ──> sparse               values to one party's indices, and back; a sparse matrix
 //! ring_cot ─> switching                                    bit times value; a private permutation
-//!                     └─> array                            reads and writes at one party's index
+//! spcot ────> array                                        additions at one party's index
 //! ```
 //!
 //! All protocols are functions of each party over a [`Channel`](volery_channel::Channel). Those

@@ -392,12 +392,6 @@ impl Channel {
         transcript.hashes()
     }
 
-    /// The transport, and the bytes received from it and not yet returned.
-    pub(crate) fn into_transport(self) -> (Box<dyn Transport>, Vec<u8>) {
-        let Incoming { buffer, unread, .. } = self.incoming;
-        (self.transport, buffer[unread].to_vec())
-    }
-
     /// The transport, and the bytes received from it and not yet returned, until they are
     /// [taken back](Self::take_back). Until then the channel is unusable.
     pub(crate) fn lend_transport(&mut self) -> Result<(Box<dyn Transport>, Vec<u8>)> {

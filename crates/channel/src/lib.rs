@@ -14,8 +14,8 @@
 //!   [`Error::Broken`].
 //! * **Traffic is counted**, [`Channel::stats`], so that tests can check a protocol's cost.
 //!
-//! * **One connection carries several protocols at a time**: [`mux::split`] makes independent
-//!   channels of it.
+//! * **One connection carries several protocols at a time**: [`mux::side_by_side`] gives each a
+//!   channel of its own.
 //!
 //! The first message of a session is the [`handshake`](mod@handshake), which checks that both
 //! parties are about to run the same protocol and gives the [`SessionId`] that keys the hashes of
@@ -91,7 +91,6 @@ pub use channel::{Channel, Stats, TranscriptHashes};
 pub use error::{Error, Result};
 pub use handshake::{Hello, SessionId, handshake};
 pub use link::Link;
-pub use mux::Substream;
 #[cfg(feature = "tcp")]
 pub use parties::run_two_parties_tcp;
 pub use parties::{

@@ -94,10 +94,6 @@ impl Ring for Gf128 {
         sums.map(Self::lazy_finish)
     }
 
-    fn as_blocks(elements: &[Self]) -> Option<&[Block]> {
-        Some(bytemuck::cast_slice(elements))
-    }
-
     fn as_blocks_mut(elements: &mut [Self]) -> Option<&mut [Block]> {
         Some(bytemuck::cast_slice_mut(elements))
     }

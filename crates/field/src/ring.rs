@@ -176,11 +176,6 @@ pub trait Ring:
 
     /// The elements as the blocks of [`from_block`](Self::from_block), if elements are represented
     /// as blocks and their sum is that of the blocks; only `gf128`.
-    fn as_blocks(_elements: &[Self]) -> Option<&[Block]> {
-        None
-    }
-
-    /// The mutable form of [`as_blocks`](Self::as_blocks).
     fn as_blocks_mut(_elements: &mut [Self]) -> Option<&mut [Block]> {
         None
     }

@@ -54,16 +54,17 @@ pub(crate) mod side;
 
 pub use crate::keyed::LONGEST_KEYS;
 pub use crate::parameters::Parameters;
-pub use compute::{Opener, Shares, Total, open, shares};
+pub use compute::{Shares, Total, open, shares};
 pub use decimal::{MAX_DECIMALS, decimal};
 pub use noise::Noise;
 pub use plan::{Choice, Protocol};
 pub use revealed::revealed;
 pub use run::Outcome;
 pub use settings::{
-    COLUMN, GROUP_BY, GROUPS, Kind, MAX_GROUPS, MAX_MINIMUM, MINIMUM, Privacy, Recipient, Settings,
+    COLUMN, GROUP_BY, GROUPS, Kind, MAX_GROUPS, MAX_MINIMUM, MINIMUM, Privacy, Settings,
     SettingsRecord, TO,
 };
 pub use side::{
     PreparedTable, RowReader, Values, WrongValues, check_values, payload, value_columns,
 };
+pub use volery_psi::circuit::Recipient;

@@ -36,14 +36,6 @@ impl CorrelationRobust {
         self.0.encrypt(x) ^ x
     }
 
-    /// The hash of each block of `x`.
-    ///
-    /// # Panics
-    /// If the lengths differ.
-    pub fn hash_into(&self, x: &[Block], out: &mut [Block]) {
-        self.0.feed_forward(x, out);
-    }
-
     /// Each block replaced by its hash.
     pub fn hash_slice(&self, x: &mut [Block]) {
         in_place(&self.0, x);
@@ -64,15 +56,6 @@ impl Circular {
     pub fn hash(&self, x: Block) -> Block {
         let x = orthomorphism(x);
         self.0.encrypt(x) ^ x
-    }
-
-    /// The hash of each block of `x`.
-    ///
-    /// # Panics
-    /// If the lengths differ.
-    pub fn hash_into(&self, x: &[Block], out: &mut [Block]) {
-        assert_eq!(x.len(), out.len(), "hashes and inputs differ in number");
-        aes::hash_words(&self.0, x, bytemuck::cast_slice_mut(out));
     }
 
     /// Each block replaced by its hash.

@@ -96,7 +96,7 @@ pub use protocol::Circuit;
 /// The maximum number of items of a set.
 pub const MAX_ITEMS: u64 = 1 << 29;
 
-/// The maximum number of comparisons with [`at_least`](Sender::at_least) in a run.
+/// The maximum number of comparisons with [`at_least`](Opener::at_least) in a run.
 pub const COMPARISONS: usize = 64;
 
 /// Slots of [`multiply`](Sender::multiply) at a time.
@@ -173,15 +173,90 @@ impl Slice {
 }
 
 /// The party or parties that get values that are opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recipient {
+    /// The receiver alone.
+    #[default]
+    Receiver,
     /// The sender alone.
     Sender,
-    /// The receiver alone.
-    Receiver,
     /// Both parties.
     Both,
 }
+
+impl Recipient {
+    /// The name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Receiver => "receiver",
+            Self::Sender => "sender",
+            Self::Both => "both",
+        }
+    }
+
+    /// Whether the party of this role gets them.
+    pub fn gives(self, role: Role) -> bool {
+        match self {
+            Self::Both => true,
+            Self::Receiver => role == Role::Receiver,
+            Self::Sender => role == Role::Sender,
+        }
+    }
+}
+
+/// A party that compares and opens values of which both parties have shares. Both call the same
+/// methods in the same order.
+pub trait Opener {
+    /// Whether a value is at least `least`, the same number at both parties, and both below `2^63`.
+    /// Both parties learn that, and nothing else.
+    ///
+    /// # Panics
+    /// If `least` is `2^63` or more, or there are more calls than [`COMPARISONS`], or than
+    /// comparisons were set up.
+    ///
+    /// # Errors
+    /// If the channel fails, or the peer does not follow the protocol; an error of the channel if
+    /// an earlier call failed.
+    fn at_least(&mut self, share: u64, least: u64, channel: &mut Channel) -> Result<bool>;
+
+    /// Opens values; `None` for a party that does not get them. Fails as
+    /// [`at_least`](Self::at_least) does.
+    fn open(
+        &mut self,
+        shares: &[u64],
+        to: Recipient,
+        channel: &mut Channel,
+    ) -> Result<Option<Vec<u64>>>;
+}
+
+/// Implements [`Opener`] for a party with this role.
+macro_rules! opener {
+    ($party:ident, $role:expr) => {
+        impl Opener for $party {
+            fn at_least(&mut self, share: u64, least: u64, channel: &mut Channel) -> Result<bool> {
+                call(&mut self.state, |run| {
+                    run.compare(least);
+                    match &mut run.side {
+                        Some(side) => at_least(&mut side.gates, share, least, channel),
+                        None => Ok(least == 0),
+                    }
+                })
+            }
+
+            fn open(
+                &mut self,
+                shares: &[u64],
+                to: Recipient,
+                channel: &mut Channel,
+            ) -> Result<Option<Vec<u64>>> {
+                call(&mut self.state, |_| open($role, shares, to, channel))
+            }
+        }
+    };
+}
+
+opener!(Sender, Role::Sender);
+opener!(Receiver, Role::Receiver);
 
 /// The party that has payload. It learns nothing about which bin has which item.
 ///
@@ -430,18 +505,13 @@ fn open(
     to: Recipient,
     channel: &mut Channel,
 ) -> Result<Option<Vec<u64>>> {
-    let (sends, gets) = match (to, role) {
-        (Recipient::Both, _) => (true, true),
-        (Recipient::Sender, Role::Sender) | (Recipient::Receiver, Role::Receiver) => (false, true),
-        _ => (true, false),
-    };
-    if sends {
+    if to.gives(role.other()) {
         for share in shares {
             channel.send(&share.to_le_bytes())?;
         }
         channel.flush()?;
     }
-    if !gets {
+    if !to.gives(role) {
         return Ok(None);
     }
     let mut theirs = vec![0; 8 * shares.len()];
@@ -615,33 +685,6 @@ impl Sender {
             }
             Ok(out)
         })
-    }
-
-    /// Whether the value of which both parties have a share is at least `least`, the same number at
-    /// both, and both below `2^63`. Both parties learn that, and nothing else. Fails as
-    /// [`next`](Self::next) does.
-    ///
-    /// # Panics
-    /// If `least` is `2^63` or more, or there are more calls than [`COMPARISONS`].
-    pub fn at_least(&mut self, share: u64, least: u64, channel: &mut Channel) -> Result<bool> {
-        call(&mut self.state, |run| {
-            run.compare(least);
-            match &mut run.side {
-                Some(side) => at_least(&mut side.gates, share, least, channel),
-                None => Ok(least == 0),
-            }
-        })
-    }
-
-    /// Opens values of which both parties have a share; `None` for a party that does not get them.
-    /// Fails as [`next`](Self::next) does.
-    pub fn open(
-        &mut self,
-        shares: &[u64],
-        to: Recipient,
-        channel: &mut Channel,
-    ) -> Result<Option<Vec<u64>>> {
-        call(&mut self.state, |_| open(Role::Sender, shares, to, channel))
     }
 }
 
@@ -974,27 +1017,6 @@ impl Receiver {
             }
             Ok(out)
         })
-    }
-
-    /// Like [`Sender::at_least`], errors and panics included.
-    pub fn at_least(&mut self, share: u64, least: u64, channel: &mut Channel) -> Result<bool> {
-        call(&mut self.state, |run| {
-            run.compare(least);
-            match &mut run.side {
-                Some(side) => at_least(&mut side.gates, share, least, channel),
-                None => Ok(least == 0),
-            }
-        })
-    }
-
-    /// Like [`Sender::open`], errors included.
-    pub fn open(
-        &mut self,
-        shares: &[u64],
-        to: Recipient,
-        channel: &mut Channel,
-    ) -> Result<Option<Vec<u64>>> {
-        call(&mut self.state, |_| open(Role::Receiver, shares, to, channel))
     }
 }
 

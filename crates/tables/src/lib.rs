@@ -14,12 +14,12 @@
 //! std::fs::write(&path, "name,born\nAda,1815-12-10\nKurt,1906-04-28\n")?;
 //! let table = Table::open(&Inputs { paths: vec![path], ..Inputs::default() })?;
 //! let reading = Reading { rules: vec![Rule::parse("name,born:date")?], ..Reading::default() };
-//! let records = Records::read(&table, &reading, &mut |_done, _of| {})?;
-//! assert_eq!(records.items(0).len(), 2);
+//! let records = Records::read(&table, &reading)?;
+//! assert_eq!(records.items[0].len(), 2);
 //!
 //! let output = Output { format: Format::Csv, packing: Packing::None, like: Some(&table) };
 //! let mut sink = Sink::new(Vec::new(), output, table.schema())?;
-//! let wanted = |row| records.item_of_row(0, row) == Some(1);
+//! let wanted = |row: u64| records.rows[0][row as usize] == Some(1);
 //! let mut scan = table.select(&wanted)?;
 //! while let Some(batch) = scan.next()? {
 //!     sink.write(&batch.rows).map_err(|problem| table.error(&batch, problem))?;

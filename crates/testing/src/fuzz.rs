@@ -44,7 +44,7 @@ pub use handshake::handshake;
 pub use identity::identity;
 pub use npy::npy;
 pub use parquet::parquet;
-pub use wire::{wire, wire_input};
+pub use wire::wire;
 
 /// A target by its name, which is the folder of its corpus, and its entry point.
 pub type Target = (&'static str, fn(&[u8]));

@@ -5,13 +5,13 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use serde_json::json;
-use volery_pcg::{Kind, Protocol, Security};
+use volery_pcg::{Candidate, Kind, Protocol, Security};
 
 use super::exit::Failure;
 use super::options::{Common, parse_count};
 use super::output::check_writable;
 use super::run::Spoken;
-use super::stream::{Candidate, Runs, Setting, measure};
+use super::stream::{Runs, Setting, measure};
 use crate::Link;
 use crate::results::Results;
 use crate::runner::{self, Forecast, Settings};

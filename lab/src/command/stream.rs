@@ -7,7 +7,7 @@ use std::time::Duration;
 use volery_channel::link::{Side, handshake_and_estimate};
 use volery_channel::{Channel, Role, handshake};
 use volery_pcg::lpn::{set_named, sets};
-use volery_pcg::{Kind, Noise, Plan, PlanOptions, Protocol, Security};
+use volery_pcg::{Candidate, Kind, Noise, Plan, PlanOptions, Protocol, Security};
 use volery_primitives::prg::Prg;
 
 use super::exit::Failure;
@@ -41,13 +41,6 @@ pub(super) struct Setting {
     /// One by default.
     pub(super) substreams: Option<usize>,
     pub(super) protocol: Protocol,
-}
-
-/// A plan, and its seconds by the model of [`Plan::candidates`].
-#[derive(Clone, Debug)]
-pub(super) struct Candidate {
-    pub(super) plan: Plan,
-    pub(super) seconds: f64,
 }
 
 impl Setting {
@@ -84,7 +77,7 @@ impl Setting {
             substreams: self.substreams,
             ..PlanOptions::default()
         };
-        let found = Plan::candidates(kind, &options).map_err(|error| {
+        Plan::candidates(kind, &options).map_err(|error| {
             use volery_pcg::PlanError;
             let option = match error {
                 PlanError::NoSuchBase(_) => "--protocol",
@@ -94,10 +87,7 @@ impl Setting {
                 _ => "--set",
             };
             Failure::usage(option, error)
-        })?;
-        let candidate =
-            |one: volery_pcg::Candidate| Candidate { plan: one.plan, seconds: one.seconds };
-        Ok(found.into_iter().map(candidate).collect())
+        })
     }
 
     /// Whether the parties measure the link and choose the plan by it: with a protocol given by

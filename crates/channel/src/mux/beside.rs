@@ -7,7 +7,7 @@ use volery_os::sync::{Arc, Mutex};
 use volery_os::thread;
 use volery_primitives::Wiped;
 
-use super::{End, MAX_SUBSTREAMS, shared::Lasting, shared::Shared};
+use super::{End, MAX_SUBSTREAMS, shared::Shared};
 use crate::pipe::lock;
 use crate::{Channel, Error, Result};
 
@@ -15,10 +15,10 @@ use crate::{Channel, Error, Result};
 /// results in order. At most `threads` of them compute at once: a task that waits for the peer lets
 /// another one go on. The peer runs as many tasks at the same point, with any number of threads.
 ///
-/// The bytes are [frames](super), without the greeting; each substream ends with a frame of its own
-/// in each direction. After the last of them the connection goes on as before. Where a system has
-/// no threads the tasks run in order, which ends as well: both parties then are at work on the
-/// first task that is not done.
+/// The bytes are [frames](super); each substream ends with a frame of its own in each direction.
+/// After the last of them the connection goes on as before. Where a system has no threads the tasks
+/// run in order, which ends as well: both parties then are at work on the first task that is not
+/// done.
 ///
 /// Sessions: the tasks must have different ones, as their messages are not in one order. A check
 /// by which the peer might learn something ends in [`Channel::verdict`], so that it learns no more
@@ -67,15 +67,13 @@ pub fn side_by_side<T: Send>(
     assert!(threads > 0, "a thread for the tasks");
     let timeout = channel.timeout();
     let (transport, unread) = channel.lend_transport()?;
-    let lasting = Lasting::ForACall(threads);
     // Wiped: made on a stack where secrets of the caller lay.
-    let shared = Shared::new(transport, timeout, &unread, tasks.len(), lasting);
+    let shared = Shared::new(transport, &unread, tasks.len(), threads);
     let mut shared = Arc::new(Wiped::new(shared));
     let failed = Mutex::new(None);
     let mut substreams: Vec<_> = (0..tasks.len())
         .map(|number| {
-            let patience = Mutex::new(timeout);
-            let end = End { shared: Arc::clone(&shared), number, patience };
+            let end = End { shared: Arc::clone(&shared), number };
             Wiped::new(channel.substream(end, &shared))
         })
         .collect();

@@ -1,4 +1,4 @@
-//! The frames of a split connection.
+//! The frames of substreams.
 
 use std::io;
 use std::time::Duration;
@@ -48,17 +48,11 @@ pub(super) struct Reader {
     data: (usize, usize),
     /// The substreams of which a frame came since the last call of [`touched`](Self::touched).
     touched: Vec<usize>,
-    /// The bytes after the end of the last substream, where the connection goes on: `None` where
-    /// none may come.
-    rest: Option<Vec<u8>>,
+    /// The bytes after the end of the last substream, where the connection goes on.
+    rest: Vec<u8>,
 }
 
 impl Reader {
-    /// A reader that keeps the bytes after the end of the last substream.
-    pub(super) fn with_rest() -> Self {
-        Self { rest: Some(Vec::new()), ..Self::default() }
-    }
-
     /// The substreams of which something came since the last call.
     pub(super) fn touched(&mut self) -> std::vec::Drain<'_, usize> {
         self.touched.sort_unstable();
@@ -68,7 +62,7 @@ impl Reader {
 
     /// The bytes after the end of the last substream.
     pub(super) fn into_rest(self) -> Vec<u8> {
-        self.rest.unwrap_or_default()
+        self.rest
     }
 
     /// Reads the available bytes, at least one; zero at the end.
@@ -122,11 +116,8 @@ impl Reader {
                 substreams[*substream].push(data);
                 continue;
             }
-            if self.filled == 0
-                && let Some(rest) = &mut self.rest
-                && substreams.iter().all(Incoming::has_ended)
-            {
-                rest.extend_from_slice(bytes);
+            if self.filled == 0 && substreams.iter().all(Incoming::has_ended) {
+                self.rest.extend_from_slice(bytes);
                 return Ok(());
             }
             let part;

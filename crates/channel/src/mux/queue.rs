@@ -154,19 +154,10 @@ impl Incoming {
         self.ended
     }
 
-    /// Stops reading this substream. Returns whether to tell the peer: not if it may be gone, or
-    /// knows.
-    pub(super) fn drop_queue(&mut self) -> bool {
-        if std::mem::replace(&mut self.dropped, true) {
-            return false;
-        }
+    /// Stops reading this substream.
+    pub(super) fn drop_queue(&mut self) {
+        self.dropped = true;
         self.queue = Queue::default();
-        !self.ended || self.window - self.granted >= self.step()
-    }
-
-    /// Whether the peer still owes a window update or an end for bytes that were sent.
-    pub(super) fn is_update_due(&self) -> bool {
-        !self.ended && self.window - self.send_window >= self.step()
     }
 
     /// Memory of the queue, in bytes.

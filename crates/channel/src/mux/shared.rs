@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use volery_os::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use volery_os::thread;
 use volery_os::time::Instant;
 
 use super::PIECE;
@@ -15,19 +14,11 @@ use crate::channel::Gone;
 use crate::pipe::{deadline_after, is_timeout, lock};
 use crate::{Error, QUEUE_BOUND, Transport};
 
-/// Timeout, without progress and in total, for the peer to take the remaining bytes when the last
-/// substream is dropped.
-const LINGER: Duration = Duration::from_secs(5);
-const LONGEST_LINGER: Duration = Duration::from_secs(60);
-
-/// How long a read of tasks side by side takes at most, before it looks whether another one has
-/// failed.
+/// How long a read takes at most, before it looks whether another task has failed.
 const TICK: Duration = Duration::from_millis(50);
 
 pub(crate) struct Shared {
     transport: Box<dyn Transport>,
-    /// The initial timeout.
-    patience: Option<Duration>,
     /// Locked while a frame is built and written.
     writing: Mutex<Vec<u8>>,
     state: Mutex<State>,
@@ -36,19 +27,18 @@ pub(crate) struct Shared {
     changed: Vec<Condvar>,
     /// Grows with each byte that moves, in either direction, and each sign of life.
     moved: AtomicU64,
-    /// Whose turn it is to compute, where that is limited.
-    turns: Option<Turns>,
+    turns: Turns,
 }
 
 /// The number of threads that may compute at the same time: a thread that waits for the peer lets
 /// another one go on.
-pub(super) struct Turns {
+struct Turns {
     free: Mutex<usize>,
     changed: Condvar,
 }
 
 impl Turns {
-    pub(super) fn new(threads: usize) -> Self {
+    fn new(threads: usize) -> Self {
         Self { free: Mutex::new(threads), changed: Condvar::new() }
     }
 
@@ -71,7 +61,7 @@ pub(super) struct Turn<'a>(&'a Shared);
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.0.pause();
+        self.0.turns.leave();
     }
 }
 
@@ -115,14 +105,6 @@ impl From<Failure> for io::Error {
     }
 }
 
-/// How long a connection is split.
-#[derive(Clone, Copy)]
-pub(super) enum Lasting {
-    ToTheEnd,
-    /// Until all substreams have ended, with so many threads that compute at the same time.
-    ForACall(usize),
-}
-
 /// The condition that a substream waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waits {
@@ -158,13 +140,13 @@ impl Drop for FailOnDrop<'_> {
 }
 
 impl Shared {
-    /// A connection of `count` substreams; `unread` has already been received.
+    /// A connection of `count` substreams, with so many threads that compute at the same time;
+    /// `unread` has already been received.
     pub(super) fn new(
         transport: Box<dyn Transport>,
-        patience: Option<Duration>,
         unread: &[u8],
         count: usize,
-        lasting: Lasting,
+        threads: usize,
     ) -> Self {
         let window = QUEUE_BOUND / (count + 1);
         let mut state = State {
@@ -174,40 +156,24 @@ impl Shared {
             failure: None,
             write_failure: None,
         };
-        let (mut reader, turns) = match lasting {
-            Lasting::ToTheEnd => (Reader::default(), None),
-            Lasting::ForACall(threads) => (Reader::with_rest(), Some(Turns::new(threads))),
-        };
+        let mut reader = Reader::default();
         let taken = reader.take(unread, &mut state.substreams);
         state.failure = taken.err().map(Failure::Misbehaved);
         state.reader = Some(reader);
         Self {
             transport,
-            patience,
             writing: Mutex::new(Vec::with_capacity(HEADER + PIECE)),
             state: Mutex::new(state),
             changed: (0..=count).map(|_| Condvar::new()).collect(),
             moved: AtomicU64::new(0),
-            turns,
+            turns: Turns::new(threads),
         }
     }
 
     /// Waits for a turn to compute.
     pub(super) fn turn(&self) -> Turn<'_> {
-        self.go_on();
+        self.turns.enter();
         Turn(self)
-    }
-
-    fn go_on(&self) {
-        if let Some(turns) = &self.turns {
-            turns.enter();
-        }
-    }
-
-    fn pause(&self) {
-        if let Some(turns) = &self.turns {
-            turns.leave();
-        }
     }
 
     /// Ends substream `number` in good order, on which all has been sent and read.
@@ -272,12 +238,6 @@ impl Shared {
         self.transport.round_trip()
     }
 
-    /// Stops reading substream `number`. Returns whether to tell the peer.
-    pub(super) fn drop_queue(&self, number: usize) -> bool {
-        let mut state = lock(&self.state);
-        state.substreams[number].drop_queue() && state.failure.is_none()
-    }
-
     /// Sends one frame; fails after a failed write, of which a part may have been sent.
     pub(super) fn send(&self, frame: Frame<'_>, timeout: Option<Duration>) -> io::Result<()> {
         let mut bytes = lock(&self.writing);
@@ -326,9 +286,9 @@ impl Shared {
         if let Some(result) = now {
             return result;
         }
-        self.pause();
+        self.turns.leave();
         let result = self.until(number, waits, timeout, |all| ready(&mut all[number]));
-        self.go_on();
+        self.turns.enter();
         result
     }
 
@@ -399,8 +359,7 @@ impl Shared {
     ) -> (MutexGuard<'_, State>, io::Result<()>) {
         let guard = FailOnDrop::new(self);
         // Another task may fail meanwhile, and the peer has nothing to say.
-        let tick = self.turns.is_some().then_some(TICK);
-        let patience = timeout.into_iter().chain(tick).min();
+        let patience = Some(timeout.map_or(TICK, |timeout| timeout.min(TICK)));
         let came = reader.read(&*self.transport, patience);
         guard.disarm();
         let mut state = lock(&self.state);
@@ -441,34 +400,5 @@ impl Shared {
         }
         state.reader = Some(reader);
         (state, result)
-    }
-}
-
-impl Drop for Shared {
-    /// Waits, briefly, until the peer has sent all its updates for the sent bytes. An operating
-    /// system that receives data for a closed connection resets it and drops the bytes still in
-    /// flight.
-    fn drop(&mut self) {
-        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let Some(mut reader) = state.reader.take() else {
-            return;
-        };
-        let patience = self.patience.map_or(LINGER, |patience| patience.min(LINGER));
-        let give_up = Instant::now() + LONGEST_LINGER;
-        while !thread::panicking()
-            && Instant::now() < give_up
-            && state.failure.is_none()
-            && state.write_failure.is_none()
-            && state.substreams.iter().any(Incoming::is_update_due)
-        {
-            match reader.read(&*self.transport, Some(patience)) {
-                Ok(count) if count > 0 => {
-                    state.deliver(count, &mut reader);
-                    drop(reader.touched());
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                _ => return,
-            }
-        }
     }
 }

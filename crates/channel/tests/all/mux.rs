@@ -1,169 +1,354 @@
-//! Substreams of one connection.
+//! Tasks side by side, on a connection that goes on.
 
-mod beside;
 mod closing;
 
-use std::sync::mpsc;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Barrier, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use volery_channel::{Channel, Error, QUEUE_BOUND, Result, SessionId, Substream, mux};
+use volery_channel::{
+    Channel, Error, QUEUE_BOUND, Result, Stats, TranscriptHashes, Transport, memory, mux,
+    run_two_channels,
+};
 
-use super::{LONG, SHORT, pairs, pattern, tcp_pair};
+use super::{LONG, memory_pair, pairs, pattern, tcp_pair};
 
-const SESSION: SessionId = SessionId::from_bytes([3; 32]);
+/// Bytes that a task sends and receives in a turn: also more than a buffer.
+const LENGTHS: [usize; 4] = [1, 70_000, 5, 300_000];
 
-fn both<const N: usize>((left, right): (Channel, Channel)) -> ([Substream; N], [Substream; N]) {
-    thread::scope(|scope| {
-        let left = scope.spawn(|| mux::split(left, SESSION).unwrap());
-        let right = mux::split(right, SESSION).unwrap();
-        (left.join().unwrap(), right)
-    })
+/// The bytes that task `number` of a party sends in that turn.
+fn bytes(party: u8, number: usize, turn: usize) -> Vec<u8> {
+    pattern(LENGTHS[turn] + number, 100 * party + (number * 8 + turn) as u8)
 }
 
-/// The result of `work`, and the substream: if its timeout is not kept, the test fails instead of
-/// waiting with it.
-fn in_time<T: Send + 'static>(
-    mut substream: Substream,
-    work: impl FnOnce(&mut Channel) -> T + Send + 'static,
-) -> (Substream, T) {
-    let (tell, told) = mpsc::channel();
-    thread::spawn(move || {
-        let made = work(substream.channel());
-        // The receiver is gone if the time is up.
-        let _ = tell.send((substream, made));
-    });
-    told.recv_timeout(LONG).unwrap()
-}
-
-/// Sends and receives in turn, in pieces of all sizes; each substream its own bytes.
-fn talk(substream: &mut Substream, party: u8) -> Result<()> {
-    let number = substream.number() as u8;
-    let channel = substream.channel();
-    for (round, length) in
-        [1, 7, 65_535, 65_536, 65_537, 3, 1_000_000, 200_000, 1].into_iter().enumerate()
-    {
-        let seed = |party: u8| (number << 5) ^ (party << 4) ^ round as u8;
-        channel.send(&pattern(length, seed(party)))?;
-        let mut theirs = vec![0; length];
+/// Task `number` of a party: sends and receives in turn.
+fn talk(channel: &mut Channel, party: u8, number: usize) -> Result<()> {
+    for turn in 0..LENGTHS.len() {
+        channel.send(&bytes(party, number, turn))?;
+        let expected = bytes(1 - party, number, turn);
+        let mut theirs = vec![0; expected.len()];
         channel.recv(&mut theirs)?;
-        assert!(theirs == pattern(length, seed(1 - party)), "substream {number}");
+        assert!(theirs == expected, "task {number}, turn {turn}");
     }
     Ok(())
 }
 
+/// A party: bytes before, as many tasks as in `rounds` each time, and bytes after them.
+fn party(channel: &mut Channel, party: u8, threads: usize, rounds: &[usize]) -> Result<()> {
+    for (round, tasks) in rounds.iter().enumerate() {
+        let task = |number: usize| {
+            move |channel: &mut Channel| talk(channel, party, number).map(|()| number)
+        };
+        let results = mux::side_by_side(channel, threads, (0..*tasks).map(task).collect())?;
+        assert_eq!(results, (0..*tasks).collect::<Vec<_>>());
+        let mut theirs = [0];
+        channel.send(&[round as u8])?;
+        channel.recv(&mut theirs)?;
+        assert_eq!(theirs, [round as u8]);
+    }
+    Ok(())
+}
+
+type Seen = (Stats, TranscriptHashes);
+
+/// Both parties at once; what the first has counted and bound.
+fn run((mut left, mut right): (Channel, Channel), threads: [usize; 2], rounds: &[usize]) -> Seen {
+    thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            right.set_timeout(Some(LONG));
+            right.bind();
+            party(&mut right, 1, threads[1], rounds).unwrap();
+            right.bound()
+        });
+        left.set_timeout(Some(LONG));
+        left.bind();
+        party(&mut left, 0, threads[0], rounds).unwrap();
+        let (ours, theirs) = (left.bound(), other.join().unwrap());
+        assert_eq!((ours.sent, ours.received), (theirs.received, theirs.sent));
+        (left.stats(), ours)
+    })
+}
+
+/// Results, bytes, and the hash of what was said, are those of any number of threads.
 #[test]
-fn substreams_do_not_mix() {
-    for pair in pairs() {
-        let (mut left, mut right) = both::<4>(pair);
-        thread::scope(|scope| {
-            for substream in &mut left {
-                scope.spawn(|| talk(substream, 0).unwrap());
-            }
-            for substream in &mut right {
-                scope.spawn(|| talk(substream, 1).unwrap());
+fn any_number_of_threads() {
+    let mut first = None;
+    for threads in [[1, 1], [4, 4], [1, 4], [3, 1]] {
+        for pair in pairs() {
+            let now = run(pair, threads, &[4, 1, 7]);
+            assert_eq!(*first.get_or_insert(now), now, "{threads:?}");
+        }
+    }
+    let each: usize = LENGTHS.iter().sum();
+    let more = 4 * [4, 1, 7].map(|tasks| tasks * (tasks - 1) / 2).iter().sum::<usize>();
+    let (stats, _) = first.unwrap();
+    assert_eq!(stats.bytes_sent, (12 * each + more + 3) as u64);
+    assert_eq!(stats.bytes_received, stats.bytes_sent);
+}
+
+/// No more tasks than threads compute at once, and a task that waits is none of them.
+#[test]
+fn threads_are_bounded() {
+    let (mut left, mut right) = Channel::memory_pair();
+    let (at_once, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let tasks = (0..6).map(|_| |channel: &mut Channel| channel.send(&[0; 50]));
+            mux::side_by_side(&mut right, 6, tasks.collect()).unwrap();
+        });
+        let tasks = (0..6).map(|_| {
+            |channel: &mut Channel| {
+                for _ in 0..50 {
+                    channel.recv(&mut [0])?;
+                    let now = at_once.fetch_add(1, Ordering::SeqCst) + 1;
+                    most.fetch_max(now, Ordering::SeqCst);
+                    (0..1000).for_each(|_| thread::yield_now());
+                    at_once.fetch_sub(1, Ordering::SeqCst);
+                }
+                Ok(())
             }
         });
-        for (left, right) in left.iter_mut().zip(&mut right) {
-            let sent = left.channel().stats();
-            assert_eq!(sent.bytes_sent, right.channel().stats().bytes_received);
-        }
-    }
-}
-
-#[test]
-fn numbers_and_sessions_are_unique_and_common() {
-    let (left, right) = both::<5>(tcp_pair());
-    let mut seen = vec![*SESSION.as_bytes()];
-    for (place, (left, right)) in left.iter().zip(&right).enumerate() {
-        assert_eq!((left.number(), right.number()), (place, place));
-        assert_eq!(left.session(), right.session());
-        assert!(!seen.contains(left.session().as_bytes()));
-        seen.push(*left.session().as_bytes());
-    }
-}
-
-/// Unread bytes of one substream fill only that substream.
-#[test]
-fn an_unread_substream_is_bounded_and_alone() {
-    let ([mut full, mut free], [mut unread, mut peer]) = both::<2>(tcp_pair());
-    full.channel().set_timeout(Some(SHORT));
-    let piece = 1 << 20;
-    let bound = QUEUE_BOUND / 3;
-    let (_full, (sent, error)) = in_time(full, move |channel| {
-        let mut sent = 0;
-        loop {
-            match channel.send(&vec![1; piece]) {
-                Ok(()) => sent += piece,
-                Err(error) => return (sent, error),
-            }
-        }
+        mux::side_by_side(&mut left, 2, tasks.collect()).unwrap();
     });
-    assert!(matches!(error, Error::TimedOut(_)), "{error:?}");
-    assert!(sent <= bound && sent + piece > bound, "{sent}");
+    assert!((1..=2).contains(&most.into_inner()));
+}
+
+/// The peer sends to the last task alone, and to each other one only what the task after it had to
+/// pass on: one thread serves all, as a task that waits gives up its turn.
+#[test]
+fn a_task_that_waits_lets_others_go_on() {
+    let (mut left, mut right) = Channel::memory_pair();
+    let (tell, told): (Vec<_>, Vec<_>) = (0..4).map(|_| mpsc::channel::<()>()).unzip();
     thread::scope(|scope| {
-        scope.spawn(|| talk(&mut free, 0).unwrap());
-        talk(&mut peer, 1).unwrap();
+        scope.spawn(|| {
+            let before = [None].into_iter().chain(tell.iter().cloned().map(Some));
+            let tasks = told.into_iter().zip(before);
+            let task = |(told, before): (mpsc::Receiver<()>, Option<mpsc::Sender<()>>)| {
+                move |channel: &mut Channel| {
+                    told.recv().unwrap();
+                    channel.send(&[1])?;
+                    channel.recv(&mut [0])?;
+                    before.into_iter().for_each(|before| before.send(()).unwrap());
+                    Ok(())
+                }
+            };
+            tell[3].send(()).unwrap();
+            mux::side_by_side(&mut right, 4, tasks.map(task).collect()).unwrap();
+        });
+        left.set_timeout(Some(LONG));
+        let task = |_| {
+            |channel: &mut Channel| {
+                channel.recv(&mut [0])?;
+                channel.send(&[1])
+            }
+        };
+        mux::side_by_side(&mut left, 1, (0..4).map(task).collect()).unwrap();
     });
-    // All sent bytes have arrived.
-    let mut theirs = vec![0; sent];
-    unread.channel().recv(&mut theirs).unwrap();
-    assert!(theirs.iter().all(|&byte| byte == 1));
 }
 
-/// More than a queue in both directions, read at the end.
+/// Three tasks that have nothing to say.
+fn three_that_wait(channel: &mut Channel) -> Result<()> {
+    channel.set_timeout(Some(LONG));
+    let tasks = (0..3).map(|_| |channel: &mut Channel| channel.recv(&mut [0]));
+    mux::side_by_side(channel, 3, tasks.collect()).map(drop)
+}
+
+/// A task that fails ends all others, here and there, with its error; then the channel is broken.
 #[test]
-fn both_may_send_first() {
-    let ([mut a, _b], [mut c, _d]) = both::<2>(tcp_pair());
-    let length = QUEUE_BOUND / 4;
-    let talk = |substream: &mut Substream| {
-        let mut theirs = vec![0; length];
-        substream.channel().send(&vec![5; length]).unwrap();
-        substream.channel().recv(&mut theirs).unwrap();
-        // The window was restored: once more.
-        substream.channel().send(&vec![6; length]).unwrap();
-        substream.channel().recv(&mut theirs).unwrap();
-        assert!(theirs.iter().all(|&byte| byte == 6));
+fn a_failure_ends_all() {
+    for (mut left, mut right) in pairs() {
+        thread::scope(|scope| {
+            let other = scope.spawn(|| three_that_wait(&mut right));
+            left.set_timeout(Some(LONG));
+            let tasks = (0..3).map(|number| {
+                move |channel: &mut Channel| match number {
+                    1 => Err(Error::PeerMisbehaved("a test")),
+                    _ => channel.recv(&mut [0]),
+                }
+            });
+            let error = mux::side_by_side(&mut left, 3, tasks.collect()).unwrap_err();
+            assert!(matches!(error, Error::PeerMisbehaved("a test")), "{error}");
+            assert!(matches!(left.send(&[1]), Err(Error::Broken)));
+            drop(left);
+            let error = other.join().unwrap().unwrap_err();
+            assert!(matches!(error, Error::Disconnected), "{error}");
+        });
+    }
+}
+
+/// A task that waits for its turn while another one fails does not begin.
+#[test]
+fn after_a_failure_no_task_begins() {
+    let (mut left, _right) = Channel::memory_pair();
+    let begun = AtomicUsize::new(0);
+    let task = |_: &mut Channel| -> Result<()> {
+        begun.fetch_add(1, Ordering::SeqCst);
+        Err(Error::PeerMisbehaved("a test"))
+    };
+    assert!(mux::side_by_side(&mut left, 1, vec![task; 3]).is_err());
+    assert_eq!(begun.load(Ordering::SeqCst), 1);
+}
+
+/// After a failed check of one task no other passes, nor sends anything.
+#[test]
+fn after_a_failed_check_no_other_passes() {
+    for (mut left, mut right) in pairs() {
+        thread::scope(|scope| {
+            let other = scope.spawn(|| three_that_wait(&mut right));
+            left.set_timeout(Some(LONG));
+            let (failed, after) = mpsc::channel();
+            let after = Mutex::new(after);
+            let tasks = (0..3).map(|number| {
+                let (failed, after) = (failed.clone(), &after);
+                move |channel: &mut Channel| {
+                    if number == 0 {
+                        let error = channel.verdict(false, "a test").unwrap_err();
+                        (0..2).for_each(|_| failed.send(()).unwrap());
+                        return Err(error);
+                    }
+                    after.lock().unwrap().recv().unwrap();
+                    let verdict = channel.verdict(true, "another");
+                    assert!(matches!(verdict, Err(Error::PeerMisbehaved("a test"))), "{verdict:?}");
+                    assert!(matches!(channel.send(&[1]), Err(Error::Broken)));
+                    verdict
+                }
+            });
+            let error = mux::side_by_side(&mut left, 3, tasks.collect()).unwrap_err();
+            assert!(matches!(error, Error::PeerMisbehaved("a test")), "{error}");
+            drop(left);
+            let error = other.join().unwrap().unwrap_err();
+            assert!(matches!(error, Error::Disconnected), "{error}");
+        });
+    }
+}
+
+/// A peer that gives a sign of life now and then is waited for.
+#[test]
+fn signs_of_life_count() {
+    struct Alive<T>(T, AtomicUsize);
+    impl<T: Transport> Transport for Alive<T> {
+        fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
+            self.0.write(bytes, timeout)
+        }
+        fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
+            if self.1.fetch_add(1, Ordering::SeqCst) < 6 {
+                thread::sleep(Duration::from_millis(200));
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            self.0.read(bytes, timeout)
+        }
+    }
+    let (left, right) = memory::pair();
+    let left =
+        Channel::with_timeout(Alive(left, AtomicUsize::new(0)), Some(Duration::from_secs(1)));
+    let task = |channel: &mut Channel| {
+        channel.send(&[1])?;
+        channel.recv(&mut [0])
+    };
+    let run = |channel: &mut Channel| mux::side_by_side(channel, 1, vec![task, task]).unwrap();
+    run_two_channels(left, Channel::new(right), run, run);
+}
+
+/// A panic of a task leaves no other one waiting.
+#[test]
+fn a_panic_ends_all() {
+    let (mut left, _right) = Channel::memory_pair();
+    let tasks = (0..3).map(|number| {
+        move |channel: &mut Channel| {
+            assert!(number != 1, "a test");
+            channel.recv(&mut [0])
+        }
+    });
+    let run = AssertUnwindSafe(|| mux::side_by_side(&mut left, 3, tasks.collect()));
+    assert!(catch_unwind(run).is_err());
+    assert!(matches!(left.send(&[1]), Err(Error::Broken)));
+}
+
+/// Runs two tasks of each party at once: `left` and `right` get their channels and numbers.
+fn two_each(
+    (mut left, mut right): (Channel, Channel),
+    of_left: impl Fn(&mut Channel, usize) -> Result<()> + Sync,
+    of_right: impl Fn(&mut Channel, usize) -> Result<()> + Sync,
+) {
+    let run = |channel: &mut Channel, task: &(dyn Fn(&mut Channel, usize) -> Result<()> + Sync)| {
+        let tasks = (0..2).map(|number| move |channel: &mut Channel| task(channel, number));
+        mux::side_by_side(channel, 2, tasks.collect()).unwrap();
     };
     thread::scope(|scope| {
-        scope.spawn(|| talk(&mut a));
-        talk(&mut c);
+        scope.spawn(|| run(&mut right, &of_right));
+        run(&mut left, &of_left);
     });
 }
 
+/// Unread bytes of one task fill only its substream.
 #[test]
-fn a_substream_ends_alone_and_with_the_connection() {
-    for pair in pairs() {
-        let ([gone, mut stays], [mut left_alone, peer]) = both::<2>(pair);
-        drop(gone);
-        let error = left_alone.channel().recv(&mut [0]).unwrap_err();
-        assert!(matches!(error, Error::Disconnected), "{error:?}");
-        let mut peer = peer;
-        thread::scope(|scope| {
-            scope.spawn(|| talk(&mut stays, 0).unwrap());
-            talk(&mut peer, 1).unwrap();
-        });
-        drop((peer, left_alone));
-        let error = stays.channel().recv(&mut [0]).unwrap_err();
-        assert!(matches!(error, Error::Disconnected), "{error:?}");
-    }
-}
-
-#[test]
-fn the_peer_must_split_alike() {
-    let (left, right) = tcp_pair();
-    thread::scope(|scope| {
-        let left = scope.spawn(|| mux::split::<2>(left, SESSION).map(|_| ()));
-        let right = mux::split::<3>(right, SESSION).map(|_| ());
-        for result in [left.join().unwrap(), right] {
-            assert!(matches!(result, Err(Error::Mismatch { .. })), "{result:?}");
+fn an_unread_substream_is_bounded_and_alone() {
+    const PIECE: usize = 1 << 20;
+    let bound = QUEUE_BOUND / 3;
+    let pieces = bound / PIECE + 2;
+    let (sent, talked) = (AtomicUsize::new(0), Barrier::new(2));
+    let reader = |channel: &mut Channel, number| {
+        if number == 1 {
+            talk(channel, 0, 1)?;
+            while sent.load(Ordering::SeqCst) + PIECE <= bound {
+                thread::yield_now();
+            }
+            talk(channel, 0, 1)?;
+            talked.wait();
+            return Ok(());
         }
-    });
-    let (left, mut right) = tcp_pair();
-    right.send(&[7; 16]).unwrap();
-    right.flush().unwrap();
-    let error = mux::split::<2>(left, SESSION).map(|_| ()).unwrap_err();
-    assert!(matches!(error, Error::PeerMisbehaved(_)), "{error:?}");
+        talked.wait();
+        let before = sent.load(Ordering::SeqCst);
+        assert!(before <= bound && before + PIECE > bound, "{before}");
+        let mut theirs = vec![0; pieces * PIECE];
+        channel.recv(&mut theirs)?;
+        assert!(theirs.iter().all(|&byte| byte == 1));
+        Ok(())
+    };
+    let writer = |channel: &mut Channel, number| {
+        if number == 1 {
+            talk(channel, 1, 1)?;
+            return talk(channel, 1, 1);
+        }
+        for _ in 0..pieces {
+            channel.send(&vec![1; PIECE])?;
+            sent.fetch_add(PIECE, Ordering::SeqCst);
+        }
+        Ok(())
+    };
+    two_each(tcp_pair(), reader, writer);
+}
+
+/// Almost a queue in both directions, read at the end; and once more, as the window is restored.
+#[test]
+fn both_may_send_first() {
+    let task = |channel: &mut Channel, _| {
+        let mut theirs = vec![0; QUEUE_BOUND / 4];
+        for byte in [5, 6] {
+            channel.send(&vec![byte; QUEUE_BOUND / 4])?;
+            channel.recv(&mut theirs)?;
+            assert!(theirs.iter().all(|&their| their == byte));
+        }
+        Ok(())
+    };
+    two_each(tcp_pair(), task, task);
+}
+
+#[test]
+fn substreams_know_the_round_trip() {
+    let (left, right) = tcp_pair();
+    let known = left.round_trip();
+    assert!(known.is_some());
+    let check = |expected| {
+        move |channel: &mut Channel, _| {
+            assert_eq!(channel.round_trip(), expected);
+            Ok(())
+        }
+    };
+    two_each((left, right), check(known), check(None));
 }
 
 /// The header of a frame.
@@ -172,11 +357,6 @@ fn frame(substream: u16, kind: u16, length: u32) -> Vec<u8> {
     bytes.extend(kind.to_le_bytes());
     bytes.extend(length.to_le_bytes());
     bytes
-}
-
-/// The first bytes of a party of two substreams.
-fn greeting() -> Vec<u8> {
-    [&b"volery lanes"[..], &2_u32.to_le_bytes()].concat()
 }
 
 /// Frames that no honest party sends end all substreams, with the reason.
@@ -196,21 +376,27 @@ fn bad_frames_are_refused() {
         frame(1, 1, 0),
         twice,
     ] {
-        let (left, mut right) = tcp_pair();
-        let [mut one, mut other] = thread::scope(|scope| {
-            let left = scope.spawn(|| mux::split::<2>(left, SESSION).unwrap());
-            right.send(&greeting()).unwrap();
-            // The bad frame comes with the greeting, or after it.
-            right.send(&bad).unwrap();
-            right.flush().unwrap();
-            left.join().unwrap()
+        let (mut left, mut right) = memory_pair();
+        left.set_timeout(Some(LONG / 6));
+        let (begun, ended) = (Barrier::new(3), bad.len() > 8);
+        let tasks = (0..2).map(|number| {
+            let (begun, bad) = (&begun, &bad);
+            move |channel: &mut Channel| -> Result<()> {
+                begun.wait();
+                let error = channel.recv(&mut [0]).unwrap_err();
+                // A substream that was ended properly first reports only that.
+                let is_end = ended && number == 0 && matches!(error, Error::Disconnected);
+                assert!(is_end || matches!(error, Error::PeerMisbehaved(_)), "{bad:?} {error:?}");
+                Err(error)
+            }
         });
-        for substream in [&mut other, &mut one] {
-            substream.channel().set_timeout(Some(LONG / 6));
-            let error = substream.channel().recv(&mut [0]).unwrap_err();
-            // A substream that was ended properly first reports only that.
-            let ended = bad.len() > 8 && matches!(error, Error::Disconnected);
-            assert!(ended || matches!(error, Error::PeerMisbehaved(_)), "{bad:?} {error:?}");
-        }
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                begun.wait();
+                right.send(&bad).unwrap();
+                right.flush().unwrap();
+            });
+            assert!(mux::side_by_side(&mut left, 2, tasks.collect()).is_err());
+        });
     }
 }

@@ -194,7 +194,7 @@ fn debug_shows_nothing() {
         ..Reading::default()
     };
     let opened = Table::open(&Inputs { paths: vec![path.into()], ..Inputs::default() }).unwrap();
-    let records = Records::read(&opened, &reading, &mut |_, _| ()).unwrap();
+    let records = Records::read(&opened, &reading).unwrap();
     let batch = opened.scan(&[0, 1]).unwrap().next().unwrap().unwrap();
     let held = Table::from_batches(batch.rows.schema(), vec![batch.rows.clone()]).unwrap();
     let shown = [

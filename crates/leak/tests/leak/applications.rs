@@ -102,22 +102,25 @@ pub(crate) fn shared_values_at_private_indices() {
     });
 }
 
-pub(crate) fn an_array() {
+pub(crate) fn additions_to_a_vector() {
     look_for(|| {
         let (x, y) = (random::<Z64>(100, 8), random::<Z64>(100, 9));
+        let added = random::<Z64>(6, 10);
         let (left, right) = with_ots(
             |ot, channel| {
-                let mut array = array::Partner::load(&x, ot, channel).unwrap();
-                let shares = [(); 3].map(|()| array.read(ot, channel).unwrap());
-                encoded(&shares)
+                let rng = Prg::new(seed(0)).fork("array");
+                let mut vector = array::Partner::new(x.to_vec(), SESSION, rng);
+                added[..3].iter().for_each(|share| vector.add(*share, ot, channel).unwrap());
+                encoded(&vector.into_shares())
             },
             |ot, channel| {
-                let rng = Prg::new(seed(1)).fork("array");
-                let mut array = array::Holder::load(&y, rng, ot, channel).unwrap();
-                let shares = [7, 7, 93].map(|index| array.read(index, ot, channel).unwrap());
-                encoded(&shares)
+                let mut vector = array::Holder::new(y.to_vec(), SESSION);
+                for (index, share) in [7, 7, 93].into_iter().zip(&added[3..]) {
+                    vector.add(index, *share, ot, channel).unwrap();
+                }
+                encoded(&vector.into_shares())
             },
         );
-        vec![encoded(&x), encoded(&y), left, right]
+        vec![encoded(&x), encoded(&y), encoded(&added), left, right]
     });
 }

@@ -64,7 +64,7 @@ const TESTS: [(&str, fn()); 21] = [
     test!(applications::a_matrix_product),
     test!(applications::a_permutation_of_shares),
     test!(applications::shared_values_at_private_indices),
-    test!(applications::an_array),
+    test!(applications::additions_to_a_vector),
 ];
 
 /// Runs the tests whose names contain one of the arguments, or all; options of the usual harness

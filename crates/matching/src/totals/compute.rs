@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 use volery_channel::{Channel, Role, SessionId};
 use volery_primitives::pages::Buffer;
 use volery_primitives::prg::Prg;
-use volery_psi::circuit::{self, Parameters, Slice};
+use volery_psi::circuit::{self, Opener, Parameters, Recipient, Slice};
 use zeroize::Zeroizing;
 
 use super::noise::Noise;
-use super::settings::{Recipient, Settings};
+use super::settings::Settings;
 use super::side::Values;
 use crate::error::{Result, misbehaved};
 use crate::keyed::Party;
@@ -115,41 +115,6 @@ impl Party {
         }
     }
 }
-
-/// A party that compares and opens totals.
-pub trait Opener {
-    /// Whether a shared value is at least `least`.
-    fn at_least(&mut self, share: u64, least: u64, channel: &mut Channel) -> Result<bool>;
-
-    /// Shared values, if this party gets them.
-    fn open(
-        &mut self,
-        shares: &[u64],
-        to: circuit::Recipient,
-        channel: &mut Channel,
-    ) -> Result<Option<Vec<u64>>>;
-}
-
-macro_rules! opener {
-    ($($party:ty),*) => {$(
-        impl Opener for $party {
-            fn at_least(&mut self, share: u64, least: u64, channel: &mut Channel) -> Result<bool> {
-                Ok(<$party>::at_least(self, share, least, channel)?)
-            }
-
-            fn open(
-                &mut self,
-                shares: &[u64],
-                to: circuit::Recipient,
-                channel: &mut Channel,
-            ) -> Result<Option<Vec<u64>>> {
-                Ok(<$party>::open(self, shares, to, channel)?)
-            }
-        }
-    )*};
-}
-
-opener!(circuit::Sender, circuit::Receiver, circuit::opening::Opening);
 
 /// The columns of weights: for each total one of ones, if there is a count, then for each one of
 /// values, if the side with the bins has them.
@@ -347,12 +312,12 @@ pub fn open(
 }
 
 /// Who gets the totals, by the roles of circuit-PSI.
-fn to_of_circuit(settings: &Settings) -> circuit::Recipient {
+fn to_of_circuit(settings: &Settings) -> Recipient {
     match (settings.to, settings.in_bins()) {
-        (Recipient::Both, _) => circuit::Recipient::Both,
+        (Recipient::Both, _) => Recipient::Both,
         (Recipient::Receiver, Role::Receiver) | (Recipient::Sender, Role::Sender) => {
-            circuit::Recipient::Receiver
+            Recipient::Receiver
         }
-        _ => circuit::Recipient::Sender,
+        _ => Recipient::Sender,
     }
 }

@@ -5,10 +5,10 @@ use std::convert::Infallible;
 use volery_channel::{Link, Role};
 use volery_pcg::Security;
 use volery_psi::choice::{Candidate, decide};
-use volery_psi::circuit;
+use volery_psi::circuit::{self, Recipient};
 use volery_psi::matching::{Output, Task, Totals};
 
-use super::settings::{Recipient, Settings};
+use super::settings::Settings;
 use super::side::PreparedTable;
 use crate::error::Result;
 use crate::parameters::FIXED;

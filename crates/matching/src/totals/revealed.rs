@@ -1,9 +1,10 @@
 //! The facts that each side learns.
 
 use volery_channel::Role;
+use volery_psi::circuit::Recipient;
 
 use super::decimal::decimal;
-use super::settings::{Kind, Recipient, Settings};
+use super::settings::{Kind, Settings};
 use crate::parameters::Partitioning;
 
 /// The facts that each side learns in a run with these settings, and the security: one sentence

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use volery_channel::{Channel, SessionId, Stats};
 use volery_primitives::prg::Prg;
-use volery_psi::circuit;
+use volery_psi::circuit::{self, Recipient};
 use volery_psi::matching::Party;
 
 use super::compute::{Total, check_sizes, compute};
 use super::plan::{Choice, Protocol, has_shares};
-use super::settings::{Recipient, Settings};
+use super::settings::Settings;
 use super::side::PreparedTable;
 use crate::error::{Result, misbehaved};
 use crate::keyed::begin;

@@ -1,13 +1,11 @@
 //! The settings on which both sides agree before totals are computed: the result, its bounds, who
 //! gets it.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 use volery_channel::{Hello, Link, Role};
 use volery_pcg::Security;
 use volery_primitives::ro::RandomOracle;
-use volery_psi::circuit;
+use volery_psi::circuit::{self, Recipient};
 use volery_psi::noise::{self, Mechanism, Rational};
 
 use super::decimal::{DecimalError, MAX_DECIMALS, parse};
@@ -66,44 +64,6 @@ impl Kind {
     /// Whether a sum is part of the result.
     pub const fn has_sum(self) -> bool {
         !matches!(self, Self::Count)
-    }
-}
-
-/// Who gets totals.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Recipient {
-    /// The receiver
-    #[default]
-    Receiver,
-    /// The sender
-    Sender,
-    /// Both sides
-    Both,
-}
-
-impl Recipient {
-    /// The name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Receiver => "receiver",
-            Self::Sender => "sender",
-            Self::Both => "both",
-        }
-    }
-
-    /// Whether the side of this role gets them.
-    pub fn gives(self, role: Role) -> bool {
-        match self {
-            Self::Both => true,
-            Self::Receiver => role == Role::Receiver,
-            Self::Sender => role == Role::Sender,
-        }
-    }
-}
-
-impl fmt::Display for Recipient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }
 
@@ -509,7 +469,7 @@ impl Settings {
         let mut fields = vec![
             (RESULT, self.kind.name().to_owned()),
             (COLUMN, whose(self.holder)),
-            (TO, self.to.to_string()),
+            (TO, self.to.name().to_owned()),
             ("--protocol", self.name.to_string()),
             ("security", Security::SemiHonest.to_string()),
             ("--decimals", self.decimals.to_string()),

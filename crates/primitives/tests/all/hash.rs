@@ -54,18 +54,12 @@ fn hashes_are_their_definitions() {
         let mut out = blocks.clone();
         plain.hash_slice(&mut out);
         assert_eq!(out, expected);
-        let mut out = vec![Block::ZERO; n];
-        plain.hash_into(&blocks, &mut out);
-        assert_eq!(out, expected);
         assert!(blocks.iter().zip(&out).all(|(&x, &y)| plain.hash(x) == y));
 
         let expected: Vec<u128> = x.iter().map(|&x| slow_circular(x)).collect();
         let expected = to_blocks(&expected);
         let mut out = blocks.clone();
         circular.hash_slice(&mut out);
-        assert_eq!(out, expected);
-        let mut out = vec![Block::ZERO; n];
-        circular.hash_into(&blocks, &mut out);
         assert_eq!(out, expected);
         assert!(blocks.iter().zip(&out).all(|(&x, &y)| circular.hash(x) == y));
 

@@ -19,7 +19,7 @@ use volery_pcg::{Kind, Plan, PlanOptions};
 use volery_primitives::prg::Prg;
 
 use super::params::LINK;
-use super::{COMPARISONS, Recipient, at_least, call, gmw, open, part};
+use super::{COMPARISONS, Opener, Recipient, at_least, call, gmw, open, part};
 use crate::error::Result;
 use crate::vole::Form;
 
@@ -89,15 +89,10 @@ impl Opening {
         let state = Some(Box::new(State { gates, left: comparisons }));
         Ok(Self { role, state })
     }
+}
 
-    /// Like [`circuit::Sender::at_least`](super::Sender::at_least).
-    ///
-    /// # Panics
-    /// If `least` is `2^63` or more, or there are more calls than comparisons were set up.
-    ///
-    /// # Errors
-    /// See [`setup`](Self::setup); an error of the channel if an earlier call failed.
-    pub fn at_least(&mut self, share: u64, least: u64, channel: &mut Channel) -> Result<bool> {
+impl Opener for Opening {
+    fn at_least(&mut self, share: u64, least: u64, channel: &mut Channel) -> Result<bool> {
         call(&mut self.state, |state| {
             assert!(state.left > 0, "more comparisons than were set up");
             state.left -= 1;
@@ -108,8 +103,7 @@ impl Opening {
         })
     }
 
-    /// Like [`circuit::Sender::open`](super::Sender::open), errors included.
-    pub fn open(
+    fn open(
         &mut self,
         shares: &[u64],
         to: Recipient,

@@ -3,7 +3,7 @@
 use volery_channel::{Channel, Role};
 use volery_pcg::Security;
 
-use super::{MAX_ITEMS, Parameters, Receiver, Recipient, Sender, Settings, Slice};
+use super::{MAX_ITEMS, Opener, Parameters, Receiver, Recipient, Sender, Settings, Slice};
 use crate::error::Result;
 use crate::failure::Failure;
 use crate::matching::{self, Cost, Matching, Outcome, Output, Party, Task, Totals};

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use volery_tables::{Duplicates, EmptyKeys, Encoding, Format, Lint, Problem, Rule};
+use volery_tables::{EmptyKeys, Encoding, Format, Lint, Problem, Rule};
 
 use crate::{Folder, Reading, by, complaint, matches, read, read_as, texts};
 
@@ -70,7 +70,7 @@ id\n1\nsecret,\n | row 2 has 2 fields, the header has 1
 id,a\n1,2\n3,"secret\n4,5\n | a quoted field that starts in row 2, on line 3, is never closed
 id,"a\n1,2\n | a quoted field that starts in the header, on line 1, is never closed
 id,a\n1,"x\ny"\n2,"secret"z\n | there is text after a closing quote in row 2, on line 4
-id,a\n1,2\n1,3\n4,"secret | rows 1 and 2 have the same key
+id,a\n1,2\n,3\n4,"secret | row 2 has no key: column "id" is empty
 "#;
     for row in table.trim().lines() {
         let (text, message) = row.split_once(" | ").unwrap();
@@ -85,7 +85,7 @@ fn nothing_in_the_file() {
     }
     for bytes in ["id", "id\n", "id\r\n", "\u{feff}id\n\n"] {
         let records = read_as("rows.csv", bytes, &by(&["id"])).unwrap();
-        assert!(records.keys().is_empty() && records.counts().rows == 0);
+        assert!(records.keys().is_empty() && records.counts.rows == 0);
     }
 }
 
@@ -138,15 +138,15 @@ fn keys_that_are_not_utf_8_are_counted() {
     let latin = b"a,b\nzo\xe9,x\nann,\xff\n";
     let folder = Folder::new();
     let found = read(&folder.write("rows.csv", latin), &by(&["a"])).unwrap();
-    assert_eq!(found.counts().rules[0].not_utf8, 1);
+    assert_eq!(found.counts.rules[0].not_utf8, 1);
     let binary = read_as("rows.csv", latin, &by(&["b:binary"])).unwrap();
-    assert_eq!(binary.counts().rules[0].not_utf8, 0);
+    assert_eq!(binary.counts.rules[0].not_utf8, 0);
     let rules = vec![Rule::parse("a,b").unwrap()];
     let reading = volery_tables::Reading { rules, ..Default::default() };
     let lint = Lint::of(&found.table, &reading, &mut |_| {}).unwrap();
     assert_eq!(lint.rules[0].counts.not_utf8, 2);
     let reading = Reading { encoding: Some("latin1".parse::<Encoding>().unwrap()), ..by(&["a"]) };
-    assert_eq!(read_as("rows.csv", latin, &reading).unwrap().counts().rules[0].not_utf8, 0);
+    assert_eq!(read_as("rows.csv", latin, &reading).unwrap().counts.rules[0].not_utf8, 0);
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn rows_without_a_key() {
     let skip = Reading { empty_keys: EmptyKeys::Skip, ..by(&["id", "a"]) };
     let records = read_as("rows.csv", text, &skip).unwrap();
     assert_eq!(
-        (records.counts().rows, records.counts().rules[0].keys, records.counts().rules[0].empty),
+        (records.counts.rows, records.counts.rules[0].keys, records.counts.rules[0].empty),
         (4, 1, 3)
     );
     // A space is a key, and an empty field of another column is allowed.
@@ -167,33 +167,23 @@ fn rows_without_a_key() {
     // An empty field is reported as a missing key, not as a wrong type.
     let skip = Reading { keys: vec!["id:integer".to_owned()], ..skip };
     let records = read_as("rows.csv", text, &skip).unwrap();
-    assert_eq!(records.counts().rules[0].empty, 2);
+    assert_eq!(records.counts.rules[0].empty, 2);
 }
 
 #[test]
 fn rows_with_the_same_key() {
-    let text = "id,a\nsecret,1\nx,2\nsecret,3\nx,4\nsecret,5\ny,6\n";
-    let (message, hint) = csv(text);
-    assert_eq!(message, "rows 1 and 3 have the same key");
-    assert_eq!(hint, "--duplicates dedup keeps the first row of each key");
-    let folder = Folder::new();
-    let path = folder.write("rows.csv", text);
-    let dedup =
-        Reading { duplicates: Duplicates::Dedup, value: Some("a".to_owned()), ..by(&["id"]) };
-    let records = read(&path, &dedup).unwrap();
-    assert_eq!(records.keys(), texts(["secret", "x", "y"]));
-    let rows: Vec<u64> = (0..3).map(|i| records.row_of(i)).collect();
-    assert_eq!(rows, [1, 2, 6]);
-    assert_eq!(records.counts().rows, 6);
-    let values = [0, 1, 2].map(|item| records.payload(0, item).to_vec());
-    assert_eq!(values, [b"\x01\x011", b"\x01\x012", b"\x01\x016"]);
-    let written = matches(&records, &[0, 2], Format::Csv).unwrap();
-    assert_eq!(written, b"id,a\nsecret,1\ny,6\n");
-    // Row numbers in errors count rows that were left out.
-    let skip = Reading { empty_keys: EmptyKeys::Skip, ..by(&["id"]) };
-    assert_eq!(refused("id,a\n,1\nz,2\n,3\nz,4\n", &skip).0, "rows 2 and 4 have the same key");
-    // Keys are compared by their type.
-    assert_eq!(refused("id\n7\n007\n", &by(&["id:integer"])).0, "rows 1 and 2 have the same key");
+    let mut problem = Problem::DuplicateKey { first: 1, first_file: None, second: 3 };
+    assert_eq!(problem.to_string(), "rows 1 and 3 have the same key");
+    let Problem::DuplicateKey { first_file, .. } = &mut problem else { unreachable!() };
+    *first_file = Some("a.csv".into());
+    assert_eq!(problem.to_string(), "row 1 of a.csv and row 3 have the same key");
+    // Keys are compared by their type, and the first row of each has its payload.
+    let text = "id,a\n7,1\nx,2\n007,3\n";
+    let skip = Reading { value: Some("a".to_owned()), ..by(&["id:text"]) };
+    let records = read_as("rows.csv", text, &skip).unwrap();
+    assert_eq!(records.keys(), texts(["7", "x", "007"]));
+    let numbers = read_as("rows.csv", "id,a\n7,1\n007,2\n", &by(&["id:integer"])).unwrap();
+    assert_eq!((numbers.keys().len(), &numbers.rows[0][..]), (1, &[Some(0); 2][..]));
 }
 
 #[test]

@@ -22,8 +22,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use volery_tables::{
-    Duplicates, EmptyKeys, Encoding, Error, Format, Inputs, Item, Output, Packing, Records, Rule,
-    Sink, Table,
+    EmptyKeys, Encoding, Error, Format, Inputs, Item, Output, Packing, Records, Rule, Sink, Table,
 };
 
 /// A temporary folder, removed with its files.
@@ -53,7 +52,6 @@ struct Reading {
     value: Option<String>,
     delimiter: Option<u8>,
     encoding: Option<Encoding>,
-    duplicates: Duplicates,
     empty_keys: EmptyKeys,
 }
 
@@ -63,20 +61,15 @@ impl Reading {
         volery_tables::Reading {
             rules: rule.into_iter().collect(),
             values: self.value.iter().cloned().collect(),
-            duplicates: self.duplicates,
             empty_keys: self.empty_keys,
             ..Default::default()
         }
     }
 }
 
-/// By this rule; duplicates are an error.
+/// By this rule.
 fn by(keys: &[&str]) -> Reading {
-    Reading {
-        keys: keys.iter().map(|&key| key.to_owned()).collect(),
-        duplicates: Duplicates::Error,
-        ..Reading::default()
-    }
+    Reading { keys: keys.iter().map(|&key| key.to_owned()).collect(), ..Reading::default() }
 }
 
 /// A table and its records.
@@ -96,13 +89,12 @@ impl Deref for ReadTable {
 
 impl ReadTable {
     fn keys(&self) -> &[Item] {
-        self.records.items(0)
+        &self.records.items[0]
     }
 
     /// The first row of an item, counted from 1.
     fn row_of(&self, item: u32) -> u64 {
-        let mut rows = 0..self.records.rows();
-        rows.find(|&row| self.records.item_of_row(0, row) == Some(item)).unwrap() + 1
+        self.records.rows[0].iter().position(|&row| row == Some(item)).unwrap() as u64 + 1
     }
 
     fn notices(&self) -> Vec<String> {
@@ -123,7 +115,7 @@ fn read(path: &Path, reading: &Reading) -> Result<ReadTable, Error> {
         ..Inputs::default()
     };
     let table = Table::open(&inputs)?;
-    let records = Records::read(&table, &reading.reading(), &mut |_, _| {})?;
+    let records = Records::read(&table, &reading.reading())?;
     Ok(ReadTable { table, records })
 }
 
@@ -135,8 +127,8 @@ fn read_as(name: &str, bytes: impl AsRef<[u8]>, reading: &Reading) -> Result<Rea
 
 /// The output of the rows of `items`, in memory.
 fn matches(read: &ReadTable, items: &[u32], format: Format) -> Result<Vec<u8>, Error> {
-    let wanted = |row| {
-        let item = read.records.item_of_row(0, row);
+    let wanted = |row: u64| {
+        let item = read.records.rows[0][row as usize];
         item.is_some_and(|item| items.contains(&item))
     };
     write(&read.table, &wanted, format, Packing::None)

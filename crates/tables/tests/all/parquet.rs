@@ -45,7 +45,7 @@ fn every_integer_type_is_the_same_integer() {
     let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
     for name in names {
         let records = read(&path, &by(&[name])).unwrap();
-        assert_eq!(records.key_description(), "integer", "{name}");
+        assert_eq!(records.key_description, "integer", "{name}");
         assert_eq!(records.keys(), expected.keys(), "{name}");
         let records = read(&path, &by(&[&format!("{name}:text")])).unwrap();
         assert_eq!(records.keys(), texts(["1", "100"]), "{name}");
@@ -72,7 +72,7 @@ fn every_string_type_is_the_same_text() {
     let of_csv = |key: &str| read_as("rows.csv", text, &by(&[key])).unwrap();
     for name in ["plain", "old", "json", "binary:text", "enum:text"] {
         let records = read(&path, &by(&[name])).unwrap();
-        assert_eq!(records.key_description(), "text", "{name}");
+        assert_eq!(records.key_description, "text", "{name}");
         assert_eq!(records.keys(), of_csv("t").keys(), "{name}");
     }
     for (ours, theirs) in [
@@ -128,8 +128,8 @@ fn nulls_and_empty_strings_are_no_keys() {
     let skip = Reading { empty_keys: EmptyKeys::Skip, value: Some("n".to_owned()), ..by(&["id"]) };
     let records = read(&path, &skip).unwrap();
     assert_eq!((records.row_of(0), records.row_of(1)), (1, 4));
-    assert_eq!(records.payload(0, 0), [1, 1, 0, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(records.payload(0, 1), [0]);
+    assert_eq!(records.payload[0], [1, 1, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(records.payload[3], [0]);
 }
 
 /// Rows of several types.
@@ -166,7 +166,7 @@ fn matching_rows_keep_their_types() {
         let folder = Folder::new();
         let path = store(&folder, "rows.parquet", &columns, compression);
         let records = read(&path, &by(&["id"])).unwrap();
-        assert_eq!(records.counts().rules[0].keys, 2503);
+        assert_eq!(records.counts.rules[0].keys, 2503);
         let items: Vec<u32> = (0..2503).filter(|item| item % 5 == i as u32 % 5).collect();
         let written = matches(&records, &items, Format::Parquet).unwrap();
         let copy = load(&folder.write("copy.parquet", written));

@@ -1,8 +1,6 @@
-//! Rules: alternatives, normalisers, duplicates, malformed rows.
+//! Rules: alternatives, normalisers, malformed rows.
 
-use volery_tables::{
-    Duplicates, EmptyKeys, Error, Inputs, Malformed, Problem, Reading, Records, Rule, Table,
-};
+use volery_tables::{EmptyKeys, Error, Inputs, Malformed, Problem, Reading, Records, Rule, Table};
 
 use crate::{Folder, complaint, integers, texts};
 
@@ -19,11 +17,7 @@ fn reading(rules: &[&str]) -> Reading {
 }
 
 fn read(table: &Table, reading: &Reading) -> Result<Records, Error> {
-    Records::read(table, reading, &mut |_, _| {})
-}
-
-fn of_rows(records: &Records, rule: usize) -> Vec<Option<u32>> {
-    (0..records.rows()).map(|row| records.item_of_row(rule, row)).collect()
+    Records::read(table, reading)
 }
 
 #[test]
@@ -34,17 +28,16 @@ fn alternatives() {
     let mut rules = reading(&["email:lower", "phone:integer"]);
     rules.values = vec!["v".to_owned()];
     let records = read(&table, &rules).unwrap();
-    assert_eq!(records.key_description(), "text+lower/v1 or integer");
-    assert_eq!(records.items(0), texts(["a@x", "b@x"]));
-    assert_eq!(records.items(1), integers(["1", "2", "3"]));
-    assert_eq!(of_rows(&records, 0), [Some(0), None, Some(1), Some(0), None]);
-    assert_eq!(of_rows(&records, 1), [Some(0), Some(1), None, Some(2), None]);
-    let counts = records.counts();
+    assert_eq!(records.key_description, "text+lower/v1 or integer");
+    assert_eq!(records.items[0], texts(["a@x", "b@x"]));
+    assert_eq!(records.items[1], integers(["1", "2", "3"]));
+    assert_eq!(records.rows[0], [Some(0), None, Some(1), Some(0), None]);
+    assert_eq!(records.rows[1], [Some(0), Some(1), None, Some(2), None]);
+    let counts = &records.counts;
     let rule = |i: usize| (counts.rules[i].keys, counts.rules[i].empty, counts.rules[i].changed);
     assert_eq!((counts.rows, rule(0), rule(1)), (5, (3, 2, 1), (3, 2, 0)));
-    let value = |rule, item| records.payload(rule, item)[2];
-    assert_eq!([value(0, 0), value(0, 1)], *b"pr");
-    assert_eq!([value(1, 0), value(1, 1), value(1, 2)], *b"pqs");
+    let values: Vec<_> = records.payload.iter().map(|value| value.get(2).copied()).collect();
+    assert_eq!(values, [Some(b'p'), Some(b'q'), Some(b'r'), Some(b's'), None]);
     // One rule alone, and an empty key is an error again.
     let error = read(&table, &reading(&["email:lower"])).unwrap_err();
     assert!(matches!(error.problem(), Problem::EmptyKey { row: 2, .. }));
@@ -62,13 +55,12 @@ fn malformed_rows() {
     assert_eq!(message, r#"column "id" of row 2 is not an integer"#);
     rule.malformed = Malformed::Skip;
     let records = read(&table, &rule).unwrap();
-    assert_eq!(of_rows(&records, 0), [Some(0), None, None, None, None]);
-    let counts = records.counts().rules[0];
+    assert_eq!(records.rows[0], [Some(0), None, None, None, None]);
+    let counts = records.counts.rules[0];
     assert_eq!((counts.keys, counts.empty, counts.malformed), (1, 1, 3));
     // A normaliser takes text.
     let mut lower = reading(&["d:lower"]);
     lower.empty_keys = EmptyKeys::Skip;
-    lower.duplicates = Duplicates::Keep;
     let (message, hint) = complaint(read(&table, &lower));
     assert_eq!(message, r#"column "d" of row 5 is malformed for lower/v1: not UTF-8"#);
     assert_eq!(hint, "correct the row; --malformed skip leaves such rows out");

@@ -88,7 +88,7 @@ fn keys_of_every_type() {
         let mut reading = by(&[name, "id"]);
         reading.empty_keys = volery_tables::EmptyKeys::Skip;
         let records = read(&sample("types.parquet"), &reading).unwrap();
-        assert_eq!(records.key_description(), format!("{found},integer"), "{name}");
+        assert_eq!(records.key_description, format!("{found},integer"), "{name}");
         if let Some(shown) = shown {
             let mut reading = by(&[name]);
             reading.empty_keys = volery_tables::EmptyKeys::Skip;

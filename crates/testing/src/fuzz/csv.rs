@@ -1,13 +1,12 @@
 //! Text files.
 
 use arrow_array::cast::AsArray as _;
-use volery_tables::{Duplicates, EmptyKeys, Encoding, Format, Inputs, Reading, Records};
+use volery_tables::{EmptyKeys, Encoding, Format, Inputs, Reading, Records};
 
 use super::Script;
 use super::files::{
     assert_items, assert_same, columns, first_rows, open, picked, read, rule, stored, written,
 };
-use super::parquet::DUPLICATES;
 use super::reference::{self, Question, Row};
 
 const DELIMITERS: [u8; 8] = *b",\t;| a:\0";
@@ -64,13 +63,11 @@ pub fn csv(data: &[u8]) {
     let keys: Vec<(&str, &str)> =
         names.iter().zip(&chosen).map(|(name, (_, kind))| (name.as_str(), *kind)).collect();
     let value = (flags >> 5 & 1 == 1).then(|| usize::from(flags >> 6) % count);
-    let duplicates = DUPLICATES[usize::from(flags >> 3 & 1 | mask >> 6 & 2) % 3];
     let empty_keys = [EmptyKeys::Error, EmptyKeys::Skip][usize::from(flags >> 4 & 1)];
     let rules = rule(&keys).map(|rule| vec![rule]);
     let reading = Reading {
         rules: rules.unwrap_or_default(),
         values: value.map(column).into_iter().collect(),
-        duplicates,
         empty_keys,
         ..Reading::default()
     };
@@ -85,7 +82,7 @@ pub fn csv(data: &[u8]) {
     let expected = plain.then(|| {
         let rows = reference::parse(bytes, delimiter)?;
         let mut keys: Vec<usize> = chosen.iter().map(|(i, _)| *i).collect();
-        let question = Question { keys: keys.clone(), value, duplicates, empty_keys };
+        let question = Question { keys: keys.clone(), value, empty_keys };
         keys.sort_unstable();
         keys.dedup();
         let items = reference::items(&rows, &question)?;
@@ -100,7 +97,7 @@ pub fn csv(data: &[u8]) {
         compare(&records, rows, items, question, &chosen);
     }
 
-    let items = picked(records.items(0).len(), mask);
+    let items = picked(records.items[0].len(), mask);
     let file = written(&table, &records, &items, output);
     if let Some(Some((rows, numbers, _))) = &expected {
         let mut wanted = items.iter().map(|&item| &rows[numbers[item as usize]]);
@@ -114,8 +111,7 @@ pub fn csv(data: &[u8]) {
     let kept = if output == Format::Tsv { b'\t' } else { b',' };
     let kept = if same { delimiter } else { kept };
     let kept_by_name = (output != Format::Parquet).then_some(kept);
-    let reading =
-        Reading { duplicates: Duplicates::Error, empty_keys: EmptyKeys::Error, ..reading };
+    let reading = Reading { empty_keys: EmptyKeys::Error, ..reading };
     let again = open(&inputs(name, &file, kept_by_name, None));
     let again = again.and_then(|table| read(&table, &reading));
     let again = again.expect("a written file can be read");
@@ -143,7 +139,7 @@ fn compare(
     question: &Question,
     chosen: &[(usize, &str)],
 ) {
-    assert_eq!(records.rows() as usize, rows.len() - 1);
+    assert_eq!(records.rows[0].len(), rows.len() - 1);
     let firsts = items.iter().map(|&number| number as u64 - 1);
     assert!(first_rows(records).into_iter().eq(firsts));
     for (i, &number) in items.iter().enumerate() {
@@ -155,12 +151,12 @@ fn compare(
             key.extend_from_slice(field);
         }
         let item = blake3::derive_key("volery 2026 item", &key);
-        assert!(records.items(0)[i] == item[..16], "both parsers read the same key");
+        assert!(records.items[0][i] == item[..16], "both parsers read the same key");
         let Some(column) = question.value else {
             continue;
         };
-        let schema = records.payload_schema().expect("a payload was named");
-        let value = Some(records.payload(0, i as u32));
+        let schema = records.payload_schema.as_ref().expect("a payload was named");
+        let value = Some(&records.payload[number - 1][..]);
         let columns = schema.decode([value], &mut |_, _, why| panic!("a payload {why}"));
         assert!(
             columns[0].as_string::<i32>().value(0).as_bytes() == rows[number][column],

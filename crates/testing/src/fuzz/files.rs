@@ -32,7 +32,7 @@ pub(super) fn open(inputs: &Inputs) -> Result<Table, Error> {
 
 /// Reads the table; checks the message of an error.
 pub(super) fn read(table: &Table, reading: &Reading) -> Result<Records, Error> {
-    Records::read(table, reading, &mut |_, _| {}).inspect_err(check_message)
+    Records::read(table, reading).inspect_err(check_message)
 }
 
 /// A rule of these columns, each with what follows its colon.
@@ -75,12 +75,12 @@ fn write(table: &Table, rows: &[u64], items: &[u32], format: Format) -> Result<V
 /// The first row of each item, counted from 0.
 pub(super) fn first_rows(records: &Records) -> Vec<u64> {
     let mut rows = Vec::new();
-    for row in 0..records.rows() {
-        if records.item_of_row(0, row) == Some(rows.len() as u32) {
+    for (row, item) in (0..).zip(&records.rows[0]) {
+        if *item == Some(rows.len() as u32) {
             rows.push(row);
         }
     }
-    assert_eq!(rows.len(), records.items(0).len(), "each item has a row");
+    assert_eq!(rows.len(), records.items[0].len(), "each item has a row");
     rows
 }
 
@@ -102,21 +102,16 @@ pub(super) fn columns(table: &Table) -> Vec<String> {
 
 /// Checks that two readings of the same file are equal.
 pub(super) fn assert_same(a: &Records, b: &Records) {
-    assert_eq!(a.counts(), b.counts());
-    assert_eq!(a.key_description(), b.key_description());
-    assert!(a.items(0) == b.items(0), "both readings have the same keys");
-    let items = 0..a.items(0).len() as u32;
-    assert!(
-        items.into_iter().all(|i| a.payload(0, i) == b.payload(0, i)),
-        "both readings have the same values"
-    );
-    assert!((0..a.rows()).all(|row| a.item_of_row(0, row) == b.item_of_row(0, row)));
+    assert_eq!(a.counts, b.counts);
+    assert_eq!(a.key_description, b.key_description);
+    assert!(a.items == b.items && a.rows == b.rows, "both readings have the same keys");
+    assert!(a.payload == b.payload, "both readings have the same values");
 }
 
 /// Checks that `again` holds the keys of these items of `records`, in this order.
 pub(super) fn assert_items(again: &Records, records: &Records, items: &[u32]) {
-    let wanted = items.iter().map(|&item| &records.items(0)[item as usize]);
-    assert!(again.items(0).iter().eq(wanted), "the keys that were written");
+    let wanted = items.iter().map(|&item| &records.items[0][item as usize]);
+    assert!(again.items[0].iter().eq(wanted), "the keys that were written");
 }
 
 /// Items selected by the bits of `mask`, repeated.

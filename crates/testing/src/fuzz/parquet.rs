@@ -1,15 +1,11 @@
 //! Parquet files.
 
-use volery_tables::{Duplicates, EmptyKeys, Format, Inputs, Malformed, Reading};
+use volery_tables::{EmptyKeys, Format, Inputs, Malformed, Reading};
 
 use super::Script;
 use super::files::{assert_items, assert_same, columns, open, picked, read, rule, stored, written};
 
 const TYPES: [&str; 6] = ["", "text", "binary", "integer", "boolean", "date"];
-
-/// Policies for duplicates.
-pub(super) const DUPLICATES: [Duplicates; 3] =
-    [Duplicates::Error, Duplicates::Dedup, Duplicates::Keep];
 
 /// A Parquet file: four bytes of options, then the file.
 ///
@@ -40,7 +36,6 @@ pub fn parquet(data: &[u8]) {
     let reading = Reading {
         rules: vec![first],
         values: value.into_iter().collect(),
-        duplicates: DUPLICATES[usize::from(flags & 1 | flags >> 1 & 2) % 3],
         empty_keys: [EmptyKeys::Error, EmptyKeys::Skip][usize::from(flags >> 1 & 1)],
         malformed: [Malformed::Error, Malformed::Skip][usize::from(flags >> 3 & 1)],
         ..Reading::default()
@@ -50,13 +45,8 @@ pub fn parquet(data: &[u8]) {
     };
     assert_same(&records, &read(&table, &reading).expect("the same file was read before"));
 
-    let items = picked(records.items(0).len(), mask);
-    let again = Reading {
-        duplicates: Duplicates::Error,
-        empty_keys: EmptyKeys::Error,
-        malformed: Malformed::Error,
-        ..reading
-    };
+    let items = picked(records.items[0].len(), mask);
+    let again = Reading { empty_keys: EmptyKeys::Error, malformed: Malformed::Error, ..reading };
     let check = |name, bytes: &[u8], reading: &Reading| {
         let table = open(&file(name, bytes)).expect("a written file can be opened");
         let again = read(&table, reading).expect("a written file can be read");
@@ -66,7 +56,7 @@ pub fn parquet(data: &[u8]) {
     if let Ok(bytes) = written(&table, &records, &items, Format::Parquet) {
         check("out.parquet", &bytes, &again);
     }
-    let kinds: Vec<_> = records.key_description().split(',').collect();
+    let kinds: Vec<_> = records.key_description.split(',').collect();
     let has_one_form = |((column, _), kind): (&(usize, &str), &&str)| {
         // Bytes are hexadecimal as text, and other numbers may have a point.
         let stored = table.schema().field(*column).data_type().to_string();

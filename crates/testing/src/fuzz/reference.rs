@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use volery_tables::{Duplicates, EmptyKeys, LONGEST_PAYLOAD};
+use volery_tables::{EmptyKeys, LONGEST_PAYLOAD};
 
 pub(super) type Row = Vec<Vec<u8>>;
 
@@ -76,7 +76,6 @@ fn quoted(bytes: &mut &[u8]) -> Option<Vec<u8>> {
 pub(super) struct Question {
     pub(super) keys: Vec<usize>,
     pub(super) value: Option<usize>,
-    pub(super) duplicates: Duplicates,
     pub(super) empty_keys: EmptyKeys,
 }
 
@@ -94,10 +93,7 @@ pub(super) fn items(rows: &[Row], question: &Question) -> Option<Vec<usize>> {
             }
         }
         if !seen.insert(key) {
-            match question.duplicates {
-                Duplicates::Error => return None,
-                Duplicates::Dedup | Duplicates::Keep => continue,
-            }
+            continue;
         }
         // The encoding of a value has fewer bytes than this besides the text.
         let is_value = |field: &[u8]| {

@@ -67,12 +67,6 @@ fn number(name: &str) -> u16 {
     (hash ^ hash >> 16) as u16
 }
 
-/// The prefix of an input for this side of this protocol; the changes of the peer's bytes follow.
-pub fn wire_input(protocol: &Protocol, side: Role) -> [u8; 4] {
-    let [low, high] = number(&protocol.name).to_le_bytes();
-    [low, high, side as u8, 0]
-}
-
 /// A peer's bytes against one side of a protocol.
 ///
 /// Two bytes select the protocol, one the side, one the piece size of the bytes; the rest are the

@@ -40,20 +40,10 @@ fn random<R: Ring>(n: usize, seed: u128) -> Vec<R> {
 
 /// Errors of an application are caused by this party's own inputs, or by a peer with different
 /// ones.
-fn of<T, E: std::error::Error + Send + Sync + 'static>(
-    result: std::result::Result<T, E>,
-    channel: impl FnOnce(E) -> std::result::Result<Error, E>,
-) -> Result<T> {
-    result.map_err(|error| match channel(error) {
-        Ok(error) => error,
-        Err(other) => Error::Io(std::io::Error::other(other)),
-    })
-}
-
 fn of_apps<T>(result: volery_apps::Result<T>) -> Result<T> {
-    of(result, |error| match error {
-        volery_apps::Error::Channel(error) => Ok(error),
-        other => Err(other),
+    result.map_err(|error| match error {
+        volery_apps::Error::Channel(error) => error,
+        other => Error::Io(std::io::Error::other(other)),
     })
 }
 

@@ -2,6 +2,7 @@
 
 use volery_channel::{Channel, Error, Result, Role};
 use volery_primitives::{Block, bits};
+use volery_psi::circuit::Opener as _;
 use volery_psi::circuit::opening::Opening;
 use volery_psi::code::Code;
 use volery_psi::served::meeting::{Welcome, greet};

@@ -9,8 +9,7 @@ use volery_testing::{honest, registry};
 
 /// Files of the crates with protocols, and a protocol of the registry that runs them.
 const FILES: &[(&str, &str)] = &[
-    ("apps/array.rs", "array"),
-    ("apps/array/dense.rs", "additions to a vector"),
+    ("apps/array.rs", "additions to a vector"),
     ("apps/convolution.rs", "convolution"),
     ("apps/fixed.rs", "formats of real numbers"),
     ("apps/linear.rs", "matrix product, fp61"),

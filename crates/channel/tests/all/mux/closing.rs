@@ -1,11 +1,8 @@
-//! How substreams end, and when they do not.
+//! How substreams end, and how long they wait.
 
 use std::io;
 use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use volery_channel::{Transport, memory};
 
 use super::*;
 
@@ -47,97 +44,96 @@ impl Transport for Faulty {
     }
 }
 
-/// Two substreams of a faulty transport; its fault, and the peer's end of the connection.
-fn faulty_substreams() -> ([Substream; 2], Arc<Fault>, Channel) {
+/// Runs two tasks over a faulty transport, both of which begin before either does anything. What
+/// `task` gets is its channel, its number, the fault, and the peer's end of the connection.
+fn faulty_tasks(
+    task: impl Fn(&mut Channel, usize, &Fault, &Mutex<Channel>) -> Result<()> + Sync,
+) -> Arc<Fault> {
     let (inner, peer) = memory::pair();
     let fault = Arc::new(Fault::default());
     let left = Faulty { inner, fault: Arc::clone(&fault) };
-    let left = Channel::with_timeout(left, Some(LONG));
-    let mut peer = Channel::with_timeout(peer, Some(LONG));
-    peer.send(&greeting()).unwrap();
-    peer.flush().unwrap();
-    let substreams = mux::split(left, SESSION).unwrap();
-    peer.recv(&mut [0; 16]).unwrap();
-    (substreams, fault, peer)
+    let mut left = Channel::with_timeout(left, Some(LONG));
+    let peer = Mutex::new(Channel::with_timeout(peer, Some(LONG)));
+    let begun = Barrier::new(2);
+    let tasks = (0..2).map(|number| {
+        let (task, begun, fault, peer) = (&task, &begun, &fault, &peer);
+        move |channel: &mut Channel| {
+            begun.wait();
+            task(channel, number, fault, peer)
+        }
+    });
+    let run = || mux::side_by_side(&mut left, 2, tasks.collect());
+    assert!(!matches!(catch_unwind(AssertUnwindSafe(run)), Ok(Ok(_))), "both have failed");
+    fault
 }
 
-fn send(substream: &mut Substream, bytes: &[u8]) -> Result<()> {
-    substream.channel().send(bytes)?;
-    substream.channel().flush()
+fn send(channel: &mut Channel, bytes: &[u8]) -> Result<()> {
+    channel.send(bytes)?;
+    channel.flush()
 }
 
 #[test]
 fn nothing_is_written_behind_half_a_frame() {
-    let ([mut one, mut other], fault, mut peer) = faulty_substreams();
-    send(&mut one, &[1; 10]).unwrap();
-    // This arrives whatever happens to writing.
-    peer.send(&[frame(1, 0, 1), vec![7]].concat()).unwrap();
-    peer.flush().unwrap();
-    fault.what.store(1, Ordering::SeqCst);
-    assert!(send(&mut one, &[2; 10]).is_err());
-    let mut byte = [0];
-    other.channel().recv(&mut byte).unwrap();
-    assert_eq!(byte, [7]);
-    assert!(send(&mut other, &[3; 10]).is_err());
-    drop((one, other));
+    let done = Barrier::new(2);
+    let fault = faulty_tasks(|channel, number, fault, peer| {
+        if number == 0 {
+            send(channel, &[1; 10])?;
+            // This arrives whatever happens to writing.
+            send(&mut peer.lock().unwrap(), &[frame(1, 0, 1), vec![7]].concat()).unwrap();
+            fault.what.store(1, Ordering::SeqCst);
+            let failed = send(channel, &[2; 10]);
+            assert!(failed.is_err());
+            done.wait();
+            done.wait();
+            return failed;
+        }
+        done.wait();
+        let mut byte = [0];
+        channel.recv(&mut byte).unwrap();
+        assert_eq!(byte, [7]);
+        let failed = send(channel, &[3; 10]);
+        assert!(failed.is_err());
+        done.wait();
+        failed
+    });
     assert_eq!(fault.written_after.load(Ordering::SeqCst), 0);
 }
 
 #[test]
 fn nothing_is_written_to_who_misbehaves() {
-    let ([mut one, mut other], fault, mut peer) = faulty_substreams();
-    peer.send(&frame(5, 0, 1)).unwrap();
-    peer.flush().unwrap();
-    let error = one.channel().recv(&mut [0]).unwrap_err();
-    assert!(matches!(error, Error::PeerMisbehaved(_)), "{error:?}");
-    fault.what.store(3, Ordering::SeqCst);
-    assert!(send(&mut other, &[3; 10]).is_err());
-    drop((one, other));
+    let done = Barrier::new(2);
+    let fault = faulty_tasks(|channel, number, fault, peer| {
+        if number == 0 {
+            send(&mut peer.lock().unwrap(), &frame(5, 0, 1)).unwrap();
+            let failed = channel.recv(&mut [0]);
+            assert!(matches!(failed, Err(Error::PeerMisbehaved(_))), "{failed:?}");
+            fault.what.store(3, Ordering::SeqCst);
+            done.wait();
+            return failed;
+        }
+        done.wait();
+        let failed = send(channel, &[3; 10]);
+        assert!(failed.is_err());
+        failed
+    });
     assert_eq!(fault.written_after.load(Ordering::SeqCst), 0);
 }
 
 #[test]
 fn a_panic_while_one_reads_for_all_ends_all() {
-    let (substreams, fault, mut peer) = faulty_substreams();
-    fault.what.store(2, Ordering::SeqCst);
-    peer.send(&frame(0, 0, 1)).unwrap();
-    peer.flush().unwrap();
-    let waiting = substreams.map(|mut substream| {
-        substream.channel().set_timeout(Some(Duration::from_secs(5)));
-        thread::spawn(move || substream.channel().recv(&mut [0]))
+    let ended = Mutex::new(Vec::new());
+    faulty_tasks(|channel, number, fault, peer| {
+        channel.set_timeout(Some(Duration::from_secs(5)));
+        if number == 0 {
+            fault.what.store(2, Ordering::SeqCst);
+            send(&mut peer.lock().unwrap(), &frame(0, 0, 1)).unwrap();
+        }
+        let failed = channel.recv(&mut [0]);
+        ended.lock().unwrap().push(matches!(failed, Err(Error::Io(_))));
+        failed
     });
-    let ended = waiting.map(thread::JoinHandle::join);
-    assert_eq!(ended.iter().filter(|ended| ended.is_err()).count(), 1);
-    for ended in ended.into_iter().flatten() {
-        assert!(matches!(ended, Err(Error::Io(_))), "{ended:?}");
-    }
-}
-
-/// As above with substreams at both ends, and an operating system that drops bytes in flight of a
-/// closed connection.
-#[test]
-fn all_arrives_though_the_sender_drops_its_substreams() {
-    for pair in pairs() {
-        let ([mut long, mut short], [mut peer_long, mut peer_short]) = both::<2>(pair);
-        let length = 12 << 20;
-        thread::scope(|scope| {
-            scope.spawn(move || {
-                send(&mut peer_long, &pattern(length, 1)).unwrap();
-                send(&mut peer_short, &[8]).unwrap();
-            });
-            thread::sleep(SHORT);
-            let mut theirs = vec![0; length];
-            for part in theirs.chunks_mut(1 << 20) {
-                thread::sleep(Duration::from_millis(5));
-                long.channel().recv(part).unwrap();
-            }
-            assert!(theirs == pattern(length, 1));
-            drop(long);
-            let mut byte = [0];
-            short.channel().recv(&mut byte).unwrap();
-            assert_eq!(byte, [8]);
-        });
-    }
+    // The other one has panicked.
+    assert_eq!(ended.into_inner().unwrap(), [true]);
 }
 
 /// Time between the bytes of a busy substream while others wait with four times that as their
@@ -147,30 +143,47 @@ const STEP: Duration = Duration::from_millis(150);
 /// A reader and a writer wait for longer than their timeout, while bytes of another substream come.
 #[test]
 fn a_substream_waits_as_long_as_any_moves() {
-    for pair in pairs() {
-        const LANES: usize = 64;
-        let (mut substreams, mut peers) = both::<LANES>(pair);
-        let window = QUEUE_BOUND / (LANES + 1);
-        let [full, reading, busy, ..] = &mut substreams;
-        let [peer_full, peer_reading, peer_busy, ..] = &mut peers;
-        send(full, &vec![1; window]).unwrap();
+    for (mut left, mut right) in pairs() {
+        left.set_timeout(Some(4 * STEP));
+        // A writer that timed out sends nothing.
+        right.set_timeout(Some(20 * STEP));
+        let window = QUEUE_BOUND / 4;
+        let busy = Barrier::new(3);
         thread::scope(|scope| {
-            for substream in [&mut *full, &mut *reading] {
-                substream.channel().set_timeout(Some(4 * STEP));
-            }
-            // A writer that timed out sends nothing.
-            peer_full.channel().set_timeout(Some(20 * STEP));
-            scope.spawn(|| send(full, &[2]).unwrap());
-            scope.spawn(|| reading.channel().recv(&mut [0]).unwrap());
-            scope.spawn(|| busy.channel().recv(&mut [0; 8]).unwrap());
-            for _ in 0..8 {
-                thread::sleep(STEP);
-                send(peer_busy, &[1]).unwrap();
-            }
-            send(peer_reading, &[1]).unwrap();
-            let mut theirs = vec![0; window + 1];
-            peer_full.channel().recv(&mut theirs).unwrap();
-            assert_eq!(theirs[window], 2);
+            scope.spawn(|| {
+                let busy = &busy;
+                let tasks = (0..3).map(|number| {
+                    move |channel: &mut Channel| {
+                        if number == 0 {
+                            for _ in 0..8 {
+                                thread::sleep(STEP);
+                                send(channel, &[1])?;
+                            }
+                        }
+                        busy.wait();
+                        if number == 1 {
+                            send(channel, &[1])?;
+                        } else if number == 2 {
+                            let mut theirs = vec![0; window + 1];
+                            channel.recv(&mut theirs)?;
+                            assert_eq!(theirs[window], 2);
+                        }
+                        Ok(())
+                    }
+                });
+                mux::side_by_side(&mut right, 3, tasks.collect()).unwrap();
+            });
+            let tasks = (0..3).map(|number| {
+                move |channel: &mut Channel| match number {
+                    0 => channel.recv(&mut [0; 8]),
+                    1 => channel.recv(&mut [0]),
+                    _ => {
+                        send(channel, &vec![1; window])?;
+                        send(channel, &[2])
+                    }
+                }
+            });
+            mux::side_by_side(&mut left, 3, tasks.collect()).unwrap();
         });
     }
 }
@@ -178,26 +191,26 @@ fn a_substream_waits_as_long_as_any_moves() {
 /// No bytes arrive, but some are sent.
 #[test]
 fn a_substream_waits_as_long_as_another_sends() {
-    for pair in pairs() {
-        let ([mut reading, mut busy], [mut peer_reading, _peer_busy]) = both::<2>(pair);
-        thread::scope(|scope| {
-            reading.channel().set_timeout(Some(4 * STEP));
-            scope.spawn(|| reading.channel().recv(&mut [0]).unwrap());
+    for (mut left, right) in pairs() {
+        left.set_timeout(Some(4 * STEP));
+        let heard = Barrier::new(2);
+        let of_left = |channel: &mut Channel, number| {
+            if number == 0 {
+                return channel.recv(&mut [0]);
+            }
             for _ in 0..8 {
                 thread::sleep(STEP);
-                send(&mut busy, &[1]).unwrap();
+                send(channel, &[1])?;
             }
-            send(&mut peer_reading, &[1]).unwrap();
-        });
+            Ok(())
+        };
+        let of_right = |channel: &mut Channel, number| {
+            if number == 1 {
+                channel.recv(&mut [0; 8])?;
+            }
+            heard.wait();
+            if number == 0 { send(channel, &[1]) } else { Ok(()) }
+        };
+        two_each((left, right), of_left, of_right);
     }
-}
-
-#[test]
-fn substreams_know_the_round_trip() {
-    let (left, right) = tcp_pair();
-    let known = left.round_trip();
-    assert!(known.is_some());
-    let (mut left, mut right) = both::<2>((left, right));
-    assert_eq!(left[1].channel().round_trip(), known);
-    assert_eq!(right[1].channel().round_trip(), None);
 }

@@ -1,12 +1,12 @@
-//! Values at positions that one party knows: scatter, gather, sparse products, arrays.
+//! Values at positions that one party knows: scatter, gather, sparse products, additions
+//! to a vector.
 
-use volery_apps::array::{self, dense};
+use volery_apps::array;
 use volery_apps::scatter::{self, Overflow, Repeats, gather};
 use volery_apps::sparse::{self, Factor, ole};
-use volery_channel::Result;
 use volery_field::{Fp61, Ring, Z64};
 
-use super::{of, of_apps, of_shares, random};
+use super::{of_apps, of_shares, random};
 use crate::fixtures::{SEEDS, SESSION, dealt_receiver, dealt_sender, rng};
 use crate::{Model, Protocol};
 
@@ -19,16 +19,7 @@ pub(super) fn all() -> Vec<Protocol> {
         sparse(Factor::Plain),
         sparse(Factor::Transposed),
         array(),
-        loaded_array(),
-        dense_array(),
     ]
-}
-
-fn of_array<T>(result: array::Result<T>) -> Result<T> {
-    of(result, |error| match error {
-        array::Error::Channel(error) => Ok(error),
-        other => Err(other),
-    })
 }
 
 fn sum<R: Ring>(left: &[R], right: &[R]) -> Vec<R> {
@@ -139,55 +130,6 @@ fn sparse(factor: Factor) -> Protocol {
 }
 
 fn array() -> Protocol {
-    Protocol::new(
-        "array",
-        Model::SemiHonest,
-        |channel| {
-            let ot = &mut dealt_sender();
-            let mut array = array::Partner::<Fp61>::new(20);
-            array.write(Fp61::ONE, ot, channel)?;
-            array.add(Fp61::ONE, ot, channel)?;
-            array.open(ot, channel)?;
-            array.read(ot, channel)
-        },
-        |channel| {
-            let ot = &mut dealt_receiver();
-            let mut array = array::Holder::<Fp61>::zeros(20, rng(SEEDS[1]));
-            of_array(array.write(7, Fp61::ONE, ot, channel))?;
-            of_array(array.add(7, Fp61::ZERO, ot, channel))?;
-            let opened = of_array(array.open(7, ot, channel))?;
-            Ok((opened, of_array(array.read(7, ot, channel))?))
-        },
-        |left: &Fp61, (opened, right): &(Fp61, Fp61)| {
-            let three = Fp61::ONE + Fp61::ONE + Fp61::ONE;
-            *opened == three && *left + *right == three
-        },
-    )
-}
-
-fn loaded_array() -> Protocol {
-    let values = || [random::<Z64>(9, 11), random::<Z64>(9, 12)];
-    Protocol::new(
-        "loaded array",
-        Model::SemiHonest,
-        move |channel| {
-            let ot = &mut dealt_sender();
-            let mut array = array::Partner::load(&values()[0], ot, channel)?;
-            array.read(ot, channel)
-        },
-        move |channel| {
-            let (seed, ot) = (rng(SEEDS[1]), &mut dealt_receiver());
-            let mut array = of_array(array::Holder::load(&values()[1], seed, ot, channel))?;
-            of_array(array.read(4, ot, channel))
-        },
-        move |left: &Z64, right: &Z64| {
-            let [first, second] = values();
-            *left + *right == first[4] + second[4]
-        },
-    )
-}
-
-fn dense_array() -> Protocol {
     let shares = || [random::<Fp61>(9, 11), random::<Fp61>(9, 12)];
     Protocol::new(
         "additions to a vector",
@@ -195,17 +137,17 @@ fn dense_array() -> Protocol {
         move |channel| {
             let [shares, _] = shares();
             let ot = &mut dealt_sender();
-            let mut vector = dense::Partner::new(shares, SESSION, rng(SEEDS[0]));
+            let mut vector = array::Partner::new(shares, SESSION, rng(SEEDS[0]));
             vector.add(Fp61::ONE, ot, channel)?;
-            vector.replace(Fp61::ONE, Fp61::ZERO, ot, channel)?;
+            vector.add(Fp61::ZERO - Fp61::ONE, ot, channel)?;
             Ok(vector.into_shares().to_vec())
         },
         move |channel| {
             let [_, shares] = shares();
             let ot = &mut dealt_receiver();
-            let mut vector = dense::Holder::new(shares, SESSION);
-            of_array(vector.add(3, Fp61::ONE, ot, channel))?;
-            of_array(vector.replace(8, Fp61::ZERO, Fp61::ZERO, ot, channel))?;
+            let mut vector = array::Holder::new(shares, SESSION);
+            of_apps(vector.add(3, Fp61::ONE, ot, channel))?;
+            of_apps(vector.add(8, Fp61::ZERO, ot, channel))?;
             Ok(vector.into_shares().to_vec())
         },
         move |left: &Vec<Fp61>, right: &Vec<Fp61>| {

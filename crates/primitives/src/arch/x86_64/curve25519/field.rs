@@ -153,3 +153,133 @@ macro_rules! kernels {
 
 kernels!(x4, avx2, "avx2");
 kernels!(x8, ifma, "avx512f,avx512ifma,avx512dq");
+
+#[cfg(test)]
+mod tests {
+    use crate::Block;
+    use crate::cpu::Cpu;
+    use crate::curve25519::Element;
+    use crate::prg::Prg;
+
+    /// The arithmetic of a module beside the portable one. An element has `$count` limbs, number
+    /// `i` of `$bits` of `i` bits; the module reduces limbs below these bits and `2^$slack`.
+    macro_rules! compare {
+        ($module:ident, $cpu:ident, $features:literal, $count:literal, $bits:expr, $slack:literal) => {
+            mod $module {
+                use super::super::$module::*;
+                use super::*;
+
+                type Lanes = [[u64; LANES]; $count];
+
+                const BITS: fn(usize) -> u32 = $bits;
+
+                /// The smallest limb that is not reduced.
+                fn bound(limb: usize) -> u64 {
+                    (1 << BITS(limb)) + (1 << $slack)
+                }
+
+                /// The same numbers in the portable form, whose limbs have one or two of these.
+                fn plain(x: &Lanes, lane: usize) -> Element {
+                    let each = $count / 5;
+                    let limb = |i: usize| {
+                        let high = if each == 2 { x[2 * i + 1][lane] } else { 0 };
+                        x[each * i][lane] + (high << (BITS(0) % 51))
+                    };
+                    Element(std::array::from_fn(limb)).carry()
+                }
+
+                fn reduced(x: &Field) -> &Lanes {
+                    let limbs: &Lanes = bytemuck::cast_ref(x);
+                    for (i, limb) in limbs.iter().enumerate() {
+                        assert!(limb.iter().all(|limb| *limb < bound(i)), "{i} {limb:x?}");
+                    }
+                    limbs
+                }
+
+                #[target_feature(enable = $features)]
+                fn compare(a: &Lanes, b: &Lanes) {
+                    let (x, y): (Field, Field) = (bytemuck::cast(*a), bytemuck::cast(*b));
+                    let (sum, difference) = (add_lazy(&x, &y), sub_lazy(&x, &y));
+                    let results = [
+                        mul(&x, &y),
+                        square(&x),
+                        add(&x, &y),
+                        sub(&x, &y),
+                        negate(&x),
+                        mul(&difference, &sum),
+                        mul(&difference, &difference),
+                        square(&difference),
+                        add(&difference, &difference),
+                        sub(&difference, &y),
+                    ];
+                    let (encoded, zero, negative) = (to_bytes(&x), is_zero(&x), is_negative(&x));
+                    let (same, portable) = (equal(&x, &y), limbs(&x));
+                    for lane in 0..LANES {
+                        let (a, b) = (plain(a, lane), plain(b, lane));
+                        let expected = [
+                            a * b,
+                            a.square(),
+                            a + b,
+                            a - b,
+                            -a,
+                            a.square() - b.square(),
+                            (a - b).square(),
+                            (a - b).square(),
+                            (a - b) + (a - b),
+                            a - b - b,
+                        ];
+                        for (i, (result, expected)) in results.iter().zip(expected).enumerate() {
+                            let result = plain(reduced(result), lane);
+                            assert_eq!(result, expected, "{i} {a:x?} {b:x?}");
+                        }
+                        assert_eq!(encoded[lane], a.to_bytes());
+                        let portable = portable.map(|limb| limb[lane]);
+                        assert!(portable.iter().all(|limb| limb >> 52 == 0));
+                        assert_eq!(Element(portable), a);
+                        assert_eq!(zero >> lane & 1 == 1, a == Element::ZERO);
+                        assert_eq!(negative >> lane & 1, a.to_bytes()[0] & 1);
+                        assert_eq!(same >> lane & 1 == 1, a == b);
+                    }
+                }
+
+                /// Limbs at the ends of their range, which random elements never reach.
+                #[test]
+                fn limbs_at_their_bounds() {
+                    if !Cpu::$cpu.is_available() {
+                        return;
+                    }
+                    let mut rng = Prg::new(Block::from(99));
+                    for round in 0..20_000usize {
+                        let mut limb = |limb: usize, other: usize| {
+                            let random = u128::from(rng.block());
+                            let (choice, value) = (random as usize, (random >> 64) as u64);
+                            let (full, last) = (1 << BITS(limb), bound(limb) - 1);
+                            let ends =
+                                [0, 1, full - 20, full - 19, full - 1, full, full + 18, last];
+                            match (round + other) % 3 {
+                                0 => value % bound(limb),
+                                1 => ends[choice % ends.len()],
+                                _ => last,
+                            }
+                        };
+                        let mut lanes = |other| {
+                            std::array::from_fn(|i| std::array::from_fn(|_| limb(i, other)))
+                        };
+                        let (mut a, mut b): (Lanes, Lanes) = (lanes(0), lanes(1));
+                        // The modulus itself, equal elements, and the largest difference.
+                        for i in 0..$count {
+                            a[i][0] = (1 << BITS(i)) - if i == 0 { 19 } else { 1 };
+                            b[i][1] = a[i][1];
+                            (a[i][2], b[i][2]) = (bound(i) - 1, 0);
+                        }
+                        // SAFETY: the level is available, and with it the features.
+                        unsafe { compare(&a, &b) };
+                    }
+                }
+            }
+        };
+    }
+
+    compare!(x4, AES_NI, "avx2", 10, |limb| 26 - limb as u32 % 2, 18);
+    compare!(x8, IFMA, "avx512f,avx512ifma,avx512dq", 5, |_| 51, 15);
+}
