@@ -435,7 +435,7 @@ fn instances_are_chosen_and_described() {
         assert_ne!(alone.describe(), two.describe());
         assert!(kind != Kind::Cot || alone.security_bits() - 1.0 == two.security_bits());
     }
-    for (set, instances) in [(Some("b11"), 3), (Some("r14"), 2), (Some("b13"), 2), (None, 8)] {
+    for (set, instances) in [(Some("b11"), 3), (Some("r14"), 2), (Some("b13"), 4), (None, 8)] {
         let error = of(Kind::Cot, None, set, Some(instances)).unwrap_err();
         assert_eq!(error, PlanError::NoSuchInstances(instances));
     }

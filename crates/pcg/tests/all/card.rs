@@ -115,7 +115,7 @@ fn correlated_ots() {
         for set in ["b10/1", "b10/4", "b11/2"] {
             check_cots(&plan(Kind::Cot, security, set, Some(total(&mixed))), &mixed, None);
         }
-        for set in ["b11/4", "b12/2", "b13/1"] {
+        for set in ["b11/4", "b12/4", "b13/2"] {
             let steps = [Step::Draw(16_000_000)];
             let delta = Some(Block::from(6 << 70));
             check_cots(&plan(Kind::Cot, security, set, None), &steps, delta);
@@ -134,7 +134,7 @@ fn vector_oles() {
             check_voles::<Gf128>(&plan(Kind::Vole(Gf128::FIELD), security, set, total), &draws);
         }
         let draws = [12_000_000];
-        check_voles::<Fp61>(&plan(Kind::Vole(Fp61::FIELD), security, "b12/2", None), &draws);
+        check_voles::<Fp61>(&plan(Kind::Vole(Fp61::FIELD), security, "b12/4", None), &draws);
         check_voles::<Gf128>(&plan(Kind::Vole(Gf128::FIELD), security, "b11/4", None), &draws);
     }
 }
