@@ -1,4 +1,4 @@
-//! The driver of CUDA: the only file with `unsafe` code.
+//! The driver of CUDA: with [`dlpack`](crate::dlpack) the only file with `unsafe` code.
 //!
 //! The driver is a library of the system, loaded when the first device is opened; without it
 //! [`Device::open`] says so. Kernels take pointers and lengths, which nothing checks: the functions
@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
 use std::marker::PhantomData;
-use std::mem::size_of;
+use std::mem::{ManuallyDrop, size_of};
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -255,6 +255,14 @@ impl Device {
         self.call("finish the work", |stream| unsafe { stream::synchronize(stream) })
     }
 
+    /// Waits until all work on the card has happened that this process asked for, by any library.
+    ///
+    /// # Errors
+    /// If some of it failed.
+    pub fn wait_for_all(&self) -> Result<()> {
+        self.call("finish all work", |_| ctx::synchronize())
+    }
+
     /// Calls the driver with the context of the card.
     fn call<T>(
         &self,
@@ -393,6 +401,20 @@ impl<T: Pod> Memory<T> {
         self.device.call("wipe memory", |stream| unsafe {
             result::memset_d8_async(self.pointer, 0, all, stream)
         })
+    }
+
+    /// The same memory as other values.
+    ///
+    /// # Panics
+    /// If it is no whole number of them.
+    #[must_use]
+    pub fn of_values<U: Pod>(self) -> Memory<U> {
+        let bytes = self.len * size_of::<T>();
+        assert!(bytes.is_multiple_of(size_of::<U>()), "whole values");
+        let this = ManuallyDrop::new(self);
+        // SAFETY: the device is moved out once, as `this` is never dropped.
+        let device = unsafe { ptr::read(&raw const this.device) };
+        Memory { device, pointer: this.pointer, len: bytes / size_of::<U>(), of: PhantomData }
     }
 
     /// The number of values.

@@ -27,6 +27,7 @@
 //! makes it returns. Who then reads it through a third waits for the second first.
 
 mod cuda;
+pub mod dlpack;
 mod error;
 mod kernels;
 

@@ -26,7 +26,7 @@
 
 use volery_channel::{Channel, Error, Result, SessionId};
 use volery_field::Gf128;
-pub use volery_gpu::{Device as Card, Memory, Part, Pinned};
+pub use volery_gpu::{Device as Card, Memory, Part, Pinned, dlpack};
 use volery_gpu::{Entry, Outputs};
 use volery_ot::convert;
 use volery_primitives::{Block, prg::Prg};
@@ -198,6 +198,12 @@ impl RandomSender {
         Self { cot, start: convert::hash_start(session)[0], next: 0 }
     }
 
+    /// The card.
+    #[must_use]
+    pub fn device(&self) -> &volery_gpu::Device {
+        &self.cot.device
+    }
+
     /// The next `m.len() / 2` pairs of messages.
     ///
     /// # Panics
@@ -236,6 +242,12 @@ impl RandomReceiver {
     #[must_use]
     pub fn new(cot: CotReceiver, session: SessionId) -> Self {
         Self { cot, start: convert::hash_start(session)[0], next: 0 }
+    }
+
+    /// The card.
+    #[must_use]
+    pub fn device(&self) -> &volery_gpu::Device {
+        &self.cot.device
     }
 
     /// The next `m.len()` messages, with the choices `u` packed, lowest bit first.

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use volery_gpu::{Device, Error, Memory, Pinned, count, hash_pairs};
+use volery_gpu::{Device, Error, Memory, Pinned, count, dlpack::Array, hash_pairs};
 use volery_primitives::Block;
 
 use super::device;
@@ -24,6 +24,29 @@ fn memory_is_wiped_when_it_is_dropped() {
     pinned.fill(7);
     Memory::of(&device, &[1u64; 100]).unwrap().read(0, &mut pinned).unwrap();
     assert!(pinned.iter().all(|word| *word == 1));
+}
+
+/// Pairs as two columns of one memory, which goes when the last of them does.
+#[test]
+#[ignore = "needs a card"]
+fn arrays_of_a_memory() {
+    let device = device();
+    let words: Vec<u64> = (0..40).collect();
+    let memory = Memory::of(&device, &words).unwrap();
+    let address = memory.address();
+    let pairs = Array::new(memory, 64, &[10, 2, 2]);
+    let bytes = bytemuck::cast_slice::<u64, u8>;
+    assert_eq!(pairs.read().unwrap(), bytes(&words));
+    let second = pairs.second(1);
+    assert_eq!((second.shape(), second.bits()), (&[10, 2][..], 64));
+    drop(pairs);
+    let odd: Vec<u64> = (0..10).flat_map(|pair| [4 * pair + 2, 4 * pair + 3]).collect();
+    assert_eq!(second.read().unwrap(), bytes(&odd));
+    drop(second);
+    let again = Memory::<u64>::zeroed(&device, 40).unwrap();
+    assert_eq!(again.address(), address, "the same memory");
+    let halves = Array::new(Memory::of(&device, &[1u32, 2, 3]).unwrap(), 32, &[3]);
+    assert_eq!(halves.read().unwrap(), [1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0]);
 }
 
 /// An error, and the card is as good as before.
