@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use volery_channel::Role;
 use volery_field::{Gf128, Ring as _};
 use volery_options::parse;
+use volery_pcg::Kind;
+use volery_pcg::cot::{Receiver, Sender};
 use zeroize::Zeroizing;
 
 use crate::endpoint::Connection;
 use crate::failure::{Failure, Result};
 use crate::npy::{Form, Reader};
-use crate::party::Cot;
+use crate::party::{RandomReceiver, RandomSender};
 use crate::reporter::Reporter;
 use crate::stream::{self, Destination, StreamArguments};
 
@@ -23,10 +25,12 @@ volery_options::options! {
     }
 }
 
-/// Runs one side; `delta` is given in place of the file. Returns the report.
+/// Runs one side; `delta` is given in place of the file, `is_random` asks for random OTs. Returns
+/// the report.
 pub fn run(
     (options, stream): (&CotOptions, &StreamArguments),
     delta: Option<Gf128>,
+    is_random: bool,
     connection: Option<&mut Connection>,
     destination: Destination<'_>,
     reporter: &Reporter,
@@ -47,7 +51,11 @@ pub fn run(
         (Some(path), None) => Some(read_delta(path)?),
     };
     let delta = delta.map(|delta| *delta);
-    stream::run::<Cot>(stream, delta, connection, destination, reporter)
+    let run = match is_random {
+        true => stream::run::<RandomSender, RandomReceiver>,
+        false => stream::run::<Sender, Receiver>,
+    };
+    run(Kind::Cot, stream, delta, connection, destination, reporter)
 }
 
 /// Reads the one value of a file. Error messages do not repeat it.

@@ -11,7 +11,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::failure::{Failure, Result, Status};
 use crate::negotiation::{AgreedPlan, CHUNK, Request};
-use crate::party::{Correlation, Party};
+use crate::party::{Correlation, Party, Start};
 use crate::randomness::{fresh_prg, hex};
 use crate::reporter::Bar;
 
@@ -34,7 +34,7 @@ pub struct Step<E: Party> {
 impl<E: Party> Step<E> {
     /// An empty step with capacity for every step of a run of `n`.
     pub fn with_capacity(n: u64) -> Self {
-        let count = next_step(n);
+        let count = next_step(n, CHUNK);
         Self { count: 0, u: buffer(E::units(count)), column: buffer(count) }
     }
 
@@ -138,26 +138,37 @@ pub fn run_into<E: Party>(
     listener: &mut impl Listener,
     mut take: impl FnMut(Option<E::Ring>, usize, &mut Draw<'_, E>) -> Result<()>,
 ) -> Result<(Outcome, AgreedPlan)> {
+    let (mut end, agreed, after) = begin::<E, E>(order, key, channel, listener, E::setup)?;
+    let key = Zeroizing::new(end.key());
+    take(*key, 0, &mut |_, _| Ok(()))?;
+    let mut left = order.n;
+    while left > 0 {
+        let now = next_step(left, agreed.step());
+        take(*key, now, &mut |u, column| Ok(end.draw(u, column, channel)?))?;
+        left -= now as u64;
+        listener.done(now);
+    }
+    Ok((after.over(channel, listener), agreed))
+}
+
+/// The run up to its first correlation: the agreement, and the setup of the party.
+pub(crate) fn begin<E: Party, T>(
+    order: &Request,
+    key: Option<E::Ring>,
+    channel: &mut Channel,
+    listener: &mut impl Listener,
+    setup: impl FnOnce(Start<'_, E::Ring>, &mut Channel) -> volery_channel::Result<T>,
+) -> Result<(T, AgreedPlan, Phase)> {
     let start = Instant::now();
     let (session, agreed) = order.settle::<E>(channel)?;
     listener.phase(&format!("the peer agrees, session {}", hex(session.as_bytes())));
     if let Some(choice) = &agreed.choice {
         listener.phase(&choice.why());
     }
-    let mut end = E::setup(&agreed.plan, key, session, fresh_prg()?, channel)?;
-    let key = Zeroizing::new(end.key());
-    let after = Phase::new(start, channel, listener);
+    let end = setup(Start { plan: &agreed.plan, key, session, rng: fresh_prg()? }, channel)?;
+    let after = Phase::new(start, session, channel, listener);
     listener.set_up();
-
-    take(*key, 0, &mut |_, _| Ok(()))?;
-    let mut left = order.n;
-    while left > 0 {
-        let now = next_step(left);
-        take(*key, now, &mut |u, column| Ok(end.draw(u, column, channel)?))?;
-        left -= now as u64;
-        listener.done(now);
-    }
-    Ok((after.over(session, channel, listener), agreed))
+    Ok((end, agreed, after))
 }
 
 /// Runs both parties in this process, each in its pool of threads over its channel, and hands their
@@ -237,14 +248,20 @@ pub fn threads_per_party() -> usize {
 }
 
 /// The boundary between setup and stream.
-struct Phase {
+pub(crate) struct Phase {
+    session: SessionId,
     setup: Duration,
     start: Instant,
     setup_traffic: Stats,
 }
 
 impl Phase {
-    fn new(start: Instant, channel: &Channel, listener: &mut impl Listener) -> Self {
+    fn new(
+        start: Instant,
+        session: SessionId,
+        channel: &Channel,
+        listener: &mut impl Listener,
+    ) -> Self {
         let setup = start.elapsed();
         let setup_traffic = channel.stats();
         listener.phase(&format!(
@@ -253,12 +270,13 @@ impl Phase {
             setup_traffic.bytes_sent,
             setup_traffic.bytes_received
         ));
-        Self { setup, start: Instant::now(), setup_traffic }
+        Self { session, setup, start: Instant::now(), setup_traffic }
     }
 
-    fn over(self, session: SessionId, channel: &Channel, listener: &mut impl Listener) -> Outcome {
+    /// The cost of the run, after its last correlation.
+    pub(crate) fn over(self, channel: &Channel, listener: &mut impl Listener) -> Outcome {
         let outcome = Outcome {
-            session,
+            session: self.session,
             setup: self.setup,
             extend: self.start.elapsed(),
             setup_traffic: self.setup_traffic,
@@ -298,9 +316,9 @@ fn buffer<T: Zeroize>(capacity: usize) -> Buffer<T> {
     Zeroizing::new(Vec::with_capacity(capacity))
 }
 
-/// The number of correlations in the next step when `left` are left.
-fn next_step(left: u64) -> usize {
-    usize::try_from(left).unwrap_or(CHUNK).min(CHUNK)
+/// The number of correlations in the next step when `left` are left, at most `most`.
+fn next_step(left: u64, most: usize) -> usize {
+    usize::try_from(left).unwrap_or(most).min(most)
 }
 
 #[cfg(test)]

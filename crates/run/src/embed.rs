@@ -20,6 +20,8 @@ pub use volery_matching::Operation;
 use volery_matching::Options;
 use volery_options::{Description, NamedValues, OptionSet};
 use volery_os::thread;
+#[cfg(feature = "gpu")]
+pub use volery_pcg::card::dlpack;
 use volery_tables::Table;
 
 use crate::choices::Choices;
@@ -184,6 +186,8 @@ pub fn matching(
 pub enum StreamVerb {
     /// Correlated OTs, `w = v + u*delta`.
     Cot,
+    /// Random OTs: messages `m0` and `m1`, bits `u`, and the messages `m` that they choose.
+    RandomOt,
     /// Vector OLEs, `w = u*x + v`.
     Vole,
 }
@@ -206,11 +210,12 @@ pub fn stream(
     let (mut cot, mut vole) = (CotOptions::default(), VoleOptions::default());
     let destination = Destination::Caller { chunk, put };
     match verb {
-        StreamVerb::Cot => {
+        StreamVerb::Cot | StreamVerb::RandomOt => {
             let stream = StreamArguments::by_name(named, &mut cot)?;
             let delta = delta.map(bytemuck::cast);
             run.with("cot", Some(stream.options.role), |reporter| {
-                cot::run((&cot, &stream), delta, connection, destination, reporter)
+                let is_random = verb == StreamVerb::RandomOt;
+                cot::run((&cot, &stream), delta, is_random, connection, destination, reporter)
             })
         }
         StreamVerb::Vole => {

@@ -4,16 +4,21 @@
 use std::time::Duration;
 
 use volery_channel::link::{Side, handshake_and_estimate};
-use volery_channel::{Channel, Hello, SessionId, handshake};
-use volery_pcg::{Candidate, Kind, Link, Plan};
+use volery_channel::{Channel, Hello, Role, SessionId, handshake};
+use volery_pcg::{Candidate, Device, Kind, Link, Plan, PlanError};
 
 use crate::choices::Choices;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::party::Party;
 use crate::randomness::fresh_prg;
 
-/// Correlations in one step of the stream: memory is proportional to it, not to n.
+/// Correlations in one step of the stream: memory is proportional to it, not to n. The handshake
+/// has it, as OT extension sends messages for each step.
 pub const CHUNK: usize = 1 << 17;
+
+/// Correlations in one step of a party that computes on a card: fewer do not fill it. The messages
+/// of the rounds that cards compute do not depend on the steps, so the peer may have others.
+const CARD_CHUNK: usize = 1 << 22;
 
 /// Least nanoseconds per correlation, which bounds the time spent on measuring the link.
 const EACH: u64 = 8;
@@ -24,6 +29,7 @@ pub struct Request {
     /// Number of correlations.
     pub n: u64,
     plans: Plans,
+    device: Device,
 }
 
 /// The parameters, or how they follow from the link.
@@ -45,6 +51,22 @@ pub struct AgreedPlan {
     pub plan: Plan,
     /// The reason, if the parameters follow from a measured link.
     pub choice: Option<Choice>,
+    /// What this party computes on.
+    pub device: Device,
+}
+
+impl AgreedPlan {
+    fn new(plan: Plan, choice: Option<Choice>) -> Result<Self> {
+        Ok(Self { device: plan.used_device()?, plan, choice })
+    }
+
+    /// The most correlations in one step of this party.
+    pub fn step(&self) -> usize {
+        match self.device {
+            Device::Processor => CHUNK,
+            _ => CARD_CHUNK,
+        }
+    }
 }
 
 /// The candidates and the link they were compared for.
@@ -67,7 +89,33 @@ impl Request {
         } else {
             Plans::Known(plan)
         };
-        Ok(Self { n, plans })
+        Ok(Self { n, plans, device: Device::Processor })
+    }
+
+    /// The request of a party that computes on this device, of which the peer does not hear.
+    ///
+    /// An error names the option at fault.
+    pub fn on(self, device: Device) -> Result<Self> {
+        let wrong = |error| match error {
+            PlanError::NotOnCards(_) => Failure::usage("--device", error)
+                .with_hint("give --set b11/4 on both sides, or --device cpu here"),
+            error => Failure::usage("--device", error),
+        };
+        if let Device::Cards(..) = device {
+            return Err(Failure::usage("--device", "a run uses one card: name it as cuda:NUMBER"));
+        }
+        let plans = match (self.plans, device) {
+            (Plans::Known(plan), _) => Plans::Known(plan.on(device).map_err(wrong)?),
+            (Plans::ByLink { sample, .. }, Device::Cuda(_)) => {
+                let plan = sample.on(device).map_err(wrong)?;
+                return Err(wrong(PlanError::NotOnCards(format!(
+                    "{}, or another",
+                    plan.describe()
+                ))));
+            }
+            (by_link, _) => by_link,
+        };
+        Ok(Self { plans, device, ..self })
     }
 
     /// The plan, or one with its security and noise if it depends on the link.
@@ -91,31 +139,33 @@ impl Request {
             }
         }
         hello.fields.push(("step", CHUNK.to_string()));
+        if E::IS_HASHED {
+            hello.fields.push(("outputs", "messages".to_owned()));
+        }
         hello
     }
 
-    /// The handshake and the plan. The party that has a key measures the link: it speaks first in a
-    /// setup.
+    /// The handshake and the plan. The party that has a key, also if it only hashes with it,
+    /// measures the link: it speaks first in a setup.
     pub fn settle<E: Party>(&self, channel: &mut Channel) -> Result<(SessionId, AgreedPlan)> {
         let mut nonce = [0; 32];
         fresh_prg()?.fill_bytes(&mut nonce);
         let hello = self.hello::<E>();
         let Plans::ByLink { choices, kind, .. } = &self.plans else {
             let session = handshake(channel, &hello, nonce)?;
-            let agreed = AgreedPlan { plan: self.sample().clone(), choice: None };
-            return Ok((session, agreed));
+            return Ok((session, AgreedPlan::new(self.sample().clone(), None)?));
         };
-        let side = match E::KEY {
-            Some(_) => Side::Measures,
-            None => Side::IsMeasured,
+        let side = match (E::KEY, E::ROLE) {
+            (Some(_), _) => Side::Measures,
+            (None, Role::Sender) if E::IS_HASHED => Side::Measures,
+            _ => Side::IsMeasured,
         };
         let work = Duration::from_nanos(self.n.saturating_mul(EACH));
         let (session, link) = handshake_and_estimate(channel, &hello, nonce, side, work)?;
         let candidates = choices.candidates(*kind, self.n, link)?;
         let best = candidates.first().expect("candidates() returns at least one plan");
-        let agreed =
-            AgreedPlan { plan: best.plan.clone(), choice: Some(Choice { link, candidates }) };
-        Ok((session, agreed))
+        let plan = best.plan.clone().on(self.device).expect("a card needs a known plan");
+        Ok((session, AgreedPlan::new(plan, Some(Choice { link, candidates }))?))
     }
 }
 

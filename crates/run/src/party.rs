@@ -6,6 +6,8 @@
 //! | | receiver | `x` | | `w` |
 //! | COT, `w = v + u*delta` | sender | `delta` | | `v` |
 //! | | receiver | | `u`, bits | `w` |
+//! | random OT | sender | | `m0` | `m1` |
+//! | | receiver | | `u`, bits | `m`, of `u` |
 //!
 //! The key holder's column is `u` times the key plus the column of the other party; for COT too,
 //! where `+` and `-` are the same.
@@ -15,11 +17,34 @@ use std::marker::PhantomData;
 use bytemuck::Pod;
 use volery_channel::{Channel, Role, SessionId};
 use volery_field::{ExtensionOf, F2, Gf128, Ring};
-use volery_ot::{CotReceiver as _, CotSender as _};
+use volery_ot::{CotReceiver as _, CotSender as _, convert};
+#[cfg(feature = "gpu")]
+use volery_pcg::card;
 use volery_pcg::vole::{self, VoleRing};
 use volery_pcg::{Kind, Plan, Result, cot};
-use volery_primitives::{bits, prg::Prg};
+use volery_primitives::{Block, bits, prg::Prg};
 use zeroize::{Zeroize, Zeroizing};
+
+#[cfg(feature = "gpu")]
+use crate::stream::card::OnCard;
+
+/// What a party starts with.
+pub struct Start<'a, R> {
+    /// The same plan as the peer's.
+    pub plan: &'a Plan,
+    /// The key, or a random one.
+    pub key: Option<R>,
+    /// The session of the handshake.
+    pub session: SessionId,
+    /// The randomness of this party.
+    pub rng: Prg,
+}
+
+impl Start<'_, Gf128> {
+    pub(crate) fn delta(&self) -> Option<Block> {
+        self.key.map(Gf128::value)
+    }
+}
 
 /// One party of a stream of correlations.
 pub trait Party: Sized {
@@ -30,6 +55,12 @@ pub trait Party: Sized {
     /// The storage unit of the values `u` of a step: an element, or eight bits.
     type Unit: Copy + Default + Send + Sync + Zeroize + Pod;
 
+    /// The party with outputs on a card.
+    #[cfg(feature = "gpu")]
+    type OnCard: OnCard<Self::Ring>;
+
+    /// Whether it hashes correlations into messages.
+    const IS_HASHED: bool = false;
     /// The name of the subcommand.
     const PROTOCOL: &'static str;
     /// The role of the party.
@@ -42,13 +73,7 @@ pub trait Party: Sized {
     const COLUMN: &'static str;
 
     /// Sets up the party with the given key or a random one.
-    fn setup(
-        plan: &Plan,
-        key: Option<Self::Ring>,
-        session: SessionId,
-        rng: Prg,
-        channel: &mut Channel,
-    ) -> Result<Self>;
+    fn setup(start: Start<'_, Self::Ring>, channel: &mut Channel) -> Result<Self>;
 
     /// The key, if this party has one.
     fn key(&self) -> Option<Self::Ring> {
@@ -121,20 +146,16 @@ impl<R: VoleRing + Pod> Party for vole::Sender<R> {
     type Base = R;
     type Ring = R;
     type Unit = R;
+    #[cfg(feature = "gpu")]
+    type OnCard = card::VoleSender<R>;
 
     const PROTOCOL: &'static str = "vole";
     const ROLE: Role = Role::Sender;
     const VALUES: Option<&'static str> = Some("u");
     const COLUMN: &'static str = "v";
 
-    fn setup(
-        plan: &Plan,
-        _key: Option<R>,
-        session: SessionId,
-        rng: Prg,
-        channel: &mut Channel,
-    ) -> Result<Self> {
-        Self::setup(plan, session, rng, channel)
+    fn setup(start: Start<'_, R>, channel: &mut Channel) -> Result<Self> {
+        Self::setup(start.plan, start.session, start.rng, channel)
     }
 
     fn units(count: usize) -> usize {
@@ -154,20 +175,16 @@ impl<R: VoleRing + Pod> Party for vole::Receiver<R> {
     type Base = R;
     type Ring = R;
     type Unit = R;
+    #[cfg(feature = "gpu")]
+    type OnCard = card::VoleReceiver<R>;
 
     const PROTOCOL: &'static str = "vole";
     const ROLE: Role = Role::Receiver;
     const KEY: Option<&'static str> = Some("x");
     const COLUMN: &'static str = "w";
 
-    fn setup(
-        plan: &Plan,
-        x: Option<R>,
-        session: SessionId,
-        rng: Prg,
-        channel: &mut Channel,
-    ) -> Result<Self> {
-        Self::setup(plan, x, session, rng, channel)
+    fn setup(start: Start<'_, R>, channel: &mut Channel) -> Result<Self> {
+        Self::setup(start.plan, start.key, start.session, start.rng, channel)
     }
 
     fn key(&self) -> Option<R> {
@@ -183,20 +200,16 @@ impl Party for cot::Sender {
     type Base = F2;
     type Ring = Gf128;
     type Unit = u8;
+    #[cfg(feature = "gpu")]
+    type OnCard = card::CotSender;
 
     const PROTOCOL: &'static str = "cot";
     const ROLE: Role = Role::Sender;
     const KEY: Option<&'static str> = Some("delta");
     const COLUMN: &'static str = "v";
 
-    fn setup(
-        plan: &Plan,
-        delta: Option<Gf128>,
-        session: SessionId,
-        rng: Prg,
-        channel: &mut Channel,
-    ) -> Result<Self> {
-        Self::setup(plan, delta.map(Gf128::value), session, rng, channel)
+    fn setup(start: Start<'_, Gf128>, channel: &mut Channel) -> Result<Self> {
+        Self::setup(start.plan, start.delta(), start.session, start.rng, channel)
     }
 
     fn key(&self) -> Option<Gf128> {
@@ -212,20 +225,16 @@ impl Party for cot::Receiver {
     type Base = F2;
     type Ring = Gf128;
     type Unit = u8;
+    #[cfg(feature = "gpu")]
+    type OnCard = card::CotReceiver;
 
     const PROTOCOL: &'static str = "cot";
     const ROLE: Role = Role::Receiver;
     const VALUES: Option<&'static str> = Some("u");
     const COLUMN: &'static str = "w";
 
-    fn setup(
-        plan: &Plan,
-        _key: Option<Gf128>,
-        session: SessionId,
-        rng: Prg,
-        channel: &mut Channel,
-    ) -> Result<Self> {
-        Self::setup(plan, session, rng, channel)
+    fn setup(start: Start<'_, Gf128>, channel: &mut Channel) -> Result<Self> {
+        Self::setup(start.plan, start.session, start.rng, channel)
     }
 
     fn units(count: usize) -> usize {
@@ -239,5 +248,79 @@ impl Party for cot::Receiver {
     fn open<T>(u: &[u8], count: usize, look: impl FnOnce(&[F2]) -> T) -> T {
         let values: Vec<F2> = (0..count).map(|i| F2::new(bits::bit(u, i))).collect();
         look(&Zeroizing::new(values))
+    }
+}
+
+/// The sender of random OTs.
+pub struct RandomSender(convert::Sender<cot::Sender>);
+
+/// Their receiver.
+pub struct RandomReceiver(convert::Receiver<cot::Receiver>);
+
+impl Party for RandomSender {
+    type Base = Gf128;
+    type Ring = Gf128;
+    type Unit = Gf128;
+    #[cfg(feature = "gpu")]
+    type OnCard = card::RandomSender;
+
+    const IS_HASHED: bool = true;
+    const PROTOCOL: &'static str = "cot";
+    const ROLE: Role = Role::Sender;
+    const VALUES: Option<&'static str> = Some("m0");
+    const COLUMN: &'static str = "m1";
+
+    fn setup(start: Start<'_, Gf128>, channel: &mut Channel) -> Result<Self> {
+        let cots =
+            cot::Sender::setup(start.plan, start.delta(), start.session, start.rng, channel)?;
+        Ok(Self(convert::Sender::new(cots, start.session)))
+    }
+
+    fn units(count: usize) -> usize {
+        count
+    }
+
+    fn draw(&mut self, m0: &mut [Gf128], m1: &mut [Gf128], channel: &mut Channel) -> Result<()> {
+        let mut pairs = Zeroizing::new(vec![[Block::ZERO; 2]; m1.len()]);
+        self.0.random(&mut pairs, channel)?;
+        for ((m0, m1), pair) in m0.iter_mut().zip(m1).zip(pairs.iter()) {
+            (*m0, *m1) = (Gf128::new(pair[0]), Gf128::new(pair[1]));
+        }
+        Ok(())
+    }
+
+    fn open<T>(m0: &[Gf128], count: usize, look: impl FnOnce(&[Gf128]) -> T) -> T {
+        look(&m0[..count])
+    }
+}
+
+impl Party for RandomReceiver {
+    type Base = F2;
+    type Ring = Gf128;
+    type Unit = u8;
+    #[cfg(feature = "gpu")]
+    type OnCard = card::RandomReceiver;
+
+    const IS_HASHED: bool = true;
+    const PROTOCOL: &'static str = "cot";
+    const ROLE: Role = Role::Receiver;
+    const VALUES: Option<&'static str> = Some("u");
+    const COLUMN: &'static str = "m";
+
+    fn setup(start: Start<'_, Gf128>, channel: &mut Channel) -> Result<Self> {
+        let cots = cot::Receiver::setup(start.plan, start.session, start.rng, channel)?;
+        Ok(Self(convert::Receiver::new(cots, start.session)))
+    }
+
+    fn units(count: usize) -> usize {
+        bits::bytes_for(count)
+    }
+
+    fn draw(&mut self, u: &mut [u8], m: &mut [Gf128], channel: &mut Channel) -> Result<()> {
+        self.0.random(u, bytemuck::cast_slice_mut(m), channel)
+    }
+
+    fn open<T>(u: &[u8], count: usize, look: impl FnOnce(&[F2]) -> T) -> T {
+        cot::Receiver::open(u, count, look)
     }
 }

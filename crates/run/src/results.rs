@@ -51,8 +51,12 @@ pub struct Part {
     pub key: Option<Vec<u64>>,
     /// `u`, at the party that has it.
     pub values: Option<Values>,
-    /// `v` at the sender, `w` at the receiver.
+    /// `v` at the sender, `w` at the receiver; of random OTs the messages.
     pub column: Vec<u64>,
+    /// With a card named as the device all arrays but the key, by their letters, in place of the
+    /// others.
+    #[cfg(feature = "gpu")]
+    pub on_card: Vec<(&'static str, volery_pcg::card::dlpack::Array)>,
 }
 
 /// The values `u`.

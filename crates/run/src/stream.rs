@@ -1,17 +1,18 @@
 //! The part that `vole` and `cot` share: writes one party's part of n correlations to files, or
 //! hands it to a caller.
 
+#[cfg(feature = "gpu")]
+pub(crate) mod card;
 mod memory;
 
 use std::path::PathBuf;
 
 use volery_channel::{Channel, Link, Role};
-use volery_field::Ring;
 use volery_matching::options::link;
 use volery_options::{AllowedValue, NamedValues, SetByName, parse};
 use volery_os::fs::sync_all;
 use volery_os::time::Instant;
-use volery_pcg::Plan;
+use volery_pcg::{Device, Kind, Plan};
 
 use crate::choices::{Choices, Parameters, security_words};
 use crate::driver::{self, Outcome};
@@ -22,7 +23,7 @@ use crate::negotiation::{AgreedPlan, Request};
 use crate::npy::Form;
 use crate::options::{Common, count, fill};
 use crate::output::Folder;
-use crate::party::{Correlation, Party};
+use crate::party::Party;
 use crate::report::{Report, Seconds};
 use crate::reporter::{Bar, Reporter, many};
 use crate::results::Part;
@@ -40,6 +41,12 @@ volery_options::options! {
         /// 100Mbit,20ms; for a slow link the parties compute more and send less [default: the link
         /// that the parties measure]
         once link: Link ["Protocol", "RATE,RTT", link];
+
+        /// What this side computes rounds on: cpu, cuda:N, the CUDA card of that number, or auto,
+        /// the first card if it works and suits the plan. A card needs a build with the feature
+        /// gpu, and on both sides a set for cards such as --set b11/4; the peer chooses its own
+        /// device
+        default device: Device ["cpu", "Running", "DEVICE", parse::text];
 
         /// Output folder for this party's part; appears when the run is complete
         once out: PathBuf ["Output", "DIR", parse::path];
@@ -83,7 +90,7 @@ impl StreamArguments {
         Ok(all)
     }
 
-    fn order<K: Correlation>(&self) -> Result<Request> {
+    fn order(&self, kind: Kind) -> Result<Request> {
         if self.options.link.is_some() && self.choices.parameters != Parameters::Default {
             return Err(Failure::usage(
                 "--link",
@@ -93,7 +100,8 @@ impl StreamArguments {
                 ),
             ));
         }
-        Request::new(&self.choices, K::KIND, self.options.n, self.options.link)
+        Request::new(&self.choices, kind, self.options.n, self.options.link)?
+            .on(self.options.device)
     }
 }
 
@@ -101,7 +109,7 @@ impl StreamArguments {
 pub enum Destination<'a> {
     /// To the folder of `--out`.
     Folder,
-    /// To the caller.
+    /// To the caller; in memory of the card if one is named as the device.
     Caller {
         /// The number at a time; `None`: all of them at once.
         chunk: Option<usize>,
@@ -110,19 +118,21 @@ pub enum Destination<'a> {
     },
 }
 
-/// Makes the correlations `K`; `key` is the key of the party that has one, `None` for a random one.
+/// Makes the correlations of sender `S` and receiver `R`; `key` is the key of the party that has
+/// one, `None` for a random one.
 /// Returns the report.
-pub(crate) fn run<K: Correlation>(
+pub(crate) fn run<S: Party, R: Party<Ring = S::Ring>>(
+    kind: Kind,
     arguments: &StreamArguments,
-    key: Option<K::Ring>,
+    key: Option<S::Ring>,
     connection: Option<&mut Connection>,
     destination: Destination<'_>,
     reporter: &Reporter,
 ) -> Result<String> {
-    let order = &arguments.order::<K>()?;
+    let order = &arguments.order(kind)?;
     let run = match arguments.options.role {
-        Role::Sender => run_party::<K::Sender>,
-        Role::Receiver => run_party::<K::Receiver>,
+        Role::Sender => run_party::<S>,
+        Role::Receiver => run_party::<R>,
     };
     run(arguments, order, key, connection, destination, reporter)
 }
@@ -152,6 +162,8 @@ fn run_party<E: Party>(
     };
     let place = common.prepare_report(reporter)?;
     let pool = common.pool()?;
+    // Before the peer hears of this side.
+    order.sample().used_device().map_err(|error| Failure::usage("--device", error))?;
 
     let mut channel = endpoint.open(common.timeout, reporter)?;
     let start = Instant::now();
@@ -161,7 +173,12 @@ fn run_party<E: Party>(
         (_, Destination::Caller { chunk, put }) => {
             let run = |put: &mut memory::Put<'_>| {
                 pool.install(|| {
-                    memory::make::<E>(order, key, chunk, &mut channel, &mut listener, put)
+                    let make = match arguments.options.device {
+                        #[cfg(feature = "gpu")]
+                        Device::Cuda(_) => card::make::<E>,
+                        _ => memory::make::<E>,
+                    };
+                    make(order, key, chunk, &mut channel, &mut listener, put)
                 })
             };
             let (outcome, agreed) = memory::hand_over(run, put)?;
@@ -277,17 +294,18 @@ fn report<E: Party>(
         ("arrays".to_owned(), serde_json::Value::Object(arrays.collect())),
     ]);
     result.insert("protocol".to_owned(), plan.name().into());
+    result.insert("device".to_owned(), agreed.device.to_string().into());
     if let Some(choice) = &agreed.choice {
         result.insert("choice".to_owned(), choice.to_json());
     }
-    if E::Base::BITS == 1 {
+    if plan.kind() == Kind::Cot && !E::IS_HASHED {
         result.insert("delta_bits".to_owned(), DELTA_BITS.into());
         result.insert("note".to_owned(), CARRIER_NOTE.into());
     }
     Report {
         role: Some(E::ROLE.to_string()),
         n: Some(n),
-        ring: Some(E::Base::NAME.to_owned()),
+        ring: Some(plan.kind().field().name().to_owned()),
         security: Some(plan.security().to_string()),
         noise: Some(plan.noise().to_string()),
         parameters: Some(plan.describe()),

@@ -1,8 +1,10 @@
 //! Vector OLEs: writes one party's part of n correlations `w = u*x + v` to files.
 
+use volery_pcg::vole::{Receiver, Sender};
+
 use crate::endpoint::Connection;
 use crate::failure::Result;
-use crate::party::Vole;
+use crate::party::{Correlation as _, Vole};
 use crate::reporter::Reporter;
 use crate::ring::{RingName, with_ring};
 use crate::stream::{self, Destination, StreamArguments};
@@ -23,6 +25,7 @@ pub fn run(
     reporter: &Reporter,
 ) -> Result<String> {
     with_ring!(options.ring, R => {
-        stream::run::<Vole<R>>(stream, None, connection, destination, reporter)
+        let kind = Vole::<R>::KIND;
+        stream::run::<Sender<R>, Receiver<R>>(kind, stream, None, connection, destination, reporter)
     })
 }

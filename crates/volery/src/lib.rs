@@ -47,6 +47,7 @@
 //! | `apps` | polynomial evaluation, linear algebra, sparse vectors, additions at private indices |
 //! | `tables` | reads keys from text, Parquet and Arrow files and writes rows |
 //! | `matching` | `psi` and `tables`: whole matching runs, as those of the program |
+//! | `gpu` | correlated OT and vector OLE on CUDA cards; needs NVIDIA's driver at run time only |
 //!
 //! No feature changes what a protocol does.
 //!
@@ -73,6 +74,10 @@ pub use volery_ot as ot;
 pub use volery_pcg as pcg;
 
 pub use volery_pcg::{cot, vole};
+
+/// Correlations whose outputs stay in the memory of a CUDA card.
+#[cfg(feature = "gpu")]
+pub use volery_pcg::card;
 
 /// Private set intersection, private look-ups, oblivious PRF.
 #[cfg(feature = "psi")]
@@ -101,7 +106,7 @@ pub mod prelude {
     };
     pub use volery_field::{F2, Fp61, Gf128, Ring, Z64};
     pub use volery_ot::{CotReceiver, CotSender};
-    pub use volery_pcg::{Plan, Security, cot, vole};
+    pub use volery_pcg::{Device, Plan, Security, cot, vole};
     pub use volery_primitives::{Block, bits, prg::Prg};
 
     #[cfg(feature = "tcp")]

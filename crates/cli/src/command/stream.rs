@@ -62,7 +62,7 @@ impl Cot {
     /// Runs the subcommand.
     pub(super) fn run(&self, reporter: &Reporter) -> Result<()> {
         let options = (&*self.own, &self.stream.options());
-        cot::run(options, None, None, Destination::Folder, reporter).map(drop)
+        cot::run(options, None, false, None, Destination::Folder, reporter).map(drop)
     }
 }
 

@@ -240,6 +240,17 @@ fn the_link_chooses_and_the_report_says_why() {
     }
 }
 
+/// Neither handshake nor outputs have the device; a set for small runs is computed on no card.
+#[test]
+fn each_side_chooses_its_device() {
+    let place = tempfile::tempdir().unwrap();
+    let sides = both("cot", place.path(), "--n 20_000 --set r14", "--device auto", "");
+    assert_done(&sides, "malicious");
+    check_files(place.path(), "f2", 20_000);
+    let report = std::fs::read(place.path().join("s/report.json")).unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&report).unwrap()["result"]["device"], "cpu");
+}
+
 #[test]
 fn a_given_delta_is_used_and_a_bad_one_refused() {
     let [first, second] = [(); 2].map(|()| tempfile::tempdir().unwrap());

@@ -395,6 +395,21 @@ impl Plan {
         }
     }
 
+    /// What this party will compute the repeated round on: the cards, opened, or the processor.
+    ///
+    /// # Errors
+    /// [`Error::Card`](volery_channel::Error::Card) if the plan names a card that cannot be used.
+    pub fn used_device(&self) -> volery_channel::Result<Device> {
+        self.open_card()?;
+        Ok(match self.device {
+            #[cfg(feature = "gpu")]
+            Device::Auto => self.card().map_or(Device::Processor, Device::Cuda),
+            #[cfg(not(feature = "gpu"))]
+            Device::Auto => Device::Processor,
+            named => named,
+        })
+    }
+
     /// Whether a card computes the repeated round.
     pub(crate) fn suits_cards(&self) -> bool {
         let field = matches!(self.kind, Kind::Cot | Kind::Vole(Field::Fp61 | Field::Gf128));

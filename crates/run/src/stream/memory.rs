@@ -195,6 +195,8 @@ impl<E: Party> Parts<'_, E> {
                 WipedValues::Words(mut words) => Values::Words(std::mem::take(&mut *words)),
             }),
             column: std::mem::take(&mut *self.column),
+            #[cfg(feature = "gpu")]
+            on_card: Vec::new(),
         };
         self.first += self.count as u64;
         (self.put)(part)
