@@ -13,7 +13,7 @@ from volery import _volery
 from volery._calls import Watch
 
 # The arguments that are no options.
-OWN = {"data", "output", "transport", "progress", "cancel", "chunk"}
+OWN = {"data", "output", "transport", "progress", "cancel", "chunk", "hashed"}
 # Of each call, the options that other arguments stand for, or that only the program has.
 STANDS_FOR = {
     "psi": {"input", "dry_run"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import pathlib
 from typing import Any
 
@@ -27,7 +28,7 @@ def vole(**options: Any) -> tuple[volery.Vole, volery.Vole]:
 
 def arrays(of: object, names: str) -> list[Any]:
     """The arrays of these names; those of the other party are not there."""
-    for name in {"delta", "u", "v", "w", "x"} - set(names.split()):
+    for name in {"delta", "u", "v", "w", "x", "m", "m0", "m1"} - set(names.split()):
         assert getattr(of, name, None) is None, name
     return [getattr(of, name) for name in names.split()]
 
@@ -44,6 +45,104 @@ def test_cot(n: int) -> None:
     if n > 1000:
         assert abs(u.mean() - 0.5) < 0.01
         assert len(np.unique(v, axis=0)) == n
+
+
+@pytest.mark.parametrize("protocol", ["softspoken2", "primal"])
+@pytest.mark.parametrize("n", [1, 300_001])
+def test_random_ot(protocol: str, n: int) -> None:
+    sender, receiver = cot(n=n, protocol=protocol, hashed=True)
+    m0, m1 = arrays(sender, "m0 m1")
+    u, m = arrays(receiver, "u m")
+    assert m.shape == m0.shape == (n, 2)
+    assert (m == np.where(u[:, None] == 1, m1, m0)).all()
+    assert len(np.unique(np.concatenate([m0, m1]), axis=0)) == 2 * n
+    bits = np.unpackbits(receiver.u_packed.view(np.uint8), bitorder="little")
+    assert (bits[:n] == u).all() and not bits[n:].any()
+    assert "hashed" not in repr(sender) and len(sender) == n
+
+
+def test_random_ot_beside_correlated_ot() -> None:
+    with pytest.raises(volery.SettingsDifferError, match="outputs"):
+        volery.run_local(
+            lambda session: session.cot(role="sender", n=5, hashed=True),
+            lambda session: session.cot(role="receiver", n=5),
+        )
+
+
+def test_device() -> None:
+    sender, _ = volery.run_local(
+        lambda session: session.cot(role="sender", n=5, device="auto"),
+        lambda session: session.cot(role="receiver", n=5),
+    )
+    assert sender.report is not None and sender.report.result["device"] == "cpu"
+    with pytest.raises(volery.UsageError, match="cuda:NUMBER"):
+        volery.cot(role="sender", n=5, device="gpu", connect="127.0.0.1:1")
+
+
+def has_card() -> bool:
+    """Whether this build has support for cards, and there is one."""
+    if not hasattr(volery._volery, "CardArray"):
+        return False
+    try:
+        cot(n=5, set="b11/4", device="cuda:0")
+    except volery.Error:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("hashed", [False, True])
+def test_on_a_card(hashed: bool) -> None:
+    if not has_card():
+        pytest.skip("needs a card")
+    on_card: dict[str, Any] = {"set": "b11/4", "hashed": hashed, "device": "cuda:0"}
+    for devices in [("cuda:0", "cpu"), ("cpu", "cuda:0"), ("cuda:0", "cuda:0")]:
+        def party(role: Any, device: str) -> Any:
+            return lambda session: list(
+                session.cot_stream(**{**on_card, "role": role, "n": 3_000_001, "chunk": 1_000_000, "device": device})
+            )
+
+        def host(array: Any) -> Any:
+            return array if isinstance(array, np.ndarray) else array.numpy()
+
+        sent, received = volery.run_local(party("sender", devices[0]), party("receiver", devices[1]))
+        assert [len(part) for part in sent] == [1_000_000] * 3 + [1]
+        for left, right in zip(sent, received):
+            u = np.unpackbits(host(right.u_packed).view(np.uint8), bitorder="little")[: len(left), None]
+            if hashed:
+                assert (host(right.m) == np.where(u == 1, host(left.m1), host(left.m0))).all()
+            else:
+                assert (host(right.w) == host(left.v) ^ u * left.delta).all()
+        if devices[0] != "cpu":
+            column = sent[0].m1 if hashed else sent[0].v
+            assert column.__dlpack_device__() == (2, 0)
+            torch = pytest.importorskip("torch")
+            tensor = torch.from_dlpack(column)
+            assert (tensor.cpu().numpy() == column.numpy()).all()
+
+
+@pytest.mark.parametrize("ring", ["fp61", "gf128"])
+def test_vole_on_a_card(ring: str) -> None:
+    if not has_card():
+        pytest.skip("needs a card")
+    sender, receiver = vole(n=3_000_001, ring=ring, set="b10/4", device="cuda:0")
+    on_card: list[Any] = [sender.u, sender.v, receiver.w]
+    u, v, w = (array.numpy() for array in on_card)
+    assert u.shape == v.shape == w.shape == ((3_000_001,) if ring == "fp61" else (3_000_001, 2))
+    if ring == "fp61":
+        x = int(receiver.x[0])
+        assert all(int(w[i]) == (int(u[i]) * x + int(v[i])) % P for i in range(0, len(u), 9973))
+
+
+def test_private_linear_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = pathlib.Path(__file__).resolve().parents[2] / "examples"
+    monkeypatch.syspath_prepend(str(folder))
+    example: Any = importlib.import_module("private_linear")
+    monkeypatch.setattr(example, "CHUNK", 5000)
+    random = np.random.default_rng(4)
+    weights, x = random.integers(-8, 8, (30, 50)), random.integers(-128, 128, 50)
+    shares = example.both(weights, x, 4, ["cpu", "cpu"])
+    assert (shares[0] + shares[1] == weights @ x).all()
+    assert not (shares[0] == weights @ x).any()
 
 
 @pytest.mark.parametrize("protocol", ["softspoken2", "primal"])

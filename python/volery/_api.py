@@ -335,7 +335,11 @@ class Calls:
         return self._match("lookup", options)
 
     def _stream(self, kind: type[T], options: dict[str, Any]) -> Stream[T]:
+        whole = "chunk" not in options
         chunk = options.pop("chunk", None)
+        if chunk is None and not whole:
+            chunk = 1 << 24 if str(options["device"]).startswith("cuda") else 1_000_000
+        hashed = options.pop("hashed", False)
         delta = options.pop("delta", None)
         watch = Watch(options.pop("progress"), options.pop("cancel"))
         if chunk is not None and chunk < 1:
@@ -347,8 +351,10 @@ class Calls:
                     "delta: only for the sender, two words of 64 bits, random and not zero"
                 )
             delta = [int(word) for word in array]
-        verb: Literal["cot", "vole"] = "cot" if kind is Cot else "vole"
-        width = 2 if verb == "cot" or options.get("ring") == "gf128" else 1
+        verb: Literal["cot", "random", "vole"] = "cot" if kind is Cot else "vole"
+        if hashed:
+            verb = "random"
+        width = 2 if verb != "vole" or options.get("ring") == "gf128" else 1
         lent = self._lend(options)
         parts = _volery.stream(verb, named(options), delta, width, chunk, lent.connection)
         return Stream(parts, kind, watch, lent)
@@ -368,7 +374,9 @@ class Calls:
 
         The sender gets ``delta`` and random ``v``, the receiver random bits ``u`` and ``w``;
         neither learns the other's part. The arrays take 16 bytes a correlation, at the receiver 17;
-        :func:`cot_stream` takes memory for a part at a time. What is raised is as in :func:`psi`.
+        :func:`cot_stream` takes memory for a part at a time. With ``device="cuda:0"`` the arrays are
+        on that card, for ``from_dlpack`` of PyTorch or CuPy, and ``numpy()`` copies one; ``u`` is
+        then ``u_packed``. What is raised is as in :func:`psi`.
 
         Example:
             >>> import volery

@@ -200,12 +200,14 @@ class CorrelationOptions(RunOptions, total=False):
     parameters: str | None
     protocol: str | None
     link: str | None
+    device: str
 
 
 class CotOptions(CorrelationOptions, total=False):
     """The arguments of :func:`volery.cot`."""
 
     delta: ArrayLike | None
+    hashed: bool
 
 
 class VoleOptions(CorrelationOptions, total=False):
@@ -217,13 +219,13 @@ class VoleOptions(CorrelationOptions, total=False):
 class CotStreamOptions(CotOptions, total=False):
     """The arguments of :func:`volery.cot_stream`."""
 
-    chunk: int
+    chunk: int | None
 
 
 class VoleStreamOptions(VoleOptions, total=False):
     """The arguments of :func:`volery.vole_stream`."""
 
-    chunk: int
+    chunk: int | None
 
 
 class OpeOptions(RunOptions, total=False):
@@ -311,7 +313,7 @@ class SideTableOptions(TypedDict, total=False):
 
 
 #: Defaults that are not None, or False of a switch.
-_DEFAULTS = {"or_": (), "output": "rows", "ring": "fp61", "chunk": 1_000_000}
+_DEFAULTS: dict[str, Any] = {"or_": (), "output": "rows", "ring": "fp61", "device": "cpu"}
 
 #: Arguments that are no options of the program, or mean more than those: heading and text.
 _OWN = {
@@ -345,7 +347,12 @@ _OWN = {
         "sender: that of an earlier run, uint64 of shape (1, 2); the receiver learns the position "
         "of one of its set bits [default: a random one]",
     ),
-    "chunk": ("Output", "number of correlations in a part [default: 1000000]"),
+    "chunk": ("Output", "number of correlations in a part [default: 1000000; on a card 16777216]"),
+    "hashed": (
+        "Output",
+        "random OTs, on both sides: the sender gets messages ``m0`` and ``m1``, the receiver bits and "
+        "the messages ``m`` that they choose [default: correlated OTs]",
+    ),
     "coefficients": ("Input", "sender: uint64, the constant one first, each below 2^61 - 1"),
     "points": ("Input", "receiver: uint64, each below 2^61 - 1"),
     "matrix": ("Input", "sender: uint64 or float64 of shape (rows, columns)"),

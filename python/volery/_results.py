@@ -478,7 +478,7 @@ class _Correlations(Here):
         return self._arrays[letter]
 
     def __len__(self) -> int:
-        return len(self._array("v" if "v" in self._arrays else "w"))
+        return len(next(self._arrays[name] for name in ("v", "w", "m0", "m") if name in self._arrays))
 
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name} {one.dtype}{one.shape}" for name, one in self._arrays.items())
@@ -489,7 +489,11 @@ class Cot(_Correlations):
     """Correlated OTs, ``w = v + u*delta`` in GF(2)^128; ``+`` is XOR of words.
 
     The sender has ``delta`` and ``v``, the receiver ``u`` and ``w``. One bit of every ``w`` is
-    the choice bit: hash blocks before they become keys.
+    the choice bit: hash blocks before they become keys. With ``hashed`` the sender has ``m0`` and
+    ``m1`` instead, the receiver ``u`` and ``m``: the message of the sender that ``u`` chooses.
+
+    With a card as the device the arrays but ``delta`` are on the card: ``torch.from_dlpack(part.v)``
+    or ``cupy.from_dlpack(part.v)`` takes one without a copy, ``part.v.numpy()`` copies it.
     """
 
     @property
@@ -504,8 +508,33 @@ class Cot(_Correlations):
 
     @property
     def u(self) -> Bits:
-        """Receiver: choice bits, uint8 of shape (n,), 0 or 1."""
+        """Receiver: choice bits, uint8 of shape (n,), 0 or 1. On a card only ``u_packed``."""
         return self._array("u")  # type: ignore[no-any-return]
+
+    @property
+    def u_packed(self) -> Any:
+        """Receiver: choice bits, 32 a word, lowest first: uint32 of shape (n/32 rounded up,)."""
+        if "u_packed" in self._arrays:
+            return self._arrays["u_packed"]
+        bits = self._array("u")
+        padded = numpy.zeros(-(-len(bits) // 32) * 32, numpy.uint8)
+        padded[: len(bits)] = bits
+        return numpy.packbits(padded, bitorder="little").view("<u4")
+
+    @property
+    def m0(self) -> Words:
+        """Sender, hashed: uint64 of shape (n, 2), low word first."""
+        return self._array("m0")  # type: ignore[no-any-return]
+
+    @property
+    def m1(self) -> Words:
+        """Sender, hashed: uint64 of shape (n, 2), low word first."""
+        return self._array("m1")  # type: ignore[no-any-return]
+
+    @property
+    def m(self) -> Words:
+        """Receiver, hashed: uint64 of shape (n, 2), low word first."""
+        return self._array("m")  # type: ignore[no-any-return]
 
     @property
     def w(self) -> Words:

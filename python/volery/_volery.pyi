@@ -115,7 +115,7 @@ def matvec(
     watch: _Watch,
 ) -> tuple[str, NDArray[Any] | None]: ...
 def stream(
-    verb: Literal["cot", "vole"],
+    verb: Literal["cot", "random", "vole"],
     named: Sequence[tuple[str, str]],
     delta: Sequence[int] | None,
     width: int,

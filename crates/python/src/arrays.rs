@@ -61,6 +61,13 @@ pub(crate) fn part<'py>(
     if let Some(one) = part.key {
         arrays.set_item(key, shaped(py, one, &shape(1))?)?;
     }
+    #[cfg(feature = "gpu")]
+    if !part.on_card.is_empty() {
+        for (letter, array) in part.on_card {
+            arrays.set_item(letter, crate::card::CardArray(array))?;
+        }
+        return Ok(arrays);
+    }
     match part.values {
         Some(Values::Bits(bits)) => arrays.set_item(values, PyArray1::from_vec(py, bits))?,
         Some(Values::Words(all)) => {

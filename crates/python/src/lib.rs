@@ -5,9 +5,11 @@
 //! through Arrow's C stream interface, arrays of numbers as NumPy arrays. A run has a thread of its
 //! own, which touches Python only by a [`transport`] of the caller; the calling thread serves
 //! signals, progress and cancellation (module [`job`]).
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod arrays;
+#[cfg(feature = "gpu")]
+mod card;
 mod cluster;
 mod job;
 mod runs;
@@ -31,6 +33,9 @@ mod _volery {
 
     #[pymodule_export]
     use super::main;
+    #[cfg(feature = "gpu")]
+    #[pymodule_export]
+    use crate::card::CardArray;
     #[pymodule_export]
     use crate::cluster::{
         Items, Slices, agree, digest, found, items, open_totals, secrets, shards, tickets, totals,

@@ -385,13 +385,16 @@ pub(crate) fn stream(
     chunk: Option<usize>,
     connection: MaybeConnection<'_, '_>,
 ) -> PyResult<Stream> {
-    let (verb, letters) = match verb {
-        "cot" => (StreamVerb::Cot, ["delta", "u"]),
-        "vole" => (StreamVerb::Vole, ["x", "u"]),
-        _ => return Err(PyRuntimeError::new_err("the verb is cot or vole")),
-    };
     let is_sender = named.iter().any(|(name, value)| name == "role" && value == "sender");
-    let column = if is_sender { "v" } else { "w" };
+    let (verb, letters) = match (verb, is_sender) {
+        ("cot", true) => (StreamVerb::Cot, ["delta", "u", "v"]),
+        ("cot", false) => (StreamVerb::Cot, ["delta", "u", "w"]),
+        ("random", true) => (StreamVerb::RandomOt, ["delta", "m0", "m1"]),
+        ("random", false) => (StreamVerb::RandomOt, ["delta", "u", "m"]),
+        ("vole", true) => (StreamVerb::Vole, ["x", "u", "v"]),
+        ("vole", false) => (StreamVerb::Vole, ["x", "u", "w"]),
+        _ => return Err(PyRuntimeError::new_err("the verb is cot, random or vole")),
+    };
     let (lent, cancel) = LentConnection::of(py, connection)?;
     let job = Job::begin(cancel, move |run, parts: Parts| {
         let report = lent.with(|connection| {
@@ -400,10 +403,5 @@ pub(crate) fn stream(
         })?;
         Ok(Box::new(|py| Ok(report.into_pyobject(py)?.into_any().unbind())))
     })?;
-    Ok(Stream {
-        job: Mutex::new(Some(job)),
-        letters: [letters[0], letters[1], column],
-        words: width,
-        report: Mutex::new(None),
-    })
+    Ok(Stream { job: Mutex::new(Some(job)), letters, words: width, report: Mutex::new(None) })
 }
