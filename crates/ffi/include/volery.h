@@ -139,9 +139,10 @@ typedef struct volery_options {
     uint64_t total;         /* correlations of the stream in all; 0: no end, in bounded memory */
     double bits_per_second; /* of the link, from which parameters are chosen; 0: 1e9 */
     double round_trip;      /* of the link, seconds; 0: 5e-4 */
+    uint64_t for_cards;     /* 1: rounds that CUDA cards compute, at whichever party; 0: by the link */
 } volery_options;
 
-#define VOLERY_OPTIONS_INIT { (uint32_t)sizeof(volery_options), 0, 0, 0.0, 0.0 }
+#define VOLERY_OPTIONS_INIT { (uint32_t)sizeof(volery_options), 0, 0, 0.0, 0.0, 0 }
 
 /* 128 bits: see LAYOUT above. */
 typedef struct volery_block {
@@ -221,6 +222,41 @@ VOLERY_CHECKED volery_status volery_cot_receiver_chosen(volery_cot_receiver *rec
 
 void volery_cot_sender_free(volery_cot_sender *sender);
 void volery_cot_receiver_free(volery_cot_receiver *receiver);
+
+/*
+ * Correlated OT into memory of a CUDA card: as above, where v, w and u are addresses of the card with
+ * that number (from 0), such as those of cudaMalloc in its primary context, at multiples of 16 bytes.
+ * u has (n + 31) / 32 words, bit i being bit i % 32 of word i / 32. `for_cards` has to be 1 at both
+ * parties; the peer may be one of these objects or of those above. When a call returns, its outputs
+ * are there for every stream; work of the caller on the memory has to be done before. Draws of
+ * millions take the least time.
+ * VOLERY_USAGE in a library built without the feature gpu, or where the card cannot be used. After
+ * another failure the outputs are zero, unless the card itself fails.
+ */
+typedef struct volery_cot_sender_on_device volery_cot_sender_on_device;
+typedef struct volery_cot_receiver_on_device volery_cot_receiver_on_device;
+
+VOLERY_CHECKED volery_status volery_cot_sender_on_device_new(const volery_transport *transport,
+                                                             const volery_options *options,
+                                                             const volery_block *delta,
+                                                             int32_t device,
+                                                             volery_cot_sender_on_device **sender);
+VOLERY_CHECKED volery_status volery_cot_receiver_on_device_new(
+    const volery_transport *transport, const volery_options *options, int32_t device,
+    volery_cot_receiver_on_device **receiver);
+
+/* Writes delta, to memory of the processor. Sends nothing. */
+VOLERY_CHECKED volery_status volery_cot_sender_on_device_delta(volery_cot_sender_on_device *sender,
+                                                               volery_block *delta);
+
+/* The next n correlations. */
+VOLERY_CHECKED volery_status volery_cot_sender_on_device_extend(volery_cot_sender_on_device *sender,
+                                                                volery_block *v, size_t n);
+VOLERY_CHECKED volery_status volery_cot_receiver_on_device_extend(
+    volery_cot_receiver_on_device *receiver, uint32_t *u, volery_block *w, size_t n);
+
+void volery_cot_sender_on_device_free(volery_cot_sender_on_device *sender);
+void volery_cot_receiver_on_device_free(volery_cot_receiver_on_device *receiver);
 
 /*
  * Vector OLE: w[i] = u[i] * x + v[i] over a ring. The sender has random u and v, the receiver x and

@@ -10,7 +10,7 @@ use volery::primitives::bits::bytes_for;
 use crate::options::{Options, Raw, Remainder};
 use crate::raw::{Callbacks, Handle, In, NewObject, Out};
 use crate::status::{Failure, Result, guard};
-use crate::transport::{Bytes16, as_elements, begin, blocks};
+use crate::transport::{Bytes16, as_elements, begin, blocks, given_delta};
 
 /// `volery_cot_sender`.
 struct Sender {
@@ -42,10 +42,7 @@ extern "C" fn volery_cot_sender_new(
     guard(|| {
         let sender = sender.clear()?;
         let (transport, options) = (transport.connected()?, Options::read(&options)?);
-        let delta = delta.optional("delta")?.map(|d| Block::from_bytes(*d));
-        if delta == Some(Block::ZERO) {
-            return Err(Failure::usage("delta is zero, which hides nothing"));
-        }
+        let delta = given_delta(&delta)?;
         let plan = options.plan(Kind::Cot)?;
         let mut session = begin(transport, &plan.hello(Role::Sender))?;
         let stream = cot::Sender::start(&plan, delta, &mut session)?;

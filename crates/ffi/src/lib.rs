@@ -12,9 +12,9 @@
 //! | `options` | the options of a protocol |
 //! | `object` | objects that refuse every call after a failure |
 //! | `status` | statuses, messages, panics |
-//! | `cot`, `vole`, `oprf` | the functions |
+//! | `cot`, `card`, `vole`, `oprf` | the functions |
 //!
-//! The functions of the three last modules are safe to compile: their arguments have types of `raw`
+//! The functions of the four last modules are safe to compile: their arguments have types of `raw`
 //! that only a C caller can make, who promises what the header asks for.
 
 #![allow(
@@ -22,6 +22,7 @@
     reason = "pointers of C callers, in `raw` alone; and `no_mangle` of each function"
 )]
 
+mod card;
 mod cot;
 #[cfg(test)]
 mod header;

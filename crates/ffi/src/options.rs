@@ -16,6 +16,7 @@ pub(crate) struct Raw {
     total: u64,
     bits_per_second: f64,
     round_trip: f64,
+    for_cards: u64,
 }
 
 impl Sized32 for Raw {
@@ -23,13 +24,14 @@ impl Sized32 for Raw {
 }
 
 /// The layout that the header describes.
-const _: () = assert!(size_of::<Raw>() == 32 && align_of::<Raw>() == align_of::<u64>());
+const _: () = assert!(size_of::<Raw>() == 40 && align_of::<Raw>() == align_of::<u64>());
 
 /// The options, checked.
 pub(crate) struct Options {
     pub(crate) total: Option<u64>,
     pub(crate) security: Security,
     link: Link,
+    for_cards: bool,
 }
 
 impl Options {
@@ -59,7 +61,11 @@ impl Options {
             let message = "options: round_trip is not from 0 to 60 seconds";
             return Err(Failure::usage(message));
         }
-        Ok(Self { total: Some(raw.total).filter(|total| *total > 0), security, link })
+        if raw.for_cards > 1 {
+            return Err(Failure::usage("options: for_cards is neither 0 nor 1"));
+        }
+        let total = Some(raw.total).filter(|total| *total > 0);
+        Ok(Self { total, security, link, for_cards: raw.for_cards == 1 })
     }
 
     pub(crate) fn plan(&self, kind: Kind) -> Result<Plan> {
@@ -67,6 +73,8 @@ impl Options {
             total: self.total,
             security: self.security,
             link: self.link,
+            set: self.for_cards.then_some("b11"),
+            instances: self.for_cards.then_some(4),
             ..PlanOptions::default()
         };
         Plan::new(kind, &options).map_err(Failure::usage)

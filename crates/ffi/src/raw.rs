@@ -25,6 +25,10 @@ pub(crate) struct In<T>(*const T);
 #[repr(transparent)]
 pub(crate) struct Out<T>(*mut T);
 
+/// A pointer to memory of the caller on a card that gets results.
+#[repr(transparent)]
+pub(crate) struct OnDevice<T>(*mut T);
+
 /// A pointer to an object of this library.
 #[repr(transparent)]
 pub(crate) struct Handle<T>(*mut Object<T>);
@@ -194,6 +198,22 @@ impl<T: Pod> Out<T> {
         let one = addresses(self.0, n, names[0])?;
         apart(&one, &addresses(input.0, input_n, names[1])?, names)?;
         Ok((self.slice(n, names[0])?, input.slice(input_n, names[1])?))
+    }
+}
+
+#[cfg(feature = "gpu")]
+impl<T> OnDevice<T> {
+    /// `n` elements, which are not touched here.
+    pub(crate) fn part(
+        &mut self,
+        card: &volery::card::Card,
+        n: usize,
+        name: &str,
+    ) -> Result<volery::card::Part<'_, T>> {
+        addresses(self.0.cast_const(), n, name)?;
+        // SAFETY: not null, and aligned; the caller promises memory of the card for `n` elements
+        // that nobody else uses during the call.
+        Ok(unsafe { volery::card::Part::at_address(card, self.0.addr() as u64, n) })
     }
 }
 

@@ -7,11 +7,19 @@ use volery::primitives::cpu::Cpu;
 use volery::primitives::pages::Buffer;
 use volery::primitives::prg::Prg;
 
-use crate::raw::CallbackTransport;
+use crate::raw::{CallbackTransport, In};
 use crate::status::{Failure, Result, Status};
 
 /// `volery_block`: 16 bytes at any address.
 pub(crate) type Bytes16 = [u8; 16];
+
+/// The caller's `delta`, if it gives one.
+pub(crate) fn given_delta(delta: &In<Bytes16>) -> Result<Option<Block>> {
+    match delta.optional("delta")?.map(|delta| Block::from_bytes(*delta)) {
+        Some(Block::ZERO) => Err(Failure::usage("delta is zero, which hides nothing")),
+        delta => Ok(delta),
+    }
+}
 
 /// The handshake, before which nothing is computed.
 pub(crate) fn begin(transport: CallbackTransport, hello: &Hello) -> Result<Session> {

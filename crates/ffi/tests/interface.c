@@ -13,11 +13,12 @@
 
 /* What must never change; C99 has no _Static_assert. */
 #define HOLDS(name, condition) typedef char name[(condition) ? 1 : -1]
-HOLDS(options_size, sizeof(volery_options) == 32);
+HOLDS(options_size, sizeof(volery_options) == 40);
 HOLDS(options_security, offsetof(volery_options, security) == 4);
 HOLDS(options_total, offsetof(volery_options, total) == 8);
 HOLDS(options_rate, offsetof(volery_options, bits_per_second) == 16);
 HOLDS(options_round_trip, offsetof(volery_options, round_trip) == 24);
+HOLDS(options_for_cards, offsetof(volery_options, for_cards) == 32);
 HOLDS(block_size, sizeof(volery_block) == 16);
 HOLDS(bytes_size, sizeof(volery_bytes) == 2 * sizeof(void *));
 HOLDS(bytes_length, offsetof(volery_bytes, length) == sizeof(void *));
@@ -532,6 +533,17 @@ static void test_usage_before_anything_is_sent(void) {
     REFUSED(volery_cot_receiver_random(NULL, NULL, NULL, 0), "object is null");
     REFUSED(volery_cot_receiver_random_chosen(NULL, NULL, NULL, 0), "object is null");
     REFUSED(volery_cot_receiver_chosen(NULL, NULL, NULL, 0), "object is null");
+    /* Without support for cards, or without such a card. */
+    volery_cot_sender_on_device *ds = NULL;
+    volery_cot_receiver_on_device *dr = NULL;
+    CHECK(volery_cot_sender_on_device_new(&transport, NULL, NULL, -1, &ds) == VOLERY_USAGE);
+    CHECK(volery_cot_receiver_on_device_new(&transport, NULL, -1, &dr) == VOLERY_USAGE);
+    CHECK(ds == NULL && dr == NULL);
+    CHECK(volery_cot_sender_on_device_delta(NULL, &block) == VOLERY_USAGE);
+    CHECK(volery_cot_sender_on_device_extend(NULL, NULL, 0) == VOLERY_USAGE);
+    CHECK(volery_cot_receiver_on_device_extend(NULL, NULL, NULL, 0) == VOLERY_USAGE);
+    volery_cot_sender_on_device_free(NULL);
+    volery_cot_receiver_on_device_free(NULL);
     REFUSED(volery_vole_sender_extend(NULL, &word, &word, 1), "object is null");
     REFUSED(volery_vole_receiver_extend(NULL, &word, 1), "object is null");
     REFUSED(volery_vole_receiver_x(NULL, &word), "object is null");
