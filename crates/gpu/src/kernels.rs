@@ -209,9 +209,9 @@ impl Trees {
     }
 
     /// `count` trees from `first` on but for one leaf of each, from what `write` puts in the memory
-    /// from which the card takes it. Every value is to be written: some of other trees may be there.
-    /// The missing leaf of a correlated tree is the sum of the others, with its lowest bit set; other
-    /// leaves are the total without the others.
+    /// from which the card takes it. Every value is to be written: some of other trees may be
+    /// there. The missing leaf of a correlated tree is the sum of the others, with its lowest bit
+    /// set; other leaves are the total without the others.
     ///
     /// # Panics
     /// If the object does not have these trees, or the trees not these leaves.

@@ -28,6 +28,8 @@ const FILES: &[(&str, &str)] = &[
     ("ot/iknp.rs", "iknp"),
     ("ot/softspoken/fork.rs", "batch of vector-OLEs, gf128"),
     ("ot/softspoken/mod.rs", "softspoken 8"),
+    // Needs a card: `pcg/tests/all/card.rs`.
+    ("pcg/card.rs", "cot, malicious, regular, half"),
     ("pcg/cot.rs", "cot, malicious, regular, half"),
     ("pcg/derandomize.rs", "chosen inputs"),
     ("pcg/gilboa.rs", "checked product, fp61"),
