@@ -22,9 +22,9 @@
 //! pinned, and which holds the parameters of [`hash_pairs`]. Who controls the machine of the card
 //! reads all of it.
 //!
-//! Work that is asked for through one [`Device`] happens in order. A [`Part`] may be written through
-//! another device of the same card: memory is ready when the function that makes it returns. Who
-//! then reads it through a third waits for the second first.
+//! Work that is asked for through one [`Device`] happens in order. Another device of the same card
+//! may write to a [`Part`]: memory is ready when the function that makes it returns. Who then reads
+//! it through a third waits for the second first.
 
 mod cuda;
 pub mod dlpack;
