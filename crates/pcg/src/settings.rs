@@ -29,8 +29,8 @@ pub enum Device {
     Auto,
     /// The CUDA card of that number, from 0. It needs the feature `gpu`.
     Cuda(usize),
-    /// The CUDA cards from the first number to the last, to which the substreams of a plan are dealt
-    /// in turn. Their outputs come down to memory of the processor.
+    /// The CUDA cards from the first number to the last, to which the substreams of a plan are
+    /// dealt in turn. Their outputs come down to memory of the processor.
     Cards(usize, usize),
 }
 

@@ -355,8 +355,8 @@ impl Plan {
     /// The plan for a party that computes on another device: the same to the peer.
     ///
     /// # Errors
-    /// If a card is named that has no part in this plan, the last of several comes before the first,
-    /// or this build has no support for cards.
+    /// If a card is named that has no part in this plan, if the last of several comes before the
+    /// first, or if this build has no support for cards.
     pub fn on(self, device: Device) -> Result<Self, PlanError> {
         if let Device::Cuda(_) | Device::Cards(..) = device {
             if matches!(device, Device::Cards(first, last) if first > last) {
