@@ -1,7 +1,7 @@
 //! Scatter ("Scatter-Init"), from index-value pairs to a dense vector, and its inverse [`gather`].
 //!
-//! Section 7.1.1 of the 2019 paper. The holder knows the indices; the values and the vector are
-//! additively shared.
+//! Section 7.1.1 of the 2019 paper, which uses it for products with a sparse matrix. The holder
+//! knows the indices; the values and the vector are additively shared.
 //!
 //! ```text
 //! helper (P1): values1                    holder (P2): indices, values2
@@ -190,7 +190,7 @@ fn copied<R: Ring>(values: &[R], wires: usize) -> Zeroizing<Vec<R>> {
 }
 
 /// [`send`] by the given way, without the comparison of the public parameters.
-pub(crate) fn send_by<R: Ring, C: CotSender>(
+fn send_by<R: Ring, C: CotSender>(
     way: Way,
     public: Public,
     values: &[R],
@@ -222,7 +222,7 @@ pub(crate) fn send_by<R: Ring, C: CotSender>(
 }
 
 /// [`receive`], likewise.
-pub(crate) fn receive_by<R: Ring, C: CotReceiver>(
+fn receive_by<R: Ring, C: CotReceiver>(
     way: Way,
     public: Public,
     indices: &[usize],

@@ -44,7 +44,7 @@
 //! |---|---|
 //! | `tls` (default) | connections between two machines; needs a C compiler |
 //! | `psi` | private set intersection, private look-ups, the batched OPRF |
-//! | `apps` | polynomial evaluation, linear algebra, sparse vectors, additions at private indices |
+//! | `apps` | polynomial evaluation, linear algebra, scatter and additions at private indices |
 //! | `tables` | reads keys from text, Parquet and Arrow files and writes rows |
 //! | `matching` | `psi` and `tables`: whole matching runs, as those of the program |
 //!
@@ -78,7 +78,7 @@ pub use volery_pcg::{cot, vole};
 #[cfg(feature = "psi")]
 pub use volery_psi as psi;
 
-/// Polynomial evaluation, linear algebra, sparse vectors, additions at private indices.
+/// Polynomial evaluation, linear algebra, scatter and additions at private indices.
 #[cfg(feature = "apps")]
 pub use volery_apps as apps;
 

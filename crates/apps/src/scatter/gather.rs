@@ -79,17 +79,6 @@ pub fn send<R: Ring, C: CotSender>(
     check_length(public.length, public.count)?;
     assert_eq!(vector.len(), public.length, "the length of the vector");
     public.agree::<R>(channel)?;
-    send_agreed(public, vector, ot, channel)
-}
-
-/// [`send`], without the comparison of the public parameters.
-pub(crate) fn send_agreed<R: Ring, C: CotSender>(
-    public: Public,
-    vector: &[R],
-    ot: &mut convert::Sender<C>,
-    channel: &mut Channel,
-) -> Result<Zeroizing<Vec<R>>> {
-    check_length(public.length, public.count)?;
     if public.count == 0 {
         return Ok(Zeroizing::default());
     }
@@ -125,18 +114,6 @@ pub fn receive<R: Ring, C: CotReceiver>(
     assert_eq!(vector.len(), public.length, "the length of the vector");
     assert_eq!(indices.len(), public.count, "the number of indices");
     public.agree::<R>(channel)?;
-    receive_agreed(public, indices, vector, ot, channel)
-}
-
-/// [`receive`], without the comparison of the public parameters.
-pub(crate) fn receive_agreed<R: Ring, C: CotReceiver>(
-    public: Public,
-    indices: &[usize],
-    vector: &[R],
-    ot: &mut convert::Receiver<C>,
-    channel: &mut Channel,
-) -> Result<Zeroizing<Vec<R>>> {
-    check_length(public.length, public.count)?;
     if public.count == 0 {
         return Ok(Zeroizing::default());
     }

@@ -2,7 +2,6 @@
 
 mod places;
 
-use volery_apps::convolution::{self, Padding};
 use volery_apps::fixed::Format;
 use volery_apps::linear::{self, Left, Matrix, Output, Right, Shape, Side};
 use volery_apps::{offline, ope};
@@ -26,7 +25,6 @@ pub(super) fn all() -> Vec<Protocol> {
         product("matrix product, fp61", Output::Right),
         product("matrix product, fp61, to the left", Output::Left),
         either_product(),
-        convolution(),
     ];
     all.extend(places::all());
     all
@@ -219,34 +217,6 @@ fn either_product() -> Protocol {
             let plain = left::<Z64>().times(&right()).expect("the shapes are compatible");
             let sums = first.iter().zip(second).map(|(a, b)| *a + *b);
             sums.eq(plain.entries().iter().copied())
-        },
-    )
-}
-
-fn convolution() -> Protocol {
-    let shape = || {
-        convolution::Shape::new((1, 4, 5), (1, 2, 2), Padding::Valid)
-            .expect("the constant shape is valid")
-    };
-    let (image, kernels) = (|| random::<Fp61>(20, 7), || random::<Fp61>(4, 8));
-    Protocol::new(
-        "convolution",
-        Model::SemiHonest,
-        move |channel| {
-            let mut source = senders(channel)?;
-            let sender = convolution::Sender::offline(shape(), Output::Right, &mut source, channel);
-            of_apps(of_apps(sender)?.online(&image(), channel)).map(drop)
-        },
-        move |channel| {
-            let mut source = receivers(channel)?;
-            let receiver =
-                convolution::Receiver::offline(shape(), Output::Right, &mut source, channel);
-            let result = of_apps(of_apps(receiver)?.online(&kernels(), channel))?;
-            Ok(result.expect("the receiver gets the result").to_vec())
-        },
-        move |&(): &(), pixels: &Vec<Fp61>| {
-            let plain = convolution::plain(shape(), &image(), &kernels());
-            plain.expect("the inputs have the shape") == *pixels
         },
     )
 }
