@@ -71,15 +71,22 @@ fn batch<R: VoleRing>(name: &str) -> Protocol {
         Model::Malicious,
         |channel| {
             let mut source = senders(channel)?;
-            let all = of_apps(source.batch::<R>(2, 9, channel))?;
-            let parts = all.iter().map(|one| (one.u.to_vec(), one.v.to_vec()));
-            Ok(parts.collect::<Vec<_>>())
+            let one = |_| -> Result<SenderOutput<R>> {
+                let (mut u, mut v) = (vec![R::ZERO; 9], vec![R::ZERO; 9]);
+                of_apps(source.stream(9, channel))?.extend(&mut u, &mut v, channel)?;
+                Ok((u, v))
+            };
+            (0..2).map(one).collect::<Result<Vec<_>>>()
         },
         |channel| {
             let mut source = receivers(channel)?;
-            let all = of_apps(source.batch::<R>(&[None, Some(R::ONE)], 9, channel))?;
-            let parts = all.iter().map(|one| (*one.x, one.w.to_vec()));
-            Ok(parts.collect::<Vec<_>>())
+            let one = |x| -> Result<ReceiverOutput<R>> {
+                let mut w = vec![R::ZERO; 9];
+                let mut stream = of_apps(source.stream(x, 9, channel))?;
+                stream.extend(&mut w, channel)?;
+                Ok((stream.x(), w))
+            };
+            [None, Some(R::ONE)].into_iter().map(one).collect::<Result<Vec<_>>>()
         },
         |left: &Vec<SenderOutput<R>>, right: &Vec<ReceiverOutput<R>>| {
             let is_one = |((u, v), (x, w)): (&SenderOutput<R>, &ReceiverOutput<R>)| {
