@@ -35,8 +35,8 @@
 //!
 //! Two processes use [`channel::tcp`] on one machine, [`channel::tls`] between two machines, or
 //! their own transport ([`channel::Transport`]) in place of
-//! [`run_two_parties`](channel::run_two_parties). The examples `cot`, `vole`, `psi`, `several`
-//! and `shares` are complete programs.
+//! [`run_two_parties`](channel::run_two_parties). The examples `psi`, `several` and `shares` are
+//! complete programs.
 //!
 //! # Features
 //!
