@@ -49,7 +49,7 @@ fn scatter(repeats: Repeats) -> Protocol {
 
 fn gather() -> Protocol {
     const INDICES: [usize; 5] = [3, 0, 3, 6, 3];
-    let public = || gather::Public { length: 7, count: INDICES.len(), order: gather::Order::Any };
+    let public = || gather::Public { length: 7, count: INDICES.len() };
     let vector = || [random::<Fp61>(7, 9), random::<Fp61>(7, 10)];
     Protocol::new(
         "gather",
