@@ -9,7 +9,6 @@ mod paper;
 mod patterns;
 mod run;
 mod stream;
-mod text;
 
 use std::io::Write as _;
 use std::process::ExitCode;

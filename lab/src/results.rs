@@ -202,8 +202,7 @@ impl Results {
         text.into_bytes()
     }
 
-    /// Writes a file beside its target, under a name that begins with [`UNFINISHED`], and renames
-    /// it when it is complete and on the disk.
+    /// Writes a file beside its target, and renames it when it is complete and on the disk.
     pub(crate) fn save(&self, path: &Path) -> Result<()> {
         let write = || {
             let mut file = unfinished_in(path)?;
@@ -256,13 +255,10 @@ fn write_lines(value: &Value, level: usize, text: &mut String) {
     }
 }
 
-/// The name prefix of unfinished files of [`Results::save`].
-pub(crate) const UNFINISHED: &str = ".volery-unfinished-";
-
-/// A new file beside `path`, whose name begins with [`UNFINISHED`]; it is removed on drop.
+/// A new file beside `path`; it is removed on drop.
 pub(crate) fn unfinished_in(path: &Path) -> std::io::Result<NamedTempFile> {
     tempfile::Builder::new()
-        .prefix(UNFINISHED)
+        .prefix(".volery-unfinished-")
         .permissions(std::fs::Permissions::from_mode(0o644))
         .tempfile_in(folder_of(path))
 }

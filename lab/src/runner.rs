@@ -212,7 +212,7 @@ fn same_parameters(cells: &[Cell], results: &Results) -> Result<()> {
         if (&have.plan, have.security_bits) != (&cell.plan, cell.security_bits) {
             let words = |plan: &Option<String>| plan.clone().unwrap_or_else(|| "none".to_owned());
             return Err(Error::protocol(format_args!(
-                "{}: measured before with other parameters ({}; now {}): use another folder to keep the old results",
+                "{}: measured before with other parameters ({}; now {}): use another file to keep the old results",
                 cell.key,
                 words(&have.plan),
                 words(&cell.plan)

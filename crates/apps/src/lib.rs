@@ -3,9 +3,8 @@
 //!
 //! ```text
 //! random vector-OLE ──> offline ──┬─> ope                  one party's polynomial at the other's points
-//!                                 ├─> linear ──> fixed     one party's matrix times the other's; reals
-//!                                 └─> convolution          one party's image, the other's kernels
-//! mpfss ──────────────┬─> scatter ──> sparse               values to one party's indices, and back; a sparse matrix
+//!                                 └─> linear ──> fixed     one party's matrix times the other's; reals
+//! mpfss ────────────────> scatter                          values to one party's indices, and back
 //! ring_cot ─> switching                                    bit times value; a private permutation
 //! spcot ────> array                                        additions at one party's index
 //! ```
@@ -18,7 +17,6 @@
 
 mod agree;
 pub mod array;
-pub mod convolution;
 mod error;
 pub mod fixed;
 pub mod linear;
@@ -27,7 +25,6 @@ pub mod offline;
 pub mod ope;
 pub mod ring_cot;
 pub mod scatter;
-pub mod sparse;
 pub mod switching;
 #[cfg(test)]
 mod testing;

@@ -156,21 +156,8 @@ impl<R: VoleRing> Sender<R> {
     /// # Errors
     /// If the matrix does not have the shape of the left factor; if the channel fails, or the
     /// receiver sent a value that is not an element of the ring.
-    pub fn online(self, a: &Matrix<R>, channel: &mut Channel) -> Result<Option<Matrix<R>>> {
+    pub fn online(mut self, a: &Matrix<R>, channel: &mut Channel) -> Result<Option<Matrix<R>>> {
         self.shape.check(Side::Left, a.rows(), a.columns())?;
-        let piece = |i: usize, first: usize, out: &mut [R]| {
-            out.copy_from_slice(&a.column(i)[first..][..out.len()]);
-        };
-        self.online_with(piece, channel)
-    }
-
-    /// Runs [`online`](Self::online) on a matrix given in pieces: `piece(i, first, out)` writes the
-    /// entries of column `i` from row `first` on.
-    pub(crate) fn online_with(
-        mut self,
-        mut piece: impl FnMut(usize, usize, &mut [R]),
-        channel: &mut Channel,
-    ) -> Result<Option<Matrix<R>>> {
         let Shape { rows, inner, .. } = self.shape;
         let mut deltas = vec![R::ZERO; self.shape.scalars()];
         let what = "a masked factor is not in canonical form";
@@ -180,10 +167,10 @@ impl<R: VoleRing> Sender<R> {
         let lines = self.u.chunks(rows).zip(&deltas).enumerate();
         for (j, (u, delta)) in lines {
             let share = &mut self.share[j / inner * rows..][..rows];
-            let pieces = u.chunks(CHUNK).zip(share.chunks_mut(CHUNK));
-            for (number, (u, share)) in pieces.enumerate() {
+            let parts = a.column(j % inner).chunks(CHUNK).zip(u.chunks(CHUNK));
+            for ((a, u), share) in parts.zip(share.chunks_mut(CHUNK)) {
                 let d = &mut d[..u.len()];
-                piece(j % inner, number * CHUNK, d);
+                d.copy_from_slice(a);
                 R::sub_slice(d, u);
                 wire::send(d, channel)?; // step 2
                 R::axpy(share, *delta, u); // step 3

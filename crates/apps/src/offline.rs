@@ -9,26 +9,22 @@
 //! ```
 //!
 //! `x_j` is random or chosen by the receiver. [`Sender::stream`] and [`Receiver::stream`] return
-//! the stream of one vector-OLE, which can be drawn in parts of any lengths; [`Sender::batch`] and
-//! [`Receiver::batch`] return a whole batch of equal lengths.
+//! the stream of one vector-OLE, which can be drawn in parts of any lengths.
 //!
 //! Security: as given by the caller. Malicious is the default; `z64` supports semi-honest only, and
 //! a request for more is an error. One failed call ends the object and all its streams.
 //!
 //! Memory: one stream of `n` outputs in progress holds at most `n` ring elements and the base of
-//! its round (a few megabytes), and the forked OT extension, 1 MB. A batch of `m` keeps `2*m*n`
-//! elements at the sender, `m*(n + 1)` at the receiver, and creates its streams one after the
-//! other.
+//! its round (a few megabytes), and the forked OT extension, 1 MB.
 //!
-//! Cost: [`volery_pcg::vole::shared_setup`] and [`volery_pcg::vole`]. None for `n` = 0.
+//! Cost: [`volery_pcg::vole::shared_setup`] and [`volery_pcg::vole`].
 
 use volery_channel::{Channel, SessionId};
 use volery_pcg::{
     Link, Plan, Security,
     vole::{self, VoleRing, shared_setup},
 };
-use volery_primitives::{pages::Buffer, prg::Prg};
-use zeroize::Zeroizing;
+use volery_primitives::prg::Prg;
 
 use crate::error::Result;
 
@@ -44,22 +40,6 @@ pub struct Receiver {
     shared: shared_setup::Receiver,
     plans: Plans,
     rng: Prg,
-}
-
-/// The sender's part of one random vector-OLE.
-pub struct Values<R: VoleRing> {
-    /// Random.
-    pub u: Buffer<R>,
-    /// Random.
-    pub v: Buffer<R>,
-}
-
-/// The receiver's part of one random vector-OLE.
-pub struct Key<R: VoleRing> {
-    /// The scalar.
-    pub x: Zeroizing<R>,
-    /// `u*x + v`.
-    pub w: Buffer<R>,
 }
 
 impl Sender {
@@ -101,24 +81,6 @@ impl Sender {
         let rng = self.rng.fork("vector-OLE");
         Ok(vole::Sender::setup_with(&mut self.shared, plan, rng, channel)?)
     }
-
-    /// `m` vector-OLEs of length `n`. Fails as [`stream`](Self::stream) does.
-    pub fn batch<R: VoleRing>(
-        &mut self,
-        m: usize,
-        n: usize,
-        channel: &mut Channel,
-    ) -> Result<Vec<Values<R>>> {
-        let mut all = Vec::new();
-        for _ in 0..m {
-            let (mut u, mut v) = (Buffer::zeroed(n), Buffer::zeroed(n));
-            if n > 0 {
-                self.stream(n, channel)?.extend(&mut u, &mut v, channel)?;
-            }
-            all.push(Values { u, v });
-        }
-        Ok(all)
-    }
 }
 
 impl Receiver {
@@ -159,32 +121,9 @@ impl Receiver {
         let rng = self.rng.fork("vector-OLE");
         Ok(vole::Receiver::setup_with(&mut self.shared, plan, x, rng, channel)?)
     }
-
-    /// One vector-OLE of length `n` for each `x`, which is given or random. Fails as
-    /// [`stream`](Self::stream) does.
-    pub fn batch<R: VoleRing>(
-        &mut self,
-        x: &[Option<R>],
-        n: usize,
-        channel: &mut Channel,
-    ) -> Result<Vec<Key<R>>> {
-        let mut all = Vec::new();
-        for x in x {
-            let mut w = Buffer::zeroed(n);
-            let x = if n > 0 {
-                let mut stream = self.stream(*x, n, channel)?;
-                stream.extend(&mut w, channel)?;
-                stream.x()
-            } else {
-                x.unwrap_or_else(|| R::random(&mut self.rng))
-            };
-            all.push(Key { x: Zeroizing::new(x), w });
-        }
-        Ok(all)
-    }
 }
 
-/// Plans of one security level; the last one is cached, as a batch requests the same plan
+/// Plans of one security level; the last one is cached, as a protocol requests the same plan
 /// repeatedly.
 struct Plans {
     security: Security,
@@ -219,35 +158,43 @@ mod tests {
 
     fn check<R: VoleRing>(security: Security, m: usize, n: usize) {
         let given = |j| (j % 2 == 1).then_some(R::ONE + R::ONE);
-        let x: Vec<_> = (0..m).map(given).collect();
         let (values, keys) = sources(
             security,
-            |source, channel| source.batch::<R>(m, n, channel).unwrap(),
-            |source, channel| source.batch::<R>(&x, n, channel).unwrap(),
+            |source, channel| {
+                let one = |_| {
+                    let (mut u, mut v) = (vec![R::ZERO; n], vec![R::ZERO; n]);
+                    source.stream(n, channel)?.extend(&mut u, &mut v, channel)?;
+                    Ok((u, v))
+                };
+                (0..m).map(one).collect::<Result<Vec<_>>>().unwrap()
+            },
+            |source, channel| {
+                let one = |j| {
+                    let mut w = vec![R::ZERO; n];
+                    let mut stream = source.stream(given(j), n, channel)?;
+                    stream.extend(&mut w, channel)?;
+                    Ok((stream.x(), w))
+                };
+                (0..m).map(one).collect::<Result<Vec<_>>>().unwrap()
+            },
         );
-        assert_eq!((values.len(), keys.len()), (m, m));
-        for ((values, key), given) in values.iter().zip(&keys).zip(&x) {
-            assert!(given.is_none_or(|given| given == *key.x));
-            assert_eq!((values.u.len(), values.v.len(), key.w.len()), (n, n, n));
-            for i in 0..n {
-                assert!(key.w[i] == values.u[i] * *key.x + values.v[i]);
-            }
+        for (j, ((u, v), (x, w))) in values.iter().zip(&keys).enumerate() {
+            assert!(given(j).is_none_or(|given| given == *x));
+            assert!((0..n).all(|i| w[i] == u[i] * *x + v[i]));
         }
         // Random keys, and different vectors each time.
         for j in (2..m).step_by(2) {
-            assert!(*keys[j].x != *keys[0].x);
-            assert!(n == 0 || values[j].u[0] != values[0].u[0]);
+            assert!(keys[j].0 != keys[0].0 && values[j].0[0] != values[0].0[0]);
         }
     }
 
     #[test]
-    fn batches_are_vector_oles() {
-        for n in [0, 1, 63, 4097] {
+    fn streams_are_vector_oles() {
+        for n in [1, 63, 4097] {
             check::<Fp61>(Security::Malicious, 4, n);
             check::<Gf128>(Security::Malicious, 3, n);
             check::<Z64>(Security::SemiHonest, 3, n);
         }
-        check::<Fp61>(Security::Malicious, 0, 10);
         check::<Fp61>(Security::SemiHonest, 2, 140_001);
     }
 
@@ -261,13 +208,12 @@ mod tests {
             Security::default(),
             |source, channel| {
                 assert_eq!(source.security(), Security::Malicious);
-                assert!(refused(source.batch::<Z64>(1, 5, channel).map(|_| ()).unwrap_err()));
-                source.batch::<Fp61>(1, 5, channel).unwrap();
+                assert!(refused(source.stream::<Z64>(5, channel).map(drop).unwrap_err()));
+                source.stream::<Fp61>(5, channel).unwrap();
             },
             |source, channel| {
-                let error = source.batch::<Z64>(&[None], 5, channel).map(|_| ());
-                assert!(refused(error.unwrap_err()));
-                source.batch::<Fp61>(&[None], 5, channel).unwrap();
+                assert!(refused(source.stream::<Z64>(None, 5, channel).map(drop).unwrap_err()));
+                source.stream::<Fp61>(None, 5, channel).unwrap();
             },
         );
     }

@@ -136,7 +136,14 @@ struct Line<R: VoleRing> {
 /// The holder of the points, with their random evaluations.
 pub struct Receiver<R: VoleRing> {
     degree: usize,
-    keys: Vec<offline::Key<R>>,
+    keys: Vec<Key<R>>,
+}
+
+/// The receiver's part of one point; zero where the degree is.
+struct Key<R: VoleRing> {
+    x: Zeroizing<R>,
+    /// `degree` of them.
+    w: Buffer<R>,
 }
 
 impl<R: VoleRing> Sender<R> {
@@ -214,7 +221,16 @@ impl<R: VoleRing> Receiver<R> {
         channel: &mut Channel,
     ) -> Result<Self> {
         agree::<R>(degree, points, source.security(), channel)?;
-        let keys = source.batch(&vec![None; points], degree, channel)?;
+        let mut keys = Vec::new();
+        for _ in 0..points {
+            let (mut x, mut w) = (Zeroizing::new(R::ZERO), Buffer::zeroed(degree));
+            if degree > 0 {
+                let mut stream = source.stream(None, degree, channel)?;
+                stream.extend(&mut w, channel)?;
+                *x = stream.x();
+            }
+            keys.push(Key { x, w });
+        }
         Ok(Self { degree, keys })
     }
 
@@ -232,7 +248,7 @@ impl<R: VoleRing> Receiver<R> {
             });
         }
         if self.degree > 0 {
-            let masked = |(z, key): (&R, &offline::Key<R>)| *z - *key.x;
+            let masked = |(z, key): (&R, &Key<R>)| *z - *key.x;
             let deltas: Vec<R> = points.iter().zip(&self.keys).map(masked).collect();
             wire::send(&deltas, channel)?; // step 1
         }

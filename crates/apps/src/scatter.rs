@@ -1,13 +1,12 @@
 //! Scatter ("Scatter-Init"), from index-value pairs to a dense vector, and its inverse [`gather`].
 //!
-//! Section 7.1.1 of the 2019 paper. The holder knows the indices; the values and the vector are
-//! additively shared.
+//! Section 7.1.1 of the 2019 paper, which uses it for products with a sparse matrix. The holder
+//! knows the indices; the values and the vector are additively shared.
 //!
 //! ```text
 //! helper (P1): values1                    holder (P2): indices, values2
 //! With Repeats::Add:
 //! 1. ---- the shares in the order of the indices: a switching network over the pairs ----
-//! With Repeats::Add and Repeats::AddRuns:
 //! 2.                                      s_j: whether pair j + 1 has the index of pair j
 //!    acc_0 = value_0;  for each j:  moved_j = s_j*acc_j (products),
 //!                                   acc_(j+1) = value_(j+1) + moved_j
@@ -61,8 +60,6 @@ pub enum Repeats {
     Refuse,
     /// Their values add up.
     Add,
-    /// Their values add up, and the pairs of an index are adjacent, which saves step 1.
-    AddRuns,
 }
 
 /// The method that moves the values to their places; see [`Public::way`].
@@ -190,7 +187,7 @@ fn copied<R: Ring>(values: &[R], wires: usize) -> Zeroizing<Vec<R>> {
 }
 
 /// [`send`] by the given way, without the comparison of the public parameters.
-pub(crate) fn send_by<R: Ring, C: CotSender>(
+fn send_by<R: Ring, C: CotSender>(
     way: Way,
     public: Public,
     values: &[R],
@@ -203,8 +200,6 @@ pub(crate) fn send_by<R: Ring, C: CotSender>(
     let mut values = copied(values, public.wires(way));
     if public.repeats == Repeats::Add {
         switching::send(&mut values, ot, channel)?; // step 1
-    }
-    if public.repeats != Repeats::Refuse {
         runs::send(runs::add, &mut values, ot, channel)?; // step 2
     }
     match way {
@@ -222,7 +217,7 @@ pub(crate) fn send_by<R: Ring, C: CotSender>(
 }
 
 /// [`receive`], likewise.
-pub(crate) fn receive_by<R: Ring, C: CotReceiver>(
+fn receive_by<R: Ring, C: CotReceiver>(
     way: Way,
     public: Public,
     indices: &[usize],
@@ -242,11 +237,8 @@ pub(crate) fn receive_by<R: Ring, C: CotReceiver>(
         Repeats::Add => {
             indices = runs::permuted(&order, &indices);
             switching::receive(&order, &mut values, ot, channel)?; // step 1
+            runs::receive(runs::add, &indices, &mut values, ot, channel)?; // step 2
         }
-        Repeats::AddRuns => runs::assert_runs(&indices)?,
-    }
-    if public.repeats != Repeats::Refuse {
-        runs::receive(runs::add, &indices, &mut values, ot, channel)?; // step 2
     }
     // Only the last pair of each index has a place.
     let last = |place: usize| indices.get(place + 1) != Some(&indices[place]);

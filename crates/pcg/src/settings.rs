@@ -93,9 +93,11 @@ impl Device {
         match self {
             Self::Cuda(number) => Ok(number),
             Self::Auto => Ok(0),
+            // no mutant: a caller's mistake
             Self::Cards(..) => Err(volery_channel::Error::Card(
                 "outputs stay on one card: name one as the device".to_owned(),
             )),
+            // no mutant: a caller's mistake
             Self::Processor => Err(volery_channel::Error::Card(
                 "outputs on a card need a plan for one: name it as the device".to_owned(),
             )),

@@ -20,11 +20,11 @@ use std::time::{Duration, Instant};
 
 use volery_channel::{Channel, Error as ChannelError, Role, SessionId, Stats, run_two_parties_tcp};
 use volery_primitives::prg::Prg;
-use volery_psi::circuit::{self, Circuit};
+use volery_psi::circuit::Circuit;
 use volery_psi::count::Count;
 use volery_psi::dh::Dh;
 use volery_psi::kkrt::Kkrt;
-use volery_psi::matching::{Matching, Output, Party, Totals};
+use volery_psi::matching::{Matching, Output, Party};
 use volery_psi::vole::{Form, Vole};
 use volery_psi::{Phase, Result, Variant, Watch};
 
@@ -65,12 +65,7 @@ fn timed(barrier: &Barrier, party: impl FnOnce(Prg, &mut Clock) -> Result<Stats>
 /// The results by the name on the command line: a count by `count` and `circuit`, else items.
 fn output(name: &str) -> Output {
     match name {
-        "count" | "circuit" => Output::Totals(Totals {
-            settings: circuit::Settings { weights: 1, ..circuit::Settings::default() },
-            comparisons: 0,
-            in_bins: Role::Receiver,
-            counts: Some(Role::Receiver),
-        }),
+        "count" | "circuit" => Output::count(Role::Receiver),
         _ => Output::Items { both: false, search: false },
     }
 }

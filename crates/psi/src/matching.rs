@@ -181,6 +181,22 @@ pub enum Output {
     Totals(Totals),
 }
 
+impl Output {
+    /// The number of common items, which the party of this role learns.
+    pub const fn count(counts: Role) -> Self {
+        let counts = Some(counts);
+        let settings = circuit::Settings {
+            form: Form::Fast,
+            payload: 0,
+            weights: 1,
+            products: 0,
+            selections: 0,
+            parts: 1,
+        };
+        Self::Totals(Totals { settings, comparisons: 0, in_bins: Role::Receiver, counts })
+    }
+}
+
 /// Totals over the common items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Totals {

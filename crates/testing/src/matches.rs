@@ -6,24 +6,12 @@ use volery_primitives::prg::Prg;
 use volery_psi::count::Count;
 use volery_psi::dh::Dh;
 use volery_psi::kkrt::Kkrt;
-use volery_psi::matching::{Outcome, Output, Party, Protocol, Totals};
+use volery_psi::matching::{Outcome, Output, Party, Protocol};
 use volery_psi::vole::{Form, Vole};
-use volery_psi::{Items, Result, Variant, Watch, circuit};
+use volery_psi::{Items, Result, Variant, Watch};
 
 /// The number of common items, which the receiver learns.
-pub const COUNT: Output = Output::Totals(Totals {
-    settings: circuit::Settings {
-        form: Form::Fast,
-        payload: 0,
-        weights: 1,
-        products: 0,
-        selections: 0,
-        parts: 1,
-    },
-    comparisons: 0,
-    in_bins: Role::Receiver,
-    counts: Some(Role::Receiver),
-});
+pub const COUNT: Output = Output::count(Role::Receiver);
 
 /// A protocol for two sets, and its results.
 #[derive(Clone, Debug)]

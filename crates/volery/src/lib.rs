@@ -35,8 +35,8 @@
 //!
 //! Two processes use [`channel::tcp`] on one machine, [`channel::tls`] between two machines, or
 //! their own transport ([`channel::Transport`]) in place of
-//! [`run_two_parties`](channel::run_two_parties). The examples `cot`, `vole`, `psi`, `several`
-//! and `shares` are complete programs.
+//! [`run_two_parties`](channel::run_two_parties). The examples `psi`, `several` and `shares` are
+//! complete programs.
 //!
 //! # Features
 //!
@@ -44,7 +44,7 @@
 //! |---|---|
 //! | `tls` (default) | connections between two machines; needs a C compiler |
 //! | `psi` | private set intersection, private look-ups, the batched OPRF |
-//! | `apps` | polynomial evaluation, linear algebra, sparse vectors, additions at private indices |
+//! | `apps` | polynomial evaluation, linear algebra, scatter and additions at private indices |
 //! | `tables` | reads keys from text, Parquet and Arrow files and writes rows |
 //! | `matching` | `psi` and `tables`: whole matching runs, as those of the program |
 //! | `gpu` | correlated OT and vector OLE on CUDA cards; needs NVIDIA's driver at run time only |
@@ -83,7 +83,7 @@ pub use volery_pcg::card;
 #[cfg(feature = "psi")]
 pub use volery_psi as psi;
 
-/// Polynomial evaluation, linear algebra, sparse vectors, additions at private indices.
+/// Polynomial evaluation, linear algebra, scatter and additions at private indices.
 #[cfg(feature = "apps")]
 pub use volery_apps as apps;
 

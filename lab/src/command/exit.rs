@@ -94,9 +94,9 @@ impl From<Error> for Failure {
             Error::Run { .. } => {
                 "earlier measurements are kept; leave this one out, or raise --timeout"
             }
-            Error::NotResults { .. } => "choose another file or folder, or remove this one",
+            Error::NotResults { .. } => "choose another file, or remove this one",
             Error::Different { .. } => {
-                "use the settings of the existing results, or choose another folder"
+                "use the settings of the existing results, or choose another file"
             }
             _ => return Self::new(status(&error), error),
         };

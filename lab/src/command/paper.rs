@@ -1,10 +1,8 @@
 //! `volery-bench paper`: the tables and figures of the papers, ours beside the published ones.
 //!
-//! The measurements are in a file of the output folder, which is saved while they are made. An
-//! interrupted run continues from it, and further experiments and runs can be added. The file also
-//! has the lines of the tables, from which `lab/report.py` makes tables, plots and pages.
-
-mod folder;
+//! The measurements are in a file, which is saved while they are made. An interrupted run continues
+//! from it, and further experiments and runs can be added. The file also has the lines of the
+//! tables, from which `lab/report.py` makes tables, plots and pages.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,9 +11,10 @@ use std::time::{Duration, Instant};
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
-use self::folder::Folder;
 use super::exit::Failure;
 use super::options::{Common, Reporter};
+use super::output::check_writable;
+use crate::Error;
 use crate::measurement::Sample;
 use crate::papers::{self, Experiment, Scope, Size};
 use crate::results::{BenchmarkSession, Results};
@@ -37,9 +36,9 @@ pub(super) struct Arguments {
     #[arg(long)]
     quick: bool,
 
-    /// Folder for results.json, from which lab/report.py makes tables and pages
-    #[arg(long, value_name = "DIR", default_value = "volery-paper")]
-    out: PathBuf,
+    /// File for the results, from which lab/report.py makes tables and pages
+    #[arg(long, value_name = "FILE", default_value = "paper.json")]
+    json: PathBuf,
 
     /// Runs of each measurement, all once before any twice: the median counts
     #[arg(long, value_name = "R", default_value_t = 5)]
@@ -76,17 +75,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         threads: common.threads(),
         timeout: common.timeout(),
     };
-    let folder = Folder::open(&arguments.out)?;
-    let mut results = folder.results(&arguments.asked(&scope))?;
+    let path = &arguments.json;
+    check_writable("--json", path)?;
+    let mut results = existing(path, &arguments.asked(&scope))?;
     let shown = remember(&mut results, &asked);
-    let path = folder.results_path();
     let cells = papers::cells(&asked, &scope)?;
-    arguments.measure(&cells, &mut results, &path)?;
+    arguments.measure(&cells, &mut results, path)?;
     let mut planned = Vec::new();
     let lines = shown.iter().map(|experiment| experiment.lines(&scope, &mut planned));
     results.more.insert("lines".to_owned(), lines.collect::<crate::Result<Vec<_>>>()?.into());
     results.more.insert("planned".to_owned(), json!(planned));
-    results.save(&path)?;
+    results.save(path)?;
     if common.quiet {
         return Ok(());
     }
@@ -96,6 +95,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         path.display()
     )
     .map_err(Failure::output)
+}
+
+/// The existing results, or empty ones.
+fn existing(path: &Path, asked: &str) -> Result<Results, Failure> {
+    if path.symlink_metadata().is_err() {
+        return Ok(Results::new(asked));
+    }
+    let results = Results::load(path)?;
+    if results.asked == asked {
+        return Ok(results);
+    }
+    let what = format!("'{}' there, '{asked}' now", results.asked);
+    Err(Error::Different { path: path.to_owned(), what }.into())
 }
 
 /// Adds the experiments to those of the results; returns all of them.

@@ -4,6 +4,7 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use volery_field::{Fp61, Gf128, Z64};
 use volery_pcg::{Noise, Protocol, Security};
 
@@ -11,7 +12,6 @@ use super::exit::Failure;
 use super::options::{Common, Reporter, parse_count};
 use super::output::check_writable;
 use super::stream::{Measured, PairRun, Runs, SETUP, Setting, measure};
-use super::text::{prose, table};
 use crate::results::{BenchmarkSession, Results};
 use crate::runner::{self, Cell, Observer, Settings};
 use crate::streams::{Cot, Vole};
@@ -220,6 +220,35 @@ fn row(setting: &Setting, machine: &Machine, run: &PairRun) -> [String; 10] {
     ]
 }
 
+/// A line under the header and nothing else: narrow and easy to process.
+const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─'));
+
+/// Columns of the terminal, for a table.
+const WIDE: usize = 100;
+
+/// The text of a table, without a final newline. A column whose heading starts with `>` is
+/// right-aligned; cells that do not fit into the width are wrapped.
+fn table<const K: usize>(
+    headings: [&str; K],
+    rows: impl IntoIterator<Item = [String; K]>,
+) -> String {
+    let mut table = Table::new();
+    table.load_style(STYLE).set_header(headings.map(|heading| heading.trim_start_matches('>')));
+    table.add_rows(rows);
+    for (column, heading) in table.column_iter_mut().zip(headings) {
+        column.set_padding((0, 2));
+        if heading.starts_with('>') {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let text = table.trim_fmt();
+    if text.lines().all(|line| line.chars().count() <= WIDE) {
+        return text;
+    }
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDE as u16);
+    table.trim_fmt()
+}
+
 fn print(machine: &Machine, rows: Vec<[String; 10]>) -> std::io::Result<()> {
     let headings = [
         "name",
@@ -235,16 +264,16 @@ fn print(machine: &Machine, rows: Vec<[String; 10]>) -> std::io::Result<()> {
     ];
     let mut out = std::io::stdout().lock();
     writeln!(out, "{}", table(headings, rows))?;
-    let line = format!(
+    writeln!(
+        out,
         "Times are the slower party's; the last column is ns each in AES blocks. This machine in \
-         the same run, one thread, {}: {:.2} ns an AES block, {:.2} ns a random 16-byte read from \
-         2 MiB, {:.1} GB/s copied.",
+         the same\nrun, one thread, {}: {:.2} ns an AES block, {:.2} ns a random 16-byte read \
+         from 2 MiB,\n{:.1} GB/s copied.",
         machine.cpu,
         machine.nanoseconds_aes_block,
         machine.nanoseconds_random_read,
         1.0 / machine.nanoseconds_copied_byte,
-    );
-    writeln!(out, "{}", prose(&line))
+    )
 }
 
 impl Results {

@@ -1,4 +1,4 @@
-//! `volery-bench paper`: the files in its folder, the continuation of a run, and refused calls.
+//! `volery-bench paper`: its file, the continuation of a run, and refused calls.
 //! One test measures; the others show what follows from parameters.
 
 use std::fs;
@@ -14,11 +14,11 @@ use crate::common::{ProcessResult, names, program, run, text};
 const COMPUTED: [&str; 2] = ["kkrt-table-1", "kkrt-table-2"];
 
 fn paper(names: &[&str], out: &Path, more: &[&str]) -> ProcessResult {
-    run(&[&["paper"], names, &["--out", text(out)], more].concat())
+    run(&[&["paper"], names, &["--json", text(out)], more].concat())
 }
 
 fn results(out: &Path) -> Value {
-    serde_json::from_slice(&fs::read(out.join("results.json")).unwrap()).unwrap()
+    serde_json::from_slice(&fs::read(out).unwrap()).unwrap()
 }
 
 /// The number of runs of each measurement.
@@ -41,11 +41,11 @@ fn experiments(out: &Path) -> Vec<String> {
 #[test]
 fn a_run_that_is_interrupted_goes_on() {
     let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("out");
-    let short = ["paper", "dvole-figure-5", "--quick", "--out", text(&out)];
+    let out = place.path().join("out.json");
+    let short = ["paper", "dvole-figure-5", "--quick", "--json", text(&out)];
     let mut running = program(&[&short[..], &["--runs", "1000"]].concat()).spawn().unwrap();
     let start = Instant::now();
-    while !out.join("results.json").exists() || runs(&out).is_empty() {
+    while !out.exists() || runs(&out).is_empty() {
         assert!(start.elapsed() < Duration::from_secs(120), "nothing is kept");
         thread::sleep(Duration::from_millis(20));
     }
@@ -62,11 +62,11 @@ fn a_run_that_is_interrupted_goes_on() {
     assert_eq!(results(&out)["sittings"].as_array().unwrap().len(), 2);
 
     // Nothing is missing: not a byte of the results changes, nothing is measured.
-    let written = fs::read(out.join("results.json")).unwrap();
+    let written = fs::read(&out).unwrap();
     for more in [&["--runs", "1"][..], &["--draw"]] {
         let again = run(&[&short[..], more].concat());
         assert_eq!(again.status, Some(0), "{again:?}");
-        assert_eq!(fs::read(out.join("results.json")).unwrap(), written);
+        assert_eq!(fs::read(&out).unwrap(), written);
     }
     assert_eq!(experiments(&out), ["dvole-figure-5", "kkrt-table-2"]);
 }
@@ -74,14 +74,14 @@ fn a_run_that_is_interrupted_goes_on() {
 #[test]
 fn a_computed_table_is_in_the_file() {
     let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("out");
+    let out = place.path().join("out.json");
     let first = paper(&COMPUTED, &out, &[]);
     assert_eq!(first.status, Some(0), "{first:?}");
     assert_eq!(
-        (names(&out), experiments(&out)),
-        (vec!["results.json".to_owned()], COMPUTED.map(str::to_owned).into())
+        (names(place.path()), experiments(&out)),
+        (vec!["out.json".to_owned()], COMPUTED.map(str::to_owned).into())
     );
-    let said = ["report.py", "results.json"].map(|name| first.stdout.contains(name));
+    let said = ["report.py", "out.json"].map(|name| first.stdout.contains(name));
     assert_eq!(said, [true; 2], "{first:?}");
     let choices = results(&out)["more"]["lines"][0][1].to_string();
     assert!(["\"PSSZ\"", "\"BaRK-OPRF\""].iter().all(|name| choices.contains(name)), "{choices}");
@@ -97,30 +97,29 @@ fn a_computed_table_is_in_the_file() {
 #[test]
 fn results_that_cannot_be_continued_are_refused() {
     let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("out");
-    let file = out.join("results.json");
+    let out = place.path().join("out.json");
     assert_eq!(paper(&COMPUTED[..1], &out, &[]).status, Some(0));
-    let good = fs::read_to_string(&file).unwrap();
+    let good = fs::read_to_string(&out).unwrap();
     for (bad, fragment) in [
         (good[..good.len() / 2].to_owned(), "ends too early"),
         (good.replace("\"schema\":1", "\"schema\":7"), "version 7"),
     ] {
-        fs::write(&file, &bad).unwrap();
-        paper(&COMPUTED[..1], &out, &[]).assert_refused(1, &["results.json", fragment]);
-        assert_eq!(fs::read_to_string(&file).unwrap(), bad, "it is left as it is");
+        fs::write(&out, &bad).unwrap();
+        paper(&COMPUTED[..1], &out, &[]).assert_refused(1, &["out.json", fragment]);
+        assert_eq!(fs::read_to_string(&out).unwrap(), bad, "it is left as it is");
     }
-    fs::write(&file, &good).unwrap();
+    fs::write(&out, &good).unwrap();
     for [more, value] in [["--quick", "-v"], ["--threads", "2"]] {
-        let fragments = ["results.json", "measured with other settings", "full, 1 thread a party"];
+        let fragments = ["out.json", "measured with other settings", "full, 1 thread a party"];
         paper(&COMPUTED[..1], &out, &[more, value]).assert_refused(2, &fragments);
     }
-    assert_eq!(fs::read_to_string(&file).unwrap(), good);
+    assert_eq!(fs::read_to_string(&out).unwrap(), good);
 }
 
 #[test]
 fn refused_calls_leave_nothing() {
     let place = tempfile::tempdir().unwrap();
-    let (out, nowhere) = (place.path().join("out"), place.path().join("no/where"));
+    let (out, nowhere) = (place.path().join("out.json"), place.path().join("no/where"));
     let unknown = ["'ferret-table-2'", "dvole-figure-3", "kkrt-table-5"];
     paper(&["kkrt", "ferret-table-2"], &out, &[]).assert_refused(2, &unknown);
     paper(&COMPUTED[..1], &out, &["--draw"]).assert_refused(2, &["--draw", "no measurements"]);
@@ -128,6 +127,7 @@ fn refused_calls_leave_nothing() {
     for option in ["--runs", "--limit"] {
         paper(&COMPUTED[..1], &out, &[option, "0"]).assert_refused(2, &[option]);
     }
-    paper(&COMPUTED[..1], &nowhere, &[]).assert_refused(2, &["--out", "No such file"]);
+    paper(&COMPUTED[..1], &nowhere, &[]).assert_refused(2, &["--json", "No such file"]);
+    paper(&COMPUTED[..1], place.path(), &[]).assert_refused(2, &["--json", "not a file"]);
     assert!(names(place.path()).is_empty());
 }

@@ -16,7 +16,7 @@ fn the_lines_of_the_tables_are_those_of_today() {
     let place = tempfile::tempdir().unwrap();
     let drawn = place.path().join("results.json");
     fs::copy(shipped("results.json"), &drawn).unwrap();
-    let finished = run(&["paper", "--draw", "-q", "--out", text(place.path())]);
+    let finished = run(&["paper", "--draw", "-q", "--json", text(&drawn)]);
     assert_eq!(finished.status, Some(0), "{finished:?}");
     assert!(
         fs::read(&drawn).unwrap() == fs::read(shipped("results.json")).unwrap(),

@@ -6,16 +6,14 @@
 //!         each requested entry to the first place of its run ----
 //! 2.                                      s_j: whether place j has the index of place j - 1
 //!    out_0 = in_0;  out_j = in_j + s_j*(out_(j-1) - in_j) (products)
-//! With Order::Any:
 //! 3. ---- a switching network over count wires: from runs to the order of the indices ----
 //! ```
 //!
 //! Security: semi-honest. The helper learns nothing about the indices, and neither party learns
 //! anything about the entries. The holder sorts its indices between the public numbers and its
 //! first message, in a time that depends on them and that the helper can measure, as in
-//! [`scatter`](super). Cost: 32 bytes in both directions, crossing. Then in products, 2 messages
-//! for each 2^20 of them: `switches(max(length, count))`, `count - 1`, and with [`Order::Any`]
-//! `switches(count)`.
+//! [`scatter`](super). Cost: 24 bytes in both directions, crossing. Then in products, 2 messages
+//! for each 2^20 of them: `switches(max(length, count))`, `count - 1` and `switches(count)`.
 
 use crate::switching;
 use volery_channel::Channel;
@@ -26,15 +24,6 @@ use zeroize::Zeroizing;
 use super::{check_length, copied, runs};
 use crate::{agree, error::Result};
 
-/// The order of the indices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Any.
-    Any,
-    /// Equal indices are adjacent, which saves step 3.
-    Runs,
-}
-
 /// The public parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Public {
@@ -42,8 +31,6 @@ pub struct Public {
     pub length: usize,
     /// Indices.
     pub count: usize,
-    /// Their order.
-    pub order: Order,
 }
 
 impl Public {
@@ -51,12 +38,8 @@ impl Public {
     fn agree<R: Ring>(&self, channel: &mut Channel) -> Result<()> {
         // mutant(gather-length, 20 s): `self.length as u64` => `0`
         // mutant(gather-count): `self.count as u64` => `0`
-        // mutant(gather-order): `self.order as u64` => `0`
-        let numbers = [
-            ("the entries of the vector", self.length as u64),
-            ("the indices", self.count as u64),
-            ("the order of the indices", self.order as u64),
-        ];
+        let numbers =
+            [("the entries of the vector", self.length as u64), ("the indices", self.count as u64)];
         Ok(agree::same_over::<R>(None, &numbers, channel)?)
     }
 }
@@ -79,17 +62,6 @@ pub fn send<R: Ring, C: CotSender>(
     check_length(public.length, public.count)?;
     assert_eq!(vector.len(), public.length, "the length of the vector");
     public.agree::<R>(channel)?;
-    send_agreed(public, vector, ot, channel)
-}
-
-/// [`send`], without the comparison of the public parameters.
-pub(crate) fn send_agreed<R: Ring, C: CotSender>(
-    public: Public,
-    vector: &[R],
-    ot: &mut convert::Sender<C>,
-    channel: &mut Channel,
-) -> Result<Zeroizing<Vec<R>>> {
-    check_length(public.length, public.count)?;
     if public.count == 0 {
         return Ok(Zeroizing::default());
     }
@@ -99,9 +71,7 @@ pub(crate) fn send_agreed<R: Ring, C: CotSender>(
     switching::send(&mut values, ot, channel)?; // step 1
     values.truncate(public.count);
     runs::send(runs::copy, &mut values, ot, channel)?; // step 2
-    if public.order == Order::Any {
-        switching::send(&mut values, ot, channel)?; // step 3
-    }
+    switching::send(&mut values, ot, channel)?; // step 3
     Ok(values)
 }
 
@@ -125,26 +95,10 @@ pub fn receive<R: Ring, C: CotReceiver>(
     assert_eq!(vector.len(), public.length, "the length of the vector");
     assert_eq!(indices.len(), public.count, "the number of indices");
     public.agree::<R>(channel)?;
-    receive_agreed(public, indices, vector, ot, channel)
-}
-
-/// [`receive`], without the comparison of the public parameters.
-pub(crate) fn receive_agreed<R: Ring, C: CotReceiver>(
-    public: Public,
-    indices: &[usize],
-    vector: &[R],
-    ot: &mut convert::Receiver<C>,
-    channel: &mut Channel,
-) -> Result<Zeroizing<Vec<R>>> {
-    check_length(public.length, public.count)?;
     if public.count == 0 {
         return Ok(Zeroizing::default());
     }
-    let mut order = runs::order(indices, public.length)?;
-    if public.order == Order::Runs {
-        runs::assert_runs(indices)?;
-        order = Zeroizing::new((0..public.count).collect());
-    }
+    let order = runs::order(indices, public.length)?;
     let indices = runs::permuted(&order, indices);
     let first = |place: usize| place == 0 || indices[place] != indices[place - 1];
     let wanted = (0..public.count).map(|place| first(place).then_some(indices[place]));
@@ -155,12 +109,10 @@ pub(crate) fn receive_agreed<R: Ring, C: CotReceiver>(
     switching::receive(&runs::completed(&wanted, wires), &mut values, ot, channel)?; // step 1
     values.truncate(public.count);
     runs::receive(runs::copy, &indices, &mut values, ot, channel)?; // step 2
-    if public.order == Order::Any {
-        let mut source = Zeroizing::new(vec![0; public.count]);
-        for (place, original) in order.iter().enumerate() {
-            source[*original] = place;
-        }
-        switching::receive(&source, &mut values, ot, channel)?; // step 3
+    let mut source = Zeroizing::new(vec![0; public.count]);
+    for (place, original) in order.iter().enumerate() {
+        source[*original] = place;
     }
+    switching::receive(&source, &mut values, ot, channel)?; // step 3
     Ok(values)
 }

@@ -46,24 +46,6 @@ pub(super) fn assert_distinct(
     Ok(())
 }
 
-/// # Errors
-/// If equal indices are not adjacent.
-pub(super) fn assert_runs(indices: &[usize]) -> std::result::Result<(), Error> {
-    let starts = |place: &usize| *place == 0 || indices[*place - 1] != indices[*place];
-    let mut starts: Zeroizing<Vec<usize>> =
-        Zeroizing::new((0..indices.len()).filter(starts).collect());
-    starts.sort_unstable_by_key(|place| (indices[*place], *place));
-    let apart = |pair: &&[usize]| indices[pair[0]] == indices[pair[1]];
-    match starts.windows(2).find(apart) {
-        Some(pair) => Err(Error::Input(format!(
-            "index number {} (counted from 0) repeats an index of an earlier run, but equal \
-             indices must be adjacent: sort them",
-            pair[1]
-        ))),
-        None => Ok(()),
-    }
-}
-
 /// The entries of `values` in the given order.
 pub(super) fn permuted(order: &[usize], values: &[usize]) -> Zeroizing<Vec<usize>> {
     Zeroizing::new(order.iter().map(|place| values[*place]).collect())

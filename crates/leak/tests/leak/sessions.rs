@@ -16,7 +16,7 @@ use volery_primitives::{Block, prg::Prg, watch::blocks_with};
 use volery_psi::code::{Code, width};
 use volery_psi::count::Count;
 use volery_psi::dh::Dh;
-use volery_psi::matching::{Output, PROTOCOLS, Party, Protocol, Totals};
+use volery_psi::matching::{Output, PROTOCOLS, Party, Protocol};
 use volery_psi::vole::Form;
 use volery_psi::{Items, circuit, oprf, served};
 use zeroize::Zeroizing;
@@ -394,19 +394,7 @@ const INTERSECTION: Output = Output::Items { both: false, search: false };
 const SEARCH: Output = Output::Items { both: false, search: true };
 
 /// The number of common items, which the receiver learns.
-const COUNT: Output = Output::Totals(Totals {
-    settings: circuit::Settings {
-        form: Form::Fast,
-        payload: 0,
-        weights: 1,
-        products: 0,
-        selections: 0,
-        parts: 1,
-    },
-    comparisons: 0,
-    in_bins: Role::Receiver,
-    counts: Some(Role::Receiver),
-});
+const COUNT: Output = Output::count(Role::Receiver);
 
 /// Looks for copies of `n` items of each party, half of which are common, of as many values, and of
 /// more secrets, after these runs of a protocol.

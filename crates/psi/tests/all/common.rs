@@ -3,8 +3,7 @@
 use volery_channel::{Channel, Role, SessionId};
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
-use volery_psi::circuit;
-use volery_psi::matching::{Outcome, Output, PROTOCOLS, Party, Protocol, Totals, named};
+use volery_psi::matching::{Outcome, Output, PROTOCOLS, Party, Protocol, named};
 use volery_psi::{Items, Result};
 
 /// The session of all tests.
@@ -40,14 +39,7 @@ impl Kind {
     pub(crate) fn all() -> Vec<Self> {
         let items = [[false, false], [true, false], [false, true], [true, true]];
         let items = items.map(|[both, search]| Output::Items { both, search });
-        let counts = Role::ALL.map(|role| {
-            Output::Totals(Totals {
-                settings: circuit::Settings { weights: 1, ..circuit::Settings::default() },
-                comparisons: 0,
-                in_bins: Role::Receiver,
-                counts: Some(role),
-            })
-        });
+        let counts = Role::ALL.map(Output::count);
         let of = |protocol: Protocol| {
             let outputs = items.into_iter().chain(counts);
             let outputs = outputs.filter(move |output| protocol.gives(output));

@@ -2,7 +2,6 @@
 
 mod places;
 
-use volery_apps::convolution::{self, Padding};
 use volery_apps::fixed::Format;
 use volery_apps::linear::{self, Left, Matrix, Output, Right, Shape, Side};
 use volery_apps::{offline, ope};
@@ -26,7 +25,6 @@ pub(super) fn all() -> Vec<Protocol> {
         product("matrix product, fp61", Output::Right),
         product("matrix product, fp61, to the left", Output::Left),
         either_product(),
-        convolution(),
     ];
     all.extend(places::all());
     all
@@ -73,15 +71,22 @@ fn batch<R: VoleRing>(name: &str) -> Protocol {
         Model::Malicious,
         |channel| {
             let mut source = senders(channel)?;
-            let all = of_apps(source.batch::<R>(2, 9, channel))?;
-            let parts = all.iter().map(|one| (one.u.to_vec(), one.v.to_vec()));
-            Ok(parts.collect::<Vec<_>>())
+            let one = |_| -> Result<SenderOutput<R>> {
+                let (mut u, mut v) = (vec![R::ZERO; 9], vec![R::ZERO; 9]);
+                of_apps(source.stream(9, channel))?.extend(&mut u, &mut v, channel)?;
+                Ok((u, v))
+            };
+            (0..2).map(one).collect::<Result<Vec<_>>>()
         },
         |channel| {
             let mut source = receivers(channel)?;
-            let all = of_apps(source.batch::<R>(&[None, Some(R::ONE)], 9, channel))?;
-            let parts = all.iter().map(|one| (*one.x, one.w.to_vec()));
-            Ok(parts.collect::<Vec<_>>())
+            let one = |x| -> Result<ReceiverOutput<R>> {
+                let mut w = vec![R::ZERO; 9];
+                let mut stream = of_apps(source.stream(x, 9, channel))?;
+                stream.extend(&mut w, channel)?;
+                Ok((stream.x(), w))
+            };
+            [None, Some(R::ONE)].into_iter().map(one).collect::<Result<Vec<_>>>()
         },
         |left: &Vec<SenderOutput<R>>, right: &Vec<ReceiverOutput<R>>| {
             let is_one = |((u, v), (x, w)): (&SenderOutput<R>, &ReceiverOutput<R>)| {
@@ -219,34 +224,6 @@ fn either_product() -> Protocol {
             let plain = left::<Z64>().times(&right()).expect("the shapes are compatible");
             let sums = first.iter().zip(second).map(|(a, b)| *a + *b);
             sums.eq(plain.entries().iter().copied())
-        },
-    )
-}
-
-fn convolution() -> Protocol {
-    let shape = || {
-        convolution::Shape::new((1, 4, 5), (1, 2, 2), Padding::Valid)
-            .expect("the constant shape is valid")
-    };
-    let (image, kernels) = (|| random::<Fp61>(20, 7), || random::<Fp61>(4, 8));
-    Protocol::new(
-        "convolution",
-        Model::SemiHonest,
-        move |channel| {
-            let mut source = senders(channel)?;
-            let sender = convolution::Sender::offline(shape(), Output::Right, &mut source, channel);
-            of_apps(of_apps(sender)?.online(&image(), channel)).map(drop)
-        },
-        move |channel| {
-            let mut source = receivers(channel)?;
-            let receiver =
-                convolution::Receiver::offline(shape(), Output::Right, &mut source, channel);
-            let result = of_apps(of_apps(receiver)?.online(&kernels(), channel))?;
-            Ok(result.expect("the receiver gets the result").to_vec())
-        },
-        move |&(): &(), pixels: &Vec<Fp61>| {
-            let plain = convolution::plain(shape(), &image(), &kernels());
-            plain.expect("the inputs have the shape") == *pixels
         },
     )
 }

@@ -10,7 +10,6 @@ use volery_testing::{honest, registry};
 /// Files of the crates with protocols, and a protocol of the registry that runs them.
 const FILES: &[(&str, &str)] = &[
     ("apps/array.rs", "additions to a vector"),
-    ("apps/convolution.rs", "convolution"),
     ("apps/fixed.rs", "formats of real numbers"),
     ("apps/linear.rs", "matrix product, fp61"),
     ("apps/linear/product.rs", "matrix product, z64, shared"),
@@ -20,8 +19,6 @@ const FILES: &[(&str, &str)] = &[
     ("apps/ope.rs", "polynomial at points"),
     ("apps/scatter.rs", "scatter, Add"),
     ("apps/scatter/gather.rs", "gather"),
-    ("apps/sparse.rs", "sparse product, Plain"),
-    ("apps/sparse/ole.rs", "elementwise product"),
     ("apps/switching.rs", "permutation"),
     ("ot/base.rs", "base OT"),
     ("ot/convert.rs", "OT of chosen strings"),

@@ -1,25 +1,15 @@
-//! Values at positions that one party knows: scatter, gather, sparse products, additions
-//! to a vector.
+//! Values at positions that one party knows: scatter, gather, additions to a vector.
 
 use volery_apps::array;
 use volery_apps::scatter::{self, Overflow, Repeats, gather};
-use volery_apps::sparse::{self, Factor, ole};
-use volery_field::{Fp61, Ring, Z64};
+use volery_field::{Fp61, Ring};
 
 use super::{of_apps, of_shares, random};
 use crate::fixtures::{SEEDS, SESSION, dealt_receiver, dealt_sender, rng};
 use crate::{Model, Protocol};
 
 pub(super) fn all() -> Vec<Protocol> {
-    vec![
-        scatter(Repeats::Add),
-        scatter(Repeats::Refuse),
-        gather(),
-        elementwise(),
-        sparse(Factor::Plain),
-        sparse(Factor::Transposed),
-        array(),
-    ]
+    vec![scatter(Repeats::Add), scatter(Repeats::Refuse), gather(), array()]
 }
 
 fn sum<R: Ring>(left: &[R], right: &[R]) -> Vec<R> {
@@ -59,7 +49,7 @@ fn scatter(repeats: Repeats) -> Protocol {
 
 fn gather() -> Protocol {
     const INDICES: [usize; 5] = [3, 0, 3, 6, 3];
-    let public = || gather::Public { length: 7, count: INDICES.len(), order: gather::Order::Any };
+    let public = || gather::Public { length: 7, count: INDICES.len() };
     let vector = || [random::<Fp61>(7, 9), random::<Fp61>(7, 10)];
     Protocol::new(
         "gather",
@@ -76,55 +66,6 @@ fn gather() -> Protocol {
             let [first, second] = vector();
             let all = sum(&first, &second);
             sum(left, right) == INDICES.map(|index| all[index])
-        },
-    )
-}
-
-fn elementwise() -> Protocol {
-    let (values, factors) = (|| random::<Z64>(6, 9), || [0, 1, 2, 255, 3, 9].map(Z64::new));
-    Protocol::new(
-        "elementwise product",
-        Model::SemiHonest,
-        move |channel| ole::send(8, &values(), &mut dealt_sender(), channel),
-        move |channel| ole::receive(8, &factors(), &mut dealt_receiver(), channel),
-        move |left: &Vec<Z64>, right: &Vec<Z64>| {
-            let products = values().into_iter().zip(factors()).map(|(x, a)| x * a);
-            sum(left, right).into_iter().eq(products)
-        },
-    )
-}
-
-fn sparse(factor: Factor) -> Protocol {
-    let shape = || sparse::Shape { rows: 6, columns: 9, entries: 4, bits: 8 };
-    let entries =
-        || [(0, 8, 3), (5, 0, 200), (0, 1, 7), (0, 8, 1)].map(|(i, j, a)| (i, j, Z64::new(a)));
-    let vector = move || {
-        let (length, _) = shape().lengths(factor);
-        [random::<Z64>(length, 9), random::<Z64>(length, 10)]
-    };
-    Protocol::new(
-        format!("sparse product, {factor:?}"),
-        Model::SemiHonest,
-        move |channel| {
-            let (rng, ot) = (&mut rng(SEEDS[0]), &mut dealt_sender());
-            of_shares(sparse::send(shape(), factor, &vector()[0], rng, ot, channel))
-        },
-        move |channel| {
-            let (rng, ot) = (&mut rng(SEEDS[1]), &mut dealt_receiver());
-            let matrix = of_apps(sparse::Matrix::new(shape(), &entries()))?;
-            of_shares(sparse::receive(&matrix, factor, &vector()[1], rng, ot, channel))
-        },
-        move |left: &Vec<Z64>, right: &Vec<Z64>| {
-            let [first, second] = vector();
-            let vector = sum(&first, &second);
-            let mut expected = vec![Z64::ZERO; shape().lengths(factor).1];
-            for (row, column, value) in entries() {
-                match factor {
-                    Factor::Plain => expected[row] += value * vector[column],
-                    Factor::Transposed => expected[column] += value * vector[row],
-                }
-            }
-            sum(left, right) == expected
         },
     )
 }
