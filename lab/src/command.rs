@@ -44,8 +44,7 @@ enum Action {
 
 /// Runs the subcommand given to this process and returns its exit status.
 ///
-/// Exit status: 0 success; 1 any other error; 2 usage error; 3 a party broke
-/// the protocol; 4 the connection between the parties failed.
+/// Exit status: 0 success; 1 an error; 2 a usage error.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     if matches!(arguments.action, Action::Run(_) | Action::Grid(_) | Action::Paper(_)) {

@@ -19,8 +19,8 @@ pub enum Error {
     Channel(#[from] volery_channel::Error),
 
     /// The library has no vector-OLE of this kind.
-    #[error("{0}")]
-    Plan(PlanError),
+    #[error(transparent)]
+    Plan(#[from] PlanError),
 
     /// Two matrices that cannot be multiplied: rows and columns of each.
     #[error(
@@ -85,12 +85,6 @@ impl From<mpfss::Failure> for Error {
             mpfss::Failure::Channel(error) => Self::Channel(error),
             _ => Self::Hashing,
         }
-    }
-}
-
-impl From<PlanError> for Error {
-    fn from(error: PlanError) -> Self {
-        Self::Plan(error)
     }
 }
 

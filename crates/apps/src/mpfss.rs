@@ -37,8 +37,6 @@
 //! [`expected`] gives the numbers in advance. Computation: `3*n` leaves and those that make each
 //! tree complete.
 
-use std::fmt;
-
 use volery_channel::{Channel, Error, SessionId};
 use volery_field::Ring;
 use volery_ot::{CotReceiver, CotSender, convert};
@@ -65,40 +63,18 @@ pub enum Overflow {
 }
 
 /// The reason why an instance failed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
     /// Some points have no bin, and the policy is [`Overflow::Abort`].
+    #[error(
+        "the points do not fit into the bins of this run's hash functions, which happens once in 2^40 runs, and the other \
+         party learns that they did not fit: run again"
+    )]
     Overflow,
     /// The channel or the source of OTs failed, or the peer does not follow the protocol.
-    Channel(Error),
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Overflow => f.write_str(
-                "the points do not fit into the bins of this run's hash functions, which happens once in 2^40 runs, and the other \
-                 party learns that they did not fit: run again",
-            ),
-            Self::Channel(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for Failure {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Overflow => None,
-            Self::Channel(error) => error.source(),
-        }
-    }
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Self::Channel(error)
-    }
+    #[error(transparent)]
+    Channel(#[from] Error),
 }
 
 /// The public parameters of one instance.

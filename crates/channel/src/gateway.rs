@@ -209,17 +209,18 @@ pub enum Reason {
 }
 
 impl Reason {
-    const ALL: [Self; 10] = [
-        Self::Slow,
-        Self::Malformed,
-        Self::Organisation,
-        Self::Peer,
-        Self::Certificate,
-        Self::Signature,
-        Self::Newer,
-        Self::Used,
-        Self::Full,
-        Self::Alone,
+    /// All reasons in their order, with what a user reads.
+    const ALL: [(Self, &str); 10] = [
+        (Self::Slow, "no ticket came in time"),
+        (Self::Malformed, "what came is no ticket of this version of volery"),
+        (Self::Organisation, "the organisation is not allowed there"),
+        (Self::Peer, "the organisation of the peer is not allowed there, or is the same"),
+        (Self::Certificate, "the run certificate is not valid now, or not for this run and worker"),
+        (Self::Signature, "the ticket is not signed by the key of the run certificate"),
+        (Self::Newer, "a newer attempt of this worker is connected"),
+        (Self::Used, "this attempt was used already"),
+        (Self::Full, "there are too many connections"),
+        (Self::Alone, "the peer did not come in time"),
     ];
 
     /// The byte that a client gets.
@@ -228,25 +229,13 @@ impl Reason {
     }
 
     fn of_code(code: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|reason| reason.code() == code)
+        let place = code.checked_sub(GO + 1)?;
+        Self::ALL.get(usize::from(place)).map(|&(reason, _)| reason)
     }
 }
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Slow => "no ticket came in time",
-            Self::Malformed => "what came is no ticket of this version of volery",
-            Self::Organisation => "the organisation is not allowed there",
-            Self::Peer => "the organisation of the peer is not allowed there, or is the same",
-            Self::Certificate => {
-                "the run certificate is not valid now, or not for this run and worker"
-            }
-            Self::Signature => "the ticket is not signed by the key of the run certificate",
-            Self::Newer => "a newer attempt of this worker is connected",
-            Self::Used => "this attempt was used already",
-            Self::Full => "there are too many connections",
-            Self::Alone => "the peer did not come in time",
-        })
+        f.write_str(Self::ALL[*self as usize].1)
     }
 }

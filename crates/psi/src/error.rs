@@ -1,6 +1,5 @@
 //! Errors other than those of the channel.
 
-use std::fmt;
 use std::time::Duration;
 
 use volery_channel::Error as ChannelError;
@@ -114,27 +113,20 @@ pub enum Error {
 }
 
 /// The reason for which a [server](crate::served) turns a client away for now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Later {
     /// The client asks for too many items in a time.
+    #[error("this client asks for too many items in a time")]
     Rate,
     /// The client has too many connections.
+    #[error("this client has too many connections")]
     Connections,
     /// The server has too many connections.
+    #[error("there are too many connections")]
     Full,
     /// The server cannot record what it answers, or ends.
+    #[error("the service has a problem, or ends")]
     Unavailable,
-}
-
-impl fmt::Display for Later {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Rate => "this client asks for too many items in a time",
-            Self::Connections => "this client has too many connections",
-            Self::Full => "there are too many connections",
-            Self::Unavailable => "the service has a problem, or ends",
-        })
-    }
 }
 
 /// The error for a peer that deviated from the protocol.

@@ -25,8 +25,6 @@ mod email;
 mod phone;
 mod text;
 
-use std::fmt;
-
 use day::Format;
 use phone::Phone;
 
@@ -274,7 +272,8 @@ fn is_number(digits: &str) -> bool {
 }
 
 /// There is no such normaliser; the text says why and what there is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct UnknownNormaliser(String);
 
 impl UnknownNormaliser {
@@ -283,11 +282,3 @@ impl UnknownNormaliser {
         Self(format!("there is no normaliser '{name}'; there are: {}", names.join(", ")))
     }
 }
-
-impl fmt::Display for UnknownNormaliser {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for UnknownNormaliser {}

@@ -306,17 +306,7 @@ impl Table {
         let packing = packing_of(&bytes);
         let (content, fields) =
             open_text(Cursor::new(Arc::clone(&bytes)), inputs, format, packing).map_err(failed)?;
-        let part = Part {
-            path: path.clone(),
-            source: Source::Text(bytes),
-            content,
-            origins: all(&fields),
-            fields,
-            length,
-            rows: OnceLock::new(),
-            blank_lines: AtomicU64::new(0),
-            text_bytes: AtomicU64::new(0),
-        };
+        let part = Part::new(path.clone(), Source::Text(bytes), content, fields, length);
         let parts = vec![part];
         Ok(Self {
             schema: schema(&parts, &[]),
@@ -352,17 +342,8 @@ impl Table {
             starts.map(move |start| batch.slice(start, LONGEST_BATCH.min(rows - start)))
         });
         let batches = batches.collect();
-        let part = Part {
-            path: IN_MEMORY.into(),
-            source: Source::Memory,
-            fields: schema.fields().clone(),
-            content: Content::Memory(batches),
-            origins: all(schema.fields()),
-            length: bytes,
-            rows: OnceLock::new(),
-            blank_lines: AtomicU64::new(0),
-            text_bytes: AtomicU64::new(0),
-        };
+        let (content, fields) = (Content::Memory(batches), schema.fields().clone());
+        let part = Part::new(IN_MEMORY.into(), Source::Memory, content, fields, bytes);
         Ok(Self {
             schema,
             format: Format::Arrow,
@@ -655,7 +636,11 @@ impl Part {
                 (Content::Arrow { is_file }, fields)
             }
         };
-        Ok(Self {
+        Ok(Self::new(path, source, content, fields, length))
+    }
+
+    fn new(path: PathBuf, source: Source, content: Content, fields: Fields, length: u64) -> Self {
+        Self {
             path,
             source,
             content,
@@ -665,7 +650,7 @@ impl Part {
             rows: OnceLock::new(),
             blank_lines: AtomicU64::new(0),
             text_bytes: AtomicU64::new(0),
-        })
+        }
     }
 
     /// Checks that the file is the one that was opened.

@@ -7,39 +7,27 @@ use std::process::ExitCode;
 
 use crate::Error;
 
-/// The exit status of a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Status {
-    /// Any error without a status of its own.
-    Other = 1,
-    Usage = 2,
-    /// A party broke the protocol.
-    Peer = 3,
-    /// The connection between the parties failed.
-    Network = 4,
-}
-
 /// The reason of a failure, and its remedy.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    status: Status,
+    is_usage: bool,
     message: String,
     hint: Option<String>,
 }
 
 impl Failure {
     /// A message says what failed and where, without a final full stop.
-    pub(crate) fn new(status: Status, message: impl fmt::Display) -> Self {
-        Self { status, message: one_line(&message.to_string()), hint: None }
+    fn new(message: impl fmt::Display) -> Self {
+        Self { is_usage: false, message: one_line(&message.to_string()), hint: None }
     }
 
     /// A usage error: `option` is the wrong flag or argument, as the user types it.
     pub(crate) fn usage(option: &str, message: impl fmt::Display) -> Self {
-        Self::new(Status::Usage, format_args!("{option}: {message}"))
+        Self { is_usage: true, ..Self::new(format_args!("{option}: {message}")) }
     }
 
     pub(crate) fn output(error: std::io::Error) -> Self {
-        Self::new(Status::Other, format_args!("standard output: {error}"))
+        Self::new(format_args!("standard output: {error}"))
     }
 
     pub(crate) fn with_hint(mut self, hint: impl fmt::Display) -> Self {
@@ -51,7 +39,7 @@ impl Failure {
     pub(crate) fn tell(&self) -> ExitCode {
         // A closed standard error leaves nothing to do.
         let _ = write!(std::io::stderr().lock(), "{self}");
-        ExitCode::from(self.status as u8)
+        ExitCode::from(if self.is_usage { 2 } else { 1 })
     }
 }
 
@@ -77,17 +65,6 @@ const NO_PORT: &str = "the loopback interface must be up and have a free port: r
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        use volery_channel::Error as Channel;
-        fn status(error: &Error) -> Status {
-            match error {
-                Error::Channel(Channel::PeerMisbehaved(_)) => Status::Peer,
-                Error::Channel(Channel::Disconnected | Channel::TimedOut(_) | Channel::Io(_))
-                | Error::NoPort(_) => Status::Network,
-                Error::Run { error, .. } => status(error),
-                Error::Different { .. } => Status::Usage,
-                _ => Status::Other,
-            }
-        }
         let hint = match &error {
             Error::NoPort(_) => NO_PORT,
             Error::Run { error, .. } if matches!(**error, Error::NoPort(_)) => NO_PORT,
@@ -98,9 +75,10 @@ impl From<Error> for Failure {
             Error::Different { .. } => {
                 "use the settings of the existing results, or choose another file"
             }
-            _ => return Self::new(status(&error), error),
+            _ => return Self::new(error),
         };
-        Self::new(status(&error), &error).with_hint(hint)
+        let is_usage = matches!(error, Error::Different { .. });
+        Self { is_usage, ..Self::new(&error) }.with_hint(hint)
     }
 }
 
@@ -115,21 +93,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_that_fails_has_the_status_of_its_error() {
+    fn a_run_that_fails_says_which_and_why() {
         let run = |error| {
             let key = crate::measurement::Key::example("cot", 7);
             Failure::from(Error::Run { key: Box::new(key), error: Box::new(error) })
         };
         let failure = run(volery_channel::Error::Disconnected.into());
-        assert_eq!(failure.status, Status::Network);
         let text = failure.to_string();
         assert!(text.starts_with("error: cot, n = 7, loopback, 1 thread a party: "));
         assert!(text.contains("hint: earlier measurements are kept"));
         let failure = run(Error::protocol("a wrong\n\u{1b}[2Jsum"));
-        assert_eq!(failure.status, Status::Other);
         assert!(failure.to_string().contains("a wrong \\u{1b}[2Jsum"));
         let failure = run(Error::NoPort(volery_channel::Error::Disconnected));
-        assert_eq!(failure.status, Status::Network);
         assert!(failure.to_string().contains("hint: the loopback"));
     }
 }

@@ -1,6 +1,5 @@
 //! Parsing and checking of certificates, this party's own and the peer's.
 
-use std::fmt;
 use std::ops::Range;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -12,31 +11,20 @@ use webpki::{EndEntityCert, KeyUsage, anchor_from_trusted_cert};
 use super::Fingerprint;
 
 /// The reason why a certificate is not accepted, this party's or the peer's.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Invalid {
     /// It has expired.
+    #[error("it expired on {}", day(*.0))]
     Expired(SystemTime),
     /// It is not valid yet.
+    #[error("it is valid only from {} on; check the clock of this machine", day(*.0))]
     Early(SystemTime),
     /// It is not a certificate, or not signed by the key that it should be signed by.
+    #[error("its certificate is damaged")]
     Malformed,
     /// It is not for the name, or not for the name alone.
+    #[error("it is for another run or worker")]
     Name,
-}
-
-impl fmt::Display for Invalid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Expired(last) => write!(f, "it expired on {}", day(*last)),
-            Self::Early(first) => write!(
-                f,
-                "it is valid only from {} on; check the clock of this machine",
-                day(*first)
-            ),
-            Self::Malformed => f.write_str("its certificate is damaged"),
-            Self::Name => f.write_str("it is for another run or worker"),
-        }
-    }
 }
 
 /// Checks that `certificate` is well formed, self-signed, and valid at `now`.

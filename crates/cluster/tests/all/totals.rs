@@ -49,10 +49,13 @@ fn open_by((driver, manifest): &Agreement) -> impl FnOnce(&mut Channel) -> Opene
     move |channel| driver.open(manifest, channel, &mut ())
 }
 
-fn agree_both(one: &mut Cluster, other: &mut Cluster) {
-    let agreed = run_two_unchecked(|channel| one.agree(channel), |channel| other.agree(channel));
-    agreed.0.unwrap();
-    agreed.1.unwrap();
+/// What both sides get.
+fn both<T: Send>(
+    one: impl FnOnce(&mut Channel) -> Result<T, Error> + Send,
+    other: impl FnOnce(&mut Channel) -> Result<T, Error> + Send,
+) -> [T; 2] {
+    let (sent, received) = run_two_unchecked(one, other);
+    [sent.unwrap(), received.unwrap()]
 }
 
 impl Sides {
@@ -500,10 +503,7 @@ fn clusters_compute_what_folders_compute() {
             Anywhere::new(&run, Role::Receiver, &all[1], receiver),
         ];
         let [one, other] = &mut sides;
-        let agreed =
-            run_two_unchecked(|channel| one.agree(channel), |channel| other.agree(channel));
-        agreed.0.unwrap();
-        agreed.1.unwrap();
+        both(|channel| one.agree(channel), |channel| other.agree(channel));
         let work = |worker, attempt, ends| {
             work_pair([0, 1].map(|i| sides[i].worker(ROLES[i], worker, attempt)), ends)
         };
@@ -535,11 +535,10 @@ fn clusters_compute_what_folders_compute() {
             assert_eq!(one.names(shard).len(), before + 1);
         }
         let [one, other] = &sides;
-        let (sent, received) =
-            run_two_unchecked(|channel| one.open(channel), |channel| other.open(channel));
+        let opened = both(|channel| one.open(channel), |channel| other.open(channel));
         let tables = [&all[0][..], &all[1][..]];
-        for (role, totals) in ROLES.into_iter().zip([sent, received]) {
-            assert_eq!(totals.unwrap(), run.expected(role, tables), "{role:?} {run:?}");
+        for (role, totals) in ROLES.into_iter().zip(opened) {
+            assert_eq!(totals, run.expected(role, tables), "{role:?} {run:?}");
         }
     }
 }
@@ -564,7 +563,7 @@ fn a_store_with_values_beyond_the_bound_or_unknown_groups_is_refused() {
         let [mut one, mut other] = [0, 1].map(|i| Cluster::new(&run, ROLES[i], &all[i]));
         let first = one.items.values_mut().next().unwrap();
         *first = (value, group);
-        agree_both(&mut one, &mut other);
+        both(|channel| one.agree(channel), |channel| other.agree(channel));
         let sides = [one, other];
         let mut refused = 0;
         for number in 0..2 {
@@ -689,7 +688,7 @@ fn secrets_without_noise_open_nothing() {
     let run = Run::default();
     let sides = [Role::Sender, Role::Receiver].map(|role| Cluster::new(&run, role, &rows(0..9)));
     let [mut one, mut other] = sides;
-    agree_both(&mut one, &mut other);
+    both(|channel| one.agree(channel), |channel| other.agree(channel));
     for worker in 0..2 {
         let workers = [(&one, Role::Sender), (&other, Role::Receiver)];
         let workers = workers.map(|(side, role)| side.worker(role, worker, 1));
@@ -710,10 +709,7 @@ fn secrets_without_noise_open_nothing() {
         assert!(error.to_string().contains("without this side's noise"), "{error}");
         one.secrets = whole;
     }
-    let (sent, received) =
-        run_two_unchecked(|channel| one.open(channel), |channel| other.open(channel));
-    sent.unwrap();
-    received.unwrap();
+    both(|channel| one.open(channel), |channel| other.open(channel));
 }
 
 /// Secrets are of a table and of settings; a driver agrees with no others.
@@ -721,8 +717,7 @@ fn secrets_without_noise_open_nothing() {
 fn secrets_of_another_table_or_other_settings_are_refused() {
     let run = Run { kind: "sum", ..Run::default() };
     let new = || Cluster::new(&run, Role::Sender, &rows(0..9));
-    let other_settings = run.clone();
-    let other_settings = Run { minimum: 7, ..other_settings };
+    let other_settings = Run { minimum: 7, ..run.clone() };
     let mut table = new();
     table.facts.digest.push('0');
     let settings = Cluster::new(&other_settings, Role::Sender, &rows(0..9));

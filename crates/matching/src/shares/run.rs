@@ -107,15 +107,16 @@ impl PreparedTable {
         let own: Vec<&[u64]> = values.columns.iter().map(|column| &**column).collect();
         let randomness = (session, rng.fork("protocol"));
         let watch = &mut Inner { progress, shown: true };
+        let items = &*values.items;
         let party = match settings.role {
             Role::Sender => {
                 let sender =
-                    circuit::Sender::setup(&values, &own, circuit, randomness, watch, channel);
+                    circuit::Sender::setup(items, &own, circuit, randomness, watch, channel);
                 Party::Sender(sender?)
             }
             Role::Receiver => {
                 let receiver =
-                    circuit::Receiver::setup(&values, &own, circuit, randomness, watch, channel);
+                    circuit::Receiver::setup(items, &own, circuit, randomness, watch, channel);
                 Party::Receiver(receiver?)
             }
         };

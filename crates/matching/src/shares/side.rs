@@ -6,9 +6,9 @@ use volery_channel::{Link, Role};
 use volery_pcg::{Candidate, Kind, PlanOptions};
 use volery_primitives::pages::Buffer;
 use volery_psi::choice::{Candidate as Cost, decide};
-use volery_psi::{Items, circuit};
+use volery_psi::circuit;
 use volery_tables::{Item, Reading, Table, Texts};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use super::settings::Settings;
 use crate::error::{KeyError, Result};
@@ -22,27 +22,11 @@ use crate::totals::side::read_value;
 
 /// The distinct items of a side, in the order of their first rows. Wiped when dropped.
 pub(crate) struct Values {
-    items: Vec<Item>,
+    pub(crate) items: Zeroizing<Vec<Item>>,
     /// The first row of each item, counted from 0.
     pub(crate) rows: Buffer<i64>,
     /// Each column, with a value for each item: the sum of its rows' values, modulo `2^64`.
     pub(crate) columns: Vec<Buffer<u64>>,
-}
-
-impl Items for Values {
-    fn len(&self) -> usize {
-        self.items.len()
-    }
-
-    fn item(&self, index: usize) -> &[u8] {
-        &self.items[index]
-    }
-}
-
-impl Drop for Values {
-    fn drop(&mut self) {
-        self.items.zeroize();
-    }
 }
 
 /// A side that has read its table.
@@ -172,7 +156,7 @@ fn join(keys: &Keys, settings: &Settings, table: &Table) -> Result<Values> {
     let mut rows = Buffer::zeroed(order.len());
     let mut columns: Vec<Buffer<u64>> =
         settings.columns.iter().map(|_| Buffer::zeroed(order.len())).collect();
-    let mut items = Vec::with_capacity(order.len());
+    let mut items = Zeroizing::new(Vec::with_capacity(order.len()));
     let mut sums = Zeroizing::new(vec![0_i128; columns.len()]);
     for (place, (first, item)) in order.into_iter().enumerate() {
         items.push(*keys.item(item));

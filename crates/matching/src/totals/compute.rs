@@ -119,10 +119,9 @@ impl Party {
 /// The columns of weights: for each total one of ones, if there is a count, then for each one of
 /// values, if the side with the bins has them.
 fn weights(settings: &Settings, values: &Values) -> Vec<Buffer<u64>> {
-    use volery_psi::Items as _;
     let totals = 0..settings.totals();
     let column = |group: usize, value: &dyn Fn(usize) -> u64| {
-        let mut column = Buffer::zeroed(values.len());
+        let mut column = Buffer::zeroed(values.items.len());
         for (item, weight) in column.iter_mut().enumerate() {
             let is_in = u64::from(values.is_in(item, group)).wrapping_neg();
             *weight = value(item) & is_in;
@@ -197,18 +196,18 @@ fn start(
 ) -> Result<(Party, Shares)> {
     let circuit = circuit::Settings { parts, ..settings.circuit() };
     let watch = &mut Inner { progress: &mut *progress, shown: true };
+    let items = &*values.items;
     let mut party = if settings.role == settings.in_bins() {
         let columns = weights(settings, values);
         let columns: Vec<&[u64]> = columns.iter().map(|column| &**column).collect();
-        let party =
-            circuit::Receiver::setup(values, &columns, circuit, randomness, watch, channel)?;
+        let party = circuit::Receiver::setup(items, &columns, circuit, randomness, watch, channel)?;
         Party::Receiver(party)
     } else {
         let columns: &[&[u64]] = match settings.has_shared_values() {
             true => &[&values.values],
             false => &[],
         };
-        let party = circuit::Sender::setup(values, columns, circuit, randomness, watch, channel)?;
+        let party = circuit::Sender::setup(items, columns, circuit, randomness, watch, channel)?;
         Party::Sender(party)
     };
     let parameters = party.parameters();

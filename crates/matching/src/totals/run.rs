@@ -133,7 +133,7 @@ impl PreparedTable {
             session,
             rng,
             parts: 1,
-            items: &self.values,
+            items: &*self.values.items,
             values: None,
             output: task.output,
         };

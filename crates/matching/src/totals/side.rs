@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use volery_channel::Error as ChannelError;
 use volery_primitives::pages::Buffer;
 use volery_primitives::prg::Prg;
-use volery_psi::Items;
 use volery_tables::{Item, NAMED_ROWS, Reading, Table, Texts};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use super::decimal::{DecimalError, parse};
 use super::noise::Noise;
@@ -37,7 +36,7 @@ pub fn payload(value: i64, group: i32) -> Zeroizing<[u8; PAYLOAD]> {
 
 /// The distinct items of a side, ascending, with what belongs to each. Wiped when dropped.
 pub struct Values {
-    items: Vec<Item>,
+    pub(crate) items: Zeroizing<Vec<Item>>,
     /// For each item the sum of its rows' values, modulo `2^64`; empty without a column.
     pub(crate) values: Buffer<u64>,
     /// For each item the number of its group, or [`NO_GROUP`]; empty without groups.
@@ -49,9 +48,7 @@ impl Values {
         // The numbers of items index this side's own memory.
         self.groups.get(item).is_none_or(|own| usize::from(*own) == group)
     }
-}
 
-impl Values {
     /// Writes items, values and groups.
     pub fn write(&self, spool: &mut Spool) -> Result<()> {
         for (item, number) in self.items.iter().zip(0..) {
@@ -78,7 +75,7 @@ impl Values {
         let with = |there: bool| if there { size } else { 0 };
         let mut values = Buffer::zeroed(with(settings.column.is_some()));
         let mut groups = Zeroizing::new(vec![NO_GROUP; with(settings.group_by.is_some())]);
-        let mut items = vec![Item::default(); size];
+        let mut items = Zeroizing::new(vec![Item::default(); size]);
         rng.fill_bytes(items.as_flattened_mut());
         // The first places, of which there are enough.
         for (item, place) in items.iter_mut().take(keys.len()).enumerate() {
@@ -95,22 +92,6 @@ impl Values {
             }
         }
         Ok(Self { items, values, groups })
-    }
-}
-
-impl Items for Values {
-    fn len(&self) -> usize {
-        self.items.len()
-    }
-
-    fn item(&self, index: usize) -> &[u8] {
-        &self.items[index]
-    }
-}
-
-impl Drop for Values {
-    fn drop(&mut self) {
-        self.items.zeroize();
     }
 }
 
@@ -334,7 +315,7 @@ fn join(keys: &Keys, settings: &Settings, table: &Table) -> Result<Values> {
     let with = |there: bool| if there { keys.len() } else { 0 };
     let mut values = Buffer::zeroed(with(settings.column.is_some()));
     let mut groups = Zeroizing::new(vec![0; with(settings.group_by.is_some())]);
-    let mut items = Vec::with_capacity(keys.len());
+    let mut items = Zeroizing::new(Vec::with_capacity(keys.len()));
     let mut sum = Zeroizing::new([0]);
     for item in 0..keys.len() {
         items.push(*keys.item(item));
