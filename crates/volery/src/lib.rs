@@ -35,7 +35,7 @@
 //!
 //! Two processes use [`channel::tcp`] on one machine, [`channel::tls`] between two machines, or
 //! their own transport ([`channel::Transport`]) in place of
-//! [`run_two_parties`](channel::run_two_parties). The examples `psi`, `several` and `shares` are
+//! [`run_two_parties`](channel::run_two_parties). The examples `several` and `shares` are
 //! complete programs.
 //!
 //! # Features
