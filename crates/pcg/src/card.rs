@@ -1,6 +1,6 @@
 //! Correlations whose outputs stay in the memory of a card.
 //!
-//! The counterparts of [`cot`](crate::cot) and [`vole`](crate::vole) for a party whose plan
+//! The counterparts of [`cot`] and [`vole`] for a party whose plan
 //! [names a card](crate::PlanOptions::device), with the same messages: the peer may be one of those
 //! or of these. Outputs go to [`Part`]s of [`Memory`] that the caller owns; when a call returns,
 //! they are there for every user of the card. A draw of whole rounds takes the least time.
