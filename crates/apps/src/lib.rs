@@ -2,11 +2,11 @@
 //! Reichert, Raykova, CCS 2019).
 //!
 //! ```text
-//! random vector-OLE ──> offline ──┬─> ope                  one party's polynomial at the other's points
-//!                                 └─> linear ──> fixed     one party's matrix times the other's; reals
-//! mpfss ────────────────> scatter                          values to one party's indices, and back
-//! ring_cot ─> switching                                    bit times value; a private permutation
-//! spcot ────> array                                        additions at one party's index
+//! random vector-OLE ──> offline ──┬─> ope               one party's polynomial at points
+//!                                 └─> linear ──> fixed  a matrix of each party; reals
+//! mpfss ────────────────> scatter                       values to indices, and back
+//! ring_cot ─> switching                                 bit times value; a permutation
+//! spcot ────> array                                     additions at one party's index
 //! ```
 //!
 //! All protocols are functions of each party over a [`Channel`](volery_channel::Channel). Those

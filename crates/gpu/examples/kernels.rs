@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use volery_gpu::{
-    Code, Device, Entry, Leaf, Memory, Outputs, Punctured, Trees, hash_chosen, hash_pairs,
+    Code, Device, Entry, Leaf, Memory, Outputs, TreeInputs, Trees, hash_chosen, hash_pairs,
 };
 use volery_primitives::{Block, prg::Prg};
 
@@ -49,7 +49,7 @@ fn main() {
         let grown = rate(&device, n, || {
             trees.grow(&keys, &roots, Block::ONE).expect("trees");
         });
-        let write = |to: Punctured<'_>| {
+        let write = |to: TreeInputs<'_>| {
             to.keys.copy_from_slice(&keys);
             to.alphas.copy_from_slice(&alphas);
             to.opened.copy_from_slice(&opened);

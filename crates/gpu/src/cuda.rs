@@ -69,7 +69,7 @@ impl Drop for Queue {
     fn drop(&mut self) {
         // The work that frees memory comes first; a lost card has no memory left.
         // SAFETY: the stream was made in `open`, and nothing has it any more.
-        let _lost = self.card.bind().and_then(|_bound| unsafe {
+        let _lost = self.card.bind().and_then(|_guard| unsafe {
             stream::synchronize(self.stream).and_then(|()| stream::destroy(self.stream))
         });
     }
@@ -143,8 +143,7 @@ impl Card {
         let processors = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
         // SAFETY: the card exists; its context is never given back.
         let context = unsafe { primary_ctx::retain(id) }.map_err(open)?;
-        // SAFETY: the context is one of this process.
-        unsafe { ctx::set_current(context) }.map_err(open)?;
+        let _guard = ContextGuard::new(context).map_err(open)?;
         let kernels = CString::new(include_str!("../kernels/volery.ptx")).expect("text");
         // SAFETY: the text ends with a zero.
         let module = unsafe { module::load_data(kernels.as_ptr().cast()) };
@@ -174,11 +173,8 @@ impl Card {
     }
 
     /// Makes the context of the card that of this thread, until the guard is dropped.
-    fn bind(&self) -> std::result::Result<Bound, DriverError> {
-        let before = ctx::get_current()?;
-        // SAFETY: the context is one of this process.
-        unsafe { ctx::set_current(self.context) }?;
-        Ok(Bound(before))
+    fn bind(&self) -> std::result::Result<ContextGuard, DriverError> {
+        ContextGuard::new(self.context)
     }
 
     /// The kernel of that name, for blocks of so many threads with so many bytes of shared memory:
@@ -210,9 +206,18 @@ impl Card {
 }
 
 /// The context that a thread had before that of a card: that of its own program.
-struct Bound(Option<sys::CUcontext>);
+struct ContextGuard(Option<sys::CUcontext>);
 
-impl Drop for Bound {
+impl ContextGuard {
+    fn new(context: sys::CUcontext) -> std::result::Result<Self, DriverError> {
+        let before = ctx::get_current()?;
+        // SAFETY: the context is one of this process.
+        unsafe { ctx::set_current(context) }?;
+        Ok(Self(before))
+    }
+}
+
+impl Drop for ContextGuard {
     fn drop(&mut self) {
         // SAFETY: the context was current, and its owner keeps it as long as this thread uses it.
         let _lost = unsafe { ctx::set_current(self.0.unwrap_or(ptr::null_mut())) };
@@ -229,7 +234,7 @@ impl Device {
     /// Without a driver, without that card, or if it cannot be used.
     pub fn open(ordinal: usize) -> Result<Self> {
         let card = Card::get(ordinal)?;
-        let stream = card.bind().and_then(|_bound| stream::create(stream::StreamKind::NonBlocking));
+        let stream = card.bind().and_then(|_guard| stream::create(stream::StreamKind::NonBlocking));
         let stream = stream.map_err(|error| failed("open a stream of the card", error))?;
         Ok(Self(Arc::new(Queue { card, stream })))
     }
@@ -269,7 +274,7 @@ impl Device {
         what: &'static str,
         call: impl FnOnce(sys::CUstream) -> std::result::Result<T, DriverError>,
     ) -> Result<T> {
-        let done = self.0.card.bind().and_then(|_bound| call(self.0.stream));
+        let done = self.0.card.bind().and_then(|_guard| call(self.0.stream));
         done.map_err(|error| failed(what, error))
     }
 
@@ -282,7 +287,7 @@ impl Device {
         shared: u32,
         arguments: &[&[u8]],
     ) -> Result<()> {
-        let _bound = self.0.card.bind().map_err(|error| failed("use the card", error))?;
+        let _guard = self.0.card.bind().map_err(|error| failed("use the card", error))?;
         let kernel = self.0.card.kernel(name, threads, shared)?;
         let grid = match blocks {
             Blocks::ForThreads(count) => count.div_ceil(threads as usize) as u32,
@@ -624,7 +629,7 @@ impl<T> Drop for Pinned<T> {
         unsafe {
             let bytes = (self.len * size_of::<T>()).max(1);
             std::slice::from_raw_parts_mut(self.pointer.cast::<u8>(), bytes).zeroize();
-            let _lost = self.card.bind().and_then(|_bound| result::free_host(self.pointer.cast()));
+            let _lost = self.card.bind().and_then(|_guard| result::free_host(self.pointer.cast()));
         }
     }
 }

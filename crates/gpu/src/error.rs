@@ -1,4 +1,4 @@
-//! What can go wrong with a card.
+//! Errors of cards.
 
 use thiserror::Error;
 
@@ -32,9 +32,9 @@ pub enum Error {
     /// Anything else that the driver reports.
     #[error("the card could not {what}: {error}")]
     Failed {
-        /// What it was to do.
+        /// The work that failed.
         what: &'static str,
-        /// What the driver says.
+        /// The code of the driver.
         error: String,
     },
 }

@@ -94,9 +94,9 @@ struct Check {
     out: Pinned<Block>,
 }
 
-/// What punctured trees are grown from, in memory from which the card takes it: a key, leaf and
-/// total for each tree, and a sum for each level.
-pub struct Punctured<'a> {
+/// Values that punctured trees are grown from, in memory from which the card takes them: a key,
+/// leaf and total for each tree, and a sum for each level.
+pub struct TreeInputs<'a> {
     /// The keys.
     pub keys: &'a mut [Block],
     /// The missing leaves.
@@ -111,7 +111,7 @@ impl Trees {
     /// The depths of trees that a card grows.
     pub const DEPTHS: Range<u32> = 9..13;
 
-    /// Trees with as many keys as `keys` has AES keys, one for each tree.
+    /// Memory for so many trees of that depth.
     ///
     /// # Panics
     /// If the depth is not one of [`DEPTHS`](Self::DEPTHS).
@@ -222,7 +222,7 @@ impl Trees {
         &mut self,
         first: usize,
         count: usize,
-        write: impl FnOnce(Punctured<'_>),
+        write: impl FnOnce(TreeInputs<'_>),
     ) -> Result<()> {
         assert!(first + count <= self.trees, "trees of this object");
         let (depth, levels) = (self.depth, count * self.depth as usize);
@@ -232,7 +232,7 @@ impl Trees {
             let (opened, rest) = rest.split_at_mut(levels);
             let (totals, rest) = rest.split_at_mut(count);
             let alphas = &mut cast_slice_mut(rest)[..count];
-            write(Punctured { keys, alphas: &mut *alphas, opened, totals });
+            write(TreeInputs { keys, alphas: &mut *alphas, opened, totals });
             assert!(alphas.iter().all(|alpha| *alpha < 1 << depth), "leaves of the trees");
         })?;
         let part = self.argument(first..first + count);
@@ -324,7 +324,7 @@ impl Trees {
     }
 }
 
-/// What a party's outputs are, and the entries of the table that they are sums of.
+/// The outputs of a party, and so the entries of the table that they are sums of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
     /// Blocks of a correlated OT.

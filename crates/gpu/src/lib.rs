@@ -9,8 +9,8 @@
 //! |---|---|---|
 //! | half-trees of depth 9 to 12 | [`Trees::grow`], [`Trees::grow_punctured`] | `volery_pcg::ggm` |
 //! | sums of the consistency check | [`Trees::inner_products`] | `volery_pcg::check` |
-//! | local code, 1, 2 or 4 instances, a power of two of rows | [`Code::encode`] | `volery_lpn::LocalCode` |
-//! | the hash of random OTs | [`hash_chosen`], [`hash_pairs`] | `volery_primitives::hash::Tweaked` |
+//! | local code, 1, 2 or 4 instances, 2^a rows | [`Code::encode`] | `volery_lpn::LocalCode` |
+//! | hash of random OTs | [`hash_chosen`], [`hash_pairs`] | `primitives::hash::Tweaked` |
 //!
 //! Security: no kernel branches on a secret. The table of AES is in shared memory, with one copy
 //! in the bank of each lane, so that the time of a look-up does not depend on its address. The
@@ -35,5 +35,5 @@ pub(crate) use cuda::{Blocks, Upload};
 pub use cuda::{Device, Memory, Part, Pinned, count};
 pub use error::{Error, Result};
 pub use kernels::{
-    Code, Entry, Leaf, Outputs, Punctured, Trees, exchange_bit, hash_chosen, hash_pairs, take_bits,
+    Code, Entry, Leaf, Outputs, TreeInputs, Trees, exchange_bit, hash_chosen, hash_pairs, take_bits,
 };

@@ -12,8 +12,9 @@
 //!
 //! # fn run(session: SessionId, channel: &mut Channel) -> Result<(), Box<dyn std::error::Error>> {
 //! // The peer makes the same plan, but for the device.
-//! let options =
-//!     PlanOptions { set: Some("b11"), instances: Some(4), device: Device::Cuda(0), ..Default::default() };
+//! let device = Device::Cuda(0);
+//! let (set, instances) = (Some("b11"), Some(4));
+//! let options = PlanOptions { set, instances, device, ..PlanOptions::default() };
 //! let plan = Plan::new(Kind::Cot, &options)?;
 //! let mut sender = card::CotSender::setup(&plan, None, session, Prg::from_os()?, channel)?;
 //! let mut v = card::Memory::<Block>::zeroed(sender.device(), 100_000_000)?;
@@ -37,7 +38,7 @@ use crate::{
     cot::{self, Carrier},
     stream::{
         Stream,
-        card::{CardOut, OnCard, failed},
+        card::{CardOut, CardRole, failed},
     },
     vole::{self, VoleRing},
 };
@@ -59,7 +60,7 @@ fn words<'a, T>(part: &'a mut Part<'_, T>) -> Part<'a, u64> {
 pub struct CotSender {
     device: volery_gpu::Device,
     carrier: Carrier,
-    stream: Stream<OnCard<Gf128>>,
+    stream: Stream<CardRole<Gf128>>,
 }
 
 impl CotSender {
@@ -101,7 +102,7 @@ impl CotSender {
     /// If more is drawn than the plan was made for.
     ///
     /// # Errors
-    /// Those of [`cot::Sender`], and [`Error::Card`]. `v` is then zero, and the state wiped.
+    /// The errors of [`cot::Sender`], and [`Error::Card`]. `v` is then zero, and the state wiped.
     pub fn extend(&mut self, v: &mut Part<'_, Block>, channel: &mut Channel) -> Result<()> {
         extend_cots(&mut self.stream, &self.device, self.carrier, v, channel)
     }
@@ -111,7 +112,7 @@ impl CotSender {
 pub struct CotReceiver {
     device: volery_gpu::Device,
     carrier: Carrier,
-    stream: Stream<OnCard<()>>,
+    stream: Stream<CardRole<()>>,
 }
 
 impl CotReceiver {
@@ -138,8 +139,8 @@ impl CotReceiver {
     /// If `u.len()` is not `w.len().div_ceil(32)`, or more is drawn than the plan was made for.
     ///
     /// # Errors
-    /// Those of [`cot::Receiver`], and [`Error::Card`]. `u` and `w` are then zero, and the state
-    /// wiped.
+    /// The errors of [`cot::Receiver`], and [`Error::Card`]. `u` and `w` are then zero, and the
+    /// state wiped.
     pub fn extend(
         &mut self,
         u: &mut Part<'_, u32>,
@@ -161,7 +162,7 @@ impl CotReceiver {
 
 /// The next correlated OTs of either party, with the carrier bit in its place.
 fn extend_cots<S: zeroize::Zeroize + Copy + Send + 'static>(
-    stream: &mut Stream<OnCard<S>>,
+    stream: &mut Stream<CardRole<S>>,
     device: &volery_gpu::Device,
     carrier: Carrier,
     out: &mut Part<'_, Block>,
@@ -277,14 +278,14 @@ impl RandomReceiver {
 /// of `gf128`.
 pub struct VoleSender<R: VoleRing> {
     device: volery_gpu::Device,
-    stream: Stream<OnCard<()>>,
+    stream: Stream<CardRole<()>>,
     ring: std::marker::PhantomData<R>,
 }
 
 /// The holder of `x` and `w`, likewise.
 pub struct VoleReceiver<R: VoleRing> {
     device: volery_gpu::Device,
-    stream: Stream<OnCard<R>>,
+    stream: Stream<CardRole<R>>,
 }
 
 impl<R: VoleRing> VoleSender<R> {
@@ -311,8 +312,8 @@ impl<R: VoleRing> VoleSender<R> {
     /// If the lengths differ or are no whole elements, or more is drawn than the plan was made for.
     ///
     /// # Errors
-    /// Those of [`vole::Sender::extend`], and [`Error::Card`]. `u` and `v` are then zero, and the
-    /// state wiped.
+    /// The errors of [`vole::Sender::extend`], and [`Error::Card`]. `u` and `v` are then zero, and
+    /// the state wiped.
     pub fn extend(
         &mut self,
         u: &mut Part<'_, u64>,
@@ -365,8 +366,8 @@ impl<R: VoleRing> VoleReceiver<R> {
     /// If they are no whole elements, or more is drawn than the plan was made for.
     ///
     /// # Errors
-    /// Those of [`vole::Receiver::extend`], and [`Error::Card`]. `w` is then zero, and the state
-    /// wiped.
+    /// The errors of [`vole::Receiver::extend`], and [`Error::Card`]. `w` is then zero, and the
+    /// state wiped.
     pub fn extend(&mut self, w: &mut Part<'_, u64>, channel: &mut Channel) -> Result<()> {
         assert!(w.len().is_multiple_of(R::WORDS), "whole elements");
         let entry = Vole::<R>::ON_CARD.expect("a plan for a card is over such a ring").key;

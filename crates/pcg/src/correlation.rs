@@ -41,7 +41,7 @@ use crate::{
 /// What a card makes for a kind of correlation.
 #[cfg(feature = "gpu")]
 #[derive(Clone, Copy)]
-pub struct OnCard {
+pub struct CardKind {
     pub(crate) leaf: Leaf,
     pub(crate) key: CardEntry,
     pub(crate) value: CardEntry,
@@ -73,7 +73,7 @@ pub trait Correlation: Sized + 'static {
 
     /// What a card makes for it, if one does.
     #[cfg(feature = "gpu")]
-    const ON_CARD: Option<OnCard>;
+    const ON_CARD: Option<CardKind>;
 
     /// The words of a pair, as a card has them.
     #[cfg(feature = "gpu")]
@@ -206,11 +206,15 @@ impl<R: Ring> Correlation for Vole<R> {
     const EMPTY: R = R::ZERO;
 
     #[cfg(feature = "gpu")]
-    const ON_CARD: Option<OnCard> = match R::BITS {
-        61 => Some(OnCard { leaf: Leaf::Words, key: CardEntry::Key61, value: CardEntry::Pairs61 }),
-        128 => {
-            Some(OnCard { leaf: Leaf::Hashed, key: CardEntry::Key128, value: CardEntry::Pairs128 })
+    const ON_CARD: Option<CardKind> = match R::BITS {
+        61 => {
+            Some(CardKind { leaf: Leaf::Words, key: CardEntry::Key61, value: CardEntry::Pairs61 })
         }
+        128 => Some(CardKind {
+            leaf: Leaf::Hashed,
+            key: CardEntry::Key128,
+            value: CardEntry::Pairs128,
+        }),
         _ => None,
     };
 
@@ -370,8 +374,8 @@ impl Correlation for Cot {
     const EMPTY: F2 = F2::ONE;
 
     #[cfg(feature = "gpu")]
-    const ON_CARD: Option<OnCard> =
-        Some(OnCard { leaf: Leaf::Correlated, key: CardEntry::Cot, value: CardEntry::Cot });
+    const ON_CARD: Option<CardKind> =
+        Some(CardKind { leaf: Leaf::Correlated, key: CardEntry::Cot, value: CardEntry::Cot });
 
     #[cfg(feature = "gpu")]
     fn push_words(pair: Gf128, words: &mut Vec<u64>) {

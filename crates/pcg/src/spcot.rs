@@ -543,7 +543,7 @@ impl<R: Ring> Receiver<R> {
         &self,
         (batch, prgs): (&TreeBatch, &TreePrgs),
         trees: Range<usize>,
-        to: volery_gpu::Punctured<'_>,
+        to: volery_gpu::TreeInputs<'_>,
     ) {
         assert!(trees.end <= self.next, "trees that have been received");
         prgs.half_keys(trees.start, to.keys);

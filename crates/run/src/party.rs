@@ -26,7 +26,7 @@ use volery_primitives::{Block, bits, prg::Prg};
 use zeroize::{Zeroize, Zeroizing};
 
 #[cfg(feature = "gpu")]
-use crate::stream::card::OnCard;
+use crate::stream::card::CardParty;
 
 /// What a party starts with.
 pub struct Start<'a, R> {
@@ -57,7 +57,7 @@ pub trait Party: Sized {
 
     /// The party with outputs on a card.
     #[cfg(feature = "gpu")]
-    type OnCard: OnCard<Self::Ring>;
+    type CardParty: CardParty<Self::Ring>;
 
     /// Whether it hashes correlations into messages.
     const IS_HASHED: bool = false;
@@ -147,7 +147,7 @@ impl<R: VoleRing + Pod> Party for vole::Sender<R> {
     type Ring = R;
     type Unit = R;
     #[cfg(feature = "gpu")]
-    type OnCard = card::VoleSender<R>;
+    type CardParty = card::VoleSender<R>;
 
     const PROTOCOL: &'static str = "vole";
     const ROLE: Role = Role::Sender;
@@ -176,7 +176,7 @@ impl<R: VoleRing + Pod> Party for vole::Receiver<R> {
     type Ring = R;
     type Unit = R;
     #[cfg(feature = "gpu")]
-    type OnCard = card::VoleReceiver<R>;
+    type CardParty = card::VoleReceiver<R>;
 
     const PROTOCOL: &'static str = "vole";
     const ROLE: Role = Role::Receiver;
@@ -201,7 +201,7 @@ impl Party for cot::Sender {
     type Ring = Gf128;
     type Unit = u8;
     #[cfg(feature = "gpu")]
-    type OnCard = card::CotSender;
+    type CardParty = card::CotSender;
 
     const PROTOCOL: &'static str = "cot";
     const ROLE: Role = Role::Sender;
@@ -226,7 +226,7 @@ impl Party for cot::Receiver {
     type Ring = Gf128;
     type Unit = u8;
     #[cfg(feature = "gpu")]
-    type OnCard = card::CotReceiver;
+    type CardParty = card::CotReceiver;
 
     const PROTOCOL: &'static str = "cot";
     const ROLE: Role = Role::Receiver;
@@ -262,7 +262,7 @@ impl Party for RandomSender {
     type Ring = Gf128;
     type Unit = Gf128;
     #[cfg(feature = "gpu")]
-    type OnCard = card::RandomSender;
+    type CardParty = card::RandomSender;
 
     const IS_HASHED: bool = true;
     const PROTOCOL: &'static str = "cot";
@@ -299,7 +299,7 @@ impl Party for RandomReceiver {
     type Ring = Gf128;
     type Unit = u8;
     #[cfg(feature = "gpu")]
-    type OnCard = card::RandomReceiver;
+    type CardParty = card::RandomReceiver;
 
     const IS_HASHED: bool = true;
     const PROTOCOL: &'static str = "cot";

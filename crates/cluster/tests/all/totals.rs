@@ -49,7 +49,7 @@ fn open_by((driver, manifest): &Agreement) -> impl FnOnce(&mut Channel) -> Opene
     move |channel| driver.open(manifest, channel, &mut ())
 }
 
-/// What both sides get.
+/// The totals of both sides.
 fn both<T: Send>(
     one: impl FnOnce(&mut Channel) -> Result<T, Error> + Send,
     other: impl FnOnce(&mut Channel) -> Result<T, Error> + Send,

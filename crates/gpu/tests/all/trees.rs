@@ -1,7 +1,7 @@
 //! Half-trees and the sums of the check.
 
 use volery_field::{Fp61, Gf128, Ring};
-use volery_gpu::{Leaf, Punctured, Trees};
+use volery_gpu::{Leaf, TreeInputs, Trees};
 use volery_primitives::{Block, hash::Circular};
 
 use super::{blocks, device, random};
@@ -93,7 +93,7 @@ fn check(leaf: Leaf, depth: u32, count: usize) {
         all.iter().flat_map(|(_, leaves)| leaves.iter().map(|block| kept(leaf, *block))).collect();
     assert_eq!(grown, expected, "{what}: leaves");
 
-    // Punctured at the first and the last leaf, and at others.
+    // TreeInputs at the first and the last leaf, and at others.
     let size = 1usize << depth;
     let alphas: Vec<u32> =
         (0..count).map(|tree| [0, size - 1, 7, 8, 37, size / 2, 301][tree % 7] as u32).collect();
@@ -114,7 +114,7 @@ fn check(leaf: Leaf, depth: u32, count: usize) {
             let part = first..count.min(first + count.div_ceil(parts));
             let levels = part.start * depth as usize..part.end * depth as usize;
             let (keys, alphas) = (&keys[part.clone()], &alphas[part.clone()]);
-            let write = |to: Punctured<'_>| {
+            let write = |to: TreeInputs<'_>| {
                 to.keys.copy_from_slice(keys);
                 to.alphas.copy_from_slice(alphas);
                 to.opened.copy_from_slice(&opened[levels]);

@@ -7,7 +7,7 @@
 //! | OTs, hashes of messages, coefficients of the check, noise | processor |
 //! | trees, their sums, leaves | card; the sums of levels come down, masked here |
 //! | the sum of each tree in the check | card; the sum over the trees here |
-//! | outputs, the base of the next round | card; of the base only what the OTs and the check use comes down |
+//! | outputs, the base of the next round | card; what OTs and check use of the base comes down |
 //!
 //! The leaves of a round stay on the card until the next: outputs that are drawn later are made
 //! from them. Outputs go to memory of the card ([`CardOut`]), or by a small window of it to that of
@@ -80,9 +80,9 @@ impl OutputMut for CardOut<'_> {
 }
 
 /// A party whose outputs stay on a card; `S` is its secret.
-pub(crate) struct OnCard<S>(PhantomData<S>);
+pub(crate) struct CardRole<S>(PhantomData<S>);
 
-impl<S: Zeroize + Copy + Send + 'static> Role for OnCard<S> {
+impl<S: Zeroize + Copy + Send + 'static> Role for CardRole<S> {
     type Secret = S;
     type Out<'a> = CardOut<'a>;
     type Part<'a> = CardOut<'a>;
@@ -103,7 +103,7 @@ impl<S: Zeroize + Copy + Send + 'static> Role for OnCard<S> {
     }
 }
 
-impl<K: Correlation> KeyRole<K> for OnCard<K::Ring> {
+impl<K: Correlation> KeyRole<K> for CardRole<K::Ring> {
     fn rounds(plan: Plan, substream: KeySubstream<K>, x: K::Ring) -> Result<AnyRounds<Self>> {
         let card = plan.device().number()?;
         let Substream { session, rng, ot, base } = substream;
@@ -112,7 +112,7 @@ impl<K: Correlation> KeyRole<K> for OnCard<K::Ring> {
     }
 }
 
-impl<K: Correlation> ValueRole<K> for OnCard<()> {
+impl<K: Correlation> ValueRole<K> for CardRole<()> {
     fn rounds(plan: Plan, substream: ValueSubstream<K>) -> Result<AnyRounds<Self>> {
         let card = plan.device().number()?;
         let Substream { session, rng, ot, base } = substream;

@@ -20,7 +20,7 @@ use crate::results::Part;
 pub(crate) type Arrays = Vec<(&'static str, Array)>;
 
 /// A party whose outputs stay on a card; its key is in `R`.
-pub trait OnCard<R>: Sized {
+pub trait CardParty<R>: Sized {
     /// Sets up the party with the given key or a random one.
     fn setup(start: Start<'_, R>, channel: &mut Channel) -> Result<Self>;
 
@@ -42,7 +42,7 @@ pub(super) fn make<E: Party>(
     listener: &mut StreamProgress<'_>,
     put: &mut Put<'_>,
 ) -> crate::failure::Result<(Outcome, AgreedPlan)> {
-    let setup = E::OnCard::setup;
+    let setup = E::CardParty::setup;
     let (mut end, agreed, after) = driver::begin::<E, _>(order, key, channel, listener, setup)?;
     let chunk = chunk.map_or(order.n, |chunk| chunk.max(1) as u64);
     let mut first = 0;
@@ -74,7 +74,7 @@ fn blocks(memory: Memory<Block>) -> Array {
     Array::new(memory, 64, &shape)
 }
 
-impl OnCard<Gf128> for CotSender {
+impl CardParty<Gf128> for CotSender {
     fn setup(start: Start<'_, Gf128>, channel: &mut Channel) -> Result<Self> {
         Self::setup(start.plan, start.delta(), start.session, start.rng, channel)
     }
@@ -90,7 +90,7 @@ impl OnCard<Gf128> for CotSender {
     }
 }
 
-impl OnCard<Gf128> for CotReceiver {
+impl CardParty<Gf128> for CotReceiver {
     fn setup(start: Start<'_, Gf128>, channel: &mut Channel) -> Result<Self> {
         Self::setup(start.plan, start.session, start.rng, channel)
     }
@@ -103,7 +103,7 @@ impl OnCard<Gf128> for CotReceiver {
     }
 }
 
-impl OnCard<Gf128> for RandomSender {
+impl CardParty<Gf128> for RandomSender {
     fn setup(start: Start<'_, Gf128>, channel: &mut Channel) -> Result<Self> {
         let cots = CotSender::setup(start.plan, start.delta(), start.session, start.rng, channel)?;
         Ok(Self::new(cots, start.session))
@@ -117,7 +117,7 @@ impl OnCard<Gf128> for RandomSender {
     }
 }
 
-impl OnCard<Gf128> for RandomReceiver {
+impl CardParty<Gf128> for RandomReceiver {
     fn setup(start: Start<'_, Gf128>, channel: &mut Channel) -> Result<Self> {
         Ok(Self::new(
             CotReceiver::setup(start.plan, start.session, start.rng, channel)?,
@@ -144,7 +144,7 @@ fn elements<R: VoleRing>(memory: Memory<u64>) -> Array {
     }
 }
 
-impl<R: VoleRing> OnCard<R> for VoleSender<R> {
+impl<R: VoleRing> CardParty<R> for VoleSender<R> {
     fn setup(start: Start<'_, R>, channel: &mut Channel) -> Result<Self> {
         Self::setup(start.plan, start.session, start.rng, channel)
     }
@@ -157,7 +157,7 @@ impl<R: VoleRing> OnCard<R> for VoleSender<R> {
     }
 }
 
-impl<R: VoleRing> OnCard<R> for VoleReceiver<R> {
+impl<R: VoleRing> CardParty<R> for VoleReceiver<R> {
     fn setup(start: Start<'_, R>, channel: &mut Channel) -> Result<Self> {
         Self::setup(start.plan, start.key, start.session, start.rng, channel)
     }
