@@ -6,7 +6,7 @@
 #[cfg(feature = "gpu")]
 use volery::card::{CotReceiver, CotSender};
 use volery::channel::{Role, Session};
-use volery::pcg::{Device, Kind, Plan, PlanError};
+use volery::pcg::{Device, Kind, Plan};
 use volery::primitives::Block;
 
 use crate::options::{Options, Raw, Remainder};
@@ -32,7 +32,7 @@ macro_rules! with_cards {
         #[cfg(feature = "gpu")]
         let status = guard($body);
         #[cfg(not(feature = "gpu"))]
-        let status = guard(|| Err(Failure::usage(PlanError::NoCards)));
+        let status = guard(|| Err(Failure::usage(volery::pcg::PlanError::NoCards)));
         status
     }};
 }

@@ -1,4 +1,4 @@
-//! The driver of CUDA: with [`dlpack`](crate::dlpack) the only file with `unsafe` code.
+//! The driver of CUDA: the only file with `unsafe` code, but for what hands arrays to Python.
 //!
 //! The driver is a library of the system, loaded when the first device is opened; without it
 //! [`Device::open`] says so. Kernels take pointers and lengths, which nothing checks: the functions
@@ -338,15 +338,23 @@ impl<T: Pod> Memory<T> {
     /// # Errors
     /// [`Error::OutOfMemory`], if so much is not free; if the card fails.
     pub fn zeroed(device: &Device, len: usize) -> Result<Self> {
+        let mut memory = Self::as_it_was(device, len)?;
+        memory.clear()?;
+        // Work on it may be asked for in another order.
+        device.wait()?;
+        Ok(memory)
+    }
+
+    /// Memory with what was left in it: for the test that nothing is.
+    ///
+    /// # Errors
+    /// The errors of [`zeroed`](Self::zeroed).
+    #[doc(hidden)]
+    pub fn as_it_was(device: &Device, len: usize) -> Result<Self> {
         let bytes = bytes::<T>(len)?;
-        // SAFETY: the memory is as long as what is set to zero. It is zero before this function
-        // returns: work on it may be asked for in another order.
-        let pointer = device.call("reserve memory", |stream| unsafe {
-            let pointer = result::malloc_async(stream, bytes)?;
-            result::memset_d8_async(pointer, 0, bytes, stream)?;
-            stream::synchronize(stream)?;
-            Ok(pointer)
-        })?;
+        // SAFETY: it asks for memory only; any bytes are values.
+        let pointer = device
+            .call("reserve memory", |stream| unsafe { result::malloc_async(stream, bytes) })?;
         Ok(Self { device: device.clone(), pointer, len, of: PhantomData })
     }
 

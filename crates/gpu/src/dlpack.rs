@@ -1,21 +1,15 @@
 //! Arrays in the memory of a card that other libraries take without a copy, by DLPack: the
 //! structures of its header `dlpack.h`, in the form without a version.
 
-#![allow(unsafe_code, reason = "structures that C code reads and gives back")]
-
-use std::ffi::c_void;
-use std::mem::offset_of;
-use std::ptr::NonNull;
 use std::sync::Arc;
 
 use bytemuck::Pod;
+use zeroize::Zeroizing;
 
 use crate::{Device, Memory, Result};
 
 /// `kDLCUDA`.
 pub const CUDA: i32 = 2;
-/// `kDLUInt`.
-const UNSIGNED: u8 = 1;
 
 /// An array of unsigned integers. Its memory is wiped when the last array and the last tensor of it
 /// are dropped, and all work on the card is done that began before.
@@ -94,78 +88,110 @@ impl Array {
         let bytes = usize::from(self.bits / 8);
         let row = self.shape[1..].iter().product::<i64>() as usize * bytes;
         let (rows, step) = (self.shape[0] as usize, self.strides[0] as usize * bytes);
-        let mut all = vec![0; self.memory.0.len()];
+        let mut all = Zeroizing::new(vec![0; self.memory.0.len()]);
         self.memory.0.read(0, &mut all)?;
         if row == step {
-            return Ok(all);
+            return Ok(std::mem::take(&mut *all));
         }
         let at = |number| self.offset + number * step;
         Ok((0..rows).flat_map(|number| all[at(number)..][..row].iter().copied()).collect())
     }
+}
 
-    /// A `DLManagedTensor` of the array, for the caller to [give back](give_back) or to a library
-    /// that calls its deleter.
-    #[must_use]
-    pub fn export(&self) -> NonNull<c_void> {
-        let array = self.clone();
+/// Arrays as capsules for `__dlpack__` of Python.
+#[cfg(feature = "python")]
+pub mod python {
+    #![allow(unsafe_code, reason = "structures that C code reads and gives back")]
+
+    use std::ffi::{CStr, c_void};
+    use std::mem::offset_of;
+    use std::ptr::NonNull;
+
+    use pyo3::{Bound, PyResult, Python, ffi, types::PyCapsule};
+
+    use super::{Array, CUDA};
+
+    /// The name of a capsule that no library has taken; one that takes it renames it.
+    const NAME: &CStr = c"dltensor";
+    /// `kDLUInt`.
+    const UNSIGNED: u8 = 1;
+
+    /// A capsule that shares the memory of the array.
+    ///
+    /// # Errors
+    /// If Python has no memory for it.
+    pub fn capsule<'py>(array: &Array, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let exported = exported(array.clone());
+        let destroy = Some(destroy as unsafe extern "C" fn(*mut ffi::PyObject));
+        // SAFETY: the pointer is that of a tensor, which is there until `destroy` or the library
+        // that takes it deletes it.
+        let capsule =
+            unsafe { PyCapsule::new_with_pointer_and_destructor(py, exported, NAME, destroy) };
+        // SAFETY: without a capsule nobody has it.
+        capsule.inspect_err(|_| unsafe { delete(exported.as_ptr()) })
+    }
+
+    /// A tensor of the array, which somebody deletes.
+    fn exported(array: Array) -> NonNull<c_void> {
         let tensor = Tensor {
-            data: self.memory.0.address() as *mut c_void,
-            device: [CUDA, self.device().ordinal() as i32],
-            dimensions: self.shape.len() as i32,
-            kind: Kind { code: UNSIGNED, bits: self.bits, lanes: 1 },
+            data: array.memory.0.address() as *mut c_void,
+            device: [CUDA, array.device().ordinal() as i32],
+            dimensions: array.shape.len() as i32,
+            kind: Kind { code: UNSIGNED, bits: array.bits, lanes: 1 },
             // The vectors stay where they are when the array moves; consumers read them only.
             shape: array.shape.as_ptr().cast_mut(),
             strides: array.strides.as_ptr().cast_mut(),
-            offset: self.offset as u64,
+            offset: array.offset as u64,
         };
-        let exported =
-            Managed { tensor, context: std::ptr::null_mut(), deleter: Some(delete), _array: array };
-        NonNull::from(Box::leak(Box::new(exported))).cast()
+        let deleter = Some(delete as unsafe extern "C" fn(*mut c_void));
+        let managed = Managed { tensor, context: std::ptr::null_mut(), deleter, _array: array };
+        NonNull::from(Box::leak(Box::new(managed))).cast()
     }
-}
 
-/// `DLTensor`.
-#[repr(C)]
-struct Tensor {
-    data: *mut c_void,
-    device: [i32; 2],
-    dimensions: i32,
-    kind: Kind,
-    shape: *mut i64,
-    strides: *mut i64,
-    offset: u64,
-}
+    /// `DLTensor`.
+    #[repr(C)]
+    struct Tensor {
+        data: *mut c_void,
+        device: [i32; 2],
+        dimensions: i32,
+        kind: Kind,
+        shape: *mut i64,
+        strides: *mut i64,
+        offset: u64,
+    }
 
-/// `DLDataType`.
-#[repr(C)]
-struct Kind {
-    code: u8,
-    bits: u8,
-    lanes: u16,
-}
+    /// `DLDataType`.
+    #[repr(C)]
+    struct Kind {
+        code: u8,
+        bits: u8,
+        lanes: u16,
+    }
 
-/// `DLManagedTensor`, and what it needs.
-#[repr(C)]
-struct Managed {
-    tensor: Tensor,
-    context: *mut c_void,
-    deleter: Option<unsafe extern "C" fn(*mut c_void)>,
-    _array: Array,
-}
+    /// `DLManagedTensor`, and what it needs.
+    #[repr(C)]
+    struct Managed {
+        tensor: Tensor,
+        context: *mut c_void,
+        deleter: Option<unsafe extern "C" fn(*mut c_void)>,
+        _array: Array,
+    }
 
-// The layout of the header, on machines of 64 bits.
-const _: () = assert!(offset_of!(Managed, context) == 48 && offset_of!(Managed, deleter) == 56);
+    // The layout of the header, on machines of 64 bits.
+    const _: () = assert!(offset_of!(Managed, context) == 48 && offset_of!(Managed, deleter) == 56);
 
-unsafe extern "C" fn delete(exported: *mut c_void) {
-    // SAFETY: it comes from `export`, and its holder calls this once.
-    drop(unsafe { Box::from_raw(exported.cast::<Managed>()) });
-}
+    unsafe extern "C" fn delete(exported: *mut c_void) {
+        // SAFETY: it comes from `exported`, and its holder calls this once.
+        drop(unsafe { Box::from_raw(exported.cast::<Managed>()) });
+    }
 
-/// Gives a tensor back that no library has taken.
-///
-/// # Safety
-/// It comes from [`Array::export`], and nobody uses it after this call.
-pub unsafe fn give_back(exported: NonNull<c_void>) {
-    // SAFETY: as the caller promises.
-    unsafe { delete(exported.as_ptr()) }
+    unsafe extern "C" fn destroy(capsule: *mut ffi::PyObject) {
+        // SAFETY: Python calls this once with the capsule; under this name nobody has taken the
+        // tensor.
+        unsafe {
+            if ffi::PyCapsule_IsValid(capsule, NAME.as_ptr()) == 1 {
+                delete(ffi::PyCapsule_GetPointer(capsule, NAME.as_ptr()));
+            }
+        }
+    }
 }

@@ -19,9 +19,6 @@
 //! that bit set, the key holder's blocks have it clear. The additions include it for free, and it
 //! costs `x` one of its 128 bits.
 
-#[cfg(feature = "gpu")]
-use std::borrow::Cow;
-
 use volery_channel::{Channel, Result};
 use volery_field::{ExtensionOf, F2, Gf128, Ring};
 #[cfg(feature = "gpu")]
@@ -79,14 +76,17 @@ pub trait Correlation: Sized + 'static {
     #[cfg(feature = "gpu")]
     fn push_words(pair: Self::Pair, words: &mut Vec<u64>);
 
-    /// The pairs of these words.
+    /// The pairs of these words: the same memory, or else `copy`.
     #[cfg(feature = "gpu")]
-    fn pairs_of(words: &[u64]) -> Cow<'_, [Self::Pair]>;
+    fn pairs_of<'a>(words: &'a [u64], copy: &'a mut Pairs<Self>) -> &'a [Self::Pair];
 
-    /// The elements of these words.
+    /// The elements of these words, likewise.
     #[cfg(feature = "gpu")]
-    fn elements_of(words: &[u64]) -> Cow<'_, [Self::Ring]> {
-        words.chunks_exact(Self::Ring::WORDS).map(Self::Ring::from_words).collect()
+    fn elements_of<'a>(words: &'a [u64], copy: &'a mut Buffer<Self::Ring>) -> &'a [Self::Ring] {
+        let words = words.chunks_exact(Self::Ring::WORDS);
+        *copy = Buffer::zeroed(words.len());
+        copy.iter_mut().zip(words).for_each(|(to, words)| *to = Self::Ring::from_words(words));
+        copy
     }
 
     /// The kind of tree of that setting here.
@@ -224,12 +224,14 @@ impl<R: Ring> Correlation for Vole<R> {
     }
 
     #[cfg(feature = "gpu")]
-    fn pairs_of(words: &[u64]) -> Cow<'_, [Pair<R>]> {
-        let pair = |words: &[u64]| {
+    fn pairs_of<'a>(words: &'a [u64], copy: &'a mut Pairs<Self>) -> &'a [Pair<R>] {
+        let words = words.chunks_exact(2 * R::WORDS);
+        *copy = Buffer::zeroed(words.len());
+        for (to, words) in copy.iter_mut().zip(words) {
             let (u, v) = words.split_at(R::WORDS);
-            Pair::new(R::from_words(u), R::from_words(v))
-        };
-        words.chunks_exact(2 * R::WORDS).map(pair).collect()
+            *to = Pair::new(R::from_words(u), R::from_words(v));
+        }
+        copy
     }
 
     fn growth(trees: Trees) -> Growth {
@@ -383,13 +385,13 @@ impl Correlation for Cot {
     }
 
     #[cfg(feature = "gpu")]
-    fn pairs_of(words: &[u64]) -> Cow<'_, [Gf128]> {
-        Cow::Borrowed(bytemuck::cast_slice(words))
+    fn pairs_of<'a>(words: &'a [u64], _copy: &'a mut Pairs<Self>) -> &'a [Gf128] {
+        bytemuck::cast_slice(words)
     }
 
     #[cfg(feature = "gpu")]
-    fn elements_of(words: &[u64]) -> Cow<'_, [Gf128]> {
-        Cow::Borrowed(bytemuck::cast_slice(words))
+    fn elements_of<'a>(words: &'a [u64], _copy: &'a mut Buffer<Gf128>) -> &'a [Gf128] {
+        bytemuck::cast_slice(words)
     }
 
     fn growth(trees: Trees) -> Growth {

@@ -1,19 +1,11 @@
 //! Arrays in the memory of a card, which PyTorch, CuPy and others take by DLPack.
 
-#![allow(unsafe_code, reason = "capsules of Python")]
-
-use std::ffi::CStr;
-use std::ptr::NonNull;
-
 use numpy::PyArray1;
+use pyo3::Py;
 use pyo3::exceptions::{PyBufferError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
-use pyo3::{Py, ffi};
 use volery_run::embed::dlpack::{self, Array};
-
-/// Of a capsule that no library has taken; the others rename theirs.
-const NAME: &CStr = c"dltensor";
 
 /// An array of unsigned integers in the memory of a CUDA card, for `from_dlpack`.
 #[pyclass(frozen, module = "volery._volery")]
@@ -39,13 +31,7 @@ impl CardArray {
                 "the array stays on its card: call numpy() for a copy",
             ));
         }
-        let tensor = self.0.export();
-        // SAFETY: the pointer is that of a tensor, which is there until `destroy` or the library
-        // that takes it gives it back.
-        let capsule =
-            unsafe { PyCapsule::new_with_pointer_and_destructor(py, tensor, NAME, Some(destroy)) };
-        // SAFETY: without a capsule nobody has it.
-        capsule.inspect_err(|_| unsafe { dlpack::give_back(tensor) })
+        dlpack::python::capsule(&self.0, py)
     }
 
     fn __dlpack_device__(&self) -> (i32, i32) {
@@ -73,15 +59,5 @@ impl CardArray {
         let words =
             PyArray1::from_vec(py, bytes).into_any().call_method1("view", (self.dtype(),))?;
         words.call_method1("reshape", (self.shape(py)?,))
-    }
-}
-
-unsafe extern "C" fn destroy(capsule: *mut ffi::PyObject) {
-    // SAFETY: Python calls this once with the capsule; under this name nobody has taken the tensor.
-    unsafe {
-        if ffi::PyCapsule_IsValid(capsule, NAME.as_ptr()) == 1 {
-            let tensor = ffi::PyCapsule_GetPointer(capsule, NAME.as_ptr());
-            NonNull::new(tensor).into_iter().for_each(|tensor| dlpack::give_back(tensor));
-        }
     }
 }

@@ -5,7 +5,7 @@
 //! through Arrow's C stream interface, arrays of numbers as NumPy arrays. A run has a thread of its
 //! own, which touches Python only by a [`transport`] of the caller; the calling thread serves
 //! signals, progress and cancellation (module [`job`]).
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 mod arrays;
 #[cfg(feature = "gpu")]

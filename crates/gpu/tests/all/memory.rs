@@ -16,8 +16,11 @@ fn memory_is_wiped_when_it_is_dropped() {
     let secret = Memory::of(&device, &vec![0x5ec7_e75e_u64; len]).unwrap();
     let address = secret.address();
     drop(secret);
-    let again = Memory::<u64>::zeroed(&device, len).unwrap();
+    let again = Memory::<u64>::as_it_was(&device, len).unwrap();
     assert_eq!(again.address(), address, "the same memory");
+    let mut left = vec![1; len];
+    again.read(0, &mut left).unwrap();
+    assert!(left.iter().all(|word| *word == 0), "nothing is left");
     drop(again);
     let mut pinned = Pinned::zeroed(&device, 100).unwrap();
     assert!(pinned.iter().all(|word| *word == 0u64));

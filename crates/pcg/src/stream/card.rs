@@ -17,17 +17,14 @@
 //!
 //! Memory: 16 or 8 bytes a leaf and an eighth of it, and the bases of this round and the next.
 
-use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::mem::take;
-use std::ops::Deref;
 use std::sync::Arc;
 
-use bytemuck::Zeroable;
 use volery_channel::{Channel, Error, Result};
 use volery_field::Ring;
 use volery_gpu::{self as gpu, Code, Entry, Leaf, Memory, Outputs, Pinned, Trees};
-use volery_primitives::{Block, Wiped};
+use volery_primitives::{Block, Wiped, pages::Buffer};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::{
@@ -274,26 +271,6 @@ impl Card {
     }
 }
 
-/// Entries of a base, wiped if they are a copy.
-struct Spare<'a, T: Copy + Zeroable>(Cow<'a, [T]>);
-
-impl<T: Copy + Zeroable> Deref for Spare<'_, T> {
-    type Target = [T];
-
-    fn deref(&self) -> &[T] {
-        &self.0
-    }
-}
-
-impl<T: Copy + Zeroable> Drop for Spare<'_, T> {
-    fn drop(&mut self) {
-        if let Cow::Owned(copy) = &mut self.0 {
-            copy.fill(T::zeroed());
-            std::hint::black_box(copy);
-        }
-    }
-}
-
 /// The outputs from `first` on of the round that has these.
 fn encode(
     code: &Option<Code>,
@@ -389,7 +366,8 @@ impl<K: Correlation> KeyHolder<K> {
         let first = &mut before.base;
         let words = || Zeroizing::new(bytemuck::cast_slice(&take(first)[..]).to_vec());
         let pinned = card.take_base(&round, words).map_err(failed)?;
-        let spare = Spare(K::elements_of(&pinned));
+        let mut copy = Buffer::default();
+        let spare = K::elements_of(&pinned, &mut copy);
         let Round { step, layout, code, prgs, context } = round;
         let batch = layout.batch();
         K::feed_key(&mut before.ot, &spare[..K::LEVELS * batch.levels()])?;
@@ -406,7 +384,7 @@ impl<K: Correlation> KeyHolder<K> {
         let (left, right) = grown.map_err(failed)?;
         trees.add_sums((batch, &prgs), left, right);
         let public = Public { layout: &layout, prgs: &prgs };
-        mpcot::begin_send::<K>(&mut trees, public, Points::Random, x, &spare, ot, channel)?;
+        mpcot::begin_send::<K>(&mut trees, public, Points::Random, x, spare, ot, channel)?;
         let code = Code::new(&card.device, card.entry, code, step.instances, step.set.k);
         code.and_then(|code| card.begin(step, code)).map_err(failed)?;
         self.0.trees = Some(trees);
@@ -417,13 +395,12 @@ impl<K: Correlation> KeyHolder<K> {
         let Party { before, card, .. } = &mut self.0;
         let (now, rest) = out.split_at(now);
         if checked {
-            let mask = K::key_mask(&spare);
+            let mask = K::key_mask(spare);
             let leaves = Leaves { card, out: Some(now) };
             check::key_holder(context, batch, x, leaves, &mask, &mut before.rng, channel)?;
         } else {
             card.first(now).map_err(failed)?;
         }
-        drop(spare);
         self.0.card.spare = Some(pinned);
         self.0.card.device.wait().map_err(failed)?;
         Ok(rest)
@@ -470,7 +447,8 @@ impl<K: Correlation> ValueHolder<K> {
             words
         };
         let pinned = card.take_base(&round, words).map_err(failed)?;
-        let spare = Spare(K::pairs_of(&pinned));
+        let mut copy = Buffer::default();
+        let spare = K::pairs_of(&pinned, &mut copy);
         let Round { step, layout, code, prgs, context } = round;
         let batch = layout.batch();
         K::feed_value(&mut before.ot, &spare[..K::LEVELS * batch.levels()]);
@@ -481,8 +459,7 @@ impl<K: Correlation> ValueHolder<K> {
         let noise = (0..step.trees).map(|_| K::noise(&mut before.rng));
         let values: Zeroizing<Vec<K::Base>> = Zeroizing::new(noise.collect());
         let (public, ot) = (Public { layout: &layout, prgs: &prgs }, &mut before.ot);
-        let trees =
-            mpcot::begin_receive::<K>(public, Points::Random, &values, &spare, ot, channel)?;
+        let trees = mpcot::begin_receive::<K>(public, Points::Random, &values, spare, ot, channel)?;
         let alphas = trees.alphas.clone();
         card.trees(batch).map_err(failed)?;
         let mut code = Code::new(&card.device, card.entry, code, step.instances, step.set.k)
@@ -503,13 +480,12 @@ impl<K: Correlation> ValueHolder<K> {
         let Party { before, card, .. } = &mut self.0;
         let (now, rest) = out.split_at(now);
         if checked {
-            let mask = K::value_mask(&spare);
+            let mask = K::value_mask(spare);
             let (leaves, rng) = (Leaves { card, out: Some(now) }, &mut before.rng);
             check::value_holder(context, batch, &alphas, &values, leaves, &mask, rng, channel)?;
         } else {
             card.first(now).map_err(failed)?;
         }
-        drop(spare);
         self.0.card.spare = Some(pinned);
         self.0.card.device.wait().map_err(failed)?;
         Ok(rest)
