@@ -133,4 +133,13 @@ mod tests {
         assert_eq!(long[..32], oracle.finish32());
         assert_eq!(long[..16], oracle.finish_block().to_bytes());
     }
+    #[test]
+    fn a_stream_may_be_cut_anywhere() {
+        let bytes: Vec<u8> = (0..3 * AT_ONCE + 7).map(|i| i as u8).collect();
+        for cut in [1000, AT_ONCE - 1, AT_ONCE, AT_ONCE + 1, 2 * AT_ONCE + 5, bytes.len()] {
+            let mut hash = StreamHash::default();
+            bytes.chunks(cut).for_each(|part| hash.update(part));
+            assert_eq!(hash.finish32(), *blake3::hash(&bytes).as_bytes(), "cut at {cut}");
+        }
+    }
 }
