@@ -1,4 +1,5 @@
 //! Extensions of a field by the root of a polynomial: `B[X] / (X^D - sum TOP[i] X^i)`.
+#![allow(clippy::multiple_bound_locations, reason = "a derived `Pod` needs it on the type")]
 
 use core::array;
 use core::fmt;

@@ -22,6 +22,16 @@
 /// Calls a function once for every kind of correlation that malicious security has.
 macro_rules! of_each_kind {
     ($run:ident($($argument:expr),*)) => {
+        of_each_named_kind!($run($($argument),*));
+        $run::<$crate::correlation::Subfield<volery_field::Fp31x4, volery_field::Fp31>>(
+            $($argument),*
+        );
+    };
+}
+
+/// Likewise, of those that have low communication.
+macro_rules! of_each_named_kind {
+    ($run:ident($($argument:expr),*)) => {
         $run::<$crate::correlation::Cot>($($argument),*);
         $run::<$crate::correlation::Vole<volery_field::Fp61>>($($argument),*);
         $run::<$crate::correlation::Vole<volery_field::Gf128>>($($argument),*);

@@ -35,7 +35,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::{
     Plan,
-    correlation::{Correlation, Cot, OutputMut, Pairs, PairsMut, Vole, VoleSlices},
+    correlation::{Correlation, Cot, OutputMut, Pairs, PairsMut, VoleKind, VoleSlices},
 };
 
 /// A party of a stream.
@@ -79,12 +79,12 @@ impl<K: Correlation> Role for KeyHolder<K> {
 }
 
 /// The holder of `u` and `v` of a vector-OLE.
-pub(crate) struct VoleValueHolder<R>(PhantomData<R>);
+pub(crate) struct VoleValueHolder<K>(PhantomData<K>);
 
-impl<R: Ring> Role for VoleValueHolder<R> {
+impl<K: VoleKind> Role for VoleValueHolder<K> {
     type Secret = ();
-    type Out<'a> = VoleSlices<'a, R>;
-    type Part<'a> = VoleSlices<'a, R>;
+    type Out<'a> = VoleSlices<'a, K>;
+    type Part<'a> = VoleSlices<'a, K>;
 
     fn count(out: &Self::Out<'_>) -> usize {
         out.u.len()
@@ -95,8 +95,8 @@ impl<R: Ring> Role for VoleValueHolder<R> {
     }
 
     fn wipe(out: &mut Self::Out<'_>) {
-        out.u.fill(R::ZERO);
-        out.v.fill(R::ZERO);
+        out.u.fill(K::Base::ZERO);
+        out.v.fill(K::Ring::ZERO);
     }
 }
 
@@ -253,9 +253,9 @@ where
     Ok(Box::new(Wiped::new(primal::ValueHolder::<K>::new(plan, session, rng, ot, base))))
 }
 
-impl<R: Ring> ValueRole<Vole<R>> for VoleValueHolder<R> {
-    fn rounds(plan: Plan, substream: ValueSubstream<Vole<R>>) -> Result<AnyRounds<Self>> {
-        value_rounds::<Vole<R>, _>(plan, substream)
+impl<K: VoleKind> ValueRole<K> for VoleValueHolder<K> {
+    fn rounds(plan: Plan, substream: ValueSubstream<K>) -> Result<AnyRounds<Self>> {
+        value_rounds::<K, _>(plan, substream)
     }
 }
 

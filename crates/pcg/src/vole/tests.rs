@@ -61,9 +61,9 @@ fn sessions_depend_on_ring_and_part() {
     let plan = plan::<Fp61>(Some(100), Noise::Regular, Security::Malicious).unwrap();
     let sessions = [[5; 32], [6; 32]].map(SessionId::from_bytes);
     let all = [
-        sub::<Fp61>(sessions[0], &plan, "ot"),
-        sub::<Fp61>(sessions[1], &plan, "ot"),
-        sub::<Fp61>(sessions[0], &plan, "base"),
+        sub::<Fp61, Fp61>(sessions[0], &plan, "ot"),
+        sub::<Fp61, Fp61>(sessions[1], &plan, "ot"),
+        sub::<Fp61, Fp61>(sessions[0], &plan, "base"),
         plan.session(RandomOracle::new("volery vole part"), sessions[0], "ot"),
     ];
     assert!((0..all.len()).all(|i| !all[..i].contains(&all[i])));
