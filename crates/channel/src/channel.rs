@@ -30,8 +30,8 @@ const IDLE_BUFFER: usize = 3 << 10;
 /// After any error the channel is broken and every later call returns [`Error::Broken`], because
 /// the two parties no longer agree on their position in the stream.
 ///
-/// A channel that waits for the peer's next message, and one that has read all that came, has
-/// buffers of at most 6 KiB; under load they are 128 KiB.
+/// Under load its buffers are 128 KiB. They are at most 6 KiB while it is not used, and while it
+/// waits for the answer to what it has flushed.
 pub struct Channel {
     transport: Box<dyn Transport>,
     description: String,
@@ -48,6 +48,7 @@ pub struct Channel {
     /// For tests; of a substream, also for the hashes of the channel it is a part of.
     transcript: Option<Box<Transcript>>,
     /// For challenges; the innermost binding is the last.
+    #[expect(clippy::vec_box, reason = "a list that grows would leave copies of the hashers")]
     bound: Vec<Box<Transcript>>,
     round_trip: Option<Duration>,
     /// Of a substream beside others: the connection of all.
@@ -263,7 +264,8 @@ impl Channel {
         if self.outgoing.capacity() > IDLE_BUFFER {
             self.outgoing = Vec::new();
         }
-        self.incoming.rest();
+        self.incoming.fast = false;
+        self.incoming.give_back();
         result
     }
 
@@ -555,7 +557,7 @@ impl Transport for Gone {
 struct Incoming {
     buffer: Vec<u8>,
     unread: Range<usize>,
-    /// The last read filled at least a small buffer.
+    /// The last read took as much as it could, at least a small buffer: more may have come.
     fast: bool,
     /// The last read took all that had come.
     dry: bool,
@@ -563,13 +565,10 @@ struct Incoming {
 }
 
 impl Incoming {
-    /// Gives the memory of an empty buffer back, before what may be a long wait.
-    fn rest(&mut self) {
-        if self.unread.is_empty() {
-            self.fast = false;
-            if self.buffer.len() > IDLE_BUFFER {
-                self.buffer = Vec::new();
-            }
+    /// Gives the memory of a large buffer back, if it is empty.
+    fn give_back(&mut self) {
+        if self.unread.is_empty() && self.buffer.len() > IDLE_BUFFER {
+            self.buffer = Vec::new();
         }
     }
 
@@ -590,15 +589,16 @@ impl Incoming {
         let mut filled = 0;
         while filled < bytes.len() {
             let rest = &mut bytes[filled..];
-            let direct = rest.len() >= BUFFER || !transport.reads_ahead();
+            let size = if self.fast { BUFFER } else { IDLE_BUFFER };
+            let direct = rest.len() >= size || !transport.reads_ahead();
             if self.unread.is_empty() && direct {
                 let count = read(transport, rest, timeout, deadline)?;
                 self.note(count);
+                self.fast = count == rest.len() && count >= IDLE_BUFFER;
                 filled += count;
                 continue;
             }
             if self.unread.is_empty() {
-                let size = if self.fast { BUFFER } else { IDLE_BUFFER };
                 if self.buffer.len() < size {
                     self.buffer = vec![0; size];
                 }
@@ -615,7 +615,7 @@ impl Incoming {
             filled += count;
         }
         if self.dry {
-            self.rest();
+            self.give_back();
         }
         Ok(())
     }

@@ -52,7 +52,7 @@
 //! ```
 //!
 //! A custom transport implements [`Transport::write`] and [`Transport::read`]; [`queued()`] has a
-//! Unix socket and a tokio stream as examples.
+//! Unix socket as an example. With the feature `tokio` any stream of tokio carries a channel.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
