@@ -123,6 +123,19 @@ impl Error {
     }
 }
 
+/// Equal are the same variants of the same values; of [`Error::Io`] kind and text count.
+impl PartialEq for Error {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Io(one), Self::Io(two)) => {
+                one.kind() == two.kind() && one.to_string() == two.to_string()
+            }
+            // Numbers, addresses and quoted texts, which differ where their values do.
+            _ => format!("{self:?}") == format!("{other:?}"),
+        }
+    }
+}
+
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
         Self::from_io(error, "waiting for the peer", None)
@@ -150,5 +163,14 @@ mod tests {
         assert!(matches!(sort(io::ErrorKind::ConnectionReset), Error::Disconnected));
         assert!(matches!(sort(io::ErrorKind::WouldBlock), Error::TimedOut(_)));
         assert!(matches!(sort(io::ErrorKind::PermissionDenied), Error::Io(_)));
+    }
+
+    #[test]
+    fn equal_errors() {
+        let io = |text: &'static str| Error::from(io::Error::other(text));
+        assert_eq!(io("a"), io("a"));
+        assert_ne!(io("a"), io("b"));
+        assert_ne!(Error::PeerMisbehaved("a"), Error::PeerMisbehaved("b"));
+        assert_ne!(Error::Broken, Error::Disconnected);
     }
 }
