@@ -75,6 +75,9 @@ use crate::{
 
 pub mod base;
 pub mod shared_setup;
+mod traits;
+
+pub use traits::{VoleReceiver, VoleSender};
 
 use base::{KeyBase, ValueBase};
 /// A ring of vector-OLE.
@@ -115,11 +118,13 @@ pub fn plan<R: VoleRing>(
 type RandomizedBase<B> = (Box<B>, Prg);
 
 /// The holder of `u` and `v`.
+#[derive(Debug)]
 pub struct Sender<R: VoleRing> {
     stream: Stream<VoleValueHolder<R>>,
 }
 
 /// The holder of `x`, who gets `w = u*x + v`.
+#[derive(Debug)]
 pub struct Receiver<R: VoleRing> {
     stream: Stream<KeyHolder<Vole<R>>>,
 }
