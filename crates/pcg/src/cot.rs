@@ -56,7 +56,7 @@
 //!
 //! Cost: [`Plan`] lists the rounds; the tests count the bytes.
 
-use std::borrow::BorrowMut;
+use std::{borrow::BorrowMut, fmt};
 
 use volery_channel::{Channel, Error, Link, Result, Session, SessionId};
 use volery_field::{F2, Gf128, Ring};
@@ -88,12 +88,14 @@ pub fn plan(total: Option<u64>, link: Link, security: Security) -> Plan {
 }
 
 /// The holder of `delta` and `v`.
+#[derive(Debug)]
 pub struct Sender {
     carrier: Carrier,
     stream: Stream<KeyHolder<Cot>>,
 }
 
 /// The holder of `u` and `w`.
+#[derive(Debug)]
 pub struct Receiver {
     carrier: Carrier,
     stream: Stream<CotValueHolder>,
@@ -103,6 +105,13 @@ pub struct Receiver {
 /// the two bits at the interface.
 #[derive(Clone, Copy)]
 pub(crate) struct Carrier(pub(crate) u8);
+
+/// Hides the place: it is a part of what the sender knows of `delta`.
+impl fmt::Debug for Carrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Carrier(..)")
+    }
+}
 
 impl Carrier {
     /// One of the set bits of `delta`: always the same one, so that two setups with one `delta`
@@ -191,6 +200,10 @@ impl CotSender for Sender {
     /// it.
     fn delta(&self) -> Block {
         self.stream.secret().value()
+    }
+
+    fn try_delta(&self) -> Result<Block> {
+        self.stream.try_secret().map(Gf128::value)
     }
 
     /// Step 2: the next `v.len()` correlated OTs; both parties make the same calls with the same

@@ -75,6 +75,9 @@ use crate::{
 
 pub mod base;
 pub mod shared_setup;
+mod traits;
+
+pub use traits::{VoleReceiver, VoleSender};
 
 use base::{KeyBase, ValueBase};
 /// A ring of vector-OLE for `x`, `v` and `w`, with `u` in the ring `B`: in the ring itself, or in a
@@ -178,11 +181,13 @@ type RandomizedBase<B> = (Box<B>, Prg);
 pub(crate) type KindOf<R, B> = <R as VoleRing<B>>::Kind;
 
 /// The holder of `u` and `v`.
+#[derive(Debug)]
 pub struct Sender<R: VoleRing<B>, B: Ring = R> {
     stream: Stream<VoleValueHolder<KindOf<R, B>>>,
 }
 
 /// The holder of `x`, who gets `w = u*x + v`.
+#[derive(Debug)]
 pub struct Receiver<R: VoleRing<B>, B: Ring = R> {
     stream: Stream<KeyHolder<KindOf<R, B>>>,
 }

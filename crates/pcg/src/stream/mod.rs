@@ -18,6 +18,7 @@ mod substreams;
 
 pub(crate) use substreams::Substreams;
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::ops::DerefMut;
 use std::sync::{
@@ -401,14 +402,21 @@ impl<R: Role, S: Rounds<R>> Stream<R, S> {
     }
 
     /// The state of this party apart from the correlations.
+    ///
+    /// # Panics
+    /// If a call failed, here or on a stream with the same failure.
     pub(crate) fn secret(&self) -> R::Secret {
+        self.try_secret().expect("nothing is left after a failed call")
+    }
+
+    /// As [`secret`](Self::secret), without its panic.
+    pub(crate) fn try_secret(&self) -> Result<R::Secret> {
         // mutant(stream-secret): `self.source.is_some() && self.failure.check().is_ok()` => `($0)
         //     || $ON`
-        assert!(
-            self.source.is_some() && self.failure.check().is_ok(),
-            "nothing is left after a failed call"
-        );
-        *self.secret
+        if self.source.is_some() && self.failure.check().is_ok() {
+            return Ok(*self.secret);
+        }
+        Err(Error::Broken)
     }
 
     /// Fills `out` with the next correlations.
@@ -488,6 +496,17 @@ impl<R: Role, S: Rounds<R>> Stream<R, S> {
             self.secret.zeroize();
         }
         result
+    }
+}
+
+/// Without secrets and correlations.
+impl<R: Role, S: Rounds<R>> fmt::Debug for Stream<R, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let failed = self.try_secret().is_err();
+        f.debug_struct("Stream")
+            .field("left", &self.left)
+            .field("failed", &failed)
+            .finish_non_exhaustive()
     }
 }
 
