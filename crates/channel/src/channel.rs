@@ -11,6 +11,7 @@ use volery_primitives::{Block, Wiped, ro::StreamHash};
 
 use volery_os::time::Instant;
 
+use crate::agree::Awaited;
 use crate::link::Arrivals;
 use crate::mux::Shared;
 use crate::{Error, Result, Transport, memory};
@@ -49,7 +50,9 @@ pub struct Channel {
     transcript: Option<Box<Transcript>>,
     /// For challenges; the innermost binding is the last.
     #[expect(clippy::vec_box, reason = "a list that grows would leave copies of the hashers")]
-    bound: Vec<Box<Transcript>>,
+    pub(crate) bound: Vec<Box<Transcript>>,
+    /// A value of the peer to compare before the next byte.
+    pub(crate) awaited: Option<Awaited>,
     round_trip: Option<Duration>,
     /// Of a substream beside others: the connection of all.
     beside: Option<Arc<Wiped<Shared>>>,
@@ -108,7 +111,7 @@ pub struct TranscriptHashes {
 }
 
 #[derive(Default)]
-struct Transcript {
+pub(crate) struct Transcript {
     sent: StreamHash,
     received: StreamHash,
 }
@@ -148,6 +151,7 @@ impl Channel {
             broken: false,
             transcript: None,
             bound: Vec::new(),
+            awaited: None,
             beside: None,
         }
     }
@@ -295,6 +299,7 @@ impl Channel {
     /// Fills `bytes` with the next bytes from the peer, even if sending has failed: a peer that has
     /// closed may have sent the reason.
     pub(crate) fn recv_only(&mut self, bytes: &mut [u8], deadline: Option<Instant>) -> Result<()> {
+        self.compare_awaited()?;
         let result = self.incoming.fill(bytes, &*self.transport, self.timeout, deadline);
         result.map_err(|error| self.fail(error))?;
         if !bytes.is_empty() {
@@ -422,6 +427,7 @@ impl Channel {
     /// The transport, and the bytes received from it and not yet returned, until they are
     /// [taken back](Self::take_back). Until then the channel is unusable.
     pub(crate) fn lend_transport(&mut self) -> Result<(Box<dyn Transport>, Vec<u8>)> {
+        self.settle()?;
         self.flush()?;
         self.broken = true;
         let Incoming { buffer, unread, .. } = &mut self.incoming;
@@ -519,7 +525,12 @@ impl Channel {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.transport.write(bytes, self.timeout.map(positive)).map_err(|error| {
             self.broken = true;
-            Error::from_io(error, "sending: the peer does not read", self.timeout)
+            let error = Error::from_io(error, "sending: the peer does not read", self.timeout);
+            // A peer that has found a difference closes. Its value can still be read.
+            match self.compare_awaited() {
+                Err(difference @ Error::Mismatch { .. }) => difference,
+                _ => error,
+            }
         })
     }
 

@@ -4,6 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::agree::DRAWN;
+
 /// The result of an operation with the peer.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -87,6 +89,11 @@ pub enum Error {
     #[error("{0}")]
     Card(String),
 
+    /// The caller made a call that the object does not have. Nothing was sent, and the object is as
+    /// before. Holds what is wrong with the call.
+    #[error("{0}")]
+    Usage(String),
+
     /// This party cancelled: see [`Cancel`](crate::Cancel).
     #[error("cancelled")]
     Cancelled,
@@ -146,9 +153,11 @@ fn describe_mismatch(field: &str, ours: &str, theirs: &str) -> String {
     if field == "role" && ours == theirs {
         return format!("both parties have the role {ours:?}: start one of them in the other role");
     }
-    format!(
-        "the parties disagree on {field}: {ours} here, {theirs} at the peer; start both with the same settings"
-    )
+    let what = match field == DRAWN {
+        true => "both must make the same draws",
+        false => "start both with the same settings",
+    };
+    format!("the parties disagree on {field}: {ours} here, {theirs} at the peer; {what}")
 }
 
 #[cfg(test)]

@@ -57,6 +57,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
+mod agree;
 mod alive;
 mod cancel;
 mod channel;

@@ -249,7 +249,8 @@ macro_rules! vole_shares {
         fn feed_value(_ot: &mut convert::Receiver<Self::ValueOt>, _spare: &[Self::Pair]) {}
 
         fn key_mask(spare: &[$R]) -> Zeroizing<Vec<$R>> {
-            let masks = spare[spare.len() - Self::MASK..].chunks_exact(<$R as ExtensionOf<$B>>::DEGREE);
+            let masks =
+                spare[spare.len() - Self::MASK..].chunks_exact(<$R as ExtensionOf<$B>>::DEGREE);
             Zeroizing::new(masks.map(<$R as ExtensionOf<$B>>::combine).collect())
         }
 
@@ -261,7 +262,8 @@ macro_rules! vole_shares {
                 };
                 (all(|pair| <$R>::embed(pair.u)), all(|pair| pair.v))
             };
-            let masks = spare[spare.len() - Self::MASK..].chunks_exact(<$R as ExtensionOf<$B>>::DEGREE);
+            let masks =
+                spare[spare.len() - Self::MASK..].chunks_exact(<$R as ExtensionOf<$B>>::DEGREE);
             Zeroizing::new(masks.map(combine).collect())
         }
     };

@@ -67,11 +67,12 @@ use zeroize::Zeroizing;
 
 use crate::{
     Base, Kind, Plan, PlanOptions, Security,
+    agree::{self, End},
     correlation::{Correlation, Cot},
     cot_buffer,
     stream::{
-        self, AnyRounds, CotSlices, CotValueHolder, Direct, Failure, KeyHolder, KeyRole, Source,
-        Stream, Substream, ValueRole,
+        self, AnyRounds, CotSlices, CotValueHolder, Direct, Failure, KeyHolder, KeyRole, Pool,
+        Source, Stream, Substream, ValueRole,
     },
 };
 
@@ -174,7 +175,8 @@ impl Sender {
         rng: Prg,
         channel: &mut Channel,
     ) -> Result<Self> {
-        let direct = |base| Source::Direct(Box::new(base));
+        let direct =
+            |base| Source::Direct(Box::new(Pool::<_, Buffer<Gf128>>::new(base, plan.total())));
         let (carrier, stream) = key_stream(plan, delta, session, rng, channel, direct)?;
         Ok(Self { carrier, stream })
     }
@@ -189,6 +191,18 @@ impl Sender {
     /// The errors of [`extend`](CotSender::extend).
     pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
         self.stream.prepare(channel)
+    }
+
+    /// The correlated OTs that have been drawn; the peer must have drawn as many.
+    #[must_use]
+    pub fn drawn(&self) -> u64 {
+        self.stream.drawn()
+    }
+
+    /// Those of the plan's total that are left; `None` of an unlimited stream.
+    #[must_use]
+    pub fn remaining(&self) -> Option<u64> {
+        self.stream.remaining()
     }
 }
 
@@ -209,8 +223,8 @@ impl CotSender for Sender {
     /// Step 2: the next `v.len()` correlated OTs; both parties make the same calls with the same
     /// lengths.
     ///
-    /// # Panics
-    /// If more is drawn than the plan was made for.
+    /// # Errors
+    /// As the trait says, and [`Error::Usage`] if more is drawn than the plan was made for.
     fn extend(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
         self.stream.extend(bytemuck::cast_slice_mut(v), channel)?;
         self.carrier.exchange_all(v);
@@ -234,7 +248,10 @@ impl Receiver {
     /// # Errors
     /// If the channel fails or the peer misbehaves, for example with another plan.
     pub fn setup(plan: &Plan, session: SessionId, rng: Prg, channel: &mut Channel) -> Result<Self> {
-        let direct = |base| Source::Direct(Box::new(base));
+        let direct = |base| {
+            let pool = Pool::<_, (Buffer<u8>, Buffer<Gf128>)>::new(base, plan.total());
+            Source::Direct(Box::new(pool))
+        };
         let (carrier, stream) = value_stream(plan, session, rng, channel, direct)?;
         Ok(Self { carrier, stream })
     }
@@ -246,6 +263,18 @@ impl Receiver {
     pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
         self.stream.prepare(channel)
     }
+
+    /// The correlated OTs that have been drawn; the peer must have drawn as many.
+    #[must_use]
+    pub fn drawn(&self) -> u64 {
+        self.stream.drawn()
+    }
+
+    /// Those of the plan's total that are left; `None` of an unlimited stream.
+    #[must_use]
+    pub fn remaining(&self) -> Option<u64> {
+        self.stream.remaining()
+    }
 }
 
 impl CotReceiver for Receiver {
@@ -253,7 +282,10 @@ impl CotReceiver for Receiver {
     /// lengths.
     ///
     /// # Panics
-    /// If `u.len()` is not `w.len().div_ceil(8)`, or more is drawn than the plan was made for.
+    /// If `u.len()` is not `w.len().div_ceil(8)`.
+    ///
+    /// # Errors
+    /// As the trait says, and [`Error::Usage`] if more is drawn than the plan was made for.
     fn extend(&mut self, u: &mut [u8], w: &mut [Block], channel: &mut Channel) -> Result<()> {
         assert_eq!(u.len(), bits::bytes_for(w.len()), "one packed bit for each OT");
         let v = bytemuck::cast_slice_mut(w);
@@ -281,6 +313,7 @@ pub(crate) fn key_stream<R: KeyRole<Cot>>(
     };
     let delta = Zeroizing::new(delta.unwrap_or_else(|| rng.block() | Block::ONE));
     let inner = Zeroizing::new(carrier.exchange(*delta));
+    agree::start(End::Key, session, plan, channel)?;
     channel.send(&[carrier.0])?;
     let part = |name: &str| sub(session, plan, carrier, name);
     let (seed, base_session) = (rng.fork("base"), part("base"));
@@ -295,6 +328,7 @@ pub(crate) fn key_stream<R: KeyRole<Cot>>(
         Base::Iknp => Box::new(iknp::Sender::setup(Some(*inner), base_session, seed, channel)?),
         Base::Gilboa | Base::Packed(_) => unreachable!("bases of vector-OLE"),
     };
+    channel.settle()?;
     let source = if is_direct {
         direct(base)
     } else {
@@ -321,6 +355,7 @@ pub(crate) fn value_stream<R: ValueRole<Cot>>(
     direct: impl FnOnce(Box<dyn CotReceiver + Send>) -> Source<R, AnyRounds<R>>,
 ) -> Result<(Carrier, Stream<R>)> {
     plan.open_card()?;
+    agree::start(End::Value, session, plan, channel)?;
     let mut carrier = [0];
     channel.recv(&mut carrier)?;
     // mutant(cot-carrier): false
@@ -361,11 +396,19 @@ impl Direct<KeyHolder<Cot>> for Box<dyn CotSender + Send> {
     fn draw(&mut self, out: &mut &mut [Gf128], channel: &mut Channel) -> Result<()> {
         self.extend(bytemuck::cast_slice_mut(out), channel)
     }
+
+    fn rest(&mut self) {
+        (**self).rest();
+    }
 }
 
 impl Direct<CotValueHolder> for Box<dyn CotReceiver + Send> {
     fn draw(&mut self, out: &mut CotSlices<'_>, channel: &mut Channel) -> Result<()> {
         self.extend(out.u, bytemuck::cast_slice_mut(out.v), channel)
+    }
+
+    fn rest(&mut self) {
+        (**self).rest();
     }
 }
 

@@ -88,6 +88,7 @@ mod punctured_ot;
 #[allow(dead_code, unreachable_pub, reason = "public with `reproduction`")]
 mod spfss;
 
+mod agree;
 mod settings;
 mod stream;
 

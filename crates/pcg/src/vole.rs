@@ -65,15 +65,17 @@ use volery_primitives::{pages::Buffer, prg::Prg, ro::RandomOracle};
 
 use crate::{
     Kind, Plan, PlanError, PlanOptions, Security,
+    agree::{self, End},
     correlation::{Correlation, VoleKind, VoleSlices},
     lpn::estimate::{Field, OpenField},
     stream::{
-        self, AnyRounds, Direct, Failure, KeyHolder, KeyRole, Source, Stream, Substream, ValueRole,
-        VoleValueHolder,
+        self, AnyRounds, Direct, Failure, KeyHolder, KeyRole, Pool, Source, Stream, Substream,
+        ValueRole, VoleValueHolder,
     },
 };
 
 pub mod base;
+pub mod bits;
 pub mod shared_setup;
 mod traits;
 
@@ -208,7 +210,7 @@ impl<R: VoleRing<B>, B: Ring> Sender<R, B> {
     /// # Errors
     /// If the channel fails or the peer misbehaves, for example with another plan.
     pub fn setup(plan: &Plan, session: SessionId, rng: Prg, channel: &mut Channel) -> Result<Self> {
-        let direct = |base| Source::Direct(Box::new(base));
+        let direct = |base| Source::Direct(values_pool::<B, R>(base, plan));
         Ok(Self { stream: value_stream::<B, R, _>(plan, session, rng, channel, direct)? })
     }
 
@@ -231,12 +233,14 @@ impl<R: VoleRing<B>, B: Ring> Sender<R, B> {
         plan.open_card()?;
         shared.extensions.set_up(|shared, session, failure| {
             let part = |name: &str| sub::<B, R>(session, plan, name);
-            shared_setup::agree(part("plan"), channel)?; // step 0
+            agree::start(End::Value, session, plan, channel)?; // step 0
+            channel.settle()?;
             let cot = shared.trees.fork(part("ot"))?; // step 1
             let base = base::values_from::<B, R>(plan, &mut shared.bits, part("base"), channel)?; // step 2
-            let direct = |base| Source::Direct(Box::new(base));
+            let direct = |base| Source::Direct(values_pool::<B, R>(base, plan));
             let parts = (cot, base, rng);
-            let stream = value_stream_of::<B, R, _>(plan, session, parts, failure, channel, direct)?;
+            let stream =
+                value_stream_of::<B, R, _>(plan, session, parts, failure, channel, direct)?;
             Ok(Self { stream })
         })
     }
@@ -245,10 +249,10 @@ impl<R: VoleRing<B>, B: Ring> Sender<R, B> {
     /// lengths.
     ///
     /// # Panics
-    /// If the lengths differ, or more is drawn than the plan was made for.
+    /// If the lengths differ.
     ///
     /// # Errors
-    /// If the channel fails or the peer misbehaves; [`Error::Broken`](crate::Error::Broken) if a
+    /// [`Error::Usage`](crate::Error::Usage) if more is drawn than the plan was made for. If the channel fails or the peer misbehaves; [`Error::Broken`](crate::Error::Broken) if a
     /// call failed before, here or on the shared setup or a vector-OLE that shares it. `u` and `v`
     /// are then all zero, and the state of this object is wiped.
     pub fn extend(&mut self, u: &mut [B], v: &mut [R], channel: &mut Channel) -> Result<()> {
@@ -266,6 +270,18 @@ impl<R: VoleRing<B>, B: Ring> Sender<R, B> {
     /// The errors of [`extend`](Self::extend).
     pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
         self.stream.prepare(channel)
+    }
+
+    /// The correlations that have been drawn; the peer must have drawn as many.
+    #[must_use]
+    pub fn drawn(&self) -> u64 {
+        self.stream.drawn()
+    }
+
+    /// Those of the plan's total that are left; `None` of an unlimited stream.
+    #[must_use]
+    pub fn remaining(&self) -> Option<u64> {
+        self.stream.remaining()
     }
 }
 
@@ -296,7 +312,7 @@ impl<R: VoleRing<B>, B: Ring> Receiver<R, B> {
         rng: Prg,
         channel: &mut Channel,
     ) -> Result<Self> {
-        let direct = |base| Source::Direct(Box::new(base));
+        let direct = |base| Source::Direct(key_pool::<B, R>(base, plan));
         Ok(Self { stream: key_stream::<B, R, _>(plan, x, session, rng, channel, direct)? })
     }
 
@@ -321,12 +337,14 @@ impl<R: VoleRing<B>, B: Ring> Receiver<R, B> {
         plan.open_card()?;
         shared.extensions.set_up(|shared, session, failure| {
             let part = |name: &str| sub::<B, R>(session, plan, name);
-            shared_setup::agree(part("plan"), channel)?; // step 0
+            agree::start(End::Key, session, plan, channel)?; // step 0
+            channel.settle()?;
             let cot = shared.trees.fork(part("ot"))?; // step 1
             let base = base::key_from::<B, R>(plan, x, &mut shared.bits, part("base"), channel)?; // step 2
-            let direct = |base| Source::Direct(Box::new(base));
+            let direct = |base| Source::Direct(key_pool::<B, R>(base, plan));
             let parts = (cot, base, rng);
-            let stream = key_stream_of::<B, R, _>(plan, x, session, parts, failure, channel, direct)?;
+            let stream =
+                key_stream_of::<B, R, _>(plan, x, session, parts, failure, channel, direct)?;
             Ok(Self { stream })
         })
     }
@@ -344,11 +362,8 @@ impl<R: VoleRing<B>, B: Ring> Receiver<R, B> {
     /// Step 4: the next `w.len()` correlations; both parties make the same calls with the same
     /// lengths.
     ///
-    /// # Panics
-    /// If more is drawn than the plan was made for.
-    ///
     /// # Errors
-    /// If the channel fails or the peer misbehaves; [`Error::Broken`](crate::Error::Broken) if a
+    /// [`Error::Usage`](crate::Error::Usage) if more is drawn than the plan was made for. If the channel fails or the peer misbehaves; [`Error::Broken`](crate::Error::Broken) if a
     /// call failed before, here or on the shared setup or a vector-OLE that shares it. `w` is then
     /// all zero, and the state of this object is wiped, `x` too.
     pub fn extend(&mut self, w: &mut [R], channel: &mut Channel) -> Result<()> {
@@ -362,6 +377,18 @@ impl<R: VoleRing<B>, B: Ring> Receiver<R, B> {
     pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
         self.stream.prepare(channel)
     }
+
+    /// The correlations that have been drawn; the peer must have drawn as many.
+    #[must_use]
+    pub fn drawn(&self) -> u64 {
+        self.stream.drawn()
+    }
+
+    /// Those of the plan's total that are left; `None` of an unlimited stream.
+    #[must_use]
+    pub fn remaining(&self) -> Option<u64> {
+        self.stream.remaining()
+    }
 }
 
 /// Steps 1 to 3 of the sender, for outputs of any role; `direct` makes a base the source of them.
@@ -374,6 +401,7 @@ pub(crate) fn value_stream<B: Ring, R: VoleRing<B>, S: ValueRole<R::Kind>>(
 ) -> Result<Stream<S>> {
     plan.open_card()?;
     let part = |name: &str| sub::<B, R>(session, plan, name);
+    agree::start(End::Value, session, plan, channel)?;
     let seed = rng.fork("softspoken");
     let cot = softspoken::Receiver::setup(OT_FIELD, part("ot"), seed, channel)?; // step 1
     let seed = rng.fork("base");
@@ -428,11 +456,20 @@ pub(crate) fn key_stream<B: Ring, R: VoleRing<B>, S: KeyRole<R::Kind>>(
     let x = x.unwrap_or_else(|| R::random(&mut rng));
     plan.open_card()?;
     let part = |name: &str| sub::<B, R>(session, plan, name);
+    agree::start(End::Key, session, plan, channel)?;
     let seed = rng.fork("softspoken");
     let cot = softspoken::Sender::setup(None, OT_FIELD, part("ot"), seed, channel)?; // step 1
     let seed = rng.fork("base");
     let base = base::key::<B, R>(plan, x, part("base"), seed, channel)?; // step 2
-    key_stream_of::<B, R, _>(plan, x, session, (cot, base, rng), Failure::default(), channel, direct)
+    key_stream_of::<B, R, _>(
+        plan,
+        x,
+        session,
+        (cot, base, rng),
+        Failure::default(),
+        channel,
+        direct,
+    )
 }
 
 /// Step 3, and the state for step 4.
@@ -464,6 +501,20 @@ fn key_stream_of<B: Ring, R: VoleRing<B>, S: KeyRole<R::Kind>>(
         stream::key_source::<R::Kind, S>(plan, x, substreams)?
     };
     Ok(Stream::new(source, x, plan.total(), failure))
+}
+
+fn values_pool<B: Ring, R: VoleRing<B>>(
+    base: RandomizedBase<dyn ValueBase<B, R>>,
+    plan: &Plan,
+) -> Box<dyn Direct<VoleValueHolder<R::Kind>>> {
+    Box::new(Pool::<_, (Buffer<B>, Buffer<R>)>::new(base, plan.total()))
+}
+
+fn key_pool<B: Ring, R: VoleRing<B>>(
+    base: RandomizedBase<dyn KeyBase<R>>,
+    plan: &Plan,
+) -> Box<dyn Direct<KeyHolder<R::Kind>>> {
+    Box::new(Pool::<_, Buffer<R>>::new(base, plan.total()))
 }
 
 impl<K: VoleKind> Direct<VoleValueHolder<K>> for RandomizedBase<dyn ValueBase<K::Base, K::Ring>> {

@@ -218,11 +218,10 @@ pub(crate) fn run_malicious<K: Stage>(
 ) -> Ends<K> {
     let (left, right) = memory::pair();
     against(setup, plan, pieces, (left, right), |key, channel| {
-        let total = pieces.iter().sum();
         let mut x = None;
         let w = key.map_or_else(|| K::set_up(plan, channel), Ok).and_then(|key| {
             x = Some(key.x);
-            key.run(plan, total, malicious, channel)
+            key.run(plan, pieces, malicious, channel)
         });
         match w {
             Ok(w) => (x, w, Ok(())),

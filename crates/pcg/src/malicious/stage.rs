@@ -10,6 +10,7 @@ use volery_primitives::{Block, bits, pages::Buffer, prg::Prg, ro::RandomOracle};
 use super::{Line, SESSION, rng};
 use crate::{
     Base, Kind, Plan,
+    agree::{self, End},
     correlation::{Correlation, Cot, Pairs, VoleKind},
     cot, cot_buffer,
     stream::{self, Failure, Role, Source, Stream, primal},
@@ -182,6 +183,7 @@ impl Stage for Cot {
             unreachable!("the base of malicious correlated OT");
         };
         let delta = rng(1).block().with_lsb(true);
+        agree::start(End::Key, SESSION, plan, channel)?;
         channel.send(&[0])?;
         let mut base =
             softspoken::Sender::setup(Some(delta), field, part("base"), rng(2), channel)?;
@@ -306,6 +308,7 @@ where
         };
         let x = K::Ring::random(&mut rng(1));
         let field = softspoken::SmallField::Bits8;
+        agree::start(End::Key, SESSION, plan, channel)?;
         let cot = softspoken::Sender::setup(None, field, part("ot"), rng(2), channel)?;
         let mut source = base::key::<K::Base, K::Ring>(plan, x, part("base"), rng(5), channel)?;
         let mut w = Buffer::zeroed(plan.base_count());
