@@ -1,11 +1,11 @@
 //! Protocols inside a tokio runtime.
 //!
-//! Protocols block. A [`Bridge`] runs them on threads of a [`Pool`] of its own kind, neither on the
-//! runtime's threads nor on those of `spawn_blocking`, while an async task moves the bytes. It
-//! needs no feature of tokio, no timer and no runtime: any executor that polls it will do.
+//! Protocols block. A [`Bridge`] runs them on threads of a [`Pool`], neither on the runtime's
+//! threads nor on those of `spawn_blocking`, while an async task moves the bytes. It needs no
+//! feature of tokio, no timer and no runtime: any executor that polls it will do.
 //!
-//! Cost: one thread with about 100 KiB for each protocol that runs, and two thread switches for
-//! each message that the protocol waits for; docs/design/async.md has the numbers and the reasons.
+//! Cost: a thread for each protocol that runs, 14 kB where it waits, and two thread switches for
+//! each message that it waits for; docs/design/async.md has the numbers and the reasons.
 
 use std::io;
 use std::mem::MaybeUninit;
