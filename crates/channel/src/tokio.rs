@@ -144,6 +144,7 @@ fn poll<S: AsyncRead + AsyncWrite + Unpin>(
         }
         // First, so that no change after this look is missed.
         state.waker = Some(context.waker().clone());
+        // no mutant: an error that is passed on
         if let Poll::Ready(Err(error)) = write(stream, &mut state, context) {
             state.unwritable = Some(error);
             state.outgoing.clear();
@@ -174,6 +175,7 @@ fn write<S: AsyncWrite + Unpin>(
     while !state.outgoing.is_empty() {
         let (front, _) = state.outgoing.as_slices();
         match ready!(Pin::new(&mut *stream).poll_write(context, front)) {
+            // no mutant: the end of the stream
             Ok(0) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
             Ok(count) => state.sent(count),
             Err(error) => return Poll::Ready(Err(error)),
