@@ -88,7 +88,7 @@ impl Exchange {
         Box::new(Wiped::new(Channel::new(End(Arc::clone(self)))))
     }
 
-    /// Runs `protocol` on a thread of `pool`; what it borrows lives until then.
+    /// Runs `protocol` on a thread of `pool`.
     pub(crate) fn start<T: Send + 'static>(
         self: &Arc<Self>,
         pool: &Pool,
@@ -222,6 +222,7 @@ impl Transport for End {
         while !rest.is_empty() {
             let now = self.0.until(true, timeout, |state| {
                 if let Some(error) = &state.unwritable {
+                    // no mutant: an error that is passed on
                     return Some(Err(again(error)));
                 }
                 let now = rest.len().min(QUEUE_BOUND - state.outgoing.len());
@@ -238,6 +239,7 @@ impl Transport for End {
         let (count, was_full) = self.0.until(false, timeout, |state| {
             let was_full = state.incoming.len() >= INCOMING_BOUND;
             match (&state.unreadable, state.incoming.is_empty()) {
+                // no mutant: an error that is passed on
                 (Some(error), true) => Some(Err(again(error))),
                 (None, true) => None,
                 (_, false) => {

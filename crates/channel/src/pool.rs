@@ -14,7 +14,7 @@ use crate::pipe::lock;
 const IDLE: Duration = Duration::from_secs(5);
 
 /// Bytes of the stack of a thread: `docs/design/async.md` has what protocols take.
-const STACK: usize = 512 << 10;
+const STACK: usize = 1 << 20;
 
 /// A bounded number of threads that run protocols, started when they are needed and ended when they
 /// have been idle for five seconds. Clones are the same pool.
@@ -25,7 +25,7 @@ const STACK: usize = 512 << 10;
 /// end**: with fewer, all threads may belong to ends that wait for one that has none. Give each
 /// side a pool of its own to be safe from that.
 ///
-/// The threads have stacks of 512 KiB; a protocol that needs more starts a thread itself.
+/// The threads have stacks of 1 MiB; a protocol that needs more starts a thread itself.
 #[derive(Clone)]
 pub struct Pool(Arc<Shared>);
 

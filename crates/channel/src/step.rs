@@ -13,7 +13,8 @@ use crate::{Channel, Error, Pool, Result};
 /// programs that move the bytes themselves, and for tests that decide what arrives when.
 ///
 /// It blocks on a thread of a [`Pool`] while the caller has the bytes. What it sends depends on
-/// what it is given, not on when, nor where it is cut. Dropping it ends the protocol, which finds its connection closed.
+/// what it is given, not on when, nor where it is cut. Dropping it ends the protocol, which finds
+/// its connection closed.
 ///
 /// A timeout that the protocol sets on its channel runs between the steps.
 ///
@@ -45,7 +46,6 @@ pub struct Machine<T> {
 }
 
 /// What came of a [step](Machine::step).
-#[derive(Debug)]
 pub struct Step<T> {
     /// Bytes for the peer. They may be what the peer waits for.
     pub outgoing: Vec<u8>,
@@ -54,7 +54,6 @@ pub struct Step<T> {
 }
 
 /// Whether a [`Machine`] has a result.
-#[derive(Debug)]
 pub enum State<T> {
     /// The protocol waits for bytes of the peer, or has sent
     /// [`QUEUE_BOUND`](crate::QUEUE_BOUND) bytes in one step.

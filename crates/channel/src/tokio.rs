@@ -1,11 +1,11 @@
 //! Protocols inside a tokio runtime.
 //!
-//! Protocols block. A [`Bridge`] runs them on threads of a [`Pool`] of its own kind, neither on the
-//! runtime's threads nor on those of `spawn_blocking`, while an async task moves the bytes. It
-//! needs no feature of tokio, no timer and no runtime: any executor that polls it will do.
+//! Protocols block. A [`Bridge`] runs them on threads of a [`Pool`], neither on the runtime's
+//! threads nor on those of `spawn_blocking`, while an async task moves the bytes. It needs no
+//! feature of tokio, no timer and no runtime: any executor that polls it will do.
 //!
-//! Cost: one thread with about 100 KiB for each protocol that runs, and two thread switches for
-//! each message that the protocol waits for; docs/design/async.md has the numbers and the reasons.
+//! Cost: a thread for each protocol that runs, 14 kB where it waits, and two thread switches for
+//! each message that it waits for; docs/design/async.md has the numbers and the reasons.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -144,6 +144,7 @@ fn poll<S: AsyncRead + AsyncWrite + Unpin>(
         }
         // First, so that no change after this look is missed.
         state.waker = Some(context.waker().clone());
+        // no mutant: an error that is passed on
         if let Poll::Ready(Err(error)) = write(stream, &mut state, context) {
             state.unwritable = Some(error);
             state.outgoing.clear();
@@ -174,6 +175,7 @@ fn write<S: AsyncWrite + Unpin>(
     while !state.outgoing.is_empty() {
         let (front, _) = state.outgoing.as_slices();
         match ready!(Pin::new(&mut *stream).poll_write(context, front)) {
+            // no mutant: the end of the stream
             Ok(0) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
             Ok(count) => state.sent(count),
             Err(error) => return Poll::Ready(Err(error)),
