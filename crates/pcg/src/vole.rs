@@ -74,6 +74,8 @@ use crate::{
 };
 
 pub mod base;
+#[cfg(any(test, feature = "testing"))]
+pub mod ideal;
 pub mod shared_setup;
 mod traits;
 
