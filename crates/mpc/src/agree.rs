@@ -46,8 +46,6 @@ pub(crate) fn toss(role: Role, rng: &mut Prg, channel: &mut Channel) -> Result<B
             [theirs, own]
         }
     };
-    // mutant(mpc-seed-sender): `absorb(&a)` => `absorb(if $ON { &[0; 32] } else { &a })`
-    // mutant(mpc-seed-receiver): `absorb(&b)` => `absorb(if $ON { &[0; 32] } else { &b })`
     Ok(RandomOracle::new("volery mpc: seed").absorb(&a).absorb(&b).finish_block())
 }
 
@@ -89,26 +87,4 @@ pub(crate) fn equal(
         channel.flush()?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use volery_channel::run_two_parties;
-
-    use super::*;
-
-    #[test]
-    fn each_party_makes_the_seed_random() {
-        let seed = |a: u128, b: u128| {
-            let party = |role, rng| {
-                move |channel: &mut Channel| toss(role, &mut Prg::new(Block::from(rng)), channel)
-            };
-            let (left, right) = run_two_parties(party(Role::Sender, a), party(Role::Receiver, b));
-            let (left, right) = (left.unwrap(), right.unwrap());
-            assert_eq!(left, right);
-            left
-        };
-        assert!(seed(1, 1) != seed(2, 1) && seed(1, 1) != seed(1, 2));
-        assert_eq!(seed(1, 1), seed(1, 1));
-    }
 }

@@ -12,7 +12,7 @@
 //! Schneider, Zohner, CCS 2013, section 5.1.
 //!
 //! Security: semi-honest, also over malicious-secure OTs: nothing ties a party's share to what it
-//! opens later. [`crate::authenticated`] is secure against a malicious peer.
+//! opens later. [`crate::tinyot`] is secure against a malicious peer.
 //!
 //! Cost: that of one correlated OT in each direction for each triple, and no message.
 
@@ -40,10 +40,7 @@ pub struct Triples {
     pub c: Vec<u8>,
 }
 
-/// `n` random triples from one OT for each in both directions.
-///
-/// # Errors
-/// The errors of the sources.
+/// `n` random triples.
 pub fn triples(
     n: usize,
     role: Role,

@@ -11,126 +11,87 @@
 //! 3.        ---- message_I + m_I for each I ---->                                        (chosen)
 //! ```
 //!
-//! For each `I` other than `x` the receiver lacks at least one key of the sum, and no tweak is used
-//! for two messages. `h` is that of [`volery_ot::convert`], under a key of its own.
+//! For each `I` but `x` the receiver lacks a key of the sum, and no tweak serves two messages. `h`
+//! is that of [`volery_ot::convert`] under a key of its own.
 //!
-//! Security: that of the source. A receiver that deviates can only choose another `x`, or one that
-//! is not below `N`, whose row gives it no message.
+//! Security: that of the source. A receiver that deviates chooses another `x`, or one that is not
+//! below `N` and gives it no message.
 //!
-//! Cost for each row beside the source's: `k` bits from the receiver; `16*N` bytes (blocks) or
-//! `len*N` bytes (strings) from the sender, nothing in the random form. `k*N` hashes by the sender,
-//! `k` by the receiver.
+//! Cost of a row beside the source: `k` bits from the receiver; `N` messages from the sender, none
+//! in the random form; `k*N` hashes by the sender and `k` by the receiver.
 
 use subtle::{ConditionallySelectable as _, ConstantTimeEq as _};
 use volery_channel::{Channel, Result, SessionId};
 use volery_ot::{CotReceiver, CotSender, convert};
-use volery_primitives::hash::Tweaked;
-use volery_primitives::ro::RandomOracle;
-use volery_primitives::{Block, bits, prg::Prg};
+use volery_primitives::{Block, bits, hash::Tweaked, prg::Prg, ro::RandomOracle};
 use zeroize::Zeroizing;
 
 /// Messages whose masks are in memory at a time, unless a row has more.
 const BATCH: usize = 1 << 16;
 
-/// The part that both parties have: the hash and its next tweak.
-struct Masks {
-    hash: Tweaked,
-    next: u128,
-}
-
-impl Masks {
-    fn new(session: SessionId) -> Self {
-        let key =
-            RandomOracle::new("volery mpc: 1-of-N OT").absorb(session.as_bytes()).finish_block();
-        Self { hash: Tweaked::new(key), next: 0 }
-    }
-}
-
-/// OTs of one of two for a choice of one of `n`.
-///
-/// # Panics
-/// If `n` is zero.
+/// OTs of one of two in a row of `n`.
 fn width(n: usize) -> usize {
-    assert!(n > 0, "one of at least one message");
     (n.next_power_of_two().ilog2() as usize).max(1)
 }
 
 /// Rows at a time.
-const fn rows(n: usize) -> usize {
-    if n < BATCH { BATCH / n } else { 1 }
+fn rows(n: usize) -> usize {
+    assert!(n > 0, "one of at least one message");
+    (BATCH / n).max(1)
+}
+
+/// The hash, and the tweak of the next message.
+struct Masks(Tweaked, u128);
+
+impl Masks {
+    fn new(session: SessionId) -> Self {
+        let mut oracle = RandomOracle::new("volery mpc: 1-of-N OT");
+        Self(Tweaked::new(oracle.absorb(session.as_bytes()).finish_block()), 0)
+    }
 }
 
 /// The party with `n` messages for each row.
-pub struct Sender<C> {
-    ot: convert::Sender<C>,
-    masks: Masks,
-}
+pub struct Sender<C>(convert::Sender<C>, Masks);
 
 impl<C: CotSender> Sender<C> {
     /// OTs from the source `cot`; `session` is of this object alone, and the same at the peer.
     pub fn new(cot: C, session: SessionId) -> Self {
-        Self { ot: convert::Sender::new(cot, session), masks: Masks::new(session) }
+        Self(convert::Sender::new(cot, session), Masks::new(session))
     }
 
-    /// Random messages: fills `m` with rows of `n`.
-    ///
-    /// # Panics
-    /// If `n` is zero or `m` is not a whole number of rows.
-    ///
-    /// # Errors
-    /// The errors of the source.
+    /// Fills `m` with rows of `n` random messages. Panics if they are not whole.
     pub fn random(&mut self, n: usize, m: &mut [Block], channel: &mut Channel) -> Result<()> {
-        assert_eq!(m.len() % n, 0, "whole rows");
-        let k = width(n);
+        let (k, Self(ot, masks)) = (width(n), self);
+        let mut hashes = Zeroizing::new(vec![Block::ZERO; n]);
         for m in m.chunks_mut(rows(n) * n) {
+            assert_eq!(m.len() % n, 0, "whole rows");
             let mut keys = Zeroizing::new(vec![[Block::ZERO; 2]; m.len() / n * k]);
-            self.ot.random_chosen(&mut keys, channel)?; // step 1
+            ot.random_chosen(&mut keys, channel)?; // step 1
             m.fill(Block::ZERO);
-            let mut hashes = Zeroizing::new(vec![Block::ZERO; n]);
             for (m, keys) in m.chunks_mut(n).zip(keys.chunks(k)) {
                 for (j, keys) in keys.iter().enumerate() {
-                    for (i, hash) in hashes.iter_mut().enumerate() {
-                        *hash = keys[i >> j & 1];
-                    }
-                    self.masks.hash.hash_slice(self.masks.next, &mut hashes);
-                    for (m, hash) in m.iter_mut().zip(hashes.iter()) {
-                        *m ^= *hash; // step 2
-                    }
+                    hashes.iter_mut().enumerate().for_each(|(i, hash)| *hash = keys[i >> j & 1]);
+                    masks.0.hash_slice(masks.1, &mut hashes);
+                    m.iter_mut().zip(hashes.iter()).for_each(|(m, hash)| *m ^= *hash); // step 2
                 }
-                self.masks.next += n as u128;
+                masks.1 += n as u128;
             }
         }
         Ok(())
     }
 
-    /// OT of chosen blocks: rows of `n` each, one after the other in `messages`.
-    ///
-    /// # Panics
-    /// The panics of [`random`](Self::random).
-    ///
-    /// # Errors
-    /// The errors of the source, and an error if the channel fails.
-    pub fn chosen(&mut self, n: usize, messages: &[Block], channel: &mut Channel) -> Result<()> {
-        self.chosen_bytes(n, 16, Block::as_bytes(messages), channel)
-    }
-
-    /// OT of chosen strings of `len` bytes: rows of `n` strings, one after the other in `messages`.
-    ///
-    /// # Panics
-    /// If `n` or `len` is zero, or `messages` is not a whole number of rows.
-    ///
-    /// # Errors
-    /// The errors of the source, and an error if the channel fails.
-    pub fn chosen_bytes(
+    /// Sends chosen strings of `len` bytes: rows of `n`, all after each other in `messages`. Panics
+    /// if the rows are not whole or `len` is zero.
+    pub fn chosen(
         &mut self,
         n: usize,
         len: usize,
         messages: &[u8],
         channel: &mut Channel,
     ) -> Result<()> {
-        assert_eq!(messages.len() % (n * len), 0, "whole rows");
         for messages in messages.chunks(rows(n) * n * len) {
-            let first = self.masks.next;
+            assert_eq!(messages.len() % (n * len), 0, "whole rows");
+            let first = self.1.1;
             let mut m = Zeroizing::new(vec![Block::ZERO; messages.len() / len]);
             self.random(n, &mut m, channel)?;
             let mut masked = messages.to_vec();
@@ -144,24 +105,16 @@ impl<C: CotSender> Sender<C> {
 }
 
 /// The party with a choice for each row.
-pub struct Receiver<C> {
-    ot: convert::Receiver<C>,
-    masks: Masks,
-}
+pub struct Receiver<C>(convert::Receiver<C>, Masks);
 
 impl<C: CotReceiver> Receiver<C> {
     /// OTs from the source `cot`; `session` is of this object alone, and the same at the peer.
     pub fn new(cot: C, session: SessionId) -> Self {
-        Self { ot: convert::Receiver::new(cot, session), masks: Masks::new(session) }
+        Self(convert::Receiver::new(cot, session), Masks::new(session))
     }
 
-    /// Random messages: message number `choices[r]` of row `r` in `m[r]`.
-    ///
-    /// # Panics
-    /// If the lengths differ, `n` is zero, or a choice is not below `n`.
-    ///
-    /// # Errors
-    /// The errors of the source, and an error if the channel fails.
+    /// Random message number `choices[r]` of row `r` in `m[r]`. Panics if the lengths differ, or a
+    /// choice is not below `n`.
     pub fn random(
         &mut self,
         n: usize,
@@ -170,7 +123,7 @@ impl<C: CotReceiver> Receiver<C> {
         channel: &mut Channel,
     ) -> Result<()> {
         assert_eq!(choices.len(), m.len(), "one choice for each message");
-        let k = width(n);
+        let (k, Self(ot, masks)) = (width(n), self);
         for (choices, m) in choices.chunks(rows(n)).zip(m.chunks_mut(rows(n))) {
             let mut packed = Zeroizing::new(vec![0; bits::bytes_for(choices.len() * k)]);
             for (r, &x) in choices.iter().enumerate() {
@@ -180,44 +133,19 @@ impl<C: CotReceiver> Receiver<C> {
                 }
             }
             let mut keys = Zeroizing::new(vec![Block::ZERO; choices.len() * k]);
-            self.ot.random_chosen(&packed, &mut keys, channel)?; // step 1
+            ot.random_chosen(&packed, &mut keys, channel)?; // step 1
             for ((m, keys), &x) in m.iter_mut().zip(keys.chunks(k)).zip(choices) {
-                let hash =
-                    |key: &Block| self.masks.hash.hash(self.masks.next + u128::from(x), *key);
+                let hash = |key: &Block| masks.0.hash(masks.1 + u128::from(x), *key);
                 *m = keys.iter().map(hash).fold(Block::ZERO, |sum, hash| sum ^ hash); // step 2
-                self.masks.next += n as u128;
+                masks.1 += n as u128;
             }
         }
         Ok(())
     }
 
-    /// OT of the sender's blocks: block number `choices[r]` of row `r` in `out[r]`.
-    ///
-    /// # Panics
-    /// The panics of [`random`](Self::random).
-    ///
-    /// # Errors
-    /// The errors of the source, and an error if the channel fails.
+    /// The sender's string number `choices[r]` of row `r`, after each other in `out`. Panics if it
+    /// does not hold `len` bytes for each choice, or a choice is not below `n`.
     pub fn chosen(
-        &mut self,
-        n: usize,
-        choices: &[u32],
-        out: &mut [Block],
-        channel: &mut Channel,
-    ) -> Result<()> {
-        self.chosen_bytes(n, 16, choices, Block::as_bytes_mut(out), channel)
-    }
-
-    /// OT of the sender's strings of `len` bytes: string number `choices[r]` of row `r` is the
-    /// `r`-th of `out`.
-    ///
-    /// # Panics
-    /// If `out` does not hold a string for each choice, `n` or `len` is zero, or a choice is not
-    /// below `n`.
-    ///
-    /// # Errors
-    /// The errors of the source, and an error if the channel fails.
-    pub fn chosen_bytes(
         &mut self,
         n: usize,
         len: usize,
@@ -226,35 +154,32 @@ impl<C: CotReceiver> Receiver<C> {
         channel: &mut Channel,
     ) -> Result<()> {
         assert_eq!(out.len(), choices.len() * len, "one string for each choice");
+        let mut row = vec![0; n * len];
         for (choices, out) in choices.chunks(rows(n)).zip(out.chunks_mut(rows(n) * len)) {
-            let tweak = self.masks.next;
+            let first = self.1.1;
             let mut m = Zeroizing::new(vec![Block::ZERO; choices.len()]);
             self.random(n, choices, &mut m, channel)?;
-            let mut row = vec![0; n * len];
             for (r, ((m, &x), out)) in m.iter().zip(choices).zip(out.chunks_mut(len)).enumerate() {
                 channel.recv(&mut row)?; // step 3
-                // All strings are read: which one is the choice.
+                // All strings are read, as which of them is the choice.
                 for (i, string) in (0..).zip(row.chunks(len)) {
                     // no mutant: a selection
                     let here = x.ct_eq(&i);
-                    for (out, byte) in out.iter_mut().zip(string) {
-                        out.conditional_assign(byte, here);
-                    }
+                    out.iter_mut()
+                        .zip(string)
+                        .for_each(|(o, byte)| o.conditional_assign(byte, here));
                 }
-                mask(*m, tweak + (r * n) as u128 + u128::from(x), out);
+                mask(*m, first + (r * n) as u128 + u128::from(x), out);
             }
         }
         Ok(())
     }
 }
 
-/// Adds the mask of a message: the message of a random OT itself for a block, else its key stream,
-/// which starts at the tweak, so that one guess cannot be compared with all streams.
+/// Adds the key stream of a random message. It starts at the tweak, so that one guess of a message
+/// cannot be compared with all streams.
 fn mask(m: Block, tweak: u128, string: &mut [u8]) {
     let mut stream = Zeroizing::new(vec![0; string.len()]);
-    match <&mut [u8; 16]>::try_from(&mut stream[..]) {
-        Ok(block) => *block = m.to_bytes(),
-        Err(_) => Prg::starting_at(m, Block::from(tweak)).fill_bytes(&mut stream),
-    }
+    Prg::starting_at(m, Block::from(tweak)).fill_bytes(&mut stream);
     bits::xor_into(string, &stream);
 }

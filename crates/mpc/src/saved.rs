@@ -1,46 +1,42 @@
-//! Batches of correlations in files that are read once: made when both parties have time, used
-//! when they have inputs.
+//! Batches of correlations in files that are read once: made when both parties have time, used when
+//! they have inputs.
 //!
 //! ```no_run
 //! use volery_channel::{Channel, Result, Session};
-//! use volery_mpc::saved::{self, CotSenderBatch};
+//! use volery_mpc::saved::{self, CotKeys};
 //! use volery_ot::CotSender;
+//! use volery_pcg::vole::FromCot;
 //!
-//! /// Offline; the receiver does the same with `CotReceiverBatch`.
+//! /// Offline; the receiver saves `CotValues`.
 //! fn save(cot: &mut impl CotSender, session: &mut Session) -> Result<()> {
-//!     let batch = CotSenderBatch::draw_cot(1_000_000, cot, session)?;
-//!     let (id, ..) = session.parts();
-//!     saved::write(&batch, "cots".as_ref(), id)
+//!     let batch = CotKeys::draw(1_000_000, &mut FromCot(cot), session)?;
+//!     saved::write(&batch, "cots".as_ref(), session.parts().0)
 //! }
 //!
-//! /// Online: a source of COTs that needs no message.
-//! fn load(channel: &mut Channel) -> Result<CotSenderBatch> {
-//!     saved::read("cots".as_ref(), channel)
+//! /// Online: a source of COTs that sends no message.
+//! fn load(channel: &mut Channel) -> Result<impl CotSender> {
+//!     saved::read::<CotKeys>("cots".as_ref(), channel)
 //! }
 //! ```
 //!
-//! A correlation that is used twice reveals what it hid. [`read`] locks the file, compares the batch
-//! with the peer's, marks the file as used, removes it, and waits until both are on the disk; only
-//! then it returns the first value. A second reader, also one that opened the file before, gets an
-//! error. After a crash or an error at any point the batch is lost or untouched, and never given
-//! out twice. What the module cannot see is a *copy* of the file: do not put it into a backup or a
-//! snapshot, nor on a file system without locks.
+//! A correlation that is used twice reveals what it hid. [`read`] locks the file, compares the
+//! batch with the peer's, marks the file as used, removes it, and waits until both are on the disk;
+//! then it returns the first value. A second reader gets an error, also one that opened the file
+//! before. A crash loses the batch or leaves it as it was. A *copy* of the file is beyond it: put
+//! none into a backup or a snapshot, and none on a file system without locks.
 //!
-//! Both parties send a hash of kind, length and session of their batch, and their side: batches of
-//! different sessions, lengths or kinds, or two of one side, are [`Error::Mismatch`] for both, and
-//! both files stay.
+//! Both parties send their part and a hash of the batch's kind, length and session. Batches that do
+//! not belong together are [`Error::Mismatch`] for both, and both files stay.
 //!
-//! The file is for its owner only (mode 0600 on Unix), and not encrypted. Whoever reads it knows
-//! this party's secrets of the batch; removing a file need not wipe its blocks on the disk.
+//! The file is for its owner only (mode 0600 on Unix) and not encrypted: it has this party's
+//! secrets of the batch. Removing a file need not wipe its blocks on the disk.
 //!
-//! Format: a line of text, a byte `0` (`1` once used), side, length, the session (32 bytes), the
-//! kind with its length, the values, and a hash of all but the byte.
+//! Format: a line of text; a byte `0`, `1` once used; part; length; session (32 bytes); kind with
+//! its length; values; a hash of all but the second.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
-use std::marker::PhantomData;
-use std::ops::Range;
-use std::path::Path;
+use std::{marker::PhantomData, ops::Range, path::Path};
 
 use volery_channel::{Channel, Error, Result, Role, SessionId};
 use volery_field::{ExtensionOf, F2, Gf128, Ring};
@@ -50,7 +46,7 @@ use volery_pcg::vole::{VoleReceiver, VoleSender};
 use volery_primitives::{Block, bits, ro::RandomOracle};
 use zeroize::Zeroizing;
 
-use crate::{arithmetic, bits as bit_triples};
+use crate::bits as bit_triples;
 
 const MAGIC: &[u8] = b"volery batch 1\n";
 
@@ -59,22 +55,17 @@ pub trait Batch: Sized {
     /// The name of the correlation and its ring, the same at both parties.
     fn kind() -> String;
 
-    /// Which part this is.
-    fn side(&self) -> Role;
+    /// Which of the two parts this is.
+    fn part(&self) -> Role;
 
     /// Number of correlations.
-    fn len(&self) -> usize;
-
-    /// Whether there are none.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
+    fn count(&self) -> usize;
 
     /// Appends the values.
     fn write(&self, out: &mut Vec<u8>);
 
-    /// The part from its side, its number of correlations and its values; `None` if they do not fit.
-    fn read(side: Role, len: usize, values: &[u8]) -> Option<Self>;
+    /// The part of `count` correlations from its values, which it takes; `None` if they do not fit.
+    fn read(part: Role, count: usize, values: &mut &[u8]) -> Option<Self>;
 }
 
 /// Writes a batch to a new file, and waits until it is on the disk. `session` is of this batch
@@ -84,13 +75,12 @@ pub trait Batch: Sized {
 /// [`Error::Io`] if the file is there already or cannot be written.
 pub fn write<B: Batch>(batch: &B, path: &Path, session: SessionId) -> Result<()> {
     // One allocation: a vector that grows leaves copies of secrets behind.
-    let mut whole = Zeroizing::new(Vec::with_capacity(256 + 48 * (batch.len() + 1)));
+    let mut whole = Zeroizing::new(Vec::with_capacity(256 + 48 * (batch.count() + 1)));
     whole.extend(MAGIC);
-    whole.extend([0, batch.side() as u8]);
-    whole.extend((batch.len() as u64).to_le_bytes());
+    whole.extend([0, batch.part() as u8]);
+    whole.extend((batch.count() as u64).to_le_bytes());
     whole.extend(session.as_bytes());
-    whole.push(B::kind().len() as u8);
-    whole.extend(B::kind().as_bytes());
+    whole.extend(&name::<B>());
     batch.write(&mut whole);
     let hash = hash(&whole);
     whole.extend(hash);
@@ -103,83 +93,63 @@ pub fn write<B: Batch>(batch: &B, path: &Path, session: SessionId) -> Result<()>
     write().map_err(of(path))
 }
 
-/// Reads the batch that [`write`] wrote, and consumes the file. Both parties call it at the same
+/// Reads the batch that [`write`] wrote, and uses up the file. Both parties call it at the same
 /// point.
 ///
 /// # Errors
 /// [`Error::Io`] if there is no such file, another reader has it or had it, or it is no complete
-/// batch of this kind; [`Error::Mismatch`] if the peer's batch does not belong to it; if the channel
-/// fails.
+/// batch of this kind; [`Error::Mismatch`] if the peer's does not belong to it.
 pub fn read<B: Batch>(path: &Path, channel: &mut Channel) -> Result<B> {
-    let (lock, batch, header) = load::<B>(path).map_err(of(path))?;
-    let mut own = [0; 33];
-    own[0] = batch.side() as u8;
-    own[1..].copy_from_slice(&header);
+    let (lock, batch, own) = load::<B>(path).map_err(of(path))?;
     channel.send(&own)?;
     channel.flush()?;
     let mut theirs = [0; 33];
     channel.recv(&mut theirs)?;
-    compare(&own, &theirs)?;
+    let mismatch = |field: &str, bytes: Range<usize>| {
+        let text = |of: &[u8; 33]| of[bytes.clone()].iter().map(|b| format!("{b:02x}")).collect();
+        Err(Error::Mismatch { field: field.to_owned(), ours: text(&own), theirs: text(&theirs) })
+    };
+    // mutant(saved-pair): false
+    if own[1..] != theirs[1..] {
+        return mismatch("saved batch", 1..9);
+    }
+    // mutant(saved-part): false
+    if own[0] == theirs[0] {
+        return mismatch("part of the saved batch", 0..1);
+    }
     // mutant(saved-consume): ignore
     consume(&lock, path).map_err(of(path))?;
     Ok(batch)
 }
 
-/// Compares the two parts.
-fn compare(own: &[u8; 33], theirs: &[u8; 33]) -> Result<()> {
-    let side = |bytes: &[u8; 33]| if bytes[0] == 0 { "sender" } else { "receiver" }.to_owned();
-    let short = |bytes: &[u8; 33]| bytes[1..9].iter().map(|byte| format!("{byte:02x}")).collect();
-    let mismatch =
-        |field: &str, ours, theirs| Error::Mismatch { field: field.to_owned(), ours, theirs };
-    // mutant(saved-pair): false
-    if own[1..] != theirs[1..] {
-        return Err(mismatch("saved batch", short(own), short(theirs)));
-    }
-    // mutant(saved-side): false
-    if own[0] == theirs[0] {
-        return Err(mismatch("side of the saved batch", side(own), side(theirs)));
-    }
-    Ok(())
-}
-
-/// The locked file, its batch, and the hash that both parties compare.
-fn load<B: Batch>(path: &Path) -> io::Result<(Lock, B, [u8; 32])> {
-    let invalid = |what: &str| io::Error::new(ErrorKind::InvalidData, what.to_owned());
+/// The locked file, its batch, and what the parties compare.
+fn load<B: Batch>(path: &Path) -> io::Result<(Lock, B, [u8; 33])> {
     let file = options().read(true).write(true).open(path)?;
-    let lock = Lock::try_new(file)
-        .map_err(|_| io::Error::new(ErrorKind::WouldBlock, "another process reads this batch"))?;
+    let lock = Lock::try_new(file).map_err(|_| wrong(ErrorKind::WouldBlock, "it is being read"))?;
     let mut bytes = Zeroizing::new(Vec::with_capacity(lock.file().metadata()?.len() as usize));
     lock.file().read_to_end(&mut bytes)?;
-    let incomplete = || invalid("this is not a complete saved batch");
-    // no mutant: without it there is no value
-    let (whole, digest) = bytes.split_last_chunk::<32>().ok_or_else(incomplete)?;
-    // no mutant: without it there is no value
-    let rest = whole.strip_prefix(MAGIC).ok_or_else(incomplete)?;
+    let (whole, digest) = bytes.split_last_chunk::<32>().unwrap_or((&[], &[0; 32]));
+    let (head, rest) = whole.split_at_checked(MAGIC.len() + 42).unwrap_or_default();
     // mutant(saved-used): false
-    if rest.first() != Some(&0) {
-        return Err(io::Error::new(ErrorKind::NotFound, "this batch was used"));
+    if head.starts_with(MAGIC) && head[MAGIC.len()] != 0 {
+        return Err(wrong(ErrorKind::NotFound, "it was used"));
     }
-    // mutant(saved-hash): false
-    if hash(whole) != *digest {
-        return Err(incomplete());
-    }
-    // no mutant: without it there is no value
-    let (head, rest) = rest.split_at_checked(42).ok_or_else(incomplete)?;
-    let kind = B::kind();
-    let prefix = [&[kind.len() as u8], kind.as_bytes()].concat();
-    let values = rest.strip_prefix(&prefix[..]);
-    // no mutant: without it there is no value
-    let Some(values) = values else {
-        return Err(invalid(&format!("this batch is not of {kind}")));
+    let (head, mut values) = (head.strip_prefix(MAGIC), rest.strip_prefix(&name::<B>()[..]));
+    let (Some(head), Some(values)) = (head, &mut values) else {
+        // no mutant: without it there is no value
+        return Err(wrong(ErrorKind::InvalidData, "it is no batch of this kind"));
     };
-    let side = if head[1] == 0 { Role::Sender } else { Role::Receiver };
-    let len = u64::from_le_bytes(*head[2..].first_chunk().expect("eight bytes")) as usize;
+    let part = if head[1] == 0 { Role::Sender } else { Role::Receiver };
+    let count = u64::from_le_bytes(*head[2..].first_chunk().expect("eight bytes")) as usize;
+    let batch = B::read(part, count, values);
+    // mutant(saved-hash): `hash(whole) == *digest` => `true`
+    let batch = batch.filter(|_| values.is_empty() && hash(whole) == *digest);
     // no mutant: without it there is no value
-    let batch = B::read(side, len, values).ok_or_else(incomplete)?;
+    let batch = batch.ok_or_else(|| wrong(ErrorKind::InvalidData, "it is damaged"))?;
+    let mut compared = [head[1]; 33];
     let mut oracle = RandomOracle::new("volery mpc: saved batch");
-    // Kind, length, session.
-    let header = oracle.absorb(&prefix).absorb(&head[2..]).finish32();
-    Ok((lock, batch, header))
+    compared[1..].copy_from_slice(&oracle.absorb(&name::<B>()).absorb(&head[2..]).finish32());
+    Ok((lock, batch, compared))
 }
 
 /// Marks the file as used, and removes it.
@@ -197,15 +167,21 @@ fn consume(lock: &Lock, path: &Path) -> io::Result<()> {
 /// Of all but the byte that marks a used file.
 fn hash(whole: &[u8]) -> [u8; 32] {
     let mut oracle = RandomOracle::new("volery mpc: file of a saved batch");
-    oracle
-        .absorb(&whole[..MAGIC.len()])
-        .absorb(&whole[(MAGIC.len() + 1).min(whole.len())..])
-        .finish32()
+    oracle.absorb(whole.get(MAGIC.len() + 1..).unwrap_or_default()).finish32()
+}
+
+/// The kind with its length.
+fn name<B: Batch>() -> Vec<u8> {
+    [&[B::kind().len() as u8], B::kind().as_bytes()].concat()
+}
+
+fn wrong(kind: ErrorKind, what: &str) -> io::Error {
+    io::Error::new(kind, what)
 }
 
 fn of(path: &Path) -> impl Fn(io::Error) -> Error {
     let path = path.display().to_string();
-    move |error| Error::Io(io::Error::new(error.kind(), format!("saved batch {path}: {error}")))
+    move |error| Error::Io(wrong(error.kind(), &format!("saved batch {path}: {error}")))
 }
 
 fn options() -> OpenOptions {
@@ -221,9 +197,9 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     if cfg!(unix) { sync_all(&File::open(parent.unwrap_or(Path::new(".")))?) } else { Ok(()) }
 }
 
-/// The part of the holder of `u` and `v` of vector OLEs, or of correlated OTs (`B` is `F2`).
+/// The part of the holder of `u` and `v` of vector OLEs, or of correlated OTs (`B` is F2).
 ///
-/// A source whose calls send nothing. A call panics if it asks for more than are left. Wiped when
+/// A source whose calls send nothing, and panic if they ask for more than are left. Wiped when
 /// dropped.
 pub struct ValuesBatch<R: ExtensionOf<B>, B: Ring = R> {
     u: Zeroizing<Vec<B>>,
@@ -231,69 +207,37 @@ pub struct ValuesBatch<R: ExtensionOf<B>, B: Ring = R> {
     next: usize,
 }
 
-/// The part of the holder of `x` of vector OLEs, or of `delta` of correlated OTs.
-///
-/// A source as [`ValuesBatch`] is.
+/// The part of the holder of `x` of vector OLEs, or of `delta` of correlated OTs: a source as
+/// [`ValuesBatch`].
 pub struct KeysBatch<R: ExtensionOf<B>, B: Ring = R> {
-    x: Zeroizing<R>,
+    /// `x`, then `w`.
     w: Zeroizing<Vec<R>>,
     next: usize,
     of: PhantomData<B>,
 }
 
-/// The part of the sender of correlated OTs.
-pub type CotSenderBatch = KeysBatch<Gf128, F2>;
-
 /// The part of the receiver of correlated OTs.
-pub type CotReceiverBatch = ValuesBatch<Gf128, F2>;
+pub type CotValues = ValuesBatch<Gf128, F2>;
+
+/// The part of the sender of correlated OTs.
+pub type CotKeys = KeysBatch<Gf128, F2>;
 
 impl<R: ExtensionOf<B>, B: Ring> ValuesBatch<R, B> {
     /// The next `n` correlations of a source.
-    ///
-    /// # Errors
-    /// The errors of the source.
     pub fn draw(n: usize, vole: &mut impl VoleSender<R, B>, channel: &mut Channel) -> Result<Self> {
-        let (mut u, mut v) = (zeros(n), zeros(n));
-        vole.extend(&mut u, &mut v, channel)?;
-        Ok(Self { u, v, next: 0 })
+        let mut out = Self { u: zeros(n), v: zeros(n), next: 0 };
+        vole.extend(&mut out.u, &mut out.v, channel)?;
+        Ok(out)
     }
 }
 
 impl<R: ExtensionOf<B>, B: Ring> KeysBatch<R, B> {
     /// The next `n` correlations of a source.
-    ///
-    /// # Errors
-    /// The errors of the source.
     pub fn draw(n: usize, vole: &mut impl VoleReceiver<R>, channel: &mut Channel) -> Result<Self> {
-        let mut w = zeros(n);
-        vole.extend(&mut w, channel)?;
-        Ok(Self { x: Zeroizing::new(vole.try_x()?), w, next: 0, of: PhantomData })
-    }
-}
-
-impl CotReceiverBatch {
-    /// The next `n` correlated OTs of a source.
-    ///
-    /// # Errors
-    /// The errors of the source.
-    pub fn draw_cot(n: usize, cot: &mut impl CotReceiver, channel: &mut Channel) -> Result<Self> {
-        let (mut packed, mut v) = (Zeroizing::new(vec![0; bits::bytes_for(n)]), zeros(n));
-        cot.extend(&mut packed, bytemuck::cast_slice_mut(&mut v), channel)?;
-        let mut u = zeros(n);
-        u.iter_mut().enumerate().for_each(|(i, u)| *u = F2::new(bits::bit(&packed, i)));
-        Ok(Self { u, v, next: 0 })
-    }
-}
-
-impl CotSenderBatch {
-    /// The next `n` correlated OTs of a source.
-    ///
-    /// # Errors
-    /// The errors of the source.
-    pub fn draw_cot(n: usize, cot: &mut impl CotSender, channel: &mut Channel) -> Result<Self> {
-        let mut w = zeros(n);
-        cot.extend(bytemuck::cast_slice_mut(&mut w), channel)?;
-        Ok(Self { x: Zeroizing::new(Gf128::new(cot.try_delta()?)), w, next: 0, of: PhantomData })
+        let mut w = zeros(n + 1);
+        vole.extend(&mut w[1..], channel)?;
+        w[0] = vole.try_x()?;
+        Ok(Self { w, next: 1, of: PhantomData })
     }
 }
 
@@ -308,7 +252,7 @@ impl<R: ExtensionOf<B>, B: Ring> VoleSender<R, B> for ValuesBatch<R, B> {
 
 impl<R: ExtensionOf<B>, B: Ring> VoleReceiver<R> for KeysBatch<R, B> {
     fn try_x(&self) -> Result<R> {
-        Ok(*self.x)
+        Ok(self.w[0])
     }
 
     fn extend(&mut self, w: &mut [R], _channel: &mut Channel) -> Result<()> {
@@ -317,7 +261,7 @@ impl<R: ExtensionOf<B>, B: Ring> VoleReceiver<R> for KeysBatch<R, B> {
     }
 }
 
-impl CotReceiver for CotReceiverBatch {
+impl CotReceiver for CotValues {
     fn extend(&mut self, u: &mut [u8], w: &mut [Block], _channel: &mut Channel) -> Result<()> {
         let next = take(&mut self.next, w.len());
         let mut packed = Zeroizing::new(Vec::with_capacity(u.len()));
@@ -328,9 +272,9 @@ impl CotReceiver for CotReceiverBatch {
     }
 }
 
-impl CotSender for CotSenderBatch {
+impl CotSender for CotKeys {
     fn delta(&self) -> Block {
-        self.x.value()
+        self.w[0].value()
     }
 
     fn extend(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
@@ -340,14 +284,14 @@ impl CotSender for CotSenderBatch {
 
 impl<R: ExtensionOf<B>, B: Ring> Batch for ValuesBatch<R, B> {
     fn kind() -> String {
-        KeysBatch::<R, B>::kind()
+        format!("vector OLE, {} over {}", R::NAME, B::NAME)
     }
 
-    fn side(&self) -> Role {
+    fn part(&self) -> Role {
         Role::Sender
     }
 
-    fn len(&self) -> usize {
+    fn count(&self) -> usize {
         self.v.len()
     }
 
@@ -356,34 +300,32 @@ impl<R: ExtensionOf<B>, B: Ring> Batch for ValuesBatch<R, B> {
         R::write(&self.v, out);
     }
 
-    fn read(side: Role, len: usize, mut values: &[u8]) -> Option<Self> {
-        let out = Self { u: column(len, &mut values)?, v: column(len, &mut values)?, next: 0 };
-        (side == Role::Sender && values.is_empty()).then_some(out)
+    fn read(part: Role, count: usize, values: &mut &[u8]) -> Option<Self> {
+        let out = Self { u: column(count, values)?, v: column(count, values)?, next: 0 };
+        (part == Role::Sender).then_some(out)
     }
 }
 
 impl<R: ExtensionOf<B>, B: Ring> Batch for KeysBatch<R, B> {
     fn kind() -> String {
-        format!("vector OLE, {} over {}", R::NAME, B::NAME)
+        ValuesBatch::<R, B>::kind()
     }
 
-    fn side(&self) -> Role {
+    fn part(&self) -> Role {
         Role::Receiver
     }
 
-    fn len(&self) -> usize {
-        self.w.len()
+    fn count(&self) -> usize {
+        self.w.len() - 1
     }
 
     fn write(&self, out: &mut Vec<u8>) {
-        R::write(&[*self.x], out);
         R::write(&self.w, out);
     }
 
-    fn read(side: Role, len: usize, mut values: &[u8]) -> Option<Self> {
-        let x = Zeroizing::new(column::<R>(1, &mut values)?[0]);
-        let out = Self { x, w: column(len, &mut values)?, next: 0, of: PhantomData };
-        (side == Role::Receiver && values.is_empty()).then_some(out)
+    fn read(part: Role, count: usize, values: &mut &[u8]) -> Option<Self> {
+        let w = column(count.checked_add(1)?, values)?;
+        (part == Role::Receiver).then_some(Self { w, next: 1, of: PhantomData })
     }
 }
 
@@ -393,11 +335,11 @@ impl Batch for (Role, bit_triples::Triples) {
         "triples over f2".to_owned()
     }
 
-    fn side(&self) -> Role {
+    fn part(&self) -> Role {
         self.0
     }
 
-    fn len(&self) -> usize {
+    fn count(&self) -> usize {
         self.1.len
     }
 
@@ -405,36 +347,9 @@ impl Batch for (Role, bit_triples::Triples) {
         [&self.1.a, &self.1.b, &self.1.c].into_iter().for_each(|part| out.extend_from_slice(part));
     }
 
-    fn read(side: Role, len: usize, values: &[u8]) -> Option<Self> {
-        let bytes = bits::bytes_for(len);
-        let parts = values.len() == bytes.checked_mul(3)?;
-        let part = |k| parts.then(|| values[k * bytes..][..bytes].to_vec());
-        Some((side, bit_triples::Triples { len, a: part(0)?, b: part(1)?, c: part(2)? }))
-    }
-}
-
-/// Triples of the party with this role.
-impl<R: Ring> Batch for (Role, arithmetic::Triples<R>) {
-    fn kind() -> String {
-        format!("triples over {}", R::NAME)
-    }
-
-    fn side(&self) -> Role {
-        self.0
-    }
-
-    fn len(&self) -> usize {
-        self.1.a.len()
-    }
-
-    fn write(&self, out: &mut Vec<u8>) {
-        [&self.1.a, &self.1.b, &self.1.c].into_iter().for_each(|part| R::write(part, out));
-    }
-
-    fn read(side: Role, len: usize, mut values: &[u8]) -> Option<Self> {
-        let mut next = || column(len, &mut values).map(|mut column| std::mem::take(&mut *column));
-        let out = arithmetic::Triples { a: next()?, b: next()?, c: next()? };
-        values.is_empty().then_some((side, out))
+    fn read(part: Role, count: usize, values: &mut &[u8]) -> Option<Self> {
+        let mut next = || values.split_off(..bits::bytes_for(count)).map(<[u8]>::to_vec);
+        Some((part, bit_triples::Triples { len: count, a: next()?, b: next()?, c: next()? }))
     }
 }
 
@@ -444,15 +359,14 @@ fn zeros<R: Ring>(n: usize) -> Zeroizing<Vec<R>> {
 
 /// Takes `n` places from `next` on.
 fn take(next: &mut usize, n: usize) -> Range<usize> {
-    let start = *next;
     *next += n;
-    start..*next
+    *next - n..*next
 }
 
-/// The next `n` elements.
+/// The next `n` elements. The length of a damaged file is not allocated.
 fn column<R: Ring>(n: usize, values: &mut &[u8]) -> Option<Zeroizing<Vec<R>>> {
-    // A length of a damaged file is no length of an allocation.
-    let bytes = values.split_off(..n.checked_mul(R::BYTES).map(|_| R::encoded_len(n))?)?;
+    n.checked_mul(R::BYTES)?;
+    let bytes = values.split_off(..R::encoded_len(n))?;
     let mut out = zeros(n);
     R::read(bytes, &mut out).is_ok().then_some(out)
 }

@@ -79,7 +79,7 @@ pub mod ideal;
 pub mod shared_setup;
 mod traits;
 
-pub use traits::{VoleReceiver, VoleSender};
+pub use traits::{FromCot, VoleReceiver, VoleSender};
 
 use base::{KeyBase, ValueBase};
 /// A ring of vector-OLE.

@@ -1,135 +1,114 @@
 //! Batches in files: given out once, to both parties of one session.
 
-use std::fs;
-use std::path::Path;
+use std::{fs, io::ErrorKind, path::Path};
 
-use volery_field::F2;
-use volery_mpc::saved::{self, Batch, CotReceiverBatch, CotSenderBatch, KeysBatch, ValuesBatch};
+use volery_mpc::saved::{self, Batch, CotKeys, CotValues, KeysBatch, ValuesBatch};
 
 use super::*;
 
 const N: usize = 1003;
 
-/// Both parties' batches of correlated OTs, in `sender` and `receiver`.
-fn write_cots(folder: &Path, session: u8) {
-    let (mut sender, mut receiver) = ideal::pair(Block::from(77), Block::from(5));
-    let channel = &mut Channel::memory_pair().0;
-    let keys = CotSenderBatch::draw_cot(N, &mut sender, channel).unwrap();
-    let values = CotReceiverBatch::draw_cot(N, &mut receiver, channel).unwrap();
-    saved::write(&keys, &folder.join("sender"), id(session)).unwrap();
-    saved::write(&values, &folder.join("receiver"), id(session)).unwrap();
+fn lonely() -> Channel {
+    Channel::memory_pair().0
 }
 
-fn read_both<A: Batch + Send, B: Batch + Send>(
-    left: &Path,
-    right: &Path,
-) -> (Result<A>, Result<B>) {
+/// Both parties' batches, in `keys` and `values`.
+fn write<R: ExtensionOf<B>, B: Ring>(folder: &Path, session: u8) {
+    let (mut sender, mut receiver) = vole::ideal::pair::<R, B>(R::power_of_two(3), Block::from(5));
+    let keys = KeysBatch::<R, B>::draw(N, &mut receiver, &mut lonely()).unwrap();
+    let values = ValuesBatch::draw(N, &mut sender, &mut lonely()).unwrap();
+    saved::write(&keys, &folder.join("keys"), id(session)).unwrap();
+    saved::write(&values, &folder.join("values"), id(session)).unwrap();
+}
+
+fn read<A: Batch + Send, B: Batch + Send>(left: &Path, right: &Path) -> (Result<A>, Result<B>) {
     run_two_unchecked(|channel| saved::read(left, channel), |channel| saved::read(right, channel))
 }
 
-type Cots = (Result<CotSenderBatch>, Result<CotReceiverBatch>);
+fn kind<T>(result: Result<T>) -> ErrorKind {
+    match result.map(drop) {
+        Err(Error::Io(error)) => error.kind(),
+        other => panic!("{other:?}"),
+    }
+}
 
 #[test]
 fn a_batch_is_read_once() {
     let folder = tempfile::tempdir().unwrap();
-    let (left, right) = (folder.path().join("sender"), folder.path().join("receiver"));
-    write_cots(folder.path(), 1);
+    let (left, right) = (folder.path().join("keys"), folder.path().join("values"));
+    write::<Gf128, F2>(folder.path(), 1);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
         assert_eq!(fs::metadata(&left).unwrap().permissions().mode() & 0o777, 0o600);
     }
-    // A new batch does not replace one.
-    let empty = ValuesBatch::<Z64>::draw(
-        0,
-        &mut vole::ideal::pair(Z64::ONE, Block::ONE).0,
-        &mut Channel::memory_pair().0,
-    )
-    .unwrap();
-    assert!(matches!(saved::write(&empty, &left, id(2)), Err(Error::Io(_))));
-    // A reader that has opened the file before, as by a hard link, finds it used.
+    // A new batch does not take the place of one.
+    let new =
+        KeysBatch::<Z64>::draw(0, &mut vole::ideal::pair(Z64::ONE, Block::ONE).1, &mut lonely());
+    assert_eq!(kind(saved::write(&new.unwrap(), &left, id(2))), ErrorKind::AlreadyExists);
+    // As a reader that has opened the file before.
     let link = folder.path().join("link");
     fs::hard_link(&left, &link).unwrap();
-    let (sender, receiver): Cots = read_both(&left, &right);
-    let (mut sender, mut receiver) = (sender.unwrap(), receiver.unwrap());
-    assert!(!left.exists() && !right.exists());
-    let channel = &mut Channel::memory_pair().0;
+    let (keys, values) = read::<CotKeys, CotValues>(&left, &right);
+    let (mut keys, mut values) = (keys.unwrap(), values.unwrap());
     for n in [0, 3, 1000] {
         let (mut v, mut u, mut w) =
             (vec![Block::ZERO; n], vec![0; bytes_for(n)], vec![Block::ZERO; n]);
-        CotSender::extend(&mut sender, &mut v, channel).unwrap();
-        CotReceiver::extend(&mut receiver, &mut u, &mut w, channel).unwrap();
-        ideal::assert_cot(sender.delta(), &v, &u, &w);
-    }
-    for path in [&left, &link] {
-        let again = saved::read::<CotSenderBatch>(path, channel).map(|_| ());
-        let Err(Error::Io(error)) = again else { panic!("{again:?}") };
-        assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{error}");
+        CotSender::extend(&mut keys, &mut v, &mut lonely()).unwrap();
+        CotReceiver::extend(&mut values, &mut u, &mut w, &mut lonely()).unwrap();
+        ideal::assert_cot(keys.delta(), &v, &u, &w);
     }
     let more = std::panic::AssertUnwindSafe(|| {
-        CotSender::extend(&mut sender, &mut [Block::ZERO], &mut Channel::memory_pair().0)
+        CotSender::extend(&mut keys, &mut [Block::ZERO], &mut lonely())
     });
     assert!(std::panic::catch_unwind(more).is_err(), "none is left");
+    assert!(!left.exists() && !right.exists());
+    assert_eq!(kind(saved::read::<CotKeys>(&link, &mut lonely())), ErrorKind::NotFound);
 }
 
-/// Wrong pairs are refused by both parties, and stay.
+/// Both parties refuse a wrong pair, and keep it.
 #[test]
 fn batches_that_do_not_belong_together_are_a_mismatch() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    (1..).zip(&folders).for_each(|(session, folder)| write_cots(folder.path(), session));
-    let [left, right] =
-        [("sender", 0), ("receiver", 1)].map(|(name, k)| folders[k].path().join(name));
-    let (a, b): Cots = read_both(&left, &right);
-    assert!(matches!(a, Err(Error::Mismatch { field, .. }) if field == "saved batch"));
-    assert!(matches!(b, Err(Error::Mismatch { .. })));
-    let copy = folders[1].path().join("copy");
-    fs::copy(&left, &copy).unwrap();
-    let (a, b): (Result<CotSenderBatch>, Result<CotSenderBatch>) = read_both(&left, &copy);
-    assert!(matches!(a, Err(Error::Mismatch { field, .. }) if field == "side of the saved batch"));
-    assert!(b.is_err() && left.exists() && copy.exists());
-    let (a, b): Cots = read_both(&left, &folders[0].path().join("receiver"));
+    (1..).zip(&folders).for_each(|(session, folder)| write::<Gf128, F2>(folder.path(), session));
+    let file = |k: usize, name| folders[k].path().join(name);
+    let of = |field: &str, error| matches!(error, Error::Mismatch { field: of, .. } if of == field);
+    let (a, b) = read::<CotKeys, CotValues>(&file(0, "keys"), &file(1, "values"));
+    assert!(of("saved batch", a.err().unwrap()) && of("saved batch", b.err().unwrap()));
+    fs::copy(file(0, "keys"), file(1, "copy")).unwrap();
+    let (a, b) = read::<CotKeys, CotKeys>(&file(0, "keys"), &file(1, "copy"));
+    assert!(of("part of the saved batch", a.err().unwrap()) && b.is_err());
+    let (a, b) = read::<CotKeys, CotValues>(&file(0, "keys"), &file(0, "values"));
     assert!(a.is_ok() && b.is_ok());
 }
 
-/// A file that is locked, of another kind, or not whole gives nothing.
 #[test]
-fn a_file_that_is_not_a_whole_batch_is_an_error() {
+fn a_file_that_is_no_whole_batch_gives_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    write_cots(folder.path(), 1);
-    let path = folder.path().join("sender");
-    let kind = |error: Result<()>| match error {
-        Err(Error::Io(error)) => error.kind(),
-        other => panic!("{other:?}"),
-    };
-    let lonely = || Channel::memory_pair().0;
-    let read = || kind(saved::read::<CotSenderBatch>(&path, &mut lonely()).map(|_| ()));
+    write::<Gf128, F2>(folder.path(), 1);
+    let path = folder.path().join("keys");
+    let read = || kind(saved::read::<CotKeys>(&path, &mut lonely()));
     let locked = fs::File::open(&path).unwrap();
     locked.lock().unwrap();
-    assert_eq!(read(), std::io::ErrorKind::WouldBlock);
+    assert_eq!(read(), ErrorKind::WouldBlock);
     drop(locked);
-    let other = saved::read::<KeysBatch<Fp61>>(&path, &mut lonely()).map(|_| ());
-    assert_eq!(kind(other), std::io::ErrorKind::InvalidData);
+    let other = saved::read::<KeysBatch<Fp61>>(&path, &mut lonely());
+    assert_eq!(kind(other), ErrorKind::InvalidData);
     let whole = fs::read(&path).unwrap();
-    for change in [20, 60, whole.len() - 40, whole.len() - 1] {
-        let mut bytes = whole.clone();
-        bytes[change] ^= 1;
-        fs::write(&path, bytes).unwrap();
-        assert_eq!(read(), std::io::ErrorKind::InvalidData, "byte {change}");
-    }
     for len in [0, 10, 40, 80, whole.len() - 1] {
         fs::write(&path, &whole[..len]).unwrap();
-        assert_eq!(read(), std::io::ErrorKind::InvalidData, "{len} bytes");
+        assert_eq!(read(), ErrorKind::InvalidData, "{len} bytes");
     }
-}
-
-/// The file is not where its name was any more.
-#[test]
-fn a_file_that_cannot_be_removed_gives_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    write_cots(folder.path(), 1);
-    let path = folder.path().join("sender");
-    let (sender, ()) = run_two_unchecked(
-        |channel| saved::read::<CotSenderBatch>(&path, channel).map(|_| ()),
+    for at in [0, 18, 60, whole.len() - 40, whole.len() - 1] {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        fs::write(&path, bytes).unwrap();
+        assert_eq!(read(), ErrorKind::InvalidData, "byte {at}");
+    }
+    // Gone before it can be removed.
+    fs::write(&path, &whole).unwrap();
+    let (result, ()) = run_two_unchecked(
+        |channel| saved::read::<CotKeys>(&path, channel).map(drop),
         |channel| {
             let mut part = [0; 33];
             channel.recv(&mut part).unwrap();
@@ -138,49 +117,35 @@ fn a_file_that_cannot_be_removed_gives_nothing() {
             channel.send(&part).and_then(|()| channel.flush()).unwrap();
         },
     );
-    assert!(matches!(sender, Err(Error::Io(_))), "{sender:?}");
+    assert_eq!(kind(result), ErrorKind::NotFound);
 }
 
 #[test]
 fn vector_oles_and_triples_come_back() {
-    fn check<R: volery_field::ExtensionOf<B>, B: Ring>(x: R) {
+    fn check<R: ExtensionOf<B>, B: Ring>() {
         let folder = tempfile::tempdir().unwrap();
-        let (mut sender, mut receiver) = vole::ideal::pair::<R, B>(x, Block::from(9));
-        let channel = &mut Channel::memory_pair().0;
-        let values = ValuesBatch::draw(N, &mut sender, channel).unwrap();
-        let keys = KeysBatch::<R, B>::draw(N, &mut receiver, channel).unwrap();
-        let [left, right] = ["left", "right"].map(|name| folder.path().join(name));
-        saved::write(&values, &left, id(1)).unwrap();
-        saved::write(&keys, &right, id(1)).unwrap();
-        let (values, keys): (Result<ValuesBatch<R, B>>, Result<KeysBatch<R, B>>) =
-            read_both(&left, &right);
+        write::<R, B>(folder.path(), 1);
+        let [left, right] = ["keys", "values"].map(|name| folder.path().join(name));
+        let (keys, values) = read::<KeysBatch<R, B>, ValuesBatch<R, B>>(&left, &right);
         let (mut u, mut v, mut w) = (vec![B::ZERO; N], vec![R::ZERO; N], vec![R::ZERO; N]);
-        values.unwrap().extend(&mut u, &mut v, channel).unwrap();
-        let mut keys = keys.unwrap();
-        VoleReceiver::extend(&mut keys, &mut w, channel).unwrap();
-        vole::ideal::assert_vole(keys.x(), &u, &v, &w);
+        values.unwrap().extend(&mut u, &mut v, &mut lonely()).unwrap();
+        keys.unwrap().extend(&mut w, &mut lonely()).unwrap();
+        vole::ideal::assert_vole(R::power_of_two(3), &u, &v, &w);
     }
-    check::<Fp61, Fp61>(Fp61::reduce(7));
-    check::<Z64, Z64>(Z64::new(7));
-    check::<Gf128, F2>(Gf128::new(Block::from(7)));
-
+    check::<Fp61, Fp61>();
+    check::<Z64, Z64>();
     let folder = tempfile::tempdir().unwrap();
-    let [left, right] = ["left", "right"].map(|name| folder.path().join(name));
-    let party = |role, path| {
+    let party = |role: Role| {
+        let path = folder.path().join(role.name());
         move |channel: &mut Channel| {
-            let mut ots = ots(role);
-            let bits = bits::triples(N, role, (&mut ots.0, &mut ots.1), channel).unwrap();
-            let own = (&mut ots.0, &mut ots.1);
-            let ring = arithmetic::triples::<Fp61>(9, role, own, &mut rng(role as u128), channel);
-            saved::write(&(role, bits), path, id(1)).unwrap();
-            let (_, bits): (Role, bits::Triples) = saved::read(path, channel).unwrap();
-            saved::write(&(role, ring.unwrap()), path, id(1)).unwrap();
-            let (_, ring): (Role, arithmetic::Triples<Fp61>) = saved::read(path, channel).unwrap();
-            (bits, ring)
+            let (mut sender, mut receiver) = ots(role);
+            let ots = (&mut sender, &mut receiver);
+            let bits = bits::triples(N, role, ots, channel).unwrap();
+            saved::write(&(role, bits), &path, id(1)).unwrap();
+            let (_, bits): (Role, bits::Triples) = saved::read(&path, channel).unwrap();
+            unpack(N, &bits)
         }
     };
-    let (a, b) = run_two_parties(party(Role::Sender, &left), party(Role::Receiver, &right));
-    assert_products(N, [&a.0, &b.0].map(|t| [&t.a[..], &t.b, &t.c]));
-    let sum = |k: fn(&arithmetic::Triples<Fp61>) -> &Vec<Fp61>, i: usize| k(&a.1)[i] + k(&b.1)[i];
-    assert!((0..9).all(|i| sum(|t| &t.a, i) * sum(|t| &t.b, i) == sum(|t| &t.c, i)));
+    let (a, b) = run_two_parties(party(Role::Sender), party(Role::Receiver));
+    assert_products(a.each_ref().map(|a| &a[..]), b.each_ref().map(|b| &b[..]));
 }

@@ -1,39 +1,25 @@
-//! A batched OPRF: a trait for each party, the ideal functionality, and `psi::oprf` behind the
-//! same traits.
+//! A batched OPRF: a trait for each party, the ideal functionality, and [`volery_psi::oprf`] with
+//! its code behind the same traits.
+//!
+//! Calls fail as the channel does, and with [`Error::Broken`](crate::channel::Error) after that.
 
 use volery_channel::{Channel, Result};
-use volery_primitives::hash::Tweaked;
-use volery_primitives::{Block, prg::Prg};
+use volery_primitives::{Block, hash::Tweaked};
 use volery_psi::{code::Code, oprf};
 
 /// The party that can evaluate every instance at any input.
 pub trait OprfSender {
-    /// Makes `instances` more instances; the receiver calls [`OprfReceiver::extend`] for as many.
-    ///
-    /// # Errors
-    /// If the channel fails; [`Error::Broken`](crate::channel::Error::Broken) if an earlier call
-    /// did.
-    fn extend(&mut self, instances: usize, channel: &mut Channel) -> Result<()>;
-
-    /// `F_j(input)` of instance number `j`, counted from the first of the first call.
-    ///
-    /// # Panics
-    /// If there is no such instance.
-    ///
-    /// # Errors
-    /// [`Error::Broken`](crate::channel::Error::Broken) if a call failed.
-    fn evaluate(&self, j: usize, input: Block) -> Result<Block>;
+    /// The keys of the instances of one call.
+    type Keys;
+    /// Makes `n` instances; the receiver calls [`OprfReceiver::extend`] for as many.
+    fn extend(&mut self, n: usize, channel: &mut Channel) -> Result<Self::Keys>;
+    /// `F_j(input)` of instance `j` of these keys. Panics if there is none.
+    fn evaluate(&self, keys: &Self::Keys, j: u32, input: Block) -> Result<Block>;
 }
 
 /// The party with one input for each instance.
 pub trait OprfReceiver {
-    /// `F_j(inputs[i])` in `outputs[i]`, for the next instances `j`.
-    ///
-    /// # Panics
-    /// If the lengths differ.
-    ///
-    /// # Errors
-    /// The errors of [`OprfSender::extend`].
+    /// `F_j(inputs[j])` in `outputs[j]`, of new instances. Panics if the lengths differ.
     fn extend(
         &mut self,
         inputs: &[Block],
@@ -42,79 +28,58 @@ pub trait OprfReceiver {
     ) -> Result<()>;
 }
 
-/// Either end of the ideal OPRF: a hash under a key that both hold. No security at all.
-pub struct Ideal {
-    hash: Tweaked,
-    next: usize,
-}
+/// Either end of the ideal OPRF, a hash under a key that both hold: no security at all.
+pub struct Ideal(Tweaked, u128);
 
 /// The two ends, which send no message.
 #[must_use]
 pub fn pair(seed: Block) -> (Ideal, Ideal) {
-    let end = || Ideal { hash: Tweaked::new(Prg::new(seed).block()), next: 0 };
-    (end(), end())
+    (Ideal(Tweaked::new(seed), 0), Ideal(Tweaked::new(seed), 0))
 }
 
 impl OprfSender for Ideal {
-    fn extend(&mut self, instances: usize, _channel: &mut Channel) -> Result<()> {
-        self.next += instances;
-        Ok(())
+    /// Their first number and how many.
+    type Keys = (u128, usize);
+
+    fn extend(&mut self, n: usize, _: &mut Channel) -> Result<Self::Keys> {
+        self.1 += n as u128;
+        Ok((self.1 - n as u128, n))
     }
 
-    fn evaluate(&self, j: usize, input: Block) -> Result<Block> {
-        assert!(j < self.next, "instance {j} of {}", self.next);
-        Ok(self.hash.hash(j as u128, input))
+    fn evaluate(&self, keys: &Self::Keys, j: u32, input: Block) -> Result<Block> {
+        assert!((j as usize) < keys.1, "instance {j} of {}", keys.1);
+        Ok(self.0.hash(keys.0 + u128::from(j), input))
     }
 }
 
 impl OprfReceiver for Ideal {
     fn extend(&mut self, inputs: &[Block], outputs: &mut [Block], _: &mut Channel) -> Result<()> {
         outputs.copy_from_slice(inputs);
-        self.hash.hash_slice(self.next as u128, outputs);
-        self.next += inputs.len();
+        self.0.hash_slice(self.1, outputs);
+        self.1 += inputs.len() as u128;
         Ok(())
     }
 }
 
-/// A party of [`volery_psi::oprf`] with its code.
-pub struct Kkrt<P> {
-    party: P,
-    code: Code,
-    keys: Vec<oprf::Keys>,
-}
+impl OprfSender for (oprf::Sender, Code) {
+    type Keys = oprf::Keys;
 
-impl<P> Kkrt<P> {
-    /// An [`oprf::Sender`] or [`oprf::Receiver`]; both parties have the same code, drawn after the
-    /// receiver's inputs are fixed.
-    pub const fn new(party: P, code: Code) -> Self {
-        Self { party, code, keys: Vec::new() }
+    fn extend(&mut self, n: usize, channel: &mut Channel) -> Result<Self::Keys> {
+        self.0.extend(&self.1, n, channel)
+    }
+
+    fn evaluate(&self, keys: &Self::Keys, j: u32, input: Block) -> Result<Block> {
+        keys.evaluate(&self.0, &self.1, j, input)
     }
 }
 
-impl OprfSender for Kkrt<oprf::Sender> {
-    fn extend(&mut self, instances: usize, channel: &mut Channel) -> Result<()> {
-        self.keys.push(self.party.extend(&self.code, instances, channel)?);
-        Ok(())
-    }
-
-    fn evaluate(&self, mut j: usize, input: Block) -> Result<Block> {
-        for keys in &self.keys {
-            if j < keys.len() {
-                return keys.evaluate(&self.party, &self.code, j as u32, input);
-            }
-            j -= keys.len();
-        }
-        panic!("there is no such instance");
-    }
-}
-
-impl OprfReceiver for Kkrt<oprf::Receiver> {
+impl OprfReceiver for (oprf::Receiver, Code) {
     fn extend(
         &mut self,
         inputs: &[Block],
         outputs: &mut [Block],
         channel: &mut Channel,
     ) -> Result<()> {
-        self.party.extend(&self.code, inputs, outputs, channel)
+        self.0.extend(&self.1, inputs, outputs, channel)
     }
 }
