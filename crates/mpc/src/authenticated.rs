@@ -52,6 +52,14 @@ impl<R: ExtensionOf<B>, B: Ring> Values<R, B> {
         &self.shares
     }
 
+    /// Takes the values from place `at` on away. Panics if there are fewer.
+    #[must_use]
+    pub fn split_off(&mut self, at: usize) -> Self {
+        let Self { shares, tags, keys } = self;
+        let split = (shares.split_off(at), tags.split_off(at), keys.split_off(at));
+        Self { shares: split.0, tags: split.1, keys: split.2 }
+    }
+
     /// Adds `factors[i]*other[i]`, with public factors. Panics if the lengths differ.
     pub fn add_scaled(&mut self, factors: &[B], other: &Self) {
         B::add_products([factors], [&other.shares], &mut self.shares);

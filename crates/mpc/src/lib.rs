@@ -29,10 +29,11 @@ pub mod saved;
 pub mod tinyot;
 
 pub use volery_channel::{Error, Result, Role};
+/// Elements of rings on the channel.
+pub use volery_pcg::wire;
 
 use volery_channel::Channel;
 use volery_field::Ring;
-use volery_pcg::wire;
 
 /// The statistical security parameter: a deviating peer passes a check, or learns a bit that it
 /// should not, with probability at most `2^-40`.

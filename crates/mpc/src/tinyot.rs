@@ -36,10 +36,13 @@
 //! Cost for each triple, in each direction: `3*B` correlated OTs, `16*B` bytes and `2*B - 1` bits.
 //! `B` is 3 from 276,325 triples on, 4 from 3,044 and 5 from 320.
 
+use std::borrow::BorrowMut;
+
 use subtle::ConstantTimeEq as _;
-use volery_channel::{Channel, Error, Result, Role};
+use volery_channel::{Channel, Error, Result, Role, Session};
 use volery_field::{ExtensionOf as _, F2, Gf128, Ring as _};
-use volery_pcg::vole::{VoleReceiver, VoleSender};
+use volery_pcg::vole::{FromCot, VoleReceiver, VoleSender};
+use volery_pcg::{Plan, cot};
 use volery_primitives::hash::Tweaked;
 use volery_primitives::{Block, prg::Prg, ro::RandomOracle};
 use zeroize::Zeroizing;
@@ -71,6 +74,32 @@ const LARGEST: usize = 40;
 #[must_use]
 pub fn bucket(n: usize) -> usize {
     BUCKETS.iter().find(|of| n >= of.0).map_or(LARGEST, |of| of.1)
+}
+
+/// The number of correlated OTs in each direction for one call of [`triples`] for `n`.
+#[must_use]
+pub fn cots(n: usize) -> usize {
+    3 * n * bucket(n) + STATISTICAL
+}
+
+/// A party over correlated OTs in both directions, which are started here: each draws of its own
+/// `plan`, [`cots`] and one for each bit of input. Panics if the plan is not for correlated OT.
+pub fn start(
+    plan: &Plan,
+    role: Role,
+    session: &mut Session<impl BorrowMut<Channel>>,
+) -> Result<Party<FromCot<cot::Receiver>, FromCot<cot::Sender>>> {
+    let (id, mut rng, _) = session.parts();
+    let delta = delta(role, &mut rng);
+    let start = |session: &mut Session<_>| cot::Sender::start(plan, Some(delta), session);
+    let (sender, receiver) = if role == Role::Sender {
+        (start(session)?, cot::Receiver::start(plan, session)?)
+    } else {
+        let receiver = cot::Receiver::start(plan, session)?;
+        (start(session)?, receiver)
+    };
+    session.flush()?;
+    Party::new(role, FromCot(receiver), FromCot(sender), id, rng)
 }
 
 /// `n` random triples `[x, y, x*y]`. The party's `alpha` is a [`delta`] of this module; panics if

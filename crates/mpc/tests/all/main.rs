@@ -4,8 +4,8 @@
 
 use volery_channel::tamper::Tampered;
 use volery_channel::{
-    Channel, Error, Link, Result, Role, SessionId, memory, run_two_channels, run_two_parties,
-    run_two_parties_tcp, run_two_unchecked,
+    Channel, Error, Link, Result, Role, Session, SessionId, memory, run_two_channels,
+    run_two_parties, run_two_parties_tcp, run_two_unchecked,
 };
 use volery_field::{ExtensionOf, F2, Fp61, Gf128, Ring, Z64};
 use volery_mpc::authenticated::{Party, Values};
@@ -170,50 +170,27 @@ fn authenticated_triples_multiply() {
     }
 }
 
-/// Real sources in both directions, each started in its turn.
-fn both_ways<A, B>(
-    role: Role,
-    channel: &mut Channel,
-    own: impl FnOnce(&mut Channel) -> Result<A>,
-    peers: impl FnOnce(&mut Channel) -> Result<B>,
-) -> Result<(A, B)> {
-    if role == Role::Sender {
-        let own = own(channel)?;
-        channel.flush()?;
-        return Ok((own, peers(channel)?));
-    }
-    let peers = peers(channel)?;
-    channel.flush()?;
-    Ok((own(channel)?, peers))
-}
-
 #[test]
 fn authenticated_triples_over_real_correlations_and_tcp() {
     let party = |role: Role| {
         move |channel: &mut Channel| {
             let plan = cot::plan(Some(9000), Link::default(), Security::Malicious);
-            let delta = tinyot::delta(role, &mut rng(40 + role as u128));
-            let [own, peers] = role.sides([50, 51]).map(id);
-            let rng = |k| rng(k + role as u128);
-            let (sender, receiver) = both_ways(
-                role,
-                channel,
-                |channel| cot::Sender::setup(&plan, Some(delta), own, rng(60), channel),
-                |channel| cot::Receiver::setup(&plan, peers, rng(62), channel),
-            )?;
-            let mut party =
-                Party::new(role, FromCot(receiver), FromCot(sender), id(3), rng(64)).unwrap();
+            let mut session = Session::new(&mut *channel, id(9), rng(60 + role as u128));
+            let mut party = tinyot::start(&plan, role, &mut session)?;
             let make = |party: &mut _, channel: &mut _| tinyot::triples(321, party, channel);
             multiply((role, 321), &mut party, make, None, channel)?;
 
             let plan = vole::plan::<Fp61>(Some(100), Link::default(), Security::Malicious).unwrap();
-            let (values, keys) = both_ways(
-                role,
-                channel,
-                |channel| vole::Sender::<Fp61>::setup(&plan, own, rng(66), channel),
-                |channel| vole::Receiver::<Fp61>::setup(&plan, None, peers, rng(68), channel),
-            )?;
-            let mut party = Party::new(role, values, keys, id(4), rng(70))?;
+            let mut session = Session::new(&mut *channel, id(5), rng(62 + role as u128));
+            let (values, keys) = if role == Role::Sender {
+                let values = vole::Sender::<Fp61>::start(&plan, &mut session)?;
+                (values, vole::Receiver::<Fp61>::start(&plan, None, &mut session)?)
+            } else {
+                let keys = vole::Receiver::<Fp61>::start(&plan, None, &mut session)?;
+                (vole::Sender::<Fp61>::start(&plan, &mut session)?, keys)
+            };
+            session.flush()?;
+            let mut party = Party::new(role, values, keys, id(4), rng(role as u128))?;
             let make = |party: &mut _, c: &mut _| field_triples(7, role, party, c);
             multiply((role, 7), &mut party, make, None, channel)
         }
