@@ -107,6 +107,7 @@ pub fn read<B: Batch>(path: &Path, channel: &mut Channel) -> Result<B> {
     channel.recv(&mut theirs)?;
     let mismatch = |field: &str, bytes: Range<usize>| {
         let text = |of: &[u8; 33]| of[bytes.clone()].iter().map(|b| format!("{b:02x}")).collect();
+        // no mutant: those of its calls
         Err(Error::Mismatch { field: field.to_owned(), ours: text(&own), theirs: text(&theirs) })
     };
     // mutant(saved-pair): false
