@@ -13,7 +13,7 @@ use volery_primitives::Block;
 use volery_primitives::bits::clear_from;
 use volery_primitives::prg::Prg;
 
-use crate::bits::{bytes_for, correct};
+use crate::bits::{bytes_for, correct, mask};
 use crate::{CotReceiver, CotSender, Result};
 
 /// The dealer's two ends, for the difference `delta` and the randomness `seed`.
@@ -52,6 +52,17 @@ impl CotReceiver for Receiver {
         correct(self.delta, w, u);
         Ok(())
     }
+}
+
+/// Checks correlated OTs of both parties, `w = v + u*delta` with packed bits `u`.
+///
+/// # Panics
+/// If the lengths differ, or at the first wrong place, which the message names; it holds no value.
+#[track_caller]
+pub fn assert_cot(delta: Block, v: &[Block], u: &[u8], w: &[Block]) {
+    assert_eq!([v.len(), u.len()], [w.len(), bytes_for(w.len())], "lengths of v and u");
+    let wrong = (0..w.len()).find(|&i| w[i] != v[i] ^ (mask(u, i) & delta));
+    assert_eq!(wrong, None, "the first i with w[i] != v[i] + u[i]*delta, of {}", w.len());
 }
 
 /// The dealer's `u` and `v` of one call.

@@ -76,10 +76,12 @@ use crate::{
 
 pub mod base;
 pub mod bits;
+#[cfg(any(test, feature = "testing"))]
+pub mod ideal;
 pub mod shared_setup;
 mod traits;
 
-pub use traits::{VoleReceiver, VoleSender};
+pub use traits::{FromCot, VoleReceiver, VoleSender};
 
 use base::{KeyBase, ValueBase};
 /// A ring of vector-OLE for `x`, `v` and `w`, with `u` in the ring `B`: in the ring itself, or in a

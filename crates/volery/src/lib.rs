@@ -45,9 +45,11 @@
 //! | `tls` (default) | connections between two machines; needs a C compiler |
 //! | `psi` | private set intersection, private look-ups, the batched OPRF |
 //! | `apps` | polynomial evaluation, linear algebra, scatter and additions at private indices |
+//! | `mpc` | 1-of-N OT, OLE, multiplication triples, saved batches |
 //! | `tables` | reads keys from text, Parquet and Arrow files and writes rows |
 //! | `matching` | `psi` and `tables`: whole matching runs, as those of the program |
 //! | `tokio` | protocols over async streams, inside a tokio runtime |
+//! | `testing` | ideal functionalities, tampered channels and assertions for tests; insecure |
 //! | `gpu` | correlated OT and vector OLE on CUDA cards; needs NVIDIA's driver at run time only |
 //!
 //! No feature changes what a protocol does.
@@ -92,6 +94,10 @@ pub use volery_psi as psi;
 #[cfg(feature = "apps")]
 pub use volery_apps as apps;
 
+/// Building blocks of two-party computation: 1-of-N OT, OLE, multiplication triples, saved batches.
+#[cfg(feature = "mpc")]
+pub use volery_mpc as mpc;
+
 /// Whole matching runs on the records of two tables.
 #[cfg(feature = "matching")]
 pub use volery_matching as matching;
@@ -103,6 +109,9 @@ pub use volery_cluster as cluster;
 /// Reads keys from text, Parquet and Arrow files and writes rows.
 #[cfg(feature = "tables")]
 pub use volery_tables as tables;
+
+#[cfg(feature = "testing")]
+pub mod testing;
 
 /// The items that most programs use.
 pub mod prelude {

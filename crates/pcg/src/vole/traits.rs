@@ -3,7 +3,10 @@
 //! trusted dealer in tests.
 
 use volery_channel::{Channel, Result};
-use volery_field::Ring;
+use volery_field::{F2, Gf128, Ring};
+use volery_ot::{CotReceiver, CotSender};
+use volery_primitives::bits;
+use zeroize::Zeroizing;
 
 use super::{Receiver, Sender, VoleRing};
 
@@ -64,6 +67,30 @@ impl<B: Ring, R: VoleRing<B>> VoleReceiver<R> for Receiver<R, B> {
 
     fn extend(&mut self, w: &mut [R], channel: &mut Channel) -> Result<()> {
         Self::extend(self, w, channel)
+    }
+}
+
+/// Correlated OT as a vector OLE with `u` in F2: of a COT receiver the holder of `u` and `v`, of a
+/// COT sender that of `x`, its `delta`.
+pub struct FromCot<C>(pub C);
+
+impl<C: CotReceiver> VoleSender<Gf128, F2> for FromCot<C> {
+    fn extend(&mut self, u: &mut [F2], v: &mut [Gf128], channel: &mut Channel) -> Result<()> {
+        assert_eq!(u.len(), v.len(), "u and v have one length");
+        let mut bits = Zeroizing::new(vec![0; bits::bytes_for(u.len())]);
+        self.0.extend(&mut bits, bytemuck::cast_slice_mut(v), channel)?;
+        u.iter_mut().enumerate().for_each(|(i, u)| *u = F2::new(bits::bit(&bits, i)));
+        Ok(())
+    }
+}
+
+impl<C: CotSender> VoleReceiver<Gf128> for FromCot<C> {
+    fn try_x(&self) -> Result<Gf128> {
+        self.0.try_delta().map(Gf128::new)
+    }
+
+    fn extend(&mut self, w: &mut [Gf128], channel: &mut Channel) -> Result<()> {
+        self.0.extend(bytemuck::cast_slice_mut(w), channel)
     }
 }
 

@@ -1,0 +1,305 @@
+//! Both parties of every building block: over ideal sources and real ones, over memory and TCP,
+//! and against peers that deviate.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use volery_channel::tamper::Tampered;
+use volery_channel::{
+    Channel, Error, Link, Result, Role, Session, SessionId, memory, run_two_channels,
+    run_two_parties, run_two_parties_tcp, run_two_unchecked,
+};
+use volery_field::{ExtensionOf, F2, Fp61, Gf128, Ring, Z64};
+use volery_mpc::authenticated::{Party, Values};
+use volery_mpc::{STATISTICAL, bits, mascot, ole, tinyot};
+use volery_ot::{CotReceiver, CotSender, convert, ideal};
+use volery_pcg::vole::{self, FromCot, VoleReceiver, VoleSender};
+use volery_pcg::{Security, cot};
+use volery_primitives::bits::{bit, bytes_for};
+use volery_primitives::{Block, prg::Prg};
+
+mod one;
+mod saved;
+
+fn id(number: u8) -> SessionId {
+    SessionId::from_bytes([number; 32])
+}
+
+fn rng(seed: u128) -> Prg {
+    Prg::new(Block::from(seed))
+}
+
+/// The dealer's COTs of a party, with a `delta` of its role where it is the sender.
+fn dealt(role: Role) -> (ideal::Sender, ideal::Receiver) {
+    let delta = |role| tinyot::delta(role, &mut rng(role as u128));
+    let pair = |role: Role| ideal::pair(delta(role), Block::from(10 + role as u128));
+    (pair(role).0, pair(role.other()).1)
+}
+
+fn ots(role: Role) -> (convert::Sender<ideal::Sender>, convert::Receiver<ideal::Receiver>) {
+    let (sender, receiver) = dealt(role);
+    let id = |role| id(role as u8);
+    (convert::Sender::new(sender, id(role)), convert::Receiver::new(receiver, id(role.other())))
+}
+
+/// `a*b == c` for shares of two parties, and random factors.
+fn assert_products<R: Ring>(left: [&[R]; 3], right: [&[R]; 3]) {
+    let sum = |k: usize, i: usize| left[k][i] + right[k][i];
+    let n = left[2].len();
+    let wrong = (0..n).find(|&i| sum(2, i) != sum(0, i) * sum(1, i));
+    assert_eq!(wrong, None, "the first wrong product of {n}, {}", R::NAME);
+    let ones = |k| (0..n).filter(|&i| bool::from(sum(k, i).bit(0))).count();
+    assert!(n < 100 || (0..2).all(|k| ones(k).abs_diff(n / 2) < n / 4), "random factors");
+}
+
+fn unpack(n: usize, triples: &bits::Triples) -> [Vec<F2>; 3] {
+    [&triples.a, &triples.b, &triples.c].map(|bits| (0..n).map(|i| F2::new(bit(bits, i))).collect())
+}
+
+#[test]
+fn semi_honest_triples_over_f2_are_products() {
+    for n in [0, 1, 7, 8, 9, (1 << 14) + 3] {
+        let party = |role| {
+            move |channel: &mut Channel| {
+                let (mut sender, mut receiver) = ots(role);
+                let triples = bits::triples(n, role, (&mut sender, &mut receiver), channel);
+                unpack(n, &triples.unwrap())
+            }
+        };
+        let (a, b) = run_two_parties(party(Role::Sender), party(Role::Receiver));
+        assert_products(a.each_ref().map(|a| &a[..]), b.each_ref().map(|b| &b[..]));
+    }
+}
+
+#[test]
+fn semi_honest_triples_over_rings_are_products() {
+    fn check<R: Ring>(n: usize) {
+        let party = |role| {
+            move |channel: &mut Channel| {
+                let ((mut sender, mut receiver), mut rng) = (ots(role), rng(70 + role as u128));
+                let ots = (&mut sender, &mut receiver);
+                let out = ole::triples::<R>(n, role, ots, &mut rng, channel).unwrap();
+                (out, channel.stats().bytes_sent)
+            }
+        };
+        let ((a, sent), (b, _)) = run_two_parties(party(Role::Sender), party(Role::Receiver));
+        assert_products([&a.a, &a.b, &a.c], [&b.a, &b.b, &b.c]);
+        let products = n * R::BITS as usize;
+        assert_eq!(sent as usize, products * R::BYTES + bytes_for(products));
+    }
+    for n in [0, 1, 3, 65] {
+        check::<Z64>(n);
+        check::<Fp61>(n);
+        check::<Gf128>(n);
+    }
+}
+
+type Tiny = tinyot::Party<FromCot<ideal::Receiver>, FromCot<ideal::Sender>>;
+
+fn tiny(role: Role) -> Tiny {
+    let (sender, receiver) = dealt(role);
+    Party::new(role, FromCot(receiver), FromCot(sender), id(3), rng(80 + role as u128)).unwrap()
+}
+
+type Fields = Party<vole::ideal::Sender<Fp61>, vole::ideal::Receiver<Fp61>, Fp61>;
+
+fn fields(role: Role) -> Fields {
+    let pair =
+        |role: Role| vole::ideal::pair(Fp61::reduce(5 + role as u64), Block::from(role as u128));
+    Party::new(role, pair(role).0, pair(role.other()).1, id(4), rng(role as u128)).unwrap()
+}
+
+fn field_triples<U: VoleSender<Fp61>, V: VoleReceiver<Fp61>>(
+    n: usize,
+    role: Role,
+    party: &mut Party<U, V, Fp61>,
+    channel: &mut Channel,
+) -> Result<[Values<Fp61>; 3]> {
+    let (mut sender, mut receiver) = ots(role);
+    mascot::triples(n, party, (&mut sender, &mut receiver), channel)
+}
+
+/// Products of inputs of both parties by triples, which `make` makes in `sent` bytes: whatever is
+/// authenticated fits. Returns the shares of the triples.
+fn multiply<U: VoleSender<R, B>, V: VoleReceiver<R>, R: ExtensionOf<B>, B: Ring>(
+    (role, n): (Role, usize),
+    party: &mut Party<U, V, R, B>,
+    make: impl FnOnce(&mut Party<U, V, R, B>, &mut Channel) -> Result<[Values<R, B>; 3]>,
+    sent: Option<usize>,
+    channel: &mut Channel,
+) -> Result<[Vec<B>; 3]> {
+    let mut own = [vec![B::ZERO; n], vec![B::ZERO; n]];
+    own.iter_mut().for_each(|own| B::random_slice(&mut rng(90 + role as u128), own));
+    let [x, y] = [party.input(&own[0], channel)?, party.input(&own[1], channel)?];
+    let before = channel.stats().bytes_sent;
+    let triples = make(party, channel)?;
+    let bytes = (channel.stats().bytes_sent - before) as usize;
+    // The commitments, parts of seeds and the comparison are the only difference of the roles.
+    assert!(sent.is_none_or(|sent| bytes == sent), "{bytes} bytes of {sent:?}");
+    let shares = triples.each_ref().map(|of| of.shares().to_vec());
+    let mut z = party.multiply([&x, &y], triples, channel)?;
+    let random = party.random(n, channel)?;
+    z.add(&random);
+    z.subtract(&random);
+    let [x, y, z] = [party.open(&x, channel)?, party.open(&y, channel)?, party.open(&z, channel)?];
+    assert!((0..n).all(|i| z[i] == x[i] * y[i]));
+    channel.flush()?;
+    Ok(shares)
+}
+
+#[test]
+fn authenticated_triples_multiply() {
+    for n in [0, 1, 2, 13, 321, 3044] {
+        let m = tinyot::bucket(n) * n;
+        let opened = (tinyot::bucket(n) - 1) * (bytes_for(n) + 32);
+        let tiny_bytes = bytes_for(STATISTICAL) + 16 * m + bytes_for(m) + opened;
+        let party = |role: Role| {
+            move |channel: &mut Channel| {
+                let both = if role == Role::Sender { 4 * 32 } else { 2 * 32 };
+                let (mut party, sent) = (tiny(role), Some(tiny_bytes + both));
+                let make = |party: &mut _, channel: &mut _| tinyot::triples(n, party, channel);
+                let bits = multiply((role, n), &mut party, make, sent, channel).unwrap();
+                let n = n.min(33);
+                let sent = 244 * 8 * n + bytes_for(244 * n) + 7 * 8 * n + 64 + both;
+                let mut party = fields(role);
+                let make = |party: &mut _, c: &mut _| field_triples(n, role, party, c);
+                (bits, multiply((role, n), &mut party, make, Some(sent), channel).unwrap())
+            }
+        };
+        let (a, b) = run_two_parties(party(Role::Sender), party(Role::Receiver));
+        assert_products(a.0.each_ref().map(|a| &a[..]), b.0.each_ref().map(|b| &b[..]));
+        assert_products(a.1.each_ref().map(|a| &a[..]), b.1.each_ref().map(|b| &b[..]));
+    }
+}
+
+#[test]
+fn authenticated_triples_over_real_correlations_and_tcp() {
+    let party = |role: Role| {
+        move |channel: &mut Channel| {
+            let plan = cot::plan(Some(9000), Link::default(), Security::Malicious);
+            let mut session = Session::new(&mut *channel, id(9), rng(60 + role as u128));
+            let mut party = tinyot::start(&plan, role, &mut session)?;
+            let make = |party: &mut _, channel: &mut _| tinyot::triples(321, party, channel);
+            multiply((role, 321), &mut party, make, None, channel)?;
+
+            let plan = vole::plan::<Fp61>(Some(100), Link::default(), Security::Malicious).unwrap();
+            let mut session = Session::new(&mut *channel, id(5), rng(62 + role as u128));
+            let (values, keys) = if role == Role::Sender {
+                let values = vole::Sender::<Fp61>::start(&plan, &mut session)?;
+                (values, vole::Receiver::<Fp61>::start(&plan, None, &mut session)?)
+            } else {
+                let keys = vole::Receiver::<Fp61>::start(&plan, None, &mut session)?;
+                (vole::Sender::<Fp61>::start(&plan, &mut session)?, keys)
+            };
+            session.flush()?;
+            let mut party = Party::new(role, values, keys, id(4), rng(role as u128))?;
+            let make = |party: &mut _, c: &mut _| field_triples(7, role, party, c);
+            multiply((role, 7), &mut party, make, None, channel)
+        }
+    };
+    let (left, right) = run_two_parties_tcp(party(Role::Sender), party(Role::Receiver));
+    left.unwrap();
+    right.unwrap();
+}
+
+fn misbehaved<T>(result: &Result<T>, what: &str) -> bool {
+    matches!(result, Err(Error::PeerMisbehaved(text)) if text.contains(what))
+}
+
+/// Runs both parties, with byte `at` changed of what the party `bad` sends: the other one's result.
+fn tampered<T: Send>(
+    (bad, at, mask): (Role, usize, u8),
+    party: impl Fn(Role, &mut Channel) -> Result<T> + Sync,
+) -> Result<T> {
+    let (left, right) = memory::pair();
+    let [own, peer] = bad.sides([left, right]);
+    let own = Channel::new(Tampered::flip(own, at as u64, mask));
+    let ((_, _), (honest, _)) = run_two_channels(
+        own,
+        Channel::new(peer),
+        |channel| party(bad, channel),
+        |channel| party(bad.other(), channel),
+    );
+    honest
+}
+
+#[test]
+fn a_changed_byte_of_triples_over_f2_is_caught() {
+    let n = 5;
+    let m = tinyot::bucket(n) * n;
+    let run = |role: Role, channel: &mut Channel| {
+        let mut party = tiny(role);
+        let caught = tinyot::triples(n, &mut party, channel);
+        assert!(caught.is_ok() || matches!(party.random(1, channel), Err(Error::Broken)));
+        caught
+    };
+    let (d, bits) = (bytes_for(STATISTICAL) + 16 * m, bytes_for(m));
+    for bad in Role::ALL {
+        let both = if bad == Role::Sender { 4 * 32 } else { 2 * 32 };
+        for (at, what) in [
+            (0, "lowest bit"),
+            (d, "check of its triples"),
+            (d + bits + both, "an opened value"),
+            (d + bits + both + 2, "an opened value"),
+        ] {
+            let caught = tampered((bad, at, 1), run);
+            // Of a comparison the sender learns first, and goes away.
+            let gone = bad == Role::Sender && at == d && matches!(caught, Err(Error::Disconnected));
+            assert!(misbehaved(&caught, what) || gone, "{bad} {at}: {:?}", caught.map(drop));
+        }
+        // A wrong block is caught if the peer's bit is one.
+        let wrong = |j: &usize| tampered((bad, bytes_for(STATISTICAL) + 16 * j, 2), run).is_err();
+        assert!((5..=25).contains(&(0..30).filter(wrong).count()));
+    }
+    let seed = tampered((Role::Sender, d + bits + 3 * 32, 1), run);
+    assert!(misbehaved(&seed, "common seed"));
+}
+
+/// A party whose `delta` is that of the other role.
+#[test]
+fn a_delta_without_its_lowest_bit_is_caught() {
+    struct Flipped(ideal::Receiver);
+    impl CotReceiver for Flipped {
+        fn extend(&mut self, u: &mut [u8], w: &mut [Block], channel: &mut Channel) -> Result<()> {
+            self.0.extend(u, w, channel)?;
+            let wrong = |(i, w): (usize, &mut Block)| *w ^= Block::from(u128::from(bit(u, i)));
+            w.iter_mut().enumerate().for_each(wrong);
+            Ok(())
+        }
+    }
+    for honest in Role::ALL {
+        let party = |role: Role| {
+            move |channel: &mut Channel| {
+                if role != honest {
+                    return tinyot::triples(3, &mut tiny(role), channel).map(drop);
+                }
+                let (sender, receiver) = dealt(role);
+                let (values, keys) = (FromCot(Flipped(receiver)), FromCot(sender));
+                let mut party = Party::new(role, values, keys, id(3), rng(1))?;
+                tinyot::triples(3, &mut party, channel).map(drop)
+            }
+        };
+        let both = run_two_unchecked(party(Role::Sender), party(Role::Receiver));
+        let [own, _] = honest.sides([both.0, both.1]);
+        assert!(misbehaved(&own, "lowest bit"), "{honest}");
+    }
+}
+
+#[test]
+fn a_changed_byte_of_triples_over_fp61_is_caught() {
+    let n = 3;
+    let run = |role: Role, c: &mut Channel| field_triples(n, role, &mut fields(role), c);
+    let (products, choices) = (244 * 8 * n, bytes_for(244 * n));
+    for bad in Role::ALL {
+        let seed = if bad == Role::Sender { 64 } else { 32 };
+        let inputs = products + choices + seed;
+        let opened = inputs + 5 * 8 * n + seed;
+        for at in [inputs, inputs + 16 * n, opened, opened + 8 * n, opened + 8 * n + 32] {
+            let caught = tampered((bad, at, 1), run);
+            assert!(misbehaved(&caught, "opened value"), "{bad} {at}");
+        }
+        // A wrong correction is caught if the peer's bit is one.
+        let first = if bad == Role::Sender { 0 } else { choices };
+        let wrong = |j: &usize| misbehaved(&tampered((bad, first + 8 * j, 1), run), "sacrifice");
+        assert!((3..=17).contains(&(0..20).filter(wrong).count()));
+        assert!(misbehaved(&tampered((bad, inputs + 7, 0xff), run), "canonical"));
+    }
+}

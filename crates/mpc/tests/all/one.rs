@@ -1,0 +1,45 @@
+//! OT of one of N.
+
+use volery_mpc::one_of_n;
+
+use super::*;
+
+fn check(n: usize, rows: usize, len: usize) {
+    let mut prg = rng((n * 1000 + rows) as u128);
+    let choices: Vec<u32> = (0..rows).map(|_| prg.below(n as u64) as u32).collect();
+    let mut strings = vec![0; n * rows * len];
+    prg.fill_bytes(&mut strings);
+    let ((random, sent), (received, out)) = run_two_parties(
+        |channel| {
+            let mut sender = one_of_n::Sender::new(dealt(Role::Sender).0, id(1));
+            let mut random = vec![Block::ZERO; n * rows];
+            sender.random(n, &mut random, channel).unwrap();
+            sender.chosen(n, len, &strings, channel).unwrap();
+            (random, channel.stats().bytes_sent)
+        },
+        |channel| {
+            let mut receiver = one_of_n::Receiver::new(dealt(Role::Receiver).1, id(1));
+            let (mut random, mut out) = (vec![Block::ZERO; rows], vec![0; rows * len]);
+            receiver.random(n, &choices, &mut random, channel).unwrap();
+            receiver.chosen(n, len, &choices, &mut out, channel).unwrap();
+            (random, out)
+        },
+    );
+    assert_eq!(sent as usize, n * rows * len);
+    for (r, &x) in choices.iter().enumerate() {
+        let place = r * n + x as usize;
+        assert_eq!(received[r], random[place], "row {r} of {rows}, {x} of {n}");
+        assert_eq!(out[r * len..][..len], strings[place * len..][..len]);
+    }
+    let distinct: std::collections::HashSet<_> = random.iter().collect();
+    assert_eq!(distinct.len(), random.len(), "no two messages are equal");
+}
+
+#[test]
+fn the_receiver_gets_the_message_of_its_choice() {
+    for (n, rows, len) in [(1, 3, 1), (2, 9, 16), (3, 7, 5), (200, 5, 32), (256, 2, 8)] {
+        check(n, rows, len);
+    }
+    check(70_000, 2, 1);
+    check(1000, 70, 3);
+}

@@ -1,0 +1,71 @@
+//! Vector-OLE from a trusted dealer: no security at all, for the tests of upper layers.
+//!
+//! Both ends expand the same seed, so they agree without a message; each of them could compute the
+//! other's values.
+//!
+//! Compiled only with the Cargo feature `testing`, which nothing but tests and harnesses may turn
+//! on.
+//!
+//! Cost: no message.
+
+use std::marker::PhantomData;
+
+use volery_channel::{Channel, Result};
+use volery_field::{ExtensionOf, Ring};
+use volery_primitives::{Block, prg::Prg};
+
+use super::{VoleReceiver, VoleSender};
+
+/// The dealer's two ends, for this `x` and the randomness `seed`; `u` is in `B`.
+pub fn pair<R: ExtensionOf<B>, B: Ring>(x: R, seed: Block) -> (Sender<R, B>, Receiver<R, B>) {
+    let dealer = || Prg::new(seed);
+    let receiver = Receiver { x, dealer: dealer(), of: PhantomData };
+    (Sender { dealer: dealer(), of: PhantomData }, receiver)
+}
+
+/// The end that holds `u` and `v`.
+pub struct Sender<R, B = R> {
+    dealer: Prg,
+    of: PhantomData<(R, B)>,
+}
+
+/// The end that holds `x`.
+pub struct Receiver<R, B = R> {
+    x: R,
+    dealer: Prg,
+    of: PhantomData<B>,
+}
+
+impl<R: ExtensionOf<B>, B: Ring> VoleSender<R, B> for Sender<R, B> {
+    fn extend(&mut self, u: &mut [B], v: &mut [R], _channel: &mut Channel) -> Result<()> {
+        assert_eq!(u.len(), v.len(), "u and v have one length");
+        B::random_slice(&mut self.dealer, u);
+        R::random_slice(&mut self.dealer, v);
+        Ok(())
+    }
+}
+
+impl<R: ExtensionOf<B>, B: Ring> VoleReceiver<R> for Receiver<R, B> {
+    fn try_x(&self) -> Result<R> {
+        Ok(self.x)
+    }
+
+    fn extend(&mut self, w: &mut [R], _channel: &mut Channel) -> Result<()> {
+        let mut u = vec![B::ZERO; w.len()];
+        B::random_slice(&mut self.dealer, &mut u);
+        R::random_slice(&mut self.dealer, w);
+        R::axpy_base(w, self.x, &u);
+        Ok(())
+    }
+}
+
+/// Checks vector-OLEs of both parties, `w = u*x + v`.
+///
+/// # Panics
+/// If the lengths differ, or at the first wrong place, which the message names; it holds no value.
+#[track_caller]
+pub fn assert_vole<R: ExtensionOf<B>, B: Ring>(x: R, u: &[B], v: &[R], w: &[R]) {
+    assert_eq!([u.len(), v.len()], [w.len(); 2], "lengths of u, v and of w");
+    let wrong = (0..w.len()).find(|&i| w[i] != x.mul_base(u[i]) + v[i]);
+    assert_eq!(wrong, None, "the first i with w[i] != u[i]*x + v[i], of {}", w.len());
+}
