@@ -32,7 +32,9 @@
  *   Output buffers must not overlap other arguments (checked), and need not be initialised.
  *   An object may be used from any thread, by one call at a time: a second one at the same time is
  *   refused with VOLERY_USAGE. Calls on different objects may run at the same time if these have
- *   different transports. _free must not run beside another call on the object.
+ *   different transports. _free must not run beside another call on the object; if it does, it has
+ *   no effect. The last 64 objects that were freed are remembered: a call on one of them is refused
+ *   with VOLERY_USAGE, and a second _free has no effect. On one freed earlier both are undefined.
  *   Computation runs in one pool of threads for the process, a thread for each processor; set the
  *   environment variable RAYON_NUM_THREADS before the first call for fewer. VOLERY_CPU names a
  *   level of kernels, for tests; a _new returns VOLERY_USAGE where the processor lacks that level.
@@ -129,9 +131,13 @@ enum {
 };
 
 /*
- * Options of a protocol: the same at both parties, which compare them first. Begin with
- * VOLERY_OPTIONS_INIT, so that a later version can append fields; NULL stands for the same. Zero is
- * the default of every field but `size`.
+ * Options of a protocol: the same at both parties, which compare them first, but for `test_seed`.
+ * Begin with VOLERY_OPTIONS_INIT, so that a later version can append fields; NULL stands for the
+ * same. Zero is the default of every field but `size`.
+ *
+ * `test_seed` is INSECURE, and for tests alone: all randomness of this party follows from it, so
+ * that a run with the same seeds at both parties repeats byte by byte. Whoever knows the seed knows
+ * every secret, and objects made with the same seed have the same secrets.
  */
 typedef struct volery_options {
     uint32_t size;          /* sizeof(volery_options) */
@@ -140,9 +146,10 @@ typedef struct volery_options {
     double bits_per_second; /* of the link, from which parameters are chosen; 0: 1e9 */
     double round_trip;      /* of the link, seconds; 0: 5e-4 */
     uint64_t for_cards;     /* 1: rounds that CUDA cards compute, at whichever party; 0: by the link */
+    uint64_t test_seed;     /* 0: randomness of the system; other values are INSECURE, see above */
 } volery_options;
 
-#define VOLERY_OPTIONS_INIT { (uint32_t)sizeof(volery_options), 0, 0, 0.0, 0.0, 0 }
+#define VOLERY_OPTIONS_INIT { (uint32_t)sizeof(volery_options), 0, 0, 0.0, 0.0, 0, 0 }
 
 /* 128 bits: see LAYOUT above. */
 typedef struct volery_block {
@@ -195,6 +202,24 @@ VOLERY_CHECKED volery_status volery_cot_receiver_extend(volery_cot_receiver *rec
                                                         volery_block *w, size_t n);
 
 /*
+ * The same with the n bits x that the receiver chooses: w[i] = v[i] + x[i] * delta. What is said
+ * above of the choice bits u holds for x.
+ */
+VOLERY_CHECKED volery_status volery_cot_sender_extend_chosen(volery_cot_sender *sender,
+                                                             volery_block *v, size_t n);
+VOLERY_CHECKED volery_status volery_cot_receiver_extend_chosen(volery_cot_receiver *receiver,
+                                                               const uint8_t *x, volery_block *w,
+                                                               size_t n);
+
+/*
+ * Exchanges the messages of the next round of the stream now, unless that was done before. Writes
+ * how many correlations then take no message: 0 where the stream has no rounds, or is at its end.
+ */
+VOLERY_CHECKED volery_status volery_cot_sender_prepare(volery_cot_sender *sender, uint64_t *ready);
+VOLERY_CHECKED volery_status volery_cot_receiver_prepare(volery_cot_receiver *receiver,
+                                                         uint64_t *ready);
+
+/*
  * n random OTs: m[2*i] and m[2*i + 1] are random messages at the sender, which has 2*n blocks; the
  * receiver gets random bits u and the n blocks m[i] of the sender's m[2*i + u[i]].
  */
@@ -219,6 +244,19 @@ VOLERY_CHECKED volery_status volery_cot_sender_chosen(volery_cot_sender *sender,
 VOLERY_CHECKED volery_status volery_cot_receiver_chosen(volery_cot_receiver *receiver,
                                                         const uint8_t *x, volery_block *m,
                                                         size_t n);
+
+/*
+ * n OTs of chosen strings of `length` bytes, at least 1: the sender gives n strings for 0 and n for
+ * 1, one behind the other, n * length bytes each; the receiver n bits x, and gets n * length bytes,
+ * string i from zeros or from ones by x[i]. zeros and ones may overlap.
+ */
+VOLERY_CHECKED volery_status volery_cot_sender_chosen_bytes(volery_cot_sender *sender,
+                                                            const uint8_t *zeros,
+                                                            const uint8_t *ones, size_t length,
+                                                            size_t n);
+VOLERY_CHECKED volery_status volery_cot_receiver_chosen_bytes(volery_cot_receiver *receiver,
+                                                              const uint8_t *x, uint8_t *m,
+                                                              size_t length, size_t n);
 
 void volery_cot_sender_free(volery_cot_sender *sender);
 void volery_cot_receiver_free(volery_cot_receiver *receiver);
@@ -293,8 +331,45 @@ VOLERY_CHECKED volery_status volery_vole_sender_extend(volery_vole_sender *sende
 VOLERY_CHECKED volery_status volery_vole_receiver_extend(volery_vole_receiver *receiver,
                                                          uint64_t *w, size_t n);
 
+/* As volery_cot_sender_prepare. */
+VOLERY_CHECKED volery_status volery_vole_sender_prepare(volery_vole_sender *sender,
+                                                        uint64_t *ready);
+VOLERY_CHECKED volery_status volery_vole_receiver_prepare(volery_vole_receiver *receiver,
+                                                          uint64_t *ready);
+
 void volery_vole_sender_free(volery_vole_sender *sender);
 void volery_vole_receiver_free(volery_vole_receiver *receiver);
+
+/*
+ * A setup for several vector OLEs with the same peer, each with its own x: the operations with
+ * public keys run once, in _new, of whose options only `security` and `test_seed` count. _stream
+ * makes an object like volery_vole_sender_new and volery_vole_receiver_new, on the transport of the
+ * setup, with options (but for `test_seed`) and a ring of its own. Both parties make the same
+ * streams in the same order: VOLERY_PEER if the two differ. The setup may be freed before its
+ * streams. A failed call on the setup or on one of its streams, other than VOLERY_USAGE, ends all.
+ */
+typedef struct volery_vole_setup_sender volery_vole_setup_sender;
+typedef struct volery_vole_setup_receiver volery_vole_setup_receiver;
+
+VOLERY_CHECKED volery_status volery_vole_setup_sender_new(const volery_transport *transport,
+                                                          const volery_options *options,
+                                                          volery_vole_setup_sender **setup);
+VOLERY_CHECKED volery_status volery_vole_setup_receiver_new(const volery_transport *transport,
+                                                            const volery_options *options,
+                                                            volery_vole_setup_receiver **setup);
+
+/* VOLERY_USAGE: before anything is sent. */
+VOLERY_CHECKED volery_status volery_vole_setup_sender_stream(volery_vole_setup_sender *setup,
+                                                             const volery_options *options,
+                                                             int32_t ring,
+                                                             volery_vole_sender **sender);
+VOLERY_CHECKED volery_status volery_vole_setup_receiver_stream(volery_vole_setup_receiver *setup,
+                                                               const volery_options *options,
+                                                               int32_t ring, const uint64_t *x,
+                                                               volery_vole_receiver **receiver);
+
+void volery_vole_setup_sender_free(volery_vole_setup_sender *setup);
+void volery_vole_setup_receiver_free(volery_vole_setup_receiver *setup);
 
 /*
  * Batched oblivious PRF (from VOLE): the receiver gets the output of a random function on each of

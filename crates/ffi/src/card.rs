@@ -60,7 +60,7 @@ extern "C" fn volery_cot_sender_on_device_new(
         let sender = sender.clear()?;
         let (transport, delta) = (transport.connected()?, given_delta(&delta)?);
         let (options, plan) = planned(&options, device)?;
-        let mut session = begin(transport, &plan.hello(Role::Sender))?;
+        let mut session = begin(transport, &plan.hello(Role::Sender), &options)?;
         let (id, rng, channel) = session.parts();
         let cot = CotSender::setup(&plan, delta, id, rng, channel)?;
         session.flush()?;
@@ -116,7 +116,7 @@ extern "C" fn volery_cot_receiver_on_device_new(
         let receiver = receiver.clear()?;
         let transport = transport.connected()?;
         let (options, plan) = planned(&options, device)?;
-        let mut session = begin(transport, &plan.hello(Role::Receiver))?;
+        let mut session = begin(transport, &plan.hello(Role::Receiver), &options)?;
         let (id, rng, channel) = session.parts();
         let cot = CotReceiver::setup(&plan, id, rng, channel)?;
         session.flush()?;

@@ -11,7 +11,7 @@ use crate::status::{Failure, Result, guard};
 use crate::transport::{Bytes16, begin};
 
 /// The settings of a run, which has no total and chooses its own link.
-fn settings(options: &In<Raw>) -> Result<Settings> {
+fn settings(options: &In<Raw>) -> Result<(Options, Settings)> {
     let options = Options::read(options)?;
     if options.total.is_some() {
         let message = "options: total is for streams: leave it 0 here";
@@ -21,7 +21,7 @@ fn settings(options: &In<Raw>) -> Result<Settings> {
         Security::Malicious => Form::Malicious,
         _ => Form::Fast,
     };
-    Ok(Settings { form, both: false })
+    Ok((options, Settings { form, both: false }))
 }
 
 /// Copies outputs to the caller.
@@ -40,8 +40,8 @@ extern "C" fn volery_oprf_sender_new(
 ) -> i32 {
     guard(|| {
         let sender = sender.clear()?;
-        let (transport, settings) = (transport.connected()?, settings(&options)?);
-        let mut session = begin(transport, &settings.hello("oprf", Role::Sender))?;
+        let (transport, (options, settings)) = (transport.connected()?, settings(&options)?);
+        let mut session = begin(transport, &settings.hello("oprf", Role::Sender), &options)?;
         let party = vole::Sender::start(&mut session);
         let keys = party.keys(settings.form, &mut (), &mut session)?;
         session.flush()?;
@@ -92,8 +92,8 @@ extern "C" fn volery_oprf_receive(
     guard(|| {
         outputs.check(n, "outputs")?;
         let items = items.strings(n)?;
-        let (transport, settings) = (transport.connected()?, settings(&options)?);
-        let mut session = begin(transport, &settings.hello("oprf", Role::Receiver))?;
+        let (transport, (options, settings)) = (transport.connected()?, settings(&options)?);
+        let mut session = begin(transport, &settings.hello("oprf", Role::Receiver), &options)?;
         let party = vole::Receiver::start(&mut session);
         let outcome = party.outputs(&items, settings.form, &mut (), &mut session)?;
         session.flush()?;

@@ -3,9 +3,11 @@
 use bytemuck::{Pod, Zeroable};
 use volery::channel::Link;
 use volery::pcg::{Kind, Plan, PlanOptions, Security};
+use volery::primitives::prg::Prg;
+use volery::primitives::ro::RandomOracle;
 
 use crate::raw::{In, Sized32};
-use crate::status::{Failure, Result};
+use crate::status::{Failure, Result, Status};
 
 /// `volery_options`.
 #[repr(C)]
@@ -17,6 +19,7 @@ pub(crate) struct Raw {
     bits_per_second: f64,
     round_trip: f64,
     for_cards: u64,
+    test_seed: u64,
 }
 
 impl Sized32 for Raw {
@@ -24,7 +27,7 @@ impl Sized32 for Raw {
 }
 
 /// The layout that the header describes.
-const _: () = assert!(size_of::<Raw>() == 40 && align_of::<Raw>() == align_of::<u64>());
+const _: () = assert!(size_of::<Raw>() == 48 && align_of::<Raw>() == align_of::<u64>());
 
 /// The options, checked.
 pub(crate) struct Options {
@@ -32,6 +35,8 @@ pub(crate) struct Options {
     pub(crate) security: Security,
     link: Link,
     for_cards: bool,
+    /// For tests, in place of the randomness of the operating system.
+    test_seed: Option<u64>,
 }
 
 impl Options {
@@ -65,7 +70,8 @@ impl Options {
             return Err(Failure::usage("options: for_cards is neither 0 nor 1"));
         }
         let total = Some(raw.total).filter(|total| *total > 0);
-        Ok(Self { total, security, link, for_cards: raw.for_cards == 1 })
+        let test_seed = Some(raw.test_seed).filter(|seed| *seed != 0);
+        Ok(Self { total, security, link, for_cards: raw.for_cards == 1, test_seed })
     }
 
     pub(crate) fn plan(&self, kind: Kind) -> Result<Plan> {
@@ -78,6 +84,20 @@ impl Options {
             ..PlanOptions::default()
         };
         Plan::new(kind, &options).map_err(Failure::usage)
+    }
+
+    /// The randomness of this party, which has this role.
+    pub(crate) fn randomness(&self, role: &str) -> Result<Prg> {
+        let Some(seed) = self.test_seed else {
+            return Prg::from_os().map_err(|error| {
+                let message = format!("the operating system gives no randomness: {error}");
+                Failure::new(Status::Other, message)
+            });
+        };
+        let mut oracle = RandomOracle::new("volery ffi: a seed for tests");
+        oracle.absorb(role.as_bytes());
+        oracle.absorb_u64(seed);
+        Ok(Prg::new(oracle.finish_block()))
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 use bytemuck::Pod;
 use volery::channel::Transport;
 
-use crate::object::Object;
+use crate::object::{Object, remember};
 use crate::status::{Failure, Result, guard};
 
 /// A pointer to elements that the caller provides.
@@ -220,18 +220,24 @@ impl<T> OnDevice<T> {
 impl<T> Handle<T> {
     pub(crate) fn get(&self) -> Result<&Object<T>> {
         let missing = || Failure::usage("the object is null: was its _new successful?");
-        // SAFETY: null, or from `NewObject::put` and not freed, as the caller promises. Shared
-        // access only, so calls from several threads, or from a callback, do no harm.
+        // SAFETY: null, or from `NewObject::put` and not freed, as the caller promises, or at least
+        // remembered. Shared access only, so calls from several threads, or from a callback, do no
+        // harm.
         unsafe { self.0.as_ref() }.ok_or_else(missing)
     }
 
-    /// Deletes the object; null is no object.
-    pub(crate) fn free(self) {
+    /// Deletes what the object has, and the object itself when others have been freed; null is no
+    /// object. One that is in use or was freed stays as it is.
+    pub(crate) fn free(self)
+    where
+        T: Send + 'static,
+    {
         guard(|| {
             if !self.0.is_null() {
-                // SAFETY: from `NewObject::put`, not freed before, and not in use, as the caller
-                // promises.
-                drop(unsafe { Box::from_raw(self.0) });
+                self.get()?.free()?;
+                // SAFETY: from `NewObject::put`, and freed for the first time. Calls that come
+                // later, against the promise, find it as long as it is remembered.
+                remember(unsafe { Box::from_raw(self.0) });
             }
             Ok(())
         });
@@ -310,6 +316,7 @@ impl In<Callbacks> {
 }
 
 /// The caller's two functions.
+#[derive(Clone, Copy)]
 pub(crate) struct CallbackTransport(Callbacks);
 
 // SAFETY: the callbacks run only on a thread that called a function of this library, one at a time,

@@ -5,10 +5,10 @@ use volery::channel::{Channel, Hello, Session};
 use volery::primitives::Block;
 use volery::primitives::cpu::Cpu;
 use volery::primitives::pages::Buffer;
-use volery::primitives::prg::Prg;
 
+use crate::options::Options;
 use crate::raw::{CallbackTransport, In};
-use crate::status::{Failure, Result, Status};
+use crate::status::{Failure, Result};
 
 /// `volery_block`: 16 bytes at any address.
 pub(crate) type Bytes16 = [u8; 16];
@@ -22,13 +22,14 @@ pub(crate) fn given_delta(delta: &In<Bytes16>) -> Result<Option<Block>> {
 }
 
 /// The handshake, before which nothing is computed.
-pub(crate) fn begin(transport: CallbackTransport, hello: &Hello) -> Result<Session> {
+pub(crate) fn begin(
+    transport: CallbackTransport,
+    hello: &Hello,
+    options: &Options,
+) -> Result<Session> {
     // Otherwise the first kernel would panic.
     Cpu::check().map_err(Failure::usage)?;
-    let rng = Prg::from_os().map_err(|error| {
-        let message = format!("the operating system gives no randomness: {error}");
-        Failure::new(Status::Other, message)
-    })?;
+    let rng = options.randomness(hello.role)?;
     Ok(Session::begin_with(Channel::new(transport), hello, rng)?)
 }
 

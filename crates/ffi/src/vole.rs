@@ -1,12 +1,13 @@
 //! Streams of vector OLE over each ring.
 
 use bytemuck::Pod;
-use volery::channel::Role;
+use volery::channel::{self, Channel, Hello, Role, SessionId};
 use volery::field::{Fp61, Gf128, Ring, Z64};
 use volery::pcg::Kind;
 use volery::primitives::Block;
 use volery::primitives::pages::Buffer;
-use volery::vole::{self, VoleRing};
+use volery::primitives::prg::Prg;
+use volery::vole::{self, VoleRing, shared_setup};
 
 use crate::options::{Options, Raw, Remainder};
 use crate::raw::{CallbackTransport, Callbacks, Handle, In, NewObject, Out};
@@ -20,11 +21,63 @@ struct Stream {
     width: usize,
     /// The receiver's `x`.
     x: Buffer<u64>,
-    extend: Box<Extend>,
+    party: Box<dyn Party>,
 }
 
-/// Fills the two columns of a sender, or the first one.
-type Extend = dyn FnMut([&mut [u64]; 2]) -> volery::channel::Result<()> + Send;
+/// A party over some ring, and its channel.
+trait Party: Send {
+    /// Fills the two columns of a sender, or the first one.
+    fn extend(&mut self, columns: [&mut [u64]; 2]) -> channel::Result<()>;
+
+    /// Prepares a round; the correlations that then take no message.
+    fn prepare(&mut self) -> channel::Result<usize>;
+}
+
+impl<R: VoleRing + Pod> Party for (vole::Sender<R>, Channel) {
+    fn extend(&mut self, [u, v]: [&mut [u64]; 2]) -> channel::Result<()> {
+        let (stream, channel) = self;
+        as_elements(u, |u| as_elements(v, |v| stream.extend(u, v, channel)))?;
+        channel.flush()
+    }
+
+    fn prepare(&mut self) -> channel::Result<usize> {
+        let ready = self.0.prepare(&mut self.1)?;
+        self.1.flush()?;
+        Ok(ready)
+    }
+}
+
+impl<R: VoleRing + Pod> Party for (vole::Receiver<R>, Channel) {
+    fn extend(&mut self, [w, _]: [&mut [u64]; 2]) -> channel::Result<()> {
+        let (stream, channel) = self;
+        as_elements(w, |w| stream.extend(w, channel))?;
+        channel.flush()
+    }
+
+    fn prepare(&mut self) -> channel::Result<usize> {
+        let ready = self.0.prepare(&mut self.1)?;
+        self.1.flush()?;
+        Ok(ready)
+    }
+}
+
+/// `volery_vole_setup_sender` and `volery_vole_setup_receiver`.
+struct Setup<S> {
+    shared: S,
+    transport: CallbackTransport,
+    /// Forked for each stream.
+    rng: Prg,
+}
+
+type SetupSender = Setup<shared_setup::Sender>;
+type SetupReceiver = Setup<shared_setup::Receiver>;
+
+/// Where a stream begins: on a transport with a handshake and a setup of its own, or on a shared
+/// one.
+enum Start<'a, S> {
+    Own(CallbackTransport),
+    Shared(&'a mut Setup<S>),
+}
 
 /// The rings of the header.
 #[derive(Clone, Copy)]
@@ -52,41 +105,130 @@ impl RingName {
     }
 }
 
-impl Stream {
-    fn new<R: VoleRing>(
+impl<S> Setup<S> {
+    /// The handshake, then `setup`.
+    fn new(
+        transport: CallbackTransport,
         options: &Options,
-        x: Buffer<u64>,
-        extend: impl FnMut([&mut [u64]; 2]) -> volery::channel::Result<()> + Send + 'static,
-    ) -> Self {
-        Self { left: Remainder(options.total), width: R::WORDS, x, extend: Box::new(extend) }
+        role: Role,
+        setup: impl FnOnce(SessionId, Prg, &mut Channel) -> channel::Result<S>,
+    ) -> Result<Self> {
+        let fields = vec![("security", options.security.to_string())];
+        let hello = Hello { protocol: "vole setup", role: role.name(), fields };
+        let mut session = begin(transport, &hello, options)?;
+        let (id, rng, channel) = session.parts();
+        let shared = setup(id, rng, channel)?;
+        let (_, rng, channel) = session.parts();
+        channel.flush()?;
+        Ok(Self { shared, transport, rng })
     }
 
-    fn sender<R: VoleRing + Pod>(transport: CallbackTransport, options: &Options) -> Result<Self> {
+    /// Runs `setup` with randomness of its own on a new channel.
+    fn stream<T>(
+        &mut self,
+        setup: impl FnOnce(&mut S, Prg, &mut Channel) -> channel::Result<T>,
+    ) -> channel::Result<(T, Channel)> {
+        let mut channel = Channel::new(self.transport);
+        let stream = setup(&mut self.shared, self.rng.fork("vector-OLE"), &mut channel)?;
+        channel.flush()?;
+        Ok((stream, channel))
+    }
+}
+
+impl Stream {
+    fn new<R: VoleRing>(options: &Options, x: Option<R>, party: impl Party + 'static) -> Self {
+        let mut words = Buffer::zeroed(x.map_or(0, |_| R::WORDS));
+        if let Some(x) = x {
+            words.copy_from_slice(bytemuck::cast_slice(&[x]));
+        }
+        Self { left: Remainder(options.total), width: R::WORDS, x: words, party: Box::new(party) }
+    }
+
+    fn sender<R: VoleRing + Pod>(
+        start: Start<'_, shared_setup::Sender>,
+        options: &Options,
+    ) -> Result<Self> {
         let plan = options.plan(Kind::Vole(R::FIELD))?;
-        let mut session = begin(transport, &plan.hello(Role::Sender))?;
-        let mut stream = vole::Sender::<R>::start(&plan, &mut session)?;
-        session.flush()?;
-        Ok(Self::new::<R>(options, Buffer::zeroed(0), move |[u, v]| {
-            as_elements(u, |u| as_elements(v, |v| stream.extend(u, v, &mut session)))?;
-            session.flush()
-        }))
+        let party = match start {
+            Start::Own(transport) => {
+                let mut session = begin(transport, &plan.hello(Role::Sender), options)?;
+                let stream = vole::Sender::<R>::start(&plan, &mut session)?;
+                session.flush()?;
+                (stream, session.into_channel())
+            }
+            Start::Shared(setup) => setup.stream(|shared, rng, channel| {
+                vole::Sender::<R>::setup_with(shared, &plan, rng, channel)
+            })?,
+        };
+        Ok(Self::new::<R>(options, None, party))
     }
 
     fn receiver<R: VoleRing + Pod>(
-        transport: CallbackTransport,
+        start: Start<'_, shared_setup::Receiver>,
         options: &Options,
         x: Option<R>,
     ) -> Result<Self> {
         let plan = options.plan(Kind::Vole(R::FIELD))?;
-        let mut session = begin(transport, &plan.hello(Role::Receiver))?;
-        let mut stream = vole::Receiver::<R>::start(&plan, x, &mut session)?;
-        session.flush()?;
-        let mut words = Buffer::zeroed(R::WORDS);
-        words.copy_from_slice(bytemuck::cast_slice(&[stream.x()]));
-        Ok(Self::new::<R>(options, words, move |[w, _]| {
-            as_elements(w, |w| stream.extend(w, &mut session))?;
-            session.flush()
-        }))
+        let party = match start {
+            Start::Own(transport) => {
+                let mut session = begin(transport, &plan.hello(Role::Receiver), options)?;
+                let stream = vole::Receiver::<R>::start(&plan, x, &mut session)?;
+                session.flush()?;
+                (stream, session.into_channel())
+            }
+            Start::Shared(setup) => setup.stream(|shared, rng, channel| {
+                vole::Receiver::<R>::setup_with(shared, &plan, x, rng, channel)
+            })?,
+        };
+        Ok(Self::new(options, Some(party.0.x()), party))
+    }
+
+    /// A sender over the ring of this number.
+    fn sender_over(
+        ring: i32,
+        start: Start<'_, shared_setup::Sender>,
+        options: &Options,
+    ) -> Result<Self> {
+        match RingName::new(ring)? {
+            RingName::Fp61 => Self::sender::<Fp61>(start, options),
+            RingName::Gf128 => Self::sender::<Gf128>(start, options),
+            RingName::Z64 => Self::sender::<Z64>(start, options),
+        }
+    }
+
+    /// A receiver over the ring of this number.
+    fn receiver_over(
+        ring: i32,
+        x: &In<u64>,
+        start: Start<'_, shared_setup::Receiver>,
+        options: &Options,
+    ) -> Result<Self> {
+        let ring = RingName::new(ring)?;
+        let x = x.optional_slice(ring.words(), "x")?;
+        match ring {
+            RingName::Fp61 => {
+                let field = |x| {
+                    let x = Fp61::new(x);
+                    x.ok_or_else(|| Failure::usage("x is not below the modulus 2^61 - 1"))
+                };
+                Self::receiver(start, options, x.map(|x| field(x[0])).transpose()?)
+            }
+            RingName::Gf128 => {
+                let x = x.map(|x| Gf128::new(Block::from_words(x[0], x[1])));
+                Self::receiver(start, options, x)
+            }
+            RingName::Z64 => Self::receiver(start, options, x.map(|x| Z64::new(x[0]))),
+        }
+    }
+
+    /// Prepares a round, and writes the correlations that then take no message.
+    fn prepare(handle: &Handle<Self>, ready: &mut Out<u64>) -> Result {
+        handle.get()?.call(|stream| {
+            let mut ready = ready.slice(1, "ready")?;
+            ready.fill(stream.party.prepare()? as u64);
+            ready.keep();
+            Ok(())
+        })
     }
 }
 
@@ -106,11 +248,7 @@ extern "C" fn volery_vole_sender_new(
     guard(|| {
         let sender = sender.clear()?;
         let (transport, options) = (transport.connected()?, Options::read(&options)?);
-        sender.put(match RingName::new(ring)? {
-            RingName::Fp61 => Stream::sender::<Fp61>(transport, &options)?,
-            RingName::Gf128 => Stream::sender::<Gf128>(transport, &options)?,
-            RingName::Z64 => Stream::sender::<Z64>(transport, &options)?,
-        })
+        sender.put(Stream::sender_over(ring, Start::Own(transport), &options)?)
     })
 }
 
@@ -127,12 +265,17 @@ extern "C" fn volery_vole_sender_extend(
             let words = words(n, sender.width)?;
             let (mut u, mut v) = u.with(words, (&mut v, words), ["u", "v"])?;
             sender.left = left;
-            (sender.extend)([&mut u, &mut v])?;
+            sender.party.extend([&mut u, &mut v])?;
             u.keep();
             v.keep();
             Ok(())
         })
     })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn volery_vole_sender_prepare(sender: Handle<Stream>, mut ready: Out<u64>) -> i32 {
+    guard(|| Stream::prepare(&sender, &mut ready))
 }
 
 #[unsafe(no_mangle)]
@@ -151,26 +294,7 @@ extern "C" fn volery_vole_receiver_new(
     guard(|| {
         let receiver = receiver.clear()?;
         let (transport, options) = (transport.connected()?, Options::read(&options)?);
-        let ring = RingName::new(ring)?;
-        let x = x.optional_slice(ring.words(), "x")?;
-        receiver.put(match ring {
-            RingName::Fp61 => {
-                let field = |x| {
-                    let x = Fp61::new(x);
-                    x.ok_or_else(|| Failure::usage("x is not below the modulus 2^61 - 1"))
-                };
-                let x = x.map(|x| field(x[0])).transpose()?;
-                Stream::receiver(transport, &options, x)?
-            }
-            RingName::Gf128 => {
-                let x = x.map(|x| Gf128::new(Block::from_words(x[0], x[1])));
-                Stream::receiver(transport, &options, x)?
-            }
-            RingName::Z64 => {
-                let x = x.map(|x| Z64::new(x[0]));
-                Stream::receiver(transport, &options, x)?
-            }
-        })
+        receiver.put(Stream::receiver_over(ring, &x, Start::Own(transport), &options)?)
     })
 }
 
@@ -197,7 +321,7 @@ extern "C" fn volery_vole_receiver_extend(
             let left = receiver.left.after(n)?;
             let mut w = w.slice(words(n, receiver.width)?, "w")?;
             receiver.left = left;
-            (receiver.extend)([&mut w, &mut []])?;
+            receiver.party.extend([&mut w, &mut []])?;
             w.keep();
             Ok(())
         })
@@ -205,6 +329,80 @@ extern "C" fn volery_vole_receiver_extend(
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn volery_vole_receiver_prepare(receiver: Handle<Stream>, mut ready: Out<u64>) -> i32 {
+    guard(|| Stream::prepare(&receiver, &mut ready))
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn volery_vole_receiver_free(receiver: Handle<Stream>) {
     receiver.free();
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn volery_vole_setup_sender_new(
+    transport: In<Callbacks>,
+    options: In<Raw>,
+    mut setup: NewObject<SetupSender>,
+) -> i32 {
+    guard(|| {
+        let setup = setup.clear()?;
+        let (transport, options) = (transport.connected()?, Options::read(&options)?);
+        let new = shared_setup::Sender::setup;
+        setup.put(Setup::new(transport, &options, Role::Sender, new)?)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn volery_vole_setup_sender_stream(
+    setup: Handle<SetupSender>,
+    options: In<Raw>,
+    ring: i32,
+    mut sender: NewObject<Stream>,
+) -> i32 {
+    guard(|| {
+        let sender = sender.clear()?;
+        let options = Options::read(&options)?;
+        let start = |setup: &mut _| Stream::sender_over(ring, Start::Shared(setup), &options);
+        sender.put(setup.get()?.call(start)?)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn volery_vole_setup_sender_free(setup: Handle<SetupSender>) {
+    setup.free();
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn volery_vole_setup_receiver_new(
+    transport: In<Callbacks>,
+    options: In<Raw>,
+    mut setup: NewObject<SetupReceiver>,
+) -> i32 {
+    guard(|| {
+        let setup = setup.clear()?;
+        let (transport, options) = (transport.connected()?, Options::read(&options)?);
+        let new = shared_setup::Receiver::setup;
+        setup.put(Setup::new(transport, &options, Role::Receiver, new)?)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn volery_vole_setup_receiver_stream(
+    setup: Handle<SetupReceiver>,
+    options: In<Raw>,
+    ring: i32,
+    x: In<u64>,
+    mut receiver: NewObject<Stream>,
+) -> i32 {
+    guard(|| {
+        let receiver = receiver.clear()?;
+        let options = Options::read(&options)?;
+        let start = |setup: &mut _| Stream::receiver_over(ring, &x, Start::Shared(setup), &options);
+        receiver.put(setup.get()?.call(start)?)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn volery_vole_setup_receiver_free(setup: Handle<SetupReceiver>) {
+    setup.free();
 }

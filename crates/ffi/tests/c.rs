@@ -86,6 +86,32 @@ fn the_interface_from_c() {
     run(Command::new(program).arg("level").env("VOLERY_CPU", "none"));
 }
 
+/// A program of a project that finds the installed package by CMake.
+#[test]
+fn a_program_by_cmake() {
+    const PROJECT: &str = "cmake_minimum_required(VERSION 3.13)\n\
+        project(program C)\n\
+        find_package(volery 0.1 REQUIRED)\n\
+        find_package(Threads REQUIRED)\n\
+        find_package(volery 0.99 QUIET)\n\
+        if(volery_FOUND)\n  message(FATAL_ERROR \"another version is found\")\nendif()\n\
+        add_executable(program interface.c)\n\
+        target_link_libraries(program volery::volery Threads::Threads)\n";
+    let Some(cmake) = compiler("CMAKE", "cmake") else {
+        return eprintln!("no cmake: left out");
+    };
+    let (folder, _) = installed();
+    let source = folder.path().join("project");
+    std::fs::create_dir(&source).unwrap();
+    std::fs::write(source.join("CMakeLists.txt"), PROJECT).unwrap();
+    std::fs::copy(Path::new(ROOT).join("tests/interface.c"), source.join("interface.c")).unwrap();
+    let build = source.join("build");
+    let prefix = format!("-DCMAKE_PREFIX_PATH={}", folder.path().display());
+    run(Command::new(&cmake).arg("-S").arg(&source).arg("-B").arg(&build).arg(prefix));
+    run(Command::new(cmake).arg("--build").arg(&build));
+    run(Command::new(build.join("program")).arg("level").env("VOLERY_CPU", "none"));
+}
+
 #[test]
 fn the_header_from_cpp() {
     let Some(cpp) = compiler("CXX", "c++") else {

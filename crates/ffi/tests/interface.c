@@ -13,12 +13,13 @@
 
 /* What must never change; C99 has no _Static_assert. */
 #define HOLDS(name, condition) typedef char name[(condition) ? 1 : -1]
-HOLDS(options_size, sizeof(volery_options) == 40);
+HOLDS(options_size, sizeof(volery_options) == 48);
 HOLDS(options_security, offsetof(volery_options, security) == 4);
 HOLDS(options_total, offsetof(volery_options, total) == 8);
 HOLDS(options_rate, offsetof(volery_options, bits_per_second) == 16);
 HOLDS(options_round_trip, offsetof(volery_options, round_trip) == 24);
 HOLDS(options_for_cards, offsetof(volery_options, for_cards) == 32);
+HOLDS(options_test_seed, offsetof(volery_options, test_seed) == 40);
 HOLDS(block_size, sizeof(volery_block) == 16);
 HOLDS(bytes_size, sizeof(volery_bytes) == 2 * sizeof(void *));
 HOLDS(bytes_length, offsetof(volery_bytes, length) == sizeof(void *));
@@ -406,6 +407,184 @@ static void test_oprf(size_t n, uint32_t security) {
     clean(parties);
 }
 
+/* ---- chosen choice bits, chosen strings, and a round in advance ---- */
+
+enum { STRING = 21 };
+
+static void chosen_sender(party *self) {
+    size_t n = self->n;
+    uint64_t ready = 1;
+    volery_cot_sender *sender = NULL;
+    CHECK(volery_cot_sender_new(&self->transport, &self->options, NULL, &sender) == VOLERY_OK);
+    CHECK(volery_cot_sender_delta(sender, &self->key) == VOLERY_OK);
+    self->blocks[0] = allocate((n + 1) * 16);
+    for (int i = 0; i < 2; i++) {
+        self->bits[i] = allocate(n * STRING);
+        for (size_t j = 0; j < n * STRING; j++)
+            self->bits[i][j] = (uint8_t)(j * 7 + (size_t)i * 99);
+    }
+    REFUSED(volery_cot_sender_chosen_bytes(sender, self->bits[0], NULL, 1, n), "ones is null");
+    REFUSED(volery_cot_sender_chosen_bytes(sender, NULL, NULL, 0, 1), "length is 0");
+    REFUSED(volery_cot_sender_chosen_bytes(sender, NULL, NULL, SIZE_MAX, 2), "than the memory");
+    REFUSED(volery_cot_sender_prepare(sender, NULL), "ready is null");
+    CHECK(volery_cot_sender_prepare(sender, &ready) == VOLERY_OK);
+    self->words[0] = allocate(8);
+    self->words[0][0] = ready;
+    CHECK(volery_cot_sender_extend_chosen(sender, odd(self->blocks[0]), n) == VOLERY_OK);
+    CHECK(volery_cot_sender_chosen_bytes(sender, self->bits[0], self->bits[1], STRING, n) ==
+          VOLERY_OK);
+    volery_cot_sender_free(sender);
+    REFUSED(volery_cot_sender_extend(sender, self->blocks[0], n), "was freed");
+    volery_cot_sender_free(sender);
+    CHECK(strstr(volery_last_error(), "was freed") != NULL);
+}
+
+static void chosen_receiver(party *self) {
+    size_t n = self->n, bytes = (n + 7) / 8;
+    uint64_t ready = 1;
+    volery_cot_receiver *receiver = NULL;
+    CHECK(volery_cot_receiver_new(&self->transport, &self->options, &receiver) == VOLERY_OK);
+    self->blocks[0] = allocate((n + 1) * 16);
+    self->bits[0] = allocate(bytes);
+    self->bits[1] = allocate(n * STRING);
+    for (size_t i = 0; i < bytes; i++) self->bits[0][i] = (uint8_t)(i * 37 + 11);
+    REFUSED(volery_cot_receiver_extend_chosen(receiver, NULL, self->blocks[0], 1), "x is null");
+    REFUSED(volery_cot_receiver_chosen_bytes(receiver, self->bits[1], self->bits[1], 1, 1),
+            "overlap");
+    REFUSED(volery_cot_receiver_chosen_bytes(receiver, self->bits[0], self->bits[1], 0, 1),
+            "length is 0");
+    CHECK(volery_cot_receiver_prepare(receiver, &ready) == VOLERY_OK);
+    self->words[0] = allocate(8);
+    self->words[0][0] = ready;
+    CHECK(volery_cot_receiver_extend_chosen(receiver, self->bits[0], odd(self->blocks[0]), n) ==
+          VOLERY_OK);
+    CHECK(volery_cot_receiver_chosen_bytes(receiver, self->bits[0], self->bits[1], STRING, n) ==
+          VOLERY_OK);
+    volery_cot_receiver_free(receiver);
+    REFUSED(volery_cot_receiver_prepare(receiver, &ready), "was freed");
+}
+
+/* With seeds the run repeats. */
+static void test_chosen(size_t n, uint64_t total, uint64_t seed) {
+    party runs[2][2];
+    for (int again = 0; again < 2; again++) {
+        party *parties = runs[again];
+        prepare(parties, chosen_sender, chosen_receiver);
+        for (int i = 0; i < 2; i++) {
+            parties[i].n = n;
+            parties[i].options.total = total;
+            parties[i].options.test_seed = seed;
+        }
+        run(parties);
+        CHECK(parties[0].words[0][0] == parties[1].words[0][0]);
+        CHECK((parties[0].words[0][0] > 0) == (total == 0));
+        for (size_t i = 0; i < n; i++) {
+            int x = bit(parties[1].bits[0], i);
+            volery_block v = odd(parties[0].blocks[0])[i];
+            v = x ? sum(v, parties[0].key) : v;
+            CHECK(same(&odd(parties[1].blocks[0])[i], &v));
+            CHECK(!memcmp(parties[1].bits[1] + i * STRING, parties[0].bits[x] + i * STRING,
+                          STRING));
+        }
+    }
+    CHECK(same(&runs[0][0].key, &runs[1][0].key) == (seed != 0));
+    CHECK(!memcmp(odd(runs[0][1].blocks[0]), odd(runs[1][1].blocks[0]), 16 * n) == (seed != 0));
+    clean(runs[0]);
+    clean(runs[1]);
+}
+
+/* ---- several vector OLEs of one setup ---- */
+
+enum { STREAMS = 3 };
+static const int32_t RINGS[STREAMS] = {VOLERY_FP61, VOLERY_GF128, VOLERY_FP61};
+
+/* Makes the streams first, then draws from each; the setup is freed in between. */
+static void setup_sender(party *self) {
+    volery_vole_setup_sender *setup = NULL;
+    volery_vole_sender *senders[STREAMS] = {NULL}, *none = (volery_vole_sender *)self;
+    uint64_t ready = 1;
+    CHECK(volery_vole_setup_sender_new(&self->transport, &self->options, &setup) == VOLERY_OK);
+    REFUSED(volery_vole_setup_sender_stream(setup, NULL, 9, &none), "ring is 9");
+    CHECK(none == NULL);
+    for (int i = 0; i < STREAMS; i++)
+        CHECK(volery_vole_setup_sender_stream(setup, &self->options, RINGS[i], &senders[i]) ==
+              VOLERY_OK);
+    if (self->done) {
+        /* The peer makes one over another ring, which ends all. */
+        CHECK(volery_vole_setup_sender_stream(setup, NULL, VOLERY_GF128, &none) == VOLERY_PEER);
+        CHECK(volery_vole_setup_sender_stream(setup, NULL, VOLERY_GF128, &none) == VOLERY_PEER);
+    }
+    volery_vole_setup_sender_free(setup);
+    REFUSED(volery_vole_setup_sender_stream(setup, NULL, VOLERY_FP61, &none), "was freed");
+    for (int i = 0; i < STREAMS; i++) {
+        uint64_t *u = allocate(self->n * 16), *v = allocate(self->n * 16);
+        if (self->done) {
+            CHECK(volery_vole_sender_extend(senders[i], u, v, self->n) == VOLERY_OTHER);
+        } else if (i) {
+            CHECK(volery_vole_sender_prepare(senders[i], &ready) == VOLERY_OK && ready == 0);
+            CHECK(volery_vole_sender_extend(senders[i], u, v, self->n) == VOLERY_OK);
+            self->words[i] = u;
+            self->blocks[i] = (volery_block *)v;
+            u = v = NULL;
+        }
+        free(u);
+        free(v);
+        volery_vole_sender_free(senders[i]);
+    }
+}
+
+static void setup_receiver(party *self) {
+    const uint64_t given[2] = {41, 43};
+    volery_vole_setup_receiver *setup = NULL;
+    volery_vole_receiver *receivers[STREAMS] = {NULL};
+    uint64_t ready = 1;
+    CHECK(volery_vole_setup_receiver_new(&self->transport, &self->options, &setup) == VOLERY_OK);
+    for (int i = 0; i < STREAMS; i++)
+        CHECK(volery_vole_setup_receiver_stream(setup, &self->options, RINGS[i],
+                                                i == 1 ? given : NULL,
+                                                &receivers[i]) == VOLERY_OK);
+    if (self->done) {
+        volery_vole_receiver *none = NULL;
+        CHECK(volery_vole_setup_receiver_stream(setup, NULL, VOLERY_FP61, NULL, &none) ==
+              VOLERY_PEER);
+    }
+    volery_vole_setup_receiver_free(setup);
+    volery_vole_setup_receiver_free(setup);
+    for (int i = 0; i < STREAMS; i++) {
+        if (!self->done && i) {
+            self->words[i] = allocate(self->n * 16);
+            self->blocks[i] = allocate(16);
+            CHECK(volery_vole_receiver_x(receivers[i], (uint64_t *)self->blocks[i]) == VOLERY_OK);
+            CHECK(i != 1 || !memcmp(self->blocks[i], given, 16));
+            CHECK(volery_vole_receiver_prepare(receivers[i], &ready) == VOLERY_OK && ready == 0);
+            CHECK(volery_vole_receiver_extend(receivers[i], self->words[i], self->n) == VOLERY_OK);
+        }
+        volery_vole_receiver_free(receivers[i]);
+    }
+}
+
+static void test_setup(int mismatch) {
+    party parties[2];
+    prepare(parties, setup_sender, setup_receiver);
+    for (int i = 0; i < 2; i++) {
+        parties[i].n = 100;
+        parties[i].done = mismatch;
+        parties[i].options.total = 100;
+    }
+    run(parties);
+    for (int stream = 1; stream < STREAMS && !mismatch; stream++) {
+        size_t words = width(RINGS[stream]);
+        for (size_t i = 0; i < 100; i++) {
+            uint64_t expected[2] = {0, 0};
+            multiply_add(RINGS[stream], parties[0].words[stream] + words * i,
+                         (uint64_t *)parties[1].blocks[stream],
+                         (uint64_t *)parties[0].blocks[stream] + words * i, expected);
+            CHECK(!memcmp(expected, parties[1].words[stream] + words * i, 8 * words));
+        }
+    }
+    clean(parties);
+}
+
 /* ---- two objects in turns, and the caller's bytes between them ---- */
 
 static void turns(party *self) {
@@ -533,6 +712,15 @@ static void test_usage_before_anything_is_sent(void) {
     REFUSED(volery_cot_receiver_random(NULL, NULL, NULL, 0), "object is null");
     REFUSED(volery_cot_receiver_random_chosen(NULL, NULL, NULL, 0), "object is null");
     REFUSED(volery_cot_receiver_chosen(NULL, NULL, NULL, 0), "object is null");
+    REFUSED(volery_cot_sender_prepare(NULL, &word), "object is null");
+    REFUSED(volery_vole_receiver_prepare(NULL, &word), "object is null");
+    REFUSED(volery_vole_setup_sender_stream(NULL, NULL, VOLERY_FP61, &vs), "object is null");
+    volery_vole_setup_sender *ss = NULL;
+    volery_vole_setup_receiver *sr = NULL;
+    REFUSED(volery_vole_setup_sender_new(NULL, NULL, &ss), "transport is null");
+    REFUSED(volery_vole_setup_receiver_new(&half, NULL, &sr), "receive is null");
+    volery_vole_setup_sender_free(ss);
+    volery_vole_setup_receiver_free(sr);
     /* Without support for cards, or without such a card. */
     volery_cot_sender_on_device *ds = NULL;
     volery_cot_receiver_on_device *dr = NULL;
@@ -725,8 +913,14 @@ int main(int count, char **arguments) {
         test_vole(VOLERY_GF128, 100, VOLERY_MALICIOUS, given);
         test_vole(VOLERY_Z64, 100, VOLERY_SEMI_HONEST, given);
     }
+    test_chosen(1003, 2006, 0);
+    test_chosen(1003, 2006, 7);
+    test_chosen(20, 0, 0);
+    test_setup(0);
+    test_setup(1);
     bits_per_second = 1e7;
     round_trip = 0.05;
+    test_chosen(20, 0, 7);
     test_cot(100003, 0, VOLERY_MALICIOUS);
     test_vole(VOLERY_FP61, 100000, VOLERY_MALICIOUS, 0);
     bits_per_second = round_trip = 0;
