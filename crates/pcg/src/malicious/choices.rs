@@ -14,9 +14,9 @@ use crate::{
     correlation::{Cot, Vole},
     cot_buffer,
     ggm::{Growth, TreePrgs},
-    mpcot::{self, Cells, Layout, Public},
-    punctured_ot,
-    spcot::Points,
+    mpcot::{Cells, Layout},
+    reproduction::{self, Public},
+    spcot::{self, Points},
     tree_batch::TreeBatch,
 };
 
@@ -122,13 +122,13 @@ fn a_leaf_that_is_not_there() {
                 let (points, leaves, rng) =
                     (Points::Chosen(&[]), layout.leaves(None), &mut rng(71));
                 let x = Gf128::new(delta);
-                mpcot::send::<Cot>(public, points, x, &[], leaves, rng, &mut ot, channel)
+                reproduction::send::<Cot>(public, points, x, &[], leaves, rng, &mut ot, channel)
                     .expect("trees")
             },
             |channel| {
                 let mut ot = convert::Receiver::new(value_ot, SESSION);
                 let mut opened = vec![Block::ZERO; 3];
-                let choices = punctured_ot::choices(&TreeBatch::regular(1, 8), &[7]);
+                let choices = spcot::choices(&TreeBatch::regular(1, 8), &[7]);
                 assert!(choices == [0], "the left side each time");
                 ot.chosen(&choices, &mut opened, channel).expect("OTs");
                 let psi = Gf128::new(channel.recv_block().expect("a sum"));

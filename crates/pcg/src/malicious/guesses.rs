@@ -23,9 +23,9 @@ use crate::{
     Trees, check,
     correlation::{Cot, Vole},
     ggm::Growth,
-    mpcot::{self, Layout, Public},
-    punctured_ot,
-    spcot::Points,
+    mpcot::Layout,
+    reproduction::{self, Public},
+    spcot::{self, Points},
 };
 
 const LEAVES: usize = 8;
@@ -61,8 +61,7 @@ fn round<K: Stage>(
     K::Ring::random_slice(&mut dealer, &mut key_mask);
     let masks = u_star.iter().zip(&key_mask);
     let value_mask: Vec<_> = masks.map(|(u, w)| (*u, *w - *u * x)).collect();
-    let choices =
-        volery_primitives::bits::unpack(&punctured_ot::choices(batch, &alphas), batch.levels());
+    let choices = volery_primitives::bits::unpack(&spcot::choices(batch, &alphas), batch.levels());
     let (q, t) = deal_ots(delta, choices.into_iter(), &mut dealer);
     let (key_ot, value_ot) = K::buffered(delta, &q, &t);
     let (left, right) = memory::pair();
@@ -98,7 +97,7 @@ fn round<K: Stage>(
             let mut ot = convert::Receiver::new(value_ot, SESSION);
             let public = Public { layout: &layout, prgs: &prgs() };
             let (points, leaves) = (Points::Chosen(&alphas), layout.leaves(None));
-            let (m, _) = mpcot::receive::<K>(
+            let (m, _) = reproduction::receive::<K>(
                 public,
                 points,
                 &values,

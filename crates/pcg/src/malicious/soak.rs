@@ -16,7 +16,8 @@ use crate::{
     Trees, check,
     correlation::{Cot, Vole},
     ggm::Growth,
-    mpcot::{self, Cells, Layout, Public},
+    mpcot::{Cells, Layout},
+    reproduction::{self, Public},
     spcot::Points,
     wire,
 };
@@ -49,7 +50,8 @@ pub(super) fn round<K: Stage>(
     if has_key {
         let mut ot = convert::Sender::new(key_ot, SESSION);
         let spare = &base.key_spare;
-        let r = mpcot::send::<K>(public, points(&[]), x, spare, leaves, rng, &mut ot, channel)?;
+        let r =
+            reproduction::send::<K>(public, points(&[]), x, spare, leaves, rng, &mut ot, channel)?;
         let mask: Vec<_> = mask.iter().map(|(u, v)| *u * x + *v).collect();
         check::key_holder(context, batch, x, &r[..], &mask, rng, channel)?;
         wire::send(&r, channel)?;
@@ -63,7 +65,7 @@ pub(super) fn round<K: Stage>(
     let values: Vec<_> = (0..batch.trees()).map(|_| K::noise(rng)).collect();
     let spare = &base.value_spare;
     let (m, alphas) =
-        mpcot::receive::<K>(public, points, &values, spare, leaves, &mut ot, channel)?;
+        reproduction::receive::<K>(public, points, &values, spare, leaves, &mut ot, channel)?;
     check::value_holder(context, batch, &alphas, &values, &m[..], &mask, rng, channel)?;
     let mut r = vec![K::Ring::ZERO; batch.leaves()];
     wire::recv(&mut r, "an element", channel)?;

@@ -91,16 +91,6 @@ impl Layout {
         }
     }
 
-    /// Regular noise in blocks of these sizes, one point in each.
-    ///
-    /// # Panics
-    /// If a size is 0 or above 2^40.
-    #[must_use]
-    pub fn blocks(sizes: impl IntoIterator<Item = usize>) -> Self {
-        let batch = TreeBatch::new(sizes);
-        Self { n: batch.leaves(), batch, kind: Kind::Regular }
-    }
-
     /// Cuckoo hashing of `points` points anywhere in `0..n`: step 2, simple hashing of the whole
     /// domain into [`cuckoo::bins_for`]`(points, eta)` bins by three functions keyed with the
     /// public `key`. `cells` determines how the bins become trees; half-trees, and the check, need
@@ -363,8 +353,5 @@ mod tests {
         let assignment = layout.assign(&[7, 8, 20]);
         assert_eq!(assignment.alphas, [7, 0, 4]);
         assert_eq!(layout.batch().leaves_of(2), 16..24);
-        let layout = Layout::blocks([16, 8]);
-        assert_eq!(layout.n(), 24);
-        assert_eq!(layout.assign(&[9, 18]).alphas, [9, 2]);
     }
 }

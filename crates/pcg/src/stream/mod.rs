@@ -10,12 +10,14 @@
 pub(crate) mod card;
 pub(crate) mod dual;
 mod expand;
-mod noise;
+mod kept;
+pub(crate) mod party;
 pub(crate) mod primal;
 mod rounds;
 mod shares;
 mod substreams;
 
+use party::{Key, Value};
 pub(crate) use substreams::Substreams;
 
 use std::marker::PhantomData;
@@ -215,13 +217,12 @@ impl<K: Correlation> KeyRole<K> for KeyHolder<K> {
             let rounds = dual::KeyHolder::<K>::new(plan, session, rng, x, ot, base);
             return Ok(Box::new(Wiped::new(rounds)));
         }
+        let key = Key { x: Zeroizing::new(x), rng, ot };
         #[cfg(feature = "gpu")]
         if let Some(card) = plan.card() {
-            let rounds = primal::KeyHolder::<K>::new(plan, session, rng, x, ot, base);
-            return Ok(Box::new(Wiped::new(card::KeyHolder::new(rounds, card)?)));
+            return card::rounds::<K, _, Self>(plan, session, key, base, card);
         }
-        let rounds = primal::KeyHolder::<K>::new(plan, session, rng, x, ot, base);
-        Ok(Box::new(Wiped::new(rounds)))
+        Ok(primal::rounds::<K, _, Self>(plan, session, key, base))
     }
 }
 
@@ -245,12 +246,12 @@ where
     if plan.dual().is_some() {
         return Ok(Box::new(Wiped::new(dual::ValueHolder::<K>::new(plan, session, rng, ot, base))));
     }
+    let value = Value { rng, ot };
     #[cfg(feature = "gpu")]
     if let Some(card) = plan.card() {
-        let rounds = primal::ValueHolder::<K>::new(plan, session, rng, ot, base);
-        return Ok(Box::new(Wiped::new(card::ValueHolder::new(rounds, card)?)));
+        return card::rounds::<K, _, R>(plan, session, value, base, card);
     }
-    Ok(Box::new(Wiped::new(primal::ValueHolder::<K>::new(plan, session, rng, ot, base))))
+    Ok(primal::rounds::<K, _, R>(plan, session, value, base))
 }
 
 impl<R: Ring> ValueRole<Vole<R>> for VoleValueHolder<R> {

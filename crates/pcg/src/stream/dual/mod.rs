@@ -51,10 +51,10 @@ use crate::{
     correlation::{Correlation, Pairs, PairsMut},
     ggm::TreePrgs,
     lpn::dual::Compression,
-    mpcot::{self, Layout, Public},
+    mpcot,
     plan::dual::Step,
-    spcot::{self, Points, Trees as _},
-    tree_batch::TreeBatch,
+    spcot::{self, Exchange as _, Points, Public},
+    tree_batch::{TreeBatch, window_of},
 };
 use compress::{Noise, Outputs};
 
@@ -69,7 +69,7 @@ struct Instances {
 /// The public side of an instance.
 struct Instance {
     step: Step,
-    layout: Layout,
+    batch: TreeBatch,
     prgs: TreePrgs,
     context: Context,
     need: usize,
@@ -99,7 +99,7 @@ impl Instances {
         let growth = K::growth(self.plan.trees());
         let prgs = TreePrgs::growing(growth, self.session, self.number);
         let instance = Instance {
-            layout: Layout::blocks(step.shape.blocks()),
+            batch: TreeBatch::new(step.shape.blocks()),
             prgs: if K::CARRIES { prgs.with_cleared_leaves() } else { prgs },
             context: Context { session: self.session, round: self.number },
             need: self.plan.dual_need(step.shape),
@@ -114,11 +114,7 @@ impl Instances {
 
 impl Instance {
     fn public(&self) -> Public<'_> {
-        Public { layout: &self.layout, prgs: &self.prgs }
-    }
-
-    fn batch(&self) -> &TreeBatch {
-        self.layout.batch()
+        (&self.batch, &self.prgs)
     }
 }
 
@@ -163,7 +159,7 @@ impl<K: Correlation> ValueHolder<K> {
         let step = instance.step;
         let bits = self.instances.plan.value_bits();
         let (rng, ot) = (&mut self.rng, &mut self.ot);
-        K::feed_value(ot, &base[..K::LEVELS * instance.batch().levels()]);
+        K::feed_value(ot, &base[..K::LEVELS * instance.batch.levels()]);
         let values = (0..step.shape.trees).map(|_| K::noise_of(bits, rng));
         let values: Zeroizing<Vec<K::Base>> = Zeroizing::new(values.collect());
         let mut code;
@@ -173,9 +169,8 @@ impl<K: Correlation> ValueHolder<K> {
             let n = step.shape.leaves();
             let mut m = Buffer::zeroed(n);
             let beta = K::value_shares(&values, &base, channel)?;
-            let batch = instance.batch();
-            let trees = (batch, &instance.prgs);
-            let alphas = spcot::receive(trees, Points::Random, &beta, &mut m, ot, channel)?;
+            let (public, batch) = (instance.public(), &instance.batch);
+            let alphas = spcot::receive(public, Points::Random, &beta, &mut m, ot, channel)?;
             let (context, leaves) = (instance.context, &m[..]);
             let seed = coin::value_holder(context, rng, channel)?;
             let mask = K::value_mask(&base[..instance.need]);
@@ -184,23 +179,22 @@ impl<K: Correlation> ValueHolder<K> {
                 Ok(pairs) => Compression::of(seed, pairs),
                 Err(m) => {
                     let mut code = Compression::new(seed, n);
-                    Noise::<K>::new(instance.batch(), &alphas, &values).absorb(&m, &mut code);
+                    Noise::<K>::new(&instance.batch, &alphas, &values).absorb(&m, &mut code);
                     code
                 }
             };
         } else {
             // Setup, steps 1 and 2
-            let random = Points::Random;
-            let mut trees =
-                mpcot::begin_receive::<K>(instance.public(), random, &values, &base, ot, channel)?;
+            let (public, batch, random) = (instance.public(), &instance.batch, Points::Random);
+            let (mut trees, mut opener) =
+                mpcot::begin_receive::<K>(public, random, &values, &base, ot, channel)?;
             let seed = coin::value_holder(instance.context, rng, channel)?;
             code = Compression::new(seed, step.shape.leaves());
-            let mut noise = Noise::<K>::new(instance.batch(), &trees.alphas, &values);
-            let batch = instance.batch();
+            let mut noise = Noise::<K>::new(&instance.batch, &trees.alphas, &values);
             let mut window = Buffer::default();
-            while let Some(some) = trees.next_trees(batch) {
-                let leaves = spcot::window_of(&mut window, batch.leaves_of_run(&some).len());
-                trees.make((batch, &instance.prgs), some, leaves, channel)?;
+            while let Some(some) = opener.next_trees(batch) {
+                let leaves = window_of(&mut window, batch.leaves_of_run(&some).len());
+                opener.make(&mut trees, public, some, leaves, channel)?;
                 noise.absorb(leaves, &mut code);
             }
         }
@@ -242,31 +236,31 @@ impl<K: Correlation> KeyHolder<K> {
         let instance = self.instances.next::<K>();
         let step = instance.step;
         let (x, rng, ot) = (*self.x, &mut self.rng, &mut self.ot);
-        K::feed_key(ot, &base[..K::LEVELS * instance.batch().levels()])?;
+        K::feed_key(ot, &base[..K::LEVELS * instance.batch.levels()])?;
         let mut code;
         if self.instances.checked() {
             channel.bind();
             // Setup, steps 1 to 3
             let mut r = Buffer::zeroed(step.shape.leaves());
             let beta = K::key_shares(x, &base, step.shape.trees, channel)?;
-            let batch = instance.batch();
-            let trees = (batch, &instance.prgs);
-            spcot::send(trees, Points::Random, &beta, &mut r, rng, ot, channel)?;
+            let (public, batch) = (instance.public(), &instance.batch);
+            spcot::send(public, Points::Random, &beta, &mut r, rng, ot, channel)?;
             let seed = coin::key_holder(instance.context, rng, channel)?;
             let mask = K::key_mask(&base[..instance.need]);
             check::key_holder(instance.context, batch, x, &r[..], &mask, rng, channel)?;
             code = Compression::of(seed, r);
         } else {
             // Setup, steps 1 and 2
-            let (public, batch) = (instance.public(), instance.batch());
-            let mut trees = spcot::Sender::new(batch, rng, ot)?;
-            mpcot::begin_send::<K>(&mut trees, public, Points::Random, x, &base, ot, channel)?;
+            let (public, batch) = (instance.public(), &instance.batch);
+            let mut trees = spcot::Roots::new(batch, rng, ot)?;
+            let random = Points::Random;
+            let mut masks = mpcot::begin_send::<K>(public, random, x, &base, ot, channel)?;
             let seed = coin::key_holder(instance.context, rng, channel)?;
             code = Compression::new(seed, step.shape.leaves());
             let mut window = Buffer::default();
-            while let Some(some) = trees.next_trees(batch) {
-                let leaves = spcot::window_of(&mut window, batch.leaves_of_run(&some).len());
-                trees.make((batch, &instance.prgs), some, leaves, channel)?;
+            while let Some(some) = masks.next_trees(batch) {
+                let leaves = window_of(&mut window, batch.leaves_of_run(&some).len());
+                masks.make(&mut trees, public, some, leaves, channel)?;
                 code.absorb(leaves);
             }
         }
