@@ -123,16 +123,13 @@ pub fn receive<R: Ring, C: CotReceiver>(
 /// the other party.
 const IN_RUNS: usize = 24;
 
-/// A party's trees: of P1 all, of P2 those whose messages have come.
-pub(crate) trait Trees<R: Ring> {
-    /// The leaves of some trees, any number of times.
-    fn expand(&self, public: Public<'_>, trees: Range<usize>, leaves: &mut [R]);
-}
-
 /// A party's side of the messages of step 4 that have not been exchanged, tree after tree.
 pub(crate) trait Exchange<R: Ring>: Sized + Send {
-    /// The party's trees.
-    type Trees: Trees<R> + Send;
+    /// The party's trees: of P1 all, of P2 those whose messages have come.
+    type Trees: Send;
+
+    /// The leaves of some trees, any number of times.
+    fn expand(trees: &Self::Trees, public: Public<'_>, some: Range<usize>, leaves: &mut [R]);
 
     /// The first tree whose messages have not been exchanged.
     fn next(&self) -> usize;
@@ -251,6 +248,7 @@ impl Roots {
         );
     }
 
+    /// Step 3 for one tree.
     fn tree<R: Ring, L>(
         &self,
         (_, prgs): Public<'_>,
@@ -264,16 +262,6 @@ impl Roots {
     #[cfg(feature = "gpu")]
     pub(crate) fn secrets(&self) -> (&[Block], Block) {
         (&self.roots, *self.delta)
-    }
-}
-
-impl<R: Ring> Trees<R> for Roots {
-    fn expand(&self, public: Public<'_>, trees: Range<usize>, leaves: &mut [R]) {
-        let mut none = vec![(); public.0.levels_of_run(&trees).len()];
-        public.0.split_run(trees, leaves, &mut none).into_par_iter().for_each_init(
-            || self.scratches.take(),
-            |scratch, mut part| drop(self.tree(public, &mut part, scratch)),
-        );
     }
 }
 
@@ -340,6 +328,8 @@ pub(crate) struct Masks<R: Ring> {
     /// `q_l`, or on the last level of hashed trees `h(q_h)` and `h(q_h + delta)`; and `-beta_1`.
     values: Values<R>,
     next: usize,
+    /// The sums, where step 3 has been done for all trees before.
+    pub(crate) sums: Option<Sums<R>>,
 }
 
 impl<R: Ring> Masks<R> {
@@ -367,7 +357,7 @@ impl<R: Ring> Masks<R> {
             }
         }
         R::sub_slice(&mut values.psi, beta);
-        Ok(Self { values, next: 0 })
+        Ok(Self { values, next: 0, sums: None })
     }
 
     /// The messages about all trees, of which these are the sums.
@@ -395,6 +385,15 @@ impl<R: Ring> Masks<R> {
 
 impl<R: Ring> Exchange<R> for Masks<R> {
     type Trees = Roots;
+
+    /// Step 3.
+    fn expand(roots: &Roots, public: Public<'_>, some: Range<usize>, leaves: &mut [R]) {
+        let mut none = vec![(); public.0.levels_of_run(&some).len()];
+        public.0.split_run(some, leaves, &mut none).into_par_iter().for_each_init(
+            || roots.scratches.take(),
+            |scratch, mut part| drop(roots.tree(public, &mut part, scratch)),
+        );
+    }
 
     fn next(&self) -> usize {
         self.next
@@ -427,6 +426,9 @@ impl<R: Ring> Exchange<R> for Masks<R> {
         public: Public<'_>,
         channel: &mut Channel,
     ) -> Result<()> {
+        if let Some(sums) = self.sums.take() {
+            return self.mask(public.0, sums).send_until(public, usize::MAX, channel);
+        }
         let mut leaves = Buffer::default();
         while let Some(run) = self.next_run(public.0) {
             let window = window_of(&mut leaves, public.0.leaves_of_run(&run).len());
@@ -588,6 +590,29 @@ impl<R: Ring> Opener<R> {
 impl<R: Ring> Exchange<R> for Opener<R> {
     type Trees = Opened<R>;
 
+    /// Step 5.
+    fn expand(opened: &Opened<R>, (batch, prgs): Public<'_>, some: Range<usize>, leaves: &mut [R]) {
+        let mut none = vec![(); batch.levels_of_run(&some).len()];
+        batch.split_run(some, leaves, &mut none).into_par_iter().for_each_init(
+            || opened.scratches.take(),
+            |scratch, part| {
+                let alpha = opened.alphas[part.tree];
+                let sums = &opened.sums[batch.levels_of(part.tree)];
+                let (last, inner) = sums.split_last().expect("a tree has a level");
+                let sums =
+                    PuncturedSums { alpha, inner: inner.to_vec(), leaf: wire::unpack(*last) };
+                let prg = prgs.tree(part.tree);
+                let others = ggm::expand_punctured(&prg, part.shape, &sums, part.leaves, scratch);
+                let hashed = is_hashed(prgs);
+                part.leaves[alpha] =
+                    if hashed { opened.totals[part.tree] - others } else { others };
+                if prgs.clears_leaves() {
+                    carry(&mut part.leaves[alpha]);
+                }
+            },
+        );
+    }
+
     fn next(&self) -> usize {
         self.next
     }
@@ -603,7 +628,7 @@ impl<R: Ring> Exchange<R> for Opener<R> {
     ) -> Result<()> {
         assert_eq!(some.start, self.next, "the next trees");
         self.receive_until(opened, public, public.0.leaves_of_run(&some).end, channel)?;
-        opened.expand(public, some, leaves);
+        Self::expand(opened, public, some, leaves);
         Ok(())
     }
 
@@ -615,30 +640,6 @@ impl<R: Ring> Exchange<R> for Opener<R> {
         channel: &mut Channel,
     ) -> Result<()> {
         self.receive_until(opened, public, usize::MAX, channel)
-    }
-}
-
-impl<R: Ring> Trees<R> for Opened<R> {
-    /// Step 5.
-    fn expand(&self, (batch, prgs): Public<'_>, trees: Range<usize>, leaves: &mut [R]) {
-        let mut none = vec![(); batch.levels_of_run(&trees).len()];
-        batch.split_run(trees, leaves, &mut none).into_par_iter().for_each_init(
-            || self.scratches.take(),
-            |scratch, part| {
-                let alpha = self.alphas[part.tree];
-                let sums = &self.sums[batch.levels_of(part.tree)];
-                let (last, inner) = sums.split_last().expect("a tree has a level");
-                let sums =
-                    PuncturedSums { alpha, inner: inner.to_vec(), leaf: wire::unpack(*last) };
-                let prg = prgs.tree(part.tree);
-                let others = ggm::expand_punctured(&prg, part.shape, &sums, part.leaves, scratch);
-                let hashed = is_hashed(prgs);
-                part.leaves[alpha] = if hashed { self.totals[part.tree] - others } else { others };
-                if prgs.clears_leaves() {
-                    carry(&mut part.leaves[alpha]);
-                }
-            },
-        );
     }
 }
 

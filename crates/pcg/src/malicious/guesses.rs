@@ -24,7 +24,7 @@ use crate::{
     correlation::{Cot, Vole},
     ggm::Growth,
     mpcot::Layout,
-    reproduction::{self, Public},
+    reproduction::receive_trees,
     spcot::{self, Points},
 };
 
@@ -95,18 +95,10 @@ fn round<K: Stage>(
         |channel| {
             channel.bind();
             let mut ot = convert::Receiver::new(value_ot, SESSION);
-            let public = Public { layout: &layout, prgs: &prgs() };
-            let (points, leaves) = (Points::Chosen(&alphas), layout.leaves(None));
-            let (m, _) = reproduction::receive::<K>(
-                public,
-                points,
-                &values,
-                &base.value_spare,
-                leaves,
-                &mut ot,
-                channel,
-            )
-            .expect("trees");
+            let beta = K::value_shares(&values, &base.value_spare, channel).expect("shares");
+            let (points, mut m) = (Points::Chosen(&alphas), layout.leaves(None));
+            receive_trees((batch, &prgs()), points, &beta, &mut m, &mut ot, channel)
+                .expect("trees");
             let context = check::Context { session: SESSION, round: 0 };
             let rng = &mut rng(52);
             let checked = check::value_holder(

@@ -123,7 +123,7 @@ impl<K: Stage> Value<K> {
     /// Follows the protocol.
     pub(crate) fn run(self, plan: &Plan, pieces: &[usize], channel: &mut Channel) -> ValueEnd<K> {
         let mut outputs = Vec::new();
-        let value = party::Value { rng: rng(82), ot: self.ot };
+        let value = party::Value { rng: rng(82), ot: self.ot, value_bits: None };
         let rounds = primal::rounds::<K, _, PairHolder<K>>(plan.clone(), SESSION, value, self.base);
         let mut stream = Stream::new(Source::Rounds(rounds), (), None, Failure::default());
         for piece in pieces {

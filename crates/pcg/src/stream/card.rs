@@ -115,7 +115,8 @@ impl<K: Correlation> ValueRole<K> for CardRole<()> {
     fn rounds(plan: Plan, substream: ValueSubstream<K>) -> Result<AnyRounds<Self>> {
         let card = plan.device().number()?;
         let Substream { session, rng, ot, base } = substream;
-        rounds::<K, _, Self>(plan, session, Value { rng, ot }, base, card)
+        let value = Value { rng, ot, value_bits: None };
+        rounds::<K, _, Self>(plan, session, value, base, card)
     }
 }
 
@@ -454,9 +455,9 @@ impl<K: Correlation> OnCard<K> for Value<K> {
         spare: &[K::Pair],
         channel: &mut Channel,
     ) -> Result<(Opening<K::Ring>, Noise<K>)> {
-        let begun = self.begin_receive(public, spare, channel)?;
+        let (opened, opener, noise) = self.begin(public, spare, false, channel)?;
         card.trees(public.0).map_err(failed)?;
-        Ok(begun)
+        Ok(((opened, opener), noise))
     }
 
     fn add_noise(code: Code, leaf: Leaf, noise: &Noise<K>) -> gpu::Result<Code> {

@@ -5,7 +5,7 @@
 //! those leaves, while they are in the cache, so that they need not be expanded a third time. Such
 //! outputs are returned only if the check passes.
 
-use std::mem::take;
+use std::mem::{replace, take};
 use std::ops::Range;
 
 use bytemuck::Zeroable;
@@ -196,16 +196,15 @@ impl<S: Shares, E: Slices<Ring = S::Ring>> Expansion<S, E> {
     }
 
     /// The next outputs.
-    pub(super) fn expand<P: OutputMut>(&mut self, out: P, channel: &mut Channel) -> Result<()>
+    pub(super) fn expand<P: OutputMut>(&mut self, mut out: P, channel: &mut Channel) -> Result<()>
     where
         E: Encoder<P>,
     {
         assert!(out.count() <= self.left(), "more outputs than are left");
         let unit = self.encoder.unit();
-        let mut out = Some(out);
-        while let Some(count) = out.as_ref().map(OutputMut::count).filter(|count| *count > 0) {
+        while out.count() > 0 {
             let shares = match self.next % unit {
-                0 => self.shares.at(self.next, count.next_multiple_of(unit), channel)?,
+                0 => self.shares.at(self.next, out.count().next_multiple_of(unit), channel)?,
                 _ => &[],
             };
             let at = (self.next, shares);
@@ -219,21 +218,20 @@ impl<S: Shares, E: Slices<Ring = S::Ring>> Expansion<S, E> {
     /// and `out`.
     pub(super) fn begin<P: OutputMut>(
         &mut self,
-        kept: &mut [E::Output],
-        out: P,
+        mut kept: &mut [E::Output],
+        mut out: P,
         check: Option<impl FnOnce(CheckedLeaves<'_, '_, S, E, P>, &mut Channel) -> Result<()>>,
         channel: &mut Channel,
     ) -> Result<()>
     where
         E: Encoder<P>,
     {
-        let (mut kept, mut out) = (Some(kept), Some(out));
         if let Some(check) = check {
             let leaves = CheckedLeaves { expansion: self, kept: &mut kept, out: &mut out };
             check(leaves, channel)?;
         }
-        kept.map_or(Ok(()), |kept| self.expand(kept, channel))?;
-        out.map_or(Ok(()), |out| self.expand(out, channel))
+        self.expand(kept, channel)?;
+        self.expand(out, channel)
     }
 }
 
@@ -259,8 +257,8 @@ fn in_tasks<E: Encoder<P>, P: OutputMut>(
 /// outputs go to `kept` and then to `out`, from which the filled part is removed.
 pub(super) struct CheckedLeaves<'a, 'kept, S, E: Encode, P> {
     expansion: &'a mut Expansion<S, E>,
-    kept: &'a mut Option<&'kept mut [E::Output]>,
-    out: &'a mut Option<P>,
+    kept: &'a mut &'kept mut [E::Output],
+    out: &'a mut P,
 }
 
 impl<S: Shares, E, P: OutputMut> check::Runs for CheckedLeaves<'_, '_, S, E, P>
@@ -289,9 +287,9 @@ fn fill<P: OutputMut, E: Encoder<P> + Slices>(
     next: &mut usize,
     part: &mut Buffer<E::Output>,
     (first, shares): (usize, &[E::Ring]),
-    out: &mut Option<P>,
+    out: &mut P,
 ) {
-    let Some(mut rest) = out.take() else { return };
+    let mut rest = replace(out, P::none());
     let unit = encoder.unit();
     while rest.count() > 0 {
         let (begun, from) = (*next % unit, next.saturating_sub(first).min(shares.len()));
@@ -315,5 +313,5 @@ fn fill<P: OutputMut, E: Encoder<P> + Slices>(
         <E as Encoder<P>>::put(&part[begun..begun + count], now);
         *next += count;
     }
-    *out = Some(rest);
+    *out = rest;
 }

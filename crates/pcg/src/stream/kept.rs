@@ -27,7 +27,7 @@ use crate::{
     Plan, Trees,
     correlation::Correlation,
     mpcot::{Assignment, Layout},
-    reproduction::{self, Public},
+    reproduction,
     spcot::Points,
     tree_batch::TreeBatch,
 };
@@ -97,9 +97,10 @@ impl<K: Correlation> Setup<K, Key<K>> for Kept<K::Ring> {
         _checked: bool,
         channel: &mut Channel,
     ) -> Result<(Self, ())> {
-        let leaves = Self::memory(old, &layout);
-        let (public, points) = (Public { layout: &layout, prgs: &prgs }, Points::Chosen(&[]));
-        let leaves = reproduction::send::<K>(public, points, **x, spare, leaves, rng, ot, channel)?;
+        let mut leaves = Self::memory(old, &layout);
+        let (public, points) = ((layout.batch(), &prgs), Points::Chosen(&[]));
+        let beta = K::key_shares(**x, spare, layout.batch().trees(), channel)?;
+        reproduction::send_trees(public, points, &beta, &mut leaves, rng, ot, channel)?;
         Ok((Self::new(layout, leaves), ()))
     }
 }
@@ -107,7 +108,7 @@ impl<K: Correlation> Setup<K, Key<K>> for Kept<K::Ring> {
 impl<K: Correlation> Setup<K, Value<K>> for Kept<K::Ring> {
     fn set_up(
         old: Option<Self>,
-        Value { rng, ot }: &mut Value<K>,
+        Value { rng, ot, .. }: &mut Value<K>,
         Round { step, layout, prgs, .. }: Round,
         spare: &[K::Pair],
         _checked: bool,
@@ -122,10 +123,10 @@ impl<K: Correlation> Setup<K, Value<K>> for Kept<K::Ring> {
             point.map_or(K::EMPTY, |point| noise[point].1)
         };
         let values: Zeroizing<Vec<_>> = Zeroizing::new(points.iter().map(value).collect());
-        let leaves = Self::memory(old, &layout);
-        let (public, chosen) = (Public { layout: &layout, prgs: &prgs }, Points::Chosen(alphas));
-        let (leaves, alphas) =
-            reproduction::receive::<K>(public, chosen, &values, spare, leaves, ot, channel)?;
+        let mut leaves = Self::memory(old, &layout);
+        let (public, chosen) = ((layout.batch(), &prgs), Points::Chosen(alphas));
+        let beta = K::value_shares(&values, spare, channel)?;
+        let alphas = reproduction::receive_trees(public, chosen, &beta, &mut leaves, ot, channel)?;
         for point in dropped {
             noise[*point].1 = K::Base::ZERO;
         }

@@ -15,7 +15,7 @@ use crate::{
     check::{self, Context},
     correlation::Correlation,
     mpcot,
-    spcot::{Exchange, Masks, Opener, Opening, Points, Public, Roots},
+    spcot::{Exchange, Masks, Opener, Points, Public, Roots},
     tree_batch::TreeBatch,
 };
 
@@ -35,13 +35,13 @@ pub(crate) trait Party<K: Correlation>: Send + 'static {
     /// Puts spare correlations into the source of the trees' OTs.
     fn feed(&mut self, spare: &[Self::Entry]) -> Result<()>;
 
-    /// Setup, steps 1 and 2: its trees, and what is left of their messages. The points are random.
-    /// Of a `checked` round all messages are exchanged now.
+    /// Setup, steps 1 and 2, but for the messages of the trees. The points are random. Trees may be
+    /// expanded `early`.
     fn begin(
         &mut self,
         public: Public<'_>,
         spare: &[Self::Entry],
-        checked: bool,
+        early: bool,
         channel: &mut Channel,
     ) -> Result<Begun<K, Self>>
     where
@@ -67,10 +67,10 @@ pub(crate) trait Party<K: Correlation>: Send + 'static {
     ) -> Result<()>;
 }
 
-/// A party's trees, its side of the messages that are left, and the noise.
+/// A party's trees, its side of their messages, and the noise.
 pub(crate) type Begun<K, P> = (
     <<P as Party<K>>::Exchange as Exchange<<K as Correlation>::Ring>>::Trees,
-    Option<<P as Party<K>>::Exchange>,
+    <P as Party<K>>::Exchange,
     <P as Party<K>>::Noise,
 );
 
@@ -96,22 +96,17 @@ impl<K: Correlation> Party<K> for Key<K> {
         &mut self,
         public: Public<'_>,
         spare: &[K::Ring],
-        checked: bool,
+        early: bool,
         channel: &mut Channel,
     ) -> Result<Begun<K, Self>> {
         let Self { x, rng, ot } = self;
-        let mut roots = Roots::new(public.0, rng, ot)?;
+        let roots = Roots::new(public.0, rng, ot)?;
         // With its outputs done earlier, this party would wait for the other one, whose message
         // comes first: of a correlated OT it does not.
-        let sums = (checked && K::VALUES > 0).then(|| roots.sums(public));
-        let masks = mpcot::begin_send::<K>(public, Points::Random, **x, spare, ot, channel)?;
-        // mutant(rounds-bind-key): insert `if checked && $ON { channel.bind(); }`
-        match sums {
-            Some(sums) => masks.mask(public.0, sums).send_until(public, usize::MAX, channel)?,
-            None if checked => masks.finish(&mut roots, public, channel)?,
-            None => return Ok((roots, Some(masks), ())),
-        }
-        Ok((roots, None, ()))
+        let sums = (early && K::VALUES > 0).then(|| roots.sums(public));
+        let mut masks = mpcot::begin_send::<K>(public, Points::Random, **x, spare, ot, channel)?;
+        masks.sums = sums;
+        Ok((roots, masks, ()))
     }
 
     fn mask(base: &[K::Ring]) -> Self::Mask {
@@ -138,6 +133,8 @@ impl<K: Correlation> Party<K> for Key<K> {
 pub(crate) struct Value<K: Correlation> {
     pub(crate) rng: Prg,
     pub(crate) ot: convert::Receiver<K::ValueOt>,
+    /// The bits of the values, if fewer than those of the ring.
+    pub(crate) value_bits: Option<u32>,
 }
 
 /// The noise of a round, `mu`.
@@ -147,28 +144,6 @@ pub(crate) struct Noise<K: Correlation> {
     pub(super) values: Zeroizing<Vec<K::Base>>,
     /// All places of the domain with a value, in ascending order.
     pub(super) points: Zeroizing<Vec<(usize, K::Base)>>,
-}
-
-impl<K: Correlation> Value<K> {
-    /// Setup, steps 1 and 2, but for the messages of the trees.
-    pub(super) fn begin_receive(
-        &mut self,
-        public: Public<'_>,
-        spare: &[K::Pair],
-        channel: &mut Channel,
-    ) -> Result<(Opening<K::Ring>, Noise<K>)> {
-        let Self { rng, ot } = self;
-        let batch = public.0;
-        let values = (0..batch.trees()).map(|_| K::noise(rng));
-        let values: Zeroizing<Vec<_>> = Zeroizing::new(values.collect());
-        let opening =
-            mpcot::begin_receive::<K>(public, Points::Random, &values, spare, ot, channel)?;
-        let alphas = opening.0.alphas.clone();
-        let places =
-            alphas.iter().enumerate().map(|(tree, alpha)| batch.leaves_of(tree).start + alpha);
-        let points = Zeroizing::new(places.zip(values.iter().copied()).collect());
-        Ok((opening, Noise { alphas, values, points }))
-    }
 }
 
 impl<K: Correlation> Party<K> for Value<K> {
@@ -187,16 +162,19 @@ impl<K: Correlation> Party<K> for Value<K> {
         &mut self,
         public: Public<'_>,
         spare: &[K::Pair],
-        checked: bool,
+        _early: bool,
         channel: &mut Channel,
     ) -> Result<Begun<K, Self>> {
-        let ((mut opened, opener), noise) = self.begin_receive(public, spare, channel)?;
-        // mutant(rounds-bind-value): insert `if checked && $ON { channel.bind(); }`
-        if !checked {
-            return Ok((opened, Some(opener), noise));
-        }
-        opener.finish(&mut opened, public, channel)?;
-        Ok((opened, None, noise))
+        let (Self { rng, ot, value_bits }, batch) = (self, public.0);
+        let values = (0..batch.trees()).map(|_| K::noise_of(*value_bits, rng));
+        let values: Zeroizing<Vec<_>> = Zeroizing::new(values.collect());
+        let (opened, opener) =
+            mpcot::begin_receive::<K>(public, Points::Random, &values, spare, ot, channel)?;
+        let alphas = opened.alphas.clone();
+        let places =
+            (0..).zip(alphas.iter()).map(|(tree, alpha)| batch.leaves_of(tree).start + alpha);
+        let points = Zeroizing::new(places.zip(values.iter().copied()).collect());
+        Ok((opened, opener, Noise { alphas, values, points }))
     }
 
     fn mask(base: &[K::Pair]) -> Self::Mask {

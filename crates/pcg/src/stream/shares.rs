@@ -21,7 +21,7 @@ use crate::{
     correlation::Correlation,
     ggm::TreePrgs,
     mpcot::Layout,
-    spcot::{Exchange, Trees as _},
+    spcot::Exchange,
     tree_batch::{TreeBatch, window_of},
 };
 
@@ -88,9 +88,14 @@ impl<K: Correlation, P: Party<K>> Setup<K, P> for Drawn<K::Ring, P::Exchange> {
         checked: bool,
         channel: &mut Channel,
     ) -> Result<(Self, P::Noise)> {
-        let (trees, left, noise) = party.begin((layout.batch(), &prgs), spare, checked, channel)?;
-        let window = Buffer::default();
-        Ok((Self { layout, prgs, trees, left, window, points: 0..0 }, noise))
+        let public = (layout.batch(), &prgs);
+        let (trees, left, noise) = party.begin(public, spare, checked, channel)?;
+        let (left, window) = (Some(left), Buffer::default());
+        let mut shares = Self { layout, prgs, trees, left, window, points: 0..0 };
+        if checked {
+            shares.exchange_all(channel)?;
+        }
+        Ok((shares, noise))
     }
 }
 
@@ -115,7 +120,7 @@ impl<R: Ring, E: Exchange<R>> Shares for Drawn<R, E> {
             let window = window_of(&mut self.window, self.points.len());
             match &mut self.left {
                 Some(left) => left.make(&mut self.trees, public, run, window, channel)?,
-                None => self.trees.expand(public, run, window),
+                None => E::expand(&self.trees, public, run, window),
             }
         }
         let from = first - self.points.start;
@@ -130,7 +135,7 @@ impl<R: Ring, E: Exchange<R>> Shares for Drawn<R, E> {
             let run = again(batch, next);
             next = run.end;
             let window = window_of(&mut self.window, batch.leaves_of_run(&run).len());
-            self.trees.expand((batch, &self.prgs), run.clone(), window);
+            E::expand(&self.trees, (batch, &self.prgs), run.clone(), window);
             look(run, window, true);
         }
     }
