@@ -19,8 +19,7 @@
 //! The construction serves additions; the only read is that of the whole vector,
 //! [`into_shares`](Holder::into_shares). A private read is not offered: the entry at an index that
 //! P1 must not learn is an inner product of two shared vectors, and an expansion at one party
-//! carries no information about the shares of the other. [`crate::scatter::gather`] reads many
-//! entries at once, at the cost of a permutation of the whole vector.
+//! carries no information about the shares of the other.
 //!
 //! Security: semi-honest, that of [`volery_pcg::spcot`]: P1 learns that something was added, P2
 //! nothing. A malicious P1 can add errors that depend on the path to `i`; a malicious P2 can add to

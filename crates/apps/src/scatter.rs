@@ -1,4 +1,4 @@
-//! Scatter ("Scatter-Init"), from index-value pairs to a dense vector, and its inverse [`gather`].
+//! Scatter ("Scatter-Init"), from index-value pairs to a dense vector.
 //!
 //! Section 7.1.1 of the 2019 paper, which uses it for products with a sparse matrix. The holder
 //! knows the indices; the values and the vector are additively shared.
@@ -33,7 +33,6 @@
 //! messages for each 2^20 of them: step 1 `switches(count)`, step 2 `count - 1`, step 3 that of
 //! [`mpfss`], or `switches(max(count, length))`.
 
-pub mod gather;
 mod runs;
 
 #[cfg(test)]
@@ -200,7 +199,7 @@ fn send_by<R: Ring, C: CotSender>(
     let mut values = copied(values, public.wires(way));
     if public.repeats == Repeats::Add {
         switching::send(&mut values, ot, channel)?; // step 1
-        runs::send(runs::add, &mut values, ot, channel)?; // step 2
+        runs::send(&mut values, ot, channel)?; // step 2
     }
     match way {
         Way::Trees => {
@@ -237,7 +236,7 @@ fn receive_by<R: Ring, C: CotReceiver>(
         Repeats::Add => {
             indices = runs::permuted(&order, &indices);
             switching::receive(&order, &mut values, ot, channel)?; // step 1
-            runs::receive(runs::add, &indices, &mut values, ot, channel)?; // step 2
+            runs::receive(&indices, &mut values, ot, channel)?; // step 2
         }
     }
     // Only the last pair of each index has a place.

@@ -11,12 +11,16 @@ use volery_primitives::{Block, Wiped, ro::StreamHash};
 
 use volery_os::time::Instant;
 
+use crate::agree::Awaited;
 use crate::link::Arrivals;
 use crate::mux::Shared;
 use crate::{Error, Result, Transport, memory};
 
-/// Size of the buffers for short messages, in bytes. Longer ones bypass the buffers.
+/// Most bytes of the buffers for short messages. Longer ones bypass the buffers.
 const BUFFER: usize = 64 << 10;
+
+/// Most bytes of a buffer of a channel that is idle.
+const IDLE_BUFFER: usize = 3 << 10;
 
 /// A byte stream to and from the peer.
 ///
@@ -26,6 +30,9 @@ const BUFFER: usize = 64 << 10;
 ///
 /// After any error the channel is broken and every later call returns [`Error::Broken`], because
 /// the two parties no longer agree on their position in the stream.
+///
+/// Under load its buffers are 128 KiB. They are at most 6 KiB while it is not used, and while it
+/// waits for the answer to what it has flushed.
 pub struct Channel {
     transport: Box<dyn Transport>,
     description: String,
@@ -39,10 +46,13 @@ pub struct Channel {
     moved: Option<Arc<AtomicU64>>,
     direction: Option<Direction>,
     broken: bool,
-    /// For tests.
+    /// For tests; of a substream, also for the hashes of the channel it is a part of.
     transcript: Option<Box<Transcript>>,
-    /// For challenges.
-    bound: Option<Box<Transcript>>,
+    /// For challenges; the innermost binding is the last.
+    #[expect(clippy::vec_box, reason = "a list that grows would leave copies of the hashers")]
+    pub(crate) bound: Vec<Box<Transcript>>,
+    /// A value of the peer to compare before the next byte.
+    pub(crate) awaited: Option<Awaited>,
     round_trip: Option<Duration>,
     /// Of a substream beside others: the connection of all.
     beside: Option<Arc<Wiped<Shared>>>,
@@ -101,7 +111,7 @@ pub struct TranscriptHashes {
 }
 
 #[derive(Default)]
-struct Transcript {
+pub(crate) struct Transcript {
     sent: StreamHash,
     received: StreamHash,
 }
@@ -133,14 +143,15 @@ impl Channel {
             #[cfg(feature = "tls")]
             peer: None,
             timeout,
-            outgoing: Vec::with_capacity(BUFFER),
-            incoming: Incoming { buffer: vec![0; BUFFER], unread: 0..0, watched: None },
+            outgoing: Vec::new(),
+            incoming: Incoming::default(),
             stats: Stats::default(),
             moved: None,
             direction: None,
             broken: false,
             transcript: None,
-            bound: None,
+            bound: Vec::new(),
+            awaited: None,
             beside: None,
         }
     }
@@ -225,14 +236,19 @@ impl Channel {
         self.stats.bytes_sent += bytes.len() as u64;
         self.count(bytes.len());
         // mutant(channel-bound-sent): `bytes` => `&[]`
-        for transcript in [&mut self.transcript, &mut self.bound].into_iter().flatten() {
+        for transcript in self.transcript.iter_mut().chain(&mut self.bound) {
             transcript.sent.update(bytes);
         }
-        if self.outgoing.len() + bytes.len() > BUFFER {
-            self.flush()?;
+        let buffered = self.outgoing.len() + bytes.len();
+        if buffered > BUFFER {
+            self.write_out()?;
         }
         if bytes.len() >= BUFFER {
             return self.write(bytes);
+        }
+        if buffered > IDLE_BUFFER {
+            // At once, as growing it step by step would copy it.
+            self.outgoing.reserve_exact(BUFFER - self.outgoing.len());
         }
         self.outgoing.extend_from_slice(bytes);
         Ok(())
@@ -247,6 +263,18 @@ impl Channel {
         if self.outgoing.is_empty() {
             return Ok(());
         }
+        let result = self.write_out();
+        // A party that has flushed is about to wait, or done.
+        if self.outgoing.capacity() > IDLE_BUFFER {
+            self.outgoing = Vec::new();
+        }
+        self.incoming.fast = false;
+        self.incoming.give_back();
+        result
+    }
+
+    /// Hands the buffered bytes to the transport.
+    fn write_out(&mut self) -> Result<()> {
         let mut outgoing = std::mem::take(&mut self.outgoing);
         let result = self.write(&outgoing);
         outgoing.clear();
@@ -271,13 +299,14 @@ impl Channel {
     /// Fills `bytes` with the next bytes from the peer, even if sending has failed: a peer that has
     /// closed may have sent the reason.
     pub(crate) fn recv_only(&mut self, bytes: &mut [u8], deadline: Option<Instant>) -> Result<()> {
+        self.compare_awaited()?;
         let result = self.incoming.fill(bytes, &*self.transport, self.timeout, deadline);
         result.map_err(|error| self.fail(error))?;
         if !bytes.is_empty() {
             self.turn(Direction::Receiving);
             self.stats.bytes_received += bytes.len() as u64;
             self.count(bytes.len());
-            for transcript in [&mut self.transcript, &mut self.bound].into_iter().flatten() {
+            for transcript in self.transcript.iter_mut().chain(&mut self.bound) {
                 // mutant(channel-bound-received): `bytes` => `&[]`
                 transcript.received.update(bytes);
             }
@@ -378,23 +407,27 @@ impl Channel {
 
     /// Starts hashing all bytes sent and received, for a challenge that depends on all of them:
     /// [`bound`](Self::bound) returns the hashes.
+    ///
+    /// Bindings nest: protocols bind their own messages, which an outer binding hashes as well. A
+    /// caller that binds gives up its binding, and the channel, when a protocol on it fails.
     pub fn bind(&mut self) {
-        self.bound = Some(Box::default());
+        self.bound.push(Box::default());
     }
 
-    /// Ends the hashing of [`bind`](Self::bind), and returns the hashes: one party's `sent` is the
-    /// other's `received`.
+    /// Ends the hashing of the innermost [`bind`](Self::bind), and returns the hashes: one party's
+    /// `sent` is the other's `received`.
     ///
     /// # Panics
-    /// If `bind` was not called since the last call.
+    /// If each `bind` has had its `bound`; a substream has its own.
     pub fn bound(&mut self) -> TranscriptHashes {
-        let transcript = self.bound.take().expect("`bind` was called before `bound`");
+        let transcript = self.bound.pop().expect("`bind` was called before `bound`");
         transcript.hashes()
     }
 
     /// The transport, and the bytes received from it and not yet returned, until they are
     /// [taken back](Self::take_back). Until then the channel is unusable.
     pub(crate) fn lend_transport(&mut self) -> Result<(Box<dyn Transport>, Vec<u8>)> {
+        self.settle()?;
         self.flush()?;
         self.broken = true;
         let Incoming { buffer, unread, .. } = &mut self.incoming;
@@ -408,14 +441,14 @@ impl Channel {
         transport: impl Transport + 'static,
         shared: &Arc<Wiped<Shared>>,
     ) -> Self {
-        let hashed = |of: &Option<Box<Transcript>>| of.is_some().then(Box::default);
+        // Once for all: an outer binding and an inner one get the same of a substream.
+        let hashed = self.transcript.is_some() || !self.bound.is_empty();
         Self {
             description: self.description.clone(),
             #[cfg(feature = "tls")]
             peer: self.peer,
             moved: self.moved.clone(),
-            transcript: hashed(&self.transcript),
-            bound: hashed(&self.bound),
+            transcript: hashed.then(Box::default),
             beside: Some(Arc::clone(shared)),
             ..Self::with_timeout(transport, self.timeout)
         }
@@ -435,17 +468,13 @@ impl Channel {
         self.stats.turns += most(|stats| stats.turns);
         self.direction = None;
         for substream in substreams {
-            let both = [
-                (&mut self.transcript, &substream.transcript),
-                (&mut self.bound, &substream.bound),
-            ];
-            for (all, substream) in both {
-                if let (Some(all), Some(substream)) = (all, substream) {
-                    let TranscriptHashes { sent, received } = substream.hashes();
-                    // mutant(beside-bound): drop
-                    all.sent.update(&sent);
-                    all.received.update(&received);
-                }
+            let Some(hashes) = substream.transcript.as_deref().map(Transcript::hashes) else {
+                continue;
+            };
+            for all in self.transcript.iter_mut().chain(&mut self.bound) {
+                // mutant(beside-bound): drop
+                all.sent.update(&hashes.sent);
+                all.received.update(&hashes.received);
             }
         }
     }
@@ -496,7 +525,12 @@ impl Channel {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.transport.write(bytes, self.timeout.map(positive)).map_err(|error| {
             self.broken = true;
-            Error::from_io(error, "sending: the peer does not read", self.timeout)
+            let error = Error::from_io(error, "sending: the peer does not read", self.timeout);
+            // A peer that has found a difference closes. Its value can still be read.
+            match self.compare_awaited() {
+                Err(difference @ Error::Mismatch { .. }) => difference,
+                _ => error,
+            }
         })
     }
 
@@ -530,13 +564,25 @@ impl Transport for Gone {
 }
 
 /// The bytes received and not yet returned.
+#[derive(Default)]
 struct Incoming {
     buffer: Vec<u8>,
     unread: Range<usize>,
+    /// The last read took as much as it could, at least a small buffer: more may have come.
+    fast: bool,
+    /// The last read took all that had come.
+    dry: bool,
     watched: Option<Arrivals>,
 }
 
 impl Incoming {
+    /// Gives the memory of a large buffer back, if it is empty.
+    fn give_back(&mut self) {
+        if self.unread.is_empty() && self.buffer.len() > IDLE_BUFFER {
+            self.buffer = Vec::new();
+        }
+    }
+
     fn note(&mut self, count: usize) {
         if let Some(watched) = &mut self.watched {
             watched.note(Instant::now(), count);
@@ -554,23 +600,33 @@ impl Incoming {
         let mut filled = 0;
         while filled < bytes.len() {
             let rest = &mut bytes[filled..];
-            let direct = rest.len() >= BUFFER || !transport.reads_ahead();
+            let size = if self.fast { BUFFER } else { IDLE_BUFFER };
+            let direct = rest.len() >= size || !transport.reads_ahead();
             if self.unread.is_empty() && direct {
                 let count = read(transport, rest, timeout, deadline)?;
                 self.note(count);
+                self.fast = count == rest.len() && count >= IDLE_BUFFER;
                 filled += count;
                 continue;
             }
             if self.unread.is_empty() {
+                if self.buffer.len() < size {
+                    self.buffer = vec![0; size];
+                }
                 let count = read(transport, &mut self.buffer, timeout, deadline)?;
                 self.note(count);
                 self.unread = 0..count;
+                self.fast = count >= IDLE_BUFFER;
+                self.dry = count < self.buffer.len();
             }
             let count = rest.len().min(self.unread.len());
             let start = self.unread.start;
             rest[..count].copy_from_slice(&self.buffer[start..start + count]);
             self.unread.start += count;
             filled += count;
+        }
+        if self.dry {
+            self.give_back();
         }
         Ok(())
     }
@@ -614,5 +670,34 @@ impl fmt::Debug for Channel {
             .field("stats", &self.stats)
             .field("broken", &self.broken)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_idle_channel_has_small_buffers() {
+        let (mut left, mut right) = Channel::memory_pair();
+        let held = |channel: &Channel| channel.outgoing.capacity() + channel.incoming.buffer.len();
+        let mut small = [0; 16];
+        for length in [0, 10, 5_000, BUFFER - 1, BUFFER, 3 * BUFFER + 5] {
+            let mut bytes = vec![0; length];
+            for _ in 0..2 {
+                left.send(&bytes).unwrap();
+                left.send(&small).unwrap();
+                left.flush().unwrap();
+                right.recv(&mut bytes).unwrap();
+                right.recv(&mut small).unwrap();
+                right.send(&small).unwrap();
+                right.flush().unwrap();
+                left.recv(&mut small).unwrap();
+                for channel in [&left, &right] {
+                    assert!(held(channel) <= 2 * IDLE_BUFFER, "{length}: {}", held(channel));
+                    assert!(size_of::<Channel>() < 1024);
+                }
+            }
+        }
     }
 }

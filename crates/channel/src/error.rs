@@ -4,6 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::agree::DRAWN;
+
 /// The result of an operation with the peer.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -87,6 +89,11 @@ pub enum Error {
     #[error("{0}")]
     Card(String),
 
+    /// The caller made a call that the object does not have. Nothing was sent, and the object is as
+    /// before. Holds what is wrong with the call.
+    #[error("{0}")]
+    Usage(String),
+
     /// This party cancelled: see [`Cancel`](crate::Cancel).
     #[error("cancelled")]
     Cancelled,
@@ -123,6 +130,19 @@ impl Error {
     }
 }
 
+/// Equal are the same variants of the same values; of [`Error::Io`] kind and text count.
+impl PartialEq for Error {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Io(one), Self::Io(two)) => {
+                one.kind() == two.kind() && one.to_string() == two.to_string()
+            }
+            // Numbers, addresses and quoted texts, which differ where their values do.
+            _ => format!("{self:?}") == format!("{other:?}"),
+        }
+    }
+}
+
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
         Self::from_io(error, "waiting for the peer", None)
@@ -133,9 +153,11 @@ fn describe_mismatch(field: &str, ours: &str, theirs: &str) -> String {
     if field == "role" && ours == theirs {
         return format!("both parties have the role {ours:?}: start one of them in the other role");
     }
-    format!(
-        "the parties disagree on {field}: {ours} here, {theirs} at the peer; start both with the same settings"
-    )
+    let what = match field == DRAWN {
+        true => "both must make the same draws",
+        false => "start both with the same settings",
+    };
+    format!("the parties disagree on {field}: {ours} here, {theirs} at the peer; {what}")
 }
 
 #[cfg(test)]
@@ -150,5 +172,14 @@ mod tests {
         assert!(matches!(sort(io::ErrorKind::ConnectionReset), Error::Disconnected));
         assert!(matches!(sort(io::ErrorKind::WouldBlock), Error::TimedOut(_)));
         assert!(matches!(sort(io::ErrorKind::PermissionDenied), Error::Io(_)));
+    }
+
+    #[test]
+    fn equal_errors() {
+        let io = |text: &'static str| Error::from(io::Error::other(text));
+        assert_eq!(io("a"), io("a"));
+        assert_ne!(io("a"), io("b"));
+        assert_ne!(Error::PeerMisbehaved("a"), Error::PeerMisbehaved("b"));
+        assert_ne!(Error::Broken, Error::Disconnected);
     }
 }

@@ -52,15 +52,17 @@
 //! ```
 //!
 //! A custom transport implements [`Transport::write`] and [`Transport::read`]; [`queued()`] has a
-//! Unix socket and a tokio stream as examples.
+//! Unix socket as an example. With the feature `tokio` any stream of tokio carries a channel.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
+mod agree;
 mod alive;
 mod cancel;
 mod channel;
 mod error;
+mod exchange;
 #[cfg(feature = "tls")]
 pub mod gateway;
 pub mod handshake;
@@ -69,18 +71,22 @@ pub mod memory;
 pub mod mux;
 mod parties;
 mod pipe;
+mod pool;
 mod queued;
 mod role;
 #[cfg(feature = "tls")]
 pub mod service;
 mod session;
 pub mod shaped;
+pub mod step;
 #[cfg(any(test, feature = "testing"))]
 pub mod tamper;
 #[cfg(feature = "tcp")]
 pub mod tcp;
 #[cfg(feature = "tls")]
 pub mod tls;
+#[cfg(feature = "tokio")]
+pub mod tokio;
 mod transport;
 #[cfg(feature = "web")]
 pub mod web;
@@ -97,6 +103,7 @@ pub use parties::{
     run_two_channels, run_two_parties, run_two_parties_with_stats, run_two_unchecked,
 };
 pub use pipe::QUEUE_BOUND;
+pub use pool::Pool;
 pub use queued::{Queued, queued};
 pub use role::Role;
 pub use session::Session;

@@ -148,7 +148,6 @@ impl Pipe {
     }
 
     /// Whether all pushed bytes have been released.
-    #[cfg(feature = "tcp")]
     pub(crate) fn is_idle(&self) -> bool {
         lock(&self.state).held == 0
     }

@@ -6,38 +6,45 @@ use std::time::Duration;
 use volery_os::sync::{Arc, Mutex};
 use volery_os::thread::{self, JoinHandle};
 
-use crate::Transport;
-use crate::pipe::{Chunk, Pipe, lock};
+use crate::pipe::{Chunk, Pipe, is_timeout, lock};
+use crate::{Error, Transport};
 
-/// Writes over `inner` from a thread of its own, so that a write never waits for the peer to read,
-/// up to [`QUEUE_BOUND`](crate::QUEUE_BOUND) bytes: any blocking stream becomes a transport on
-/// which both parties may send first.
+/// Writes with `write` from a thread of its own, so that a write never waits for the peer to read,
+/// up to [`QUEUE_BOUND`](crate::QUEUE_BOUND) bytes: the two halves of any blocking stream become a
+/// transport on which both parties may send first. `read` and `write` do as [`Transport::read`] and
+/// [`Transport::write`].
+///
+/// They run at the same time, so they have a half each, which is what the types ask for. If a
+/// stream has no halves, as a TLS session in a lock that `read` holds while it waits, `write` waits
+/// for the peer's bytes and the peer for ours; the error after the timeout says so. Inside a tokio
+/// runtime take `tokio::Bridge`, with the feature `tokio`, which needs no halves.
 ///
 /// # Panics
 /// If the operating system cannot start a thread.
 ///
 /// # Examples
 ///
-/// A Unix socket:
+/// A Unix socket, whose clone is the other half:
 ///
 /// ```
-/// use std::io::{self, Read, Write};
+/// use std::io::{Read, Write};
 /// use std::os::unix::net::UnixStream;
 /// use std::time::Duration;
-/// use volery_channel::{Channel, Transport, queued, run_two_channels};
+/// use volery_channel::{Channel, queued, run_two_channels};
 ///
-/// struct Unix(UnixStream);
-///
-/// impl Transport for Unix {
-///     fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
-///         self.0.set_write_timeout(timeout)?;
-///         (&self.0).write_all(bytes)
-///     }
-///
-///     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
-///         self.0.set_read_timeout(timeout)?;
-///         (&self.0).read(bytes)
-///     }
+/// fn channel(mut reader: UnixStream) -> std::io::Result<Channel> {
+///     let mut writer = reader.try_clone()?;
+///     let transport = queued(
+///         move |bytes, timeout| {
+///             reader.set_read_timeout(timeout)?;
+///             reader.read(bytes)
+///         },
+///         move |bytes, timeout| {
+///             writer.set_write_timeout(timeout)?;
+///             writer.write_all(bytes)
+///         },
+///     );
+///     Ok(Channel::with_timeout(transport, Some(Duration::from_secs(60))))
 /// }
 ///
 /// let party = |ours: u8| {
@@ -51,74 +58,38 @@ use crate::pipe::{Chunk, Pipe, lock};
 /// };
 ///
 /// let (left, right) = UnixStream::pair()?;
-/// let ((left, _), (right, _)) = run_two_channels(
-///     Channel::with_timeout(queued(Unix(left)), Some(Duration::from_secs(60))),
-///     Channel::with_timeout(queued(Unix(right)), Some(Duration::from_secs(60))),
-///     party(1),
-///     party(2),
-/// );
+/// let ((left, _), (right, _)) =
+///     run_two_channels(channel(left)?, channel(right)?, party(1), party(2));
 /// assert_eq!((left?, right?), (2, 1));
 /// # Ok::<_, Box<dyn std::error::Error>>(())
 /// ```
-///
-/// A tokio stream, where the protocol runs on a thread that may block:
-///
-/// ```ignore
-/// use std::io;
-/// use std::time::Duration;
-/// use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf, split};
-/// use tokio::runtime::Handle;
-/// use tokio::sync::Mutex;
-/// use tokio::time;
-/// use volery_channel::{Channel, Transport, queued};
-///
-/// struct Bridge(Handle, Mutex<ReadHalf<DuplexStream>>, Mutex<WriteHalf<DuplexStream>>);
-///
-/// impl Transport for Bridge {
-///     fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
-///         let written = async { self.2.lock().await.write_all(bytes).await };
-///         let timeout = timeout.unwrap_or(Duration::MAX);
-///         self.0.block_on(async { time::timeout(timeout, written).await? })
-///     }
-///
-///     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
-///         let read = async { self.1.lock().await.read(bytes).await };
-///         self.0.block_on(async { time::timeout(timeout.unwrap_or(Duration::MAX), read).await? })
-///     }
-/// }
-///
-/// fn channel(stream: DuplexStream) -> Channel {
-///     let (reader, writer) = split(stream); // a TcpStream works the same
-///     let bridge = Bridge(Handle::current(), Mutex::new(reader), Mutex::new(writer));
-///     Channel::with_timeout(queued(bridge), Some(Duration::from_secs(60)))
-/// }
-///
-/// let (left, right) = tokio::io::duplex(1 << 16);
-/// let left = tokio::task::spawn_blocking(move || channel(left).send(b"hello"));
-/// ```
-pub fn queued<T: Transport + 'static>(inner: T) -> Queued {
-    let inner: Arc<dyn Transport> = Arc::new(inner);
+pub fn queued(
+    read: impl FnMut(&mut [u8], Option<Duration>) -> io::Result<usize> + Send + 'static,
+    mut write: impl FnMut(&[u8], Option<Duration>) -> io::Result<()> + Send + 'static,
+) -> Queued {
     let queue = Arc::new(Pipe::new());
     let timeout = Arc::new(Mutex::new(None));
     let writer = thread::Builder::new().name("volery queued writer".into()).spawn({
-        let (inner, queue, timeout) =
-            (Arc::clone(&inner), Arc::clone(&queue), Arc::clone(&timeout));
-        move || deliver(&*inner, &queue, &timeout)
+        let (queue, timeout) = (Arc::clone(&queue), Arc::clone(&timeout));
+        move || deliver(&mut write, &queue, &timeout)
     });
     Queued {
-        inner,
+        read: Mutex::new(Box::new(read)),
         queue,
         timeout,
         writer: Some(writer.expect("the operating system can start a thread")),
     }
 }
 
+/// Reads with the timeout of [`Transport::read`].
+type Read = dyn FnMut(&mut [u8], Option<Duration>) -> io::Result<usize> + Send;
+
 /// A transport with a queue and a thread that empties it, made by [`queued`].
 ///
-/// Dropping it takes as long as the transport below needs for the queued bytes; no time while the
+/// Dropping it takes as long as the stream below needs for the queued bytes; no time while the
 /// thread panics.
 pub struct Queued {
-    inner: Arc<dyn Transport>,
+    read: Mutex<Box<Read>>,
     queue: Arc<Pipe>,
     /// The timeout of the last write.
     timeout: Arc<Mutex<Option<Duration>>>,
@@ -133,14 +104,18 @@ impl Queued {
     }
 }
 
-/// Hands each chunk to `inner` when it is due.
-fn deliver(inner: &dyn Transport, queue: &Pipe, timeout: &Mutex<Option<Duration>>) {
+/// Hands each chunk to `write` when it is due.
+fn deliver(
+    write: &mut impl FnMut(&[u8], Option<Duration>) -> io::Result<()>,
+    queue: &Pipe,
+    timeout: &Mutex<Option<Duration>>,
+) {
     while let Ok(Some(chunk)) = queue.take(None) {
         if !queue.wait_until(chunk.due) {
             return;
         }
         let timeout = *lock(timeout);
-        if let Err(error) = inner.write(&chunk.bytes, timeout) {
+        if let Err(error) = write(&chunk.bytes, timeout) {
             return queue.fail(error.kind());
         }
         queue.release(chunk.bytes.len());
@@ -154,13 +129,21 @@ impl Transport for Queued {
     }
 
     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
-        self.queue.read_patiently(|| self.inner.read(bytes, timeout))
-    }
-
-    fn round_trip(&self) -> Option<Duration> {
-        self.inner.round_trip()
+        let mut read = lock(&self.read);
+        let result = self.queue.read_patiently(|| read(bytes, timeout));
+        match result {
+            Err(error) if is_timeout(error.kind()) && !self.queue.is_idle() => {
+                Err(io::Error::new(error.kind(), Error::TimedOut(STUCK.into())))
+            }
+            result => result,
+        }
     }
 }
+
+/// Why a read may have timed out while bytes were to be written.
+const STUCK: &str = "this party waited for the peer, and its own bytes could not be sent meanwhile: \
+    the peer does not read, or the two halves of the transport wait for each other, as those of a \
+    stream in one lock do; hint: give volery::channel::queued halves that share no lock";
 
 impl Drop for Queued {
     fn drop(&mut self) {
@@ -169,7 +152,7 @@ impl Drop for Queued {
             self.queue.fail(io::ErrorKind::BrokenPipe);
         }
         if let Some(writer) = self.writer.take() {
-            // Only a panic inside the wrapped transport can make `join` fail, and that has been
+            // Only a panic inside `write` can make `join` fail, and that has been
             // reported.
             let _ = writer.join();
         }

@@ -1,6 +1,7 @@
 //! A channel on which both parties have agreed to run the same protocol.
 
 use std::borrow::BorrowMut;
+use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use volery_primitives::prg::Prg;
@@ -111,6 +112,16 @@ fn shake(channel: &mut Channel, hello: &Hello, rng: &mut Prg) -> Result<SessionI
     let mut nonce = [0; 32];
     rng.fill_bytes(&mut nonce);
     handshake(channel, hello, nonce)
+}
+
+/// Without the randomness.
+impl<C: BorrowMut<Channel>> fmt::Debug for Session<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("id", &self.id)
+            .field("begun", &self.begun)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<C: BorrowMut<Channel>> Deref for Session<C> {

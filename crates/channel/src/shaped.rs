@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use volery_os::sync::Mutex;
+use volery_os::sync::{Arc, Mutex};
 use volery_os::time::Instant;
 
 use crate::pipe::{CHUNK, Chunk, lock};
@@ -19,7 +19,15 @@ use crate::{Queued, Transport, queued};
 /// If `rate` is zero, or the operating system cannot start a thread.
 pub fn shaped<T: Transport + 'static>(inner: T, rate: u64, round_trip: Duration) -> Shaped {
     assert!(rate > 0, "the rate of a link is above zero");
-    Shaped { queued: queued(inner), free: Mutex::new(Instant::now()), rate, delay: round_trip / 2 }
+    let below = inner.round_trip().unwrap_or_default();
+    let inner = Arc::new(inner);
+    let reader = Arc::clone(&inner);
+    let queued = queued(
+        move |bytes, timeout| reader.read(bytes, timeout),
+        move |bytes, timeout| inner.write(bytes, timeout),
+    );
+    let delay = round_trip / 2;
+    Shaped { queued, free: Mutex::new(Instant::now()), rate, delay, round_trip: 2 * delay + below }
 }
 
 /// A transport with limited rate and latency, made by [`shaped`].
@@ -32,6 +40,7 @@ pub struct Shaped {
     free: Mutex<Instant>,
     rate: u64,
     delay: Duration,
+    round_trip: Duration,
 }
 
 impl Shaped {
@@ -65,6 +74,6 @@ impl Transport for Shaped {
     }
 
     fn round_trip(&self) -> Option<Duration> {
-        Some(2 * self.delay + self.queued.round_trip().unwrap_or_default())
+        Some(self.round_trip)
     }
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 /// A reliable, ordered byte stream in both directions.
 ///
 /// The methods take `&self` because one thread may read while another writes (a [shaped
-/// link](mod@crate::shaped) does so). Two threads never read, and never write, at the same time.
+/// link](mod@crate::shaped) does so): a read that waits must not keep a write waiting. Two threads
+/// never read, and never write, at the same time.
 ///
 /// `timeout` is the longest time the call may go without moving a byte, never zero; `None` means no
 /// limit. A call that reaches it fails with [`io::ErrorKind::TimedOut`] or
@@ -17,8 +18,10 @@ pub trait Transport: Send + Sync {
     ///
     /// This should not wait for the peer to read: it queues the bytes that the operating system
     /// does not take at once, up to a bound above the largest message that a protocol sends in one
-    /// go. A transport without a queue works as long as the two parties never send at the same time
-    /// more than the operating system buffers.
+    /// go. A transport without a queue works as long as it takes what a party sends while the peer
+    /// sends as well and reads nothing. Correlated OT and vector OLE, and OTs of them, send at most
+    /// 16,384 bytes so (`VOLERY_BOTH_SEND` of the C library), which sockets buffer; for others ask
+    /// [`queued`](crate::queued()), which makes a queue.
     ///
     /// # Errors
     /// If the peer is gone or no byte moved within `timeout`.

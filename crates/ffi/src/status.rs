@@ -45,6 +45,7 @@ impl From<channel::Error> for Failure {
             Error::PeerMisbehaved(_) => Status::Peer,
             Error::Io(_) | Error::Disconnected | Error::TimedOut(_) => Status::Network,
             Error::Mismatch { .. } => Status::Settings,
+            Error::Usage(_) => Status::Usage,
             _ => Status::Other,
         };
         Self::new(status, error)

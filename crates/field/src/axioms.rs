@@ -4,20 +4,33 @@ use proptest::prelude::*;
 use volery_primitives::{Block, prg::Prg};
 use zeroize::Zeroize;
 
-use crate::{ExtensionOf, Ring};
+use crate::{ExtensionOf, Field, Ring};
 
 /// Lengths at, before and after the thresholds of whole-slice operations, and a prime.
 const LENGTHS: [usize; 13] = [0, 1, 2, 7, 8, 9, 55, 56, 57, 63, 64, 65, 1009];
 
-/// All laws of a ring.
+/// All laws of a ring whose elements are numbers or polynomials over GF(2).
 pub(crate) fn ring<R: Ring>() {
+    any_ring::<R>();
+    powers::<R>();
+    blocks::<R>();
+    little_endian::<R>();
+}
+
+/// All laws of an extension.
+pub(crate) fn extension_ring<R: ExtensionOf<B>, B: Ring>() {
+    any_ring::<R>();
+    extension::<R, B>();
+}
+
+fn any_ring<R: Ring>() {
     addition::<R>();
     multiplication::<R>();
     canonical::<R>();
     bits::<R>();
     slices::<R>();
     lazy::<R>();
-    blocks_and_words::<R>();
+    words_slices::<R>();
     random::<R>();
     encoding::<R>();
     lengths::<R>();
@@ -25,8 +38,16 @@ pub(crate) fn ring<R: Ring>() {
     extension::<R, R>();
 }
 
-/// Two words, often at the edge of some ring.
-fn words() -> impl Strategy<Value = [u64; 2]> {
+/// Every element has an inverse, except zero.
+pub(crate) fn field<R: Field>() {
+    for x in elements::<R>(9, 20).into_iter().chain([R::ONE]) {
+        assert_eq!(x * x.inverse(), R::ONE);
+    }
+    assert_eq!(R::ZERO.inverse(), R::ZERO);
+}
+
+/// Eight words, often at the edge of some ring.
+fn words() -> impl Strategy<Value = [u64; 8]> {
     let word = prop_oneof![
         3 => any::<u64>(),
         1 => prop::sample::select(vec![
@@ -44,10 +65,10 @@ fn words() -> impl Strategy<Value = [u64; 2]> {
             u64::MAX,
         ]),
     ];
-    [word.clone(), word]
+    prop::array::uniform8(word)
 }
 
-fn element<R: Ring>(words: [u64; 2]) -> R {
+fn element<R: Ring>(words: [u64; 8]) -> R {
     R::from_words(&words[..R::WORDS])
 }
 
@@ -124,12 +145,16 @@ fn bits<R: Ring>() {
         prop_assert_eq!(sum, a);
     });
     assert_eq!(R::power_of_two(0), R::ONE);
+    assert!(panics(|| _ = R::ONE.bit(R::BITS)));
+    assert!(panics(|| _ = R::power_of_two(R::BITS)));
+}
+
+fn powers<R: Ring>() {
     for i in 1..R::BITS {
         let previous = R::power_of_two(i - 1);
         assert_eq!(R::power_of_two(i), previous * R::power_of_two(1), "2^{i}");
+        assert_eq!(R::power_of_two(i), R::power_of_two(1).pow(i.into()), "2^{i}");
     }
-    assert!(panics(|| _ = R::ONE.bit(R::BITS)));
-    assert!(panics(|| _ = R::power_of_two(R::BITS)));
 }
 
 fn slices<R: Ring>() {
@@ -204,10 +229,24 @@ fn lazy<R: Ring>() {
     }
 }
 
-fn blocks_and_words<R: Ring>() {
+/// Blocks and words have the same images.
+fn blocks<R: Ring>() {
+    if R::WORDS > 1 && R::BITS < 128 {
+        return;
+    }
     proptest!(|(words in words())| {
-        let [low, high] = words;
-        prop_assert_eq!(R::from_block(Block::from_words(low, high)), element::<R>(words));
+        let block = Block::from_words(words[0], words[1]);
+        prop_assert_eq!(R::from_block(block), element::<R>(words));
+    });
+}
+
+fn words_slices<R: Ring>() {
+    proptest!(|(words in words())| {
+        // The memory of an element is a block of it.
+        let x: R = element(words);
+        let mut block = [0; 16];
+        block[..size_of::<R>()].copy_from_slice(bytemuck::bytes_of(&x));
+        prop_assert_eq!(R::from_block(Block::from_bytes(block)), x);
     });
     for n in LENGTHS {
         let mut blocks = vec![Block::ZERO; n];
@@ -217,10 +256,9 @@ fn blocks_and_words<R: Ring>() {
         R::from_blocks(&blocks, &mut out);
         assert!(out == expected, "from_blocks at {n}");
 
-        let words: Vec<u64> = blocks
-            .iter()
-            .flat_map(|block| [block.low(), block.high()].into_iter().take(R::WORDS))
-            .collect();
+        let mut words = vec![0; n * R::WORDS];
+        Prg::new(Block::ONE).fill_bytes(bytemuck::cast_slice_mut(&mut words));
+        let expected: Vec<R> = words.chunks(R::WORDS).map(R::from_words).collect();
         out.fill(R::ZERO);
         R::from_words_slice(&words, &mut out);
         assert!(out == expected, "from_words_slice at {n}");
@@ -232,7 +270,7 @@ fn blocks_and_words<R: Ring>() {
         assert_eq!(sides, sums, "from_words_sides at {n}");
         assert_eq!(R::sum_sides(&expected), sums, "sum_sides at {n}");
     }
-    assert!(panics(|| _ = R::from_words(&[0; 3])));
+    assert!(panics(|| _ = R::from_words(&[0; 9])));
     assert!(panics(|| _ = R::from_words(&[])));
 }
 
@@ -280,7 +318,17 @@ fn encoding<R: Ring>() {
         assert_eq!(R::read(bytes, &mut copy), Ok(()));
         assert!(copy == a, "{n}");
 
-        // Each element is little endian: bit i of the value is bit i of the bytes.
+        let longer = vec![0; bytes.len() + 1];
+        assert!(panics(|| _ = R::read(&longer, &mut copy.clone())));
+    }
+}
+
+/// Bit i of the value is bit i of the bytes.
+fn little_endian<R: Ring>() {
+    for n in LENGTHS {
+        let a: Vec<R> = elements(5, n);
+        let mut bytes = Vec::new();
+        R::write(&a, &mut bytes);
         for (position, x) in a.iter().enumerate() {
             for i in 0..R::BITS {
                 let at = if R::BITS == 1 { position } else { 8 * R::BYTES * position + i as usize };
@@ -288,9 +336,6 @@ fn encoding<R: Ring>() {
                 assert_eq!(bit, x.bit(i).unwrap_u8(), "bit {i} of element {position}");
             }
         }
-
-        let longer = vec![0; bytes.len() + 1];
-        assert!(panics(|| _ = R::read(&longer, &mut copy.clone())));
     }
 }
 
@@ -333,6 +378,11 @@ fn hygiene<R: Ring>() {
 pub(crate) fn extension<R: ExtensionOf<B>, B: Ring>() {
     assert_eq!(R::embed(B::ZERO), R::ZERO);
     assert_eq!(R::embed(B::ONE), R::ONE);
+    let parts: Vec<B> = elements(10, R::DEGREE);
+    let embedded: Vec<R> = parts.iter().map(|part| R::embed(*part)).collect();
+    let expected = (0..).zip(&parts).map(|(i, part)| R::basis(i).mul_base(*part));
+    assert_eq!(R::combine(&embedded), expected.fold(R::ZERO, |sum, term| sum + term));
+    assert!(panics(|| _ = R::basis(R::DEGREE)));
     proptest!(|(x in words(), a in words(), b in words())| {
         let (x, a, b): (R, B, B) = (element(x), element(a), element(b));
         prop_assert_eq!(R::embed(a) + R::embed(b), R::embed(a + b));

@@ -10,11 +10,11 @@ use subtle::Choice;
 use volery_primitives::{Block, gather::Lanes, prg::Prg};
 use zeroize::Zeroize;
 
-use crate::boilerplate::{element_boilerplate, operators};
-use crate::ring::{NotCanonical, Ring, assert_same_length};
+use crate::element;
+use crate::ring::{Field, NotCanonical, Ring, assert_same_length};
 
 /// An element of the field of two elements.
-#[derive(Clone, Copy, Default, PartialEq, Eq, NoUninit, Zeroable)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, NoUninit, Zeroable)]
 #[repr(transparent)]
 pub struct F2(u8);
 
@@ -45,7 +45,7 @@ impl From<F2> for Choice {
 }
 
 // Sums and differences modulo 2 are the same, and an element is its own negative.
-operators!(F2: |x, y| Self(x.0 ^ y.0), Self(x.0 ^ y.0), Self(x.0 & y.0), x);
+element!(F2: |x, y| Self(x.0 ^ y.0), Self(x.0 ^ y.0), Self(x.0 & y.0), x);
 
 /// Prints 0 or 1.
 impl fmt::Display for F2 {
@@ -54,7 +54,10 @@ impl fmt::Display for F2 {
     }
 }
 
-element_boilerplate!(F2);
+impl Field for F2 {
+    // In two elements x^1 = x^0, except of zero.
+    const ORDER_LESS_TWO: u128 = 1;
+}
 
 impl Ring for F2 {
     const ZERO: Self = Self(0);
@@ -66,8 +69,7 @@ impl Ring for F2 {
     const GENERATED_BY_ONE: bool = true;
 
     type Lazy = u8;
-    const LAZY_MAX: usize = usize::MAX;
-    const LANES: Lanes = Lanes::Xor;
+    const LANES: Option<Lanes> = Some(Lanes::Xor);
 
     #[inline(always)]
     fn lazy_add(sum: u8, x: Self) -> u8 {

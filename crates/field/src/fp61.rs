@@ -14,15 +14,15 @@ use volery_primitives::{
     mersenne::{self, fold},
 };
 
-use crate::boilerplate::{element_boilerplate, operators};
-use crate::ring::{NotCanonical, Ring, assert_same_length};
+use crate::element;
+use crate::ring::{Field, NotCanonical, Ring, assert_same_length};
 
 /// An integer modulo `2^61 - 1`.
 ///
 /// Every constructor gives a canonical value, in `0..2^61 - 1`. Memory reinterpreted as `Fp61` (the
 /// type is [`Pod`]) must hold canonical values too; otherwise results are wrong, but memory stays
 /// safe.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct Fp61(u64);
 
@@ -79,7 +79,7 @@ const fn add_modulus_if_negative(value: u64) -> u64 {
     value.wrapping_add(P & negative)
 }
 
-operators!(Fp61: |x, y|
+element!(Fp61: |x, y|
     Self(subtract_modulus_once(x.0 + y.0)),
     Self(add_modulus_if_negative(x.0.wrapping_sub(y.0))),
     x.multiply_add(y, Self(0)),
@@ -93,7 +93,16 @@ impl fmt::Display for Fp61 {
     }
 }
 
-element_boilerplate!(Fp61);
+/// The element of a number below `2^32`; [`Fp61::reduce`] takes larger ones.
+impl From<u32> for Fp61 {
+    fn from(value: u32) -> Self {
+        Self(value.into())
+    }
+}
+
+impl Field for Fp61 {
+    const ORDER_LESS_TWO: u128 = P as u128 - 2;
+}
 
 impl Ring for Fp61 {
     const ZERO: Self = Self(0);
@@ -107,7 +116,7 @@ impl Ring for Fp61 {
     type Lazy = u64;
     // A folded sum is at most p + 7, and p + 7 + 7(p-1) = 2^64 - 8.
     const LAZY_MAX: usize = 7;
-    const LANES: Lanes = Lanes::Mersenne;
+    const LANES: Option<Lanes> = Some(Lanes::Mersenne);
 
     #[inline(always)]
     fn lazy_add(sum: u64, x: Self) -> u64 {

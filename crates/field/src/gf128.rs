@@ -8,11 +8,11 @@ use subtle::Choice;
 use volery_primitives::{Block, BlockSum, clmul, gather::Lanes};
 
 use crate::F2;
-use crate::boilerplate::{element_boilerplate, operators};
-use crate::ring::{ExtensionOf, NotCanonical, Ring, assert_same_length};
+use crate::element;
+use crate::ring::{ExtensionOf, Field, NotCanonical, Ring, assert_same_length};
 
 /// An element of `GF(2^128)`.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct Gf128(Block);
 
@@ -36,6 +36,12 @@ impl From<Block> for Gf128 {
     }
 }
 
+impl From<u128> for Gf128 {
+    fn from(coefficients: u128) -> Self {
+        Self(coefficients.into())
+    }
+}
+
 impl From<Gf128> for Block {
     fn from(x: Gf128) -> Self {
         x.0
@@ -43,7 +49,7 @@ impl From<Gf128> for Block {
 }
 
 // Sums and differences modulo 2 are the same, and an element is its own negative.
-operators!(Gf128: |x, y|
+element!(Gf128: |x, y|
     Self(x.0 ^ y.0),
     Self(x.0 ^ y.0),
     Self(clmul::gf128_mul(x.0, y.0)),
@@ -57,7 +63,9 @@ impl fmt::Display for Gf128 {
     }
 }
 
-element_boilerplate!(Gf128);
+impl Field for Gf128 {
+    const ORDER_LESS_TWO: u128 = u128::MAX - 1;
+}
 
 impl Ring for Gf128 {
     const ZERO: Self = Self(Block::ZERO);
@@ -69,8 +77,7 @@ impl Ring for Gf128 {
     const GENERATED_BY_ONE: bool = false;
 
     type Lazy = BlockSum;
-    const LAZY_MAX: usize = usize::MAX;
-    const LANES: Lanes = Lanes::Xor;
+    const LANES: Option<Lanes> = Some(Lanes::Xor);
 
     #[inline(always)]
     fn lazy_add(sum: BlockSum, x: Self) -> BlockSum {
@@ -163,6 +170,12 @@ impl Ring for Gf128 {
 }
 
 impl ExtensionOf<F2> for Gf128 {
+    const DEGREE: usize = 128;
+
+    fn basis(i: usize) -> Self {
+        Self::power_of_two(i as u32)
+    }
+
     #[inline(always)]
     fn embed(b: F2) -> Self {
         Self(Block::from(u128::from(b.value())))

@@ -62,16 +62,16 @@ pub trait Ring:
     const ZERO: Self;
     /// One.
     const ONE: Self;
-    /// The name of the ring on the command line and in handshakes: `"fp61"`, `"z64"`, `"gf128"`,
-    /// `"f2"`.
+    /// The name of the ring on the command line and in handshakes, such as `"fp61"`: of this ring
+    /// alone.
     const NAME: &'static str;
-    /// Bits of a canonical value: 61, 64, 128, 1.
+    /// Bits of a canonical value.
     const BITS: u32;
-    /// Bytes of one element on the wire: 8, 8, 16, and 1 for `f2`, whose slices are packed eight
-    /// to a byte: the length of a slice on the wire is [`encoded_len`](Self::encoded_len).
+    /// Bytes of one element on the wire; 1 for `f2`, whose slices are packed eight to a byte: the
+    /// length of a slice on the wire is [`encoded_len`](Self::encoded_len).
     const BYTES: usize;
-    /// Number of 64-bit words that [`from_words`](Self::from_words) takes for one element: 2 for
-    /// `gf128`, 1 for the others.
+    /// Number of 64-bit words that [`from_words`](Self::from_words) takes for one element, at most
+    /// 8: as many as make it nearly uniform.
     const WORDS: usize;
 
     /// Whether every element is a sum of ones. This is false for `gf128`: code that only adds and
@@ -84,10 +84,11 @@ pub trait Ring:
 
     /// Maximum number of elements added to a [`Lazy`](Self::Lazy) sum that is empty or has just
     /// been [folded](Self::lazy_fold): 7 for `fp61`, no limit for the others.
-    const LAZY_MAX: usize;
+    const LAZY_MAX: usize = usize::MAX;
 
-    /// [`Lazy`](Self::Lazy) sums of ten in words; the reduction is [`lazy_fold`](Self::lazy_fold).
-    const LANES: Lanes;
+    /// [`Lazy`](Self::Lazy) sums of ten in words, for the kernels that add them; the reduction is
+    /// [`lazy_fold`](Self::lazy_fold). `None`: no kernel does.
+    const LANES: Option<Lanes> = None;
 
     /// `sum + x`, without a reduction.
     ///
@@ -160,7 +161,9 @@ pub trait Ring:
         }
     }
 
-    /// The image of a block: uniform, or nearly so, when the block is.
+    /// The image of a block: the element whose memory begins the block if there is one, and some
+    /// element for all other blocks. Uniform, or nearly so, when the block is, in rings with at
+    /// most two [words](Self::WORDS).
     ///
     /// `gf128` takes the block itself, `z64` its low 64 bits, `f2` its lowest bit. `fp61` takes the
     /// low 64 bits modulo `2^61 - 1`, at statistical distance less than `2^-61` from uniform.
@@ -187,7 +190,7 @@ pub trait Ring:
     }
 
     /// The image of [`WORDS`](Self::WORDS) words, low word first: uniform, or nearly so, when the
-    /// words are; the map and its distance are those of [`from_block`](Self::from_block).
+    /// words are, at statistical distance less than `2^-60`.
     ///
     /// # Panics
     /// If `words.len()` is not `WORDS`.
@@ -212,9 +215,9 @@ pub trait Ring:
         Self::sum_sides(out)
     }
 
-    /// A random element, with the distribution of [`from_block`](Self::from_block).
+    /// A random element, with the distribution of [`from_words`](Self::from_words).
     fn random(prg: &mut Prg) -> Self {
-        let mut words = [0; 2];
+        let mut words = [0; 8];
         let used = &mut words[..Self::WORDS];
         fill_words(prg, used);
         let out = Self::from_words(used);
@@ -263,7 +266,7 @@ pub trait Ring:
     /// If `i >= BITS`.
     fn bit(self, i: u32) -> Choice;
 
-    /// `2^i`; in `gf128`, `X^i`.
+    /// `2^i`; in `gf128`, `X^i`; in an extension, the powers of two times each power of `X`.
     ///
     /// # Panics
     /// If `i >= BITS`.
@@ -303,6 +306,16 @@ pub trait Ring:
         for (acc, &x) in acc.iter_mut().zip(x) {
             *acc -= x;
         }
+    }
+
+    /// `self^exponent`. The time depends on the exponent, which must be public.
+    #[must_use]
+    fn pow(self, exponent: u128) -> Self {
+        let bits = (0..u128::BITS - exponent.leading_zeros()).rev();
+        bits.fold(Self::ONE, |power, i| match exponent >> i & 1 {
+            0 => power * power,
+            _ => power * power * self,
+        })
     }
 
     /// The sum of all elements.
@@ -354,9 +367,42 @@ pub trait Ring:
     }
 }
 
+/// A ring in which every element but zero has an inverse.
+pub trait Field: Ring {
+    /// The number of elements, less two.
+    const ORDER_LESS_TWO: u128;
+
+    /// The inverse; zero of zero. In constant time.
+    #[must_use]
+    fn inverse(self) -> Self {
+        self.pow(Self::ORDER_LESS_TWO)
+    }
+}
+
 /// A ring that contains the ring `B`: in a correlation `w = u*x + v`, `u` lies in `B` and `x`, `v`,
 /// `w` in this ring. Its functions on several slices panic if the lengths differ.
 pub trait ExtensionOf<B: Ring>: Ring {
+    /// The elements of a basis: as many elements of `B` make one of this ring.
+    const DEGREE: usize;
+
+    /// Element `i` of the basis, `X^i`.
+    ///
+    /// # Panics
+    /// If `i >= DEGREE`.
+    fn basis(i: usize) -> Self;
+
+    /// The sum of `basis(i) * parts[i]`. Of correlations `w = u*x + v` with `u` in `B` it is one
+    /// with `u` in this ring, for each of its vectors.
+    ///
+    /// # Panics
+    /// If `parts.len()` is not [`DEGREE`](Self::DEGREE).
+    #[must_use]
+    fn combine(parts: &[Self]) -> Self {
+        assert_same_length(parts.len(), Self::DEGREE);
+        let terms = (0..).zip(parts).map(|(i, part)| Self::basis(i) * *part);
+        terms.fold(Self::ZERO, |sum, term| sum + term)
+    }
+
     /// The element `b` of the base ring as an element of this one.
     fn embed(b: B) -> Self;
 
@@ -369,6 +415,13 @@ pub trait ExtensionOf<B: Ring>: Ring {
 }
 
 impl<R: Ring> ExtensionOf<R> for R {
+    const DEGREE: usize = 1;
+
+    fn basis(i: usize) -> Self {
+        assert_eq!(i, 0, "a ring is an extension of degree 1 of itself");
+        Self::ONE
+    }
+
     #[inline(always)]
     fn embed(b: R) -> Self {
         b

@@ -6,11 +6,11 @@ use bytemuck::{Pod, Zeroable};
 use subtle::Choice;
 use volery_primitives::{Block, WordSums, gather::Lanes, prg::Prg};
 
-use crate::boilerplate::{element_boilerplate, operators};
+use crate::element;
 use crate::ring::{NotCanonical, Ring, assert_same_length};
 
 /// An integer modulo `2^64`.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct Z64(u64);
 
@@ -28,12 +28,18 @@ impl Z64 {
     }
 }
 
-operators!(Z64: |x, y|
+element!(Z64: |x, y|
     Self(x.0.wrapping_add(y.0)),
     Self(x.0.wrapping_sub(y.0)),
     Self(x.0.wrapping_mul(y.0)),
     Self(x.0.wrapping_neg())
 );
+
+impl From<u64> for Z64 {
+    fn from(value: u64) -> Self {
+        Self(value)
+    }
+}
 
 /// Prints the value in decimal.
 impl fmt::Display for Z64 {
@@ -41,8 +47,6 @@ impl fmt::Display for Z64 {
         fmt::Display::fmt(&self.0, formatter)
     }
 }
-
-element_boilerplate!(Z64);
 
 impl Ring for Z64 {
     const ZERO: Self = Self(0);
@@ -54,8 +58,7 @@ impl Ring for Z64 {
     const GENERATED_BY_ONE: bool = true;
 
     type Lazy = u64;
-    const LAZY_MAX: usize = usize::MAX;
-    const LANES: Lanes = Lanes::Words;
+    const LANES: Option<Lanes> = Some(Lanes::Words);
 
     #[inline(always)]
     fn lazy_add(sum: u64, x: Self) -> u64 {

@@ -54,7 +54,7 @@
 
 use std::ops::{Deref, Range};
 
-use bytemuck::{Pod, TransparentWrapper, Zeroable};
+use bytemuck::{AnyBitPattern, TransparentWrapper, Zeroable};
 use volery_field::Ring;
 use volery_primitives::{
     Aligned, Block,
@@ -76,11 +76,11 @@ const FACTORS: u128 = 1 << 64;
 /// A summand of the code: a ring element, or several side by side that share their indices.
 pub trait Entry: Copy + Send + Sync {
     /// An unreduced sum, in the form of an entry.
-    type Sum: Pod + Default;
+    type Sum: AnyBitPattern + Default;
     /// The entry for kernels.
     type Words: Words;
-    /// The addition in kernels.
-    const LANES: Lanes;
+    /// The addition in kernels, if they do it.
+    const LANES: Option<Lanes>;
     /// A table for kernels.
     fn words<const B: usize>(table: &[[Self; B]]) -> &[[Self::Words; B]];
     /// `sum + self`; at most 5 more after each [`fold`](Entry::fold), and one more at the very end.
@@ -92,7 +92,7 @@ pub trait Entry: Copy + Send + Sync {
 impl<R: Ring> Entry for R {
     type Sum = R::Lazy;
     type Words = R;
-    const LANES: Lanes = R::LANES;
+    const LANES: Option<Lanes> = R::LANES;
     #[inline(always)]
     fn words<const B: usize>(table: &[[R; B]]) -> &[[R; B]] {
         table
@@ -111,17 +111,17 @@ impl<R: Ring> Entry for R {
 /// both.
 #[derive(Clone, Copy, Default, Zeroable, TransparentWrapper)]
 #[repr(transparent)]
-pub struct Pair<R>(gather::Pair<R>);
+pub struct Pair<U, V = U>(gather::Pair<U, V>);
 
-impl<R> Pair<R> {
+impl<U, V> Pair<U, V> {
     /// An entry of `a`, and the entry of `b` at the same place.
-    pub const fn new(u: R, v: R) -> Self {
+    pub const fn new(u: U, v: V) -> Self {
         Self(gather::Pair { u, v })
     }
 }
 
-impl<R> Deref for Pair<R> {
-    type Target = gather::Pair<R>;
+impl<U, V> Deref for Pair<U, V> {
+    type Target = gather::Pair<U, V>;
 
     fn deref(&self) -> &Self::Target {
         &self.0
@@ -151,7 +151,7 @@ impl<R: Ring> Parts<R, 2> for Pair<R> {
 impl<R: Ring> Entry for Pair<R> {
     type Sum = R::LazyPair;
     type Words = gather::Pair<R>;
-    const LANES: Lanes = R::LANES;
+    const LANES: Option<Lanes> = R::LANES;
     #[inline(always)]
     fn words<const B: usize>(table: &[[Self; B]]) -> &[[Self::Words; B]] {
         Self::peel_slice(table.as_flattened()).as_chunks().0
@@ -163,6 +163,54 @@ impl<R: Ring> Entry for Pair<R> {
     #[inline(always)]
     fn fold(sums: Self::Sum) -> Self::Sum {
         R::pair_fold(sums)
+    }
+}
+
+/// A [`Pair`] of an entry of `a` in a field and one of `b` in an extension of it.
+#[derive(Clone, Copy, Default, Zeroable, TransparentWrapper)]
+#[repr(transparent)]
+pub struct SubPair<B, R>(gather::Pair<B, R>);
+
+/// The sums of both entries of a [`SubPair`].
+#[derive(Clone, Copy, Default, AnyBitPattern)]
+#[repr(C)]
+pub struct SubSums<U, V> {
+    /// The sum of the first entries.
+    pub u: U,
+    /// The sum of the second entries.
+    pub v: V,
+}
+
+impl<B, R> SubPair<B, R> {
+    /// An entry of `a`, and the entry of `b` at the same place.
+    pub const fn new(u: B, v: R) -> Self {
+        Self(gather::Pair { u, v })
+    }
+}
+
+impl<B, R> Deref for SubPair<B, R> {
+    type Target = gather::Pair<B, R>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl<B: Ring, R: Ring> Entry for SubPair<B, R> {
+    type Sum = SubSums<B::Lazy, R::Lazy>;
+    type Words = gather::Pair<B, R>;
+    const LANES: Option<Lanes> = None;
+    #[inline(always)]
+    fn words<const I: usize>(table: &[[Self; I]]) -> &[[Self::Words; I]] {
+        Self::peel_slice(table.as_flattened()).as_chunks().0
+    }
+    #[inline(always)]
+    fn add_to(self, sum: Self::Sum) -> Self::Sum {
+        SubSums { u: B::lazy_add(sum.u, self.u), v: R::lazy_add(sum.v, self.v) }
+    }
+    #[inline(always)]
+    fn fold(sum: Self::Sum) -> Self::Sum {
+        SubSums { u: B::lazy_fold(sum.u), v: R::lazy_fold(sum.v) }
     }
 }
 
@@ -260,7 +308,7 @@ impl LocalCode {
             });
         }
         // As the kernel of half columns adds.
-        const { assert!(R::GENERATED_BY_ONE || matches!(R::LANES, Lanes::Xor)) };
+        const { assert!(R::GENERATED_BY_ONE || matches!(R::LANES, Some(Lanes::Xor))) };
         let Aligned(scaled) = &mut Aligned([[[R::ZERO; GROUP]; P]; B]);
         let Aligned(factors) = &mut Aligned([R::ZERO; GROUP]);
         self.for_each_group(table, first, count, |done, columns, take| {
@@ -342,7 +390,7 @@ impl<E: Entry, const B: usize> Group<E, B> {
 
     /// The sums of all columns by a kernel; `false` without one.
     #[inline(always)]
-    fn wide<S: Pod>(&self, lanes: Lanes, table: &[[E; B]], sums: &mut [S]) -> bool {
+    fn wide(&self, lanes: Lanes, table: &[[E; B]], sums: &mut [[E::Sum; B]]) -> bool {
         self.columns.sums(Cpu::detect(), lanes, E::words(table), sums)
     }
 
@@ -351,7 +399,7 @@ impl<E: Entry, const B: usize> Group<E, B> {
     #[inline(always)]
     fn split_sums(&self, table: &[[E; B]], mut output: impl FnMut(usize, [[E::Sum; B]; 2])) {
         let Aligned(sums) = &mut Aligned([[zero::<E, B>(); 2]; GROUP]);
-        if B > 1 && self.wide(Lanes::XorHalves, table, sums) {
+        if B > 1 && self.wide(Lanes::XorHalves, table, sums.as_flattened_mut()) {
             return sums.iter().enumerate().for_each(|(column, sums)| output(column, *sums));
         }
         let entries = self.columns.of(table);
@@ -371,9 +419,9 @@ impl<E: Entry, const B: usize> Group<E, B> {
         columns: Range<usize>,
         mut output: impl FnMut(usize, [E::Sum; B]),
     ) {
-        if B > 1 {
+        if let (2.., Some(lanes)) = (B, E::LANES) {
             let Aligned(sums) = &mut Aligned([zero::<E, B>(); GROUP]);
-            if self.wide(E::LANES, table, sums) {
+            if self.wide(lanes, table, sums) {
                 return sums[columns].iter().enumerate().for_each(|(i, sums)| output(i, *sums));
             }
         }

@@ -16,6 +16,6 @@ pub mod estimate;
 mod noise;
 mod sets;
 
-pub use code::{Entry, GROUP, LocalCode, Pair, Parts, WEIGHT};
+pub use code::{Entry, GROUP, LocalCode, Pair, Parts, SubPair, SubSums, WEIGHT};
 pub use noise::{Noise, ParseSettingError};
 pub use sets::{Level, LpnSet, set_named, sets};

@@ -65,10 +65,16 @@ impl LpnSet {
         self.n / self.t
     }
 
-    /// Whether the set may be used over `field`.
+    /// Whether the set may be used over `field`. Over an open one of 31 bits or more a set of ours
+    /// holds as over `fp61`: the cheapest attack does not depend on the order.
     #[must_use]
     pub fn holds_over(&self, field: Field) -> bool {
-        self.fields.contains(&field)
+        match field {
+            Field::Open(open) => {
+                open.noise_bits >= 31 && !self.paper && self.fields.contains(&Field::Fp61)
+            }
+            named => self.fields.contains(&named),
+        }
     }
 
     /// The bits that the set holds over `field`, and the cheapest attack; `None` where the set may
@@ -77,7 +83,7 @@ impl LpnSet {
     pub fn level(&self, field: Field) -> Option<Level> {
         let level = match field {
             Field::F2 | Field::Z64Odd => Some(self.binary),
-            Field::Fp61 | Field::Gf128 => self.large,
+            Field::Fp61 | Field::Gf128 | Field::Open(_) => self.large,
             Field::Z64Uniform | Field::Gf128Binary => None,
         };
         level.filter(|_| self.holds_over(field))
@@ -268,16 +274,22 @@ pub fn set_named(name: &str) -> Option<&'static LpnSet> {
 mod tests {
 
     use super::*;
-    use crate::estimate::{estimate, security_bits};
+    use crate::estimate::{OpenField, estimate, security_bits};
 
     fn own() -> impl Iterator<Item = &'static LpnSet> {
         sets().iter().filter(|set| !set.paper)
     }
 
+    fn open(noise_bits: u32) -> Field {
+        let bits = 4 * noise_bits;
+        Field::Open(OpenField { name: "open", noise_bits, bits, bytes: [4, 16], degree: 4 })
+    }
+
     #[test]
     fn every_set_holds_what_it_claims() {
         for set in sets() {
-            for field in set.fields.iter().copied() {
+            let open = [31, 64, 256].map(open).into_iter().filter(|field| set.holds_over(*field));
+            for field in set.fields.iter().copied().chain(open) {
                 let least = security_bits(&set.instance(field));
                 let (name, bits, attack) = (set.name, least.bits, least.attack);
                 assert!(
@@ -304,6 +316,10 @@ mod tests {
                 least = least.min(level.map_or(f64::INFINITY, |level| level.bits));
             }
             assert_eq!(set.weakest().bits, least, "{}", set.name);
+        }
+        assert!(set_named("b12").is_some_and(|set| set.holds_over(open(31))));
+        for (name, bits) in [("b12", 30), ("b13", 31), ("paper80-22", 31)] {
+            assert!(!set_named(name).is_some_and(|set| set.holds_over(open(bits))), "{name}");
         }
         let level = set_named("b12").and_then(|set| set.level(Field::Fp61));
         let expected = Level { bits: 141.2, attack: "domain reduction" };

@@ -99,6 +99,10 @@ pub trait CotSender {
     /// If the channel fails, or if the peer is caught cheating. The content of `v` is then
     /// unspecified and must not be used. [`Error::Broken`] if an earlier call failed.
     fn extend(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()>;
+
+    /// Frees memory that the next call makes again, where there is some; for a source that many
+    /// sessions hold and seldom use.
+    fn rest(&mut self) {}
 }
 
 /// The holder of the choice bits in a source of correlated OTs, `w = v + u*delta` in GF(2)^128.
@@ -113,6 +117,10 @@ pub trait CotReceiver {
     /// If the channel fails. The content of `u` and `w` is then unspecified and must not be used.
     /// [`Error::Broken`] if an earlier call failed.
     fn extend(&mut self, u: &mut [u8], w: &mut [Block], channel: &mut Channel) -> Result<()>;
+
+    /// Frees memory that the next call makes again, where there is some; for a source that many
+    /// sessions hold and seldom use.
+    fn rest(&mut self) {}
 }
 
 impl<C: CotSender + ?Sized> CotSender for &mut C {
@@ -127,11 +135,19 @@ impl<C: CotSender + ?Sized> CotSender for &mut C {
     fn extend(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
         (**self).extend(v, channel)
     }
+
+    fn rest(&mut self) {
+        (**self).rest();
+    }
 }
 
 impl<C: CotReceiver + ?Sized> CotReceiver for &mut C {
     fn extend(&mut self, u: &mut [u8], w: &mut [Block], channel: &mut Channel) -> Result<()> {
         (**self).extend(u, w, channel)
+    }
+
+    fn rest(&mut self) {
+        (**self).rest();
     }
 }
 
@@ -147,10 +163,18 @@ impl<C: CotSender + ?Sized> CotSender for Box<C> {
     fn extend(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
         (**self).extend(v, channel)
     }
+
+    fn rest(&mut self) {
+        (**self).rest();
+    }
 }
 
 impl<C: CotReceiver + ?Sized> CotReceiver for Box<C> {
     fn extend(&mut self, u: &mut [u8], w: &mut [Block], channel: &mut Channel) -> Result<()> {
         (**self).extend(u, w, channel)
+    }
+
+    fn rest(&mut self) {
+        (**self).rest();
     }
 }

@@ -296,7 +296,7 @@ impl<R: VoleRing> VoleSender<R> {
     pub fn setup(plan: &Plan, session: SessionId, rng: Prg, channel: &mut Channel) -> Result<Self> {
         let device = open(plan)?;
         let direct = |_| unreachable!("a plan for a card has rounds");
-        let stream = vole::value_stream::<R, _>(plan, session, rng, channel, direct)?;
+        let stream = vole::value_stream::<R, R, _>(plan, session, rng, channel, direct)?;
         Ok(Self { device, stream, ring: std::marker::PhantomData })
     }
 
@@ -341,7 +341,7 @@ impl<R: VoleRing> VoleReceiver<R> {
     ) -> Result<Self> {
         let device = open(plan)?;
         let direct = |_| unreachable!("a plan for a card has rounds");
-        let stream = vole::key_stream::<R, _>(plan, x, session, rng, channel, direct)?;
+        let stream = vole::key_stream::<R, R, _>(plan, x, session, rng, channel, direct)?;
         Ok(Self { device, stream })
     }
 

@@ -45,7 +45,8 @@
 //! guessing `x` itself. The key holder commits to `V` before it sees `W`; of a failed round, `W`
 //! tells the key holder about places, which were samples of LPN and are not used further.
 //!
-//! Error: for each round 2^-60 over `fp61`, 2^-63 over `gf128` and for correlated OT.
+//! Error: for each round 2^-60 over `fp61`, 2^-63 over `gf128` and for correlated OT, 2^-61 over
+//! `fp31x4`; in general half of the bits of all repetitions, less one.
 //!
 //! Cost: 1 correlation over the large ring (of correlated OTs 128, packed), or 2 where it is done
 //! twice; with `b` bytes of elements for these, `16 + b` and `b` bytes from the value holder, `32`
@@ -68,7 +69,12 @@ const DIFFERENT: &str = "the consistency check of the correlations failed";
 
 /// The number of parallel checks over `R`.
 pub(crate) const fn repetitions<R: Ring>() -> usize {
-    if R::BITS < 100 { 2 } else { 1 }
+    repetitions_of(R::BITS)
+}
+
+/// Likewise over a ring of `bits` bits.
+pub(crate) const fn repetitions_of(bits: u32) -> usize {
+    if bits < 100 { 2 } else { 1 }
 }
 
 /// The leaves of all trees of a round, wherever they are.

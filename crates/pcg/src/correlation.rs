@@ -32,7 +32,7 @@ use zeroize::Zeroizing;
 use crate::{
     Trees, check, cot_buffer, derandomize,
     ggm::Growth,
-    lpn::{Entry, GROUP, LocalCode, Pair, dual::Term},
+    lpn::{Entry, GROUP, LocalCode, Pair, SubPair, SubSums, dual::Term},
 };
 
 /// What a card makes for a kind of correlation.
@@ -189,8 +189,85 @@ pub trait Correlation: Sized + 'static {
 /// Vector-OLE over `R`.
 pub struct Vole<R>(std::marker::PhantomData<R>);
 
+/// Vector-OLE with `u` in a field `B` and the rest in an extension `R` of it.
+pub struct Subfield<R, B>(std::marker::PhantomData<(R, B)>);
+
 /// Correlated OT.
 pub struct Cot;
+
+/// A kind of vector-OLE: the OTs for its trees are from a separate extension.
+pub trait VoleKind:
+    Correlation<KeyOt = Box<dyn CotSender + Send>, ValueOt = Box<dyn CotReceiver + Send>>
+{
+    /// `u` and `v` of a pair.
+    fn parts(pair: Self::Pair) -> (Self::Base, Self::Ring);
+}
+
+impl<R: Ring> VoleKind for Vole<R> {
+    #[inline(always)]
+    fn parts(pair: Pair<R>) -> (R, R) {
+        (pair.u, pair.v)
+    }
+}
+
+impl<B: Ring, R: ExtensionOf<B>> VoleKind for Subfield<R, B> {
+    #[inline(always)]
+    fn parts(pair: SubPair<B, R>) -> (B, R) {
+        (pair.u, pair.v)
+    }
+}
+
+/// Inputs of trees and masks of checks in a vector-OLE, whose spare correlations they consume.
+macro_rules! vole_shares {
+    ($B:ty, $R:ty) => {
+        fn key_shares(
+            x: $R,
+            spare: &[$R],
+            trees: usize,
+            channel: &mut Channel,
+        ) -> Result<Zeroizing<Vec<$R>>> {
+            let mut shares = Zeroizing::new(spare[..trees].to_vec());
+            derandomize::receive_input::<$B, $R>(x, &mut shares, channel)?;
+            Ok(shares)
+        }
+
+        fn value_shares(
+            values: &[$B],
+            spare: &[Self::Pair],
+            channel: &mut Channel,
+        ) -> Result<Zeroizing<Vec<$R>>> {
+            let spare = &spare[..values.len()];
+            let u: Zeroizing<Vec<_>> = Zeroizing::new(spare.iter().map(|pair| pair.u).collect());
+            derandomize::send_input(values, &u, channel)?;
+            Ok(Zeroizing::new(spare.iter().map(|pair| -pair.v).collect()))
+        }
+
+        fn feed_key(_ot: &mut convert::Sender<Self::KeyOt>, _spare: &[$R]) -> Result<()> {
+            Ok(())
+        }
+
+        fn feed_value(_ot: &mut convert::Receiver<Self::ValueOt>, _spare: &[Self::Pair]) {}
+
+        fn key_mask(spare: &[$R]) -> Zeroizing<Vec<$R>> {
+            let masks =
+                spare[spare.len() - Self::MASK..].chunks_exact(<$R as ExtensionOf<$B>>::DEGREE);
+            Zeroizing::new(masks.map(<$R as ExtensionOf<$B>>::combine).collect())
+        }
+
+        fn value_mask(spare: &[Self::Pair]) -> Zeroizing<Vec<($R, $R)>> {
+            let combine = |parts: &[Self::Pair]| {
+                let all = |part: fn(&Self::Pair) -> $R| {
+                    let parts = Zeroizing::new(parts.iter().map(part).collect::<Vec<_>>());
+                    <$R as ExtensionOf<$B>>::combine(&parts)
+                };
+                (all(|pair| <$R>::embed(pair.u)), all(|pair| pair.v))
+            };
+            let masks =
+                spare[spare.len() - Self::MASK..].chunks_exact(<$R as ExtensionOf<$B>>::DEGREE);
+            Zeroizing::new(masks.map(combine).collect())
+        }
+    };
+}
 
 impl<R: Ring> Correlation for Vole<R> {
     type Base = R;
@@ -324,42 +401,65 @@ impl<R: Ring> Correlation for Vole<R> {
         }
     }
 
-    fn key_shares(
-        x: R,
-        spare: &[R],
-        trees: usize,
-        channel: &mut Channel,
-    ) -> Result<Zeroizing<Vec<R>>> {
-        let mut shares = Zeroizing::new(spare[..trees].to_vec());
-        derandomize::receive_input::<R, R>(x, &mut shares, channel)?;
-        Ok(shares)
+    vole_shares!(R, R);
+}
+
+impl<B: Ring, R: ExtensionOf<B>> Correlation for Subfield<R, B> {
+    type Base = B;
+    type Ring = R;
+    type Pair = SubPair<B, R>;
+    type KeyOt = Box<dyn CotSender + Send>;
+    type ValueOt = Box<dyn CotReceiver + Send>;
+
+    const VALUES: usize = 1;
+    const LEVELS: usize = 0;
+    const MASK: usize = check::repetitions::<R>() * R::DEGREE;
+    const CARRIES: bool = false;
+    const EMPTY: B = {
+        assert!(B::GENERATED_BY_ONE, "a code of ones hides nothing beyond the ring that one spans");
+        B::ZERO
+    };
+
+    #[cfg(feature = "gpu")]
+    const ON_CARD: Option<CardKind> = None;
+
+    #[cfg(feature = "gpu")]
+    fn push_words(_pair: SubPair<B, R>, _words: &mut Vec<u64>) {
+        unreachable!("no card makes these")
     }
 
-    fn value_shares(
-        values: &[R],
-        spare: &[Pair<R>],
-        channel: &mut Channel,
-    ) -> Result<Zeroizing<Vec<R>>> {
-        let spare = &spare[..values.len()];
-        let u: Zeroizing<Vec<_>> = Zeroizing::new(spare.iter().map(|pair| pair.u).collect());
-        derandomize::send_input(values, &u, channel)?;
-        Ok(Zeroizing::new(spare.iter().map(|pair| -pair.v).collect()))
+    #[cfg(feature = "gpu")]
+    fn pairs_of<'a>(_words: &'a [u64], _copy: &'a mut Pairs<Self>) -> &'a [SubPair<B, R>] {
+        unreachable!("no card makes these")
     }
 
-    fn feed_key(_ot: &mut convert::Sender<Self::KeyOt>, _spare: &[R]) -> Result<()> {
-        Ok(())
+    fn growth(trees: Trees) -> Growth {
+        Vole::<R>::growth(trees)
     }
 
-    fn feed_value(_ot: &mut convert::Receiver<Self::ValueOt>, _spare: &[Pair<R>]) {}
-
-    fn key_mask(spare: &[R]) -> Zeroizing<Vec<R>> {
-        Zeroizing::new(spare[spare.len() - Self::MASK..].to_vec())
+    fn pair(u: B, v: R) -> SubPair<B, R> {
+        SubPair::new(u, v)
     }
 
-    fn value_mask(spare: &[Pair<R>]) -> Zeroizing<Vec<(R, R)>> {
-        let spare = &spare[spare.len() - Self::MASK..];
-        Zeroizing::new(spare.iter().map(|pair| (pair.u, pair.v)).collect())
+    #[inline(always)]
+    fn sum(code: SubSums<B::Lazy, R::Lazy>, share: R) -> SubPair<B, R> {
+        SubPair::new(B::lazy_finish(code.u), R::lazy_finish(R::lazy_add(code.v, share)))
     }
+
+    fn pairs(shares: Buffer<R>) -> std::result::Result<Pairs<Self>, Buffer<R>> {
+        // no mutant: the other kind of memory, no error
+        Err(shares)
+    }
+
+    fn add_noise(pair: &mut SubPair<B, R>, value: B) {
+        *pair = SubPair::new(pair.u + value, pair.v);
+    }
+
+    fn noise(rng: &mut volery_primitives::prg::Prg) -> B {
+        B::random_noise(rng)
+    }
+
+    vole_shares!(B, R);
 }
 
 impl Correlation for Cot {
@@ -545,12 +645,12 @@ impl<K: Correlation> PairsMut<K> for &mut [K::Pair] {
 }
 
 /// `u` and `v` apart.
-pub(crate) struct VoleSlices<'a, R> {
-    pub(crate) u: &'a mut [R],
-    pub(crate) v: &'a mut [R],
+pub struct VoleSlices<'a, K: Correlation> {
+    pub(crate) u: &'a mut [K::Base],
+    pub(crate) v: &'a mut [K::Ring],
 }
 
-impl<R: Ring> OutputMut for VoleSlices<'_, R> {
+impl<K: Correlation> OutputMut for VoleSlices<'_, K> {
     fn none() -> Self {
         Self { u: &mut [], v: &mut [] }
     }
@@ -566,15 +666,14 @@ impl<R: Ring> OutputMut for VoleSlices<'_, R> {
     }
 }
 
-impl<R: Ring> PairsMut<Vole<R>> for VoleSlices<'_, R> {
+impl<K: VoleKind> PairsMut<K> for VoleSlices<'_, K> {
     #[inline(always)]
-    fn put(&mut self, place: usize, pair: Pair<R>) {
-        self.u[place] = pair.u;
-        self.v[place] = pair.v;
+    fn put(&mut self, place: usize, pair: K::Pair) {
+        (self.u[place], self.v[place]) = K::parts(pair);
     }
 
     #[inline(always)]
-    fn put_slices(&mut self, place: usize, u: &[R], v: &[R]) {
+    fn put_slices(&mut self, place: usize, u: &[K::Base], v: &[K::Ring]) {
         self.u[place..place + u.len()].copy_from_slice(u);
         self.v[place..place + v.len()].copy_from_slice(v);
     }
@@ -585,7 +684,7 @@ impl<R: Ring> PairsMut<Vole<R>> for VoleSlices<'_, R> {
         soon(self.v, place);
     }
 
-    fn add_noise(&mut self, place: usize, value: R) {
+    fn add_noise(&mut self, place: usize, value: K::Base) {
         self.u[place] += value;
     }
 }

@@ -56,7 +56,7 @@
 //!
 //! Cost: [`Plan`] lists the rounds; the tests count the bytes.
 
-use std::borrow::BorrowMut;
+use std::{borrow::BorrowMut, fmt};
 
 use volery_channel::{Channel, Error, Link, Result, Session, SessionId};
 use volery_field::{F2, Gf128, Ring};
@@ -67,11 +67,12 @@ use zeroize::Zeroizing;
 
 use crate::{
     Base, Kind, Plan, PlanOptions, Security,
+    agree::{self, End},
     correlation::{Correlation, Cot},
     cot_buffer,
     stream::{
-        self, AnyRounds, CotSlices, CotValueHolder, Direct, Failure, KeyHolder, KeyRole, Source,
-        Stream, Substream, ValueRole,
+        self, AnyRounds, CotSlices, CotValueHolder, Direct, Failure, KeyHolder, KeyRole, Pool,
+        Source, Stream, Substream, ValueRole,
     },
 };
 
@@ -88,12 +89,14 @@ pub fn plan(total: Option<u64>, link: Link, security: Security) -> Plan {
 }
 
 /// The holder of `delta` and `v`.
+#[derive(Debug)]
 pub struct Sender {
     carrier: Carrier,
     stream: Stream<KeyHolder<Cot>>,
 }
 
 /// The holder of `u` and `w`.
+#[derive(Debug)]
 pub struct Receiver {
     carrier: Carrier,
     stream: Stream<CotValueHolder>,
@@ -103,6 +106,13 @@ pub struct Receiver {
 /// the two bits at the interface.
 #[derive(Clone, Copy)]
 pub(crate) struct Carrier(pub(crate) u8);
+
+/// Hides the place: it is a part of what the sender knows of `delta`.
+impl fmt::Debug for Carrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Carrier(..)")
+    }
+}
 
 impl Carrier {
     /// One of the set bits of `delta`: always the same one, so that two setups with one `delta`
@@ -165,7 +175,8 @@ impl Sender {
         rng: Prg,
         channel: &mut Channel,
     ) -> Result<Self> {
-        let direct = |base| Source::Direct(Box::new(base));
+        let direct =
+            |base| Source::Direct(Box::new(Pool::<_, Buffer<Gf128>>::new(base, plan.total())));
         let (carrier, stream) = key_stream(plan, delta, session, rng, channel, direct)?;
         Ok(Self { carrier, stream })
     }
@@ -181,6 +192,18 @@ impl Sender {
     pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
         self.stream.prepare(channel)
     }
+
+    /// The correlated OTs that have been drawn; the peer must have drawn as many.
+    #[must_use]
+    pub fn drawn(&self) -> u64 {
+        self.stream.drawn()
+    }
+
+    /// Those of the plan's total that are left; `None` of an unlimited stream.
+    #[must_use]
+    pub fn remaining(&self) -> Option<u64> {
+        self.stream.remaining()
+    }
 }
 
 impl CotSender for Sender {
@@ -193,11 +216,15 @@ impl CotSender for Sender {
         self.stream.secret().value()
     }
 
+    fn try_delta(&self) -> Result<Block> {
+        self.stream.try_secret().map(Gf128::value)
+    }
+
     /// Step 2: the next `v.len()` correlated OTs; both parties make the same calls with the same
     /// lengths.
     ///
-    /// # Panics
-    /// If more is drawn than the plan was made for.
+    /// # Errors
+    /// As the trait says, and [`Error::Usage`] if more is drawn than the plan was made for.
     fn extend(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
         self.stream.extend(bytemuck::cast_slice_mut(v), channel)?;
         self.carrier.exchange_all(v);
@@ -221,7 +248,10 @@ impl Receiver {
     /// # Errors
     /// If the channel fails or the peer misbehaves, for example with another plan.
     pub fn setup(plan: &Plan, session: SessionId, rng: Prg, channel: &mut Channel) -> Result<Self> {
-        let direct = |base| Source::Direct(Box::new(base));
+        let direct = |base| {
+            let pool = Pool::<_, (Buffer<u8>, Buffer<Gf128>)>::new(base, plan.total());
+            Source::Direct(Box::new(pool))
+        };
         let (carrier, stream) = value_stream(plan, session, rng, channel, direct)?;
         Ok(Self { carrier, stream })
     }
@@ -233,6 +263,18 @@ impl Receiver {
     pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
         self.stream.prepare(channel)
     }
+
+    /// The correlated OTs that have been drawn; the peer must have drawn as many.
+    #[must_use]
+    pub fn drawn(&self) -> u64 {
+        self.stream.drawn()
+    }
+
+    /// Those of the plan's total that are left; `None` of an unlimited stream.
+    #[must_use]
+    pub fn remaining(&self) -> Option<u64> {
+        self.stream.remaining()
+    }
 }
 
 impl CotReceiver for Receiver {
@@ -240,7 +282,10 @@ impl CotReceiver for Receiver {
     /// lengths.
     ///
     /// # Panics
-    /// If `u.len()` is not `w.len().div_ceil(8)`, or more is drawn than the plan was made for.
+    /// If `u.len()` is not `w.len().div_ceil(8)`.
+    ///
+    /// # Errors
+    /// As the trait says, and [`Error::Usage`] if more is drawn than the plan was made for.
     fn extend(&mut self, u: &mut [u8], w: &mut [Block], channel: &mut Channel) -> Result<()> {
         assert_eq!(u.len(), bits::bytes_for(w.len()), "one packed bit for each OT");
         let v = bytemuck::cast_slice_mut(w);
@@ -268,6 +313,7 @@ pub(crate) fn key_stream<R: KeyRole<Cot>>(
     };
     let delta = Zeroizing::new(delta.unwrap_or_else(|| rng.block() | Block::ONE));
     let inner = Zeroizing::new(carrier.exchange(*delta));
+    agree::start(End::Key, session, plan, channel)?;
     channel.send(&[carrier.0])?;
     let part = |name: &str| sub(session, plan, carrier, name);
     let (seed, base_session) = (rng.fork("base"), part("base"));
@@ -282,6 +328,7 @@ pub(crate) fn key_stream<R: KeyRole<Cot>>(
         Base::Iknp => Box::new(iknp::Sender::setup(Some(*inner), base_session, seed, channel)?),
         Base::Gilboa | Base::Packed(_) => unreachable!("bases of vector-OLE"),
     };
+    channel.settle()?;
     let source = if is_direct {
         direct(base)
     } else {
@@ -308,6 +355,7 @@ pub(crate) fn value_stream<R: ValueRole<Cot>>(
     direct: impl FnOnce(Box<dyn CotReceiver + Send>) -> Source<R, AnyRounds<R>>,
 ) -> Result<(Carrier, Stream<R>)> {
     plan.open_card()?;
+    agree::start(End::Value, session, plan, channel)?;
     let mut carrier = [0];
     channel.recv(&mut carrier)?;
     // mutant(cot-carrier): false
@@ -348,11 +396,19 @@ impl Direct<KeyHolder<Cot>> for Box<dyn CotSender + Send> {
     fn draw(&mut self, out: &mut &mut [Gf128], channel: &mut Channel) -> Result<()> {
         self.extend(bytemuck::cast_slice_mut(out), channel)
     }
+
+    fn rest(&mut self) {
+        (**self).rest();
+    }
 }
 
 impl Direct<CotValueHolder> for Box<dyn CotReceiver + Send> {
     fn draw(&mut self, out: &mut CotSlices<'_>, channel: &mut Channel) -> Result<()> {
         self.extend(out.u, bytemuck::cast_slice_mut(out.v), channel)
+    }
+
+    fn rest(&mut self) {
+        (**self).rest();
     }
 }
 

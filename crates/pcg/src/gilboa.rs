@@ -16,8 +16,14 @@
 //!
 //! `q_i = PRG(k_i0) + x_i*u`, so that `w = u*x + v`. In `gf128` the powers of two are those of X.
 //!
-//! Over a field, [`Sender::multiply_checked`] adds a random entry `a` at the end (with `v_a`,
-//! `w_a`), over a small field two of them (`check` has the reason), and then for each
+//! `x`, `v` and `w` may be in an extension of `R`: then `x` has the bits of all its coefficients,
+//! and the powers of two are those of [`Ring::power_of_two`]. All messages stay in `R`, so that a
+//! malicious sender has a `u` in `R`, too.
+//!
+//! Over a field, [`Sender::multiply_checked`] adds a random entry `a` of the extension at the end
+//! (with `v_a`, `w_a`), as many in `R` as it has coefficients, [combined](ExtensionOf::combine);
+//! over a small field two of them (`check` has the reason). Then for each, with `chi` in the
+//! extension,
 //!
 //! ```text
 //! 5.                   <---- seed of chi, random ----
@@ -33,14 +39,15 @@
 //! from it.
 //!
 //! Cost: `l` base OTs once, or as many random OTs from an extension ([`Sender::from_ots`]); then
-//! `l*n` ring elements from the sender to the receiver, `l = Ring::BITS`, and no message back. In
+//! `l*n` elements of `R` from the sender to the receiver, `l = Ring::BITS` of `x`, and no message
+//! back. In
 //! fp61 that is 488 bytes for each entry, in z64 512, in gf128 2048. The check of a call adds two
 //! entries (one in gf128), then a message of 16 bytes from the receiver and one of two elements for
 //! each from the sender.
 
 use subtle::Choice;
 use volery_channel::{Channel, Error, Result, SessionId};
-use volery_field::Ring;
+use volery_field::{ExtensionOf, Ring};
 use volery_ot::base;
 use volery_primitives::{Block, bits, pages::Buffer, prg::Prg};
 use zeroize::{Zeroize, Zeroizing};
@@ -83,18 +90,23 @@ impl Sender {
     /// # Panics
     /// If the lengths differ, or step 0 was for another number of bits than those of an element of
     /// `R`.
-    pub fn multiply<R: Ring>(&mut self, u: &[R], v: &mut [R], channel: &mut Channel) -> Result<()> {
+    pub fn multiply<B: Ring, R: ExtensionOf<B>>(
+        &mut self,
+        u: &[B],
+        v: &mut [R],
+        channel: &mut Channel,
+    ) -> Result<()> {
         assert_eq!(u.len(), v.len(), "u and v have one length");
         assert_eq!(self.seeds.len(), R::BITS as usize, "one OT for each bit of x");
         for (u, v) in u.chunks(CHUNK).zip(v.chunks_mut(CHUNK)) {
             v.fill(R::ZERO);
             let (mut left, mut right) = (Buffer::zeroed(u.len()), Buffer::zeroed(u.len()));
             for (i, [seed_0, seed_1]) in (0..).zip(&mut self.seeds) {
-                R::random_slice(seed_0, &mut left);
-                R::random_slice(seed_1, &mut right);
-                R::axpy(v, R::power_of_two(i), &left); // step 3
-                R::sub_slice(&mut left, &right); // step 1
-                R::add_slice(&mut left, u);
+                B::random_slice(seed_0, &mut left);
+                B::random_slice(seed_1, &mut right);
+                R::axpy_base(v, R::power_of_two(i), &left); // step 3
+                B::sub_slice(&mut left, &right); // step 1
+                B::add_slice(&mut left, u);
                 wire::send(&left, channel)?; // step 2
             }
         }
@@ -102,24 +114,28 @@ impl Sender {
     }
 
     /// Steps 1 to 6, over a field.
-    pub fn multiply_checked<R: Ring>(
+    pub fn multiply_checked<B: Ring, R: ExtensionOf<B>>(
         &mut self,
-        u: &[R],
+        u: &[B],
         v: &mut [R],
         rng: &mut Prg,
         channel: &mut Channel,
     ) -> Result<()> {
-        let mut a = Zeroizing::new(vec![R::ZERO; repetitions::<R>()]);
-        R::random_slice(rng, &mut a);
+        let mut a = Zeroizing::new(vec![B::ZERO; repetitions::<R>() * R::DEGREE]);
+        B::random_slice(rng, &mut a);
         let mut v_a = Zeroizing::new(vec![R::ZERO; a.len()]);
         self.multiply(u, v, channel)?;
         self.multiply(&a, &mut v_a, channel)?;
-        let chi = challenge(channel.recv_block()?, a.len(), u.len()); // step 5
+        let chi = challenge::<R>(channel.recv_block()?, repetitions::<R>(), u.len()); // step 5
+        let a: Zeroizing<Vec<R>> = Zeroizing::new(a.iter().map(|a| R::embed(*a)).collect());
         let mut combined = Vec::new();
-        for ((chi, a), v_a) in chi.iter().zip(a.iter()).zip(v_a.iter()) {
-            // mutant(gilboa-mask): `*a` => `R::ZERO`
-            combined.push(*a + R::inner_product(chi, u));
-            combined.push(*v_a + R::inner_product(chi, v));
+        let masks = a.chunks_exact(R::DEGREE).zip(v_a.chunks_exact(R::DEGREE));
+        for (chi, (a, v_a)) in chi.iter().zip(masks) {
+            let terms = chi.iter().zip(u).map(|(chi, u)| chi.mul_base(*u));
+            let u = terms.fold(R::ZERO, |sum, term| sum + term);
+            // mutant(gilboa-mask): `R::combine(a)` => `R::ZERO`
+            combined.push(R::combine(a) + u);
+            combined.push(R::combine(v_a) + R::inner_product(chi, v));
         }
         wire::send(&combined, channel)?; // step 6
         channel.flush()
@@ -149,16 +165,19 @@ impl<R: Ring> Receiver<R> {
     /// # Errors
     /// If the channel fails, or the sender's message has a value that is not an element of the
     /// ring. The caller must not use `w` then.
-    pub fn multiply(&mut self, w: &mut [R], channel: &mut Channel) -> Result<()> {
+    pub fn multiply<B: Ring>(&mut self, w: &mut [R], channel: &mut Channel) -> Result<()>
+    where
+        R: ExtensionOf<B>,
+    {
         for w in w.chunks_mut(CHUNK) {
             w.fill(R::ZERO);
             let (mut q, mut tau) = (Buffer::zeroed(w.len()), Buffer::zeroed(w.len()));
             for (i, seed) in (0..).zip(&mut self.seeds) {
                 // mutant(gilboa-canonical-correction): ignore
                 wire::recv(&mut tau, "a product's correction is not in canonical form", channel)?;
-                R::random_slice(seed, &mut q);
+                B::random_slice(seed, &mut q);
                 add_if(&mut q, &tau, self.x.bit(i)); // step 3
-                R::axpy(w, R::power_of_two(i), &q); // step 4
+                R::axpy_base(w, R::power_of_two(i), &q); // step 4
             }
         }
         Ok(())
@@ -169,33 +188,36 @@ impl<R: Ring> Receiver<R> {
     /// # Errors
     /// If the channel or the check fails, or the sender's message has a value that is not an
     /// element of the ring. The caller must then use neither `w` nor this object.
-    pub fn multiply_checked(
+    pub fn multiply_checked<B: Ring>(
         &mut self,
         w: &mut [R],
         rng: &mut Prg,
         channel: &mut Channel,
-    ) -> Result<()> {
-        let mut w_a = Zeroizing::new(vec![R::ZERO; repetitions::<R>()]);
+    ) -> Result<()>
+    where
+        R: ExtensionOf<B>,
+    {
+        let mut w_a = Zeroizing::new(vec![R::ZERO; repetitions::<R>() * R::DEGREE]);
         // mutant(gilboa-early): insert `if $ON { channel.send_block(Block::ZERO)?;
         //     channel.flush()?; }`
-        self.multiply(w, channel)?;
-        self.multiply(&mut w_a, channel)?;
+        self.multiply::<B>(w, channel)?;
+        self.multiply::<B>(&mut w_a, channel)?;
         // mutant(gilboa-seed): `rng.block()` => `Block::ZERO`
         let seed = rng.block();
         channel.send_block(seed)?; // step 5
-        let chi = challenge(seed, w_a.len(), w.len());
-        let mut combined = vec![R::ZERO; 2 * w_a.len()];
+        let chi = challenge(seed, repetitions::<R>(), w.len());
+        let mut combined = vec![R::ZERO; 2 * chi.len()];
         // mutant(gilboa-canonical-answer): ignore
         wire::recv(
             &mut combined,
             "a value of the product's check is not in canonical form",
             channel,
         )?; // step 6
-        let right = |(([u, v], chi), w_a): ((&[R; 2], &Vec<R>), &R)| {
+        let right = |(([u, v], chi), w_a): ((&[R; 2], &Vec<R>), &[R])| {
             // no mutant: the mutant of its condition is gilboa-check
-            (*w_a + R::inner_product(chi, w)).ct_eq(&(*u * self.x + *v))
+            (R::combine(w_a) + R::inner_product(chi, w)).ct_eq(&(*u * self.x + *v))
         };
-        let lines = combined.as_chunks().0.iter().zip(&chi).zip(w_a.iter());
+        let lines = combined.as_chunks().0.iter().zip(&chi).zip(w_a.chunks_exact(R::DEGREE));
         // mutant(gilboa-check): `(lines.map(right).fold(Choice::from(1), |all, one| all & one))` =>
         //     `(lines.map(right).skip(usize::from($ON[gilboa-check-last])).take(if
         //     $ON[gilboa-check-first] { 1 } else { usize::MAX }).fold(Choice::from(1), |all, one|

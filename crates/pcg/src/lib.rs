@@ -82,6 +82,7 @@ mod derandomize;
 #[allow(dead_code, unreachable_pub, reason = "public with `reproduction`")]
 mod reproduction;
 
+mod agree;
 mod settings;
 mod stream;
 

@@ -49,8 +49,8 @@
 //! ```
 //!
 //! Security: that of the plan; over `fp61` and `gf128` malicious by default (`check`,
-//! which also states the probability with which a malicious peer passes), over `z64` semi-honest
-//! only. With [`PlanOptions::value_bits`] the `u` over `gf128` are in a subspace, semi-honest only.
+//! which also states the probability with which a malicious peer passes), and over extensions; over
+//! `z64` semi-honest only. With [`PlanOptions::value_bits`] the `u` over `gf128` are in a subspace, semi-honest only.
 //!
 //! Cost: [`Plan`] lists the rounds; the tests count the bytes. With a shared setup, step 0 comes
 //! first: each party sends a hash of the plan and of the vector-OLE's number, 32 bytes, both at
@@ -59,40 +59,93 @@
 use std::borrow::BorrowMut;
 
 use volery_channel::{Channel, Link, Result, Session, SessionId};
-use volery_field::{Fp61, Gf128, Ring, Z64};
+use volery_field::{Extended, Extension, ExtensionOf, Fp31, Fp61, Fp64, Gf128, Ring, Z64};
 use volery_ot::{CotReceiver, CotSender, convert, softspoken};
 use volery_primitives::{pages::Buffer, prg::Prg, ro::RandomOracle};
 
 use crate::{
     Kind, Plan, PlanError, PlanOptions, Security,
-    correlation::{Correlation, Vole, VoleSlices},
-    lpn::estimate::Field,
+    agree::{self, End},
+    correlation::{Correlation, VoleKind, VoleSlices},
+    lpn::estimate::{Field, OpenField},
     stream::{
-        self, AnyRounds, Direct, Failure, KeyHolder, KeyRole, Source, Stream, Substream, ValueRole,
-        VoleValueHolder,
+        self, AnyRounds, Direct, Failure, KeyHolder, KeyRole, Pool, Source, Stream, Substream,
+        ValueRole, VoleValueHolder,
     },
 };
 
 pub mod base;
+pub mod bits;
 pub mod shared_setup;
+mod traits;
+
+pub use traits::{VoleReceiver, VoleSender};
 
 use base::{KeyBase, ValueBase};
-/// A ring of vector-OLE.
-pub trait VoleRing: Ring {
-    /// The ring in the LPN estimator, with the noise of [`Ring::random_noise`].
+/// A ring of vector-OLE for `x`, `v` and `w`, with `u` in the ring `B`: in the ring itself, or in a
+/// field that it extends.
+///
+/// Open to rings of a program: one with an [`Extension`](volery_field::Extension) of at least 100
+/// bits gets this trait for the extension by [`SubfieldBase`]. A whole field of at least 60 bits
+/// implements it with `Kind = `[`Whole`] and the [`FIELD`](Self::FIELD) of [`open_field`]. Whoever
+/// does so owes:
+///
+/// * all laws of [`Ring`], in constant time where it says so, and that the ring is a field;
+/// * that its elements are sums of ones ([`Ring::GENERATED_BY_ONE`]), for those of `u`: otherwise
+///   its code is one over a smaller ring, and its noise vanishes there;
+/// * an order of `u` above `2^30`, for which the levels of the sets of LPN are computed.
+pub trait VoleRing<B: Ring = Self>: ExtensionOf<B> {
+    /// [`Whole`], or [`Subfield`].
+    type Kind: VoleKind<Base = B, Ring = Self>;
+    /// The ring in the LPN estimator, with the noise of [`Ring::random_noise`] in `B`.
     const FIELD: Field;
 }
 
+pub use crate::correlation::{Subfield, Vole as Whole};
+
+/// A field whose extensions are rings of vector-OLE: see [`VoleRing`] for what it owes.
+pub trait SubfieldBase: Ring {}
+
 impl VoleRing for Fp61 {
+    type Kind = Whole<Self>;
     const FIELD: Field = Field::Fp61;
 }
 
 impl VoleRing for Z64 {
+    type Kind = Whole<Self>;
     const FIELD: Field = Field::Z64Odd;
 }
 
 impl VoleRing for Gf128 {
+    type Kind = Whole<Self>;
     const FIELD: Field = Field::Gf128;
+}
+
+impl SubfieldBase for Fp31 {}
+impl SubfieldBase for Fp64 {}
+
+impl<B: Extended<D> + SubfieldBase, const D: usize> VoleRing<B> for Extension<B, D> {
+    type Kind = Subfield<Self, B>;
+    const FIELD: Field = open_field::<B, Self>();
+}
+
+/// The [`VoleRing::FIELD`] of a ring that the estimator does not name.
+///
+/// # Panics
+/// When it is compiled, if `B` has fewer than 31 bits or `R` fewer than 60, or an element of `R`
+/// does not have a power of two of bytes in memory.
+#[must_use]
+pub const fn open_field<B: Ring, R: ExtensionOf<B>>() -> Field {
+    assert!(B::BITS >= 31 && R::BITS >= 60, "noise of 31 bits and an x of 60");
+    assert!(B::GENERATED_BY_ONE, "a code of ones hides nothing beyond the ring that one spans");
+    assert!(size_of::<R>().is_power_of_two() && size_of::<R>() <= 16, "up to 16 bytes");
+    Field::Open(OpenField {
+        name: R::NAME,
+        noise_bits: B::BITS,
+        bits: R::BITS,
+        bytes: [B::BYTES, R::BYTES],
+        degree: R::DEGREE,
+    })
 }
 
 /// The cheapest plan for `total` correlations over `R`, or for an unlimited stream, on that link:
@@ -101,6 +154,18 @@ impl VoleRing for Gf128 {
 /// # Errors
 /// If no plan offers the security.
 pub fn plan<R: VoleRing>(
+    total: Option<u64>,
+    link: Link,
+    security: Security,
+) -> std::result::Result<Plan, PlanError> {
+    subfield_plan::<R, R>(total, link, security)
+}
+
+/// The [`plan`] for `u` in `B` and all else in `R`.
+///
+/// # Errors
+/// If no plan offers the security.
+pub fn subfield_plan<R: VoleRing<B>, B: Ring>(
     total: Option<u64>,
     link: Link,
     security: Security,
@@ -114,17 +179,22 @@ pub fn plan<R: VoleRing>(
 /// A base for outputs, with its randomness.
 type RandomizedBase<B> = (Box<B>, Prg);
 
+/// The kind of correlation of a ring.
+pub(crate) type KindOf<R, B> = <R as VoleRing<B>>::Kind;
+
 /// The holder of `u` and `v`.
-pub struct Sender<R: VoleRing> {
-    stream: Stream<VoleValueHolder<R>>,
+#[derive(Debug)]
+pub struct Sender<R: VoleRing<B>, B: Ring = R> {
+    stream: Stream<VoleValueHolder<KindOf<R, B>>>,
 }
 
 /// The holder of `x`, who gets `w = u*x + v`.
-pub struct Receiver<R: VoleRing> {
-    stream: Stream<KeyHolder<Vole<R>>>,
+#[derive(Debug)]
+pub struct Receiver<R: VoleRing<B>, B: Ring = R> {
+    stream: Stream<KeyHolder<KindOf<R, B>>>,
 }
 
-impl<R: VoleRing> Sender<R> {
+impl<R: VoleRing<B>, B: Ring> Sender<R, B> {
     /// [`setup`](Self::setup) on a session, with its panics and errors: with a separate session id
     /// and randomness.
     pub fn start(plan: &Plan, session: &mut Session<impl BorrowMut<Channel>>) -> Result<Self> {
@@ -140,8 +210,8 @@ impl<R: VoleRing> Sender<R> {
     /// # Errors
     /// If the channel fails or the peer misbehaves, for example with another plan.
     pub fn setup(plan: &Plan, session: SessionId, rng: Prg, channel: &mut Channel) -> Result<Self> {
-        let direct = |base| Source::Direct(Box::new(base));
-        Ok(Self { stream: value_stream(plan, session, rng, channel, direct)? })
+        let direct = |base| Source::Direct(values_pool::<B, R>(base, plan));
+        Ok(Self { stream: value_stream::<B, R, _>(plan, session, rng, channel, direct)? })
     }
 
     /// Steps 1 to 3 with the OTs of a shared setup. The peer calls [`Receiver::setup_with`] on its
@@ -162,13 +232,15 @@ impl<R: VoleRing> Sender<R> {
     ) -> Result<Self> {
         plan.open_card()?;
         shared.extensions.set_up(|shared, session, failure| {
-            let part = |name: &str| sub::<R>(session, plan, name);
-            shared_setup::agree(part("plan"), channel)?; // step 0
+            let part = |name: &str| sub::<B, R>(session, plan, name);
+            agree::start(End::Value, session, plan, channel)?; // step 0
+            channel.settle()?;
             let cot = shared.trees.fork(part("ot"))?; // step 1
-            let base = base::values_from::<R>(plan, &mut shared.bits, part("base"), channel)?; // step 2
-            let direct = |base| Source::Direct(Box::new(base));
+            let base = base::values_from::<B, R>(plan, &mut shared.bits, part("base"), channel)?; // step 2
+            let direct = |base| Source::Direct(values_pool::<B, R>(base, plan));
             let parts = (cot, base, rng);
-            let stream = value_stream_of(plan, session, parts, failure, channel, direct)?;
+            let stream =
+                value_stream_of::<B, R, _>(plan, session, parts, failure, channel, direct)?;
             Ok(Self { stream })
         })
     }
@@ -177,13 +249,13 @@ impl<R: VoleRing> Sender<R> {
     /// lengths.
     ///
     /// # Panics
-    /// If the lengths differ, or more is drawn than the plan was made for.
+    /// If the lengths differ.
     ///
     /// # Errors
-    /// If the channel fails or the peer misbehaves; [`Error::Broken`](crate::Error::Broken) if a
+    /// [`Error::Usage`](crate::Error::Usage) if more is drawn than the plan was made for. If the channel fails or the peer misbehaves; [`Error::Broken`](crate::Error::Broken) if a
     /// call failed before, here or on the shared setup or a vector-OLE that shares it. `u` and `v`
     /// are then all zero, and the state of this object is wiped.
-    pub fn extend(&mut self, u: &mut [R], v: &mut [R], channel: &mut Channel) -> Result<()> {
+    pub fn extend(&mut self, u: &mut [B], v: &mut [R], channel: &mut Channel) -> Result<()> {
         assert_eq!(u.len(), v.len(), "u and v have one length");
         self.stream.extend(VoleSlices { u, v }, channel)
     }
@@ -199,9 +271,21 @@ impl<R: VoleRing> Sender<R> {
     pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
         self.stream.prepare(channel)
     }
+
+    /// The correlations that have been drawn; the peer must have drawn as many.
+    #[must_use]
+    pub fn drawn(&self) -> u64 {
+        self.stream.drawn()
+    }
+
+    /// Those of the plan's total that are left; `None` of an unlimited stream.
+    #[must_use]
+    pub fn remaining(&self) -> Option<u64> {
+        self.stream.remaining()
+    }
 }
 
-impl<R: VoleRing> Receiver<R> {
+impl<R: VoleRing<B>, B: Ring> Receiver<R, B> {
     /// [`setup`](Self::setup) on a session, with its panics and errors: with a separate session id
     /// and randomness.
     pub fn start(
@@ -228,8 +312,8 @@ impl<R: VoleRing> Receiver<R> {
         rng: Prg,
         channel: &mut Channel,
     ) -> Result<Self> {
-        let direct = |base| Source::Direct(Box::new(base));
-        Ok(Self { stream: key_stream(plan, x, session, rng, channel, direct)? })
+        let direct = |base| Source::Direct(key_pool::<B, R>(base, plan));
+        Ok(Self { stream: key_stream::<B, R, _>(plan, x, session, rng, channel, direct)? })
     }
 
     /// Steps 1 to 3 with the OTs of a shared setup, for the given `x` or a random one: as
@@ -252,13 +336,15 @@ impl<R: VoleRing> Receiver<R> {
         let x = x.unwrap_or_else(|| R::random(&mut rng));
         plan.open_card()?;
         shared.extensions.set_up(|shared, session, failure| {
-            let part = |name: &str| sub::<R>(session, plan, name);
-            shared_setup::agree(part("plan"), channel)?; // step 0
+            let part = |name: &str| sub::<B, R>(session, plan, name);
+            agree::start(End::Key, session, plan, channel)?; // step 0
+            channel.settle()?;
             let cot = shared.trees.fork(part("ot"))?; // step 1
-            let base = base::key_from::<R>(plan, x, &mut shared.bits, part("base"), channel)?; // step 2
-            let direct = |base| Source::Direct(Box::new(base));
+            let base = base::key_from::<B, R>(plan, x, &mut shared.bits, part("base"), channel)?; // step 2
+            let direct = |base| Source::Direct(key_pool::<B, R>(base, plan));
             let parts = (cot, base, rng);
-            let stream = key_stream_of(plan, x, session, parts, failure, channel, direct)?;
+            let stream =
+                key_stream_of::<B, R, _>(plan, x, session, parts, failure, channel, direct)?;
             Ok(Self { stream })
         })
     }
@@ -276,11 +362,8 @@ impl<R: VoleRing> Receiver<R> {
     /// Step 4: the next `w.len()` correlations; both parties make the same calls with the same
     /// lengths.
     ///
-    /// # Panics
-    /// If more is drawn than the plan was made for.
-    ///
     /// # Errors
-    /// If the channel fails or the peer misbehaves; [`Error::Broken`](crate::Error::Broken) if a
+    /// [`Error::Usage`](crate::Error::Usage) if more is drawn than the plan was made for. If the channel fails or the peer misbehaves; [`Error::Broken`](crate::Error::Broken) if a
     /// call failed before, here or on the shared setup or a vector-OLE that shares it. `w` is then
     /// all zero, and the state of this object is wiped, `x` too.
     pub fn extend(&mut self, w: &mut [R], channel: &mut Channel) -> Result<()> {
@@ -294,35 +377,48 @@ impl<R: VoleRing> Receiver<R> {
     pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
         self.stream.prepare(channel)
     }
+
+    /// The correlations that have been drawn; the peer must have drawn as many.
+    #[must_use]
+    pub fn drawn(&self) -> u64 {
+        self.stream.drawn()
+    }
+
+    /// Those of the plan's total that are left; `None` of an unlimited stream.
+    #[must_use]
+    pub fn remaining(&self) -> Option<u64> {
+        self.stream.remaining()
+    }
 }
 
 /// Steps 1 to 3 of the sender, for outputs of any role; `direct` makes a base the source of them.
-pub(crate) fn value_stream<R: VoleRing, S: ValueRole<Vole<R>>>(
+pub(crate) fn value_stream<B: Ring, R: VoleRing<B>, S: ValueRole<R::Kind>>(
     plan: &Plan,
     session: SessionId,
     mut rng: Prg,
     channel: &mut Channel,
-    direct: impl FnOnce(RandomizedBase<dyn ValueBase<R>>) -> Source<S, AnyRounds<S>>,
+    direct: impl FnOnce(RandomizedBase<dyn ValueBase<B, R>>) -> Source<S, AnyRounds<S>>,
 ) -> Result<Stream<S>> {
     plan.open_card()?;
-    let part = |name: &str| sub::<R>(session, plan, name);
+    let part = |name: &str| sub::<B, R>(session, plan, name);
+    agree::start(End::Value, session, plan, channel)?;
     let seed = rng.fork("softspoken");
     let cot = softspoken::Receiver::setup(OT_FIELD, part("ot"), seed, channel)?; // step 1
     let seed = rng.fork("base");
-    let base = base::values::<R>(plan, part("base"), seed, channel)?; // step 2
-    value_stream_of(plan, session, (cot, base, rng), Failure::default(), channel, direct)
+    let base = base::values::<B, R>(plan, part("base"), seed, channel)?; // step 2
+    value_stream_of::<B, R, S>(plan, session, (cot, base, rng), Failure::default(), channel, direct)
 }
 
 /// Step 3, and the state for step 4.
-fn value_stream_of<R: VoleRing, S: ValueRole<Vole<R>>>(
+fn value_stream_of<B: Ring, R: VoleRing<B>, S: ValueRole<R::Kind>>(
     plan: &Plan,
     session: SessionId,
-    (mut cot, mut base, mut rng): (softspoken::Receiver, Box<dyn ValueBase<R>>, Prg),
+    (mut cot, mut base, mut rng): (softspoken::Receiver, Box<dyn ValueBase<B, R>>, Prg),
     failure: Failure,
     channel: &mut Channel,
-    direct: impl FnOnce(RandomizedBase<dyn ValueBase<R>>) -> Source<S, AnyRounds<S>>,
+    direct: impl FnOnce(RandomizedBase<dyn ValueBase<B, R>>) -> Source<S, AnyRounds<S>>,
 ) -> Result<Stream<S>> {
-    let part = |name: &str| sub::<R>(session, plan, name);
+    let part = |name: &str| sub::<B, R>(session, plan, name);
     let source = if plan.is_direct() {
         direct((base, rng.fork("draws")))
     } else {
@@ -331,7 +427,7 @@ fn value_stream_of<R: VoleRing, S: ValueRole<Vole<R>>>(
         base.draw(&mut u, &mut v, &mut rng, channel)?; // step 3
         let mut pairs = Buffer::zeroed(count);
         for (pair, (u, v)) in pairs.iter_mut().zip(u.iter().zip(v.iter())) {
-            *pair = Vole::pair(*u, *v);
+            *pair = R::Kind::pair(*u, *v);
         }
         let mut cots: Vec<Box<dyn CotReceiver + Send>> = Vec::new();
         for substream in 1..plan.substreams() {
@@ -343,13 +439,13 @@ fn value_stream_of<R: VoleRing, S: ValueRole<Vole<R>>>(
         let substreams = Substream::each(pairs, plan, &mut rng, part, |session| {
             convert::Receiver::new(cots.next().expect("OTs for each substream"), session)
         });
-        stream::value_source::<Vole<R>, S>(plan, substreams)?
+        stream::value_source::<R::Kind, S>(plan, substreams)?
     };
     Ok(Stream::new(source, (), plan.total(), failure))
 }
 
 /// Steps 1 to 3 of the receiver, likewise.
-pub(crate) fn key_stream<R: VoleRing, S: KeyRole<Vole<R>>>(
+pub(crate) fn key_stream<B: Ring, R: VoleRing<B>, S: KeyRole<R::Kind>>(
     plan: &Plan,
     x: Option<R>,
     session: SessionId,
@@ -359,16 +455,25 @@ pub(crate) fn key_stream<R: VoleRing, S: KeyRole<Vole<R>>>(
 ) -> Result<Stream<S>> {
     let x = x.unwrap_or_else(|| R::random(&mut rng));
     plan.open_card()?;
-    let part = |name: &str| sub::<R>(session, plan, name);
+    let part = |name: &str| sub::<B, R>(session, plan, name);
+    agree::start(End::Key, session, plan, channel)?;
     let seed = rng.fork("softspoken");
     let cot = softspoken::Sender::setup(None, OT_FIELD, part("ot"), seed, channel)?; // step 1
     let seed = rng.fork("base");
-    let base = base::key::<R>(plan, x, part("base"), seed, channel)?; // step 2
-    key_stream_of(plan, x, session, (cot, base, rng), Failure::default(), channel, direct)
+    let base = base::key::<B, R>(plan, x, part("base"), seed, channel)?; // step 2
+    key_stream_of::<B, R, _>(
+        plan,
+        x,
+        session,
+        (cot, base, rng),
+        Failure::default(),
+        channel,
+        direct,
+    )
 }
 
 /// Step 3, and the state for step 4.
-fn key_stream_of<R: VoleRing, S: KeyRole<Vole<R>>>(
+fn key_stream_of<B: Ring, R: VoleRing<B>, S: KeyRole<R::Kind>>(
     plan: &Plan,
     x: R,
     session: SessionId,
@@ -377,7 +482,7 @@ fn key_stream_of<R: VoleRing, S: KeyRole<Vole<R>>>(
     channel: &mut Channel,
     direct: impl FnOnce(RandomizedBase<dyn KeyBase<R>>) -> Source<S, AnyRounds<S>>,
 ) -> Result<Stream<S>> {
-    let part = |name: &str| sub::<R>(session, plan, name);
+    let part = |name: &str| sub::<B, R>(session, plan, name);
     let source = if plan.is_direct() {
         direct((base, rng.fork("draws")))
     } else {
@@ -393,20 +498,34 @@ fn key_stream_of<R: VoleRing, S: KeyRole<Vole<R>>>(
         let substreams = Substream::each(w, plan, &mut rng, part, |session| {
             convert::Sender::new(cots.next().expect("OTs for each substream"), session)
         });
-        stream::key_source::<Vole<R>, S>(plan, x, substreams)?
+        stream::key_source::<R::Kind, S>(plan, x, substreams)?
     };
     Ok(Stream::new(source, x, plan.total(), failure))
 }
 
-impl<R: VoleRing> Direct<VoleValueHolder<R>> for RandomizedBase<dyn ValueBase<R>> {
-    fn draw(&mut self, out: &mut VoleSlices<'_, R>, channel: &mut Channel) -> Result<()> {
+fn values_pool<B: Ring, R: VoleRing<B>>(
+    base: RandomizedBase<dyn ValueBase<B, R>>,
+    plan: &Plan,
+) -> Box<dyn Direct<VoleValueHolder<R::Kind>>> {
+    Box::new(Pool::<_, (Buffer<B>, Buffer<R>)>::new(base, plan.total()))
+}
+
+fn key_pool<B: Ring, R: VoleRing<B>>(
+    base: RandomizedBase<dyn KeyBase<R>>,
+    plan: &Plan,
+) -> Box<dyn Direct<KeyHolder<R::Kind>>> {
+    Box::new(Pool::<_, Buffer<R>>::new(base, plan.total()))
+}
+
+impl<K: VoleKind> Direct<VoleValueHolder<K>> for RandomizedBase<dyn ValueBase<K::Base, K::Ring>> {
+    fn draw(&mut self, out: &mut VoleSlices<'_, K>, channel: &mut Channel) -> Result<()> {
         let (base, rng) = self;
         base.draw(out.u, out.v, rng, channel)
     }
 }
 
-impl<R: VoleRing> Direct<KeyHolder<Vole<R>>> for RandomizedBase<dyn KeyBase<R>> {
-    fn draw(&mut self, out: &mut &mut [R], channel: &mut Channel) -> Result<()> {
+impl<K: VoleKind> Direct<KeyHolder<K>> for RandomizedBase<dyn KeyBase<K::Ring>> {
+    fn draw(&mut self, out: &mut &mut [K::Ring], channel: &mut Channel) -> Result<()> {
         let (base, rng) = self;
         base.draw(out, rng, channel)
     }
@@ -420,7 +539,7 @@ const OT_FIELD: softspoken::SmallField = softspoken::SmallField::Bits8;
 ///
 /// # Panics
 /// If the plan was made for another ring.
-fn sub<R: VoleRing>(session: SessionId, plan: &Plan, part: &str) -> SessionId {
+fn sub<B: Ring, R: VoleRing<B>>(session: SessionId, plan: &Plan, part: &str) -> SessionId {
     assert_eq!(plan.kind(), Kind::Vole(R::FIELD), "a plan for {}", R::NAME);
     let mut oracle = RandomOracle::new("volery vole part");
     // mutant(vole-session-ring): drop

@@ -11,8 +11,6 @@ use crate::Block;
 use crate::arch::portable;
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 use crate::arch::wasm32;
-#[cfg(target_arch = "x86_64")]
-use crate::arch::x86_64;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::arch::{native, wide};
 use crate::cpu::Cpu;
@@ -25,7 +23,7 @@ pub struct Aes128(Schedule);
 enum Schedule {
     Portable(Box<portable::aes::Schedule>),
     #[cfg(target_arch = "x86_64")]
-    AesNi(x86_64::aes::Schedule),
+    AesNi(native::aes::Schedule),
     /// For vectors of two blocks.
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     Pairs(native::aes::Schedule),
@@ -45,7 +43,7 @@ macro_rules! dispatch {
             Schedule::Wasm($keys) => portable::aes::$kernel(&**$keys $(, $argument)*),
             #[cfg(target_arch = "x86_64")]
             // SAFETY: this variant exists only where `Cpu::AES_NI` is available.
-            Schedule::AesNi($keys) => unsafe { x86_64::aes::$kernel($keys $(, $argument)*) },
+            Schedule::AesNi($keys) => unsafe { wide::aes::x1::$kernel($keys $(, $argument)*) },
             #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
             // SAFETY: this variant exists only where `Cpu::PAIRS` is available.
             Schedule::Pairs($keys) => unsafe { wide::aes::x2::$kernel($keys $(, $argument)*) },
@@ -68,7 +66,7 @@ macro_rules! rekeyed {
             cpu if cpu.has(Cpu::PAIRS) => unsafe { wide::rekeyed::x2::$kernel($keys, $x) },
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the level is available, and with it AES-NI and AVX2.
-            cpu if cpu.has(Cpu::AES_NI) => unsafe { x86_64::aes::$kernel($keys, $x) },
+            cpu if cpu.has(Cpu::AES_NI) => unsafe { wide::rekeyed::x1::$kernel($keys, $x) },
             #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
             Cpu::WASM_SIMD128 => portable::aes::$kernel::<wasm32::aes::Schedule>($keys, $x),
             _ => portable::aes::$kernel::<portable::aes::Schedule>($keys, $x),
@@ -234,7 +232,7 @@ pub fn double(keys: &[Aes128; 2], parents: &[Block], children: &mut [Block]) -> 
         #[cfg(target_arch = "x86_64")]
         (Schedule::AesNi(even), Schedule::AesNi(odd)) => {
             // SAFETY: this variant exists only where `Cpu::AES_NI` is available.
-            unsafe { x86_64::aes::double([even, odd], parents, children) }
+            unsafe { wide::aes::x1::double([even, odd], parents, children) }
         }
         #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
         (Schedule::Pairs(even), Schedule::Pairs(odd)) => {

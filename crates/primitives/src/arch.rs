@@ -62,8 +62,9 @@ pub(crate) use x86_64 as native;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) mod wide {
     //! Kernels over vectors of blocks. Each is a macro over the module of a vector and the names of
-    //! its instruction sets: `x2` for two blocks (VAES and VPCLMULQDQ on AVX2; NEON), `x4` for four
-    //! (on AVX-512), `x2_sha3` for two that `eor3` of NEON adds up. The kernels on bytes, `band`
+    //! its instruction sets: `x1` for a block in a register (AES-NI), `x2` for two blocks (VAES and
+    //! VPCLMULQDQ on AVX2; NEON), `x4` for four (on AVX-512), `x2_sha3` for two that `eor3` of NEON
+    //! adds up. The kernels on bytes, `band`
     //! and `transpose`, have one width only and are functions over `bytes`: AVX2; NEON.
     pub(crate) mod aes;
     pub(crate) mod band;
@@ -72,5 +73,6 @@ pub(crate) mod wide {
     pub(crate) mod fold;
     pub(crate) mod keyed;
     pub(crate) mod rekeyed;
+    pub(crate) mod single;
     pub(crate) mod transpose;
 }

@@ -9,7 +9,7 @@
 
 use std::marker::PhantomData;
 
-use bytemuck::{NoUninit, Pod, Zeroable};
+use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 
 use crate::Block;
 #[cfg(target_arch = "aarch64")]
@@ -31,11 +31,11 @@ pub(crate) const CUT_PLACES: usize = 24;
 /// Two values side by side: one read serves both.
 #[derive(Clone, Copy, Default, Zeroable)]
 #[repr(C, align(16))]
-pub struct Pair<R> {
+pub struct Pair<U, V = U> {
     /// The first value.
-    pub u: R,
+    pub u: U,
     /// The second value.
-    pub v: R,
+    pub v: V,
 }
 
 /// The words of 64 bits of entries, added up one by one.
@@ -67,8 +67,8 @@ unsafe impl<T: NoUninit> Words for T {
 }
 
 // SAFETY: neither of the two has padding.
-unsafe impl<R: NoUninit> Words for Pair<R> {
-    const BYTES: usize = 2 * size_of::<R>();
+unsafe impl<U: NoUninit, V: NoUninit> Words for Pair<U, V> {
+    const BYTES: usize = size_of::<U>() + size_of::<V>();
 }
 
 /// Indices into a table of entries `E`: `WEIGHT` of them for each of `COLUMNS` columns.
@@ -171,23 +171,23 @@ impl<E: Copy, const WEIGHT: usize, const COLUMNS: usize> Columns<E, WEIGHT, COLU
 
     /// The sums of the entries of each column, all their lanes at once: of `B` values side by side,
     /// wide registers read all. `out` has one sum for each column, in the form of an entry, or for
-    /// [`Lanes::XorHalves`] two. `false` without a kernel for this processor and size of an entry,
-    /// with `out` as before.
+    /// [`Lanes::XorHalves`] two. `false` without a kernel for this processor and entry, with `out`
+    /// as before.
     ///
     /// # Panics
     /// If `table` or `out` have another length.
     #[inline]
-    pub fn sums<T: Words, S: Pod, const B: usize>(
+    pub fn sums<T: Words, S: AnyBitPattern, const B: usize>(
         &self,
         cpu: Cpu,
         lanes: Lanes,
         table: &[[T; B]],
-        out: &mut [S],
+        out: &mut [[S; B]],
     ) -> bool {
-        const {
-            assert!(size_of::<[T; B]>() == size_of::<E>(), "entries of this size");
-            assert!(T::BYTES == size_of::<T>(), "an entry without padding");
-            assert!(size_of::<T>().is_multiple_of(8), "an entry of whole words");
+        const { assert!(size_of::<[T; B]>() == size_of::<E>(), "entries of this size") };
+        // An entry with padding, or not of whole words, has no kernel.
+        if T::BYTES != size_of::<T>() || !size_of::<T>().is_multiple_of(8) {
+            return false;
         }
         cpu.assert_available();
         assert_eq!(table.len(), self.rows, "one entry for each row");
@@ -323,7 +323,7 @@ mod tests {
             assert!((0..48).all(|i| out[i] == sum(i, 0, 10, &plus)), "{cpu}");
             assert!(columns.sums(cpu, Lanes::Xor, &table, &mut out));
             assert!((0..48).all(|i| out[i] == sum(i, 0, 10, &xor)), "{cpu}");
-            assert!(columns.sums(cpu, Lanes::XorHalves, &table, &mut halves));
+            assert!(columns.sums(cpu, Lanes::XorHalves, &table, halves.as_flattened_mut()));
             assert!(
                 (0..48).all(|i| halves[i] == [sum(i, 0, 5, &xor), sum(i, 5, 10, &xor)]),
                 "{cpu}"

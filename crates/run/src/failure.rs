@@ -108,6 +108,7 @@ impl From<volery_channel::Error> for Failure {
             Error::Io(error) => Self::new(Status::Network, format_args!("network error: {error}")),
             Error::Unavailable(_) => Self::new(Status::Network, error)
                 .with_hint("try again later (for a worker: and check this machine's clock)"),
+            Error::Usage(_) => Self::new(Status::Usage, error),
             Error::NotLoopback(_) => Self::new(Status::Usage, error)
                 .with_hint("make an identity with 'volery keygen --out DIR', then start both sides with --identity DIR --peer FINGERPRINT"),
             Error::Identity(why) => Self::new(Status::Other, format_args!("--identity: {why}"))

@@ -9,7 +9,7 @@
 //! spent. `DAY` counts from 1970 in UTC. The checksum is of the line and its number in the file, so
 //! that one that was removed is noticed by those behind it. A last line without its end was never
 //! answered. The file is written anew, with at most two lines a client, at each start and when it
-//! has grown; version 1 had no checksums, and becomes version 2 then.
+//! has grown.
 //!
 //! The file `serving` beside it has the keys of all lines, in all, that are known to be on the
 //! disk: `served KEYS CHECKSUM`. A journal with fewer was cut, or is an older copy. The number is
@@ -35,12 +35,8 @@ use volery_run::reporter::many;
 
 const FIRST: &str = "volery spent 2";
 
-/// The first line of a journal without checksums.
-const UNCHECKED: &str = "volery spent 1";
-
-/// The file with the keys that are known to be on the disk, and its content by an earlier version.
+/// The file with the keys that are known to be on the disk.
 pub(crate) const SERVING: &str = "serving";
-const UNNUMBERED: &str = "served\n";
 
 const DAY: u64 = 86_400;
 
@@ -172,7 +168,7 @@ impl Journal {
         let was_there = !found.is_empty();
         let number = found.split(' ').nth(1).and_then(|number| number.parse().ok());
         let number = number.filter(|number| known_keys(*number) == found);
-        if was_there && found != UNNUMBERED && number.is_none() {
+        if was_there && number.is_none() {
             notes.push(format!(
                 "{}: it is damaged, as by a crash: whether the journal was cut is not seen at this start",
                 number_path.display()
@@ -188,12 +184,11 @@ impl Journal {
                 let fault = if let Some(first) = damaged.first() {
                     let lines = many(damaged.len() as u64, "damaged line");
                     Some(format!("{lines}, from line {first} on"))
-                } else if missing > 0 {
-                    let missing = many(missing, "key");
-                    Some(format!("it lacks {missing} that it had: it was cut, or is an older copy"))
                 } else {
-                    let is_old = was_there && text.starts_with(UNCHECKED);
-                    is_old.then(|| "it has no checksums: it is a copy of an earlier version".into())
+                    let keys = many(missing, "key");
+                    (missing > 0).then(|| {
+                        format!("it lacks {keys} that it had: it was cut, or is an older copy")
+                    })
                 };
                 if is_torn && fault.is_none() {
                     notes.push(format!(
@@ -362,21 +357,13 @@ fn parse(text: &str) -> (BTreeMap<String, Sum>, Vec<u64>, bool) {
     let (whole, rest) = text.rsplit_once('\n').unwrap_or(("", text));
     let (mut sums, mut damaged) = (BTreeMap::<String, Sum>::new(), Vec::new());
     let mut lines = (1..).zip(whole.split('\n'));
-    let is_checked = match lines.next() {
-        Some((_, UNCHECKED)) => false,
-        Some((_, FIRST)) => true,
-        _ => {
-            damaged.push(1);
-            true
-        }
-    };
+    if lines.next() != Some((1, FIRST)) {
+        damaged.push(1);
+    }
     for (number, text) in lines {
-        let entry = match is_checked {
-            false => Some(text),
-            true => text.rsplit_once(' ').map(|(entry, _)| entry),
-        };
-        // mutant(serve-checksum): insert `let is_checked = is_checked && !$ON;`
-        let entry = entry.filter(|entry| !is_checked || line(number, entry).trim_end() == text);
+        let entry = text.rsplit_once(' ').map(|(entry, _)| entry);
+        // mutant(serve-checksum): `line(number, entry).trim_end() == text` => `true`
+        let entry = entry.filter(|entry| line(number, entry).trim_end() == text);
         let fields = entry.and_then(|entry| {
             let mut fields = entry.split(' ');
             let [who, day, keys] = [(); 3].map(|()| fields.next());
@@ -431,6 +418,11 @@ mod tests {
 
     fn open(path: &Path) -> Journal {
         try_open(path, false).unwrap()
+    }
+
+    fn journal(entries: &[&str]) -> String {
+        let lines = (2..).zip(entries).map(|(number, entry)| line(number, entry));
+        format!("{FIRST}\n{}", lines.collect::<String>())
     }
 
     #[test]
@@ -509,17 +501,14 @@ mod tests {
     fn days_to_come() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("spent");
-        fs::write(&path, "volery spent 1\na 3 10\nb 99999 1\n").unwrap();
-        assert_eq!(open(&path).ahead(), ["b"]);
-        // It has checksums now.
-        assert!(fs::read_to_string(&path).unwrap().starts_with("volery spent 2\na 3 10 "));
+        fs::write(&path, journal(&["a 3 10", "b 99999 1"])).unwrap();
         assert_eq!(open(&path).ahead(), ["b"]);
     }
 
     #[test]
     fn days() {
-        let text = "volery spent 1\na 3 10\na 4 20\nb 9 1\na 4 5\na 2 1\n";
-        let (sums, damaged, is_torn) = parse(text);
+        let text = journal(&["a 3 10", "a 4 20", "b 9 1", "a 4 5", "a 2 1"]);
+        let (sums, damaged, is_torn) = parse(&text);
         assert!(damaged.is_empty() && !is_torn);
         assert_eq!(sums["a"].on(4), [36, 26]);
         assert_eq!(sums["a"].on(5), [36, 0]);
@@ -550,7 +539,6 @@ mod tests {
             let spent = sums.get("a").map_or(0, |sum| sum.on(4)[0]);
             assert_eq!(spent, if length < ends[1] { 0 } else { 10 }, "{length}");
         }
-        let old = "volery spent 1\na 3 30\n".to_owned();
         for (wrong, why, spent) in [
             (String::new(), "1 damaged line, from line 1 on", 0),
             ("\n".to_owned() + &ten, "1 damaged line, from line 1 on", 10),
@@ -558,11 +546,10 @@ mod tests {
             (sum(&twenty), "1 damaged line, from line 2 on", 0),
             (text.replace("a 3 1", "a 3 0"), "1 damaged line, from line 2 on", 20),
             (text.replace('a', "b"), "2 damaged lines, from line 2 on", 0),
-            ("volery spent 1\na b 3\na 3 5\n".to_owned(), "1 damaged line, from line 2 on", 5),
+            (journal(&["a b 3", "a 3 5"]), "1 damaged line, from line 2 on", 5),
             (sum(&ten), "it lacks 20 keys that it had", 10),
             (sum(&ten) + &twenty[..twenty.len() - 1], "it lacks 20 keys that it had", 10),
             (empty.clone(), "it lacks 30 keys that it had", 0),
-            (old.clone(), "it has no checksums", 30),
         ] {
             fs::write(&serving, known_keys(30)).unwrap();
             fs::write(&path, &wrong).unwrap();
@@ -575,13 +562,10 @@ mod tests {
             assert_eq!(fs::read_to_string(path.with_extension("damaged")).unwrap(), wrong);
             assert!(!open(&path).lost);
         }
-        // A crash after a line, and before its keys were known to be on the disk; a store of an
-        // earlier version, and one that was never served.
-        for (known, text) in
-            [(&*known_keys(10), &text), (&known_keys(30), &text), ("served\n", &text), ("", &old)]
-        {
-            fs::write(&serving, known).unwrap();
-            fs::write(&path, text).unwrap();
+        // A crash after a line, and before its keys were known to be on the disk.
+        for known in [10, 30] {
+            fs::write(&serving, known_keys(known)).unwrap();
+            fs::write(&path, &text).unwrap();
             assert_eq!(open(&path).of("a")[0], 30, "{known}");
             assert_eq!(fs::read_to_string(&serving).unwrap(), known_keys(30));
         }

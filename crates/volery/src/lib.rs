@@ -35,8 +35,8 @@
 //!
 //! Two processes use [`channel::tcp`] on one machine, [`channel::tls`] between two machines, or
 //! their own transport ([`channel::Transport`]) in place of
-//! [`run_two_parties`](channel::run_two_parties). The examples `several` and `shares` are
-//! complete programs.
+//! [`run_two_parties`](channel::run_two_parties). The examples `several`, `shares` and
+//! `sessions` are complete programs.
 //!
 //! # Features
 //!
@@ -47,6 +47,7 @@
 //! | `apps` | polynomial evaluation, linear algebra, scatter and additions at private indices |
 //! | `tables` | reads keys from text, Parquet and Arrow files and writes rows |
 //! | `matching` | `psi` and `tables`: whole matching runs, as those of the program |
+//! | `tokio` | protocols over async streams, inside a tokio runtime |
 //! | `gpu` | correlated OT and vector OLE on CUDA cards; needs NVIDIA's driver at run time only |
 //!
 //! No feature changes what a protocol does.
@@ -72,6 +73,10 @@ pub use volery_ot as ot;
 
 /// Pseudorandom correlation generators: trees, LPN, plans.
 pub use volery_pcg as pcg;
+
+/// Protocols inside a tokio runtime.
+#[cfg(feature = "tokio")]
+pub use volery_channel::tokio;
 
 pub use volery_pcg::{cot, vole};
 

@@ -8,7 +8,7 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use volery_channel::{Channel, SessionId, Transport, queued};
+use volery_channel::{Channel, SessionId, queued};
 use volery_ot::softspoken::{self, SmallField};
 use volery_ot::{CotReceiver as _, CotSender as _};
 use volery_primitives::{Block, bits, prg::Prg};
@@ -63,24 +63,23 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
-/// A plain connection to another network. The library has none: the bytes sent here are not secret.
-struct Plain(TcpStream);
-
-impl Transport for Plain {
-    fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
-        self.0.set_write_timeout(timeout)?;
-        (&self.0).write_all(bytes)
-    }
-
-    fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
-        self.0.set_read_timeout(timeout)?;
-        (&self.0).read(bytes)
-    }
-}
-
-fn over(first: bool, stream: TcpStream) -> Result<()> {
-    stream.set_nodelay(true).map_err(|error| Error::Channel(error.into()))?;
-    party(first, &mut Channel::with_timeout(queued(Plain(stream)), Some(TIMEOUT)))
+/// Runs a party over a plain connection to another network. The library has none: the bytes sent
+/// here are not secret.
+fn over(first: bool, mut reader: TcpStream) -> Result<()> {
+    let failed = |error: io::Error| Error::Channel(error.into());
+    reader.set_nodelay(true).map_err(failed)?;
+    let mut writer = reader.try_clone().map_err(failed)?;
+    let transport = queued(
+        move |bytes, timeout| {
+            reader.set_read_timeout(timeout)?;
+            reader.read(bytes)
+        },
+        move |bytes, timeout| {
+            writer.set_write_timeout(timeout)?;
+            writer.write_all(bytes)
+        },
+    );
+    party(first, &mut Channel::with_timeout(transport, Some(TIMEOUT)))
 }
 
 /// One party of all patterns.

@@ -1,4 +1,4 @@
-//! Runs of equal indices: the holder's sort, and the products that add up or copy along them.
+//! Runs of equal indices: the holder's sort, and the products that add up along them.
 
 use crate::ring_cot;
 use volery_channel::{Channel, Result};
@@ -77,14 +77,9 @@ fn repeats(indices: &[usize]) -> Zeroizing<Vec<u8>> {
     repeats
 }
 
-/// An operation on the values of a run, in order; `product` multiplies by the holder's next bit.
-type Operation<R> = fn(&mut [R], &mut dyn FnMut(R) -> Result<R>) -> Result<()>;
-
-/// The last value of each run becomes the sum of the run, the others zero.
-pub(super) fn add<R: Ring>(
-    values: &mut [R],
-    product: &mut dyn FnMut(R) -> Result<R>,
-) -> Result<()> {
+/// The last value of each run becomes the sum of the run, the others zero; `product` multiplies by
+/// the holder's next bit.
+fn add<R: Ring>(values: &mut [R], mut product: impl FnMut(R) -> Result<R>) -> Result<()> {
     for j in 1..values.len() {
         let moved = product(values[j - 1])?;
         values[j - 1] -= moved;
@@ -93,32 +88,19 @@ pub(super) fn add<R: Ring>(
     Ok(())
 }
 
-/// All values of a run become the first.
-pub(super) fn copy<R: Ring>(
-    values: &mut [R],
-    product: &mut dyn FnMut(R) -> Result<R>,
-) -> Result<()> {
-    for j in 1..values.len() {
-        values[j] += product(values[j - 1] - values[j])?;
-    }
-    Ok(())
-}
-
-/// Helper: [`add`] or [`copy`].
+/// Helper: [`add`].
 pub(super) fn send<R: Ring, C: CotSender>(
-    along: Operation<R>,
     values: &mut [R],
     ot: &mut convert::Sender<C>,
     channel: &mut Channel,
 ) -> Result<()> {
     let mut products = ring_cot::Sender::new(values.len().saturating_sub(1), ot, channel);
-    along(values, &mut |value| products.multiply(value))?;
+    add(values, |value| products.multiply(value))?;
     products.finish()
 }
 
 /// Holder: as [`send`].
 pub(super) fn receive<R: Ring, C: CotReceiver>(
-    along: Operation<R>,
     indices: &[usize],
     values: &mut [R],
     ot: &mut convert::Receiver<C>,
@@ -126,5 +108,5 @@ pub(super) fn receive<R: Ring, C: CotReceiver>(
 ) -> Result<()> {
     let (repeats, count) = (repeats(indices), values.len().saturating_sub(1));
     let mut products = ring_cot::Receiver::new(&repeats, count, ot, channel);
-    along(values, &mut |value| products.multiply(value))
+    add(values, |value| products.multiply(value))
 }

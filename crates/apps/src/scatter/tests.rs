@@ -4,8 +4,6 @@ use volery_field::{F2, Fp61, Gf128, Z64};
 use super::*;
 use crate::testing::{assert_differ, ots, over_ots as run, random_pair, rng};
 
-mod gathering;
-
 type Shares<R> = Result<Zeroizing<Vec<R>>>;
 
 fn scatter<R: Ring>(
@@ -167,12 +165,7 @@ fn sizes_that_cannot_be_counted_are_no_panic() {
                 receive(public, &[0, 1], &ones, &mut rng(2), ot, channel).map(drop)
             },
         );
-        let public = gather::Public { length, count };
-        let (gathered, too, _) = run(
-            |ot, channel| gather::send(public, &[Z64::ONE; 2], ot, channel).map(drop),
-            |ot, channel| gather::receive(public, &[0, 1], &[Z64::ONE; 2], ot, channel).map(drop),
-        );
-        for refused in [left, right, gathered, too] {
+        for refused in [left, right] {
             assert!(matches!(refused, Err(Error::TooLarge { bits: 28, .. })));
         }
         assert_eq!((stats.bytes_sent, stats.bytes_received), (0, 0));

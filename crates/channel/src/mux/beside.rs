@@ -24,11 +24,11 @@ use crate::{Channel, Error, Result};
 /// by which the peer might learn something ends in [`Channel::verdict`], so that it learns no more
 /// than from tasks one after the other.
 ///
-/// All bytes of a substream are to be read by its task: those that are not are dropped. A task
-/// must not [bind](Channel::bind) what the caller has bound. On a transport that queues less than
-/// [`QUEUE_BOUND`](crate::QUEUE_BOUND), tasks that send much in opposite directions may wait for
-/// each other until the timeout. If the parties compute for long while some of their tasks wait,
-/// a short timeout ends that too: nobody sends signs of life meanwhile.
+/// All bytes of a substream are to be read by its task: those that are not are dropped. On a
+/// transport that queues less than [`QUEUE_BOUND`](crate::QUEUE_BOUND), tasks that send much in
+/// opposite directions may wait for each other until the timeout. If the parties compute for long
+/// while some of their tasks wait, a short timeout ends that too: nobody sends signs of life
+/// meanwhile.
 ///
 /// # Panics
 /// If a task panics, `threads` is zero, or there are none or more than [`MAX_SUBSTREAMS`] tasks.

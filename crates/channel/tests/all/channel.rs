@@ -1,11 +1,12 @@
 //! Content, order, counting, and ends.
 
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use volery_channel::tamper::Tampered;
-use volery_channel::{Channel, Error, Stats, Transport, memory, run_two_channels};
+use volery_channel::{Channel, Error, Stats, Transport, memory, queued, run_two_channels};
 
 use crate::{LONG, SHORT, pairs, pattern};
 
@@ -247,4 +248,31 @@ fn no_byte_is_read_ahead_where_the_transport_forbids_it() {
         right.recv(&mut vec![0; size]).unwrap();
     }
     assert_eq!(*asked.lock().unwrap(), sizes);
+}
+
+/// A party over a stream with one lock for both directions says why it waits.
+#[test]
+fn a_stream_that_cannot_be_split() {
+    let (end, _peer) = memory::pair();
+    let end = Arc::new(Mutex::new(end));
+    let reader = Arc::clone(&end);
+    let (holds, held) = mpsc::channel();
+    let transport = queued(
+        move |bytes, timeout| {
+            let end = reader.lock().unwrap();
+            holds.send(()).unwrap();
+            end.read(bytes, timeout)
+        },
+        move |bytes, timeout| {
+            held.recv().unwrap();
+            let end = end.lock().unwrap();
+            // Until the reader has looked.
+            thread::sleep(SHORT);
+            end.write(bytes, timeout)
+        },
+    );
+    let mut channel = Channel::with_timeout(transport, Some(SHORT));
+    channel.send(b"first").unwrap();
+    let error = channel.recv(&mut [0; 5]).unwrap_err();
+    assert!(matches!(&error, Error::TimedOut(why) if why.contains("share no lock")), "{error}");
 }

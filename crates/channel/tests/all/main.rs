@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod alive;
+#[cfg(feature = "tokio")]
+mod bridge;
 mod cancel;
 mod channel;
 #[cfg(feature = "tls")]
@@ -17,6 +19,7 @@ mod run_certificates;
 #[cfg(feature = "tls")]
 mod service;
 mod shaped;
+mod step;
 #[cfg(feature = "tls")]
 mod strangers;
 mod tcp;

@@ -50,7 +50,7 @@ use volery_primitives::{
     prefetch::{AHEAD, prefetch},
 };
 
-use super::Pair;
+use super::{Pair, SubPair};
 
 /// A summand of the code: an element of a group whose zero is all zero bytes.
 pub trait Term: Copy + Zeroable + Send + Sync + 'static {
@@ -67,6 +67,13 @@ impl<R: Ring> Term for R {
 }
 
 impl<R: Ring> Term for Pair<R> {
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        Self::new(self.u + other.u, self.v + other.v)
+    }
+}
+
+impl<B: Ring, R: Ring> Term for SubPair<B, R> {
     #[inline(always)]
     fn plus(self, other: Self) -> Self {
         Self::new(self.u + other.u, self.v + other.v)

@@ -86,6 +86,12 @@ impl Builder {
         Self(name)
     }
 
+    /// The threads of a world have the stacks that they get.
+    #[must_use]
+    pub fn stack_size(self, _size: usize) -> Self {
+        self
+    }
+
     /// As the standard library's.
     ///
     /// # Errors

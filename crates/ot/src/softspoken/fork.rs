@@ -116,7 +116,7 @@ impl State {
         // mutant(softspoken-fork-seeds): drop
         self.next += 1;
         let transcript = self.transcript.fork(session);
-        Self::new(self.settings, &seeds, transcript)
+        Self::new(self.settings, seeds, transcript)
     }
 }
 

@@ -227,7 +227,7 @@ impl Sender {
         let seeds = pprf::punctured(settings, session, base_transcript, *delta, keys, &message)
             .ok_or(Error::PeerMisbehaved("the trees of the OT extension are inconsistent"))?;
         let transcript = Transcript::new(settings.field, session, base_transcript, &message);
-        Ok(Self(Poisonable::new(Live { delta, state: State::new(settings, &seeds, transcript) })))
+        Ok(Self(Poisonable::new(Live { delta, state: State::new(settings, seeds, transcript) })))
     }
 }
 
@@ -297,6 +297,12 @@ impl CotSender for Sender {
     fn extend(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
         self.0.call(|live| v.chunks_mut(at_a_time()).try_for_each(|v| live.batches(v, channel)))
     }
+
+    fn rest(&mut self) {
+        if let Ok(live) = self.0.get_mut() {
+            live.state.rest();
+        }
+    }
 }
 
 /// The party that holds the choice bits.
@@ -332,7 +338,7 @@ impl Receiver {
         let (seeds, message) = pprf::full(settings, session, base_transcript, keys);
         message.send(channel)?;
         let transcript = Transcript::new(settings.field, session, base_transcript, &message);
-        Ok(Self(Poisonable::new(State::new(settings, &seeds, transcript))))
+        Ok(Self(Poisonable::new(State::new(settings, seeds, transcript))))
     }
 }
 
@@ -385,6 +391,12 @@ impl CotReceiver for Receiver {
                 .try_for_each(|(u, w)| receiver_batches(state, u, w, channel))
         })
     }
+
+    fn rest(&mut self) {
+        if let Ok(state) = self.0.get_mut() {
+            state.rest();
+        }
+    }
 }
 
 /// The state of both parties between calls, and the allocated batches.
@@ -398,7 +410,7 @@ struct State {
 }
 
 impl State {
-    fn new(settings: Settings, seeds: &[Block], transcript: Transcript) -> Self {
+    fn new(settings: Settings, seeds: Zeroizing<Vec<Block>>, transcript: Transcript) -> Self {
         let field = settings.field;
         Self {
             settings,
@@ -409,8 +421,15 @@ impl State {
         }
     }
 
+    /// Frees all that the next batches can make again.
+    fn rest(&mut self) {
+        self.leaves.rest();
+        self.batches = Vec::new();
+    }
+
     /// Batches of `n` correlations in total, with the leaves and the transcript.
     fn take(&mut self, n: usize) -> (&mut [Batch], &Leaves, &mut Transcript) {
+        self.leaves.wake();
         let next = &mut self.next;
         let batches = for_next(&mut self.batches, n, |batch, n| {
             batch.begin(n, self.settings, *next);

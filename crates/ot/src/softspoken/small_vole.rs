@@ -18,6 +18,8 @@ const PARALLEL: usize = 1 << 14;
 /// could be compared with the rows of all trees of all sessions.
 pub(super) struct Leaves {
     field: SmallField,
+    seeds: Zeroizing<Vec<Block>>,
+    /// Those of the seeds, or none while nobody draws: they take eleven times the memory.
     ciphers: Vec<Aes128>,
     /// The first counter of each tree.
     starts: Vec<Block>,
@@ -25,21 +27,33 @@ pub(super) struct Leaves {
 
 impl Leaves {
     /// Leaves with these seeds, tree after tree, and the first counter of each tree.
-    pub(super) fn new(field: SmallField, seeds: &[Block], starts: Vec<Block>) -> Self {
+    pub(super) fn new(field: SmallField, seeds: Zeroizing<Vec<Block>>, starts: Vec<Block>) -> Self {
         assert_eq!(seeds.len(), field.trees() * field.leaves());
         assert_eq!(starts.len(), field.trees());
-        Self { field, ciphers: seeds.iter().map(|&seed| Aes128::new(seed)).collect(), starts }
+        Self { field, seeds, ciphers: Vec::new(), starts }
+    }
+
+    /// Expands the keys, unless they are.
+    pub(super) fn wake(&mut self) {
+        if self.ciphers.is_empty() {
+            self.ciphers = self.seeds.iter().map(|&seed| Aes128::new(seed)).collect();
+        }
+    }
+
+    /// Wipes the expanded keys.
+    pub(super) fn rest(&mut self) {
+        self.ciphers = Vec::new();
     }
 
     /// Block `number` of the row of each leaf, tree after tree.
     pub(super) fn block_of_each(&self, number: u128) -> Zeroizing<Vec<Block>> {
-        let mut blocks = Zeroizing::new(vec![Block::ZERO; self.ciphers.len()]);
-        let trees = self.ciphers.chunks_exact(self.field.leaves());
+        let mut blocks = Zeroizing::new(vec![Block::ZERO; self.seeds.len()]);
+        let trees = self.seeds.chunks_exact(self.field.leaves());
         let of_tree = blocks.chunks_exact_mut(self.field.leaves());
         for ((tree, start), blocks) in trees.zip(&self.starts).zip(of_tree) {
             let counter = u128::from(*start).wrapping_add(number);
             for (leaf, block) in tree.iter().zip(blocks) {
-                leaf.ctr(counter, std::slice::from_mut(block));
+                Aes128::new(*leaf).ctr(counter, std::slice::from_mut(block));
             }
         }
         blocks

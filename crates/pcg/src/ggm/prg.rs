@@ -5,6 +5,7 @@ use volery_field::Ring;
 use volery_primitives::{
     Aligned, Block,
     aes::{self, Aes128},
+    pages::Buffer,
     ro::RandomOracle,
 };
 
@@ -213,7 +214,9 @@ impl TreePrg {
             }
             return sums.map(R::from_block);
         }
-        assert_eq!(R::WORDS, 1, "a leaf is a block or a word");
+        if R::WORDS > 1 {
+            return self.wide_leaves(parents, leaves);
+        }
         let mut sums = [R::ZERO; 2];
         let Aligned(words) = &mut Aligned([0u64; 2 * PARENTS]);
         for (parents, leaves) in parents.chunks(PARENTS).zip(leaves.chunks_mut(2 * PARENTS)) {
@@ -223,6 +226,43 @@ impl TreePrg {
                 Keys::Half { key, growth, .. } => {
                     assert_eq!(*growth, Growth::PseudoCorrelated, "correlated leaves are blocks");
                     aes::hash_words(key, parents, words);
+                }
+            }
+            for (sum, side) in sums.iter_mut().zip(R::from_words_sides(words, leaves)) {
+                *sum += side;
+            }
+        }
+        sums
+    }
+
+    /// The leaves of [`last_level`](Self::last_level) that take several blocks to be uniform: each
+    /// is hashed as in a half-tree, under one key for each block, the sums of the tree's key and
+    /// the number of the block.
+    ///
+    /// # Panics
+    /// If the leaves of the tree are correlated.
+    fn wide_leaves<R: Ring>(&self, parents: &[Block], leaves: &mut [R]) -> [R; 2] {
+        const PARENTS: usize = 64;
+        let seed = match &self.keys {
+            Keys::Ggm { seeds: [seed, _], .. } => *seed,
+            Keys::Half { seed, growth, .. } => {
+                assert_eq!(*growth, Growth::PseudoCorrelated, "correlated leaves are blocks");
+                *seed
+            }
+        };
+        let key = |number: usize| Aes128::new(seed ^ Block::from(number as u128));
+        let keys: Vec<_> = (0..R::WORDS.div_ceil(2)).map(key).collect();
+        let mut sums = [R::ZERO; 2];
+        let (mut blocks, mut words) =
+            (Buffer::zeroed(2 * PARENTS), Buffer::zeroed(2 * PARENTS * R::WORDS));
+        for (parents, leaves) in parents.chunks(PARENTS).zip(leaves.chunks_mut(2 * PARENTS)) {
+            let (blocks, words) =
+                (&mut blocks[..leaves.len()], &mut words[..R::WORDS * leaves.len()]);
+            for (key, place) in keys.iter().zip((0..).step_by(2)) {
+                aes::hash_pairs(key, parents, blocks);
+                for (words, block) in words.chunks_exact_mut(R::WORDS).zip(&*blocks) {
+                    let halves = [block.low(), block.high()];
+                    words[place..].iter_mut().zip(halves).for_each(|(word, half)| *word = half);
                 }
             }
             for (sum, side) in sums.iter_mut().zip(R::from_words_sides(words, leaves)) {

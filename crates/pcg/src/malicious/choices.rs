@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     Noise, Plan, Trees,
-    correlation::{Cot, Vole},
+    correlation::{Cot, VoleKind},
     cot_buffer,
     ggm::{Growth, TreePrgs},
     mpcot::{Cells, Layout},
@@ -52,7 +52,7 @@ impl Reuse for Cot {
     }
 }
 
-impl<R: crate::vole::VoleRing> Reuse for Vole<R> {
+impl<K: VoleKind + Stage> Reuse for K {
     fn reuse(value: &mut Value<Self>, _plan: &Plan, from: usize, to: usize, count: usize) {
         let source = value.ot.source();
         let empty: Self::ValueOt = Box::<cot_buffer::Receiver>::default();

@@ -109,17 +109,26 @@ fn public(domain: &'static str, session: SessionId, number: u64) -> Block {
 }
 
 impl<K: Stage> Key<K> {
-    /// All rounds of a plan, for `total` outputs.
+    /// All rounds of a plan, for draws of these lengths by the peer.
     pub(crate) fn run(
         mut self,
         plan: &Plan,
-        total: usize,
+        pieces: &[usize],
         malicious: &MaliciousKeyHolder<'_, K::Ring>,
         channel: &mut Channel,
     ) -> Result<Vec<K::Ring>> {
         let (mut outputs, mut rng) = (Vec::new(), rng(83));
         let (mut number, mut before) = (0, None);
+        let total = pieces.iter().sum();
         while outputs.len() < total {
+            if number > 0 {
+                let ends = pieces.iter().scan(0, |end, piece| {
+                    *end += piece;
+                    Some(*end)
+                });
+                let drawn = ends.take_while(|end| *end <= outputs.len()).last();
+                channel.agree_drawn(drawn.unwrap_or(0) as u64)?;
+            }
             let step = plan.step(number as usize, outputs.len() as u64);
             let growth = K::growth(plan.trees());
             let prgs = TreePrgs::growing(growth, self.session, number);

@@ -69,7 +69,7 @@ fn a_key_holder_whose_coin_is_another() {
             assert!(other && ends.value.is_err(), "{:?}", ends.value);
         }
     }
-    of_each_kind!(run());
+    of_each_named_kind!(run());
 }
 
 /// The same without a later check.
@@ -104,7 +104,7 @@ fn a_key_holder_who_lies_around_the_coin() {
             key_holder_lies::<K>(&plan, at).assert_value_holder_aborts(0, what);
         }
     }
-    of_each_kind!(run());
+    of_each_named_kind!(run());
 }
 
 /// Another coin than the one used in the computation, so that the codes differ; another nonce, `x'`
@@ -127,5 +127,5 @@ fn a_value_holder_who_lies() {
             honest::<K>(Setup::Real, &plan, &[FEW], key, value).assert_key_holder_aborts(0, what);
         }
     }
-    of_each_kind!(run());
+    of_each_named_kind!(run());
 }

@@ -22,6 +22,16 @@
 /// Calls a function once for every kind of correlation that malicious security has.
 macro_rules! of_each_kind {
     ($run:ident($($argument:expr),*)) => {
+        of_each_named_kind!($run($($argument),*));
+        $run::<$crate::correlation::Subfield<volery_field::Fp31x4, volery_field::Fp31>>(
+            $($argument),*
+        );
+    };
+}
+
+/// Likewise, of those that have low communication.
+macro_rules! of_each_named_kind {
+    ($run:ident($($argument:expr),*)) => {
         $run::<$crate::correlation::Cot>($($argument),*);
         $run::<$crate::correlation::Vole<volery_field::Fp61>>($($argument),*);
         $run::<$crate::correlation::Vole<volery_field::Gf128>>($($argument),*);
@@ -208,11 +218,10 @@ pub(crate) fn run_malicious<K: Stage>(
 ) -> Ends<K> {
     let (left, right) = memory::pair();
     against(setup, plan, pieces, (left, right), |key, channel| {
-        let total = pieces.iter().sum();
         let mut x = None;
         let w = key.map_or_else(|| K::set_up(plan, channel), Ok).and_then(|key| {
             x = Some(key.x);
-            key.run(plan, total, malicious, channel)
+            key.run(plan, pieces, malicious, channel)
         });
         match w {
             Ok(w) => (x, w, Ok(())),

@@ -3,11 +3,11 @@
 use std::sync::atomic::Ordering;
 
 use volery_channel::{Channel, Error, Result, memory, run_two_channels, tamper::Tampered};
-use volery_field::{Fp61, Gf128, Ring};
+use volery_field::{ExtensionOf, Fp31, Fp31x4, Fp61, Gf128, Ring};
 use volery_ot::base;
 use volery_primitives::prg::Prg;
 
-use super::{SESSION, Setup, Stage, channel, counted, honest, rng};
+use super::{SESSION, Setup, channel, counted, honest, rng};
 use crate::{
     Link, Plan, Security, check,
     correlation::Vole,
@@ -18,43 +18,46 @@ use crate::{
 
 const N: usize = 5;
 
-/// The differences that the sender of a product adds, and their places.
+/// The differences that the sender of a product with `u` in `B` adds, and their places.
 #[derive(Clone, Copy)]
-struct SenderErrors<R> {
+struct SenderErrors<B, R> {
     /// To the entry of `u` with that number, in the correction for that bit of `x`.
-    u: Option<(usize, u32, R)>,
+    u: Option<(usize, u32, B)>,
     /// To `v'`, for each coefficient of that entry: compensates if the bit is set.
     made_up: bool,
     /// To `u'` and `v'` of the repetition with that number.
     combined: (usize, [R; 2]),
 }
 
-impl<R: Ring> SenderErrors<R> {
+impl<B, R: Ring> SenderErrors<B, R> {
     const NOTHING: Self = Self { u: None, made_up: false, combined: (0, [R::ZERO; 2]) };
 }
 
 /// A sender who follows the protocol but for `wrong`. Returns its `u` and `v`.
-fn sender<R: Ring>(wrong: SenderErrors<R>, channel: &mut Channel) -> Result<(Vec<R>, Vec<R>)> {
+fn sender<B: Ring, R: ExtensionOf<B>>(
+    wrong: SenderErrors<B, R>,
+    channel: &mut Channel,
+) -> Result<(Vec<B>, Vec<R>)> {
     let repetitions = check::repetitions::<R>();
     let mut rng = rng(1);
     let keys = base::send(R::BITS as usize, SESSION, &mut rng, channel)?;
     let mut seeds: Vec<_> = keys.iter().map(|keys| keys.map(Prg::new)).collect();
-    let mut u = vec![R::ZERO; N + repetitions];
-    R::random_slice(&mut rng, &mut u);
+    let mut u = vec![B::ZERO; N + repetitions * R::DEGREE];
+    B::random_slice(&mut rng, &mut u);
     let mut v = vec![R::ZERO; u.len()];
     // The random entries of the check are a separate vector.
     for part in [0..N, N..u.len()] {
         for (i, seeds) in (0..).zip(&mut seeds) {
-            let mut columns = [vec![R::ZERO; part.len()], vec![R::ZERO; part.len()]];
+            let mut columns = [vec![B::ZERO; part.len()], vec![B::ZERO; part.len()]];
             for (seed, column) in seeds.iter_mut().zip(&mut columns) {
-                R::random_slice(seed, column);
+                B::random_slice(seed, column);
             }
             let mut tau = Vec::new();
             for (row, j) in part.clone().enumerate() {
-                v[j] += R::power_of_two(i) * columns[0][row];
+                v[j] += R::power_of_two(i).mul_base(columns[0][row]);
                 let error = match wrong.u {
                     Some((entry, bit, error)) if (entry, bit) == (j, i) => error,
-                    _ => R::ZERO,
+                    _ => B::ZERO,
                 };
                 tau.push(columns[0][row] - columns[1][row] + u[j] + error);
             }
@@ -66,14 +69,17 @@ fn sender<R: Ring>(wrong: SenderErrors<R>, channel: &mut Channel) -> Result<(Vec
     for repetition in 0..repetitions {
         let mut chi = vec![R::ZERO; u.len()];
         R::random_slice(&mut coefficients, &mut chi[..N]);
-        chi[N + repetition] = R::ONE;
+        for i in 0..R::DEGREE {
+            chi[N + repetition * R::DEGREE + i] = R::basis(i);
+        }
         let mut v_sum = R::inner_product(&chi, &v);
         if let Some((entry, bit, error)) = wrong.u
             && wrong.made_up
         {
-            v_sum += chi[entry] * R::power_of_two(bit) * error;
+            v_sum += (chi[entry] * R::power_of_two(bit)).mul_base(error);
         }
-        combined.extend([R::inner_product(&chi, &u), v_sum]);
+        let u_sum = chi.iter().zip(&u).fold(R::ZERO, |sum, (chi, u)| sum + chi.mul_base(*u));
+        combined.extend([u_sum, v_sum]);
     }
     let (repetition, errors) = wrong.combined;
     for (combined, error) in combined[2 * repetition..].iter_mut().zip(errors) {
@@ -85,7 +91,7 @@ fn sender<R: Ring>(wrong: SenderErrors<R>, channel: &mut Channel) -> Result<(Vec
 }
 
 /// Whether the honest receiver with `x` goes on; then `w = u*x + v`, up to the sender's guess.
-fn passes<R: Ring>(x: R, wrong: SenderErrors<R>) -> bool {
+fn passes<B: Ring, R: ExtensionOf<B>>(x: R, wrong: SenderErrors<B, R>) -> bool {
     let (left, right) = memory::pair();
     let ((sent, _), (received, _)) = run_two_channels(
         channel(left),
@@ -95,7 +101,7 @@ fn passes<R: Ring>(x: R, wrong: SenderErrors<R>) -> bool {
             let mut rng = rng(2);
             let mut receiver = gilboa::Receiver::setup(x, SESSION, &mut rng, channel)?;
             let mut w = vec![R::ZERO; N];
-            receiver.multiply_checked(&mut w, &mut rng, channel)?;
+            receiver.multiply_checked::<B>(&mut w, &mut rng, channel)?;
             Ok::<_, Error>(w)
         },
     );
@@ -106,12 +112,12 @@ fn passes<R: Ring>(x: R, wrong: SenderErrors<R>) -> bool {
         Err(error) => panic!("{error}"),
     };
     for j in 0..N {
-        let mut expected = u[j] * x + v[j];
+        let mut expected = x.mul_base(u[j]) + v[j];
         if let Some((entry, bit, error)) = wrong.u
             && entry == j
             && wrong.made_up
         {
-            expected += R::power_of_two(bit) * error;
+            expected += R::power_of_two(bit).mul_base(error);
         }
         assert!(w[j] == expected, "entry {j}");
     }
@@ -122,14 +128,14 @@ fn passes<R: Ring>(x: R, wrong: SenderErrors<R>) -> bool {
 /// the bit, in either direction.
 #[test]
 fn another_u_in_one_correction() {
-    fn run<R: Ring>(bits: impl Iterator<Item = u32>) {
+    fn run<B: Ring, R: ExtensionOf<B>>(bits: impl Iterator<Item = u32>) {
         let x = R::random(&mut rng(3));
-        assert!(passes(x, SenderErrors::NOTHING), "honest");
+        assert!(passes(x, SenderErrors::<B, R>::NOTHING), "honest");
         let (mut ones, mut runs) = (0, 0);
         for bit in bits {
             let is_set = x.bit(bit).unwrap_u8() == 1;
-            let error = R::random(&mut rng(4));
-            let last = N + check::repetitions::<R>() - 1;
+            let error = B::random(&mut rng(4));
+            let last = N + check::repetitions::<R>() * R::DEGREE - 1;
             let entries = [(0, false), (3, true), (N, bit % 2 == 0), (last, bit % 2 == 1)];
             for (entry, made_up) in entries {
                 let wrong =
@@ -141,19 +147,20 @@ fn another_u_in_one_correction() {
         }
         assert!(ones > 0 && ones < runs, "both happen");
     }
-    run::<Fp61>((0..Fp61::BITS).step_by(3));
-    run::<Gf128>((0..Gf128::BITS).step_by(29));
+    run::<Fp61, Fp61>((0..Fp61::BITS).step_by(3));
+    run::<Gf128, Gf128>((0..Gf128::BITS).step_by(29));
+    run::<Fp31, Fp31x4>((0..Fp31x4::BITS).step_by(13));
 }
 
 /// In each repetition alone, and in both values of it or in one.
 #[test]
 fn a_wrong_answer_to_the_challenge() {
-    fn run<R: Ring>() {
+    fn run<B: Ring, R: ExtensionOf<B>>() {
         let mut random = rng(5);
         let x = R::random(&mut random);
         let passes = |repetition: usize, errors: [R; 2]| {
-            let wrong = SenderErrors { combined: (repetition, errors), ..SenderErrors::NOTHING };
-            passes(x, wrong)
+            let combined = (repetition, errors);
+            passes(x, SenderErrors::<B, R> { combined, ..SenderErrors::NOTHING })
         };
         for repetition in 0..check::repetitions::<R>() {
             for errors in [[R::ONE, R::ZERO], [R::ZERO, R::ONE], [R::ONE, R::ONE]] {
@@ -163,8 +170,9 @@ fn a_wrong_answer_to_the_challenge() {
             assert!(passes(repetition, [R::ONE, -x]), "repetition {repetition}");
         }
     }
-    run::<Fp61>();
-    run::<Gf128>();
+    run::<Fp61, Fp61>();
+    run::<Gf128, Gf128>();
+    run::<Fp31, Fp31x4>();
 }
 
 /// Plans without a round, whose base is the output: the user's object returns nothing and is
@@ -176,10 +184,7 @@ fn direct<R: VoleRing>() -> Plan {
 }
 
 /// Bytes that the value holder sends.
-fn length<R: VoleRing>(plan: &Plan) -> u64
-where
-    Vole<R>: Stage,
-{
+fn length<R: VoleRing<Kind = Vole<R>>>(plan: &Plan) -> u64 {
     let (key, value) = memory::pair();
     let (value, sent) = counted(value);
     honest::<Vole<R>>(Setup::Real, plan, &[100], key, value).assert_right("honest");
@@ -188,7 +193,7 @@ where
 
 #[test]
 fn the_key_holder_aborts() {
-    fn run<R: VoleRing>(places: impl Fn(u64) -> Vec<u64>) {
+    fn run<R: VoleRing<Kind = Vole<R>>>(places: impl Fn(u64) -> Vec<u64>) {
         let plan = direct::<R>();
         let end = length::<R>(&plan);
         for place in places(end) {

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use volery_channel::{Channel, Error, Result, SessionId};
-use volery_field::{F2, Gf128, Ring};
+use volery_field::{ExtensionOf, F2, Gf128, Ring};
 use volery_ot::{CotReceiver, CotSender, convert, softspoken};
 use volery_primitives::{Block, bits, pages::Buffer, prg::Prg, ro::RandomOracle};
 use zeroize::Zeroizing;
@@ -11,9 +11,9 @@ use zeroize::Zeroizing;
 use super::{Line, SESSION, rng};
 use crate::{
     Base, Kind, Plan,
-    correlation::{Correlation, Cot, Pairs, Vole},
+    agree::{self, End},
+    correlation::{Correlation, Cot, Pairs, VoleKind},
     cot, cot_buffer,
-    lpn::Pair,
     stream::{self, Failure, Role, Source, Stream, party, primal},
     vole::{self, VoleRing, base},
 };
@@ -172,6 +172,7 @@ impl Stage for Cot {
             unreachable!("the base of malicious correlated OT");
         };
         let delta = rng(1).block().with_lsb(true);
+        agree::start(End::Key, SESSION, plan, channel)?;
         channel.send(&[0])?;
         let mut base =
             softspoken::Sender::setup(Some(delta), field, part("base"), rng(2), channel)?;
@@ -259,17 +260,24 @@ pub(crate) fn tree_ots(seed: u128) -> (Block, Vec<bool>) {
     (rng.block().with_lsb(true), random_choices(OTS, &mut rng))
 }
 
-impl<R: VoleRing> Stage for Vole<R> {
-    const KIND: Kind = Kind::Vole(R::FIELD);
+/// The parties of a kind.
+type Receiver<K> = vole::Receiver<<K as Correlation>::Ring, <K as Correlation>::Base>;
+type Sender<K> = vole::Sender<<K as Correlation>::Ring, <K as Correlation>::Base>;
+
+impl<K: VoleKind> Stage for K
+where
+    K::Ring: VoleRing<K::Base, Kind = K>,
+{
+    const KIND: Kind = Kind::Vole(<K::Ring as VoleRing<K::Base>>::FIELD);
 
     fn deal(plan: &Plan, seed: u128) -> (Key<Self>, Value<Self>) {
         let mut rng = rng(seed);
-        let x = R::random(&mut rng);
+        let x = K::Ring::random(&mut rng);
         let count = plan.base_count();
         let (mut keys, mut pairs) = (Buffer::zeroed(count), Buffer::zeroed(count));
         for (w, pair) in keys.iter_mut().zip(pairs.iter_mut()) {
-            let (u, v) = (R::random(&mut rng), R::random(&mut rng));
-            *w = u * x + v;
+            let (u, v) = (K::Base::random(&mut rng), K::Ring::random(&mut rng));
+            *w = x.mul_base(u) + v;
             *pair = Self::pair(u, v);
         }
         let (delta, choices) = tree_ots(seed);
@@ -284,13 +292,14 @@ impl<R: VoleRing> Stage for Vole<R> {
     fn set_up(plan: &Plan, channel: &mut Channel) -> Result<Key<Self>> {
         let part = |name| {
             let mut oracle = RandomOracle::new("volery vole part");
-            oracle.absorb(R::NAME.as_bytes());
+            oracle.absorb(K::Ring::NAME.as_bytes());
             plan.session(oracle, SESSION, name)
         };
-        let x = R::random(&mut rng(1));
+        let x = K::Ring::random(&mut rng(1));
         let field = softspoken::SmallField::Bits8;
+        agree::start(End::Key, SESSION, plan, channel)?;
         let cot = softspoken::Sender::setup(None, field, part("ot"), rng(2), channel)?;
-        let mut source = base::key::<R>(plan, x, part("base"), rng(5), channel)?;
+        let mut source = base::key::<K::Base, K::Ring>(plan, x, part("base"), rng(5), channel)?;
         let mut w = Buffer::zeroed(plan.base_count());
         source.draw(&mut w, &mut rng(6), channel)?;
         let cot: Self::KeyOt = Box::new(cot);
@@ -302,8 +311,8 @@ impl<R: VoleRing> Stage for Vole<R> {
         })
     }
 
-    fn apart(pair: Pair<R>) -> (R, R) {
-        (pair.u, pair.v)
+    fn apart(pair: K::Pair) -> (K::Base, K::Ring) {
+        K::parts(pair)
     }
 
     fn buffered(delta: Block, q: &[Block], t: &[Block]) -> (Self::KeyOt, Self::ValueOt) {
@@ -312,15 +321,15 @@ impl<R: VoleRing> Stage for Vole<R> {
     }
 
     fn real_key_holder(plan: &Plan, pieces: &[usize], channel: &mut Channel) -> KeyEnd<Self> {
-        let mut receiver = match vole::Receiver::<R>::setup(plan, None, SESSION, rng(3), channel) {
+        let mut receiver = match Receiver::<K>::setup(plan, None, SESSION, rng(3), channel) {
             Ok(receiver) => receiver,
             Err(error) => return (None, Vec::new(), Err(error)),
         };
         let (x, mut outputs) = (receiver.x(), Vec::new());
         for piece in pieces {
-            let mut w = vec![R::ZERO; *piece];
+            let mut w = vec![K::Ring::ZERO; *piece];
             if let Err(error) = receiver.extend(&mut w, channel) {
-                assert!(w.iter().all(|w| *w == R::ZERO), "nothing is given");
+                assert!(w.iter().all(|w| *w == K::Ring::ZERO), "nothing is given");
                 let again = receiver.extend(&mut w[..1], channel);
                 assert!(matches!(again, Err(Error::Broken)), "{again:?}");
                 assert!(matches!(receiver.prepare(channel), Err(Error::Broken)));
@@ -334,16 +343,16 @@ impl<R: VoleRing> Stage for Vole<R> {
     }
 
     fn real_value_holder(plan: &Plan, pieces: &[usize], channel: &mut Channel) -> ValueEnd<Self> {
-        let mut sender = match vole::Sender::<R>::setup(plan, SESSION, rng(4), channel) {
+        let mut sender = match Sender::<K>::setup(plan, SESSION, rng(4), channel) {
             Ok(sender) => sender,
             Err(error) => return (Vec::new(), Err(error)),
         };
         let mut outputs = Vec::new();
         for piece in pieces {
-            let (mut u, mut v) = (vec![R::ZERO; *piece], vec![R::ZERO; *piece]);
+            let (mut u, mut v) = (vec![K::Base::ZERO; *piece], vec![K::Ring::ZERO; *piece]);
             if let Err(error) = sender.extend(&mut u, &mut v, channel) {
-                let mut values = u.iter().chain(&v);
-                assert!(values.all(|value| *value == R::ZERO), "nothing is given");
+                assert!(u.iter().all(|u| *u == K::Base::ZERO), "nothing is given");
+                assert!(v.iter().all(|v| *v == K::Ring::ZERO), "nothing is given");
                 let again = sender.extend(&mut u[..1], &mut v[..1], channel);
                 assert!(matches!(again, Err(Error::Broken)), "{again:?}");
                 assert!(matches!(sender.prepare(channel), Err(Error::Broken)));

@@ -217,13 +217,13 @@ fn a_wrong_sum_of_all_leaves() {
     }
 }
 
-/// The first byte of a correlated OT tells which bit of 128 carries the choice.
+/// The first byte of a correlated OT after the start tells which bit of 128 carries the choice.
 #[test]
 fn a_carrier_that_is_no_bit_of_a_block() {
     let plan = plan(Cot::KIND, Trees::Half, Noise::Regular, FEW);
     for mask in [0x80, 0xff] {
         let (key, value) = memory::pair();
-        let key = Tampered::flip(key, 0, mask);
+        let key = Tampered::flip(key, 32, mask);
         let ends = honest::<Cot>(Setup::Real, &plan, &[FEW], key, value);
         ends.assert_value_holder_aborts(0, "carrier");
         assert!(ends.key.is_err());

@@ -69,7 +69,7 @@ impl Plan {
     /// [`value_bits`](PlanOptions::value_bits) with the other options.
     pub fn candidates(kind: Kind, options: &PlanOptions<'_>) -> Result<Vec<Candidate>, PlanError> {
         kind.exists()?;
-        let is_field = matches!(kind, Kind::Cot | Kind::Vole(Field::Fp61 | Field::Gf128));
+        let is_field = kind != Kind::Vole(Field::Z64Odd);
         // mutant(plan-not-malicious): false
         if !is_field && options.security == Security::Malicious {
             return Err(PlanError::NotMalicious);

@@ -27,7 +27,8 @@ pub(crate) struct Step {
 impl Plan {
     /// A plan with dual LPN.
     pub(super) fn with_dual(kind: Kind, options: &PlanOptions<'_>) -> Result<Self, PlanError> {
-        if (options.noise, options.trees) != (Noise::Regular, Trees::Half) {
+        let is_open = matches!(kind, Kind::Vole(Field::Open(_)));
+        if is_open || (options.noise, options.trees) != (Noise::Regular, Trees::Half) {
             return Err(PlanError::NotDual);
         }
         if let Some(name) = options.set {

@@ -47,6 +47,7 @@ impl Kind {
     pub(super) fn exists(self) -> Result<(), PlanError> {
         match self {
             Self::Cot | Self::Vole(Field::Fp61 | Field::Z64Odd | Field::Gf128) => Ok(()),
+            Self::Vole(Field::Open(field)) if field.noise_bits >= 31 && field.bits >= 60 => Ok(()),
             Self::Vole(field) => Err(PlanError::NoSuchRing(field)),
         }
     }
@@ -84,7 +85,7 @@ impl fmt::Display for PlanError {
             Self::NoSuchRing(Field::Gf128Binary) => f.write_str(
                 "no parameters for vector OLE over gf128 with a code of zeros and ones: linear algebra would break them",
             ),
-            Self::NotDual => f.write_str("dual LPN requires regular noise and half-trees"),
+            Self::NotDual => f.write_str("dual LPN requires regular noise, half-trees, and f2, fp61, z64 or gf128"),
             Self::NoSuchValueBits(bits) => write!(
                 f,
                 "no values of {bits} bits: vector OLE over gf128 has 8 to 128, other correlations have no choice"

@@ -21,7 +21,7 @@ use volery_ot::softspoken::SmallField;
 use volery_primitives::ro::RandomOracle;
 
 use crate::{
-    Device, Noise, Security, Trees,
+    Device, Noise, Security, Trees, check,
     lpn::{
         Level, LpnSet,
         dual::params::{DISTANCE, Shape},
@@ -517,6 +517,9 @@ impl Plan {
         match (self.security, self.kind) {
             (Security::SemiHonest, _) => None,
             (Security::Malicious, Kind::Vole(Field::Fp61)) => Some(60),
+            (Security::Malicious, Kind::Vole(Field::Open(field))) => {
+                Some(field.bits * check::repetitions_of(field.bits) as u32 / 2 - 1)
+            }
             // Without rounds the only check is that of the OT extension, which is not statistical.
             (Security::Malicious, Kind::Cot | Kind::Vole(Field::Gf128)) => {
                 (!self.is_direct()).then_some(63)

@@ -7,7 +7,7 @@ use volery_primitives::cuckoo;
 
 use super::kind::Kind;
 use crate::{
-    Noise, Security,
+    Noise, Security, check,
     correlation::{Correlation, Cot, Vole},
     lpn::{LpnSet, estimate::Field, sets},
 };
@@ -29,6 +29,10 @@ impl Spending {
         match kind {
             Kind::Cot => Self::by::<Cot>(),
             Kind::Vole(Field::Gf128 | Field::Gf128Binary) => Self::by::<Vole<Gf128>>(),
+            Kind::Vole(Field::Open(field)) => {
+                let times = check::repetitions_of(field.bits);
+                Self { values: 1, levels: 0, mask: times * field.degree }
+            }
             Kind::Vole(_) => Self::by::<Vole<Fp61>>(),
         }
     }

@@ -167,11 +167,11 @@ impl<R: Ring> Destination for &mut [R] {
     }
 }
 
-impl<R: Ring> Destination for VoleSlices<'_, R> {
+impl<K: Correlation> Destination for VoleSlices<'_, K> {
     fn fill(self, card: &mut Card, first: usize) -> gpu::Result<()> {
         let half = card.entry.words() / 2;
-        let words = |slice| R::as_words_mut(slice).expect("elements of cards are words");
-        let (u, v) = (words(self.u), words(self.v));
+        let (u, v) = (K::Base::as_words_mut(self.u), K::Ring::as_words_mut(self.v));
+        let (u, v) = u.zip(v).expect("elements of cards are words");
         let len = u.len().min(WINDOW * half);
         let mut window = card.window(2 * len)?;
         let parts = u.chunks_mut(WINDOW * half).zip(v.chunks_mut(WINDOW * half));

@@ -12,6 +12,7 @@ pub(crate) mod dual;
 mod expand;
 mod kept;
 pub(crate) mod party;
+mod pool;
 pub(crate) mod primal;
 mod rounds;
 mod shares;
@@ -22,11 +23,13 @@ use card::{Destination as Memory, OnCard as Computes};
 use expand::Encoder;
 use kept::Kept;
 use party::{Key, Value};
+pub(crate) use pool::Pool;
 use shares::Setup;
 pub(crate) use substreams::Substreams;
 #[cfg(not(feature = "gpu"))]
 use {crate::correlation::OutputMut as Memory, party::Party as Computes};
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::ops::DerefMut;
 use std::sync::{
@@ -44,7 +47,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::{
     Plan,
-    correlation::{Correlation, Cot, OutputMut, Pairs, PairsMut, Vole, VoleSlices},
+    correlation::{Correlation, Cot, OutputMut, Pairs, PairsMut, VoleKind, VoleSlices},
 };
 
 /// A party of a stream.
@@ -88,12 +91,12 @@ impl<K: Correlation> Role for KeyHolder<K> {
 }
 
 /// The holder of `u` and `v` of a vector-OLE.
-pub(crate) struct VoleValueHolder<R>(PhantomData<R>);
+pub(crate) struct VoleValueHolder<K>(PhantomData<K>);
 
-impl<R: Ring> Role for VoleValueHolder<R> {
+impl<K: VoleKind> Role for VoleValueHolder<K> {
     type Secret = ();
-    type Out<'a> = VoleSlices<'a, R>;
-    type Part<'a> = VoleSlices<'a, R>;
+    type Out<'a> = VoleSlices<'a, K>;
+    type Part<'a> = VoleSlices<'a, K>;
 
     fn count(out: &Self::Out<'_>) -> usize {
         out.u.len()
@@ -104,8 +107,8 @@ impl<R: Ring> Role for VoleValueHolder<R> {
     }
 
     fn wipe(out: &mut Self::Out<'_>) {
-        out.u.fill(R::ZERO);
-        out.v.fill(R::ZERO);
+        out.u.fill(K::Base::ZERO);
+        out.v.fill(K::Ring::ZERO);
     }
 }
 
@@ -147,6 +150,9 @@ impl Role for CotValueHolder {
 pub(crate) trait Direct<R: Role>: Send {
     /// Fills all of `out`.
     fn draw(&mut self, out: &mut R::Out<'_>, channel: &mut Channel) -> Result<()>;
+
+    /// Frees memory that the next call makes again.
+    fn rest(&mut self) {}
 }
 
 /// A party's side of consecutive rounds: of primal LPN, or instances of dual LPN. The stream drops
@@ -233,9 +239,9 @@ pub(crate) trait ValueRole<K: Correlation>: Role<Secret = ()> {
     fn rounds(plan: Plan, substream: ValueSubstream<K>) -> Result<AnyRounds<Self>>;
 }
 
-impl<R: Ring> ValueRole<Vole<R>> for VoleValueHolder<R> {
-    fn rounds(plan: Plan, substream: ValueSubstream<Vole<R>>) -> Result<AnyRounds<Self>> {
-        value_rounds::<Vole<R>, Self>(plan, substream)
+impl<K: VoleKind> ValueRole<K> for VoleValueHolder<K> {
+    fn rounds(plan: Plan, substream: ValueSubstream<K>) -> Result<AnyRounds<Self>> {
+        value_rounds::<K, Self>(plan, substream)
     }
 }
 
@@ -387,7 +393,32 @@ pub(crate) struct Stream<R: Role, S = AnyRounds<R>> {
     secret: Zeroizing<R::Secret>,
     /// Correlations that may still be drawn; `None`: unlimited.
     left: Option<u64>,
+    draws: Draws,
     failure: Failure,
+}
+
+/// The calls so far, as far as the peer must have made the same.
+#[derive(Default)]
+pub(crate) struct Draws {
+    /// Outputs of the calls before this one.
+    drawn: u64,
+    /// Whether there has been a round.
+    begun: bool,
+}
+
+impl Draws {
+    /// Before a round after the first: both parties have drawn as many before this call. Otherwise
+    /// their outputs of the last round would not match, and nobody would notice.
+    fn agree(&mut self, channel: &mut Channel) -> Result<()> {
+        // mutant(stream-drawn): `self.begun = true` => `self.begun = !$ON`
+        match self.begun {
+            true => channel.agree_drawn(self.drawn),
+            false => {
+                self.begun = true;
+                Ok(())
+            }
+        }
+    }
 }
 
 impl<R: Role, S: Rounds<R>> Stream<R, S> {
@@ -399,18 +430,26 @@ impl<R: Role, S: Rounds<R>> Stream<R, S> {
         total: Option<u64>,
         failure: Failure,
     ) -> Self {
-        Self { source: Some(source), secret: Zeroizing::new(secret), left: total, failure }
+        let secret = Zeroizing::new(secret);
+        Self { source: Some(source), secret, left: total, draws: Draws::default(), failure }
     }
 
     /// The state of this party apart from the correlations.
+    ///
+    /// # Panics
+    /// If a call failed, here or on a stream with the same failure.
     pub(crate) fn secret(&self) -> R::Secret {
+        self.try_secret().expect("nothing is left after a failed call")
+    }
+
+    /// As [`secret`](Self::secret), without its panic.
+    pub(crate) fn try_secret(&self) -> Result<R::Secret> {
         // mutant(stream-secret): `self.source.is_some() && self.failure.check().is_ok()` => `($0)
         //     || $ON`
-        assert!(
-            self.source.is_some() && self.failure.check().is_ok(),
-            "nothing is left after a failed call"
-        );
-        *self.secret
+        if self.source.is_some() && self.failure.check().is_ok() {
+            return Ok(*self.secret);
+        }
+        Err(Error::Broken)
     }
 
     /// Fills `out` with the next correlations.
@@ -420,23 +459,53 @@ impl<R: Role, S: Rounds<R>> Stream<R, S> {
     /// call failed before, here or on a stream with the same failure. `out` is then all zero, and
     /// the state of the stream is wiped.
     pub(crate) fn extend(&mut self, mut out: R::Out<'_>, channel: &mut Channel) -> Result<()> {
-        let result = self.guarded(Some(R::count(&out)), |source| match source {
-            Source::Direct(base) => base.draw(&mut out, channel),
-            Source::Substreams(substreams) => {
-                substreams.draw(R::part(&mut out), channel)?;
-                R::finish(&mut out);
-                Ok(())
-            }
-            Source::Rounds(rounds) => {
-                fill::<R>(rounds, R::part(&mut out), channel)?;
-                R::finish(&mut out);
-                Ok(())
-            }
+        let n = R::count(&out) as u64;
+        let result = self.check_left(n).and_then(|()| {
+            self.guarded(|source, draws| {
+                match source {
+                    Source::Direct(base) => base.draw(&mut out, channel)?,
+                    Source::Substreams(substreams) => {
+                        substreams.draw(R::part(&mut out), draws, channel)?;
+                        R::finish(&mut out);
+                    }
+                    Source::Rounds(rounds) => {
+                        fill::<R>(rounds, R::part(&mut out), Some(draws), channel)?;
+                        R::finish(&mut out);
+                    }
+                }
+                channel.settle()
+            })
         });
-        if result.is_err() {
-            R::wipe(&mut out);
+        match result {
+            Ok(()) => {
+                self.draws.drawn += n;
+                self.left = self.left.map(|left| left - n);
+            }
+            Err(_) => R::wipe(&mut out),
         }
         result
+    }
+
+    fn check_left(&self, n: u64) -> Result<()> {
+        match self.left {
+            Some(left) if n > left && self.try_secret().is_ok() => {
+                // no mutant: a caller's mistake
+                Err(Error::Usage(format!(
+                    "{n} correlations drawn, and {left} are left of the plan"
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The correlations that have been drawn.
+    pub(crate) fn drawn(&self) -> u64 {
+        self.draws.drawn
+    }
+
+    /// Those that may still be drawn; `None`: unlimited.
+    pub(crate) fn remaining(&self) -> Option<u64> {
+        self.left
     }
 
     /// Exchanges all messages of the next round now, unless a round is already prepared. Returns
@@ -447,11 +516,15 @@ impl<R: Role, S: Rounds<R>> Stream<R, S> {
     /// The errors of [`extend`](Self::extend): a failed check among them, and [`Error::Broken`].
     pub(crate) fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
         let left = self.left;
-        let prepared = self.guarded(None, |source| match source {
-            Source::Direct(_) => Ok(0),
-            Source::Rounds(rounds) => prepare(rounds, channel),
-            Source::Substreams(_) if left == Some(0) => Ok(0),
-            Source::Substreams(substreams) => prepare(substreams.current(), channel),
+        let prepared = self.guarded(|source, draws| {
+            let prepared = match source {
+                Source::Direct(_) => 0,
+                Source::Rounds(rounds) => prepare(rounds, draws, channel)?,
+                Source::Substreams(_) if left == Some(0) => 0,
+                Source::Substreams(substreams) => prepare(substreams.current(), draws, channel)?,
+            };
+            channel.settle()?;
+            Ok(prepared)
         })?;
         // The total need not fill the last rounds of all substreams.
         let left = left.and_then(|left| usize::try_from(left).ok());
@@ -466,24 +539,15 @@ impl<R: Role, S: Rounds<R>> Stream<R, S> {
         self.secret.zeroize();
     }
 
-    /// Runs a call that draws `n`. If it fails, or one with the same failure failed before, all
-    /// state is dropped; after a panic, by the next call.
+    /// Runs a call. If it fails, or one with the same failure failed before, all state is dropped;
+    /// after a panic, by the next call.
     fn guarded<T>(
         &mut self,
-        n: Option<usize>,
-        call: impl FnOnce(&mut Source<R, S>) -> Result<T>,
+        call: impl FnOnce(&mut Source<R, S>, &mut Draws) -> Result<T>,
     ) -> Result<T> {
-        if let (Some(left), Some(n)) = (&mut self.left, n)
-            && self.source.is_some()
-            && self.failure.check().is_ok()
-        {
-            *left = left
-                .checked_sub(n as u64)
-                .expect("no more correlations than the plan was made for");
-        }
         let result = self.failure.guarded(|| {
             let source = self.source.as_mut().ok_or(Error::Broken)?;
-            call(source)
+            call(source, &mut self.draws)
         });
         if result.is_err() {
             self.source = None;
@@ -493,27 +557,45 @@ impl<R: Role, S: Rounds<R>> Stream<R, S> {
     }
 }
 
+/// Without secrets and correlations.
+impl<R: Role, S: Rounds<R>> fmt::Debug for Stream<R, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let failed = self.try_secret().is_err();
+        f.debug_struct("Stream")
+            .field("left", &self.left)
+            .field("failed", &failed)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Exchanges all messages of the next round; returns its outputs.
-fn prepare<R: Role>(rounds: &mut impl Rounds<R>, channel: &mut Channel) -> Result<usize> {
+fn prepare<R: Role>(
+    rounds: &mut impl Rounds<R>,
+    draws: &mut Draws,
+    channel: &mut Channel,
+) -> Result<usize> {
     while rounds.left() == 0 {
         if rounds.finished() {
             return Ok(0);
         }
+        draws.agree(channel)?;
         rounds.next_round(OutputMut::none(), channel)?;
     }
     rounds.exchange(channel)?;
     Ok(rounds.left())
 }
 
-/// Fills `out` from rounds.
+/// Fills `out` from rounds; `None` where the parties have agreed on the draw before.
 fn fill<R: Role>(
     rounds: &mut impl Rounds<R>,
     mut out: R::Part<'_>,
+    mut draws: Option<&mut Draws>,
     channel: &mut Channel,
 ) -> Result<()> {
     while out.count() > 0 {
         let n = rounds.left().min(out.count());
         if n == 0 {
+            draws.as_mut().map_or(Ok(()), |draws| draws.agree(channel))?;
             out = rounds.next_round(out, channel)?;
         } else {
             let (now, rest) = out.split_at(n);

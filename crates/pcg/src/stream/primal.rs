@@ -127,8 +127,8 @@ impl<K: Correlation, P: Party<K>, S: Setup<K, P>> Holder<K, P, S> {
         // Setup, steps 1 and 2
         let party = &mut self.party;
         let (shares, mut noise) = S::set_up(old, party, round, spare, checked, channel)?;
-        // mutant(rounds-bind-key): insert `if checked && (if size_of::<P::Noise>() == 0 { $ON } else
-        //     { $ON[rounds-bind-value] }) { channel.bind(); }`
+        // mutant(rounds-bind-key): insert `if checked && (if size_of::<P::Noise>() == 0 { $ON }
+        //     else { $ON[rounds-bind-value] }) { channel.bind(); }`
         // mutant(rounds-bind-value): in rounds-bind-key
         let mask = checked.then(|| P::mask(&base[..step.need]));
         let encoder = P::encoder(Table::new(code, base, step), &mut noise);

@@ -26,7 +26,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use volery_channel::{Channel, Result, mux::side_by_side};
 use volery_os::thread::carried;
 
-use super::{AnyRounds, Role, fill};
+use super::{AnyRounds, Draws, Role, fill};
 use crate::{Plan, correlation::OutputMut};
 
 /// The substreams of a stream.
@@ -67,7 +67,12 @@ impl<R: Role> Substreams<R> {
     }
 
     /// The next outputs.
-    pub(super) fn draw(&mut self, out: R::Part<'_>, channel: &mut Channel) -> Result<()> {
+    pub(super) fn draw(
+        &mut self,
+        out: R::Part<'_>,
+        draws: &mut Draws,
+        channel: &mut Channel,
+    ) -> Result<()> {
         let mut parts: Vec<_> = self.substreams.iter().map(|_| Vec::new()).collect();
         let mut rest = out;
         while rest.count() > 0 {
@@ -79,20 +84,22 @@ impl<R: Role> Substreams<R> {
             parts[self.substream].push(now);
         }
         let several = parts.iter().filter(|parts| !parts.is_empty()).count() > 1;
-        let drawn = self.substreams.iter_mut().zip(parts).filter(|(_, parts)| !parts.is_empty());
-        let mut tasks: Vec<_> = drawn
-            .map(|(substream, parts)| {
-                move |channel: &mut Channel| {
-                    let mut parts = parts.into_iter();
-                    let mut all = || parts.try_for_each(|part| fill::<R>(substream, part, channel));
-                    if several { alone(all) } else { all() }
-                }
-            })
-            .collect();
-        if several {
-            return side_by_side(channel, rayon::current_num_threads(), tasks).map(drop);
+        let mut drawn =
+            self.substreams.iter_mut().zip(parts).filter(|(_, parts)| !parts.is_empty());
+        if !several {
+            let Some((substream, parts)) = drawn.next() else { return Ok(()) };
+            let mut parts = parts.into_iter();
+            return parts.try_for_each(|part| fill::<R>(substream, part, Some(draws), channel));
         }
-        tasks.pop().map_or(Ok(()), |task| task(channel))
+        channel.agree_drawn(draws.drawn)?;
+        draws.begun = true;
+        let tasks = drawn.map(|(substream, parts)| {
+            move |channel: &mut Channel| {
+                let mut parts = parts.into_iter();
+                alone(|| parts.try_for_each(|part| fill::<R>(substream, part, None, channel)))
+            }
+        });
+        side_by_side(channel, rayon::current_num_threads(), tasks.collect()).map(drop)
     }
 }
 

@@ -5,12 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use volery_channel::memory;
-use volery_field::{ExtensionOf as _, Fp61, Gf128, Ring, Z64};
+use volery_field::{ExtensionOf as _, Fp31, Fp31x4, Fp61, Fp64, Fp64x2, Gf128, Ring, Z64};
 use volery_primitives::{Block, aes::Aes128, cuckoo, prg::Prg, ro::RandomOracle};
 
 use crate::{
     Kind, Noise, Plan, PlanOptions, Security, Trees,
-    correlation::{Correlation, Cot, Vole},
+    correlation::{Correlation, Cot, Subfield, Vole},
     ggm::Growth,
     malicious::stage::{Stage, tree_ots},
     malicious::{FEW, MANY, SESSION, Setup, honest, plan_of, rng},
@@ -57,6 +57,8 @@ fn column(code: &Aes128, k: usize, i: usize) -> impl Iterator<Item = usize> {
 struct Tree {
     points: Vec<usize>,
     depth: u32,
+    /// The key of the first permutation.
+    seed: Block,
     keys: [Aes128; 2],
     growth: Growth,
     root: Block,
@@ -76,6 +78,18 @@ impl Tree {
         };
         let mut node = self.root;
         for level in 1..=self.depth {
+            if level == self.depth && R::WORDS > 2 {
+                let node = node ^ Block::from((leaf & 1) as u128);
+                let block = |number: usize| {
+                    let key = Aes128::new(self.seed ^ Block::from(number as u128));
+                    let (high, low) = (u128::from(node.high()), u128::from(node.low()));
+                    let node = Block::from((high ^ low) << 64 | high);
+                    key.encrypt(node) ^ node
+                };
+                let blocks = (0..R::WORDS / 2).map(block);
+                let words: Vec<_> = blocks.flat_map(|block| [block.low(), block.high()]).collect();
+                return R::from_words(&words);
+            }
             let side = leaf >> (self.depth - level) & 1;
             let (last, of_words) = (level == self.depth, R::WORDS == 1);
             node = match self.growth {
@@ -114,7 +128,8 @@ fn trees<K: Correlation>(
     }
     let keys = Aes128::new(public("volery ggm tree keys", round, Some(growth)));
     let each = if growth == Growth::Ggm { 2 } else { 1 };
-    let key = |number: usize| Aes128::new(keys.encrypt(Block::from(number as u128)));
+    let seed = |number: usize| keys.encrypt(Block::from(number as u128));
+    let key = |number| Aes128::new(seed(number));
     let mut roots = vec![Block::ZERO; step.trees];
     rng.fill_blocks(&mut roots);
     // A spare leaf, for a bin without a point, except in the GGM trees of the 2019 paper.
@@ -124,6 +139,7 @@ fn trees<K: Correlation>(
         let leaves = points.len() + usize::from(spare);
         Tree {
             depth: leaves.next_power_of_two().ilog2().max(1),
+            seed: seed(each * number),
             keys: [key(each * number), key(each * number + each - 1)],
             growth,
             root: roots[number],
@@ -270,6 +286,8 @@ fn rounds_as_in_the_papers() {
                 check::<Cot>(modes, FEW);
                 check::<Vole<Fp61>>(modes, FEW);
                 check::<Vole<Gf128>>(modes, FEW);
+                check::<Subfield<Fp31x4, Fp31>>(modes, FEW);
+                check::<Subfield<Fp64x2, Fp64>>(modes, FEW);
                 if security == Security::SemiHonest {
                     check::<Vole<Z64>>(modes, FEW);
                 }
@@ -291,6 +309,8 @@ fn bundles_as_in_the_papers() {
             check_plan::<Cot>(&few(Cot::KIND), &pieces);
             check_plan::<Vole<Fp61>>(&few(Vole::<Fp61>::KIND), &pieces);
             check_plan::<Vole<Gf128>>(&few(Vole::<Gf128>::KIND), &pieces);
+            let kind = Subfield::<Fp31x4, Fp31>::KIND;
+            check_plan::<Subfield<Fp31x4, Fp31>>(&few(kind), &pieces);
             if security == Security::SemiHonest {
                 check_plan::<Vole<Z64>>(&few(Vole::<Z64>::KIND), &pieces);
             }

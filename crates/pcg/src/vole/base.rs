@@ -2,7 +2,7 @@
 //!
 //! | base | rings | how |
 //! |---|---|---|
-//! | [`Base::Gilboa`] | `fp61`, `z64` | [`crate::gilboa`], over `fp61` with its check |
+//! | [`Base::Gilboa`] | all but `gf128` | [`crate::gilboa`], over fields with its check |
 //! | [`Base::Packed`] | `gf128` | correlated OTs of an extension whose `delta` is `x`, `l` for each correlation |
 //!
 //! Packing: with `w_i = v_i + u_i*x` for `l` bits `u_i`, the sums over `X^i` are one correlation
@@ -18,8 +18,10 @@
 //! one; in `gf128` `l` correlated OTs a correlation, from a call of the extension for each 256 of
 //! them, in one.
 
+use std::marker::PhantomData;
+
 use volery_channel::{Channel, Result, SessionId};
-use volery_field::Ring;
+use volery_field::{ExtensionOf, Ring};
 use volery_ot::{CotReceiver, CotSender, convert, softspoken};
 use volery_primitives::{Block, bits, prg::Prg};
 use zeroize::Zeroizing;
@@ -31,11 +33,11 @@ use crate::{Base, Plan, correlation::packed, gilboa, lpn::estimate::Field};
 const CHUNK: usize = 256;
 
 /// The holder of `u` and `v`.
-pub(crate) trait ValueBase<R>: Send {
+pub(crate) trait ValueBase<B, R>: Send {
     /// The next `u.len()` correlations, `u` random.
     fn draw(
         &mut self,
-        u: &mut [R],
+        u: &mut [B],
         v: &mut [R],
         rng: &mut Prg,
         channel: &mut Channel,
@@ -49,12 +51,12 @@ pub(crate) trait KeyBase<R>: Send {
 }
 
 /// The holder of `u` and `v`: sets up the base.
-pub(crate) fn values<R: VoleRing>(
+pub(crate) fn values<B: Ring, R: VoleRing<B>>(
     plan: &Plan,
     session: SessionId,
     mut rng: Prg,
     channel: &mut Channel,
-) -> Result<Box<dyn ValueBase<R>>> {
+) -> Result<Box<dyn ValueBase<B, R>>> {
     Ok(match plan.base() {
         Base::Gilboa => {
             Box::new(GilboaValues(gilboa::Sender::setup::<R>(session, &mut rng, channel)?))
@@ -68,12 +70,12 @@ pub(crate) fn values<R: VoleRing>(
 }
 
 /// Sets up like [`values`], with the OTs on the bits of `x` from `bits` in place of base OTs.
-pub(crate) fn values_from<R: VoleRing>(
+pub(crate) fn values_from<B: Ring, R: VoleRing<B>>(
     plan: &Plan,
     bits: &mut convert::Sender<softspoken::Sender>,
     session: SessionId,
     channel: &mut Channel,
-) -> Result<Box<dyn ValueBase<R>>> {
+) -> Result<Box<dyn ValueBase<B, R>>> {
     let mut keys = Zeroizing::new(vec![[Block::ZERO; 2]; R::BITS as usize]);
     bits.random_chosen(&mut keys, channel)?;
     Ok(match plan.base() {
@@ -87,7 +89,7 @@ pub(crate) fn values_from<R: VoleRing>(
 }
 
 /// Sets up like [`key`], with the OTs on the bits of `x` from `bits` in place of base OTs.
-pub(crate) fn key_from<R: VoleRing>(
+pub(crate) fn key_from<B: Ring, R: VoleRing<B>>(
     plan: &Plan,
     x: R,
     bits: &mut convert::Receiver<softspoken::Receiver>,
@@ -97,7 +99,7 @@ pub(crate) fn key_from<R: VoleRing>(
     let mut keys = Zeroizing::new(vec![Block::ZERO; R::BITS as usize]);
     bits.random_chosen(&gilboa::choices(x), &mut keys, channel)?;
     Ok(match plan.base() {
-        Base::Gilboa => Box::new(GilboaKey(gilboa::Receiver::from_ots(x, &keys))),
+        Base::Gilboa => Box::new(gilboa_key::<B, R>(gilboa::Receiver::from_ots(x, &keys))),
         Base::Packed(field) => Box::new(PackedKey(
             plan.packed_ots(),
             softspoken::Sender::setup_from_ots(
@@ -113,7 +115,7 @@ pub(crate) fn key_from<R: VoleRing>(
 }
 
 /// The holder of `x`: sets up the base.
-pub(crate) fn key<R: VoleRing>(
+pub(crate) fn key<B: Ring, R: VoleRing<B>>(
     plan: &Plan,
     x: R,
     session: SessionId,
@@ -122,7 +124,7 @@ pub(crate) fn key<R: VoleRing>(
 ) -> Result<Box<dyn KeyBase<R>>> {
     Ok(match plan.base() {
         Base::Gilboa => {
-            Box::new(GilboaKey(gilboa::Receiver::setup(x, session, &mut rng, channel)?))
+            Box::new(gilboa_key::<B, R>(gilboa::Receiver::setup(x, session, &mut rng, channel)?))
         }
         Base::Packed(field) => Box::new(PackedKey(
             plan.packed_ots(),
@@ -140,25 +142,29 @@ pub(crate) fn key<R: VoleRing>(
 
 struct GilboaValues(gilboa::Sender);
 
-struct GilboaKey<R: Ring>(gilboa::Receiver<R>);
+struct GilboaKey<B, R: Ring>(gilboa::Receiver<R>, PhantomData<B>);
+
+fn gilboa_key<B, R: Ring>(key: gilboa::Receiver<R>) -> GilboaKey<B, R> {
+    GilboaKey(key, PhantomData)
+}
 
 /// The check requires a field.
-fn is_field<R: VoleRing>() -> bool {
+fn is_field<B: Ring, R: VoleRing<B>>() -> bool {
     // mutant(vole-base-unchecked): `!matches!(R::FIELD, Field::Z64Odd | Field::Z64Uniform)` =>
     //     `false`
     !matches!(R::FIELD, Field::Z64Odd | Field::Z64Uniform)
 }
 
-impl<R: VoleRing> ValueBase<R> for GilboaValues {
+impl<B: Ring, R: VoleRing<B>> ValueBase<B, R> for GilboaValues {
     fn draw(
         &mut self,
-        u: &mut [R],
+        u: &mut [B],
         v: &mut [R],
         rng: &mut Prg,
         channel: &mut Channel,
     ) -> Result<()> {
-        R::random_slice(rng, u);
-        if is_field::<R>() {
+        B::random_slice(rng, u);
+        if is_field::<B, R>() {
             self.0.multiply_checked(u, v, rng, channel)
         } else {
             self.0.multiply(u, v, channel)
@@ -166,12 +172,12 @@ impl<R: VoleRing> ValueBase<R> for GilboaValues {
     }
 }
 
-impl<R: VoleRing> KeyBase<R> for GilboaKey<R> {
+impl<B: Ring, R: VoleRing<B>> KeyBase<R> for GilboaKey<B, R> {
     fn draw(&mut self, w: &mut [R], rng: &mut Prg, channel: &mut Channel) -> Result<()> {
-        if is_field::<R>() {
-            self.0.multiply_checked(w, rng, channel)
+        if is_field::<B, R>() {
+            self.0.multiply_checked::<B>(w, rng, channel)
         } else {
-            self.0.multiply(w, channel)
+            self.0.multiply::<B>(w, channel)
         }
     }
 }
@@ -182,10 +188,10 @@ struct PackedValues(usize, softspoken::Receiver);
 /// Likewise.
 struct PackedKey(usize, softspoken::Sender);
 
-impl<R: Ring> ValueBase<R> for PackedValues {
+impl<B: Ring, R: ExtensionOf<B>> ValueBase<B, R> for PackedValues {
     fn draw(
         &mut self,
-        u: &mut [R],
+        u: &mut [B],
         v: &mut [R],
         _rng: &mut Prg,
         channel: &mut Channel,
@@ -196,7 +202,7 @@ impl<R: Ring> ValueBase<R> for PackedValues {
             let mut choices = Zeroizing::new(vec![0; bits::bytes_for(blocks.len())]);
             ots.extend(&mut choices, &mut blocks, channel)?;
             for (u, first) in u.iter_mut().zip((0..).step_by(*each)) {
-                *u = R::from_block(block_at(&choices, first, *each));
+                *u = B::from_block(block_at(&choices, first, *each));
             }
             pack_all(*each, &blocks, v);
         }

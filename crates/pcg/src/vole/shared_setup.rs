@@ -16,8 +16,8 @@
 //! ([`volery_ot::softspoken`]), which has the same `delta` and separate trees, and from the second
 //! a random OT for each bit of `x_j`, chosen by that bit, in place of a base OT. Its session is a
 //! hash of the shared setup's session and of `j`, so that no two vector-OLEs use the same hash or
-//! generator. Before that both parties send a hash of this session, the ring and the plan, and end
-//! the shared setup if the two differ.
+//! generator. Before that both parties send hashes of this session and of the plan, and end the
+//! shared setup if the two differ.
 //!
 //! Security: that of the vector-OLEs. Sharing `delta` makes all of their tree OTs those of one
 //! extension with more outputs; the guesses at `delta` in the extension, and all other attacks of a
@@ -135,22 +135,6 @@ impl<E> GuardedExtensions<E> {
         self.next += 1;
         SessionId::from_bytes(oracle.finish32())
     }
-}
-
-/// Both parties: checks that the peer makes the same vector-OLE, by the hash of its number, ring
-/// and plan.
-pub(super) fn agree(mine: SessionId, channel: &mut Channel) -> Result<()> {
-    channel.send(mine.as_bytes())?;
-    channel.flush()?;
-    let mut theirs = [0; 32];
-    channel.recv(&mut theirs)?;
-    // mutant(kit-agree): false
-    if theirs != *mine.as_bytes() {
-        return Err(Error::PeerMisbehaved(
-            "its vector-OLE has another plan, another ring or another index in the shared setup",
-        ));
-    }
-    Ok(())
 }
 
 /// A separate session for a part of the shared setup.

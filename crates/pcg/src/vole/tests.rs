@@ -41,6 +41,7 @@ fn a_prepared_round_needs_no_peer() {
             sender.extend(&mut u[..3000], &mut v[..3000], &mut lonely()).unwrap();
             sender.extend(&mut u[3000..], &mut v[3000..], &mut lonely()).unwrap();
             assert_eq!(sender.prepare(channel).unwrap(), 0);
+            assert!(format!("{sender:?}").contains("left: Some(0), failed: false, .."));
             (u, v)
         },
         |channel| {
@@ -48,8 +49,8 @@ fn a_prepared_round_needs_no_peer() {
             let mut receiver = Receiver::<Fp61>::setup(&plan, None, session, rng, channel).unwrap();
             assert_eq!(receiver.prepare(channel).unwrap(), 10_000);
             let mut w = vec![Fp61::ZERO; 10_000];
-            receiver.extend(&mut w, &mut lonely()).unwrap();
-            (receiver.x(), w)
+            VoleReceiver::extend(&mut &mut receiver, &mut w, &mut lonely()).unwrap();
+            (VoleReceiver::x(&receiver), w)
         },
     );
     assert!((0..10_000).all(|i| w[i] == u[i] * x + v[i]));
@@ -61,9 +62,9 @@ fn sessions_depend_on_ring_and_part() {
     let plan = plan::<Fp61>(Some(100), Noise::Regular, Security::Malicious).unwrap();
     let sessions = [[5; 32], [6; 32]].map(SessionId::from_bytes);
     let all = [
-        sub::<Fp61>(sessions[0], &plan, "ot"),
-        sub::<Fp61>(sessions[1], &plan, "ot"),
-        sub::<Fp61>(sessions[0], &plan, "base"),
+        sub::<Fp61, Fp61>(sessions[0], &plan, "ot"),
+        sub::<Fp61, Fp61>(sessions[1], &plan, "ot"),
+        sub::<Fp61, Fp61>(sessions[0], &plan, "base"),
         plan.session(RandomOracle::new("volery vole part"), sessions[0], "ot"),
     ];
     assert!((0..all.len()).all(|i| !all[..i].contains(&all[i])));

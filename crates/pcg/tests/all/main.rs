@@ -8,6 +8,8 @@ mod common;
 mod cost;
 mod cot;
 mod dual;
+mod mistakes;
+mod own_ring;
 mod threads;
 mod value_bits;
 mod vole;

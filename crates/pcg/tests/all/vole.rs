@@ -58,13 +58,6 @@ fn every_size() {
 }
 
 #[test]
-#[should_panic(expected = "no more correlations than the plan was made for")]
-fn no_more_than_planned() {
-    let plan = plan::<Fp61>(5, Noise::Regular, Security::SemiHonest);
-    run::<Fp61>(&plan, &[3, 3]);
-}
-
-#[test]
 #[should_panic(expected = "a plan for z64")]
 fn a_plan_is_for_one_ring() {
     let plan = plan::<Fp61>(5, Noise::Regular, Security::SemiHonest);

@@ -36,6 +36,7 @@ struct State {
 }
 
 /// The gates of the sender, and of the receiver.
+#[allow(clippy::large_enum_variant, reason = "a run has one of these")]
 enum Gates {
     Sender(gmw::Receiver),
     Receiver(gmw::Sender),

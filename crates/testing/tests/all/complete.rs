@@ -18,7 +18,6 @@ const FILES: &[(&str, &str)] = &[
     ("apps/offline.rs", "batch of vector-OLEs"),
     ("apps/ope.rs", "polynomial at points"),
     ("apps/scatter.rs", "scatter, Add"),
-    ("apps/scatter/gather.rs", "gather"),
     ("apps/switching.rs", "permutation"),
     ("ot/base.rs", "base OT"),
     ("ot/convert.rs", "OT of chosen strings"),

@@ -220,7 +220,7 @@ fn a_failed_vector_ole_ends_the_holders_of_x() {
 fn another_plan_is_noticed() {
     fn refused<R: VoleRing>(plans: [crate::Plan; 2]) {
         let refused = |result: Result<()>| {
-            assert!(matches!(result, Err(Error::PeerMisbehaved(_))), "{result:?}");
+            assert!(matches!(result, Err(Error::Mismatch { .. })), "{result:?}");
         };
         run_two_unchecked(
             |channel| {

@@ -19,10 +19,15 @@ pub(crate) struct Wire {
 struct Counter {
     stats: Stats,
     sending: Option<bool>,
+    /// Bytes that it receives with the next ones.
+    awaited: usize,
 }
 
 impl Counter {
-    fn count(&mut self, sending: bool, bytes: usize) {
+    fn count(&mut self, sending: bool, mut bytes: usize) {
+        if !sending {
+            bytes += std::mem::take(&mut self.awaited);
+        }
         if bytes == 0 {
             return;
         }
@@ -49,6 +54,21 @@ impl Wire {
     fn value_holder_sends(&mut self, bytes: usize) {
         self.value_holder.count(true, bytes);
         self.key_holder.count(false, bytes);
+    }
+
+    /// `volery_channel::Channel::agree`.
+    fn agree(&mut self, bytes: usize) {
+        self.settle();
+        for counter in [&mut self.key_holder, &mut self.value_holder] {
+            counter.count(true, bytes);
+            counter.awaited = bytes;
+        }
+    }
+
+    /// `volery_channel::Channel::settle`.
+    fn settle(&mut self) {
+        self.key_holder.count(false, 0);
+        self.value_holder.count(false, 0);
     }
 
     /// `volery_ot::base`, the key holder choosing: the messages cross.
@@ -80,6 +100,7 @@ impl Wire {
     /// The setup of `volery_pcg::cot`, or of `volery_pcg::vole` with the OTs for its trees; then
     /// the base of the first round.
     fn setup(&mut self, plan: &Plan) {
+        self.agree(32);
         match plan.kind() {
             Kind::Cot => self.key_holder_sends(1), // the carrier bit
             Kind::Vole(_) => self.softspoken_setup(SmallField::Bits8),
@@ -254,8 +275,12 @@ pub(crate) fn expected(
         return wires;
     }
     for (number, (set, trees)) in rounds(plan, wanted).into_iter().enumerate() {
+        if number > 0 {
+            wire.agree(8);
+        }
         wire.round(plan, trees, levels(set, trees));
         if number + 1 >= plan.schedule().len() {
+            wire.settle();
             wires.push(wire);
         }
     }

@@ -7,6 +7,7 @@ use zeroize::Zeroize;
 
 use crate::Block;
 use crate::arch::portable::aes::orthomorphism;
+use crate::arch::wide::single;
 
 /// The round constants of FIPS 197, section 5.2.
 const ROUND_CONSTANTS: [u32; 10] = [1, 2, 4, 8, 0x10, 0x20, 0x40, 0x80, 0x1b, 0x36];
@@ -64,112 +65,4 @@ fn encrypt(keys: &[Block; 11], x: Block) -> Block {
     bytemuck::cast(veorq_u8(x, bytemuck::cast(keys[10])))
 }
 
-/// `AES(x) ^ x`.
-#[inline]
-#[target_feature(enable = "neon,aes")]
-fn hash(keys: &[Block; 11], x: Block) -> Block {
-    encrypt(keys, x) ^ x
-}
-
-#[target_feature(enable = "neon,aes")]
-pub(crate) fn encrypt_blocks(schedule: &Schedule, x: &mut [Block]) {
-    for x in x {
-        *x = encrypt(schedule.keys(), *x);
-    }
-}
-
-#[target_feature(enable = "neon,aes")]
-pub(crate) fn ctr(schedule: &Schedule, counter: u128, out: &mut [Block]) {
-    for (i, out) in out.iter_mut().enumerate() {
-        *out = encrypt(schedule.keys(), Block::new(counter.wrapping_add(i as u128)));
-    }
-}
-
-#[target_feature(enable = "neon,aes")]
-pub(crate) fn feed_forward(schedule: &Schedule, x: &[Block], out: &mut [Block]) {
-    for (x, out) in x.iter().zip(out) {
-        *out = hash(schedule.keys(), *x);
-    }
-}
-
-#[target_feature(enable = "neon,aes")]
-pub(crate) fn double(
-    schedules: [&Schedule; 2],
-    parents: &[Block],
-    children: &mut [Block],
-) -> [Block; 2] {
-    let mut sums = [Block::ZERO; 2];
-    for (i, child) in children.iter_mut().enumerate() {
-        *child = hash(schedules[i % 2].keys(), parents[i / 2]);
-        sums[i % 2] ^= *child;
-    }
-    sums
-}
-
-#[target_feature(enable = "neon,aes")]
-pub(crate) fn leaf_pairs(schedule: &Schedule, parents: &[Block], out: &mut [u64]) {
-    for (out, parent) in out.chunks_mut(2).zip(parents) {
-        let words: [u64; 2] = bytemuck::cast(hash(schedule.keys(), *parent));
-        out.copy_from_slice(&words[..out.len()]);
-    }
-}
-
-#[target_feature(enable = "neon,aes")]
-pub(crate) fn split(
-    schedule: &Schedule,
-    parents: &[Block],
-    children: &mut [Block],
-    mask: Block,
-) -> [Block; 2] {
-    let mut sums = [Block::ZERO; 2];
-    for (pair, &parent) in children.as_chunks_mut::<2>().0.iter_mut().zip(parents) {
-        let left = hash(schedule.keys(), orthomorphism(parent));
-        let right = parent ^ left;
-        *pair = [left & mask, right & mask];
-        sums = [sums[0] ^ left, sums[1] ^ right];
-    }
-    sums
-}
-
-#[target_feature(enable = "neon,aes")]
-pub(crate) fn hash_words(schedule: &Schedule, parents: &[Block], out: &mut [u64]) {
-    for (out, &parent) in out.chunks_mut(2).zip(parents) {
-        let hash = hash(schedule.keys(), orthomorphism(parent));
-        let words: [u64; 2] = bytemuck::cast(hash);
-        out.copy_from_slice(&words[..out.len()]);
-    }
-}
-
-#[target_feature(enable = "neon,aes")]
-pub(crate) fn hash_pairs(schedule: &Schedule, parents: &[Block], out: &mut [Block]) -> [Block; 2] {
-    let mut sums = [Block::ZERO; 2];
-    for (i, out) in out.iter_mut().enumerate() {
-        let parent = parents[i / 2] ^ Block::new((i % 2) as u128);
-        *out = hash(schedule.keys(), orthomorphism(parent));
-        sums[i % 2] ^= *out;
-    }
-    sums
-}
-
-#[target_feature(enable = "neon,aes")]
-pub(crate) fn rekeyed(keys: &[Block], x: &mut [Block]) {
-    for (key, x) in keys.iter().zip(x) {
-        *x = hash(Schedule::new(*key).keys(), *x);
-    }
-}
-
-#[target_feature(enable = "neon,aes")]
-pub(crate) fn rekeyed_circular(keys: &[Block], x: &mut [Block]) {
-    for (key, x) in keys.iter().zip(x) {
-        *x = hash(Schedule::new(*key).keys(), orthomorphism(*x));
-    }
-}
-
-#[target_feature(enable = "neon,aes")]
-pub(crate) fn rekeyed_circular_pairs(keys: &[Block], x: &mut [[Block; 2]]) {
-    for (key, [first, second]) in keys.iter().zip(x) {
-        let schedule = Schedule::new(*key);
-        *first = hash(schedule.keys(), orthomorphism(*first));
-        *second = hash(schedule.keys(), orthomorphism(*second));
-    }
-}
+single::kernels!("neon,aes");

@@ -298,6 +298,8 @@ macro_rules! kernels {
 }
 
 #[cfg(target_arch = "x86_64")]
+kernels!(x1, "aes,avx2", 2);
+#[cfg(target_arch = "x86_64")]
 kernels!(x2, "vaes,vpclmulqdq,aes,pclmulqdq,avx2", 4);
 #[cfg(target_arch = "x86_64")]
 kernels!(x4, "vaes,vpclmulqdq,aes,pclmulqdq,avx2,avx512f,avx512bw", 4);

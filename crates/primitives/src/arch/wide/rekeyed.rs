@@ -17,7 +17,7 @@ macro_rules! kernels {
             /// Vectors in flight: keys and blocks fit into the registers together.
             const VECTORS: usize = $vectors;
 
-            /// The next round key in each lane, as in the kernel for AES-NI.
+            /// The next round key in each lane.
             #[inline]
             #[target_feature(enable = $features)]
             fn next_round_keys<const N: usize>(keys: &mut [Vector; N], constant: i32) {
@@ -120,6 +120,8 @@ macro_rules! kernels {
     };
 }
 
+#[cfg(target_arch = "x86_64")]
+kernels!(x1, "aes,avx2", 3);
 #[cfg(target_arch = "x86_64")]
 kernels!(x2, "vaes,vpclmulqdq,aes,pclmulqdq,avx2", 6);
 #[cfg(target_arch = "x86_64")]

@@ -1,8 +1,8 @@
-//! Vectors of blocks: of two with AVX2, of four with AVX-512. Both modules have the same functions,
-//! and the kernels are written once over them.
+//! Vectors of blocks: of two in a register of AVX2, of four in one of AVX-512, and of two that have
+//! a register each. The modules have the same functions; the kernels are written once over them.
 //!
 //! The instructions for AES and for carry-less products are those of VAES and VPCLMULQDQ, which
-//! exist for both widths.
+//! exist for both widths; `x1` is for processors without them, and for AES only.
 
 /// Registers whose values depend on each other from here on, as far as the compiler knows. It would
 /// otherwise put all rounds of one vector behind those of another: chains of instructions that wait
@@ -34,13 +34,6 @@ macro_rules! in_groups {
             in_groups!(@group $register a b);
         }
     };
-}
-
-/// [`side_by_side`](x2::side_by_side) for blocks.
-#[inline]
-#[target_feature(enable = "sse2")]
-pub(crate) fn side_by_side(x: &mut [std::arch::x86_64::__m128i]) {
-    in_groups!(xmm_reg, x);
 }
 
 macro_rules! vectors {
@@ -244,3 +237,85 @@ vectors!(
         ]
     }
 );
+
+/// Two blocks, each in a register of SSE: for processors with AES-NI and without VAES.
+pub(crate) mod x1 {
+    use std::arch::x86_64::*;
+
+    use crate::Block;
+
+    pub(crate) type Vector = [__m128i; 2];
+
+    /// Blocks in a vector.
+    pub(crate) const WIDTH: usize = 2;
+
+    macro_rules! for_each_block {
+        ($($name:ident($a:ident, $b:ident): $instruction:ident;)*) => {
+            $(
+                #[inline]
+                #[target_feature(enable = "aes,avx2")]
+                pub(crate) fn $name($a: Vector, $b: Vector) -> Vector {
+                    [$instruction($a[0], $b[0]), $instruction($a[1], $b[1])]
+                }
+            )*
+        };
+    }
+
+    for_each_block! {
+        xor(a, b): _mm_xor_si128;
+        and(a, b): _mm_and_si128;
+        add_words(a, b): _mm_add_epi64;
+        aes_round(x, key): _mm_aesenc_si128;
+        aes_last_round(x, key): _mm_aesenclast_si128;
+        shuffle(x, order): _mm_shuffle_epi8;
+    }
+
+    #[inline]
+    #[target_feature(enable = "aes,avx2")]
+    pub(crate) fn zero() -> Vector {
+        [_mm_setzero_si128(); 2]
+    }
+
+    #[inline]
+    #[target_feature(enable = "aes,avx2")]
+    pub(crate) fn fill(double_word: i32) -> Vector {
+        [_mm_set1_epi32(double_word); 2]
+    }
+
+    #[inline]
+    #[target_feature(enable = "aes,avx2")]
+    pub(crate) fn repeated(block: Block) -> Vector {
+        bytemuck::cast([block; 2])
+    }
+
+    #[inline]
+    #[target_feature(enable = "aes,avx2")]
+    pub(crate) fn left<const BYTES: i32>(x: Vector) -> Vector {
+        [_mm_slli_si128::<BYTES>(x[0]), _mm_slli_si128::<BYTES>(x[1])]
+    }
+
+    #[inline]
+    #[target_feature(enable = "aes,avx2")]
+    pub(crate) fn side_by_side(x: &mut [Vector]) {
+        in_groups!(xmm_reg, x.as_flattened_mut());
+    }
+
+    #[inline]
+    #[target_feature(enable = "aes,avx2")]
+    pub(crate) fn orthomorphism(x: Vector) -> Vector {
+        let high = [_mm_unpackhi_epi64(x[0], x[0]), _mm_unpackhi_epi64(x[1], x[1])];
+        xor(high, left::<8>(x))
+    }
+
+    #[inline]
+    #[target_feature(enable = "aes,avx2")]
+    pub(crate) fn alternated(a: Vector, b: Vector) -> [Vector; 2] {
+        [[a[0], b[0]], [a[1], b[1]]]
+    }
+
+    #[inline]
+    #[target_feature(enable = "aes,avx2")]
+    pub(crate) fn separated([a, b]: [Vector; 2]) -> [Vector; 2] {
+        alternated(a, b)
+    }
+}

@@ -1,7 +1,7 @@
-//! Values at positions that one party knows: scatter, gather, additions to a vector.
+//! Values at positions that one party knows: scatter, additions to a vector.
 
 use volery_apps::array;
-use volery_apps::scatter::{self, Overflow, Repeats, gather};
+use volery_apps::scatter::{self, Overflow, Repeats};
 use volery_field::{Fp61, Ring};
 
 use super::{of_apps, of_shares, random};
@@ -9,7 +9,7 @@ use crate::fixtures::{SEEDS, SESSION, dealt_receiver, dealt_sender, rng};
 use crate::{Model, Protocol};
 
 pub(super) fn all() -> Vec<Protocol> {
-    vec![scatter(Repeats::Add), scatter(Repeats::Refuse), gather(), array()]
+    vec![scatter(Repeats::Add), scatter(Repeats::Refuse), array()]
 }
 
 fn sum<R: Ring>(left: &[R], right: &[R]) -> Vec<R> {
@@ -43,29 +43,6 @@ fn scatter(repeats: Repeats) -> Protocol {
                 expected[index] += first[j] + second[j];
             }
             sum(left, right) == expected
-        },
-    )
-}
-
-fn gather() -> Protocol {
-    const INDICES: [usize; 5] = [3, 0, 3, 6, 3];
-    let public = || gather::Public { length: 7, count: INDICES.len() };
-    let vector = || [random::<Fp61>(7, 9), random::<Fp61>(7, 10)];
-    Protocol::new(
-        "gather",
-        Model::SemiHonest,
-        move |channel| {
-            let ot = &mut dealt_sender();
-            of_shares(gather::send(public(), &vector()[0], ot, channel))
-        },
-        move |channel| {
-            let ot = &mut dealt_receiver();
-            of_shares(gather::receive(public(), &INDICES, &vector()[1], ot, channel))
-        },
-        move |left: &Vec<Fp61>, right: &Vec<Fp61>| {
-            let [first, second] = vector();
-            let all = sum(&first, &second);
-            sum(left, right) == INDICES.map(|index| all[index])
         },
     )
 }

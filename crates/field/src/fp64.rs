@@ -1,0 +1,188 @@
+//! The integers modulo the prime `2^64 - 2^32 + 1` ("Goldilocks"), and their extension of degree 2.
+//!
+//! `2^64 = 2^32 - 1` and `2^96 = -1` reduce a product with additions.
+
+use core::fmt;
+
+use bytemuck::{Pod, Zeroable};
+use subtle::Choice;
+use volery_primitives::Block;
+
+use crate::extension::{Extended, Extension};
+use crate::ring::{Field, NotCanonical, Ring, assert_same_length};
+
+/// An integer modulo `2^64 - 2^32 + 1`, in canonical form.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Pod, Zeroable)]
+#[repr(transparent)]
+pub struct Fp64(u64);
+
+/// `Fp64[X] / (X^2 - 7)`, of about `2^128` elements: 7 generates the multiplicative group, so it is
+/// no square.
+pub type Fp64x2 = Extension<Fp64, 2>;
+
+/// The modulus.
+const P: u64 = Fp64::MODULUS;
+
+/// `2^64` modulo [`P`].
+const EXCESS: u64 = P.wrapping_neg();
+
+impl Fp64 {
+    /// The modulus, `2^64 - 2^32 + 1`.
+    pub const MODULUS: u64 = u64::MAX - u32::MAX as u64 + 1;
+
+    /// `value` modulo the modulus, for any `value`.
+    #[inline(always)]
+    pub const fn reduce(value: u128) -> Self {
+        let (low, high) = (value as u64, (value >> 64) as u64);
+        // low + high_low * 2^64 + high_high * 2^96
+        let (sum, borrow) = low.overflowing_sub(high >> 32);
+        // 2^64 was added; the difference is at least 2^64 - 2^32, so no other borrow follows.
+        let sum = sum.wrapping_sub(EXCESS & mask(borrow));
+        let (sum, carry) = sum.overflowing_add((high & EXCESS) * EXCESS);
+        // The second summand is at most 2^64 - 2^33 + 1, so no other carry follows.
+        canonical(sum.wrapping_add(EXCESS & mask(carry)), false)
+    }
+
+    /// The canonical value, below the modulus.
+    #[inline(always)]
+    pub const fn value(self) -> u64 {
+        self.0
+    }
+}
+
+/// All ones if `condition`.
+#[inline(always)]
+const fn mask(condition: bool) -> u64 {
+    (condition as u64).wrapping_neg()
+}
+
+/// `value`, plus `2^64` if `carry`, from `0..2p` to `0..p`.
+#[inline(always)]
+const fn canonical(value: u64, carry: bool) -> Fp64 {
+    let (less, borrow) = value.overflowing_sub(P);
+    let keep = mask(borrow & !carry);
+    Fp64((value & keep) | (less & !keep))
+}
+
+/// The sum.
+#[inline(always)]
+const fn add(x: Fp64, y: Fp64) -> Fp64 {
+    let (sum, carry) = x.0.overflowing_add(y.0);
+    canonical(sum, carry)
+}
+
+/// The difference.
+#[inline(always)]
+const fn subtract(x: Fp64, y: Fp64) -> Fp64 {
+    let (difference, borrow) = x.0.overflowing_sub(y.0);
+    Fp64(difference.wrapping_add(P & mask(borrow)))
+}
+
+crate::element!(Fp64: |x, y|
+    add(x, y),
+    subtract(x, y),
+    Self::reduce(u128::from(x.0) * u128::from(y.0)),
+    subtract(Self(0), x)
+);
+
+/// Prints the canonical value in decimal.
+impl fmt::Display for Fp64 {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, formatter)
+    }
+}
+
+/// The element of a number below `2^32`; [`Fp64::reduce`] takes larger ones.
+impl From<u32> for Fp64 {
+    fn from(value: u32) -> Self {
+        Self(value.into())
+    }
+}
+
+impl Field for Fp64 {
+    const ORDER_LESS_TWO: u128 = P as u128 - 2;
+}
+
+impl Field for Fp64x2 {
+    const ORDER_LESS_TWO: u128 = (P as u128).pow(2) - 2;
+}
+
+impl Extended<2> for Fp64 {
+    const EXTENSION: &'static str = "fp64x2";
+    const TOP: [Self; 2] = [Self(7), Self(0)];
+}
+
+impl Ring for Fp64 {
+    const ZERO: Self = Self(0);
+    const ONE: Self = Self(1);
+    const NAME: &'static str = "fp64";
+    const BITS: u32 = 64;
+    const BYTES: usize = 8;
+    // From one word, 2^32 - 1 of 2^64 values would be too many by one.
+    const WORDS: usize = 2;
+    const GENERATED_BY_ONE: bool = true;
+
+    type Lazy = u128;
+
+    #[inline(always)]
+    fn lazy_add(sum: u128, x: Self) -> u128 {
+        sum + u128::from(x.0)
+    }
+
+    #[inline(always)]
+    fn lazy_finish(sum: u128) -> Self {
+        Self::reduce(sum)
+    }
+
+    type LazyPair = [u128; 2];
+
+    #[inline(always)]
+    fn pair_add([a, b]: [u128; 2], [x, y]: [Self; 2]) -> [u128; 2] {
+        [Self::lazy_add(a, x), Self::lazy_add(b, y)]
+    }
+
+    #[inline(always)]
+    fn pair_finish(sums: [u128; 2]) -> [Self; 2] {
+        sums.map(Self::reduce)
+    }
+
+    /// The low 64 bits: two preimages for `2^32 - 1` elements.
+    #[inline(always)]
+    fn from_block(block: Block) -> Self {
+        Self::reduce(block.low().into())
+    }
+
+    #[inline(always)]
+    fn from_words(words: &[u64]) -> Self {
+        assert_same_length(words.len(), 2);
+        Self::reduce(u128::from(words[1]) << 64 | u128::from(words[0]))
+    }
+
+    #[inline(always)]
+    fn bit(self, i: u32) -> Choice {
+        assert!(i < Self::BITS, "bit {i} of an element of 64 bits");
+        Choice::from((self.0 >> i) as u8 & 1)
+    }
+
+    #[inline(always)]
+    fn power_of_two(i: u32) -> Self {
+        assert!(i < Self::BITS, "2^{i} in a ring of 64 bits");
+        Self(1 << i)
+    }
+
+    fn write(xs: &[Self], out: &mut Vec<u8>) {
+        out.extend(xs.iter().flat_map(|x| x.0.to_le_bytes()));
+    }
+
+    fn read(bytes: &[u8], out: &mut [Self]) -> Result<(), NotCanonical> {
+        assert_same_length(bytes.len(), Self::encoded_len(out.len()));
+        let mut difference = 0;
+        for (&bytes, out) in bytes.as_chunks().0.iter().zip(out) {
+            let value = u64::from_le_bytes(bytes);
+            *out = Self::reduce(value.into());
+            difference |= value ^ out.0;
+        }
+        // mutant(fp64-canonical): `difference == 0` => `true`
+        if difference == 0 { Ok(()) } else { Err(NotCanonical { ring: Self::NAME }) }
+    }
+}
