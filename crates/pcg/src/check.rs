@@ -91,12 +91,17 @@ pub(crate) trait Leaves<R: Ring> {
 }
 
 /// Leaves that are looked at in runs.
-pub(crate) trait Runs<R> {
+pub(crate) trait Runs {
+    /// The ring of the leaves.
+    type Ring: Ring;
+
     /// Calls `look` with runs of trees and their leaves, which together make up the whole.
-    fn for_each_run(&mut self, batch: &TreeBatch, look: impl FnMut(Range<usize>, &[R]));
+    fn for_each_run(&mut self, batch: &TreeBatch, look: impl FnMut(Range<usize>, &[Self::Ring]));
 }
 
-impl<R> Runs<R> for &[R] {
+impl<R: Ring> Runs for &[R] {
+    type Ring = R;
+
     fn for_each_run(&mut self, batch: &TreeBatch, mut look: impl FnMut(Range<usize>, &[R])) {
         look(0..batch.trees(), self);
     }
@@ -284,45 +289,37 @@ impl<R: Ring> Coefficients<R> {
     }
 }
 
-impl<R: Ring> Leaves<R> for &[R] {
+/// On all threads.
+impl<R: Ring, L: Runs<Ring = R>> Leaves<R> for L {
     fn fold(
         &mut self,
         batch: &TreeBatch,
-        coefficients: &Coefficients<R>,
+        Coefficients(factors): &Coefficients<R>,
     ) -> Result<Zeroizing<Vec<R>>> {
-        Ok(fold_runs(self, batch, coefficients))
+        // Partial sums over some of the trees are secret.
+        let zero = || Zeroizing::new(vec![R::ZERO; factors.len()]);
+        let add = |mut sums: Zeroizing<Vec<R>>, terms: Zeroizing<Vec<R>>| {
+            R::add_slice(&mut sums, &terms);
+            sums
+        };
+        let mut total = zero();
+        self.for_each_run(batch, |run, leaves| {
+            let first = batch.leaves_of_run(&run).start;
+            let sums = run
+                .into_par_iter()
+                .fold(zero, |mut sums, tree| {
+                    let places = batch.leaves_of(tree);
+                    let leaves = &leaves[places.start - first..places.end - first];
+                    for (sum, Factors { trees, places }) in sums.iter_mut().zip(factors) {
+                        *sum += trees[tree] * R::inner_product(&places[..leaves.len()], leaves);
+                    }
+                    sums
+                })
+                .reduce(zero, add);
+            R::add_slice(&mut total, &sums);
+        });
+        Ok(total)
     }
-}
-
-/// [`Leaves::fold`], on all threads.
-pub(crate) fn fold_runs<R: Ring>(
-    leaves: &mut impl Runs<R>,
-    batch: &TreeBatch,
-    Coefficients(factors): &Coefficients<R>,
-) -> Zeroizing<Vec<R>> {
-    // Partial sums over some of the trees are secret.
-    let zero = || Zeroizing::new(vec![R::ZERO; factors.len()]);
-    let add = |mut sums: Zeroizing<Vec<R>>, terms: Zeroizing<Vec<R>>| {
-        R::add_slice(&mut sums, &terms);
-        sums
-    };
-    let mut total = zero();
-    leaves.for_each_run(batch, |run, leaves| {
-        let first = batch.leaves_of_run(&run).start;
-        let sums = run
-            .into_par_iter()
-            .fold(zero, |mut sums, tree| {
-                let places = batch.leaves_of(tree);
-                let leaves = &leaves[places.start - first..places.end - first];
-                for (sum, Factors { trees, places }) in sums.iter_mut().zip(factors) {
-                    *sum += trees[tree] * R::inner_product(&places[..leaves.len()], leaves);
-                }
-                sums
-            })
-            .reduce(zero, add);
-        R::add_slice(&mut total, &sums);
-    });
-    total
 }
 
 #[cfg(test)]

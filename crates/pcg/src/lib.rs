@@ -4,8 +4,8 @@
 //! correlations are made. One pipeline, generic over the ring, is behind both:
 //!
 //! ```text
-//! ggm ──┬─> punctured_ot ──> spfss ──┬─> spcot ──> mpcot ──> check ──> stream <── volery-lpn
-//! trees └─> half-trees ──────────────┘                                 rounds     codes, sets
+//! ggm ──> spcot ──> mpcot ──> check ──> stream <── volery-lpn
+//! trees                                 rounds     codes, sets
 //! ```
 //!
 //! | module | protocol | channel |
@@ -17,10 +17,9 @@
 //! | `stream` | Protocol 6 and Ferret Figures 8 and 9: rounds of primal LPN; instances of dual LPN (Silent OT) | yes |
 //! | `check` | the consistency check of all trees of a round: Ferret Appendix C | yes |
 //! | `mpcot` | Protocol 5 (known-index MPFSS), multi-point COT of Ferret | yes, except `Layout` |
-//! | `spcot` | Ferret Figure 6 (SPCOT), its vector-OLE form (spVOLE), half-trees (ePrint 2022/1431) | yes |
-//! | `spfss` | Protocol 3: known-index SPFSS | yes |
-//! | `punctured_ot` | Protocol 2: (n-1)-out-of-n random OT | yes |
-//! | `ggm`, `tree_batch` | GGM trees and half-trees, many at once | no |
+//! | `spcot` | Ferret Figure 6 (SPCOT) and its vector-OLE form (spVOLE), on half-trees (ePrint 2022/1431) | yes |
+//! | `ggm`, `tree_batch` | trees, many at once | no |
+//! | `reproduction` | what no plan has unless its options say so: GGM trees, by Protocols 2 (`punctured_ot`) and 3 (`spfss`), and all leaves in memory, for uniform noise | yes |
 //! | `correlation` | the kinds of correlation and their parameters | no |
 //! | `gilboa` | multiplication by OT: the base of a vector-OLE | yes |
 //! | `derandomize` | chosen inputs for a random vector-OLE (Proposition 10 of *Compressing Vector OLE*) | yes |
@@ -68,9 +67,7 @@ pub mod cot_buffer;
 #[cfg(feature = "reproduction")]
 pub mod derandomize;
 #[cfg(feature = "reproduction")]
-pub mod punctured_ot;
-#[cfg(feature = "reproduction")]
-pub mod spfss;
+pub mod reproduction;
 
 #[cfg(not(feature = "reproduction"))]
 #[allow(dead_code, unreachable_pub, reason = "public with `reproduction`")]
@@ -83,10 +80,7 @@ mod cot_buffer;
 mod derandomize;
 #[cfg(not(feature = "reproduction"))]
 #[allow(dead_code, unreachable_pub, reason = "public with `reproduction`")]
-mod punctured_ot;
-#[cfg(not(feature = "reproduction"))]
-#[allow(dead_code, unreachable_pub, reason = "public with `reproduction`")]
-mod spfss;
+mod reproduction;
 
 mod agree;
 mod settings;

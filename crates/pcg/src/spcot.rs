@@ -6,9 +6,7 @@
 //! party knows its part. In a correlated OT the sum is `delta` ([`beta_1`](send) `= delta`, `beta_2
 //! = 0`); in a vector-OLE it is a share of `y*x`.
 //!
-//! The interface has two kinds of trees; the [`TreePrgs`] select one. With GGM trees it is Protocol
-//! 3 of the 2019 paper (`spfss`) on chosen OTs. With half-trees (ePrint 2022/1431), by the steps of
-//! Figure 6:
+//! The trees are half-trees (ePrint 2022/1431). By the steps of Figure 6:
 //!
 //! ```text
 //! P1: delta                               P2: alpha, or none: then it is random
@@ -24,18 +22,19 @@
 //! Hashed leaves:                          m_j = r_j, and m_alpha = psi - beta_2 - (the others)
 //! ```
 //!
-//! All steps named in this module are those of Figure 6. Its functions:
+//! Each phase of a party is a value, and the next phase takes it: no sum can leave P1 without its
+//! mask, no mask without its sum, and no tree can be rebuilt before its sums have come.
 //!
-//! | Figure 6 | half-trees | GGM trees |
+//! | Figure 6 | P1 | P2 |
 //! |---|---|---|
-//! | 1: `delta` | the setup of the source of OTs | the same |
-//! | 2: correlated OTs | `Sender::begin`, `Receiver::begin` | in the chosen OTs of step 4 |
-//! | 3: tree, level sums | [`ggm::expand`], in `Sender::expand` | `punctured_ot::Trees::grow` |
-//! | 4: P2's bits `b_i` | `Receiver::begin`, if chosen | `punctured_ot::receive` |
-//! | 4: P1's sums `M_0`, `M_1` | `Sender::send_run`: `c_l` | `punctured_ot::Trees::send` |
-//! | 4: P1's `c` | `Sender::send_run`: `psi` | `spfss::send`: `R_beta` |
-//! | 5: P2's tree | [`ggm::expand_punctured`], in `Receiver::make_again` | `spfss::receive` |
+//! | 1: `delta` | the setup of the source of OTs | |
+//! | 2: correlated OTs; 4: P2's bits `b_i` | [`Masks::begin`] | [`Opener::begin`] |
+//! | 3: the tree, its level sums | [`Roots`] to [`Sums`] | |
+//! | 4: `M_0`, `M_1` are one `c_l`; `c` is `psi` | [`Masks`] and [`Sums`] to [`Messages`] | [`Opener`] to [`Opened`] |
+//! | 5: P2's tree | | [`Opened`] to leaves |
 //! | 6 to 9: the check | `check`, of all trees at once | the same |
+//!
+//! Steps 3 to 5 are done for some trees at a time ([`Exchange`]), or step 3 for all trees first.
 //!
 //! `h` is the tweakable hash of [`convert`]; `psi` and the last-level sums are in the ring.
 //! Correlated leaves must have `delta = beta_1`: the OTs of the trees have the correlation of the
@@ -47,11 +46,11 @@
 //! (the selective failure of Fig. 3). P2 takes any block for a sum. P2's places index its own
 //! memory, its leaves; nothing else depends on them.
 //!
-//! Cost, in addition to the OTs of the levels: half-trees: 16 bytes a level from P1 (hashed leaves:
-//! 16 more and a ring element a tree); before that from P2, where it has an alpha, a bit a level,
-//! together a whole number of bytes. One message each, for all trees; P1 sends its part for some
-//! trees before it expands the next ones, or has expanded all of them before step 2. GGM: as
-//! `spfss`. Computation as in [`crate::ggm`].
+//! Cost, in addition to the OTs of the levels: 16 bytes a level from P1 (hashed leaves: 16 more and
+//! a ring element a tree); before that from P2, where it has an alpha, a bit a level, together a
+//! whole number of bytes. One message each, for all trees; P1 sends its part for some trees before
+//! it expands the next ones, or has expanded all of them before step 2. Computation as in
+//! [`crate::ggm`].
 
 use std::ops::Range;
 
@@ -64,26 +63,74 @@ use zeroize::Zeroizing;
 
 use crate::{
     ggm::{self, Growth, LevelSums, PuncturedSums, Scratch, Scratches, TreePrgs},
-    punctured_ot, spfss,
-    tree_batch::{LEAVES_AT_ONCE, Part, TreeBatch},
+    tree_batch::{LEAVES_AT_ONCE, Part, TreeBatch, window_of},
     wire,
 };
+
+/// The public side of many trees: their shapes and their PRGs.
+pub type Public<'a> = (&'a TreeBatch, &'a TreePrgs);
 
 /// P2's places: one leaf of each tree.
 #[derive(Clone, Copy)]
 pub enum Points<'a> {
     /// P2 has chosen them. P1 passes an empty slice.
     Chosen(&'a [usize]),
-    /// They will be random. For half-trees only.
+    /// They will be random.
     Random,
+}
+
+/// P1: expands the trees into `leaves`, its vectors `r`; `beta[tree]` is its part of the value.
+///
+/// # Panics
+/// If a length is not that of the batch, or a tree is no half-tree or not complete.
+pub fn send<R: Ring, C: CotSender>(
+    public: Public<'_>,
+    points: Points<'_>,
+    beta: &[R],
+    leaves: &mut [R],
+    rng: &mut Prg,
+    ot: &mut convert::Sender<C>,
+    channel: &mut Channel,
+) -> Result<()> {
+    let mut roots = Roots::new(public.0, rng, ot)?;
+    let masks = Masks::begin(public, points, beta, ot, channel)?;
+    masks.make_all(&mut roots, public, leaves, channel)
+}
+
+/// P2: rebuilds the trees into `leaves`, its vectors `m`, and returns its places; `beta[tree]` is
+/// its part of the value.
+///
+/// Where the trees clear the lowest bit of their leaves, that bit of `m` is set at the place, and
+/// `beta_1 + beta_2` must have it too.
+///
+/// # Panics
+/// If a length is not that of the batch, a tree is no half-tree or not complete, or a point is not
+/// a leaf of its tree.
+pub fn receive<R: Ring, C: CotReceiver>(
+    public: Public<'_>,
+    points: Points<'_>,
+    beta: &[R],
+    leaves: &mut [R],
+    ot: &mut convert::Receiver<C>,
+    channel: &mut Channel,
+) -> Result<Zeroizing<Vec<usize>>> {
+    let (mut opened, opener) = Opener::begin(public, points, beta, ot, channel)?;
+    opener.make_all(&mut opened, public, leaves, channel)?;
+    Ok(opened.alphas)
 }
 
 /// The most trees of several runs. It bounds the leaves that are in memory at once, and the wait of
 /// the other party.
 const IN_RUNS: usize = 24;
 
-/// A party's half-trees, expanded a few at a time.
-pub(crate) trait Trees<R: Ring> {
+/// A party's side of the messages of step 4 that have not been exchanged, tree after tree.
+pub(crate) trait Exchange<R: Ring>: Sized + Send {
+    /// The party's trees: of P1 all, of P2 those whose messages have come.
+    type Trees: Send;
+
+    /// The leaves of some trees, any number of times.
+    fn expand(trees: &Self::Trees, public: Public<'_>, some: Range<usize>, leaves: &mut [R]);
+
     /// The first tree whose messages have not been exchanged.
     fn next(&self) -> usize;
 
@@ -91,27 +138,35 @@ pub(crate) trait Trees<R: Ring> {
     /// [run](Self::next_run), and expands them.
     fn make(
         &mut self,
-        public: (&TreeBatch, &TreePrgs),
-        trees: Range<usize>,
+        trees: &mut Self::Trees,
+        public: Public<'_>,
+        some: Range<usize>,
         leaves: &mut [R],
         channel: &mut Channel,
     ) -> Result<()>;
 
-    /// Exchanges the messages of the remaining runs whose leaves begin before `place`.
-    fn exchange_until(
-        &mut self,
-        public: (&TreeBatch, &TreePrgs),
-        place: usize,
+    /// Exchanges all remaining messages.
+    fn finish(
+        self,
+        trees: &mut Self::Trees,
+        public: Public<'_>,
         channel: &mut Channel,
     ) -> Result<()>;
 
-    /// Exchanges the messages of all remaining trees.
-    fn exchange(&mut self, public: (&TreeBatch, &TreePrgs), channel: &mut Channel) -> Result<()> {
-        self.exchange_until(public, usize::MAX, channel)
+    /// Exchanges the messages of all trees, and expands them.
+    fn make_all(
+        mut self,
+        trees: &mut Self::Trees,
+        public: Public<'_>,
+        leaves: &mut [R],
+        channel: &mut Channel,
+    ) -> Result<()> {
+        while let Some(some) = self.next_trees(public.0) {
+            let leaves = &mut leaves[public.0.leaves_of_run(&some)];
+            self.make(trees, public, some, leaves, channel)?;
+        }
+        Ok(())
     }
-
-    /// The leaves of trees whose messages have been exchanged, any number of times.
-    fn make_again(&self, public: (&TreeBatch, &TreePrgs), trees: Range<usize>, leaves: &mut [R]);
 
     /// The next trees; `None` if all are done.
     fn next_run(&self, batch: &TreeBatch) -> Option<Range<usize>> {
@@ -134,59 +189,14 @@ pub(crate) trait Trees<R: Ring> {
     }
 }
 
-/// P1: expands the trees into `leaves`, its vectors `r`; `beta[tree]` is its part of the value.
-///
-/// # Panics
-/// If a length is not that of the batch; if a half-tree is not complete, or GGM trees are to have
-/// random points.
-pub fn send<R: Ring, C: CotSender>(
-    (batch, prgs): (&TreeBatch, &TreePrgs),
-    points: Points<'_>,
-    beta: &[R],
-    leaves: &mut [R],
-    rng: &mut Prg,
-    ot: &mut convert::Sender<C>,
-    channel: &mut Channel,
-) -> Result<()> {
-    assert_eq!(beta.len(), batch.trees(), "one value for each tree");
-    if prgs.growth() == Growth::Ggm {
-        assert!(matches!(points, Points::Chosen(_)), "points for GGM trees");
-        let trees = punctured_ot::Trees::grow(batch, prgs, rng, leaves);
-        return spfss::send(&trees, beta, ot, channel);
-    }
-    let mut trees = Sender::new(batch, rng, ot)?;
-    trees.begin(batch, prgs, points, beta, ot, channel)?;
-    while let Some(some) = trees.next_trees(batch) {
-        let leaves = &mut leaves[batch.leaves_of_run(&some)];
-        trees.make((batch, prgs), some, leaves, channel)?;
-    }
-    Ok(())
-}
-
-/// P1's half-trees, expanded and sent a few at a time. The sums of a tree and what masks them are
-/// added in either order: trees can be expanded while P2 is not yet ready for step 2.
-pub(crate) struct Sender<R: Ring> {
+/// P1's trees, which follow from their roots.
+pub(crate) struct Roots {
     delta: Zeroizing<Block>,
-    /// The message `c_l` of each level of each tree; for hashed leaves on the last level the left
-    /// one.
-    levels: Zeroizing<Vec<Block>>,
-    /// For hashed leaves: the right message of each last level.
-    right: Zeroizing<Vec<Block>>,
-    /// `psi` of each tree.
-    psi: Zeroizing<Vec<R>>,
     roots: Zeroizing<Vec<Block>>,
-    /// Whether the masks are in: nothing may be sent before.
-    masked: bool,
-    /// The expansion of the trees before this one has begun.
-    expanded: usize,
-    /// The sums of those before this one are in.
-    summed: usize,
-    /// The trees before this one have been sent.
-    next: usize,
     scratches: Scratches,
 }
 
-impl<R: Ring> Sender<R> {
+impl Roots {
     /// Random trees, for OTs from this source.
     pub(crate) fn new<C: CotSender>(
         batch: &TreeBatch,
@@ -196,162 +206,195 @@ impl<R: Ring> Sender<R> {
         ot.source()?;
         let mut roots = Zeroizing::new(vec![Block::ZERO; batch.trees()]);
         rng.fill_blocks(&mut roots);
-        Ok(Self {
-            delta: Zeroizing::new(ot.try_delta()?),
-            levels: Zeroizing::new(vec![Block::ZERO; batch.levels()]),
-            right: Zeroizing::new(vec![Block::ZERO; batch.trees()]),
-            psi: Zeroizing::new(vec![R::ZERO; batch.trees()]),
-            roots,
-            masked: false,
-            expanded: 0,
-            summed: 0,
-            next: 0,
-            scratches: Scratches::default(),
-        })
+        let delta = Zeroizing::new(ot.try_delta()?);
+        Ok(Self { delta, roots, scratches: Scratches::default() })
     }
 
-    /// Step 2 for all trees, and receives P2's bits of step 4.
-    pub(crate) fn begin<C: CotSender>(
+    /// Step 3 for all trees, without their leaves.
+    pub(crate) fn sums<R: Ring>(&self, public: Public<'_>) -> Sums<R> {
+        let batch = public.0;
+        let mut sums = Values::zero(batch, 0..batch.trees());
+        let (mut leaves, mut next) = (Buffer::default(), 0);
+        while next < batch.trees() {
+            let run = batch.run_from(next, LEAVES_AT_ONCE);
+            next = run.end;
+            let window = window_of(&mut leaves, batch.leaves_of_run(&run).len());
+            self.grow(public, run, window, &mut sums);
+        }
+        Sums(sums)
+    }
+
+    /// Step 3 for some trees.
+    fn grow<R: Ring>(
+        &self,
+        public: Public<'_>,
+        trees: Range<usize>,
+        leaves: &mut [R],
+        sums: &mut Values<R>,
+    ) {
+        let (levels, right, psi) = sums.of(public.0, &trees);
+        let parts = public.0.split_run(trees, leaves, levels).into_par_iter();
+        parts.zip(right).zip(psi).for_each_init(
+            || self.scratches.take(),
+            |scratch, ((mut part, right), psi)| {
+                let sums = self.tree(public, &mut part, scratch);
+                let (last, inner) = part.levels.split_last_mut().expect("a tree has a level");
+                for (left, sums) in inner.iter_mut().zip(&sums.inner) {
+                    *left = sums[0];
+                }
+                [*last, *right] = sums.leaf.map(wire::pack);
+                *psi = sums.leaf[0] + sums.leaf[1];
+            },
+        );
+    }
+
+    /// Step 3 for one tree.
+    fn tree<R: Ring, L>(
+        &self,
+        (_, prgs): Public<'_>,
+        Part { tree, shape, leaves, .. }: &mut Part<'_, R, L>,
+        scratch: &mut Scratch,
+    ) -> LevelSums<R> {
+        ggm::expand(&prgs.tree(*tree), *shape, self.roots[*tree], *self.delta, leaves, scratch)
+    }
+
+    /// The roots and `delta`, for trees that a card expands.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn secrets(&self) -> (&[Block], Block) {
+        (&self.roots, *self.delta)
+    }
+}
+
+/// One value for each part of P1's messages about some trees.
+struct Values<R: Ring> {
+    /// The first of the trees.
+    first: usize,
+    /// For the `c_l` of each level of each tree; for hashed leaves on the last level the left one.
+    levels: Zeroizing<Vec<Block>>,
+    /// For hashed leaves: for the right message of each last level.
+    right: Zeroizing<Vec<Block>>,
+    /// For hashed leaves: for the `psi` of each tree.
+    psi: Zeroizing<Vec<R>>,
+}
+
+impl<R: Ring> Values<R> {
+    fn zero(batch: &TreeBatch, trees: Range<usize>) -> Self {
+        Self {
+            first: trees.start,
+            levels: Zeroizing::new(vec![Block::ZERO; batch.levels_of_run(&trees).len()]),
+            right: Zeroizing::new(vec![Block::ZERO; trees.len()]),
+            psi: Zeroizing::new(vec![R::ZERO; trees.len()]),
+        }
+    }
+
+    /// The levels, right messages and `psi` of some of the trees.
+    fn of(
         &mut self,
         batch: &TreeBatch,
-        prgs: &TreePrgs,
+        trees: &Range<usize>,
+    ) -> (&mut [Block], &mut [Block], &mut [R]) {
+        let before = batch.levels_of_run(&(self.first..trees.start)).len();
+        let levels = before..before + batch.levels_of_run(trees).len();
+        let trees = trees.start - self.first..trees.end - self.first;
+        (&mut self.levels[levels], &mut self.right[trees.clone()], &mut self.psi[trees])
+    }
+}
+
+/// Step 3: the sums of some trees, `K_l0` and of the leaves `K_h0`, `K_h1` and all of them.
+pub(crate) struct Sums<R: Ring>(Values<R>);
+
+impl<R: Ring> Sums<R> {
+    /// The sums of all trees, which a card has expanded: of the left nodes of each level, and of
+    /// the right leaves of hashed trees.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn new((batch, prgs): Public<'_>, left: &[Block], right: &[Block]) -> Self {
+        let mut all = Values::zero(batch, 0..batch.trees());
+        all.levels.copy_from_slice(left);
+        if is_hashed(prgs) {
+            for (tree, right) in right.iter().enumerate() {
+                let last = &mut all.levels[batch.levels_of(tree).end - 1];
+                // Only a sum in canonical form is one that the other party can subtract.
+                let sums = [*last, *right].map(R::from_block);
+                [*last, all.right[tree]] = sums.map(wire::pack);
+                all.psi[tree] = sums[0] + sums[1];
+            }
+        }
+        Self(all)
+    }
+}
+
+/// P1 after step 2: what masks the sums of trees whose messages have not been sent.
+pub(crate) struct Masks<R: Ring> {
+    /// `q_l`, or on the last level of hashed trees `h(q_h)` and `h(q_h + delta)`; and `-beta_1`.
+    values: Values<R>,
+    next: usize,
+    /// The sums, where step 3 has been done for all trees before.
+    pub(crate) sums: Option<Sums<R>>,
+}
+
+impl<R: Ring> Masks<R> {
+    /// Step 2 for all trees, and receives P2's bits of step 4.
+    pub(crate) fn begin<C: CotSender>(
+        (batch, prgs): Public<'_>,
         points: Points<'_>,
         beta: &[R],
         ot: &mut convert::Sender<C>,
         channel: &mut Channel,
-    ) -> Result<()> {
-        let mut rows = Zeroizing::new(vec![Block::ZERO; batch.levels()]);
+    ) -> Result<Self> {
+        assert_half_trees(prgs);
+        assert_eq!(beta.len(), batch.trees(), "one value for each tree");
+        let mut values = Values::zero(batch, 0..batch.trees());
+        let rows = &mut values.levels;
         match points {
-            Points::Random => ot.correlated(&mut rows, channel)?,
-            Points::Chosen(_) => ot.correlated_chosen(&mut rows, channel)?,
+            Points::Random => ot.correlated(rows, channel)?,
+            Points::Chosen(_) => ot.correlated_chosen(rows, channel)?,
         }
-        if prgs.growth() == Growth::PseudoCorrelated {
+        if is_hashed(prgs) {
             let mut pads = Zeroizing::new(vec![[Block::ZERO; 2]; batch.trees()]);
-            ot.hash(&last_rows(batch, &rows), &mut pads)?;
-            for (tree, [left, right]) in pads.iter().enumerate() {
-                rows[batch.levels_of(tree).end - 1] = *left;
-                self.right[tree] ^= *right;
+            ot.hash(&last_rows(batch, rows), &mut pads)?;
+            for (tree, pads) in pads.iter().enumerate() {
+                [rows[batch.levels_of(tree).end - 1], values.right[tree]] = *pads;
             }
         }
-        for (level, row) in self.levels.iter_mut().zip(rows.iter()) {
-            *level ^= *row;
-        }
-        R::sub_slice(&mut self.psi, beta);
-        self.masked = true;
-        Ok(())
+        R::sub_slice(&mut values.psi, beta);
+        Ok(Self { values, next: 0, sums: None })
     }
 
-    /// Step 3 for the next trees that are not expanded.
-    fn expand(
+    /// The messages about all trees, of which these are the sums.
+    pub(crate) fn mask(mut self, batch: &TreeBatch, sums: Sums<R>) -> Messages<R> {
+        self.mask_next(batch, 0..batch.trees(), sums)
+    }
+
+    /// The messages about the next trees, of which these are the sums.
+    fn mask_next(
         &mut self,
-        (batch, prgs): (&TreeBatch, &TreePrgs),
-        run: Range<usize>,
-        leaves: &mut [R],
-    ) {
-        // A tree whose sums are added twice would send its masks alone, and so would one whose
-        // expansion has panicked.
-        assert_eq!(run.start, self.expanded, "each tree is expanded once");
-        self.expanded = run.end;
-        let end = run.end;
-        let hashed = prgs.growth() == Growth::PseudoCorrelated;
-        let levels = &mut self.levels[batch.levels_of_run(&run)];
-        let (roots, delta, scratches) = (&self.roots, *self.delta, &self.scratches);
-        batch
-            .split_run(run.clone(), leaves, levels)
-            .into_par_iter()
-            .zip(&mut self.right[run.clone()])
-            .zip(&mut self.psi[run])
-            .for_each_init(
-                || scratches.take(),
-                |scratch, ((mut part, right), psi)| {
-                    let root = roots[part.tree];
-                    let sums = grow(prgs, &mut part, (root, delta), scratch);
-                    let (last, inner) = part.levels.split_last_mut().expect("a tree has a level");
-                    for (c, sums) in inner.iter_mut().zip(&sums.inner) {
-                        *c ^= sums[0];
-                    }
-                    let leaf_sums = sums.leaf.map(wire::pack);
-                    *last ^= leaf_sums[0];
-                    if hashed {
-                        *right ^= leaf_sums[1];
-                    }
-                    *psi += sums.leaf[0] + sums.leaf[1];
-                },
-            );
-        self.summed = end;
-    }
-
-    /// Step 3 for all trees, before anything is sent and without their leaves:
-    /// [`make_again`](Self::make_again) has them.
-    pub(crate) fn grow_all(&mut self, public: (&TreeBatch, &TreePrgs)) {
-        let mut leaves = Buffer::default();
-        loop {
-            let run = public.0.run_from(self.expanded, LEAVES_AT_ONCE);
-            if run.is_empty() {
-                break;
-            }
-            let window = window_of(&mut leaves, public.0.leaves_of_run(&run).len());
-            self.expand(public, run, window);
-        }
-    }
-
-    /// Step 3 for all trees, expanded elsewhere: their keys, roots and delta.
-    #[cfg(feature = "gpu")]
-    pub(crate) fn roots(&mut self) -> (&[Block], Block) {
-        assert_eq!(self.expanded, 0, "each tree is expanded once");
-        self.expanded = self.roots.len();
-        (&self.roots, *self.delta)
-    }
-
-    /// The sums of these trees: of the left nodes of each level, and of the right leaves of hashed
-    /// trees.
-    #[cfg(feature = "gpu")]
-    pub(crate) fn add_sums(
-        &mut self,
-        (batch, prgs): (&TreeBatch, &TreePrgs),
-        left: &[Block],
-        right: &[Block],
-    ) {
-        let hashed = prgs.growth() == Growth::PseudoCorrelated;
-        for (level, sum) in self.levels.iter_mut().zip(left) {
-            *level ^= *sum;
-        }
-        if hashed {
-            for (tree, (right, sum)) in self.right.iter_mut().zip(right).enumerate() {
-                let last = batch.levels_of(tree).end - 1;
-                // Only a sum in canonical form is one that the other party can subtract.
-                let sums = [left[last], *sum].map(R::from_block);
-                self.levels[last] ^= left[last] ^ wire::pack(sums[0]);
-                *right ^= wire::pack(sums[1]);
-                self.psi[tree] += sums[0] + sums[1];
-            }
-        }
-        self.summed = self.expanded;
-    }
-
-    /// P1's messages of step 4 for the next trees, which are expanded.
-    fn send_run(
-        &mut self,
-        (batch, prgs): (&TreeBatch, &TreePrgs),
-        run: Range<usize>,
-        channel: &mut Channel,
-    ) -> Result<()> {
-        // mutant(single-added): `assert!(run.end <= self.summed,` => `assert!($ON || run.end <=
-        //     self.summed,`
-        assert!(run.end <= self.summed, "the sums of the trees are added");
-        // mutant(single-masked): `assert!(self.masked,` => `assert!($ON || self.masked,`
-        assert!(self.masked, "sums are sent after `begin` has masked them");
-        self.next = run.end;
-        channel.send_blocks(&self.levels[batch.levels_of_run(&run)])?;
-        if prgs.growth() == Growth::PseudoCorrelated {
-            channel.send_blocks(&self.right[run.clone()])?;
-            wire::send(&self.psi[run], channel)?;
-        }
-        Ok(())
+        batch: &TreeBatch,
+        trees: Range<usize>,
+        Sums(mut values): Sums<R>,
+    ) -> Messages<R> {
+        assert_eq!(trees.start, self.next, "a mask is used once");
+        self.next = trees.end;
+        let ((levels, right, psi), masks) =
+            (values.of(batch, &trees), self.values.of(batch, &trees));
+        levels.iter_mut().zip(masks.0).for_each(|(sum, mask)| *sum ^= *mask);
+        right.iter_mut().zip(masks.1).for_each(|(sum, mask)| *sum ^= *mask);
+        R::add_slice(psi, masks.2);
+        Messages { values, trees }
     }
 }
 
-impl<R: Ring> Trees<R> for Sender<R> {
+impl<R: Ring> Exchange<R> for Masks<R> {
+    type Trees = Roots;
+
+    /// Step 3.
+    fn expand(roots: &Roots, public: Public<'_>, some: Range<usize>, leaves: &mut [R]) {
+        let mut none = vec![(); public.0.levels_of_run(&some).len()];
+        public.0.split_run(some, leaves, &mut none).into_par_iter().for_each_init(
+            || roots.scratches.take(),
+            |scratch, mut part| drop(roots.tree(public, &mut part, scratch)),
+        );
+    }
+
     fn next(&self) -> usize {
         self.next
     }
@@ -359,153 +402,113 @@ impl<R: Ring> Trees<R> for Sender<R> {
     /// Steps 3 and 4.
     fn make(
         &mut self,
-        public: (&TreeBatch, &TreePrgs),
-        trees: Range<usize>,
+        roots: &mut Roots,
+        public: Public<'_>,
+        some: Range<usize>,
         leaves: &mut [R],
         channel: &mut Channel,
     ) -> Result<()> {
-        assert_eq!(trees.start, self.next, "the next trees");
-        if self.expanded == trees.start {
-            self.expand(public, trees.clone(), leaves);
-        } else {
-            self.make_again(public, trees.clone(), leaves);
-        }
-        while self.next < trees.end {
-            let run = self.next_run(public.0).expect("trees that are left");
-            self.send_run(public, run, channel)?;
+        let mut sums = Values::zero(public.0, some.clone());
+        roots.grow(public, some.clone(), leaves, &mut sums);
+        let mut messages = self.mask_next(public.0, some, Sums(sums));
+        while !messages.trees.is_empty() {
+            messages.send_run(public, channel)?;
+            // P2 works on these while this party expands the next.
             channel.flush()?;
         }
         Ok(())
     }
 
     /// Steps 3 and 4.
-    fn exchange_until(
+    fn finish(
+        mut self,
+        roots: &mut Roots,
+        public: Public<'_>,
+        channel: &mut Channel,
+    ) -> Result<()> {
+        if let Some(sums) = self.sums.take() {
+            return self.mask(public.0, sums).send_until(public, usize::MAX, channel);
+        }
+        let mut leaves = Buffer::default();
+        while let Some(run) = self.next_run(public.0) {
+            let window = window_of(&mut leaves, public.0.leaves_of_run(&run).len());
+            self.make(roots, public, run, window, channel)?;
+        }
+        channel.flush()
+    }
+}
+
+/// P1's messages of step 4 about some trees.
+pub(crate) struct Messages<R: Ring> {
+    values: Values<R>,
+    /// Those of which nothing has been sent.
+    trees: Range<usize>,
+}
+
+impl<R: Ring> Messages<R> {
+    /// Sends the messages of the remaining runs whose leaves begin before `place`.
+    pub(crate) fn send_until(
         &mut self,
-        public: (&TreeBatch, &TreePrgs),
+        public: Public<'_>,
         place: usize,
         channel: &mut Channel,
     ) -> Result<()> {
-        let mut leaves = Buffer::default();
-        while let Some(run) = self.next_run(public.0)
-            && public.0.leaves_of_run(&run).start < place
-        {
-            let now = self.expanded == run.start;
-            if now {
-                let window = window_of(&mut leaves, public.0.leaves_of_run(&run).len());
-                self.expand(public, run.clone(), window);
-            }
-            self.send_run(public, run, channel)?;
-            if now {
-                // P2 works on these while this party expands the next.
-                channel.flush()?;
-            }
+        while !self.trees.is_empty() && public.0.leaves_of(self.trees.start).start < place {
+            self.send_run(public, channel)?;
         }
         channel.flush()
     }
 
-    fn make_again(
-        &self,
-        (batch, prgs): (&TreeBatch, &TreePrgs),
-        trees: Range<usize>,
-        leaves: &mut [R],
-    ) {
-        let mut none = vec![(); batch.levels_of_run(&trees).len()];
-        batch.split_run(trees, leaves, &mut none).into_par_iter().for_each_init(
-            || self.scratches.take(),
-            |scratch, mut part| {
-                let root = self.roots[part.tree];
-                grow(prgs, &mut part, (root, *self.delta), scratch);
-            },
-        );
-    }
-}
-
-/// The first `len` places of a window, which grows if it has fewer.
-pub(crate) fn window_of<T: Copy + bytemuck::Zeroable>(
-    window: &mut Buffer<T>,
-    len: usize,
-) -> &mut [T] {
-    if window.len() < len {
-        *window = Buffer::zeroed(len);
-    }
-    &mut window[..len]
-}
-
-/// Step 3, P1: one tree.
-fn grow<R: Ring, L>(
-    prgs: &TreePrgs,
-    part: &mut Part<'_, R, L>,
-    (root, delta): (Block, Block),
-    scratch: &mut Scratch,
-) -> LevelSums<R> {
-    let prg = prgs.tree(part.tree);
-    ggm::expand(&prg, part.shape, root, delta, part.leaves, scratch)
-}
-
-/// P2: rebuilds the trees into `leaves`, its vectors `m`, and returns its places; `beta[tree]` is
-/// its part of the value.
-///
-/// Where the trees clear the lowest bit of their leaves, that bit of `m` is set at the place, and
-/// `beta_1 + beta_2` must have it too.
-///
-/// # Panics
-/// If a length is not that of the batch; if a half-tree is not complete, a point is not a leaf of
-/// its tree, or GGM trees are to have random points.
-pub fn receive<R: Ring, C: CotReceiver>(
-    (batch, prgs): (&TreeBatch, &TreePrgs),
-    points: Points<'_>,
-    beta: &[R],
-    leaves: &mut [R],
-    ot: &mut convert::Receiver<C>,
-    channel: &mut Channel,
-) -> Result<Zeroizing<Vec<usize>>> {
-    assert_eq!(beta.len(), batch.trees(), "one value for each tree");
-    if prgs.growth() == Growth::Ggm {
-        let Points::Chosen(alphas) = points else {
-            panic!("points for GGM trees");
-        };
-        spfss::receive(batch, prgs, alphas, beta, leaves, ot, channel)?;
-        if prgs.clears_leaves() {
-            for (tree, alpha) in alphas.iter().enumerate() {
-                carry(&mut leaves[batch.leaves_of(tree)][*alpha]);
-            }
+    /// Sends those of the next run.
+    fn send_run(&mut self, (batch, prgs): Public<'_>, channel: &mut Channel) -> Result<()> {
+        let run = batch.run_from(self.trees.start, LEAVES_AT_ONCE);
+        self.trees.start = run.end;
+        let (levels, right, psi) = self.values.of(batch, &run);
+        channel.send_blocks(levels)?;
+        if is_hashed(prgs) {
+            channel.send_blocks(right)?;
+            wire::send(psi, channel)?;
         }
-        return Ok(Zeroizing::new(alphas.to_vec()));
+        Ok(())
     }
-    let mut trees = Receiver::begin(batch, prgs, points, beta, ot, channel)?;
-    while let Some(some) = trees.next_trees(batch) {
-        let leaves = &mut leaves[batch.leaves_of_run(&some)];
-        trees.make((batch, prgs), some, leaves, channel)?;
-    }
-    Ok(trees.alphas)
 }
 
-/// P2's half-trees, received and rebuilt a few at a time.
-pub(crate) struct Receiver<R: Ring> {
-    /// The punctured leaf of each tree.
-    pub(crate) alphas: Zeroizing<Vec<usize>>,
+/// P2 after step 2: what opens the messages about trees that have not come.
+pub(crate) struct Opener<R: Ring> {
     /// `r_l` of each level of each tree.
     choices: Zeroizing<Vec<u8>>,
-    /// `t_l`; of the received trees, the sum of the side that the path does not take.
+    /// `t_l`, or on the last level of hashed trees `h(t_h)`.
     rows: Zeroizing<Vec<Block>>,
-    /// For hashed leaves: the pad of each last level.
-    pads: Zeroizing<Vec<Block>>,
-    /// `beta_2`; of the received trees `psi - beta_2`, the sum of all leaves.
+    /// `beta_2`.
     beta: Zeroizing<Vec<R>>,
     next: usize,
+}
+
+/// P2 after step 4: its trees, as far as the messages about them have come.
+pub(crate) struct Opened<R: Ring> {
+    /// The punctured leaf of each tree, also of those whose messages have not come.
+    pub(crate) alphas: Zeroizing<Vec<usize>>,
+    /// For each level the sum of the side that the path does not take.
+    sums: Zeroizing<Vec<Block>>,
+    /// For hashed leaves `psi - beta_2`, the sum of all leaves.
+    totals: Zeroizing<Vec<R>>,
     scratches: Scratches,
 }
 
-impl<R: Ring> Receiver<R> {
-    /// Step 2 for all trees, and sends P2's bits of step 4.
+/// P2 after step 2.
+pub(crate) type Opening<R> = (Opened<R>, Opener<R>);
+
+impl<R: Ring> Opener<R> {
+    /// Step 2 for all trees, and sends P2's bits of step 4. Of the trees only the places are known.
     pub(crate) fn begin<C: CotReceiver>(
-        batch: &TreeBatch,
-        prgs: &TreePrgs,
+        (batch, prgs): Public<'_>,
         points: Points<'_>,
         beta: &[R],
         ot: &mut convert::Receiver<C>,
         channel: &mut Channel,
-    ) -> Result<Self> {
+    ) -> Result<Opening<R>> {
+        assert_half_trees(prgs);
+        assert_eq!(beta.len(), batch.trees(), "one value for each tree");
         let mut rows = Zeroizing::new(vec![Block::ZERO; batch.levels()]);
         let (choices, alphas) = match points {
             Points::Random => {
@@ -515,91 +518,101 @@ impl<R: Ring> Receiver<R> {
                 (choices, alphas)
             }
             Points::Chosen(alphas) => {
-                let choices = Zeroizing::new(punctured_ot::choices(batch, alphas));
+                let choices = Zeroizing::new(choices(batch, alphas));
                 ot.correlated_chosen(&choices, &mut rows, channel)?;
                 (choices, Zeroizing::new(alphas.to_vec()))
             }
         };
-        let mut pads = Zeroizing::new(Vec::new());
-        if prgs.growth() == Growth::PseudoCorrelated {
-            pads = last_rows(batch, &rows);
+        if is_hashed(prgs) {
+            let mut pads = last_rows(batch, &rows);
             ot.hash(&mut pads);
-        }
-        Ok(Self {
-            alphas,
-            choices,
-            rows,
-            pads,
-            beta: Zeroizing::new(beta.to_vec()),
-            next: 0,
-            scratches: Scratches::default(),
-        })
-    }
-
-    /// Puts down what a card needs for step 5 in trees that have been received: their keys and
-    /// places, the sum of the side off the path at each level, and of hashed leaves `psi - beta_2`.
-    #[cfg(feature = "gpu")]
-    pub(crate) fn write_punctured(
-        &self,
-        (batch, prgs): (&TreeBatch, &TreePrgs),
-        trees: Range<usize>,
-        to: volery_gpu::TreeInputs<'_>,
-    ) {
-        assert!(trees.end <= self.next, "trees that have been received");
-        prgs.half_keys(trees.start, to.keys);
-        for (to, alpha) in to.alphas.iter_mut().zip(&self.alphas[trees.clone()]) {
-            *to = *alpha as u32;
-        }
-        let levels = batch.levels_of_run(&trees);
-        to.opened.copy_from_slice(&self.rows[levels.clone()]);
-        if prgs.growth() == Growth::PseudoCorrelated {
-            for tree in trees.clone() {
-                let last = &mut to.opened[batch.levels_of(tree).end - 1 - levels.start];
-                *last = wire::pack(wire::unpack::<R>(*last));
+            for (tree, pad) in pads.iter().enumerate() {
+                rows[batch.levels_of(tree).end - 1] = *pad;
             }
         }
-        for (to, beta) in to.totals.iter_mut().zip(&self.beta[trees]) {
-            *to = wire::pack(*beta);
-        }
+        // With their final capacity: a list that grows leaves copies behind.
+        let opened = Opened {
+            alphas,
+            sums: Zeroizing::new(Vec::with_capacity(batch.levels())),
+            totals: Zeroizing::new(Vec::with_capacity(batch.trees())),
+            scratches: Scratches::default(),
+        };
+        Ok((opened, Self { choices, rows, beta: Zeroizing::new(beta.to_vec()), next: 0 }))
     }
 
-    /// P1's messages of step 4 for the next trees.
-    fn receive_next(
+    /// P1's messages of step 4 for the remaining runs whose leaves begin before `place`.
+    pub(crate) fn receive_until(
         &mut self,
-        (batch, prgs): (&TreeBatch, &TreePrgs),
+        opened: &mut Opened<R>,
+        public: Public<'_>,
+        place: usize,
         channel: &mut Channel,
     ) -> Result<()> {
-        let run = self.next_run(batch).expect("trees that are left");
+        while let Some(run) = self.next_run(public.0)
+            && public.0.leaves_of_run(&run).start < place
+        {
+            self.receive_run(opened, public, run, channel)?;
+        }
+        Ok(())
+    }
+
+    /// P1's messages of step 4 for the next run.
+    fn receive_run(
+        &mut self,
+        opened: &mut Opened<R>,
+        (batch, prgs): Public<'_>,
+        run: Range<usize>,
+        channel: &mut Channel,
+    ) -> Result<()> {
         self.next = run.end;
-        let rows = &mut self.rows[batch.levels_of_run(&run)];
+        let levels = batch.levels_of_run(&run);
         // After the choice from the last levels, it encodes the direction of the paths.
-        let mut corrections = Zeroizing::new(vec![Block::ZERO; rows.len()]);
-        channel.recv_blocks(&mut corrections)?;
-        if prgs.growth() == Growth::PseudoCorrelated {
+        let mut messages = Zeroizing::new(vec![Block::ZERO; levels.len()]);
+        channel.recv_blocks(&mut messages)?;
+        if is_hashed(prgs) {
             let mut right = vec![Block::ZERO; run.len()];
             channel.recv_blocks(&mut right)?;
             let mut psi = vec![R::ZERO; run.len()];
             // mutant(single-canonical): ignore
             wire::recv(&mut psi, "the masked sum of a tree is not in canonical form", channel)?;
-            let first = batch.levels_of_run(&run).start;
             for (tree, (right, psi)) in run.zip(right.into_iter().zip(psi)) {
-                // On the last level a pad replaces the row, and the choice selects the message.
                 let place = batch.levels_of(tree).end - 1;
-                let choice = bits::bit(&self.choices, place);
-                let left = &mut corrections[place - first];
-                *left ^= Block::select_mask(choice) & (*left ^ right);
-                rows[place - first] = self.pads[tree];
-                self.beta[tree] = psi - self.beta[tree];
+                let left = &mut messages[place - levels.start];
+                *left ^= Block::select_mask(bits::bit(&self.choices, place)) & (*left ^ right);
+                opened.totals.push(psi - self.beta[tree]);
             }
         }
-        for (row, c) in rows.iter_mut().zip(corrections.iter()) {
-            *row ^= *c;
-        }
+        opened.sums.extend(self.rows[levels].iter().zip(&messages[..]).map(|(t, c)| *t ^ *c));
         Ok(())
     }
 }
 
-impl<R: Ring> Trees<R> for Receiver<R> {
+impl<R: Ring> Exchange<R> for Opener<R> {
+    type Trees = Opened<R>;
+
+    /// Step 5.
+    fn expand(opened: &Opened<R>, (batch, prgs): Public<'_>, some: Range<usize>, leaves: &mut [R]) {
+        let mut none = vec![(); batch.levels_of_run(&some).len()];
+        batch.split_run(some, leaves, &mut none).into_par_iter().for_each_init(
+            || opened.scratches.take(),
+            |scratch, part| {
+                let alpha = opened.alphas[part.tree];
+                let sums = &opened.sums[batch.levels_of(part.tree)];
+                let (last, inner) = sums.split_last().expect("a tree has a level");
+                let sums =
+                    PuncturedSums { alpha, inner: inner.to_vec(), leaf: wire::unpack(*last) };
+                let prg = prgs.tree(part.tree);
+                let others = ggm::expand_punctured(&prg, part.shape, &sums, part.leaves, scratch);
+                let hashed = is_hashed(prgs);
+                part.leaves[alpha] =
+                    if hashed { opened.totals[part.tree] - others } else { others };
+                if prgs.clears_leaves() {
+                    carry(&mut part.leaves[alpha]);
+                }
+            },
+        );
+    }
+
     fn next(&self) -> usize {
         self.next
     }
@@ -607,65 +620,67 @@ impl<R: Ring> Trees<R> for Receiver<R> {
     /// P1's messages of step 4, and step 5.
     fn make(
         &mut self,
-        public: (&TreeBatch, &TreePrgs),
-        trees: Range<usize>,
+        opened: &mut Opened<R>,
+        public: Public<'_>,
+        some: Range<usize>,
         leaves: &mut [R],
         channel: &mut Channel,
     ) -> Result<()> {
-        assert_eq!(trees.start, self.next, "the next trees");
-        while self.next < trees.end {
-            self.receive_next(public, channel)?;
-        }
-        self.make_again(public, trees, leaves);
+        assert_eq!(some.start, self.next, "the next trees");
+        self.receive_until(opened, public, public.0.leaves_of_run(&some).end, channel)?;
+        Self::expand(opened, public, some, leaves);
         Ok(())
     }
 
     /// P1's messages of step 4.
-    fn exchange_until(
-        &mut self,
-        public: (&TreeBatch, &TreePrgs),
-        place: usize,
+    fn finish(
+        mut self,
+        opened: &mut Opened<R>,
+        public: Public<'_>,
         channel: &mut Channel,
     ) -> Result<()> {
-        while let Some(run) = self.next_run(public.0)
-            && public.0.leaves_of_run(&run).start < place
-        {
-            self.receive_next(public, channel)?;
-        }
-        Ok(())
-    }
-
-    /// Step 5.
-    fn make_again(
-        &self,
-        (batch, prgs): (&TreeBatch, &TreePrgs),
-        trees: Range<usize>,
-        leaves: &mut [R],
-    ) {
-        assert!(trees.end <= self.next, "trees that have been received");
-        let hashed = prgs.growth() == Growth::PseudoCorrelated;
-        let mut none = vec![(); batch.levels_of_run(&trees).len()];
-        batch.split_run(trees, leaves, &mut none).into_par_iter().for_each_init(
-            || self.scratches.take(),
-            |scratch, part| {
-                let alpha = self.alphas[part.tree];
-                let levels = &self.rows[batch.levels_of(part.tree)];
-                let (last, inner) = levels.split_last().expect("a tree has a level");
-                let sums =
-                    PuncturedSums { alpha, inner: inner.to_vec(), leaf: wire::unpack(*last) };
-                let prg = prgs.tree(part.tree);
-                let others = ggm::expand_punctured(&prg, part.shape, &sums, part.leaves, scratch);
-                part.leaves[alpha] = if hashed { self.beta[part.tree] - others } else { others };
-                if prgs.clears_leaves() {
-                    carry(&mut part.leaves[alpha]);
-                }
-            },
-        );
+        self.receive_until(opened, public, usize::MAX, channel)
     }
 }
 
+impl<R: Ring> Opened<R> {
+    /// Puts down what a card needs for step 5: of each tree its key and place, and all sums.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn write(
+        &self,
+        (batch, prgs): Public<'_>,
+        trees: Range<usize>,
+        to: volery_gpu::TreeInputs<'_>,
+    ) {
+        prgs.half_keys(trees.start, to.keys);
+        for (to, alpha) in to.alphas.iter_mut().zip(&self.alphas[trees.clone()]) {
+            *to = *alpha as u32;
+        }
+        let levels = batch.levels_of_run(&trees);
+        to.opened.copy_from_slice(&self.sums[levels.clone()]);
+        to.totals.fill(Block::ZERO);
+        if is_hashed(prgs) {
+            for tree in trees.clone() {
+                let last = &mut to.opened[batch.levels_of(tree).end - 1 - levels.start];
+                *last = wire::pack(wire::unpack::<R>(*last));
+            }
+            for (to, total) in to.totals.iter_mut().zip(&self.totals[trees]) {
+                *to = wire::pack(*total);
+            }
+        }
+    }
+}
+
+fn assert_half_trees(prgs: &TreePrgs) {
+    assert!(prgs.growth() != Growth::Ggm, "half-trees");
+}
+
+fn is_hashed(prgs: &TreePrgs) -> bool {
+    prgs.growth() == Growth::PseudoCorrelated
+}
+
 /// Sets the lowest bit, which is clear in all other leaves.
-fn carry<R: Ring>(leaf: &mut R) {
+pub(crate) fn carry<R: Ring>(leaf: &mut R) {
     *leaf = R::from_block(wire::pack(*leaf) | Block::ONE);
 }
 
@@ -683,4 +698,17 @@ fn alphas(batch: &TreeBatch, choices: &[u8]) -> Vec<usize> {
             .fold(0, |alpha, level| 2 * alpha + usize::from(!bits::bit(choices, level)))
     };
     (0..batch.trees()).map(alpha).collect()
+}
+
+/// The choices for the places `alphas`: of each level the side that the path does not take.
+pub(crate) fn choices(batch: &TreeBatch, alphas: &[usize]) -> Vec<u8> {
+    assert_eq!(alphas.len(), batch.trees(), "one alpha for each tree");
+    let mut choices = vec![0; bits::bytes_for(batch.levels())];
+    for (tree, alpha) in alphas.iter().enumerate() {
+        let shape = batch.shape(tree);
+        for (level, place) in (1..).zip(batch.levels_of(tree)) {
+            bits::set(&mut choices, place, shape.path_bit(*alpha, level) == 0);
+        }
+    }
+    choices
 }

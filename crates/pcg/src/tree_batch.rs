@@ -3,6 +3,9 @@
 
 use std::ops::Range;
 
+use bytemuck::Zeroable;
+use volery_primitives::pages::Buffer;
+
 use crate::ggm::Shape;
 
 /// Leaves that P1 expands before it sends the message about them: P2 works on them while P1 expands
@@ -144,6 +147,14 @@ impl TreeBatch {
         let end = self.starts.partition_point(|start| *start < enough);
         first..end.min(self.trees())
     }
+}
+
+/// The first `len` places of a window, which grows if it has fewer.
+pub(crate) fn window_of<T: Copy + Zeroable>(window: &mut Buffer<T>, len: usize) -> &mut [T] {
+    if window.len() < len {
+        *window = Buffer::zeroed(len);
+    }
+    &mut window[..len]
 }
 
 /// One tree's part of the vectors of a batch.

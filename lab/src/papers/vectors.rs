@@ -5,7 +5,8 @@ use volery_channel::{Channel, Role, SessionId};
 use volery_field::{Fp61, Gf128, Ring, Z64};
 use volery_ot::{convert, softspoken};
 use volery_pcg::ggm::{Growth, TreePrgs};
-use volery_pcg::spcot::{self, Points};
+use volery_pcg::reproduction::{receive_trees, send_trees};
+use volery_pcg::spcot::Points;
 use volery_pcg::tree_batch::TreeBatch;
 use volery_pcg::vole::VoleRing;
 use volery_pcg::{Kind, Plan, PlanOptions, Protocol as PlanProtocol, Security};
@@ -276,7 +277,7 @@ impl Run {
                 let (beta, mut leaves) = (&point.betas[..1], Buffer::zeroed(n));
                 timed(n, channel, |channel| {
                     let none = Points::Chosen(&[]);
-                    spcot::send(trees, none, beta, &mut leaves, &mut rng, &mut ot, channel)?;
+                    send_trees(trees, none, beta, &mut leaves, &mut rng, &mut ot, channel)?;
                     Ok(leaves)
                 })
             },
@@ -287,7 +288,7 @@ impl Run {
                 let alpha = [point.alpha];
                 timed(n, channel, |channel| {
                     let chosen = Points::Chosen(&alpha);
-                    spcot::receive(trees, chosen, beta, &mut leaves, &mut ot, channel)?;
+                    receive_trees(trees, chosen, beta, &mut leaves, &mut ot, channel)?;
                     Ok(leaves)
                 })
             },

@@ -14,9 +14,9 @@ use crate::{
     correlation::{Cot, VoleKind},
     cot_buffer,
     ggm::{Growth, TreePrgs},
-    mpcot::{self, Cells, Layout, Public},
-    punctured_ot,
-    spcot::Points,
+    mpcot::{Cells, Layout},
+    reproduction::send_trees,
+    spcot::{self, Points},
     tree_batch::TreeBatch,
 };
 
@@ -114,21 +114,19 @@ fn a_leaf_that_is_not_there() {
         // Leaf 7: right, right, right. So the left sums.
         let (q, t) = deal_ots(delta, [true; 3].into_iter(), &mut dealer);
         let (key_ot, value_ot) = Cot::buffered(delta, &q, &t);
-        let layout = Layout::regular(1, size);
+        let batch = TreeBatch::regular(1, size);
         let (_, found) = run_two_parties(
             |channel| {
                 let mut ot = convert::Sender::new(key_ot, SESSION);
-                let public = Public { layout: &layout, prgs: &prgs };
-                let (points, leaves, rng) =
-                    (Points::Chosen(&[]), layout.leaves(None), &mut rng(71));
-                let x = Gf128::new(delta);
-                mpcot::send::<Cot>(public, points, x, &[], leaves, rng, &mut ot, channel)
-                    .expect("trees")
+                let (points, rng) = (Points::Chosen(&[]), &mut rng(71));
+                let (beta, mut leaves) = ([Gf128::new(delta)], vec![Gf128::ZERO; size]);
+                send_trees((&batch, &prgs), points, &beta, &mut leaves, rng, &mut ot, channel)
+                    .expect("trees");
             },
             |channel| {
                 let mut ot = convert::Receiver::new(value_ot, SESSION);
                 let mut opened = vec![Block::ZERO; 3];
-                let choices = punctured_ot::choices(&TreeBatch::regular(1, 8), &[7]);
+                let choices = spcot::choices(&TreeBatch::regular(1, 8), &[7]);
                 assert!(choices == [0], "the left side each time");
                 ot.chosen(&choices, &mut opened, channel).expect("OTs");
                 let psi = Gf128::new(channel.recv_block().expect("a sum"));

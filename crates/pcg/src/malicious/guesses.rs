@@ -23,9 +23,9 @@ use crate::{
     Trees, check,
     correlation::{Cot, Vole},
     ggm::Growth,
-    mpcot::{self, Layout, Public},
-    punctured_ot,
-    spcot::Points,
+    mpcot::Layout,
+    reproduction::receive_trees,
+    spcot::{self, Points},
 };
 
 const LEAVES: usize = 8;
@@ -61,8 +61,7 @@ fn round<K: Stage>(
     K::Ring::random_slice(&mut dealer, &mut key_mask);
     let masks = u_star.iter().zip(&key_mask);
     let value_mask: Vec<_> = masks.map(|(u, w)| (*u, *w - *u * x)).collect();
-    let choices =
-        volery_primitives::bits::unpack(&punctured_ot::choices(batch, &alphas), batch.levels());
+    let choices = volery_primitives::bits::unpack(&spcot::choices(batch, &alphas), batch.levels());
     let (q, t) = deal_ots(delta, choices.into_iter(), &mut dealer);
     let (key_ot, value_ot) = K::buffered(delta, &q, &t);
     let (left, right) = memory::pair();
@@ -96,18 +95,10 @@ fn round<K: Stage>(
         |channel| {
             channel.bind();
             let mut ot = convert::Receiver::new(value_ot, SESSION);
-            let public = Public { layout: &layout, prgs: &prgs() };
-            let (points, leaves) = (Points::Chosen(&alphas), layout.leaves(None));
-            let (m, _) = mpcot::receive::<K>(
-                public,
-                points,
-                &values,
-                &base.value_spare,
-                leaves,
-                &mut ot,
-                channel,
-            )
-            .expect("trees");
+            let beta = K::value_shares(&values, &base.value_spare, channel).expect("shares");
+            let (points, mut m) = (Points::Chosen(&alphas), layout.leaves(None));
+            receive_trees((batch, &prgs()), points, &beta, &mut m, &mut ot, channel)
+                .expect("trees");
             let context = check::Context { session: SESSION, round: 0 };
             let rng = &mut rng(52);
             let checked = check::value_holder(

@@ -21,7 +21,6 @@ use super::{SESSION, Stage, rng, stage::deal_ots};
 use crate::{
     correlation::Vole,
     ggm::{self, Growth, Scratch, Shape, TreePrgs},
-    punctured_ot,
     spcot::{self, Points},
     tree_batch::TreeBatch,
 };
@@ -36,7 +35,7 @@ fn ours(x: Gf128, alphas: &[usize], y: &[Gf128]) -> Vec<Vec<Gf128>> {
     let mut dealer = rng(90);
     let beta_2: Vec<_> = y.iter().map(|_| Gf128::random(&mut dealer)).collect();
     let beta_1: Vec<_> = y.iter().zip(&beta_2).map(|(y, beta_2)| *y * x - *beta_2).collect();
-    let choices = bits::unpack(&punctured_ot::choices(&batch, alphas), batch.levels());
+    let choices = bits::unpack(&spcot::choices(&batch, alphas), batch.levels());
     let (q, t) = deal_ots(x.value(), choices.into_iter(), &mut dealer);
     let (key_ot, value_ot) = Vole::<Gf128>::buffered(x.value(), &q, &t);
     let (_, m) = run_two_parties(

@@ -16,7 +16,8 @@ use crate::{
     Trees, check,
     correlation::{Cot, Vole},
     ggm::Growth,
-    mpcot::{self, Cells, Layout, Public},
+    mpcot::{Cells, Layout},
+    reproduction::{receive_trees, send_trees},
     spcot::Points,
     wire,
 };
@@ -41,15 +42,16 @@ pub(super) fn round<K: Stage>(
     let (q, t) = deal_ots(base.delta, choices.into_iter(), &mut dealer);
     let (key_ot, value_ot) = K::buffered(base.delta, &q, &t);
     let context = check::Context { session: SESSION, round: number };
-    let public = Public { layout, prgs: &prgs::<K>(trees, number) };
+    let public = (batch, &prgs::<K>(trees, number));
     let drawn = layout.is_regular() && K::growth(trees) != Growth::Ggm;
     let points = |chosen| if drawn { Points::Random } else { Points::Chosen(chosen) };
-    let (x, leaves) = (base.x, layout.leaves(None));
+    let x = base.x;
     channel.bind();
     if has_key {
         let mut ot = convert::Sender::new(key_ot, SESSION);
-        let spare = &base.key_spare;
-        let r = mpcot::send::<K>(public, points(&[]), x, spare, leaves, rng, &mut ot, channel)?;
+        let beta = K::key_shares(x, &base.key_spare, batch.trees(), channel)?;
+        let mut r = layout.leaves(None);
+        send_trees(public, points(&[]), &beta, &mut r, rng, &mut ot, channel)?;
         let mask: Vec<_> = mask.iter().map(|(u, v)| *u * x + *v).collect();
         check::key_holder(context, batch, x, &r[..], &mask, rng, channel)?;
         wire::send(&r, channel)?;
@@ -61,9 +63,9 @@ pub(super) fn round<K: Stage>(
         .collect();
     let points = points(alphas.unwrap_or(&places));
     let values: Vec<_> = (0..batch.trees()).map(|_| K::noise(rng)).collect();
-    let spare = &base.value_spare;
-    let (m, alphas) =
-        mpcot::receive::<K>(public, points, &values, spare, leaves, &mut ot, channel)?;
+    let beta = K::value_shares(&values, &base.value_spare, channel)?;
+    let mut m = layout.leaves(None);
+    let alphas = receive_trees(public, points, &beta, &mut m, &mut ot, channel)?;
     check::value_holder(context, batch, &alphas, &values, &m[..], &mask, rng, channel)?;
     let mut r = vec![K::Ring::ZERO; batch.leaves()];
     wire::recv(&mut r, "an element", channel)?;

@@ -6,6 +6,7 @@ use volery_channel::{Channel, Error, Result, SessionId};
 use volery_field::{ExtensionOf, F2, Gf128, Ring};
 use volery_ot::{CotReceiver, CotSender, convert, softspoken};
 use volery_primitives::{Block, bits, pages::Buffer, prg::Prg, ro::RandomOracle};
+use zeroize::Zeroizing;
 
 use super::{Line, SESSION, rng};
 use crate::{
@@ -13,7 +14,7 @@ use crate::{
     agree::{self, End},
     correlation::{Correlation, Cot, Pairs, VoleKind},
     cot, cot_buffer,
-    stream::{self, Failure, Role, Source, Stream, primal},
+    stream::{self, Failure, Role, Source, Stream, party, primal},
     vole::{self, VoleRing, base},
 };
 
@@ -79,21 +80,6 @@ impl<K: Correlation> Role for PairHolder<K> {
     }
 }
 
-/// The unlimited stream of a value holder, from rounds of primal LPN.
-fn pairs_of<K: Correlation>(
-    rounds: primal::ValueHolder<K>,
-) -> Stream<PairHolder<K>, primal::ValueHolder<K>> {
-    Stream::new(Source::Rounds(rounds), (), None, Failure::default())
-}
-
-/// The unlimited stream of a key holder.
-fn keys_of<K: Correlation>(
-    rounds: primal::KeyHolder<K>,
-) -> Stream<stream::KeyHolder<K>, primal::KeyHolder<K>> {
-    let x = K::Ring::ZERO;
-    Stream::new(Source::Rounds(rounds), x, None, Failure::default())
-}
-
 /// Correlated OTs with the choice bits in the lowest bits.
 pub(crate) fn deal_ots(
     delta: Block,
@@ -115,9 +101,12 @@ impl<K: Stage> Key<K> {
     /// Follows the protocol.
     pub(crate) fn honest(self, plan: &Plan, pieces: &[usize], channel: &mut Channel) -> KeyEnd<K> {
         let (x, mut outputs) = (self.x, Vec::new());
+        let key = party::Key { x: Zeroizing::new(x), rng: rng(81), ot: self.ot };
+        let plan = plan.clone();
         let rounds =
-            primal::KeyHolder::<K>::new(plan.clone(), self.session, rng(81), x, self.ot, self.base);
-        let mut stream = keys_of(rounds);
+            primal::rounds::<K, _, stream::KeyHolder<K>>(plan, self.session, key, self.base);
+        let secret = K::Ring::ZERO;
+        let mut stream = Stream::new(Source::Rounds(rounds), secret, None, Failure::default());
         for piece in pieces {
             let mut w = vec![K::Ring::ZERO; *piece];
             if let Err(error) = stream.extend(&mut w, channel) {
@@ -134,9 +123,9 @@ impl<K: Stage> Value<K> {
     /// Follows the protocol.
     pub(crate) fn run(self, plan: &Plan, pieces: &[usize], channel: &mut Channel) -> ValueEnd<K> {
         let mut outputs = Vec::new();
-        let rounds =
-            primal::ValueHolder::<K>::new(plan.clone(), SESSION, rng(82), self.ot, self.base);
-        let mut stream = pairs_of(rounds);
+        let value = party::Value { rng: rng(82), ot: self.ot, value_bits: None };
+        let rounds = primal::rounds::<K, _, PairHolder<K>>(plan.clone(), SESSION, value, self.base);
+        let mut stream = Stream::new(Source::Rounds(rounds), (), None, Failure::default());
         for piece in pieces {
             let mut pairs = Buffer::<K::Pair>::zeroed(*piece);
             let nothing = K::apart(pairs[0]);

@@ -1,24 +1,17 @@
 //! A key holder with false trees.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use volery_channel::{memory, tamper::Tampered};
 use volery_field::{Fp61, Gf128, Ring};
-use volery_ot::convert;
 use volery_primitives::Block;
 
 use super::{
-    FEW, MANY, MaliciousKeyHolder, SESSION, Setup, Stage, channel, honest, key_holder::GrownTrees,
-    plan, prgs, rng, round_by_round, run_malicious,
+    FEW, MANY, MaliciousKeyHolder, Setup, Stage, honest, key_holder::GrownTrees, plan,
+    round_by_round, run_malicious,
 };
 use crate::{
     Noise, Trees,
     correlation::{Cot, Vole},
-    cot_buffer,
-    ggm::{Growth, TreePrgs},
-    mpcot::Layout,
-    spcot::{self, Trees as _},
-    tree_batch::TreeBatch,
+    ggm::Growth,
 };
 
 const TREES: [Trees; 2] = [Trees::Ggm, Trees::Half];
@@ -26,35 +19,6 @@ const TREES: [Trees; 2] = [Trees::Ggm, Trees::Half];
 /// Not the lowest bit, which correlated OT reserves.
 fn error<R: Ring>() -> R {
     R::from_block(Block::from(6))
-}
-
-/// An honest key holder whose trees are expanded, and sent before step 2 of Figure 6.
-fn sent_after(expand: impl FnOnce(&mut spcot::Sender<Fp61>, (&TreeBatch, &TreePrgs))) {
-    let layout = Layout::regular(2, 8);
-    let public = (layout.batch(), &prgs::<Vole<Fp61>>(Trees::Half, 0));
-    let mut ot = convert::Sender::new(cot_buffer::Sender::new(Block::ONE), SESSION);
-    let mut trees = spcot::Sender::new(public.0, &mut rng(1), &mut ot).expect("OTs");
-    expand(&mut trees, public);
-    let (left, _right) = memory::pair();
-    let _sent = trees.exchange(public, &mut channel(left));
-}
-
-/// Sums alone are secrets.
-#[test]
-#[should_panic(expected = "masked")]
-fn sums_are_not_sent_before_they_are_masked() {
-    sent_after(|trees, public| trees.grow_all(public));
-}
-
-/// Masks alone are secrets.
-#[test]
-#[should_panic(expected = "added")]
-fn masks_are_not_sent_after_an_expansion_that_failed() {
-    sent_after(|trees, public| {
-        let (left, _right) = memory::pair();
-        let grow = || trees.make(public, 0..2, &mut [], &mut channel(left));
-        assert!(catch_unwind(AssertUnwindSafe(grow)).is_err());
-    });
 }
 
 /// The malicious key holder's implementation of the protocol agrees with the honest party, where it

@@ -9,7 +9,7 @@ use volery_field::Ring;
 use volery_primitives::{Block, cuckoo, pages::Buffer, prefetch::prefetch_range};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::{Noise, tree_batch::TreeBatch};
+use crate::tree_batch::TreeBatch;
 
 /// The least number of points whose leaves are added up together: small enough that their sums stay
 /// in the cache, large enough that each tree has some consecutive leaves for them.
@@ -26,18 +26,13 @@ const SPARE: u32 = u32::MAX;
 pub struct Layout {
     n: usize,
     batch: TreeBatch,
-    kind: Kind,
+    /// With cuckoo hashing, tree `l` covers bin `l`; otherwise tree `j` covers block `j`, the range
+    /// of its leaves. (In a box: layouts are moved to the heap, where unused bytes would keep what
+    /// lay on the stack.)
+    bins: Option<Box<Bins>>,
 }
 
-/// Layouts are moved to the heap, where bytes that a variant does not use would keep what lay on
-/// the stack: a pointer leaves none.
-enum Kind {
-    /// Tree `j` covers block `j`, the range of its leaves.
-    Regular,
-    /// Tree `l` covers bin `l`: all points that one of the three hash functions maps there.
-    Cuckoo(Box<Bins>),
-}
-
+/// Bins: all points that one of the three hash functions maps there.
 struct Bins {
     hasher: Box<cuckoo::Hasher>,
     /// The point of each leaf, ascending within a tree.
@@ -87,18 +82,8 @@ impl Layout {
         Self {
             n: blocks.checked_mul(size).expect("the domain fits into the address space"),
             batch: TreeBatch::regular(blocks, size),
-            kind: Kind::Regular,
+            bins: None,
         }
-    }
-
-    /// Regular noise in blocks of these sizes, one point in each.
-    ///
-    /// # Panics
-    /// If a size is 0 or above 2^40.
-    #[must_use]
-    pub fn blocks(sizes: impl IntoIterator<Item = usize>) -> Self {
-        let batch = TreeBatch::new(sizes);
-        Self { n: batch.leaves(), batch, kind: Kind::Regular }
     }
 
     /// Cuckoo hashing of `points` points anywhere in `0..n`: step 2, simple hashing of the whole
@@ -140,11 +125,8 @@ impl Layout {
             next[bin] += 1;
         });
         tiles.extend_from_slice(&next);
-        Self {
-            n,
-            batch,
-            kind: Kind::Cuckoo(Box::new(Bins { hasher: Box::new(hasher), points, tile, tiles })),
-        }
+        let bins = Bins { hasher: Box::new(hasher), points, tile, tiles };
+        Self { n, batch, bins: Some(Box::new(bins)) }
     }
 
     /// The size of the domain.
@@ -153,29 +135,17 @@ impl Layout {
         self.n
     }
 
-    /// The noise of this layout.
-    #[must_use]
-    pub fn noise(&self) -> Noise {
-        match self.kind {
-            Kind::Regular => Noise::Regular,
-            Kind::Cuckoo(_) => Noise::Uniform,
-        }
-    }
-
     /// The number of points that are added up together, a power of two: [`add_up`](Self::add_up)
     /// fills whole tiles.
     #[must_use]
     pub fn tile(&self) -> usize {
-        match &self.kind {
-            Kind::Regular => TILE,
-            Kind::Cuckoo(bins) => bins.tile,
-        }
+        self.bins.as_ref().map_or(TILE, |bins| bins.tile)
     }
 
     /// Whether each tree covers a separate block.
     #[must_use]
     pub fn is_regular(&self) -> bool {
-        self.noise() == Noise::Regular
+        self.bins.is_none()
     }
 
     /// The trees.
@@ -196,47 +166,41 @@ impl Layout {
     #[must_use]
     pub fn assign(&self, points: &[usize]) -> Assignment {
         assert!(points.iter().all(|x| *x < self.n), "points of the domain");
-        match &self.kind {
-            Kind::Regular => {
-                assert_eq!(points.len(), self.batch.trees(), "one point in each block");
-                Assignment {
-                    alphas: (0..)
-                        .zip(points)
-                        .map(|(block, x)| {
-                            // Without a division, whose time would depend on the point.
-                            let places = self.batch.leaves_of(block);
-                            let place = x.wrapping_sub(places.start);
-                            assert!(place < places.len(), "point number j lies in block j");
-                            place
-                        })
-                        .collect(),
-                    points: (0..points.len()).map(Some).collect(),
-                    dropped: Vec::new(),
-                }
-            }
-            Kind::Cuckoo(bins) => {
-                let items: Zeroizing<Vec<_>> =
-                    Zeroizing::new(points.iter().map(|x| Block::from(*x as u128)).collect());
-                let (table, dropped) = match cuckoo::Table::build(&bins.hasher, &items) {
-                    Ok(table) => (table, Vec::new()),
-                    Err(full) => (full.table, full.unplaced),
-                };
-                let trees = self.batch.trees();
-                let numbers: Vec<_> = (0..trees).map(|bin| table.bin(bin)).collect();
-                let alphas = numbers
-                    .iter()
-                    .enumerate()
-                    .map(|(bin, number)| {
-                        let leaves = self.batch.leaves_of(bin);
-                        number.map_or(leaves.len() - 1, |number| {
-                            bins.points[leaves]
-                                .binary_search(&(points[number] as u32))
-                                .expect("an item lies in one of its own bins")
-                        })
-                    })
-                    .collect();
-                Assignment { alphas, points: numbers, dropped }
-            }
+        let trees = self.batch.trees();
+        let Some(bins) = &self.bins else {
+            assert_eq!(points.len(), trees, "one point in each block");
+            // Without a division, whose time would depend on the point.
+            let place = |(block, x): (usize, &usize)| {
+                let places = self.batch.leaves_of(block);
+                let place = x.wrapping_sub(places.start);
+                assert!(place < places.len(), "point number j lies in block j");
+                place
+            };
+            return Assignment {
+                alphas: points.iter().enumerate().map(place).collect(),
+                points: (0..trees).map(Some).collect(),
+                dropped: Vec::new(),
+            };
+        };
+        let items: Zeroizing<Vec<_>> =
+            Zeroizing::new(points.iter().map(|x| Block::from(*x as u128)).collect());
+        let (table, dropped) = match cuckoo::Table::build(&bins.hasher, &items) {
+            Ok(table) => (table, Vec::new()),
+            Err(full) => (full.table, full.unplaced),
+        };
+        let numbers: Vec<_> = (0..trees).map(|bin| table.bin(bin)).collect();
+        let place = |(bin, number): (usize, &Option<usize>)| {
+            let leaves = self.batch.leaves_of(bin);
+            number.map_or(leaves.len() - 1, |number| {
+                bins.points[leaves]
+                    .binary_search(&(points[number] as u32))
+                    .expect("an item lies in one of its own bins")
+            })
+        };
+        Assignment {
+            alphas: numbers.iter().enumerate().map(place).collect(),
+            points: numbers,
+            dropped,
         }
     }
 
@@ -244,13 +208,8 @@ impl Layout {
     #[cfg(test)]
     pub(crate) fn point_of(&self, tree: usize, leaf: usize) -> Option<usize> {
         let place = self.batch.leaves_of(tree).start + leaf;
-        match &self.kind {
-            Kind::Regular => Some(place),
-            Kind::Cuckoo(bins) => {
-                let point = bins.points[place];
-                (point != SPARE).then_some(point as usize)
-            }
-        }
+        let point = self.bins.as_ref().map(|bins| bins.points[place]);
+        point.map_or(Some(place), |point| (point != SPARE).then_some(point as usize))
     }
 
     /// Memory for the leaves: `old`, if it has the right length.
@@ -268,9 +227,7 @@ impl Layout {
     /// If `leaves` are not those of the batch, `sums` is not a whole number of tiles, or the tile
     /// does not exist.
     pub fn add_up<R: Ring>(&self, leaves: &[R], tile: usize, sums: &mut [R]) {
-        let Kind::Cuckoo(bins) = &self.kind else {
-            return;
-        };
+        let Some(bins) = &self.bins else { return };
         let Bins { points, tile: size, tiles, .. } = &**bins;
         let last = self.n.div_ceil(*size);
         let trees = self.batch.trees();
@@ -346,7 +303,7 @@ mod tests {
             }
             let mut shares = vec![Z64::ZERO; n.next_multiple_of(layout.tile())];
             layout.add_up(&leaves, 0, &mut shares);
-            let Kind::Cuckoo(bins) = &layout.kind else { panic!("another kind") };
+            let bins = layout.bins.as_ref().expect("bins");
             assert!(bins.tiles.len() <= n + 2 * layout.batch().trees());
             let wanted: std::collections::HashSet<_> = wanted.into_iter().collect();
             for (x, value) in shares[..n].iter().copied().enumerate() {
@@ -363,8 +320,5 @@ mod tests {
         let assignment = layout.assign(&[7, 8, 20]);
         assert_eq!(assignment.alphas, [7, 0, 4]);
         assert_eq!(layout.batch().leaves_of(2), 16..24);
-        let layout = Layout::blocks([16, 8]);
-        assert_eq!(layout.n(), 24);
-        assert_eq!(layout.assign(&[9, 18]).alphas, [9, 2]);
     }
 }

@@ -21,24 +21,26 @@ use std::marker::PhantomData;
 use std::mem::take;
 use std::sync::Arc;
 
-use volery_channel::{Channel, Error, Result};
+use volery_channel::{Channel, Error, Result, SessionId};
 use volery_field::Ring;
 use volery_gpu::{self as gpu, Code, Entry, Leaf, Memory, Outputs, Pinned, Trees};
 use volery_primitives::{Block, Wiped, pages::Buffer};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::{
-    AnyRounds, KeyRole, KeySubstream, Role, Substream, ValueRole, ValueSubstream, primal,
+    AnyRounds, KeyRole, KeySubstream, Role, Substream, ValueRole, ValueSubstream,
+    party::{Key, Noise, Party, Value},
+    primal,
     rounds::Round,
 };
 use crate::{
     Plan,
     check::{self, Coefficients, Factors},
-    correlation::{Correlation, OutputMut, VoleSlices},
+    correlation::{CardKind, Correlation, OutputMut, Pairs, VoleSlices},
     ggm::TreePrgs,
-    mpcot::{self, Layout, Public},
+    mpcot::{self, Layout},
     plan::Step,
-    spcot::{self, Points, Trees as _},
+    spcot::{Exchange as _, Messages, Opening, Points, Public, Roots, Sums},
     tree_batch::TreeBatch,
     wire,
 };
@@ -104,8 +106,8 @@ impl<K: Correlation> KeyRole<K> for CardRole<K::Ring> {
     fn rounds(plan: Plan, substream: KeySubstream<K>, x: K::Ring) -> Result<AnyRounds<Self>> {
         let card = plan.device().number()?;
         let Substream { session, rng, ot, base } = substream;
-        let rounds = primal::KeyHolder::<K>::new(plan, session, rng, x, ot, base);
-        Ok(Box::new(Wiped::new(KeyHolder::new(rounds, card)?)))
+        let key = Key { x: Zeroizing::new(x), rng, ot };
+        rounds::<K, _, Self>(plan, session, key, base, card)
     }
 }
 
@@ -113,9 +115,29 @@ impl<K: Correlation> ValueRole<K> for CardRole<()> {
     fn rounds(plan: Plan, substream: ValueSubstream<K>) -> Result<AnyRounds<Self>> {
         let card = plan.device().number()?;
         let Substream { session, rng, ot, base } = substream;
-        let rounds = primal::ValueHolder::<K>::new(plan, session, rng, ot, base);
-        Ok(Box::new(Wiped::new(ValueHolder::new(rounds, card)?)))
+        let value = Value { rng, ot, value_bits: None };
+        rounds::<K, _, Self>(plan, session, value, base, card)
     }
+}
+
+/// The rounds of `plan` on the card of that number, with the base of the first.
+///
+/// # Errors
+/// If the card cannot be opened.
+pub(crate) fn rounds<K: Correlation, P: OnCard<K>, R: Role>(
+    plan: Plan,
+    session: SessionId,
+    party: P,
+    base: Buffer<P::Entry>,
+    number: usize,
+) -> Result<AnyRounds<R>>
+where
+    for<'a> R::Part<'a>: Destination,
+{
+    let kind = K::ON_CARD.expect("a kind that cards make");
+    let card = Card::new(number, kind.leaf, P::entry(kind)).map_err(failed)?;
+    let before = primal::Holder::new(plan, session, party, base);
+    Ok(Box::new(Wiped::new(Holder { before, card, round: None })))
 }
 
 /// Memory for outputs, wherever it is.
@@ -323,193 +345,206 @@ impl<R: Ring, D: Destination> check::Leaves<R> for Leaves<'_, D> {
     }
 }
 
-/// Rounds before the one that repeats, its trees while their messages are exchanged, and the card.
-struct Party<B, T> {
-    before: B,
-    card: Card,
-    /// The trees of the round, until all their messages are exchanged.
-    trees: Option<T>,
-    /// Their public side.
-    public: Option<(Arc<Layout>, TreePrgs)>,
+/// A party whose rounds a card makes.
+pub(crate) trait OnCard<K: Correlation>: Party<K> {
+    /// Its side of the messages of the trees.
+    type Trees: Send;
+
+    /// Its part of a correlation on a card.
+    fn entry(kind: CardKind) -> Entry;
+
+    /// The words of a base, as a card has them.
+    fn words(base: Buffer<Self::Entry>) -> Zeroizing<Vec<u64>>;
+
+    /// The entries of these words: the same memory, or else `copy`.
+    fn entries<'a>(words: &'a [u64], copy: &'a mut Buffer<Self::Entry>) -> &'a [Self::Entry];
+
+    /// Setup, steps 1 and 2, but for the messages of the trees.
+    fn begin_on(
+        &mut self,
+        card: &mut Card,
+        public: Public<'_>,
+        spare: &[Self::Entry],
+        channel: &mut Channel,
+    ) -> Result<(Self::Trees, Self::Noise)>;
+
+    /// The code with the noise, where the leaves do not contain it.
+    fn add_noise(code: Code, leaf: Leaf, noise: &Self::Noise) -> gpu::Result<Code>;
+
+    /// Exchanges the messages of the trees that outputs before `place` need, and expands those
+    /// trees that are not.
+    fn reach(
+        trees: &mut Self::Trees,
+        card: &mut Card,
+        public: Public<'_>,
+        place: usize,
+        channel: &mut Channel,
+    ) -> Result<()>;
 }
 
-impl<B, T> Party<B, T> {
-    fn new(before: B, number: usize, leaf: Leaf, entry: Entry) -> Result<Self> {
-        let card = Card::new(number, leaf, entry).map_err(failed)?;
-        Ok(Self { before, card, trees: None, public: None })
-    }
-}
+impl<K: Correlation> OnCard<K> for Key<K> {
+    type Trees = Messages<K::Ring>;
 
-/// The holder of `x`.
-pub(crate) struct KeyHolder<K: Correlation>(Party<primal::KeyHolder<K>, spcot::Sender<K::Ring>>);
-
-impl<K: Correlation> KeyHolder<K> {
-    /// The rounds on that card.
-    ///
-    /// # Errors
-    /// If the card cannot be opened.
-    pub(crate) fn new(before: primal::KeyHolder<K>, number: usize) -> Result<Self> {
-        let on = K::ON_CARD.expect("a kind that cards make");
-        Party::new(before, number, on.leaf, on.key).map(Self)
+    fn entry(kind: CardKind) -> Entry {
+        kind.key
     }
 
-    fn next<D: Destination>(&mut self, out: D, channel: &mut Channel) -> Result<D> {
-        let Party { before, card, .. } = &mut self.0;
-        if !before.rounds.repeats() {
-            let before: &mut dyn super::Rounds<super::KeyHolder<K>> = before;
-            before.next_round(&mut [], channel)?;
-            return Ok(out);
-        }
-        before.forget_round();
-        let round = before.rounds.next();
-        let checked = before.rounds.checked();
-        let first = &mut before.base;
-        let words = || Zeroizing::new(bytemuck::cast_slice(&take(first)[..]).to_vec());
-        let pinned = card.take_base(&round, words).map_err(failed)?;
-        let mut copy = Buffer::default();
-        let spare = K::elements_of(&pinned, &mut copy);
-        let Round { step, layout, code, prgs, context } = round;
-        let batch = layout.batch();
-        K::feed_key(&mut before.ot, &spare[..K::LEVELS * batch.levels()])?;
-        if checked {
-            channel.bind();
-        }
-        // Setup, steps 2 and 3
-        let (x, rng, ot) = (*before.x, &mut before.rng, &mut before.ot);
-        let mut trees = spcot::Sender::new(batch, rng, ot)?;
+    fn words(base: Buffer<K::Ring>) -> Zeroizing<Vec<u64>> {
+        Zeroizing::new(bytemuck::cast_slice(&base[..]).to_vec())
+    }
+
+    fn entries<'a>(words: &'a [u64], copy: &'a mut Buffer<K::Ring>) -> &'a [K::Ring] {
+        K::elements_of(words, copy)
+    }
+
+    fn begin_on(
+        &mut self,
+        card: &mut Card,
+        public: Public<'_>,
+        spare: &[K::Ring],
+        channel: &mut Channel,
+    ) -> Result<(Messages<K::Ring>, ())> {
+        let (Self { x, rng, ot }, (batch, prgs)) = (self, public);
+        let roots = Roots::new(batch, rng, ot)?;
         let mut keys = vec![Block::ZERO; batch.trees()];
         prgs.half_keys(0, &mut keys);
-        let (roots, delta) = trees.roots();
-        let grown = card.trees(batch).and_then(|grown| grown.grow(&keys, roots, delta));
+        let (secrets, delta) = roots.secrets();
+        let grown = card.trees(batch).and_then(|grown| grown.grow(&keys, secrets, delta));
         let (left, right) = grown.map_err(failed)?;
-        trees.add_sums((batch, &prgs), left, right);
-        let public = Public { layout: &layout, prgs: &prgs };
-        mpcot::begin_send::<K>(&mut trees, public, Points::Random, x, spare, ot, channel)?;
-        let code = Code::new(&card.device, card.entry, code, step.instances, step.set.k);
-        code.and_then(|code| card.begin(step, code)).map_err(failed)?;
-        self.0.trees = Some(trees);
-        self.0.public = Some((Arc::clone(&layout), prgs));
-        // The base of the next round, and the outputs of this one
-        let now = step.deliver.min(out.count());
-        self.reach(if checked { usize::MAX } else { step.keep + now }, channel)?;
-        let Party { before, card, .. } = &mut self.0;
-        let (now, rest) = out.split_at(now);
-        if checked {
-            let mask = K::key_mask(spare);
-            let leaves = Leaves { card, out: Some(now) };
-            check::key_holder(context, batch, x, leaves, &mask, &mut before.rng, channel)?;
-        } else {
-            card.first(now).map_err(failed)?;
-        }
-        self.0.card.spare = Some(pinned);
-        self.0.card.device.wait().map_err(failed)?;
-        Ok(rest)
+        let sums = Sums::new(public, left, right);
+        let masks = mpcot::begin_send::<K>(public, Points::Random, **x, spare, ot, channel)?;
+        Ok((masks.mask(batch, sums), ()))
     }
 
-    /// Sends the messages of the trees that outputs before `place` need.
-    fn reach(&mut self, place: usize, channel: &mut Channel) -> Result<()> {
-        let Party { trees, public, .. } = &mut self.0;
-        let Some((layout, prgs)) = public else { return Ok(()) };
-        let some = trees.as_mut().expect("the trees of the round");
-        some.exchange_until((layout.batch(), prgs), place, channel)
+    fn add_noise(code: Code, _leaf: Leaf, _noise: &()) -> gpu::Result<Code> {
+        Ok(code)
+    }
+
+    fn reach(
+        messages: &mut Messages<K::Ring>,
+        _card: &mut Card,
+        public: Public<'_>,
+        place: usize,
+        channel: &mut Channel,
+    ) -> Result<()> {
+        messages.send_until(public, place, channel)
     }
 }
 
-/// The holder of `u` and `v`.
-pub(crate) struct ValueHolder<K: Correlation>(
-    Party<primal::ValueHolder<K>, spcot::Receiver<K::Ring>>,
-);
+impl<K: Correlation> OnCard<K> for Value<K> {
+    type Trees = Opening<K::Ring>;
 
-impl<K: Correlation> ValueHolder<K> {
-    /// The rounds on that card.
-    ///
-    /// # Errors
-    /// If the card cannot be opened.
-    pub(crate) fn new(before: primal::ValueHolder<K>, number: usize) -> Result<Self> {
-        let on = K::ON_CARD.expect("a kind that cards make");
-        Party::new(before, number, on.leaf, on.value).map(Self)
+    fn entry(kind: CardKind) -> Entry {
+        kind.value
     }
 
-    fn next<D: Destination>(&mut self, out: D, channel: &mut Channel) -> Result<D> {
-        let Party { before, card, .. } = &mut self.0;
-        if !before.rounds.repeats() {
-            before.set_up::<&mut [K::Pair]>(&mut [], channel)?;
-            return Ok(out);
-        }
-        before.forget_round();
-        let round = before.rounds.next();
-        let checked = before.rounds.checked();
-        let first = &mut before.base;
-        let words = || {
-            let base = take(first);
-            let mut words = Zeroizing::new(Vec::with_capacity(4 * base.len()));
-            base.iter().for_each(|pair| K::push_words(*pair, &mut words));
-            words
-        };
-        let pinned = card.take_base(&round, words).map_err(failed)?;
-        let mut copy = Buffer::default();
-        let spare = K::pairs_of(&pinned, &mut copy);
-        let Round { step, layout, code, prgs, context } = round;
-        let batch = layout.batch();
-        K::feed_value(&mut before.ot, &spare[..K::LEVELS * batch.levels()]);
-        if checked {
-            channel.bind();
-        }
-        // Setup, steps 1 to 3
-        let noise = (0..step.trees).map(|_| K::noise(&mut before.rng));
-        let values: Zeroizing<Vec<K::Base>> = Zeroizing::new(noise.collect());
-        let (public, ot) = (Public { layout: &layout, prgs: &prgs }, &mut before.ot);
-        let trees = mpcot::begin_receive::<K>(public, Points::Random, &values, spare, ot, channel)?;
-        let alphas = trees.alphas.clone();
-        card.trees(batch).map_err(failed)?;
-        let mut code = Code::new(&card.device, card.entry, code, step.instances, step.set.k)
-            .map_err(failed)?;
-        if card.leaf != Leaf::Correlated {
-            let place = |(tree, alpha)| (batch.leaves_of(tree).start + alpha) as u64;
-            let places: Vec<_> = alphas.iter().copied().enumerate().map(place).collect();
-            let values: Vec<_> = values.iter().map(|value| wire::pack(*value)).collect();
-            let (places, values) = (Zeroizing::new(places), Zeroizing::new(values));
-            code = code.with_noise(&places, &values).map_err(failed)?;
-        }
-        card.begin(step, code).map_err(failed)?;
-        self.0.trees = Some(trees);
-        self.0.public = Some((Arc::clone(&layout), prgs));
-        // The base of the next round, and the outputs of this one
-        let now = step.deliver.min(out.count());
-        self.reach(if checked { usize::MAX } else { step.keep + now }, channel)?;
-        let Party { before, card, .. } = &mut self.0;
-        let (now, rest) = out.split_at(now);
-        if checked {
-            let mask = K::value_mask(spare);
-            let (leaves, rng) = (Leaves { card, out: Some(now) }, &mut before.rng);
-            check::value_holder(context, batch, &alphas, &values, leaves, &mask, rng, channel)?;
-        } else {
-            card.first(now).map_err(failed)?;
-        }
-        self.0.card.spare = Some(pinned);
-        self.0.card.device.wait().map_err(failed)?;
-        Ok(rest)
+    fn words(base: Pairs<K>) -> Zeroizing<Vec<u64>> {
+        let mut words = Zeroizing::new(Vec::with_capacity(4 * base.len()));
+        base.iter().for_each(|pair| K::push_words(*pair, &mut words));
+        words
     }
 
-    /// Receives the messages of the trees that outputs before `place` need, and rebuilds these
-    /// trees: step 5 of Figure 6.
-    fn reach(&mut self, place: usize, channel: &mut Channel) -> Result<()> {
-        let Party { card, trees, public, .. } = &mut self.0;
-        let Some((layout, prgs)) = public else { return Ok(()) };
-        let trees = trees.as_mut().expect("the trees of the round");
-        let public = (layout.batch(), &*prgs);
-        let first = trees.next();
-        trees.exchange_until(public, place, channel)?;
-        let new = first..trees.next();
+    fn entries<'a>(words: &'a [u64], copy: &'a mut Pairs<K>) -> &'a [K::Pair] {
+        K::pairs_of(words, copy)
+    }
+
+    fn begin_on(
+        &mut self,
+        card: &mut Card,
+        public: Public<'_>,
+        spare: &[K::Pair],
+        channel: &mut Channel,
+    ) -> Result<(Opening<K::Ring>, Noise<K>)> {
+        let (opened, opener, noise) = self.begin(public, spare, false, channel)?;
+        card.trees(public.0).map_err(failed)?;
+        Ok(((opened, opener), noise))
+    }
+
+    fn add_noise(code: Code, leaf: Leaf, noise: &Noise<K>) -> gpu::Result<Code> {
+        if leaf == Leaf::Correlated {
+            return Ok(code);
+        }
+        let points = noise.points.iter();
+        let (places, values): (Vec<_>, Vec<_>) =
+            points.map(|(place, value)| (*place as u64, wire::pack(*value))).unzip();
+        let (places, values) = (Zeroizing::new(places), Zeroizing::new(values));
+        code.with_noise(&places, &values)
+    }
+
+    /// Step 5 of Figure 6.
+    fn reach(
+        (opened, opener): &mut Opening<K::Ring>,
+        card: &mut Card,
+        public: Public<'_>,
+        place: usize,
+        channel: &mut Channel,
+    ) -> Result<()> {
+        let first = opener.next();
+        opener.receive_until(opened, public, place, channel)?;
+        let new = first..opener.next();
         if new.is_empty() {
             return Ok(());
         }
         let rebuilt = card.trees(public.0).and_then(|grown| {
-            grown.grow_punctured(first, new.len(), |to| {
-                trees.write_punctured(public, new.clone(), to);
-            })
+            grown.grow_punctured(first, new.len(), |to| opened.write(public, new.clone(), to))
         });
         rebuilt.map_err(failed)
+    }
+}
+
+/// A party's rounds: on the processor before the one that repeats, and then on the card.
+struct Holder<K: Correlation, P: OnCard<K>> {
+    before: primal::Holder<K, P>,
+    card: Card,
+    /// The messages of the trees of the round, and their public side.
+    round: Option<(P::Trees, Arc<Layout>, TreePrgs)>,
+}
+
+impl<K: Correlation, P: OnCard<K>> Holder<K, P> {
+    fn next<D: Destination>(&mut self, out: D, channel: &mut Channel) -> Result<D> {
+        let Self { before, card, .. } = self;
+        if !before.rounds.repeats() {
+            before.set_up::<&mut [P::Entry]>(&mut [], channel)?;
+            return Ok(out);
+        }
+        before.forget_round();
+        let (round, checked) = (before.rounds.next(), before.rounds.checked());
+        let first = &mut before.base;
+        let pinned = card.take_base(&round, || P::words(take(first))).map_err(failed)?;
+        let mut copy = Buffer::default();
+        let spare = P::entries(&pinned, &mut copy);
+        let Round { step, layout, code, prgs, context } = round;
+        let batch = layout.batch();
+        before.party.feed(&spare[..K::LEVELS * batch.levels()])?;
+        if checked {
+            channel.bind();
+        }
+        // Setup, steps 1 and 2
+        let (trees, noise) = before.party.begin_on(card, (batch, &prgs), spare, channel)?;
+        let code = Code::new(&card.device, card.entry, code, step.instances, step.set.k);
+        let code = code.and_then(|code| P::add_noise(code, card.leaf, &noise));
+        code.and_then(|code| card.begin(step, code)).map_err(failed)?;
+        self.round = Some((trees, Arc::clone(&layout), prgs));
+        // Setup, step 3; the base of the next round, and the outputs of this one
+        let now = step.deliver.min(out.count());
+        self.reach(if checked { usize::MAX } else { step.keep + now }, channel)?;
+        let Self { before, card, .. } = self;
+        let (now, rest) = out.split_at(now);
+        if checked {
+            let (mask, leaves) = (P::mask(spare), Leaves { card, out: Some(now) });
+            before.party.check((context, batch), &noise, leaves, &mask, channel)?;
+        } else {
+            card.first(now).map_err(failed)?;
+        }
+        card.spare = Some(pinned);
+        card.device.wait().map_err(failed)?;
+        Ok(rest)
+    }
+
+    /// [`OnCard::reach`] of the current round, if a card makes it.
+    fn reach(&mut self, place: usize, channel: &mut Channel) -> Result<()> {
+        let Some((trees, layout, prgs)) = &mut self.round else { return Ok(()) };
+        P::reach(trees, &mut self.card, (layout.batch(), prgs), place, channel)
     }
 }
 
@@ -523,42 +558,31 @@ impl Drop for Finish {
     }
 }
 
-macro_rules! rounds {
-    ($holder:ident) => {
-        impl<K: Correlation, R: Role> super::Rounds<R> for $holder<K>
-        where
-            for<'a> R::Part<'a>: Destination,
-        {
-            fn left(&self) -> usize {
-                self.0.card.end - self.0.card.next
-            }
+impl<K: Correlation, P: OnCard<K>, R: Role> super::Rounds<R> for Holder<K, P>
+where
+    for<'a> R::Part<'a>: Destination,
+{
+    fn left(&self) -> usize {
+        self.card.end - self.card.next
+    }
 
-            fn finished(&self) -> bool {
-                self.0.before.rounds.finished()
-            }
+    fn finished(&self) -> bool {
+        self.before.rounds.finished()
+    }
 
-            fn next_round<'a>(
-                &mut self,
-                out: R::Part<'a>,
-                channel: &mut Channel,
-            ) -> Result<R::Part<'a>> {
-                let _finish = Finish(self.0.card.device.clone());
-                self.next(out, channel)
-            }
+    fn next_round<'a>(&mut self, out: R::Part<'a>, channel: &mut Channel) -> Result<R::Part<'a>> {
+        let _finish = Finish(self.card.device.clone());
+        self.next(out, channel)
+    }
 
-            fn exchange(&mut self, channel: &mut Channel) -> Result<()> {
-                self.reach(usize::MAX, channel)
-            }
+    fn exchange(&mut self, channel: &mut Channel) -> Result<()> {
+        self.reach(usize::MAX, channel)
+    }
 
-            fn draw(&mut self, out: R::Part<'_>, channel: &mut Channel) -> Result<()> {
-                let _finish = Finish(self.0.card.device.clone());
-                self.reach(self.0.card.next + out.count(), channel)?;
-                let card = &mut self.0.card;
-                card.draw(out).and_then(|()| card.device.wait()).map_err(failed)
-            }
-        }
-    };
+    fn draw(&mut self, out: R::Part<'_>, channel: &mut Channel) -> Result<()> {
+        let _finish = Finish(self.card.device.clone());
+        self.reach(self.card.next + out.count(), channel)?;
+        let card = &mut self.card;
+        card.draw(out).and_then(|()| card.device.wait()).map_err(failed)
+    }
 }
-
-rounds!(KeyHolder);
-rounds!(ValueHolder);

@@ -5,7 +5,7 @@
 //! those leaves, while they are in the cache, so that they need not be expanded a third time. Such
 //! outputs are returned only if the check passes.
 
-use std::mem::take;
+use std::mem::{replace, take};
 use std::ops::Range;
 
 use bytemuck::Zeroable;
@@ -15,16 +15,12 @@ use volery_field::Ring;
 use volery_primitives::{Block, pages::Buffer};
 use zeroize::Zeroizing;
 
-use super::{
-    noise::Noises,
-    shares::{LEAVES_AGAIN, Shares},
-};
+use super::shares::{LEAVES_AGAIN, Shares};
 use crate::{
-    check::{self, Coefficients},
-    correlation::{Correlation, OutputMut, PairsMut},
+    check,
+    correlation::{Correlation, OutputMut, Pairs, PairsMut},
     lpn::LocalCode,
     plan::Step,
-    spcot::Trees,
     tree_batch::TreeBatch,
 };
 
@@ -33,29 +29,39 @@ const TASK: usize = 48 * 64;
 
 /// A party's part of a round from which its outputs are made, but for its shares of the noise
 /// vector.
-pub(super) trait Encode: Sync {
+pub(crate) trait Encode: Sync {
+    /// The ring of the shares.
+    type Ring: Ring;
     /// An output.
     type Output: Copy + Zeroable + Send;
 
     /// Outputs that are made together: of each instance those of one block.
     fn unit(&self) -> usize;
+
+    /// The base, as memory for reuse.
+    fn into_base(self) -> Buffer<Self::Output>;
 }
 
-/// Makes outputs from shares of the noise vector.
-pub(super) trait Encoder<R, P>: Encode {
+/// Makes outputs from shares of the noise vector, in memory of the kind `P`.
+pub(crate) trait Encoder<P>: Encode {
     /// The outputs from `first` on, one for each share: one unit, or any number in units of 1.
-    fn encode(&self, first: usize, shares: &[R], out: P);
+    fn encode(&self, first: usize, shares: &[Self::Ring], out: P);
 
     /// Puts outputs into as much memory.
     fn put(outputs: &[Self::Output], out: P);
 }
+
+/// An encoder for slices, which may serve other memory, too.
+pub(crate) trait Slices: for<'a> Encoder<&'a mut [<Self as Encode>::Output]> {}
+
+impl<E: for<'a> Encoder<&'a mut [<Self as Encode>::Output]>> Slices for E {}
 
 /// The base of a round, and its code.
 ///
 /// The outputs of `B` instances are in units: block `j` of each instance in turn, then block
 /// `j + 1` of each. So a tree is over a run of outputs, as in a single instance. Entry `r` of the
 /// table has base correlation `r*B + b` for instance `b`.
-pub(super) struct Table<T: Copy + Zeroable> {
+pub(crate) struct Table<T: Copy + Zeroable> {
     pub(super) code: LocalCode,
     /// `a` and `b`, or `c`, of all instances are the first `k*B` places of it.
     pub(super) base: Buffer<T>,
@@ -86,21 +92,26 @@ impl<T: Copy + Zeroable> Table<T> {
 }
 
 /// A value holder's part of the round, except its share of the noise vector, `m`.
-pub(super) struct ValueEncoder<K: Correlation> {
+pub(crate) struct ValueEncoder<K: Correlation> {
     pub(super) table: Table<K::Pair>,
     /// `mu`: the places in ascending order, with their values.
-    pub(super) noise: Noises<K::Base>,
+    pub(super) noise: Zeroizing<Vec<(usize, K::Base)>>,
 }
 
 impl<K: Correlation> Encode for ValueEncoder<K> {
+    type Ring = K::Ring;
     type Output = K::Pair;
 
     fn unit(&self) -> usize {
         self.table.unit()
     }
+
+    fn into_base(self) -> Pairs<K> {
+        self.table.base
+    }
 }
 
-impl<K: Correlation, P: PairsMut<K>> Encoder<K::Ring, P> for ValueEncoder<K> {
+impl<K: Correlation, P: PairsMut<K>> Encoder<P> for ValueEncoder<K> {
     fn encode(&self, first: usize, shares: &[K::Ring], mut out: P) {
         let (table, code) = (&self.table, &self.table.code);
         table.assert_unit(first, shares.len());
@@ -110,7 +121,7 @@ impl<K: Correlation, P: PairsMut<K>> Encoder<K::Ring, P> for ValueEncoder<K> {
             4 => K::encode::<P, 4>(code, table.rows(), first / 4, shares, &mut out),
             _ => unreachable!("{INSTANCES}"),
         }
-        let noise = &self.noise.0;
+        let noise = &self.noise;
         let from = noise.partition_point(|(place, _)| *place < first);
         for (place, value) in &noise[from..] {
             if *place >= first + shares.len() {
@@ -128,17 +139,22 @@ impl<K: Correlation, P: PairsMut<K>> Encoder<K::Ring, P> for ValueEncoder<K> {
 }
 
 /// A key holder's part of the round, except its share of the noise vector, `r`.
-pub(super) struct KeyEncoder<K: Correlation>(pub(super) Table<K::Ring>);
+pub(crate) struct KeyEncoder<K: Correlation>(pub(super) Table<K::Ring>);
 
 impl<K: Correlation> Encode for KeyEncoder<K> {
+    type Ring = K::Ring;
     type Output = K::Ring;
 
     fn unit(&self) -> usize {
         self.0.unit()
     }
+
+    fn into_base(self) -> Buffer<K::Ring> {
+        self.0.base
+    }
 }
 
-impl<K: Correlation> Encoder<K::Ring, &mut [K::Ring]> for KeyEncoder<K> {
+impl<K: Correlation> Encoder<&mut [K::Ring]> for KeyEncoder<K> {
     fn encode(&self, first: usize, shares: &[K::Ring], out: &mut [K::Ring]) {
         let Self(table) = self;
         table.assert_unit(first, shares.len());
@@ -158,18 +174,18 @@ impl<K: Correlation> Encoder<K::Ring, &mut [K::Ring]> for KeyEncoder<K> {
 const INSTANCES: &str = "plans have 1, 2 or 4 instances";
 
 /// A round after setup: its outputs from `next` to `end` are still to be computed.
-pub(super) struct Expansion<R: Ring, T, E: Encode> {
+pub(super) struct Expansion<S, E: Encode> {
     pub(super) encoder: E,
-    pub(super) shares: Shares<R, T>,
+    pub(super) shares: S,
     next: usize,
     end: usize,
     /// The outputs of the unit that `next` is in, if some of them have been returned.
     part: Buffer<E::Output>,
 }
 
-impl<R: Ring, T: Trees<R>, E: Encode> Expansion<R, T, E> {
+impl<S: Shares, E: Slices<Ring = S::Ring>> Expansion<S, E> {
     /// A round of `count` outputs.
-    pub(super) fn new(encoder: E, shares: Shares<R, T>, count: usize) -> Self {
+    pub(super) fn new(encoder: E, shares: S, count: usize) -> Self {
         assert!(LEAVES_AGAIN.is_multiple_of(encoder.unit()), "trees are expanded in whole units");
         Self { encoder, shares, next: 0, end: count, part: Buffer::default() }
     }
@@ -180,16 +196,15 @@ impl<R: Ring, T: Trees<R>, E: Encode> Expansion<R, T, E> {
     }
 
     /// The next outputs.
-    pub(super) fn expand<P: OutputMut>(&mut self, out: P, channel: &mut Channel) -> Result<()>
+    pub(super) fn expand<P: OutputMut>(&mut self, mut out: P, channel: &mut Channel) -> Result<()>
     where
-        E: Encoder<R, P> + for<'a> Encoder<R, &'a mut [<E as Encode>::Output]>,
+        E: Encoder<P>,
     {
         assert!(out.count() <= self.left(), "more outputs than are left");
         let unit = self.encoder.unit();
-        let mut out = Some(out);
-        while let Some(count) = out.as_ref().map(OutputMut::count).filter(|count| *count > 0) {
+        while out.count() > 0 {
             let shares = match self.next % unit {
-                0 => self.shares.at(self.next, count.next_multiple_of(unit), channel)?,
+                0 => self.shares.at(self.next, out.count().next_multiple_of(unit), channel)?,
                 _ => &[],
             };
             let at = (self.next, shares);
@@ -201,32 +216,30 @@ impl<R: Ring, T: Trees<R>, E: Encode> Expansion<R, T, E> {
     /// The first outputs: those that are `kept` for the next round, and then `out`. A `check` runs
     /// before any other use of the leaves that it reads; if it fails, the caller must wipe `kept`
     /// and `out`.
-    pub(super) fn begin<A: OutputMut, B: OutputMut>(
+    pub(super) fn begin<P: OutputMut>(
         &mut self,
-        kept: A,
-        out: B,
-        check: Option<impl FnOnce(CheckedLeaves<'_, R, T, E, A, B>, &mut Channel) -> Result<()>>,
+        mut kept: &mut [E::Output],
+        mut out: P,
+        check: Option<impl FnOnce(CheckedLeaves<'_, '_, S, E, P>, &mut Channel) -> Result<()>>,
         channel: &mut Channel,
     ) -> Result<()>
     where
-        E: Encoder<R, A> + Encoder<R, B> + for<'a> Encoder<R, &'a mut [<E as Encode>::Output]>,
+        E: Encoder<P>,
     {
-        let (mut kept, mut out) = (Some(kept), Some(out));
         if let Some(check) = check {
-            self.shares.exchange_all(channel)?;
             let leaves = CheckedLeaves { expansion: self, kept: &mut kept, out: &mut out };
             check(leaves, channel)?;
         }
-        kept.map_or(Ok(()), |kept| self.expand(kept, channel))?;
-        out.map_or(Ok(()), |out| self.expand(out, channel))
+        self.expand(kept, channel)?;
+        self.expand(out, channel)
     }
 }
 
 /// Makes the outputs from `first` on by all threads.
-fn in_tasks<R: Sync, P: OutputMut>(
-    encoder: &impl Encoder<R, P>,
+fn in_tasks<E: Encoder<P>, P: OutputMut>(
+    encoder: &E,
     first: usize,
-    shares: &[R],
+    shares: &[E::Ring],
     mut out: P,
 ) {
     let task = if encoder.unit() == 1 { TASK } else { encoder.unit() };
@@ -242,38 +255,19 @@ fn in_tasks<R: Sync, P: OutputMut>(
 
 /// A round under its check, which reads all its leaves: where they are expanded for that, the first
 /// outputs go to `kept` and then to `out`, from which the filled part is removed.
-pub(super) struct CheckedLeaves<'a, R: Ring, T, E: Encode, A, B> {
-    expansion: &'a mut Expansion<R, T, E>,
-    kept: &'a mut Option<A>,
-    out: &'a mut Option<B>,
+pub(super) struct CheckedLeaves<'a, 'kept, S, E: Encode, P> {
+    expansion: &'a mut Expansion<S, E>,
+    kept: &'a mut &'kept mut [E::Output],
+    out: &'a mut P,
 }
 
-impl<R, T, E: Encode, A, B> check::Leaves<R> for CheckedLeaves<'_, R, T, E, A, B>
+impl<S: Shares, E, P: OutputMut> check::Runs for CheckedLeaves<'_, '_, S, E, P>
 where
-    R: Ring,
-    T: Trees<R>,
-    E: Encoder<R, A> + Encoder<R, B> + for<'a> Encoder<R, &'a mut [<E as Encode>::Output]>,
-    A: OutputMut,
-    B: OutputMut,
+    E: Encoder<P> + Slices<Ring = S::Ring>,
 {
-    fn fold(
-        &mut self,
-        batch: &TreeBatch,
-        coefficients: &Coefficients<R>,
-    ) -> Result<Zeroizing<Vec<R>>> {
-        Ok(check::fold_runs(self, batch, coefficients))
-    }
-}
+    type Ring = S::Ring;
 
-impl<R, T, E: Encode, A, B> check::Runs<R> for CheckedLeaves<'_, R, T, E, A, B>
-where
-    R: Ring,
-    T: Trees<R>,
-    E: Encoder<R, A> + Encoder<R, B> + for<'a> Encoder<R, &'a mut [<E as Encode>::Output]>,
-    A: OutputMut,
-    B: OutputMut,
-{
-    fn for_each_run(&mut self, batch: &TreeBatch, mut look: impl FnMut(Range<usize>, &[R])) {
+    fn for_each_run(&mut self, batch: &TreeBatch, mut look: impl FnMut(Range<usize>, &[S::Ring])) {
         let Expansion { encoder, shares, next, part, .. } = self.expansion;
         shares.for_each_run(batch, |run, leaves, at_points| {
             look(run.clone(), leaves);
@@ -288,16 +282,14 @@ where
 
 /// Computes the outputs from `next` on, as far as memory reaches and the shares from place `first`
 /// on, which are whole units: `part` has the outputs of a unit that does not fit as a whole.
-fn fill<R: Ring, P: OutputMut, E>(
+fn fill<P: OutputMut, E: Encoder<P> + Slices>(
     encoder: &E,
     next: &mut usize,
     part: &mut Buffer<E::Output>,
-    (first, shares): (usize, &[R]),
-    out: &mut Option<P>,
-) where
-    E: Encode + Encoder<R, P> + for<'a> Encoder<R, &'a mut [<E as Encode>::Output]>,
-{
-    let Some(mut rest) = out.take() else { return };
+    (first, shares): (usize, &[E::Ring]),
+    out: &mut P,
+) {
+    let mut rest = replace(out, P::none());
     let unit = encoder.unit();
     while rest.count() > 0 {
         let (begun, from) = (*next % unit, next.saturating_sub(first).min(shares.len()));
@@ -318,8 +310,8 @@ fn fill<R: Ring, P: OutputMut, E>(
         }
         let count = rest.count().min(unit - begun);
         (now, rest) = rest.split_at(count);
-        <E as Encoder<R, P>>::put(&part[begun..begun + count], now);
+        <E as Encoder<P>>::put(&part[begun..begun + count], now);
         *next += count;
     }
-    *out = Some(rest);
+    *out = rest;
 }

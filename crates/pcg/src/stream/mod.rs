@@ -10,15 +10,24 @@
 pub(crate) mod card;
 pub(crate) mod dual;
 mod expand;
-mod noise;
+mod kept;
+pub(crate) mod party;
 mod pool;
 pub(crate) mod primal;
 mod rounds;
 mod shares;
 mod substreams;
 
+#[cfg(feature = "gpu")]
+use card::{Destination as Memory, OnCard as Computes};
+use expand::Encoder;
+use kept::Kept;
+use party::{Key, Value};
 pub(crate) use pool::Pool;
+use shares::Setup;
 pub(crate) use substreams::Substreams;
+#[cfg(not(feature = "gpu"))]
+use {crate::correlation::OutputMut as Memory, party::Party as Computes};
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -217,17 +226,7 @@ pub(crate) trait KeyRole<K: Correlation>: Role<Secret = K::Ring> {
 impl<K: Correlation> KeyRole<K> for KeyHolder<K> {
     fn rounds(plan: Plan, substream: KeySubstream<K>, x: K::Ring) -> Result<AnyRounds<Self>> {
         let Substream { session, rng, ot, base } = substream;
-        if plan.dual().is_some() {
-            let rounds = dual::KeyHolder::<K>::new(plan, session, rng, x, ot, base);
-            return Ok(Box::new(Wiped::new(rounds)));
-        }
-        #[cfg(feature = "gpu")]
-        if let Some(card) = plan.card() {
-            let rounds = primal::KeyHolder::<K>::new(plan, session, rng, x, ot, base);
-            return Ok(Box::new(Wiped::new(card::KeyHolder::new(rounds, card)?)));
-        }
-        let rounds = primal::KeyHolder::<K>::new(plan, session, rng, x, ot, base);
-        Ok(Box::new(Wiped::new(rounds)))
+        rounds::<K, _, Self>(plan, session, Key { x: Zeroizing::new(x), rng, ot }, base)
     }
 }
 
@@ -240,48 +239,51 @@ pub(crate) trait ValueRole<K: Correlation>: Role<Secret = ()> {
     fn rounds(plan: Plan, substream: ValueSubstream<K>) -> Result<AnyRounds<Self>>;
 }
 
-/// The value holder's rounds of a substream's plan with outputs in memory of this machine.
-fn value_rounds<K: Correlation, R: Role>(
-    plan: Plan,
-    Substream { session, rng, ot, base }: ValueSubstream<K>,
-) -> Result<AnyRounds<R>>
-where
-    for<'a> R::Part<'a>: ValuesMut<K>,
-{
-    if plan.dual().is_some() {
-        return Ok(Box::new(Wiped::new(dual::ValueHolder::<K>::new(plan, session, rng, ot, base))));
-    }
-    #[cfg(feature = "gpu")]
-    if let Some(card) = plan.card() {
-        let rounds = primal::ValueHolder::<K>::new(plan, session, rng, ot, base);
-        return Ok(Box::new(Wiped::new(card::ValueHolder::new(rounds, card)?)));
-    }
-    Ok(Box::new(Wiped::new(primal::ValueHolder::<K>::new(plan, session, rng, ot, base))))
-}
-
 impl<K: VoleKind> ValueRole<K> for VoleValueHolder<K> {
     fn rounds(plan: Plan, substream: ValueSubstream<K>) -> Result<AnyRounds<Self>> {
-        value_rounds::<K, _>(plan, substream)
+        value_rounds::<K, Self>(plan, substream)
     }
 }
 
 impl ValueRole<Cot> for CotValueHolder {
     fn rounds(plan: Plan, substream: ValueSubstream<Cot>) -> Result<AnyRounds<Self>> {
-        value_rounds::<Cot, _>(plan, substream)
+        value_rounds::<Cot, Self>(plan, substream)
     }
 }
 
-/// Memory of this machine for the value holder's outputs.
-#[cfg(not(feature = "gpu"))]
-trait ValuesMut<K: Correlation>: PairsMut<K> {}
-#[cfg(not(feature = "gpu"))]
-impl<K: Correlation, P: PairsMut<K>> ValuesMut<K> for P {}
+fn value_rounds<K: Correlation, R: Role>(
+    plan: Plan,
+    Substream { session, rng, ot, base }: ValueSubstream<K>,
+) -> Result<AnyRounds<R>>
+where
+    for<'a> R::Part<'a>: PairsMut<K> + Memory,
+{
+    let value_bits = plan.value_bits();
+    rounds::<K, _, R>(plan, session, Value { rng, ot, value_bits }, base)
+}
 
-/// Memory of this machine for the value holder's outputs, which a card fills, too.
-#[cfg(feature = "gpu")]
-trait ValuesMut<K: Correlation>: PairsMut<K> + card::Destination {}
-#[cfg(feature = "gpu")]
-impl<K: Correlation, P: PairsMut<K> + card::Destination> ValuesMut<K> for P {}
+/// A party's rounds of a substream's plan, with the base of the first and outputs in memory of this
+/// machine.
+fn rounds<K: Correlation, P: dual::Party<K> + Computes<K>, R: Role>(
+    plan: Plan,
+    session: SessionId,
+    party: P,
+    base: Buffer<P::Entry>,
+) -> Result<AnyRounds<R>>
+where
+    Kept<K::Ring>: Setup<K, P>,
+    for<'a> P::Encoder: Encoder<R::Part<'a>>,
+    for<'a> R::Part<'a>: Memory,
+{
+    if plan.dual().is_some() {
+        return Ok(Box::new(Wiped::new(dual::Holder::new(plan, session, party, base))));
+    }
+    #[cfg(feature = "gpu")]
+    if let Some(card) = plan.card() {
+        return card::rounds::<K, _, R>(plan, session, party, base, card);
+    }
+    Ok(primal::rounds::<K, _, R>(plan, session, party, base))
+}
 
 /// The beginning of a substream, from which its rounds are made.
 pub(crate) struct Substream<O, B> {

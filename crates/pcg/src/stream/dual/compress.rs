@@ -30,10 +30,6 @@ impl<T: Term> Outputs<T> {
             in_tasks(drawn, now, &put);
         }
     }
-
-    pub(super) fn fill(&mut self, out: &mut [T]) {
-        self.draw(out, |drawn, out: &mut [T]| out.copy_from_slice(drawn));
-    }
 }
 
 /// Elements that one task reads.
@@ -61,23 +57,18 @@ const MOST_PAIRS: usize = 1 << 17;
 const PAIRS_OF: usize = 32;
 
 /// The noise vector `mu`, absorbed into the code beside the shares.
-pub(super) struct Noise<K: Correlation> {
-    /// The places in ascending order, with their values, wiped when dropped; the remaining ones are
-    /// the last.
-    places: Zeroizing<Vec<usize>>,
-    values: Zeroizing<Vec<K::Base>>,
+pub(crate) struct Absorber<K: Correlation> {
+    /// The places in ascending order, with their values.
+    points: Zeroizing<Vec<(usize, K::Base)>>,
     next: usize,
     absorbed: usize,
     pairs: Buffer<K::Pair>,
 }
 
-impl<K: Correlation> Noise<K> {
-    pub(super) fn new(batch: &TreeBatch, alphas: &[usize], values: &[K::Base]) -> Self {
-        let places = (0..).zip(alphas);
-        let place = |(tree, alpha)| batch.leaves_of(tree).start + alpha;
+impl<K: Correlation> Absorber<K> {
+    pub(super) fn new(batch: &TreeBatch, points: Zeroizing<Vec<(usize, K::Base)>>) -> Self {
         Self {
-            places: Zeroizing::new(places.map(place).collect()),
-            values: Zeroizing::new(values.to_vec()),
+            points,
             next: 0,
             absorbed: 0,
             pairs: Buffer::zeroed(match rayon::current_num_threads() {
@@ -97,10 +88,10 @@ impl<K: Correlation> Noise<K> {
                 }
             });
             let end = self.absorbed + shares.len();
-            while let Some(place) = self.places.get(self.next)
+            while let Some((place, value)) = self.points.get(self.next)
                 && *place < end
             {
-                K::add_noise(&mut pairs[place - self.absorbed], self.values[self.next]);
+                K::add_noise(&mut pairs[place - self.absorbed], *value);
                 self.next += 1;
             }
             self.absorbed = end;

@@ -37,26 +37,28 @@
 mod coin;
 mod compress;
 
+use std::marker::PhantomData;
 use std::mem::take;
 
 use volery_channel::{Channel, Result, SessionId};
-use volery_ot::convert;
-use volery_primitives::{pages::Buffer, prg::Prg};
-use zeroize::Zeroizing;
+use volery_primitives::{Block, pages::Buffer};
 
-use super::Role;
+use super::{
+    Role,
+    expand::Encoder,
+    party::{Key, Noise, Value},
+};
 use crate::{
     Plan, Security,
-    check::{self, Context},
-    correlation::{Correlation, Pairs, PairsMut},
+    check::Context,
+    correlation::Correlation,
     ggm::TreePrgs,
-    lpn::dual::Compression,
-    mpcot::{self, Layout, Public},
+    lpn::dual::{Compression, Term},
     plan::dual::Step,
-    spcot::{self, Points, Trees as _},
-    tree_batch::TreeBatch,
+    spcot::Exchange as _,
+    tree_batch::{TreeBatch, window_of},
 };
-use compress::{Noise, Outputs};
+use compress::{Absorber, Outputs};
 
 /// The consecutive instances of a stream.
 struct Instances {
@@ -69,7 +71,7 @@ struct Instances {
 /// The public side of an instance.
 struct Instance {
     step: Step,
-    layout: Layout,
+    batch: TreeBatch,
     prgs: TreePrgs,
     context: Context,
     need: usize,
@@ -99,7 +101,7 @@ impl Instances {
         let growth = K::growth(self.plan.trees());
         let prgs = TreePrgs::growing(growth, self.session, self.number);
         let instance = Instance {
-            layout: Layout::blocks(step.shape.blocks()),
+            batch: TreeBatch::new(step.shape.blocks()),
             prgs: if K::CARRIES { prgs.with_cleared_leaves() } else { prgs },
             context: Context { session: self.session, round: self.number },
             need: self.plan.dual_need(step.shape),
@@ -112,177 +114,141 @@ impl Instances {
     }
 }
 
-impl Instance {
-    fn public(&self) -> Public<'_> {
-        Public { layout: &self.layout, prgs: &self.prgs }
+/// A party of instances.
+pub(crate) trait Party<K: Correlation>: super::party::Party<K, Entry: Term> {
+    /// What turns shares of the noise vector into entries.
+    type Absorber;
+
+    /// Setup, step 2.
+    fn coin(&mut self, context: Context, channel: &mut Channel) -> Result<Block>;
+
+    /// For all shares of an instance, in order.
+    fn absorber(batch: &TreeBatch, noise: Self::Noise) -> Self::Absorber;
+
+    /// Puts the next shares into the code.
+    fn absorb(
+        absorber: &mut Self::Absorber,
+        shares: &[K::Ring],
+        code: &mut Compression<Self::Entry>,
+    );
+
+    /// The code of a seed with all shares.
+    fn compress(
+        absorber: Self::Absorber,
+        seed: Block,
+        shares: Buffer<K::Ring>,
+    ) -> Compression<Self::Entry>;
+}
+
+impl<K: Correlation> Party<K> for Key<K> {
+    type Absorber = ();
+
+    fn coin(&mut self, context: Context, channel: &mut Channel) -> Result<Block> {
+        coin::key_holder(context, &mut self.rng, channel)
     }
 
-    fn batch(&self) -> &TreeBatch {
-        self.layout.batch()
+    fn absorber(_batch: &TreeBatch, _noise: ()) {}
+
+    fn absorb(_absorber: &mut (), shares: &[K::Ring], code: &mut Compression<K::Ring>) {
+        code.absorb(shares);
+    }
+
+    fn compress(_absorber: (), seed: Block, shares: Buffer<K::Ring>) -> Compression<K::Ring> {
+        Compression::of(seed, shares)
     }
 }
 
-/// The holder of `u` and `v`.
-pub(crate) struct ValueHolder<K: Correlation> {
+impl<K: Correlation> Party<K> for Value<K> {
+    type Absorber = Absorber<K>;
+
+    fn coin(&mut self, context: Context, channel: &mut Channel) -> Result<Block> {
+        coin::value_holder(context, &mut self.rng, channel)
+    }
+
+    fn absorber(batch: &TreeBatch, noise: Noise<K>) -> Absorber<K> {
+        Absorber::new(batch, noise.points)
+    }
+
+    fn absorb(absorber: &mut Absorber<K>, shares: &[K::Ring], code: &mut Compression<K::Pair>) {
+        absorber.absorb(shares, code);
+    }
+
+    fn compress(
+        mut absorber: Absorber<K>,
+        seed: Block,
+        shares: Buffer<K::Ring>,
+    ) -> Compression<K::Pair> {
+        K::pairs(shares).map_or_else(
+            |shares| {
+                let mut code = Compression::new(seed, shares.len());
+                absorber.absorb(&shares, &mut code);
+                code
+            },
+            |pairs| Compression::of(seed, pairs),
+        )
+    }
+}
+
+/// A party's instances.
+pub(crate) struct Holder<K: Correlation, P: Party<K>> {
     instances: Instances,
-    rng: Prg,
-    ot: convert::Receiver<K::ValueOt>,
+    party: P,
     /// The base of the next instance.
-    base: Pairs<K>,
-    outputs: Option<Outputs<K::Pair>>,
+    base: Buffer<P::Entry>,
+    outputs: Option<Outputs<P::Entry>>,
+    correlation: PhantomData<fn() -> K>,
 }
 
-/// The holder of `x`.
-pub(crate) struct KeyHolder<K: Correlation> {
-    instances: Instances,
-    rng: Prg,
-    x: Zeroizing<K::Ring>,
-    ot: convert::Sender<K::KeyOt>,
-    base: Buffer<K::Ring>,
-    outputs: Option<Outputs<K::Ring>>,
-}
-
-impl<K: Correlation> ValueHolder<K> {
-    /// The stream of `plan`, with the base of its first instance, and OTs for the trees.
-    pub(crate) fn new(
-        plan: Plan,
-        session: SessionId,
-        rng: Prg,
-        ot: convert::Receiver<K::ValueOt>,
-        base: Pairs<K>,
-    ) -> Self {
+impl<K: Correlation, P: Party<K>> Holder<K, P> {
+    /// The instances of `plan`, with the base of the first.
+    pub(crate) fn new(plan: Plan, session: SessionId, party: P, base: Buffer<P::Entry>) -> Self {
         assert!(base.len() >= plan.base_count(), "a base for the plan");
-        Self { instances: Instances::new(plan, session), rng, ot, base, outputs: None }
+        let instances = Instances::new(plan, session);
+        Self { instances, party, base, outputs: None, correlation: PhantomData }
     }
 
     /// Setup of an instance.
     fn set_up(&mut self, channel: &mut Channel) -> Result<()> {
         self.outputs = None;
         let base = take(&mut self.base);
-        let instance = self.instances.next::<K>();
-        let step = instance.step;
-        let bits = self.instances.plan.value_bits();
-        let (rng, ot) = (&mut self.rng, &mut self.ot);
-        K::feed_value(ot, &base[..K::LEVELS * instance.batch().levels()]);
-        let values = (0..step.shape.trees).map(|_| K::noise_of(bits, rng));
-        let values: Zeroizing<Vec<K::Base>> = Zeroizing::new(values.collect());
-        let mut code;
-        if self.instances.checked() {
+        let Instance { step, batch, prgs, context, need } = self.instances.next::<K>();
+        let (party, public, checked) = (&mut self.party, (&batch, &prgs), self.instances.checked());
+        party.feed(&base[..K::LEVELS * batch.levels()])?;
+        if checked {
             channel.bind();
+        }
+        let (mut trees, mut exchange, noise) = party.begin(public, &base, false, channel)?;
+        let mut code;
+        if checked {
             // Setup, steps 1 to 3
-            let n = step.shape.leaves();
-            let mut m = Buffer::zeroed(n);
-            let beta = K::value_shares(&values, &base, channel)?;
-            let batch = instance.batch();
-            let trees = (batch, &instance.prgs);
-            let alphas = spcot::receive(trees, Points::Random, &beta, &mut m, ot, channel)?;
-            let (context, leaves) = (instance.context, &m[..]);
-            let seed = coin::value_holder(context, rng, channel)?;
-            let mask = K::value_mask(&base[..instance.need]);
-            check::value_holder(context, batch, &alphas, &values, leaves, &mask, rng, channel)?;
-            code = match K::pairs(m) {
-                Ok(pairs) => Compression::of(seed, pairs),
-                Err(m) => {
-                    let mut code = Compression::new(seed, n);
-                    Noise::<K>::new(instance.batch(), &alphas, &values).absorb(&m, &mut code);
-                    code
-                }
-            };
+            let mut leaves = Buffer::zeroed(batch.leaves());
+            exchange.make_all(&mut trees, public, &mut leaves, channel)?;
+            let (seed, mask) = (party.coin(context, channel)?, P::mask(&base[..need]));
+            party.check((context, &batch), &noise, &leaves[..], &mask, channel)?;
+            code = P::compress(P::absorber(&batch, noise), seed, leaves);
         } else {
             // Setup, steps 1 and 2
-            let random = Points::Random;
-            let mut trees =
-                mpcot::begin_receive::<K>(instance.public(), random, &values, &base, ot, channel)?;
-            let seed = coin::value_holder(instance.context, rng, channel)?;
-            code = Compression::new(seed, step.shape.leaves());
-            let mut noise = Noise::<K>::new(instance.batch(), &trees.alphas, &values);
-            let batch = instance.batch();
-            let mut window = Buffer::default();
-            while let Some(some) = trees.next_trees(batch) {
-                let leaves = spcot::window_of(&mut window, batch.leaves_of_run(&some).len());
-                trees.make((batch, &instance.prgs), some, leaves, channel)?;
-                noise.absorb(leaves, &mut code);
+            code = Compression::new(party.coin(context, channel)?, batch.leaves());
+            let (mut absorber, mut window) = (P::absorber(&batch, noise), Buffer::default());
+            while let Some(some) = exchange.next_trees(&batch) {
+                let leaves = window_of(&mut window, batch.leaves_of_run(&some).len());
+                exchange.make(&mut trees, public, some, leaves, channel)?;
+                P::absorb(&mut absorber, leaves, &mut code);
             }
         }
         let mut outputs = Outputs { code, left: step.keep + step.deliver };
         // The base of the next instance
         let mut kept = Buffer::zeroed(step.keep);
-        outputs.fill(&mut kept);
+        outputs.draw(&mut kept[..], |drawn, out: &mut [_]| out.copy_from_slice(drawn));
         self.base = kept;
         self.outputs = Some(outputs);
         Ok(())
     }
 }
 
-impl<K: Correlation> KeyHolder<K> {
-    /// The stream of `plan`, with the base of its first instance, and OTs for the trees.
-    pub(crate) fn new(
-        plan: Plan,
-        session: SessionId,
-        rng: Prg,
-        x: K::Ring,
-        ot: convert::Sender<K::KeyOt>,
-        base: Buffer<K::Ring>,
-    ) -> Self {
-        assert!(base.len() >= plan.base_count(), "a base for the plan");
-        Self {
-            instances: Instances::new(plan, session),
-            rng,
-            x: Zeroizing::new(x),
-            ot,
-            base,
-            outputs: None,
-        }
-    }
-
-    /// Setup of an instance.
-    fn set_up(&mut self, channel: &mut Channel) -> Result<()> {
-        self.outputs = None;
-        let base = take(&mut self.base);
-        let instance = self.instances.next::<K>();
-        let step = instance.step;
-        let (x, rng, ot) = (*self.x, &mut self.rng, &mut self.ot);
-        K::feed_key(ot, &base[..K::LEVELS * instance.batch().levels()])?;
-        let mut code;
-        if self.instances.checked() {
-            channel.bind();
-            // Setup, steps 1 to 3
-            let mut r = Buffer::zeroed(step.shape.leaves());
-            let beta = K::key_shares(x, &base, step.shape.trees, channel)?;
-            let batch = instance.batch();
-            let trees = (batch, &instance.prgs);
-            spcot::send(trees, Points::Random, &beta, &mut r, rng, ot, channel)?;
-            let seed = coin::key_holder(instance.context, rng, channel)?;
-            let mask = K::key_mask(&base[..instance.need]);
-            check::key_holder(instance.context, batch, x, &r[..], &mask, rng, channel)?;
-            code = Compression::of(seed, r);
-        } else {
-            // Setup, steps 1 and 2
-            let (public, batch) = (instance.public(), instance.batch());
-            let mut trees = spcot::Sender::new(batch, rng, ot)?;
-            mpcot::begin_send::<K>(&mut trees, public, Points::Random, x, &base, ot, channel)?;
-            let seed = coin::key_holder(instance.context, rng, channel)?;
-            code = Compression::new(seed, step.shape.leaves());
-            let mut window = Buffer::default();
-            while let Some(some) = trees.next_trees(batch) {
-                let leaves = spcot::window_of(&mut window, batch.leaves_of_run(&some).len());
-                trees.make((batch, &instance.prgs), some, leaves, channel)?;
-                code.absorb(leaves);
-            }
-        }
-        let mut outputs = Outputs { code, left: step.keep + step.deliver };
-        // The base of the next instance
-        let mut kept = Buffer::zeroed(step.keep);
-        outputs.fill(&mut kept);
-        self.base = kept;
-        self.outputs = Some(outputs);
-        Ok(())
-    }
-}
-
-impl<K: Correlation, R: Role> super::Rounds<R> for ValueHolder<K>
+impl<K: Correlation, P: Party<K>, R: Role> super::Rounds<R> for Holder<K, P>
 where
-    for<'a> R::Part<'a>: PairsMut<K>,
+    for<'a> P::Encoder: Encoder<R::Part<'a>>,
 {
     fn left(&self) -> usize {
         self.outputs.as_ref().map_or(0, |outputs| outputs.left)
@@ -304,49 +270,13 @@ where
 
     fn draw(&mut self, out: R::Part<'_>, _channel: &mut Channel) -> Result<()> {
         let outputs = self.outputs.as_mut().expect("an instance is set up");
-        outputs.draw(out, |drawn, mut out| {
-            for (place, pair) in drawn.iter().enumerate() {
-                out.put(place, *pair);
-            }
-        });
-        Ok(())
-    }
-}
-
-impl<K: Correlation> super::Rounds<super::KeyHolder<K>> for KeyHolder<K> {
-    fn left(&self) -> usize {
-        self.outputs.as_ref().map_or(0, |outputs| outputs.left)
-    }
-
-    fn finished(&self) -> bool {
-        self.instances.finished()
-    }
-
-    fn next_round<'a>(
-        &mut self,
-        out: <super::KeyHolder<K> as Role>::Part<'a>,
-        channel: &mut Channel,
-    ) -> Result<<super::KeyHolder<K> as Role>::Part<'a>> {
-        self.set_up(channel)?;
-        Ok(out)
-    }
-
-    /// None exist.
-    fn exchange(&mut self, _channel: &mut Channel) -> Result<()> {
-        Ok(())
-    }
-
-    fn draw(&mut self, out: &mut [K::Ring], _channel: &mut Channel) -> Result<()> {
-        let outputs = self.outputs.as_mut().expect("an instance is set up");
-        outputs.fill(out);
+        outputs.draw(out, <P::Encoder as Encoder<R::Part<'_>>>::put);
         Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use volery_primitives::Block;
-
     use super::*;
     use crate::{Kind, PlanOptions, Protocol, correlation::Cot};
 

@@ -5,10 +5,10 @@ use volery_field::{Fp61, Gf128, Ring};
 use volery_ot::{CotReceiver, CotSender, convert, ideal};
 use volery_pcg::correlation::{Correlation, Vole};
 use volery_pcg::ggm::{Growth, TreePrgs};
-use volery_pcg::mpcot::{self, Cells, Layout, Public};
+use volery_pcg::mpcot::{Cells, Layout};
+use volery_pcg::reproduction::{self, punctured_ot, spfss};
 use volery_pcg::spcot::{self, Points};
 use volery_pcg::tree_batch::TreeBatch;
-use volery_pcg::{punctured_ot, spfss};
 use volery_primitives::Block;
 use volery_primitives::pages::Buffer;
 
@@ -111,14 +111,14 @@ fn ggm_trees(name: &str, growth: Growth) -> Protocol {
             let mut leaves = vec![Fp61::ZERO; batch().leaves()];
             let (beta, rng, ot) = (beta().0, &mut rng(SEEDS[0]), &mut dealt_sender());
             let (points, trees) = (Points::Chosen(&[]), (&batch(), &prgs()));
-            spcot::send(trees, points, &beta, &mut leaves, rng, ot, channel)?;
+            reproduction::send_trees(trees, points, &beta, &mut leaves, rng, ot, channel)?;
             Ok(leaves)
         },
         move |channel| {
             let mut leaves = vec![Fp61::ZERO; batch().leaves()];
             let (beta, ot) = (beta().1, &mut dealt_receiver());
             let (points, trees) = (Points::Chosen(&ALPHAS), (&batch(), &prgs()));
-            spcot::receive(trees, points, &beta, &mut leaves, ot, channel)?;
+            reproduction::receive_trees(trees, points, &beta, &mut leaves, ot, channel)?;
             Ok(leaves)
         },
         |r: &Vec<Fp61>, m: &Vec<Fp61>| differ(&batch(), r, &ALPHAS, m, Fp61::ONE + Fp61::ONE),
@@ -186,9 +186,10 @@ fn mpfss(name: &str, anywhere: bool) -> Protocol {
         let (dealer, _) = ideal::pair(Block::new(9), Block::new(6));
         let source: Box<dyn CotSender + Send> = Box::new(dealer);
         let ot = &mut convert::Sender::new(source, SESSION);
-        let (rng, leaves) = (&mut rng(SEEDS[0]), layout.leaves(None));
-        let (public, points) = (Public { layout, prgs }, Points::Chosen(&[]));
-        let r = mpcot::send::<Kind>(public, points, x(), &spare().0, leaves, rng, ot, channel)?;
+        let (batch, rng, points) = (layout.batch(), &mut rng(SEEDS[0]), Points::Chosen(&[]));
+        let beta = Kind::key_shares(x(), &spare().0, batch.trees(), channel)?;
+        let mut r = layout.leaves(None);
+        spcot::send((batch, prgs), points, &beta, &mut r, rng, ot, channel)?;
         Ok(r)
     };
     let receive = move |channel: &mut Channel| {
@@ -197,9 +198,10 @@ fn mpfss(name: &str, anywhere: bool) -> Protocol {
         let source: Box<dyn CotReceiver + Send> = Box::new(dealer);
         let ot = &mut convert::Receiver::new(source, SESSION);
         let (alphas, values) = values(layout);
-        let (public, points) = (Public { layout, prgs }, Points::Chosen(&alphas));
-        let (pairs, leaves) = (spare().1, layout.leaves(None));
-        let (m, _) = mpcot::receive::<Kind>(public, points, &values, &pairs, leaves, ot, channel)?;
+        let beta = Kind::value_shares(&values, &spare().1, channel)?;
+        let (public, points) = ((layout.batch(), prgs), Points::Chosen(&alphas));
+        let mut m = layout.leaves(None);
+        spcot::receive(public, points, &beta, &mut m, ot, channel)?;
         Ok(m)
     };
     Protocol::new(

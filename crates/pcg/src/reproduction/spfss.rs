@@ -21,7 +21,8 @@ use volery_field::Ring;
 use volery_ot::{CotReceiver, CotSender, convert};
 use zeroize::Zeroizing;
 
-use crate::{ggm::TreePrgs, punctured_ot, tree_batch::TreeBatch, wire};
+use super::punctured_ot;
+use crate::{ggm::TreePrgs, tree_batch::TreeBatch, wire};
 
 /// P1, steps 1 to 3, with expanded trees, whose leaves are its shares `v1`: `beta[tree]` is P1's
 /// share of the value of each tree.

@@ -34,11 +34,12 @@ use rayon::prelude::*;
 use volery_channel::{Channel, Result};
 use volery_field::Ring;
 use volery_ot::{CotReceiver, CotSender, convert};
-use volery_primitives::{Block, bits, prg::Prg};
+use volery_primitives::{Block, prg::Prg};
 use zeroize::Zeroizing;
 
 use crate::{
     ggm::{self, PuncturedSums, Scratch, TreePrgs},
+    spcot,
     tree_batch::TreeBatch,
     wire,
 };
@@ -103,7 +104,7 @@ pub fn receive<R: Ring, C: CotReceiver>(
     ot: &mut convert::Receiver<C>,
     channel: &mut Channel,
 ) -> Result<Zeroizing<Vec<R>>> {
-    let choices = Zeroizing::new(choices(batch, alphas)); // step 3
+    let choices = Zeroizing::new(spcot::choices(batch, alphas)); // step 3
     let mut opened = Zeroizing::new(vec![Block::ZERO; batch.levels()]);
     ot.chosen(&choices, &mut opened, channel)?; // step 4
     // Expand
@@ -119,17 +120,4 @@ pub fn receive<R: Ring, C: CotReceiver>(
         },
     );
     Ok(totals)
-}
-
-/// P2, step 3: for each level the side that the path to alpha does not take.
-pub(crate) fn choices(batch: &TreeBatch, alphas: &[usize]) -> Vec<u8> {
-    assert_eq!(alphas.len(), batch.trees(), "one alpha for each tree");
-    let mut choices = vec![0; bits::bytes_for(batch.levels())];
-    for (tree, alpha) in alphas.iter().enumerate() {
-        let shape = batch.shape(tree);
-        for (level, place) in (1..).zip(batch.levels_of(tree)) {
-            bits::set(&mut choices, place, shape.path_bit(*alpha, level) == 0);
-        }
-    }
-    choices
 }
