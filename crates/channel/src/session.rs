@@ -12,7 +12,7 @@ use crate::{Channel, Hello, Result, SessionId, handshake};
 /// A channel after its handshake: the channel, an id that keys all hashes, and this party's
 /// randomness.
 ///
-/// Protocol objects are created on it (`begin` of each), and their later calls take the channel
+/// Protocol objects are created on it (`start` of each), and their later calls take the channel
 /// that it dereferences to. Each object gets its own session id, so several may be created on one
 /// session, in the same order at both parties.
 ///
@@ -101,6 +101,11 @@ impl<C: BorrowMut<Channel>> Session<C> {
         (id, self.rng.fork("session part"), self.channel.borrow_mut())
     }
 
+    /// A generator of this party, for its own use: the peer need not make one.
+    pub fn rng(&mut self) -> Prg {
+        self.rng.fork("session rng")
+    }
+
     /// The channel.
     #[must_use]
     pub fn into_channel(self) -> C {
@@ -174,13 +179,14 @@ mod tests {
         let party = |role| {
             move |channel: &mut Channel| -> Result<_> {
                 let mut session = Session::begin(channel, &hello(role, 1))?;
+                let own = session.rng().block();
                 let mut draw = || session.parts().1.block();
-                Ok([draw(), draw()])
+                Ok([draw(), draw(), own])
             }
         };
         let (a, b) = run_two_parties(party(Role::Sender), party(Role::Receiver));
         let (a, b) = (a.unwrap(), b.unwrap());
-        assert_ne!(a[0], a[1]);
+        assert!(a[0] != a[1] && a[0] != a[2] && a[1] != a[2]);
         assert!(a.iter().all(|a| !b.contains(a)));
     }
 }

@@ -41,8 +41,9 @@
 //! | `chosen` | 1 message, 1 bit per OT | 1 message, 32 bytes per OT |
 //! | `chosen_bytes` | 1 message, 1 bit per OT | 1 message, `2*len` bytes per OT |
 
-use volery_channel::Channel;
-use volery_channel::handshake::SessionId;
+use std::borrow::BorrowMut;
+
+use volery_channel::{Channel, Session, SessionId};
 use volery_primitives::Block;
 use volery_primitives::bits::{clear_from, xor_into};
 use volery_primitives::hash::Tweaked;
@@ -67,6 +68,12 @@ impl<C: CotSender> Sender<C> {
     /// OTs from the source `cot`, with hashes keyed by `session`.
     pub fn new(cot: C, session: SessionId) -> Self {
         Self { cot: Poisonable::new(cot), hash: RunningHash::new(session) }
+    }
+
+    /// [`new`](Self::new) on a session, with an id that no other object on it has. The peer makes
+    /// its end at the same point.
+    pub fn start(cot: C, session: &mut Session<impl BorrowMut<Channel>>) -> Self {
+        Self::new(cot, session.parts().0)
     }
 
     /// The global difference of the source.
@@ -224,6 +231,12 @@ impl<C: CotReceiver> Receiver<C> {
     /// OTs from the source `cot`, with hashes keyed by `session`.
     pub fn new(cot: C, session: SessionId) -> Self {
         Self { cot, hash: RunningHash::new(session) }
+    }
+
+    /// [`new`](Self::new) on a session, with an id that no other object on it has. The peer makes
+    /// its end at the same point.
+    pub fn start(cot: C, session: &mut Session<impl BorrowMut<Channel>>) -> Self {
+        Self::new(cot, session.parts().0)
     }
 
     /// The source, for operations specific to its type.

@@ -71,8 +71,8 @@ use crate::{
     correlation::{Correlation, Cot},
     cot_buffer,
     stream::{
-        self, AnyRounds, CotSlices, CotValueHolder, Direct, Failure, KeyHolder, KeyRole, Pool,
-        Source, Stream, Substream, ValueRole,
+        self, AnyRounds, CotSlices, CotValueHolder, Direct, Failure, KeyRole, Pool, Source, Stream,
+        Substream, ValueRole,
     },
 };
 
@@ -92,7 +92,7 @@ pub fn plan(total: Option<u64>, link: Link, security: Security) -> Plan {
 #[derive(Debug)]
 pub struct Sender {
     carrier: Carrier,
-    stream: Stream<KeyHolder<Cot>>,
+    stream: Stream<stream::KeyHolder<Cot>>,
 }
 
 /// The holder of `u` and `w`.
@@ -101,6 +101,12 @@ pub struct Receiver {
     carrier: Carrier,
     stream: Stream<CotValueHolder>,
 }
+
+/// [`Sender`], by what it holds.
+pub type KeyHolder = Sender;
+
+/// [`Receiver`], by what it holds.
+pub type ValueHolder = Receiver;
 
 /// The bit of a block that carries the choice bit. Internally it is the lowest; both parties swap
 /// the two bits at the interface.
@@ -392,7 +398,7 @@ pub(crate) fn value_stream<R: ValueRole<Cot>>(
     Ok((carrier, Stream::new(source, (), plan.total(), Failure::default())))
 }
 
-impl Direct<KeyHolder<Cot>> for Box<dyn CotSender + Send> {
+impl Direct<stream::KeyHolder<Cot>> for Box<dyn CotSender + Send> {
     fn draw(&mut self, out: &mut &mut [Gf128], channel: &mut Channel) -> Result<()> {
         self.extend(bytemuck::cast_slice_mut(out), channel)
     }

@@ -41,6 +41,7 @@
 #[cfg(feature = "gpu")]
 pub mod card;
 pub mod cot;
+pub mod derandomize;
 pub mod error;
 pub mod plan;
 pub mod vole;
@@ -63,10 +64,6 @@ pub mod wire;
 #[cfg(feature = "reproduction")]
 pub mod check;
 #[cfg(feature = "reproduction")]
-pub mod cot_buffer;
-#[cfg(feature = "reproduction")]
-pub mod derandomize;
-#[cfg(feature = "reproduction")]
 pub mod reproduction;
 
 #[cfg(not(feature = "reproduction"))]
@@ -74,15 +71,10 @@ pub mod reproduction;
 mod check;
 #[cfg(not(feature = "reproduction"))]
 #[allow(dead_code, unreachable_pub, reason = "public with `reproduction`")]
-mod cot_buffer;
-#[cfg(not(feature = "reproduction"))]
-#[allow(dead_code, unreachable_pub, reason = "public with `reproduction`")]
-mod derandomize;
-#[cfg(not(feature = "reproduction"))]
-#[allow(dead_code, unreachable_pub, reason = "public with `reproduction`")]
 mod reproduction;
 
 mod agree;
+mod cot_buffer;
 mod settings;
 mod stream;
 

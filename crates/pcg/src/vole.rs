@@ -69,8 +69,8 @@ use crate::{
     correlation::{Correlation, VoleKind, VoleSlices},
     lpn::estimate::{Field, OpenField},
     stream::{
-        self, AnyRounds, Direct, Failure, KeyHolder, KeyRole, Pool, Source, Stream, Substream,
-        ValueRole, VoleValueHolder,
+        self, AnyRounds, Direct, Failure, KeyRole, Pool, Source, Stream, Substream, ValueRole,
+        VoleValueHolder,
     },
 };
 
@@ -193,8 +193,14 @@ pub struct Sender<R: VoleRing<B>, B: Ring = R> {
 /// The holder of `x`, who gets `w = u*x + v`.
 #[derive(Debug)]
 pub struct Receiver<R: VoleRing<B>, B: Ring = R> {
-    stream: Stream<KeyHolder<KindOf<R, B>>>,
+    stream: Stream<stream::KeyHolder<KindOf<R, B>>>,
 }
+
+/// [`Receiver`], by what it holds.
+pub type KeyHolder<R, B = R> = Receiver<R, B>;
+
+/// [`Sender`], by what it holds.
+pub type ValueHolder<R, B = R> = Sender<R, B>;
 
 impl<R: VoleRing<B>, B: Ring> Sender<R, B> {
     /// [`setup`](Self::setup) on a session, with its panics and errors: with a separate session id
@@ -515,7 +521,7 @@ fn values_pool<B: Ring, R: VoleRing<B>>(
 fn key_pool<B: Ring, R: VoleRing<B>>(
     base: RandomizedBase<dyn KeyBase<R>>,
     plan: &Plan,
-) -> Box<dyn Direct<KeyHolder<R::Kind>>> {
+) -> Box<dyn Direct<stream::KeyHolder<R::Kind>>> {
     Box::new(Pool::<_, Buffer<R>>::new(base, plan.total()))
 }
 
@@ -526,7 +532,7 @@ impl<K: VoleKind> Direct<VoleValueHolder<K>> for RandomizedBase<dyn ValueBase<K:
     }
 }
 
-impl<K: VoleKind> Direct<KeyHolder<K>> for RandomizedBase<dyn KeyBase<K::Ring>> {
+impl<K: VoleKind> Direct<stream::KeyHolder<K>> for RandomizedBase<dyn KeyBase<K::Ring>> {
     fn draw(&mut self, out: &mut &mut [K::Ring], channel: &mut Channel) -> Result<()> {
         let (base, rng) = self;
         base.draw(out, rng, channel)

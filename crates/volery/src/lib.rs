@@ -35,14 +35,25 @@
 //!
 //! Two processes use [`channel::tcp`] on one machine, [`channel::tls`] between two machines, or
 //! their own transport ([`channel::Transport`]) in place of
-//! [`run_two_parties`](channel::run_two_parties). The examples `several`, `shares` and
-//! `sessions` are complete programs.
+//! [`run_two_parties`](channel::run_two_parties). The examples `gmw`, `quicksilver` and `sessions`
+//! are complete programs.
+//!
+//! # Who holds what
+//!
+//! | | holds | in [`cot`] | in [`vole`] | as an OT |
+//! |---|---|---|---|---|
+//! | key holder | `delta` or `x`, and one vector | `Sender` | `Receiver` | sends two messages |
+//! | value holder | `u`, and one vector | `Receiver` | `Sender` | chooses one |
+//!
+//! Both modules have the aliases `KeyHolder` and `ValueHolder`. In a zero-knowledge proof the
+//! verifier is the key holder, and `u` are the prover's values.
 //!
 //! # Features
 //!
 //! | feature | |
 //! |---|---|
-//! | `tls` (default) | connections between two machines; needs a C compiler |
+//! | `tcp` (default) | connections within one machine |
+//! | `tls` | connections between two machines; needs a C compiler |
 //! | `psi` | private set intersection, private look-ups, the batched OPRF |
 //! | `apps` | polynomial evaluation, linear algebra, scatter and additions at private indices |
 //! | `mpc` | 1-of-N OT, OLE, multiplication triples, saved batches |
@@ -116,11 +127,17 @@ pub mod testing;
 /// The items that most programs use.
 pub mod prelude {
     pub use volery_channel::{
-        Channel, Error, Hello, Link, Role, Session, SessionId, handshake, run_two_parties,
+        Channel, Error, Hello, Link, Role, Session, SessionId, Transport, handshake, queued,
+        run_two_parties, run_two_unchecked,
     };
-    pub use volery_field::{F2, Fp61, Gf128, Ring, Z64};
-    pub use volery_ot::{CotReceiver, CotSender};
-    pub use volery_pcg::{Device, Plan, Security, cot, vole};
+    pub use volery_field::{
+        ExtensionOf, F2, Field, Fp31, Fp31x4, Fp61, Fp64, Fp64x2, Gf128, Ring, Z64,
+    };
+    pub use volery_ot::{CotReceiver, CotSender, convert};
+    pub use volery_pcg::{
+        Device, Kind, Plan, PlanOptions, Security, cot,
+        vole::{self, VoleReceiver, VoleRing, VoleSender},
+    };
     pub use volery_primitives::{Block, bits, prg::Prg};
 
     #[cfg(feature = "tcp")]
