@@ -4,6 +4,10 @@
 pub mod time {
     pub use std::time::{Duration, UNIX_EPOCH};
 
+    #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
+    #[allow(clippy::disallowed_types, reason = "this is the place that has them")]
+    pub use std::time::{Instant, SystemTime};
+    #[cfg(all(target_family = "wasm", target_os = "unknown"))]
     pub use web_time::{Instant, SystemTime};
 
     /// The time of day.
