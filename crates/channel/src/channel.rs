@@ -568,7 +568,7 @@ impl Incoming {
     /// Gives the memory of a large buffer back, if it is empty.
     fn give_back(&mut self) {
         if self.unread.is_empty() && self.buffer.len() > IDLE_BUFFER {
-            self.buffer = Vec::new();
+            (self.buffer, self.unread) = (Vec::new(), 0..0);
         }
     }
 
@@ -686,6 +686,8 @@ mod tests {
                     assert!(held(channel) <= 2 * IDLE_BUFFER, "{length}: {}", held(channel));
                     assert!(size_of::<Channel>() < 1024);
                 }
+                let lent = right.lend_transport().unwrap();
+                right.take_back(lent);
             }
         }
     }
