@@ -62,10 +62,7 @@ pub(crate) fn outcome<T>(slot: &Slot<T>) -> (Box<Wiped<Channel>>, T) {
 
 /// An error like this one.
 fn again(error: &io::Error) -> io::Error {
-    match error.raw_os_error() {
-        Some(code) => io::Error::from_raw_os_error(code),
-        None => io::Error::new(error.kind(), error.to_string()),
-    }
+    io::Error::new(error.kind(), error.to_string())
 }
 
 /// Gives the memory of an empty queue back.

@@ -42,11 +42,12 @@ fn run(sessions: usize, at_once: usize) -> Outcome<()> {
         for _ in 0..sessions {
             let receives = TcpStream::connect(listener.local_addr()?).await?;
             let (sends, _) = listener.accept().await?;
-            let sender = tokio::spawn(bridged(sends, of_senders.clone(), sender));
-            running.push((sender, tokio::spawn(bridged(receives, of_receivers.clone(), receiver))));
+            let sender = tokio::spawn(party(Role::Sender, sends, of_senders.clone()));
+            let receiver = tokio::spawn(party(Role::Receiver, receives, of_receivers.clone()));
+            running.push((sender, receiver));
         }
         for (sender, receiver) in running {
-            let ((delta, v), (u, w)) = (sender.await??, receiver.await??);
+            let ((delta, _, v), (_, u, w)) = (sender.await??, receiver.await??);
             let expected = |i: usize| if bits::bit(&u, i) { v[i] ^ delta } else { v[i] };
             assert!((0..N).all(|i| w[i] == expected(i)), "a correlation is wrong");
         }
@@ -54,38 +55,31 @@ fn run(sessions: usize, at_once: usize) -> Outcome<()> {
     })
 }
 
-async fn bridged<T: Send + 'static>(
+/// One end of a session: the sender's `delta`, the receiver's bits, and the blocks.
+async fn party(
+    role: Role,
     stream: TcpStream,
     pool: Pool,
-    party: fn(&mut Channel) -> Result<T, Error>,
-) -> Result<T, Error> {
+) -> Result<(Block, Vec<u8>, Vec<Block>), Error> {
     stream.set_nodelay(true)?;
-    Bridge::with_pool(stream, pool).run(party).await
-}
-
-/// Begins a session, with its plan.
-fn begin(channel: &mut Channel, role: Role) -> Result<(Plan, Session<&mut Channel>), Error> {
-    channel.set_timeout(Some(TIMEOUT));
-    let plan = cot::plan(Some(N as u64), Link::default(), Security::Malicious);
-    let session = Session::begin(channel, &plan.hello(role))?;
-    Ok((plan, session))
-}
-
-fn sender(channel: &mut Channel) -> Result<(Block, Vec<Block>), Error> {
-    let (plan, mut session) = begin(channel, Role::Sender)?;
-    let mut sender = cot::Sender::start(&plan, None, &mut session)?;
-    let mut v = vec![Block::ZERO; N];
-    sender.extend(&mut v, &mut session)?;
-    session.flush()?;
-    Ok((sender.delta(), v))
-}
-
-fn receiver(channel: &mut Channel) -> Result<(Vec<u8>, Vec<Block>), Error> {
-    let (plan, mut session) = begin(channel, Role::Receiver)?;
-    let (mut u, mut w) = (vec![0; bits::bytes_for(N)], vec![Block::ZERO; N]);
-    cot::Receiver::start(&plan, &mut session)?.extend(&mut u, &mut w, &mut session)?;
-    session.flush()?;
-    Ok((u, w))
+    let protocol = move |channel: &mut Channel| {
+        channel.set_timeout(Some(TIMEOUT));
+        let plan = cot::plan(Some(N as u64), Link::default(), Security::Malicious);
+        let mut session = Session::begin(channel, &plan.hello(role))?;
+        let (mut delta, mut u) = (Block::ZERO, vec![0; bits::bytes_for(N)]);
+        let mut blocks = vec![Block::ZERO; N];
+        if role == Role::Sender {
+            let mut sender = cot::Sender::start(&plan, None, &mut session)?;
+            sender.extend(&mut blocks, &mut session)?;
+            delta = sender.delta();
+        } else {
+            let mut receiver = cot::Receiver::start(&plan, &mut session)?;
+            receiver.extend(&mut u, &mut blocks, &mut session)?;
+        }
+        session.flush()?;
+        Ok((delta, u, blocks))
+    };
+    Bridge::with_pool(stream, pool).run(protocol).await
 }
 
 #[test]
