@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read as _};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::task::Waker;
 use std::time::Duration;
 
@@ -12,33 +12,32 @@ use volery_os::time::Instant;
 use volery_primitives::Wiped;
 
 use crate::pipe::{deadline_after, lock};
-use crate::pool::Pool;
-use crate::{Channel, QUEUE_BOUND, Transport};
+use crate::{Channel, Pool, QUEUE_BOUND, Transport};
 
 /// Bytes from the peer that the driver brings before the protocol has read them.
 pub(crate) const INCOMING_BOUND: usize = 256 << 10;
 
-/// A queue that is larger gives its memory back when it is empty.
+/// A queue of more bytes gives its memory back when it is empty.
 const IDLE_QUEUE: usize = 2 << 10;
 
 #[derive(Default)]
 pub(crate) struct Exchange {
     state: Mutex<State>,
-    changed: Condvar,
+    /// Who waits on a thread, for either side.
+    pub(crate) changed: Condvar,
 }
 
 #[derive(Default)]
 pub(crate) struct State {
     pub(crate) incoming: VecDeque<u8>,
     pub(crate) outgoing: VecDeque<u8>,
-    /// The driver has written bytes that its stream may hold back.
+    /// The driver's stream may hold back bytes that it has taken.
     #[cfg(feature = "tokio")]
     pub(crate) unflushed: bool,
     /// Grows with each outgoing byte that the driver has taken.
-    pub(crate) moved: u64,
-    /// Why no more bytes come, after those in the queue.
+    moved: u64,
+    /// Why no more bytes come after those in the queue, and why none can be sent.
     pub(crate) unreadable: Option<io::Error>,
-    /// Why no more bytes can be sent.
     pub(crate) unwritable: Option<io::Error>,
     /// The protocol waits for the driver: for bytes, or to have sent some.
     waits: bool,
@@ -51,22 +50,22 @@ pub(crate) struct State {
     pub(crate) waker: Option<Waker>,
 }
 
-/// The channel and the result of a protocol that has ended, or its panic. Wiped, as what is moved
-/// to the heap takes along what lay on the stack.
-pub(crate) type Outcome<T> = Option<(Box<Wiped<Channel>>, std::thread::Result<T>)>;
+/// Channel and result of a protocol that has ended, or its panic; wiped, as what is moved to the
+/// heap takes along what lay on the stack.
+pub(crate) type Slot<T> = Arc<Mutex<Wiped<Option<(Box<Wiped<Channel>>, std::thread::Result<T>)>>>>;
 
-/// The place of an [`Outcome`].
-pub(crate) type Slot<T> = Arc<Mutex<Wiped<Outcome<T>>>>;
+/// Takes the result of a protocol that has ended, or panics as it did.
+pub(crate) fn outcome<T>(slot: &Slot<T>) -> (Box<Wiped<Channel>>, T) {
+    let (channel, value) = lock(slot).take().expect("the result is taken once");
+    (channel, value.unwrap_or_else(|panic| resume_unwind(panic)))
+}
 
 /// An error like this one.
 fn again(error: &io::Error) -> io::Error {
-    match error.raw_os_error() {
-        Some(code) => io::Error::from_raw_os_error(code),
-        None => io::Error::new(error.kind(), error.to_string()),
-    }
+    io::Error::new(error.kind(), error.to_string())
 }
 
-/// Empties a queue's memory with the queue.
+/// Gives the memory of an empty queue back.
 fn give_back(queue: &mut VecDeque<u8>) {
     if queue.is_empty() && queue.capacity() > IDLE_QUEUE {
         *queue = VecDeque::new();
@@ -74,11 +73,11 @@ fn give_back(queue: &mut VecDeque<u8>) {
 }
 
 impl State {
-    /// Takes `count` outgoing bytes, which have been sent.
-    pub(crate) fn sent(&mut self, count: usize) {
+    /// Drops `count` outgoing bytes, which the driver has taken.
+    pub(crate) fn taken(&mut self, count: usize) {
+        self.moved += count as u64;
         self.outgoing.drain(..count);
         give_back(&mut self.outgoing);
-        self.moved += count as u64;
     }
 }
 
@@ -113,12 +112,6 @@ impl Exchange {
         lock(&self.state)
     }
 
-    /// Wakes the protocol, if it waits.
-    #[cfg(feature = "tokio")]
-    pub(crate) fn told(&self) {
-        self.changed.notify_all();
-    }
-
     /// Changes the state, and wakes whoever waits.
     pub(crate) fn change(&self, change: impl FnOnce(&mut State)) {
         change(&mut self.lock());
@@ -132,20 +125,15 @@ impl Exchange {
         waker.into_iter().for_each(Waker::wake);
     }
 
-    /// No more bytes come, and none can be sent.
-    pub(crate) fn end(&self) {
+    /// No more bytes come, and none can be sent. Without a driver, a protocol that has no thread
+    /// yet does not begin.
+    pub(crate) fn end(&self, cancelled: bool) {
         self.change(|state| {
             let gone = || io::ErrorKind::ConnectionAborted.into();
             state.unreadable.get_or_insert_with(gone);
             state.unwritable.get_or_insert_with(gone);
+            state.cancelled = cancelled;
         });
-    }
-
-    /// The driver goes: a protocol that runs finds its connection closed, one that has no thread
-    /// yet does not begin.
-    pub(crate) fn cancel(&self) {
-        self.lock().cancelled = true;
-        self.end();
     }
 
     /// Brings bytes of the peer, and waits until the protocol waits for more or has ended; returns
@@ -159,16 +147,14 @@ impl Exchange {
         while !state.waits && !state.done {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        let count = state.outgoing.len();
-        let outgoing = state.outgoing.drain(..).collect();
-        state.sent(0);
-        state.moved += count as u64;
+        let outgoing: Vec<_> = state.outgoing.iter().copied().collect();
+        state.taken(outgoing.len());
         (state.done, outgoing)
     }
 
     /// Waits, on the protocol's thread, until `ready` returns something; times out when no outgoing
     /// byte has moved for `timeout`: the peer cannot answer what has not reached it.
-    fn until<T>(
+    pub(crate) fn until<T>(
         &self,
         to_send: bool,
         timeout: Option<Duration>,
@@ -189,26 +175,8 @@ impl Exchange {
             }
             (state.waits, state.waits_to_send) = (true, to_send);
             self.changed.notify_all();
-            state = match left {
-                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Some(left) => {
-                    let woken = self.changed.wait_timeout(state, left);
-                    woken.unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
-        }
-    }
-
-    /// Waits, at the end of a protocol, until the driver has sent all. A peer that has gone, or
-    /// reads no more, is the next protocol's error: this one has its result.
-    #[cfg(feature = "tokio")]
-    pub(crate) fn drain(&self, timeout: Option<Duration>) {
-        let drained = self.until(true, timeout, |state| {
-            let all = state.outgoing.is_empty() && !state.unflushed;
-            (all || state.unwritable.is_some()).then_some(Ok(()))
-        });
-        if let Err(error) = drained {
-            self.lock().unwritable.get_or_insert(error);
+            let woken = self.changed.wait_timeout(state, left.unwrap_or(Duration::MAX));
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }
@@ -237,17 +205,14 @@ impl Transport for End {
 
     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
         let (count, was_full) = self.0.until(false, timeout, |state| {
-            let was_full = state.incoming.len() >= INCOMING_BOUND;
-            match (&state.unreadable, state.incoming.is_empty()) {
+            if state.incoming.is_empty() {
                 // no mutant: an error that is passed on
-                (Some(error), true) => Some(Err(again(error))),
-                (None, true) => None,
-                (_, false) => {
-                    let count = state.incoming.read(bytes);
-                    give_back(&mut state.incoming);
-                    Some(count.map(|count| (count, was_full)))
-                }
+                return state.unreadable.as_ref().map(|error| Err(again(error)));
             }
+            let was_full = state.incoming.len() >= INCOMING_BOUND;
+            let count = state.incoming.read(bytes);
+            give_back(&mut state.incoming);
+            Some(count.map(|count| (count, was_full)))
         })?;
         if was_full {
             self.0.wake();

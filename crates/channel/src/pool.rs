@@ -16,16 +16,14 @@ const IDLE: Duration = Duration::from_secs(5);
 /// Bytes of the stack of a thread: `docs/design/async.md` has what protocols take.
 const STACK: usize = 1 << 20;
 
-/// A bounded number of threads that run protocols, started when they are needed and ended when they
-/// have been idle for five seconds. Clones are the same pool.
+/// A bounded number of threads that run protocols, with stacks of 1 MiB, started when they are
+/// needed and ended when they have been idle for five seconds. Clones are the same pool.
 ///
 /// A protocol keeps its thread from its first byte to its last, also while it waits for the peer.
 /// When all threads are taken, further protocols wait in order, and have sent nothing: their peers'
 /// timeouts run. If both ends of sessions are in one process, the pool needs a thread for **each
-/// end**: with fewer, all threads may belong to ends that wait for one that has none. Give each
-/// side a pool of its own to be safe from that.
-///
-/// The threads have stacks of 1 MiB; a protocol that needs more starts a thread itself.
+/// end**: with fewer, all threads may belong to ends that wait for one that has none. A pool for
+/// each side, in which the sessions are in the same order, may have any number of threads.
 #[derive(Clone)]
 pub struct Pool(Arc<Shared>);
 
@@ -45,9 +43,6 @@ struct State {
 }
 
 impl Pool {
-    /// The bound of the pool of the process.
-    pub const DEFAULT_THREADS: usize = 4096;
-
     /// A pool of at most `threads` threads.
     ///
     /// # Panics
@@ -55,21 +50,15 @@ impl Pool {
     #[must_use]
     pub fn new(threads: usize) -> Self {
         assert!(threads > 0, "a thread for the protocols");
-        Self(Arc::new(Shared { bound: threads, state: Mutex::default(), changed: Condvar::new() }))
+        let (state, changed) = (Mutex::default(), Condvar::new());
+        Self(Arc::new(Shared { bound: threads, state, changed }))
     }
 
-    /// The pool of the process, of at most [`DEFAULT_THREADS`](Self::DEFAULT_THREADS) threads.
+    /// The pool of the process, of at most 4,096 threads.
     #[must_use]
     pub fn shared() -> Self {
-        static SHARED: OfProcess<Pool> = OfProcess::new(|| Pool::new(Pool::DEFAULT_THREADS));
+        static SHARED: OfProcess<Pool> = OfProcess::new(|| Pool::new(4096));
         SHARED.clone()
-    }
-
-    /// The threads that there are now, and the protocols that wait for one.
-    #[must_use]
-    pub fn load(&self) -> (usize, usize) {
-        let state = lock(&self.0.state);
-        (state.threads, state.jobs.len().saturating_sub(state.free))
     }
 
     /// Runs `job`, which does not panic, on the next free thread.
@@ -81,15 +70,14 @@ impl Pool {
             let builder = thread::Builder::new().name("volery protocol".into()).stack_size(STACK);
             match builder.spawn(move || shared.work()) {
                 Ok(_) => state.threads += 1,
-                // Later one of the others has time.
-                Err(_) if state.threads > 0 => {}
-                Err(error) => {
+                Err(error) if state.threads == 0 => {
                     state.jobs.pop_back();
                     return Err(error);
                 }
+                // Later one of the others has time.
+                Err(_) => {}
             }
         }
-        drop(state);
         self.0.changed.notify_one();
         Ok(())
     }
@@ -107,8 +95,8 @@ impl Shared {
                 continue;
             }
             state.free += 1;
-            let woken = self.changed.wait_timeout(state, IDLE);
             let waited;
+            let woken = self.changed.wait_timeout(state, IDLE);
             (state, waited) = woken.unwrap_or_else(PoisonError::into_inner);
             state.free -= 1;
             if waited.timed_out() && state.jobs.is_empty() {

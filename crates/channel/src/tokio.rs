@@ -9,16 +9,15 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use ::tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use volery_os::sync::Arc;
 use volery_primitives::Wiped;
 
-use crate::exchange::{Exchange, INCOMING_BOUND, State};
-use crate::pipe::lock;
+use crate::exchange::{Exchange, INCOMING_BOUND, State, outcome};
 use crate::{Channel, Error, Pool};
 
 /// Most bytes of a read.
@@ -27,36 +26,11 @@ const PIECE: usize = 32 << 10;
 /// Reads and writes of one poll, after which other tasks have their turn.
 const TURNS: usize = 16;
 
-/// A connection over a tokio stream, on which protocols run one after the other.
+/// A connection over a tokio stream, on which protocols run one after the other; docs/library.md
+/// has an example.
 ///
 /// The stream should be TLS with both sides authenticated; the protocols protect only from the
 /// peer. To close the connection, drop the bridge.
-///
-/// # Examples
-///
-/// ```
-/// use std::time::Duration;
-/// use volery_channel::tokio::Bridge;
-/// use volery_channel::{Channel, Error};
-///
-/// fn party(channel: &mut Channel) -> Result<[u8; 5], Error> {
-///     channel.set_timeout(Some(Duration::from_secs(60)));
-///     let mut theirs = [0; 5];
-///     channel.send(b"hello")?;
-///     channel.recv(&mut theirs)?;
-///     Ok(theirs)
-/// }
-///
-/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
-/// let (left, right) = tokio::io::duplex(1 << 16); // a TcpStream works the same
-/// let peer = tokio::spawn(async move { Bridge::new(right).run(party).await });
-/// let mut bridge = Bridge::new(left);
-/// assert_eq!(&bridge.run(party).await?, b"hello");
-/// # peer.await.expect("no panic")?;
-/// # Ok::<_, Error>(())
-/// # })?;
-/// # Ok::<_, Box<dyn std::error::Error>>(())
-/// ```
 pub struct Bridge<S> {
     stream: S,
     pool: Pool,
@@ -75,8 +49,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Bridge<S> {
     /// A bridge over `stream`, with the threads of `pool`.
     pub fn with_pool(stream: S, pool: Pool) -> Self {
         let exchange = Arc::<Exchange>::default();
-        let channel = Some(exchange.channel());
-        Self { stream, pool, exchange, channel }
+        Self { stream, pool, channel: Some(exchange.channel()), exchange }
     }
 
     /// Runs `protocol` on a thread of the pool, with the channel of the connection, and returns its
@@ -103,7 +76,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Bridge<S> {
         // On the heap from here on: a future is moved, and leaves copies of what it holds.
         let protocol = Box::new(Wiped::new(Some(move |channel: &mut Channel| {
             let result = protocol(channel);
-            exchange.drain(channel.timeout());
+            drain(&exchange, channel.timeout());
             result
         })));
         async move {
@@ -112,9 +85,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Bridge<S> {
             let slot = self.exchange.start(&self.pool, channel, protocol).map_err(Error::Io)?;
             let stream = &mut self.stream;
             std::future::poll_fn(|context| poll(stream, &self.exchange, context)).await;
-            let outcome = lock(&slot).take();
-            let (channel, value) = outcome.expect("a protocol that has ended has a result");
-            let result = value.unwrap_or_else(|panic| resume_unwind(panic));
+            let (channel, result) = outcome(&slot);
             std::mem::forget(guard);
             self.channel = Some(channel);
             result
@@ -127,7 +98,19 @@ struct CancelOnDrop<'a>(&'a Exchange);
 
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.cancel();
+        self.0.end(true);
+    }
+}
+
+/// Waits, at the end of a protocol, until the stream has all bytes. A peer that has gone, or reads
+/// no more, is the next protocol's error: this one has its result.
+fn drain(exchange: &Exchange, timeout: Option<Duration>) {
+    let drained = exchange.until(true, timeout, |state| {
+        let all = state.outgoing.is_empty() && !state.unflushed;
+        (all || state.unwritable.is_some()).then_some(Ok(()))
+    });
+    if let Err(error) = drained {
+        exchange.lock().unwritable.get_or_insert(error);
     }
 }
 
@@ -149,15 +132,26 @@ fn poll<S: AsyncRead + AsyncWrite + Unpin>(
             state.unwritable = Some(error);
             state.outgoing.clear();
         }
-        let waits = state.waits_to_send;
+        if state.waits_to_send {
+            exchange.changed.notify_all();
+        }
         let wanted = state.unreadable.is_none() && state.incoming.len() < INCOMING_BOUND;
         drop(state);
-        if waits {
-            exchange.told();
-        }
-        if !wanted || read(stream, exchange, context).is_pending() {
+        if !wanted {
             return Poll::Pending;
         }
+        let mut space = [MaybeUninit::uninit(); PIECE];
+        let mut buffer = ReadBuf::uninit(&mut space);
+        let result = ready!(Pin::new(&mut *stream).poll_read(context, &mut buffer));
+        let mut state = exchange.lock();
+        match result {
+            Ok(()) if buffer.filled().is_empty() => {
+                state.unreadable = Some(io::ErrorKind::UnexpectedEof.into());
+            }
+            Ok(()) => state.incoming.extend(buffer.filled()),
+            Err(error) => state.unreadable = Some(error),
+        }
+        exchange.changed.notify_all();
     }
     context.waker().wake_by_ref();
     Poll::Pending
@@ -174,11 +168,10 @@ fn write<S: AsyncWrite + Unpin>(
     }
     while !state.outgoing.is_empty() {
         let (front, _) = state.outgoing.as_slices();
-        match ready!(Pin::new(&mut *stream).poll_write(context, front)) {
+        match ready!(Pin::new(&mut *stream).poll_write(context, front))? {
             // no mutant: the end of the stream
-            Ok(0) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-            Ok(count) => state.sent(count),
-            Err(error) => return Poll::Ready(Err(error)),
+            0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+            count => state.taken(count),
         }
         state.unflushed = true;
     }
@@ -187,26 +180,4 @@ fn write<S: AsyncWrite + Unpin>(
         state.unflushed = false;
     }
     Poll::Pending
-}
-
-/// Receives for the protocol.
-fn read<S: AsyncRead + Unpin>(
-    stream: &mut S,
-    exchange: &Exchange,
-    context: &mut Context<'_>,
-) -> Poll<()> {
-    let mut space = [MaybeUninit::uninit(); PIECE];
-    let mut buffer = ReadBuf::uninit(&mut space);
-    let result = ready!(Pin::new(stream).poll_read(context, &mut buffer));
-    let mut state = exchange.lock();
-    match result {
-        Ok(()) if buffer.filled().is_empty() => {
-            state.unreadable = Some(io::ErrorKind::UnexpectedEof.into());
-        }
-        Ok(()) => state.incoming.extend(buffer.filled()),
-        Err(error) => state.unreadable = Some(error),
-    }
-    drop(state);
-    exchange.told();
-    Poll::Ready(())
 }

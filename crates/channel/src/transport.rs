@@ -19,9 +19,9 @@ pub trait Transport: Send + Sync {
     /// This should not wait for the peer to read: it queues the bytes that the operating system
     /// does not take at once, up to a bound above the largest message that a protocol sends in one
     /// go. A transport without a queue works as long as it takes what a party sends while the peer
-    /// sends as well and reads nothing. Correlated OT and vector OLE, and OTs of them, send at most
-    /// 16,384 bytes so (`VOLERY_BOTH_SEND` of the C library), which sockets buffer; for others ask
-    /// [`queued`](crate::queued()), which makes a queue.
+    /// sends as well and reads nothing. The protocols of the C library send at most 16,384 bytes so
+    /// (its `VOLERY_BOTH_SEND`), which sockets buffer. Others send more:
+    /// [`queued`](crate::queued()) makes a queue.
     ///
     /// # Errors
     /// If the peer is gone or no byte moved within `timeout`.

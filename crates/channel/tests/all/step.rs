@@ -2,31 +2,32 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
+use std::task::Poll;
 
-use volery_channel::step::{Machine, State};
-use volery_channel::{Channel, Error, Pool, Result};
+use volery_channel::step::Machine;
+use volery_channel::{Channel, Error, Result};
 
 use super::{LONG, pattern};
 
-/// Sends, and receives as much, in turns of several lengths.
-fn party(ours: u8) -> impl FnOnce(&mut Channel) -> Result<Vec<u8>> {
-    move |channel| {
-        let mut all = Vec::new();
-        for length in [1, 70_000, 5] {
-            let mut theirs = vec![0; length];
-            channel.send(&pattern(length, ours))?;
-            channel.recv(&mut theirs)?;
-            all.extend(theirs);
-        }
-        Ok(all)
+const LENGTHS: [usize; 3] = [1, 70_000, 5];
+
+/// Sends, and receives as much, in turns.
+fn party(channel: &mut Channel) -> Result<Vec<u8>> {
+    let mut all = Vec::new();
+    for length in LENGTHS {
+        let mut theirs = vec![0; length];
+        channel.send(&pattern(length, 0))?;
+        channel.recv(&mut theirs)?;
+        all.extend(theirs);
     }
+    Ok(all)
 }
 
 #[test]
 fn what_a_machine_sends_does_not_depend_on_cuts() {
-    let theirs = [1, 70_000, 5].map(|length| pattern(length, 9)).concat();
+    let theirs = LENGTHS.map(|length| pattern(length, 9)).concat();
     for piece in [1000, 70_000, 1 << 20] {
-        let mut machine = Machine::new(party(0)).unwrap();
+        let mut machine = Machine::new(party).unwrap();
         let mut sent = machine.step(&[]).outgoing;
         assert_eq!(sent.len(), 1);
         let mut result = None;
@@ -34,34 +35,25 @@ fn what_a_machine_sends_does_not_depend_on_cuts() {
             let step = machine.step(piece);
             sent.extend(step.outgoing);
             match step.state {
-                State::Done(value) => result = Some(value.unwrap()),
-                State::Waiting => assert!(machine.step(&[]).outgoing.is_empty()),
+                Poll::Ready(value) => result = Some(value.unwrap()),
+                Poll::Pending => assert!(machine.step(&[]).outgoing.is_empty()),
             }
         }
         assert!(result.unwrap() == theirs, "{piece}");
-        assert!(sent == [1, 70_000, 5].map(|length| pattern(length, 0)).concat(), "{piece}");
+        assert!(sent == LENGTHS.map(|length| pattern(length, 0)).concat(), "{piece}");
     }
 }
 
 #[test]
 fn ends_of_a_machine() {
-    let pool = Pool::new(1);
-    let mut closed = Machine::with_pool(&pool, party(0)).unwrap();
+    let mut closed = Machine::new(party).unwrap();
     assert_eq!(closed.step(&[7]).outgoing.len(), 70_001);
     closed.close();
-    assert!(matches!(closed.step(&[]).state, State::Done(Err(Error::Disconnected))));
-    let panics = Machine::with_pool(&pool, |_: &mut Channel| -> () { panic!("of the protocol") });
-    let mut panics = panics.unwrap();
+    assert_eq!(closed.step(&[]).state, Poll::Ready(Err(Error::Disconnected)));
+    let mut panics = Machine::new(|_: &mut Channel| -> () { panic!("of the protocol") }).unwrap();
     assert!(catch_unwind(AssertUnwindSafe(|| panics.step(&[]))).is_err());
     let (tell, told) = mpsc::channel();
-    let protocol = move |channel: &mut Channel| tell.send(channel.recv(&mut [0])).unwrap();
-    let mut dropped = Machine::with_pool(&pool, protocol).unwrap();
-    // The pool is full: it has no thread, and never begins.
-    let late = Machine::with_pool(&pool, |_: &mut Channel| panic!("it was dropped before"));
-    dropped.step(&[]);
-    assert_eq!(pool.load(), (1, 1));
-    drop(late);
-    drop(dropped);
+    let waits = move |channel: &mut Channel| tell.send(channel.recv(&mut [0])).unwrap();
+    drop(Machine::new(waits).map(|mut machine| machine.step(&[])));
     assert_eq!(told.recv_timeout(LONG).unwrap(), Err(Error::Disconnected));
-    assert!(matches!(Machine::with_pool(&pool, |_| 3).unwrap().step(&[]).state, State::Done(3)));
 }
