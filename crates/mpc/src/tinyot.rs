@@ -23,9 +23,9 @@
 //!
 //! In step 3 the lowest bit of `delta_A + delta_B` must be set: [`delta`] sets `A`'s and clears
 //! `B`'s. A party with another one would choose `z`, and step 5 would tell it `x*y`. The papers
-//! assume the bit. Here each party proves it in step 0: for [`STATISTICAL`] random bits of the peer,
-//! which are thrown away, it opens the lowest bit of its keys. With the wrong `delta` that is right
-//! if it guesses all of these bits, with probability `2^-40`.
+//! assume the bit. Here each party proves it in step 0: it opens the lowest bit of its keys for
+//! [`STATISTICAL`] random bits of the peer, which are thrown away. With the wrong `delta` it must
+//! guess them, which it does with probability `2^-40`.
 //!
 //! Security: malicious, over malicious-secure sources, with an abort. A party that sends another
 //! `G` learns an `x_j` of the peer if it guesses it, and is caught in step 5 otherwise. A triple
