@@ -23,13 +23,11 @@
 //! batch with the peer's, marks the file as used, removes it, and waits until both are on the disk;
 //! then it returns the first value. A second reader gets an error, also one that opened the file
 //! before. A crash loses the batch or leaves it as it was. A *copy* of the file is beyond it: put
-//! none into a backup or a snapshot, and none on a file system without locks.
+//! none into a backup or a snapshot, and none on a file system without locks. Batches of different
+//! kinds, lengths, sessions, or two of one part, are [`Error::Mismatch`] for both parties, and stay.
 //!
-//! Both parties send their part and a hash of the batch's kind, length and session. Batches that do
-//! not belong together are [`Error::Mismatch`] for both, and both files stay.
-//!
-//! The file is for its owner only (mode 0600 on Unix) and not encrypted: it has this party's
-//! secrets of the batch. Removing a file need not wipe its blocks on the disk.
+//! The file is for its owner only (mode 0600 on Unix), not encrypted, and has this party's secrets.
+//! Removing it need not wipe its blocks on the disk.
 //!
 //! Format: a line of text; a byte `0`, `1` once used; part; length; session (32 bytes); kind with
 //! its length; values; a hash of all but the second.
@@ -54,16 +52,10 @@ const MAGIC: &[u8] = b"volery batch 1\n";
 pub trait Batch: Sized {
     /// The name of the correlation and its ring, the same at both parties.
     fn kind() -> String;
-
-    /// Which of the two parts this is.
-    fn part(&self) -> Role;
-
-    /// Number of correlations.
-    fn count(&self) -> usize;
-
+    /// Which of the two parts this is, and the number of correlations.
+    fn head(&self) -> (Role, usize);
     /// Appends the values.
     fn write(&self, out: &mut Vec<u8>);
-
     /// The part of `count` correlations from its values, which it takes; `None` if they do not fit.
     fn read(part: Role, count: usize, values: &mut &[u8]) -> Option<Self>;
 }
@@ -74,11 +66,12 @@ pub trait Batch: Sized {
 /// # Errors
 /// [`Error::Io`] if the file is there already or cannot be written.
 pub fn write<B: Batch>(batch: &B, path: &Path, session: SessionId) -> Result<()> {
+    let (part, count) = batch.head();
     // One allocation: a vector that grows leaves copies of secrets behind.
-    let mut whole = Zeroizing::new(Vec::with_capacity(256 + 48 * (batch.count() + 1)));
+    let mut whole = Zeroizing::new(Vec::with_capacity(256 + 48 * (count + 1)));
     whole.extend(MAGIC);
-    whole.extend([0, batch.part() as u8]);
-    whole.extend((batch.count() as u64).to_le_bytes());
+    whole.extend([0, part as u8]);
+    whole.extend((count as u64).to_le_bytes());
     whole.extend(session.as_bytes());
     whole.extend(&name::<B>());
     batch.write(&mut whole);
@@ -288,12 +281,8 @@ impl<R: ExtensionOf<B>, B: Ring> Batch for ValuesBatch<R, B> {
         format!("vector OLE, {} over {}", R::NAME, B::NAME)
     }
 
-    fn part(&self) -> Role {
-        Role::Sender
-    }
-
-    fn count(&self) -> usize {
-        self.v.len()
+    fn head(&self) -> (Role, usize) {
+        (Role::Sender, self.v.len())
     }
 
     fn write(&self, out: &mut Vec<u8>) {
@@ -312,12 +301,8 @@ impl<R: ExtensionOf<B>, B: Ring> Batch for KeysBatch<R, B> {
         ValuesBatch::<R, B>::kind()
     }
 
-    fn part(&self) -> Role {
-        Role::Receiver
-    }
-
-    fn count(&self) -> usize {
-        self.w.len() - 1
+    fn head(&self) -> (Role, usize) {
+        (Role::Receiver, self.w.len() - 1)
     }
 
     fn write(&self, out: &mut Vec<u8>) {
@@ -336,12 +321,8 @@ impl Batch for (Role, bit_triples::Triples) {
         "triples over f2".to_owned()
     }
 
-    fn part(&self) -> Role {
-        self.0
-    }
-
-    fn count(&self) -> usize {
-        self.1.len
+    fn head(&self) -> (Role, usize) {
+        (self.0, self.1.len)
     }
 
     fn write(&self, out: &mut Vec<u8>) {
