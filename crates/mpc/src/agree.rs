@@ -39,9 +39,7 @@ pub(crate) fn toss(role: Role, rng: &mut Prg, channel: &mut Channel) -> Result<B
             channel.recv(&mut theirs)?;
             // mutant(mpc-coin): false
             if commitment(&theirs) != committed {
-                return Err(Error::PeerMisbehaved(
-                    "its part of a common seed is not the one of before",
-                ));
+                return Err(Error::PeerMisbehaved("its part of a common seed is another one"));
             }
             [theirs, own]
         }

@@ -30,8 +30,7 @@ pub trait VoleReceiver<R> {
     /// The receiver's `x`, the same for all correlations of this source.
     ///
     /// # Panics
-    /// If a call failed: `x` is deleted with the rest of the state, as the peer may know some of
-    /// it.
+    /// If a call failed: `x` is deleted with the rest of the state.
     fn x(&self) -> R {
         self.try_x().expect("no earlier call on this source of vector-OLE failed")
     }
