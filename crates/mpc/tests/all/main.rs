@@ -255,27 +255,20 @@ fn a_changed_byte_of_triples_over_f2_is_caught() {
     assert!(misbehaved(&seed, "common seed"));
 }
 
-/// A party whose `delta` is that of the other role.
+/// A party whose `delta` is that of the other role: a dealer's `v` does not depend on it.
 #[test]
 fn a_delta_without_its_lowest_bit_is_caught() {
-    struct Flipped(ideal::Receiver);
-    impl CotReceiver for Flipped {
-        fn extend(&mut self, u: &mut [u8], w: &mut [Block], channel: &mut Channel) -> Result<()> {
-            self.0.extend(u, w, channel)?;
-            let wrong = |(i, w): (usize, &mut Block)| *w ^= Block::from(u128::from(bit(u, i)));
-            w.iter_mut().enumerate().for_each(wrong);
-            Ok(())
-        }
-    }
     for honest in Role::ALL {
         let party = |role: Role| {
             move |channel: &mut Channel| {
-                if role != honest {
-                    return tinyot::triples(3, &mut tiny(role), channel).map(drop);
+                let (sender, mut receiver) = dealt(role);
+                if role == honest {
+                    let delta = tinyot::delta(role.other(), &mut rng(role.other() as u128));
+                    let seed = Block::from(10 + role.other() as u128);
+                    receiver = ideal::pair(delta ^ Block::ONE, seed).1;
                 }
-                let (sender, receiver) = dealt(role);
-                let (values, keys) = (FromCot(Flipped(receiver)), FromCot(sender));
-                let mut party = Party::new(role, values, keys, id(3), rng(1))?;
+                let mut party =
+                    Party::new(role, FromCot(receiver), FromCot(sender), id(3), rng(1))?;
                 tinyot::triples(3, &mut party, channel).map(drop)
             }
         };
