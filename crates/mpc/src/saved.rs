@@ -68,7 +68,7 @@ pub fn write<B: Batch>(batch: &B, path: &Path, session: SessionId) -> Result<()>
     write().map_err(of(path))
 }
 
-/// Reads the batch that [`write`] wrote, and uses up the file. Both parties call it at the same
+/// Reads the batch that [`write()`] wrote, and uses up the file. Both parties call it at the same
 /// point.
 ///
 /// # Errors

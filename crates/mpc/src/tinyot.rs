@@ -4,7 +4,7 @@
 //! Authenticated Garbling for Faster Secure Two-Party Computation*, CRYPTO 2018 (ePrint 2018/578);
 //! buckets of them by `Pi_aAND` of Wang, Ranellucci, Katz, *Authenticated Garbling and Efficient
 //! Maliciously Secure Two-Party Computation*, CCS 2017 (ePrint 2017/030). With the shares `x_A`,
-//! tags `t_A(x)` and keys `k_A(x)` of [`authenticated`](crate::authenticated), and `delta` for its
+//! tags `t_A(x)` and keys `k_A(x)` of [`crate::authenticated`], and `delta` for its
 //! `alpha`:
 //!
 //! ```text

@@ -19,7 +19,9 @@ fn check(n: usize, rows: usize, len: usize) {
         |channel| {
             let mut receiver = one_of_n::Receiver::new(dealt(Role::Receiver).1, id(1));
             let mut out = [vec![0; rows * len], vec![0; rows * len]];
-            out.each_mut().map(|out| receiver.receive(n, len, &choices, out, channel).unwrap());
+            for out in &mut out {
+                receiver.receive(n, len, &choices, out, channel).unwrap();
+            }
             out
         },
     );
