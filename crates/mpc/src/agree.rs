@@ -7,9 +7,8 @@
 //! 3.     --- nonce, a --->                checks H(nonce, a)
 //! ```
 //!
-//! For a seed `a` and `b` are random, and the seed is `H(a, b)`. For a comparison they are hashes of
-//! the secrets. It tells a party the peer's hash, if they differ, as the functionality `F_EQ` of
-//! the triples does; nobody knows it before saying its own.
+//! For a seed `a` and `b` are random, and it is `H(a, b)`. For a comparison they are hashes of the
+//! secrets: as in the functionality `F_EQ`, a party learns the peer's after it has sent its own.
 
 use subtle::ConstantTimeEq as _;
 use volery_channel::{Channel, Error, Result, Role};

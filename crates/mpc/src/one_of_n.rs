@@ -107,7 +107,7 @@ impl<C: CotReceiver> Receiver<C> {
     }
 
     /// The sender's string number `choices[r]` of row `r`, after each other in `out`. Panics if it
-    /// does not hold `len` bytes for each choice, a choice is not below `n`, or one of both is zero.
+    /// does not hold `len` bytes for each choice, or a choice is not below `n`.
     pub fn receive(
         &mut self,
         n: usize,

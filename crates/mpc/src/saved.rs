@@ -5,8 +5,8 @@
 //! batch with the peer's, marks the file as used, removes it, and waits until both are on the disk;
 //! then it returns the first value. A second reader gets an error, also one that opened the file
 //! before. A crash loses the batch or leaves it as it was. A *copy* of the file is beyond it: put
-//! none into a backup or a snapshot, and none on a file system without locks. Batches of different
-//! kinds, lengths, sessions, or two of one part, are [`Error::Mismatch`] for both parties, and stay.
+//! none into a backup or a snapshot, and none on a file system without locks. Batches of other
+//! kinds, lengths or sessions, or two of one part, are [`Error::Mismatch`] for both, and stay.
 //!
 //! The file is for its owner only (mode 0600 on Unix), not encrypted, and has this party's secrets.
 //! Removing it need not wipe its blocks on the disk.
