@@ -14,8 +14,8 @@
 //! [`crate::mascot`].
 //!
 //! Security: malicious, over malicious-secure sources, with an abort. A party that opens another
-//! value must guess the peer's `alpha`: it does with probability `2^-61` over fp61 and `2^-126` over
-//! F2. A failed call deletes the state.
+//! value must guess the peer's `alpha`, with probability `2^-61` over fp61 and `2^-126` over F2. A
+//! failed call deletes the state.
 //!
 //! Cost: of an input, an element of `B` from each party; of an opening, that and 32 bytes from each
 //! party for each call.

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Gilboa, *Two Party RSA Key Generation*, CRYPTO 1999, by [`volery_apps::ring_cot`]. For random
-//! OLE both parties draw their values. [`triples`] are Beaver's (CRYPTO 1991): shares of random `a`,
-//! `b` and of `c = a*b`, from an OLE in each direction, `a_0*b_1` and `a_1*b_0`.
+//! OLE both parties draw their values. [`triples`] are Beaver's (CRYPTO 1991), shares of random
+//! `a`, `b` and of `c = a*b`, from an OLE in each direction, `a_0*b_1` and `a_1*b_0`.
 //!
 //! Security: semi-honest. A sender that sends another message in step 2 adds an error to the
 //! product if the bit is one: a caller that checks products, as [`crate::mascot`] does, tells it

@@ -1,38 +1,18 @@
 //! Batches of correlations in files that are read once: made when both parties have time, used when
 //! they have inputs.
 //!
-//! ```no_run
-//! use volery_channel::{Channel, Result, Session};
-//! use volery_mpc::saved::{self, CotKeys};
-//! use volery_ot::CotSender;
-//! use volery_pcg::vole::FromCot;
-//!
-//! /// Offline; the receiver saves `CotValues`.
-//! fn save(cot: &mut impl CotSender, session: &mut Session) -> Result<()> {
-//!     let batch = CotKeys::draw(1_000_000, &mut FromCot(cot), session)?;
-//!     saved::write(&batch, "cots".as_ref(), session.parts().0)
-//! }
-//!
-//! /// Online: a source of COTs that sends no message.
-//! fn load(channel: &mut Channel) -> Result<impl CotSender> {
-//!     saved::read::<CotKeys>("cots".as_ref(), channel)
-//! }
-//! ```
-//!
 //! A correlation that is used twice reveals what it hid. [`read`] locks the file, compares the
 //! batch with the peer's, marks the file as used, removes it, and waits until both are on the disk;
 //! then it returns the first value. A second reader gets an error, also one that opened the file
 //! before. A crash loses the batch or leaves it as it was. A *copy* of the file is beyond it: put
-//! none into a backup or a snapshot, and none on a file system without locks.
+//! none into a backup or a snapshot, and none on a file system without locks. Batches of other
+//! kinds, lengths or sessions, or two of one part, are [`Error::Mismatch`] for both, and stay.
 //!
-//! Both parties send their part and a hash of the batch's kind, length and session. Batches that do
-//! not belong together are [`Error::Mismatch`] for both, and both files stay.
+//! The file is for its owner only (mode 0600 on Unix), not encrypted, and has this party's secrets.
+//! Removing it need not wipe its blocks on the disk.
 //!
-//! The file is for its owner only (mode 0600 on Unix) and not encrypted: it has this party's
-//! secrets of the batch. Removing a file need not wipe its blocks on the disk.
-//!
-//! Format: a line of text; a byte `0`, `1` once used; part; length; session (32 bytes); kind with
-//! its length; values; a hash of all but the second.
+//! Format: a line of text; a byte `0`, `1` once used; part; length; session (32 bytes); kind,
+//! a new line; values; a hash of all but the second.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
@@ -54,16 +34,10 @@ const MAGIC: &[u8] = b"volery batch 1\n";
 pub trait Batch: Sized {
     /// The name of the correlation and its ring, the same at both parties.
     fn kind() -> String;
-
-    /// Which of the two parts this is.
-    fn part(&self) -> Role;
-
-    /// Number of correlations.
-    fn count(&self) -> usize;
-
+    /// Which of the two parts this is, and the number of correlations.
+    fn head(&self) -> (Role, usize);
     /// Appends the values.
     fn write(&self, out: &mut Vec<u8>);
-
     /// The part of `count` correlations from its values, which it takes; `None` if they do not fit.
     fn read(part: Role, count: usize, values: &mut &[u8]) -> Option<Self>;
 }
@@ -74,11 +48,12 @@ pub trait Batch: Sized {
 /// # Errors
 /// [`Error::Io`] if the file is there already or cannot be written.
 pub fn write<B: Batch>(batch: &B, path: &Path, session: SessionId) -> Result<()> {
+    let (part, count) = batch.head();
     // One allocation: a vector that grows leaves copies of secrets behind.
-    let mut whole = Zeroizing::new(Vec::with_capacity(256 + 48 * (batch.count() + 1)));
+    let mut whole = Zeroizing::new(Vec::with_capacity(256 + 48 * (count + 1)));
     whole.extend(MAGIC);
-    whole.extend([0, batch.part() as u8]);
-    whole.extend((batch.count() as u64).to_le_bytes());
+    whole.extend([0, part as u8]);
+    whole.extend((count as u64).to_le_bytes());
     whole.extend(session.as_bytes());
     whole.extend(&name::<B>());
     batch.write(&mut whole);
@@ -93,7 +68,7 @@ pub fn write<B: Batch>(batch: &B, path: &Path, session: SessionId) -> Result<()>
     write().map_err(of(path))
 }
 
-/// Reads the batch that [`write`] wrote, and uses up the file. Both parties call it at the same
+/// Reads the batch that [`write()`] wrote, and uses up the file. Both parties call it at the same
 /// point.
 ///
 /// # Errors
@@ -126,19 +101,20 @@ pub fn read<B: Batch>(path: &Path, channel: &mut Channel) -> Result<B> {
 /// The locked file, its batch, and what the parties compare.
 fn load<B: Batch>(path: &Path) -> io::Result<(Lock, B, [u8; 33])> {
     let file = options().read(true).write(true).open(path)?;
-    let lock = Lock::try_new(file).map_err(|_| wrong(ErrorKind::WouldBlock, "it is being read"))?;
+    let locked = Lock::try_new(file);
+    let lock = locked.map_err(|_| io::Error::new(ErrorKind::WouldBlock, "it is being read"))?;
     let mut bytes = Zeroizing::new(Vec::with_capacity(lock.file().metadata()?.len() as usize));
     lock.file().read_to_end(&mut bytes)?;
     let (whole, digest) = bytes.split_last_chunk::<32>().unwrap_or((&[], &[0; 32]));
     let (head, rest) = whole.split_at_checked(MAGIC.len() + 42).unwrap_or_default();
     // mutant(saved-used): false
     if head.starts_with(MAGIC) && head[MAGIC.len()] != 0 {
-        return Err(wrong(ErrorKind::NotFound, "it was used"));
+        return Err(io::Error::new(ErrorKind::NotFound, "it was used"));
     }
     let (head, mut values) = (head.strip_prefix(MAGIC), rest.strip_prefix(&name::<B>()[..]));
     let (Some(head), Some(values)) = (head, &mut values) else {
         // no mutant: without it there is no value
-        return Err(wrong(ErrorKind::InvalidData, "it is no batch of this kind"));
+        return Err(io::Error::new(ErrorKind::InvalidData, "it is no batch of this kind"));
     };
     let part = if head[1] == 0 { Role::Sender } else { Role::Receiver };
     let count = u64::from_le_bytes(*head[2..].first_chunk().expect("eight bytes")) as usize;
@@ -146,7 +122,7 @@ fn load<B: Batch>(path: &Path) -> io::Result<(Lock, B, [u8; 33])> {
     // mutant(saved-hash): `hash(whole) == *digest` => `true`
     let batch = batch.filter(|_| values.is_empty() && hash(whole) == *digest);
     // no mutant: without it there is no value
-    let batch = batch.ok_or_else(|| wrong(ErrorKind::InvalidData, "it is damaged"))?;
+    let batch = batch.ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "it is damaged"))?;
     let mut compared = [head[1]; 33];
     let mut oracle = RandomOracle::new("volery mpc: saved batch");
     compared[1..].copy_from_slice(&oracle.absorb(&name::<B>()).absorb(&head[2..]).finish32());
@@ -171,18 +147,14 @@ fn hash(whole: &[u8]) -> [u8; 32] {
     oracle.absorb(whole.get(MAGIC.len() + 1..).unwrap_or_default()).finish32()
 }
 
-/// The kind with its length.
+/// The kind, and a byte that is in none.
 fn name<B: Batch>() -> Vec<u8> {
-    [&[B::kind().len() as u8], B::kind().as_bytes()].concat()
-}
-
-fn wrong(kind: ErrorKind, what: &str) -> io::Error {
-    io::Error::new(kind, what)
+    (B::kind() + "\n").into_bytes()
 }
 
 fn of(path: &Path) -> impl Fn(io::Error) -> Error {
     let path = path.display().to_string();
-    move |error| Error::Io(wrong(error.kind(), &format!("saved batch {path}: {error}")))
+    move |error| Error::Io(io::Error::new(error.kind(), format!("saved batch {path}: {error}")))
 }
 
 fn options() -> OpenOptions {
@@ -208,8 +180,7 @@ pub struct ValuesBatch<R: ExtensionOf<B>, B: Ring = R> {
     next: usize,
 }
 
-/// The part of the holder of `x` of vector OLEs, or of `delta` of correlated OTs: a source as
-/// [`ValuesBatch`].
+/// The part of the holder of `x` of vector OLEs, or of `delta` of correlated OTs.
 pub struct KeysBatch<R: ExtensionOf<B>, B: Ring = R> {
     /// `x`, then `w`.
     w: Zeroizing<Vec<R>>,
@@ -288,12 +259,8 @@ impl<R: ExtensionOf<B>, B: Ring> Batch for ValuesBatch<R, B> {
         format!("vector OLE, {} over {}", R::NAME, B::NAME)
     }
 
-    fn part(&self) -> Role {
-        Role::Sender
-    }
-
-    fn count(&self) -> usize {
-        self.v.len()
+    fn head(&self) -> (Role, usize) {
+        (Role::Sender, self.v.len())
     }
 
     fn write(&self, out: &mut Vec<u8>) {
@@ -312,12 +279,8 @@ impl<R: ExtensionOf<B>, B: Ring> Batch for KeysBatch<R, B> {
         ValuesBatch::<R, B>::kind()
     }
 
-    fn part(&self) -> Role {
-        Role::Receiver
-    }
-
-    fn count(&self) -> usize {
-        self.w.len() - 1
+    fn head(&self) -> (Role, usize) {
+        (Role::Receiver, self.w.len() - 1)
     }
 
     fn write(&self, out: &mut Vec<u8>) {
@@ -336,12 +299,8 @@ impl Batch for (Role, bit_triples::Triples) {
         "triples over f2".to_owned()
     }
 
-    fn part(&self) -> Role {
-        self.0
-    }
-
-    fn count(&self) -> usize {
-        self.1.len
+    fn head(&self) -> (Role, usize) {
+        (self.0, self.1.len)
     }
 
     fn write(&self, out: &mut Vec<u8>) {

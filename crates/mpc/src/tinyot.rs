@@ -4,7 +4,7 @@
 //! Authenticated Garbling for Faster Secure Two-Party Computation*, CRYPTO 2018 (ePrint 2018/578);
 //! buckets of them by `Pi_aAND` of Wang, Ranellucci, Katz, *Authenticated Garbling and Efficient
 //! Maliciously Secure Two-Party Computation*, CCS 2017 (ePrint 2017/030). With the shares `x_A`,
-//! tags `t_A(x)` and keys `k_A(x)` of [`authenticated`](crate::authenticated), and `delta` for its
+//! tags `t_A(x)` and keys `k_A(x)` of [`crate::authenticated`], and `delta` for its
 //! `alpha`:
 //!
 //! ```text
@@ -23,9 +23,9 @@
 //!
 //! In step 3 the lowest bit of `delta_A + delta_B` must be set: [`delta`] sets `A`'s and clears
 //! `B`'s. A party with another one would choose `z`, and step 5 would tell it `x*y`. The papers
-//! assume the bit. Here each party proves it in step 0: for [`STATISTICAL`] random bits of the peer,
-//! which are thrown away, it opens the lowest bit of its keys. With the wrong `delta` that is right
-//! if it guesses all of these bits, with probability `2^-40`.
+//! assume the bit. Here each party proves it in step 0: it opens the lowest bit of its keys for
+//! [`STATISTICAL`] random bits of the peer, which are thrown away. With the wrong `delta` it must
+//! guess them, which it does with probability `2^-40`.
 //!
 //! Security: malicious, over malicious-secure sources, with an abort. A party that sends another
 //! `G` learns an `x_j` of the peer if it guesses it, and is caught in step 5 otherwise. A triple
@@ -63,17 +63,14 @@ pub fn delta(role: Role, rng: &mut Prg) -> Block {
     rng.block().with_lsb(role == Role::Sender)
 }
 
-/// The least number of triples for each size of bucket. Below all, the size is [`LARGEST`].
-const BUCKETS: [(usize, usize); 7] =
-    [(276_325, 3), (3_044, 4), (320, 5), (84, 6), (34, 7), (12, 9), (3, 16)];
-
-/// The size that suffices for any number of triples.
-const LARGEST: usize = 40;
+/// The least number of triples for each size of bucket.
+const BUCKETS: [(usize, usize); 8] =
+    [(276_325, 3), (3_044, 4), (320, 5), (84, 6), (34, 7), (12, 9), (3, 16), (0, 40)];
 
 /// The number of leaky triples for each of `n` triples.
 #[must_use]
 pub fn bucket(n: usize) -> usize {
-    BUCKETS.iter().find(|of| n >= of.0).map_or(LARGEST, |of| of.1)
+    BUCKETS.iter().find(|of| n >= of.0).expect("a size for any number").1
 }
 
 /// The number of correlated OTs in each direction for one call of [`triples`] for `n`.
@@ -114,7 +111,9 @@ pub fn triples<U: VoleSender<Gf128, F2>, V: VoleReceiver<Gf128>>(
         party.prove_lowest_bit(channel)?;
         let size = bucket(n);
         let leaky = party.leaky(n * size, channel)?;
-        let order = permutation(n * size, agree::toss(party.role, &mut party.rng, channel)?); // step 6
+        let mut seed = Prg::new(agree::toss(party.role, &mut party.rng, channel)?); // step 6
+        let mut order: Vec<_> = (0..n * size).collect();
+        (1..n * size).rev().for_each(|i| order.swap(i, seed.below(i as u64 + 1) as usize));
         let nth = |j: usize| leaky.each_ref().map(|bits| bits.select(&order[j * n..][..n]));
         let [mut x, y, mut z] = nth(0);
         for j in 1..size {
@@ -197,16 +196,6 @@ fn lowest(block: Gf128) -> F2 {
     F2::new(block.value().lsb())
 }
 
-/// A random order of `0..n`, by the method of Fisher and Yates.
-fn permutation(n: usize, seed: Block) -> Vec<usize> {
-    let mut prg = Prg::new(seed);
-    let mut order: Vec<_> = (0..n).collect();
-    for i in (1..n).rev() {
-        order.swap(i, prg.below(i as u64 + 1) as usize);
-    }
-    order
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,10 +213,9 @@ mod tests {
 
     #[test]
     fn buckets_have_the_least_size_that_is_secure() {
-        assert!(is_secure(1, LARGEST));
         for (least, size) in BUCKETS {
-            assert!(is_secure(least, size) && !is_secure(least - 1, size), "{least} triples");
-            assert!(is_secure(2 * least, size) && is_secure(1 << 30, size));
+            assert!(least == 0 || !is_secure(least - 1, size), "{least} triples");
+            assert!([least.max(1), 2 * least + 1, 1 << 30].iter().all(|n| is_secure(*n, size)));
         }
     }
 }

@@ -16,13 +16,9 @@ use volery::vole::{FromCot, VoleReceiver, VoleSender};
 
 const N: usize = 100_000;
 
-/// The correlations of a proof of `n` products, with `R::BITS / B::BITS` for the mask.
-const fn draws<R: Ring, B: Ring>(n: usize) -> usize {
-    3 * n + mask_len::<R, B>()
-}
-
-const fn mask_len<R: Ring, B: Ring>() -> usize {
-    (R::BITS / B::BITS) as usize
+/// The correlations of a proof: three for each product, and those of the mask.
+const fn draws<R: Ring, B: Ring>() -> usize {
+    3 * N + (R::BITS / B::BITS) as usize
 }
 
 /// The sum of `values[i]*2^(i*B::BITS)`: an element of `R` from those of correlations in `B`.
@@ -31,11 +27,10 @@ fn pack<R: Ring, B: Ring>(values: &[R]) -> R {
     terms.fold(R::ZERO, |sum, term| sum + term)
 }
 
-/// The coefficients of the combination, which the verifier draws.
-fn coefficients<R: Ring>(seed: Block) -> Vec<R> {
-    let mut chi = vec![R::ZERO; N];
-    R::random_slice(&mut Prg::new(seed), &mut chi);
-    chi
+fn random<R: Ring>(seed: Block) -> Vec<R> {
+    let mut out = vec![R::ZERO; N];
+    R::random_slice(&mut Prg::new(seed), &mut out);
+    out
 }
 
 /// The prover, with its claims `c` for the products. Returns the inner product.
@@ -44,13 +39,13 @@ fn prove<R: ExtensionOf<B>, B: Ring>(
     source: &mut impl VoleSender<R, B>,
     channel: &mut Channel,
 ) -> Result<B, Error> {
-    let (mut u, mut m) = (vec![B::ZERO; draws::<R, B>(N)], vec![R::ZERO; draws::<R, B>(N)]);
+    let (mut u, mut m) = (vec![B::ZERO; draws::<R, B>()], vec![R::ZERO; draws::<R, B>()]);
     source.extend(&mut u, &mut m, channel)?;
     let mut difference = [a, b, c].concat();
     B::sub_slice(&mut difference, &u[..3 * N]);
     wire::send(&difference, channel)?;
     channel.flush()?;
-    let chi = coefficients::<R>(channel.recv_block()?);
+    let chi = random::<R>(channel.recv_block()?);
     let (m_a, m_b, m_c) = (&m[..N], &m[N..2 * N], &m[2 * N..3 * N]);
     let u: Vec<R> = u[3 * N..].iter().map(|u| R::embed(*u)).collect();
     let (mut linear, mut constant) = (pack::<R, B>(&u), pack::<R, B>(&m[3 * N..]));
@@ -70,7 +65,7 @@ fn verify<R: ExtensionOf<B>, B: Ring>(
     source: &mut impl VoleReceiver<R>,
     channel: &mut Channel,
 ) -> Result<B, Error> {
-    let (mut k, mut difference) = (vec![R::ZERO; draws::<R, B>(N)], vec![B::ZERO; 3 * N]);
+    let (mut k, mut difference) = (vec![R::ZERO; draws::<R, B>()], vec![B::ZERO; 3 * N]);
     source.extend(&mut k, channel)?;
     let x = source.try_x()?;
     wire::recv(&mut difference, "a committed value is not canonical", channel)?;
@@ -78,7 +73,7 @@ fn verify<R: ExtensionOf<B>, B: Ring>(
     let seed = rng.block();
     channel.send_block(seed)?;
     channel.flush()?;
-    let chi = coefficients::<R>(seed);
+    let chi = random::<R>(seed);
     let (k_a, k_b, k_c) = (&k[..N], &k[N..2 * N], &k[2 * N..3 * N]);
     let mut expected = pack::<R, B>(&k[3 * N..]);
     for i in 0..N {
@@ -99,10 +94,7 @@ fn verify<R: ExtensionOf<B>, B: Ring>(
 
 /// A witness; `wrong` is added to its first product.
 fn witness<B: Ring>(wrong: B) -> [Vec<B>; 3] {
-    let mut rng = Prg::new(Block::from(3));
-    let (mut a, mut b, mut c) = (vec![B::ZERO; N], vec![B::ZERO; N], vec![B::ZERO; N]);
-    B::random_slice(&mut rng, &mut a);
-    B::random_slice(&mut rng, &mut b);
+    let (a, b, mut c) = (random(Block::from(3)), random(Block::from(4)), vec![B::ZERO; N]);
     B::add_products([&a], [&b], &mut c);
     c[0] += wrong;
     [a, b, c]
@@ -111,7 +103,7 @@ fn witness<B: Ring>(wrong: B) -> [Vec<B>; 3] {
 /// Over F2, by correlated OT with a `delta` that the verifier chooses.
 fn over_f2(wrong: F2) -> [Result<F2, Error>; 2] {
     let [a, b, c] = witness(wrong);
-    let total = Some(draws::<Gf128, F2>(N) as u64);
+    let total = Some(draws::<Gf128, F2>() as u64);
     let plan = cot::plan(total, Link::default(), Security::Malicious);
     let (prover, verifier) = run_two_parties(
         |channel| {
@@ -133,9 +125,8 @@ fn over_f2(wrong: F2) -> [Result<F2, Error>; 2] {
 /// Over fp61, by vector OLE.
 fn over_fp61(wrong: Fp61) -> [Result<Fp61, Error>; 2] {
     let [a, b, c] = witness(wrong);
-    let total = Some(draws::<Fp61, Fp61>(N) as u64);
-    let plan = vole::plan::<Fp61>(total, Link::default(), Security::Malicious);
-    let plan = plan.expect("fp61 has malicious plans");
+    let total = Some(draws::<Fp61, Fp61>() as u64);
+    let plan = vole::plan::<Fp61>(total, Link::default(), Security::Malicious).expect("a plan");
     let (prover, verifier) = run_two_parties(
         |channel| {
             let mut session = Session::begin(channel, &plan.hello(Role::Sender))?;

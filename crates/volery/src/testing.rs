@@ -10,7 +10,6 @@
 //! | [`cot::pair`] | [`crate::cot`], [`crate::ot::softspoken`] | `CotSender`, `CotReceiver` |
 //! | [`vole::pair`] | [`crate::vole`] | `VoleSender`, `VoleReceiver` |
 //! | [`ots`] | [`crate::ot::convert`] over a real COT | the same types |
-//! | `oprf::pair` (feature `psi`) | `psi::oprf` with its code | `OprfSender`, `OprfReceiver` |
 //!
 //! ```
 //! use volery::prelude::*;
@@ -37,9 +36,6 @@ pub use volery_channel::{run_two_channels, run_two_parties_with_stats, run_two_u
 pub use volery_ot::ideal as cot;
 /// Ideal vector OLE over any ring, also with `u` in a subfield, and its assertion.
 pub use volery_pcg::vole::ideal as vole;
-
-#[cfg(feature = "psi")]
-pub mod oprf;
 
 /// Both parties of random and chosen OT, over an ideal COT.
 pub fn ots(seed: u128) -> (convert::Sender<cot::Sender>, convert::Receiver<cot::Receiver>) {

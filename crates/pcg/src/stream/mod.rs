@@ -434,10 +434,7 @@ impl<R: Role, S: Rounds<R>> Stream<R, S> {
         Self { source: Some(source), secret, left: total, draws: Draws::default(), failure }
     }
 
-    /// The state of this party apart from the correlations.
-    ///
-    /// # Panics
-    /// If a call failed, here or on a stream with the same failure.
+    /// The state of this party apart from the correlations. Panics if a call failed.
     pub(crate) fn secret(&self) -> R::Secret {
         self.try_secret().expect("nothing is left after a failed call")
     }

@@ -1,6 +1,4 @@
-//! The two parties of any source of vector-OLE, for protocols that run over every source: this
-//! module's [`Sender`](super::Sender) and [`Receiver`](super::Receiver), a saved batch, or a
-//! trusted dealer in tests.
+//! The two parties of any source of vector-OLE: a stream, a saved batch, or a dealer in tests.
 
 use volery_channel::{Channel, Result};
 use volery_field::{F2, Gf128, Ring};
@@ -12,9 +10,8 @@ use super::{Receiver, Sender, VoleRing};
 
 /// The holder of `u` in `B` and of `v` in `R`; in a vector-OLE over one ring, `B` is `R`.
 ///
-/// `extend` may be called any number of times, with any lengths; the receiver must make the same
-/// calls with the same lengths. An implementation must not write an output that has not passed its
-/// checks. After a failed call it must refuse every later one with
+/// Both parties call `extend` with the same lengths. An implementation must not write an output
+/// that has not passed its checks. After a failed call it must refuse every later one with
 /// [`Error::Broken`](crate::Error::Broken), and should have deleted its state.
 pub trait VoleSender<R, B = R> {
     /// Fills `u` and `v` with fresh values: the receiver's `w = u*x + v`.
@@ -23,9 +20,8 @@ pub trait VoleSender<R, B = R> {
     /// If the lengths differ.
     ///
     /// # Errors
-    /// If the channel fails, or if the peer is caught deviating. The content of `u` and `v` is then
-    /// unspecified and must not be used. [`Error::Broken`](crate::Error::Broken) if an earlier call
-    /// failed.
+    /// If the channel fails, or the peer is caught deviating: `u` and `v` must not be used then.
+    /// [`Error::Broken`](crate::Error::Broken) if an earlier call failed.
     fn extend(&mut self, u: &mut [B], v: &mut [R], channel: &mut Channel) -> Result<()>;
 }
 
@@ -34,8 +30,7 @@ pub trait VoleReceiver<R> {
     /// The receiver's `x`, the same for all correlations of this source.
     ///
     /// # Panics
-    /// If a call failed: `x` is deleted with the rest of the state, as the peer may know some of
-    /// it.
+    /// If a call failed: `x` is deleted with the rest of the state.
     fn x(&self) -> R {
         self.try_x().expect("no earlier call on this source of vector-OLE failed")
     }
