@@ -53,15 +53,13 @@ impl Channel {
     pub fn agree_drawn(&mut self, drawn: u64) -> Result<()> {
         self.agree(&drawn.to_le_bytes(), move |theirs| {
             let theirs = u64::from_le_bytes(*theirs.first_chunk().expect("8 bytes"));
-            // mutant(agree-drawn): `drawn == theirs` => `true`
-            if drawn == theirs {
-                return Ok(());
+            // mutant(agree-drawn): false
+            if drawn != theirs {
+                let field = DRAWN.to_owned();
+                let (ours, theirs) = (drawn.to_string(), theirs.to_string());
+                return Err(Error::Mismatch { field, ours, theirs });
             }
-            Err(Error::Mismatch {
-                field: DRAWN.to_owned(),
-                ours: drawn.to_string(),
-                theirs: theirs.to_string(),
-            })
+            Ok(())
         })
     }
 
@@ -86,5 +84,37 @@ impl Channel {
         self.bound = bound;
         received?;
         compare(&theirs).map_err(|error| self.fail(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Channel, Error, Result, run_two_unchecked};
+
+    /// One sends after it, the other only receives; and both learn of a difference.
+    #[test]
+    fn numbers_are_compared_before_the_next_byte() {
+        fn sends(number: u64, channel: &mut Channel) -> Result<[u8; 32]> {
+            channel.bind();
+            channel.agree_drawn(number)?;
+            channel.send(b"more")?;
+            channel.settle()?;
+            Ok(channel.bound().sent)
+        }
+        fn receives(number: u64, channel: &mut Channel) -> Result<[u8; 32]> {
+            channel.bind();
+            channel.agree_drawn(number)?;
+            channel.recv(&mut [0; 4])?;
+            Ok(channel.bound().received)
+        }
+        let (sent, received) = run_two_unchecked(|one| sends(7, one), |other| receives(7, other));
+        // What they bind has the message alone.
+        assert_eq!(sent.unwrap(), received.unwrap());
+        let (sent, received) = run_two_unchecked(|one| sends(7, one), |other| receives(8, other));
+        for (result, ours, theirs) in [(sent, "7", "8"), (received, "8", "7")] {
+            let Err(error @ Error::Mismatch { .. }) = result else { panic!("{result:?}") };
+            let text = format!("drawn so far: {ours} here, {theirs} at the peer; both must make");
+            assert!(error.to_string().contains(&text), "{error}");
+        }
     }
 }

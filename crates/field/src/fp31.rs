@@ -16,8 +16,8 @@ pub struct Fp31(u32);
 
 /// `Fp31[X] / (X^4 - 4X^2 + 5)`, of about `2^124` elements.
 ///
-/// `X^2 = 2 + i` with `i^2 = -1`: `-1` is no square modulo `2^31 - 1`, and `2 + i`, whose norm is 5,
-/// none in the field with `i`.
+/// `X^2 = 2 + i` with `i^2 = -1`: `-1` is no square modulo `2^31 - 1`, and `2 + i`, whose norm is
+/// 5, none in the field with `i`.
 pub type Fp31x4 = Extension<Fp31, 4>;
 
 /// The modulus.

@@ -19,10 +19,10 @@
 //! # Secrets
 //!
 //! No operation branches on a value, uses one as an index, or takes a time that depends on one,
-//! except: `==`, [`Hash`](core::hash::Hash), [`Fp61::new`] and [`Display`](core::fmt::Display), which
-//! are for tests and public values (use [`subtle::ConstantTimeEq`] for secrets), and [`Ring::random_noise`], which draws
-//! again after a zero. [`Debug`](core::fmt::Debug) prints the name of the type and never the value;
-//! `Display` prints the value, on explicit request.
+//! except: `==`, [`Hash`](core::hash::Hash), [`Fp61::new`] and [`Display`](core::fmt::Display), for
+//! tests and public values (use [`subtle::ConstantTimeEq`] for secrets), and
+//! [`Ring::random_noise`], which draws again after a zero. [`Debug`](core::fmt::Debug) prints the
+//! name of the ring and never the value; `Display` prints the value, on explicit request.
 //!
 //! ```
 //! use volery_field::{Fp61, Ring};

@@ -53,6 +53,7 @@ pub(crate) fn start(
     let plan = format!("{}, {}, for {total}", plan.describe(), plan.security());
     channel.agree(&ours, move |theirs| {
         let differ = |field: &str, ours: String, theirs: String| {
+            // no mutant: the mutants are those of the conditions below
             Err(Error::Mismatch { field: field.to_owned(), ours, theirs })
         };
         let another = || "another one".to_owned();

@@ -50,7 +50,8 @@
 //!
 //! Security: that of the plan; over `fp61` and `gf128` malicious by default (`check`,
 //! which also states the probability with which a malicious peer passes), and over extensions; over
-//! `z64` semi-honest only. With [`PlanOptions::value_bits`] the `u` over `gf128` are in a subspace, semi-honest only.
+//! `z64` semi-honest only. With [`PlanOptions::value_bits`] the `u` over `gf128` are in a subspace,
+//! semi-honest only.
 //!
 //! Cost: [`Plan`] lists the rounds; the tests count the bytes. With a shared setup, step 0 comes
 //! first: each party sends a hash of the plan and of the vector-OLE's number, 32 bytes, both at
@@ -260,9 +261,11 @@ impl<R: VoleRing<B>, B: Ring> Sender<R, B> {
     /// If the lengths differ.
     ///
     /// # Errors
-    /// [`Error::Usage`](crate::Error::Usage) if more is drawn than the plan was made for. If the channel fails or the peer misbehaves; [`Error::Broken`](crate::Error::Broken) if a
-    /// call failed before, here or on the shared setup or a vector-OLE that shares it. `u` and `v`
-    /// are then all zero, and the state of this object is wiped.
+    /// [`Error::Usage`](crate::Error::Usage) if more is drawn than the plan was made for, with the
+    /// object as before. If the channel fails or the peer misbehaves, and
+    /// [`Error::Broken`](crate::Error::Broken) if a call failed before, here or on the shared setup
+    /// or a vector-OLE that shares it. `u` and `v` are then all zero, and the state of this object
+    /// is wiped.
     pub fn extend(&mut self, u: &mut [B], v: &mut [R], channel: &mut Channel) -> Result<()> {
         assert_eq!(u.len(), v.len(), "u and v have one length");
         self.stream.extend(VoleSlices { u, v }, channel)
@@ -371,9 +374,11 @@ impl<R: VoleRing<B>, B: Ring> Receiver<R, B> {
     /// lengths.
     ///
     /// # Errors
-    /// [`Error::Usage`](crate::Error::Usage) if more is drawn than the plan was made for. If the channel fails or the peer misbehaves; [`Error::Broken`](crate::Error::Broken) if a
-    /// call failed before, here or on the shared setup or a vector-OLE that shares it. `w` is then
-    /// all zero, and the state of this object is wiped, `x` too.
+    /// [`Error::Usage`](crate::Error::Usage) if more is drawn than the plan was made for, with the
+    /// object as before. If the channel fails or the peer misbehaves, and
+    /// [`Error::Broken`](crate::Error::Broken) if a call failed before, here or on the shared setup
+    /// or a vector-OLE that shares it. `w` is then all zero, and the state of this object is wiped,
+    /// `x` too.
     pub fn extend(&mut self, w: &mut [R], channel: &mut Channel) -> Result<()> {
         self.stream.extend(w, channel)
     }

@@ -1,7 +1,8 @@
 //! Draws from a base that is itself the output: small ones take what an earlier call has made.
 //!
-//! A call of an OT extension sends some hundred bytes more than its outputs take. So a draw of fewer
-//! than [`AT_ONCE`] makes as many, or all that the plan has left, and the next ones take the rest.
+//! A call of an OT extension sends some hundred bytes more than its outputs take. So a draw of
+//! fewer than [`AT_ONCE`] makes as many, or all that the plan has left, and the next ones take the
+//! rest.
 
 use volery_channel::{Channel, Result};
 use volery_field::Gf128;
@@ -50,6 +51,7 @@ impl<D, H> Pool<D, H> {
     where
         D: Direct<R>,
     {
+        // mutant(pool-drawn): false
         if self.made {
             channel.agree_drawn(self.drawn)?;
         }
