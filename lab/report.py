@@ -44,7 +44,7 @@ def words(value, with_range=False, with_ratio=False):
         return f"> {short(value['seconds'])} s"
     if kind == "below":
         return f"< {short(value['bound'])}"
-    text = ("~" if value.get("extrapolated") else "") + short(number(value))
+    text = short(number(value))
     spread = value.get("spread")
     if with_range and spread and spread["least"] < spread["most"]:
         text += f" ({short(spread['least'])}..{short(spread['most'])})"
@@ -169,9 +169,8 @@ def markdown(results):
         lines += [*textwrap.wrap(paragraph, 100), ""]
     lines += ["## Tables", ""]
     lines += textwrap.wrap(
-        "Published / here / volery, medians; `~` marks what was scaled from fewer outputs, `>` what was "
-        "left out as too long, `<` a difference lost in the spread of its terms, ×r a value over the "
-        "published one.", 100)
+        "Published / here / volery, medians; `>` marks what was left out as too long, `<` a difference "
+        "lost in the spread of its terms, ×r a value over the published one.", 100)
     for section in sections:
         paper = PAPERS.get(section["name"].split("-")[0], "")
         for table in shown(section):

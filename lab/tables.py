@@ -16,8 +16,6 @@ from pathlib import Path
 
 MEBIBYTE = 1 << 20
 NONE = {"kind": "none"}
-# The quantities of a stream that are scaled where a run made fewer outputs than the table is about.
-SCALED = ("nanoseconds", "ten-million")
 
 # A quantity of one run: measured, or `whole - less`, the difference of two measured ones.
 Term = namedtuple("Term", "whole less", defaults=[0.0])
@@ -67,12 +65,11 @@ def exactly(value):
     return {"median": value, "least": value, "most": value, "count": 1}
 
 
-def measured(values, published, extrapolated=False):
-    return {"kind": "measured", "spread": spread(values), "published": published,
-            "extrapolated": extrapolated}
+def measured(values, published):
+    return {"kind": "measured", "spread": spread(values), "published": published}
 
 
-def of_terms(terms, published, extrapolated):
+def of_terms(terms, published):
     """The value of one term per run. Where the subtracted quantity hides it in at least one run,
     it is below a bound: the largest difference of the two terms, or the difference between their
     runs if that is larger; for a single run, the whole."""
@@ -80,7 +77,7 @@ def of_terms(terms, published, extrapolated):
         return NONE
     differences = [term.whole - term.less for term in terms]
     if min(differences) > 0:
-        return measured(differences, published, extrapolated)
+        return measured(differences, published)
     whole, less = spread(term.whole for term in terms), spread(term.less for term in terms)
     differ = (whole["most"] - whole["least"]) + (less["most"] - less["least"])
     bound = min(max(differ, whole["most"] - less["least"]), whole["most"])
@@ -171,9 +168,9 @@ class Measurements:
     def planned(self, place):
         return [self.plans[number] for number in place["measurements"]]
 
-    def median(self, key, of):
-        found = self.find(key)
-        return statistics.median(total(sample, of) for sample in found["samples"]) if found and found["samples"] else None
+    def seconds(self, key):
+        samples = (self.find(key) or {}).get("samples")
+        return statistics.median(total(sample, "seconds") for sample in samples) if samples else None
 
     def value(self, place, about, published):
         """The value of one of our columns; a row `about` a value has nothing to compare with."""
@@ -182,42 +179,28 @@ class Measurements:
             return NONE
         published = None if about else published
         if "computed" in place:
-            value = place["computed"]
-            return text(value) if isinstance(value, str) else computed(value, published if value else None)
+            return computed(place["computed"], published if place["computed"] else None)
         key = planned[0]["key"]
         if quantity in COMPARED:
             return COMPARED[quantity](self, key, published) or NONE
         found = [(one, self.find(one["key"])) for one in planned if self.find(one["key"])]
-        terms, made = [], []
+        terms = []
         for one, measurement in found:
             # The parts of a round are of the same parameters only.
             outputs = one["round"] if measurement["plan"] == one["plan"] else None
             for sample in measurement["samples"]:
-                of = parts(sample, outputs)
-                made += [of["outputs"]] if of else []
-                terms.append(term(quantity, sample, of))
+                terms.append(term(quantity, sample, parts(sample, outputs)))
         terms = [one for one in terms if one]
         skipped = [one["skipped_seconds"] for _, one in found if one["skipped_seconds"] is not None]
-        if not found and "left_out" in place:
-            skipped.append(place["left_out"])
         if not terms and skipped:
             return {"kind": "skipped", "seconds": skipped[0]}
-        few = quantity in SCALED and min(made, default=math.inf) < key["n"]
-        return of_terms(terms, published, few)
+        return of_terms(terms, published)
 
     # Values that compare two measurements.
 
-    def over(self, more, less, of, published):
-        more, less = self.median(more, of), self.median(less, of)
-        return computed(more / less, published) if more is not None and less is not None else None
-
-    def crossing(self, key, of, published):
-        leads = []
-        for have in (one["key"] for one in self.all):
-            other = self.median(gilboa(have), of) if have == key | {"n": have["n"]} else None
-            if other is not None:
-                leads.append((float(have["n"]), other / self.median(have, of)))
-        return crossing(sorted(leads), published)
+    def speed_up(self, key, published):
+        one, many = self.seconds(key | {"threads": 1}), self.seconds(key)
+        return computed(one / many, published) if one is not None and many is not None else None
 
     def extra(self, key, published):
         """The time of a run beyond that of another protocol, run by run. The difference may be less
@@ -234,37 +217,7 @@ class Measurements:
         return measured(values, published if min(values) > 0 else None) if values else None
 
 
-def gilboa(key):
-    return key | {"protocol": "gilboa-" + key["protocol"].rsplit("-")[-1]}
-
-
-def crossing(leads, published):
-    """The length from which on one line is below another: the lead is the other's value over ours at
-    each length, in ascending order. A lead that is lost again does not count."""
-    if not leads:
-        return None
-    if leads[-1][1] <= 1:
-        return text(f"above {leads[-1][0]:.0f}")
-    behind = [place for place, (_, lead) in enumerate(leads) if lead <= 1]
-    if not behind:
-        return text(f"below {leads[0][0]:.0f}")
-    # Straight lines between logarithms.
-    left, right = ([math.log(value) for value in leads[behind[-1] + next_one]] for next_one in (0, 1))
-    n = math.exp(left[0] - left[1] / (right[1] - left[1]) * (right[0] - left[0]))
-    # Two digits.
-    unit = 10.0 ** (math.floor(math.log10(n)) - 1)
-    return computed(math.floor(n / unit + 0.5) * unit, published)
-
-
-COMPARED = {
-    "speed-up": lambda all, key, published: all.over(key | {"threads": 1}, key, "seconds", published),
-    "gilboa-time": lambda all, key, published: all.over(gilboa(key), key, "seconds", published),
-    "gilboa-bytes": lambda all, key, published: all.over(gilboa(key), key, "bytes", published),
-    "crossing": lambda all, key, published: all.crossing(key, "seconds", published),
-    # Only the time has a published one.
-    "crossing-bytes": lambda all, key, _: all.crossing(key, "bytes", None),
-    "extra": Measurements.extra,
-}
+COMPARED = {"speed-up": Measurements.speed_up, "extra": Measurements.extra}
 
 
 # Sections ----------------------------------------------------------------------------------------

@@ -37,6 +37,16 @@ pub(crate) enum Error {
     },
 }
 
+/// A failure of the channel stays one, as it may be the mere consequence of the other party's.
+impl From<volery_psi::Error> for Error {
+    fn from(error: volery_psi::Error) -> Self {
+        match error {
+            volery_psi::Error::Channel(error) => error.into(),
+            other => Self::protocol(other),
+        }
+    }
+}
+
 impl Error {
     /// A protocol failed or computed a wrong result.
     pub(crate) fn protocol(what: impl fmt::Display) -> Self {

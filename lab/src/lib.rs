@@ -1,4 +1,4 @@
-//! Benchmarks of volery: a harness, the evaluation of three papers, and their baselines.
+//! Benchmarks of volery: a harness, and the evaluation of three papers.
 //!
 //! The harness runs both parties of a protocol in one process with a link between them, repeats
 //! each measurement, and keeps figures that can be compared with published ones, with those of
@@ -15,14 +15,12 @@
 //! | `runner` | a list of cells, measured in turn; predicts the duration of a run |
 //! | `results` | the file of results, from which an interrupted run continues |
 //!
-//! `papers` runs the tables and figures of the papers, whose protocols are compared with
-//! `baselines`. The folder `published` holds the published figures, one file for each table or
-//! figure, with its source, the machine of the paper, and every difference. `lab/tables.py` and
-//! `lab/report.py` make tables, plots and pages of the results.
+//! `papers` runs the tables and figures of the papers. The folder `published` holds the published
+//! figures, one file for each table or figure, with its source, the machine of the paper, and every
+//! difference. `lab/tables.py` and `lab/report.py` make tables, plots and pages of the results.
 
 #![forbid(unsafe_code)]
 
-mod baselines;
 pub mod command;
 mod error;
 mod link;

@@ -10,7 +10,6 @@
 //! | `sets` | set intersection |
 
 mod cots;
-mod items;
 mod sets;
 mod vectors;
 
@@ -20,6 +19,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Value, json};
 use volery_channel::SessionId;
+use volery_pcg::{Kind, Plan, PlanOptions, Protocol};
 use volery_primitives::prg::Prg;
 
 use crate::measurement::Key;
@@ -109,10 +109,7 @@ pub(crate) fn cells(experiments: &[&Experiment], scope: &Scope) -> Result<Vec<Ce
                 if all.iter().any(|have| have.key == key) {
                     continue;
                 }
-                let cell = cell(&key, scope)?;
-                if cell.forecast.on(&key.link) <= line.longest(scope) {
-                    all.push(cell);
-                }
+                all.push(cell(&key, scope)?);
             }
         }
     }
@@ -206,9 +203,8 @@ impl Line<'_> {
             let is_measured =
                 self.table.pivot.is_some() && MEASURED.contains(&self.quantity(side).as_str());
             keys.extend(self.keys(place, scope).into_iter().filter(|key| {
-                is_measured
-                    && side.most.is_none_or(|most| key.n <= most)
-                    && (key.threads == scope.threads || key.threads <= machine::cores().max(2))
+                let fits = key.threads == scope.threads || key.threads <= machine::cores().max(2);
+                is_measured && fits
             }));
         }
         keys
@@ -217,30 +213,10 @@ impl Line<'_> {
     /// The content of one of our columns.
     fn place(&self, side: usize, scope: &Scope, planned: &mut Vec<Planned>) -> Result<Place> {
         let (quantity, keys) = (self.quantity(&self.table.sides[side]), self.keys(side, scope));
-        let (mut computed, mut left_out) = (None, None);
-        if let Some(key) = keys.first() {
-            let items = key.n as usize;
-            if let Some(protocol) = sets::choice(&quantity, items) {
-                computed = Some(protocol.into());
-            } else if !MEASURED.contains(&&*quantity) {
-                let protocol = sets::Protocol::named(&key.protocol);
-                let figure = protocol.and_then(|protocol| protocol.figure(&quantity, items));
-                computed = figure.map(Value::from);
-            }
-            let seconds =
-                Planned::number(key, scope, planned).map(|place| planned[place].seconds)?;
-            left_out = seconds.filter(|seconds| {
-                *seconds > self.longest(scope) && self.measured(scope).contains(key)
-            });
-        }
+        let computed = keys.first().filter(|_| !MEASURED.contains(&&*quantity));
+        let computed = computed.and_then(|key| sets::figure(key, &quantity));
         let numbers = keys.iter().map(|key| Planned::number(key, scope, planned));
-        Ok(Place { quantity, measurements: numbers.collect::<Result<_>>()?, computed, left_out })
-    }
-
-    /// The predicted seconds above which a cell of its table is left out.
-    fn longest(&self, scope: &Scope) -> f64 {
-        let place = usize::from(scope.size == Size::Quick);
-        self.table.longest.map_or(f64::INFINITY, |longest| longest[place])
+        Ok(Place { quantity, measurements: numbers.collect::<Result<_>>()?, computed })
     }
 }
 
@@ -252,10 +228,7 @@ struct Place {
     measurements: Vec<usize>,
     /// A figure that follows from the parameters.
     #[serde(skip_serializing_if = "Option::is_none")]
-    computed: Option<Value>,
-    /// The predicted seconds of a run that is left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    left_out: Option<f64>,
+    computed: Option<f64>,
 }
 
 /// A measurement and its parameters, whether it has been made or not.
@@ -266,26 +239,17 @@ pub(crate) struct Planned {
     security_bits: Option<u32>,
     /// The outputs of a checked main round, those that it keeps included.
     round: Option<usize>,
-    /// The predicted seconds of a run.
-    #[serde(skip)]
-    seconds: Option<f64>,
 }
 
 impl Planned {
-    /// The place of a measurement in the list, to which it is added if it is not there. Where there
-    /// is no length, there are no parameters.
+    /// The place of a measurement in the list, to which it is added if it is not there.
     fn number(key: &Key, scope: &Scope, planned: &mut Vec<Self>) -> Result<usize> {
         if let Some(place) = planned.iter().position(|have| have.key == *key) {
             return Ok(place);
         }
-        let (key, round) = (key.clone(), cots::checked_set(key)?.map(|set| set.n));
-        planned.push(if key.n == 0 {
-            Self { key, plan: None, security_bits: None, round, seconds: None }
-        } else {
-            let Cell { plan, security_bits, forecast, .. } = cell(&key, scope)?;
-            let seconds = Some(forecast.on(&key.link));
-            Self { key, plan, security_bits, round, seconds }
-        });
+        let (Cell { key, plan, security_bits, .. }, round) =
+            (cell(key, scope)?, cots::checked_round(key)?);
+        planned.push(Self { key, plan, security_bits, round });
         Ok(planned.len() - 1)
     }
 }
@@ -327,6 +291,14 @@ impl Experiment {
         let of = |table| lines(table, scope).iter().map(&mut line).collect::<Result<Vec<_>>>();
         self.published.tables.iter().map(of).collect::<Result<Vec<_>>>().map(Value::from)
     }
+}
+
+/// The plan of this program for a link: of primal LPN, with one instance, as the shipped results
+/// were measured.
+fn own_plan(kind: Kind, link: &Link, options: PlanOptions<'_>) -> Result<Plan> {
+    let (protocol, instances) = (Protocol::Primal, Some(1));
+    let options = PlanOptions { link: link.for_plan(), protocol, instances, ..options };
+    Plan::new(kind, &options).map_err(failed)
 }
 
 /// Randomness from the system, for one party of a run.

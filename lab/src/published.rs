@@ -40,9 +40,6 @@ pub(crate) struct Table {
     /// The links over which one figure is taken together.
     #[serde(default)]
     pub(crate) links: Vec<String>,
-    /// A run that is predicted to take longer is left out: seconds, in full and in a quick run.
-    #[serde(default)]
-    pub(crate) longest: Option<[f64; 2]>,
     pub(crate) sides: Vec<Side>,
     pub(crate) rows: Vec<Row>,
 }
@@ -53,9 +50,6 @@ pub(crate) struct Side {
     /// Appended to the quantity of each row.
     #[serde(default)]
     pub(crate) suffix: String,
-    /// The most outputs that are measured.
-    #[serde(default)]
-    pub(crate) most: Option<u64>,
 }
 
 /// A row: published values, and our protocols beside them.

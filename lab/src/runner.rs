@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use crate::measurement::{Key, Measurement, Sample};
 use crate::results::Results;
-use crate::{Error, Link, Result, machine, memory};
+use crate::{Error, Result, machine, memory};
 
 /// One measurement of a list.
 pub(crate) struct Cell {
@@ -19,30 +19,11 @@ pub(crate) struct Cell {
     pub(crate) plan: Option<String>,
     /// The security that these parameters claim, in bits.
     pub(crate) security_bits: Option<u32>,
-    /// The cost known before anything is measured.
-    pub(crate) forecast: Forecast,
+    /// The seconds of a run over its link on a machine of the 2020s, an estimate: once a smaller
+    /// cell has been measured, their ratio predicts this one.
+    pub(crate) seconds: f64,
     /// Runs both parties once, and checks their outputs.
     pub(crate) run: Box<dyn Fn() -> Result<Sample> + Send + Sync>,
-}
-
-/// The predicted cost of a run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Forecast {
-    /// Computing time on a machine of the 2020s; an estimate.
-    pub(crate) seconds: f64,
-    /// Both directions, at least.
-    pub(crate) bytes: f64,
-    pub(crate) round_trips: f64,
-    /// The quantity that the time is proportional to, among cells of the same protocol, link and
-    /// number of threads: once a smaller cell has been measured, it determines the prediction.
-    pub(crate) work: f64,
-}
-
-impl Forecast {
-    /// The predicted seconds of a run over a link.
-    pub(crate) fn on(&self, link: &Link) -> f64 {
-        self.seconds + link.seconds_for(self.bytes) + self.round_trips * link.round_trip_seconds()
-    }
 }
 
 /// The settings of a measurement.
@@ -81,8 +62,8 @@ impl Cell {
         }
     }
 
-    /// The predicted seconds of a run: extrapolated from the largest measured cell up to its size;
-    /// without one, from the forecast, with its traffic and its round trips on the link.
+    /// The predicted seconds of a run: extrapolated from the largest measured cell up to its size
+    /// of the same protocol, link and number of threads; without one, the estimate.
     fn predicted(&self, cells: &[Self], results: &Results) -> f64 {
         let family = |key: &Key| (key.protocol.clone(), key.link.clone(), key.threads);
         let up_to = cells
@@ -90,12 +71,12 @@ impl Cell {
             .filter(|cell| cell.key.n <= self.key.n && family(&cell.key) == family(&self.key));
         let measured = up_to.filter_map(|cell| {
             let seconds = results.find(&cell.key)?.wall_seconds()?;
-            Some((cell.key.n, seconds / cell.forecast.work))
+            Some((cell.key.n, seconds / cell.seconds))
         });
         if let Some((_, each)) = measured.max_by_key(|(n, _)| *n) {
-            return each * self.forecast.work;
+            return each * self.seconds;
         }
-        self.forecast.on(&self.key.link)
+        self.seconds
     }
 }
 
@@ -264,17 +245,13 @@ mod tests {
         }
     }
 
-    fn forecast(n: u64) -> Forecast {
-        Forecast { seconds: 1.0, bytes: 0.0, round_trips: 0.0, work: n as f64 }
-    }
-
     /// A cell that reports a tenth of a second for each of its `n` outputs.
     fn cell(protocol: &str, n: u64) -> Cell {
         Cell {
             key: Key::example(protocol, n),
             plan: None,
             security_bits: None,
-            forecast: forecast(n),
+            seconds: n as f64 / 1000.0,
             run: Box::new(move || {
                 Ok(Sample {
                     phases: vec![Phase::example("all", n, n as f64 / 10.0, n)],
@@ -316,8 +293,8 @@ mod tests {
     fn what_takes_too_long_is_predicted_from_the_smaller_ones() {
         let cells = [cell("a", 1), cell("a", 90), cell("a", 1000), cell("b", 1000)];
         let (mut results, mut log) = (results(), Log::default());
-        // Before anything is measured: the forecasts.
-        assert!((foretell(&cells, &results, SETTINGS).seconds - 12.0).abs() < 1e-9);
+        // Before anything is measured: the estimates.
+        assert!((foretell(&cells, &results, SETTINGS).seconds - 6.273).abs() < 1e-9);
         run(&cells, &mut results, SETTINGS, &mut log).expect("all runs succeed");
         assert_eq!(log.words[..4], ["a1 1/3", "a90 1/3", "skipped a1000 100", "b1000 1/3"]);
         let skipped = results.find(&cells[2].key).expect("skipped cells are listed");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use volery_channel::{Channel, Role, SessionId};
 use volery_field::{Gf128, Ring};
-use volery_ot::{CotReceiver, CotSender, Result};
+use volery_ot::{CotReceiver as _, CotSender as _, Result};
 use volery_pcg::vole::{self, VoleRing};
 use volery_pcg::{Kind, Plan, cot};
 use volery_primitives::{Block, bits, prg::Prg};
@@ -87,26 +87,12 @@ pub(crate) struct Vole<R>(PhantomData<R>);
 /// A party's stream, with memory for a step: the values in their stored form, and the column.
 struct Steps<S, U, R> {
     stream: S,
-    prepare: fn(&mut S, &mut Channel) -> Result<usize>,
     values: Vec<U>,
     column: Vec<R>,
 }
 
-fn boxed<S, U, R>(
-    stream: S,
-    prepare: fn(&mut S, &mut Channel) -> Result<usize>,
-) -> Box<Steps<S, U, R>> {
-    Box::new(Steps { stream, prepare, values: Vec::new(), column: Vec::with_capacity(STEP) })
-}
-
-/// A sender of OT extension, which has no rounds.
-pub(crate) fn sender(cot: impl CotSender + 'static) -> Box<dyn Party<Gf128>> {
-    boxed(cot, |_, _| Ok(0))
-}
-
-/// A receiver of OT extension.
-pub(crate) fn receiver(cot: impl CotReceiver + 'static) -> Box<dyn Party<Gf128>> {
-    boxed(cot, |_, _| Ok(0))
+fn boxed<S, U, R>(stream: S) -> Box<Steps<S, U, R>> {
+    Box::new(Steps { stream, values: Vec::new(), column: Vec::with_capacity(STEP) })
 }
 
 impl Correlation for Cot {
@@ -122,17 +108,16 @@ impl Correlation for Cot {
         channel: &mut Channel,
     ) -> Result<Box<dyn Party<Gf128>>> {
         Ok(if role == Role::Sender {
-            let sender = cot::Sender::setup(plan, None, session, rng, channel)?;
-            boxed(sender, cot::Sender::prepare)
+            boxed(cot::Sender::setup(plan, None, session, rng, channel)?)
         } else {
-            boxed(cot::Receiver::setup(plan, session, rng, channel)?, cot::Receiver::prepare)
+            boxed(cot::Receiver::setup(plan, session, rng, channel)?)
         })
     }
 }
 
-impl<S: CotSender> Party<Gf128> for Steps<S, (), Block> {
+impl Party<Gf128> for Steps<cot::Sender, (), Block> {
     fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
-        (self.prepare)(&mut self.stream, channel)
+        self.stream.prepare(channel)
     }
 
     fn draw(&mut self, count: usize, channel: &mut Channel) -> Result<()> {
@@ -145,9 +130,9 @@ impl<S: CotSender> Party<Gf128> for Steps<S, (), Block> {
     }
 }
 
-impl<S: CotReceiver> Party<Gf128> for Steps<S, u8, Block> {
+impl Party<Gf128> for Steps<cot::Receiver, u8, Block> {
     fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
-        (self.prepare)(&mut self.stream, channel)
+        self.stream.prepare(channel)
     }
 
     fn draw(&mut self, count: usize, channel: &mut Channel) -> Result<()> {
@@ -180,18 +165,16 @@ impl<R: VoleRing> Correlation for Vole<R> {
         channel: &mut Channel,
     ) -> Result<Box<dyn Party<R>>> {
         Ok(if role == Role::Sender {
-            let sender = vole::Sender::<R>::setup(plan, session, rng, channel)?;
-            boxed(sender, vole::Sender::prepare)
+            boxed(vole::Sender::<R>::setup(plan, session, rng, channel)?)
         } else {
-            let receiver = vole::Receiver::<R>::setup(plan, None, session, rng, channel)?;
-            boxed(receiver, vole::Receiver::prepare)
+            boxed(vole::Receiver::<R>::setup(plan, None, session, rng, channel)?)
         })
     }
 }
 
 impl<R: VoleRing> Party<R> for Steps<vole::Sender<R>, R, R> {
     fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
-        (self.prepare)(&mut self.stream, channel)
+        self.stream.prepare(channel)
     }
 
     fn draw(&mut self, count: usize, channel: &mut Channel) -> Result<()> {
@@ -207,7 +190,7 @@ impl<R: VoleRing> Party<R> for Steps<vole::Sender<R>, R, R> {
 
 impl<R: VoleRing> Party<R> for Steps<vole::Receiver<R>, (), R> {
     fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
-        (self.prepare)(&mut self.stream, channel)
+        self.stream.prepare(channel)
     }
 
     fn draw(&mut self, count: usize, channel: &mut Channel) -> Result<()> {

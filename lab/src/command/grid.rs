@@ -14,7 +14,7 @@ use super::run::Spoken;
 use super::stream::{Runs, Setting, measure};
 use crate::Link;
 use crate::results::Results;
-use crate::runner::{self, Forecast, Settings};
+use crate::runner::{self, Settings};
 use crate::streams::Cot;
 
 /// Measure correlated OTs by every protocol over many numbers and links, to compare the choice of
@@ -71,8 +71,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             let mut ways = Vec::new();
             for (name, setting, candidate) in arguments.ways(n, link)? {
                 let (mut cell, runs) = measure::<Cot>(&setting)?;
-                let seconds = candidate.seconds;
-                cell.forecast = Forecast { seconds, bytes: 0.0, round_trips: 0.0, work: seconds };
+                cell.seconds = candidate.seconds;
                 ways.push(Way { name, cell: cells.len(), runs });
                 cells.push(cell);
             }

@@ -13,7 +13,7 @@ use volery_primitives::prg::Prg;
 use super::exit::Failure;
 use crate::measurement::{Key, Sample};
 use crate::parties::{Mark, Watch};
-use crate::runner::{Cell, Forecast};
+use crate::runner::Cell;
 use crate::streams::{self, Correlation, Outputs};
 use crate::{Error, Link, Result};
 
@@ -171,7 +171,7 @@ pub(super) fn measure<K: Correlation>(setting: &Setting) -> Result2<Measured> {
         plan: (!setting.measures_link()).then_some(words),
         security_bits: Some(bits),
         // No run is too long, and nothing is predicted.
-        forecast: Forecast { seconds: 0.0, bytes: 0.0, round_trips: 0.0, work: 1.0 },
+        seconds: 1.0,
         run: Box::new(run),
     };
     Ok((cell, runs))
