@@ -11,19 +11,7 @@
 //! | [`vole::pair`] | [`crate::vole`] | `VoleSender`, `VoleReceiver` |
 //! | [`crate::ot::convert`] over that COT | over a real COT | random and chosen OT: the same types |
 //!
-//! ```
-//! use volery::prelude::*;
-//! use volery::testing::{cot, sessions};
-//!
-//! let delta = Block::from(77);
-//! let (mut sender, mut receiver) = cot::pair(delta, Block::from(1));
-//! let (mut left, mut right) = sessions(2);
-//! let (mut v, mut u, mut w) = ([Block::ZERO; 9], [0; 2], [Block::ZERO; 9]);
-//! sender.extend(&mut v, &mut left)?;
-//! receiver.extend(&mut u, &mut w, &mut right)?;
-//! cot::assert_cot(delta, &v, &u, &w); // names the first wrong place, and prints no value
-//! # Ok::<_, Error>(())
-//! ```
+//! `docs/library.md` has an example.
 
 use volery_channel::{Channel, Session, SessionId};
 use volery_primitives::{Block, prg::Prg};
