@@ -79,8 +79,8 @@ pub fn cots(n: usize) -> usize {
     3 * n * bucket(n) + STATISTICAL
 }
 
-/// A party over correlated OTs in both directions, which are started here: each draws of its own
-/// `plan`, [`cots`] and one for each bit of input. Panics if the plan is not for correlated OT.
+/// A party over correlated OTs in both directions that are started here, each by this plan: it
+/// needs [`cots`] and one for each bit of input. Panics if it is not for correlated OT.
 pub fn start(
     plan: &Plan,
     role: Role,

@@ -9,24 +9,11 @@
 //! |---|---|---|
 //! | [`cot::pair`] | [`crate::cot`], [`crate::ot::softspoken`] | `CotSender`, `CotReceiver` |
 //! | [`vole::pair`] | [`crate::vole`] | `VoleSender`, `VoleReceiver` |
-//! | [`ots`] | [`crate::ot::convert`] over a real COT | the same types |
+//! | [`crate::ot::convert`] over that COT | over a real COT | random and chosen OT: the same types |
 //!
-//! ```
-//! use volery::prelude::*;
-//! use volery::testing::{cot, sessions};
-//!
-//! let delta = Block::from(77);
-//! let (mut sender, mut receiver) = cot::pair(delta, Block::from(1));
-//! let (mut left, mut right) = sessions(2);
-//! let (mut v, mut u, mut w) = ([Block::ZERO; 9], [0; 2], [Block::ZERO; 9]);
-//! sender.extend(&mut v, &mut left)?;
-//! receiver.extend(&mut u, &mut w, &mut right)?;
-//! cot::assert_cot(delta, &v, &u, &w); // names the first wrong place, and prints no value
-//! # Ok::<_, Error>(())
-//! ```
+//! `docs/library.md` has an example.
 
 use volery_channel::{Channel, Session, SessionId};
-use volery_ot::convert;
 use volery_primitives::{Block, prg::Prg};
 
 /// A transport that flips bits of a party's messages, or cuts them off.
@@ -36,14 +23,6 @@ pub use volery_channel::{run_two_channels, run_two_parties_with_stats, run_two_u
 pub use volery_ot::ideal as cot;
 /// Ideal vector OLE over any ring, also with `u` in a subfield, and its assertion.
 pub use volery_pcg::vole::ideal as vole;
-
-/// Both parties of random and chosen OT, over an ideal COT.
-pub fn ots(seed: u128) -> (convert::Sender<cot::Sender>, convert::Receiver<cot::Receiver>) {
-    let mut prg = Prg::new(Block::from(seed));
-    let (sender, receiver) = cot::pair(prg.block(), prg.block());
-    let id = SessionId::from_bytes([0; 32]);
-    (convert::Sender::new(sender, id), convert::Receiver::new(receiver, id))
-}
 
 /// Two sessions over memory, connected to each other, whose ids and randomness follow from `seed`.
 #[must_use]

@@ -1,22 +1,9 @@
-//! The tools for tests: that a protocol runs over ideal and real sources, `volery-mpc` tests.
+//! The assertions for tests: that protocols run over ideal and real sources, `volery-mpc` tests.
 
 use std::panic::catch_unwind;
 
 use volery::prelude::*;
-use volery::testing::{cot::assert_cot, ots, vole::assert_vole};
-
-#[test]
-fn ideal_ots_send_what_was_chosen() {
-    let messages = [[Block::from(1), Block::from(2)], [Block::from(3), Block::from(4)]];
-    let (mut sender, mut receiver) = ots(5);
-    let mut chosen = [Block::ZERO; 2];
-    let (sent, received) = run_two_parties(
-        |channel| sender.chosen(&messages, channel),
-        |channel| receiver.chosen(&[0b10], &mut chosen, channel),
-    );
-    assert!(sent.is_ok() && received.is_ok());
-    assert_eq!(chosen, [messages[0][0], messages[1][1]]);
-}
+use volery::testing::{cot::assert_cot, vole::assert_vole};
 
 /// The message names the place, and no value.
 #[test]

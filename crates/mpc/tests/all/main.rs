@@ -40,8 +40,12 @@ fn ots(role: Role) -> (convert::Sender<ideal::Sender>, convert::Receiver<ideal::
     (convert::Sender::new(sender, id(role)), convert::Receiver::new(receiver, id(role.other())))
 }
 
-/// `a*b == c` for shares of two parties, and random factors.
-fn assert_products<R: Ring>(left: &[Vec<R>; 3], right: &[Vec<R>; 3]) {
+/// Runs both parties, whose shares are triples `a*b == c` with random factors.
+fn assert_products<R: Ring>(make: impl Fn(Role, &mut Channel) -> [Vec<R>; 3] + Sync) {
+    let (left, right) = run_two_parties(
+        |channel| make(Role::Sender, channel),
+        |channel| make(Role::Receiver, channel),
+    );
     let sum = |k: usize, i: usize| left[k][i] + right[k][i];
     let n = left[2].len();
     let wrong = (0..n).find(|&i| sum(2, i) != sum(0, i) * sum(1, i));
@@ -50,45 +54,34 @@ fn assert_products<R: Ring>(left: &[Vec<R>; 3], right: &[Vec<R>; 3]) {
     assert!(n < 100 || (0..2).all(|k| ones(k).abs_diff(n / 2) < n / 4), "random factors");
 }
 
-fn unpack(n: usize, triples: &bits::Triples) -> [Vec<F2>; 3] {
-    [&triples.a, &triples.b, &triples.c].map(|bits| (0..n).map(|i| F2::new(bit(bits, i))).collect())
+fn unpack(triples: &bits::Triples) -> [Vec<F2>; 3] {
+    let unpack = |bits| (0..triples.len).map(|i| F2::new(bit(bits, i))).collect();
+    [&triples.a, &triples.b, &triples.c].map(|bits| unpack(bits))
 }
 
 #[test]
-fn semi_honest_triples_over_f2_are_products() {
-    for n in [0, 1, 7, 8, 9, (1 << 14) + 3] {
-        let party = |role| {
-            move |channel: &mut Channel| {
-                let (mut sender, mut receiver) = ots(role);
-                let triples = bits::triples(n, role, (&mut sender, &mut receiver), channel);
-                unpack(n, &triples.unwrap())
-            }
-        };
-        let (a, b) = run_two_parties(party(Role::Sender), party(Role::Receiver));
-        assert_products(&a, &b);
-    }
-}
-
-#[test]
-fn semi_honest_triples_over_rings_are_products() {
+fn semi_honest_triples_are_products() {
     fn check<R: Ring>(n: usize) {
-        let party = |role| {
-            move |channel: &mut Channel| {
-                let ((mut sender, mut receiver), mut rng) = (ots(role), rng(70 + role as u128));
-                let ots = (&mut sender, &mut receiver);
-                let out = ole::triples::<R>(n, role, ots, &mut rng, channel).unwrap();
-                ([&out.a, &out.b, &out.c].map(Vec::clone), channel.stats().bytes_sent)
-            }
-        };
-        let ((a, sent), (b, _)) = run_two_parties(party(Role::Sender), party(Role::Receiver));
-        assert_products(&a, &b);
-        let products = n * R::BITS as usize;
-        assert_eq!(sent as usize, products * R::BYTES + bytes_for(products));
+        assert_products(|role, channel| {
+            let ((mut sender, mut receiver), mut rng) = (ots(role), rng(70 + role as u128));
+            let ots = (&mut sender, &mut receiver);
+            let out = ole::triples::<R>(n, role, ots, &mut rng, channel).unwrap();
+            let products = n * R::BITS as usize;
+            let sent = channel.stats().bytes_sent as usize;
+            assert_eq!(sent, products * R::BYTES + bytes_for(products));
+            [&out.a, &out.b, &out.c].map(Vec::clone)
+        });
     }
     for n in [0, 1, 3, 65] {
         check::<Z64>(n);
         check::<Fp61>(n);
         check::<Gf128>(n);
+    }
+    for n in [0, 1, 7, 8, 9, (1 << 14) + 3] {
+        assert_products(|role, channel| {
+            let (mut sender, mut receiver) = ots(role);
+            unpack(&bits::triples(n, role, (&mut sender, &mut receiver), channel).unwrap())
+        });
     }
 }
 
@@ -148,25 +141,20 @@ fn multiply<U: VoleSender<R, B>, V: VoleReceiver<R>, R: ExtensionOf<B>, B: Ring>
 #[test]
 fn authenticated_triples_multiply() {
     for n in [0, 1, 2, 13, 321, 3044] {
-        let m = tinyot::bucket(n) * n;
-        let opened = (tinyot::bucket(n) - 1) * (bytes_for(n) + 32);
-        let tiny_bytes = bytes_for(STATISTICAL) + 16 * m + bytes_for(m) + opened;
-        let party = |role: Role| {
-            move |channel: &mut Channel| {
-                let both = if role == Role::Sender { 6 * 32 } else { 2 * 32 };
-                let (mut party, sent) = (tiny(role), Some(tiny_bytes + both));
-                let make = |party: &mut _, channel: &mut _| tinyot::triples(n, party, channel);
-                let bits = multiply((role, n), &mut party, make, sent, channel).unwrap();
-                let n = n.min(33);
-                let sent = 244 * 8 * n + bytes_for(244 * n) + 7 * 8 * n + 64 + both;
-                let mut party = fields(role);
-                let make = |party: &mut _, c: &mut _| field_triples(n, role, party, c);
-                (bits, multiply((role, n), &mut party, make, Some(sent), channel).unwrap())
-            }
-        };
-        let (a, b) = run_two_parties(party(Role::Sender), party(Role::Receiver));
-        assert_products(&a.0, &b.0);
-        assert_products(&a.1, &b.1);
+        let both = |role| if role == Role::Sender { 6 * 32 } else { 2 * 32 };
+        assert_products(|role, channel| {
+            let (size, m) = (tinyot::bucket(n), tinyot::bucket(n) * n);
+            let opened = (size - 1) * (bytes_for(n) + 32);
+            let sent = bytes_for(STATISTICAL) + 16 * m + bytes_for(m) + opened + both(role);
+            let make = |party: &mut _, channel: &mut _| tinyot::triples(n, party, channel);
+            multiply((role, n), &mut tiny(role), make, Some(sent), channel).unwrap()
+        });
+        let n = n.min(33);
+        assert_products(|role, channel| {
+            let sent = 244 * 8 * n + bytes_for(244 * n) + 7 * 8 * n + 64 + both(role);
+            let make = |party: &mut _, c: &mut _| field_triples(n, role, party, c);
+            multiply((role, n), &mut fields(role), make, Some(sent), channel).unwrap()
+        });
     }
 }
 

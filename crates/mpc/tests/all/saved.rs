@@ -124,16 +124,10 @@ fn a_file_that_is_no_whole_batch_gives_nothing() {
 #[test]
 fn saved_triples_are_products() {
     let folder = tempfile::tempdir().unwrap();
-    let party = |role: Role| {
-        let path = folder.path().join(role.name());
-        move |channel: &mut Channel| {
-            let (mut sender, mut receiver) = ots(role);
-            let bits = bits::triples(N, role, (&mut sender, &mut receiver), channel).unwrap();
-            saved::write(&(role, bits), &path, id(1)).unwrap();
-            let (_, bits): (Role, bits::Triples) = saved::read(&path, channel).unwrap();
-            unpack(N, &bits)
-        }
-    };
-    let (a, b) = run_two_parties(party(Role::Sender), party(Role::Receiver));
-    assert_products(&a, &b);
+    assert_products(|role, channel| {
+        let ((mut sender, mut receiver), path) = (ots(role), folder.path().join(role.name()));
+        let bits = bits::triples(N, role, (&mut sender, &mut receiver), channel).unwrap();
+        saved::write(&(role, bits), &path, id(1)).unwrap();
+        unpack(&saved::read::<(Role, bits::Triples)>(&path, channel).unwrap().1)
+    });
 }

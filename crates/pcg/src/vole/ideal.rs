@@ -1,12 +1,7 @@
 //! Vector-OLE from a trusted dealer: no security at all, for the tests of upper layers.
 //!
-//! Both ends expand the same seed, so they agree without a message; each of them could compute the
-//! other's values.
-//!
-//! Compiled only with the Cargo feature `testing`, which nothing but tests and harnesses may turn
-//! on.
-//!
-//! Cost: no message.
+//! Both ends expand the same seed, and could compute each other's values; they send no message.
+//! Compiled only with the Cargo feature `testing`, which only tests and harnesses may turn on.
 
 use std::marker::PhantomData;
 
@@ -18,43 +13,34 @@ use super::{VoleReceiver, VoleSender};
 
 /// The dealer's two ends, for this `x` and the randomness `seed`; `u` is in `B`.
 pub fn pair<R: ExtensionOf<B>, B: Ring>(x: R, seed: Block) -> (Sender<R, B>, Receiver<R, B>) {
-    let dealer = || Prg::new(seed);
-    let receiver = Receiver { x, dealer: dealer(), of: PhantomData };
-    (Sender { dealer: dealer(), of: PhantomData }, receiver)
+    let dealer = || Sender(Prg::new(seed), PhantomData);
+    (dealer(), Receiver(x, dealer()))
 }
 
 /// The end that holds `u` and `v`.
-pub struct Sender<R, B = R> {
-    dealer: Prg,
-    of: PhantomData<(R, B)>,
-}
+pub struct Sender<R, B = R>(Prg, PhantomData<(R, B)>);
 
 /// The end that holds `x`.
-pub struct Receiver<R, B = R> {
-    x: R,
-    dealer: Prg,
-    of: PhantomData<B>,
-}
+pub struct Receiver<R, B = R>(R, Sender<R, B>);
 
 impl<R: ExtensionOf<B>, B: Ring> VoleSender<R, B> for Sender<R, B> {
     fn extend(&mut self, u: &mut [B], v: &mut [R], _channel: &mut Channel) -> Result<()> {
         assert_eq!(u.len(), v.len(), "u and v have one length");
-        B::random_slice(&mut self.dealer, u);
-        R::random_slice(&mut self.dealer, v);
+        B::random_slice(&mut self.0, u);
+        R::random_slice(&mut self.0, v);
         Ok(())
     }
 }
 
 impl<R: ExtensionOf<B>, B: Ring> VoleReceiver<R> for Receiver<R, B> {
     fn try_x(&self) -> Result<R> {
-        Ok(self.x)
+        Ok(self.0)
     }
 
-    fn extend(&mut self, w: &mut [R], _channel: &mut Channel) -> Result<()> {
+    fn extend(&mut self, w: &mut [R], channel: &mut Channel) -> Result<()> {
         let mut u = vec![B::ZERO; w.len()];
-        B::random_slice(&mut self.dealer, &mut u);
-        R::random_slice(&mut self.dealer, w);
-        R::axpy_base(w, self.x, &u);
+        self.1.extend(&mut u, w, channel)?;
+        R::axpy_base(w, self.0, &u);
         Ok(())
     }
 }
