@@ -24,6 +24,7 @@
 //! | `gilboa` | multiplication by OT: the base of a vector-OLE | yes |
 //! | `derandomize` | chosen inputs for a random vector-OLE (Proposition 10 of *Compressing Vector OLE*) | yes |
 //! | `cot_buffer` | correlated OTs reserved by an earlier round | no |
+//! | `agree` | what both parties are about to start | yes |
 //! | `wire` | ring elements on the channel | yes |
 //!
 //! Protocol numbers are those of *Distributed Vector-OLE* (Schoppmann, Gascón, Reichert, Raykova,

@@ -511,14 +511,16 @@ impl Plan {
 
     /// The probability, as the negative of its logarithm, with which wrong correlations pass the
     /// check of one round; `None` without a check. 60 over `fp61`, 63 over `gf128` and for
-    /// correlated OT: see `check`.
+    /// correlated OT, at least half of the bits of any other field: see `check`.
     #[must_use]
     pub fn statistical_bits(&self) -> Option<u32> {
         match (self.security, self.kind) {
             (Security::SemiHonest, _) => None,
             (Security::Malicious, Kind::Vole(Field::Fp61)) => Some(60),
             (Security::Malicious, Kind::Vole(Field::Open(field))) => {
-                Some(field.bits * check::repetitions_of(field.bits) as u32 / 2 - 1)
+                // Its order is above 2^(bits - degree).
+                let order = field.bits - field.degree as u32;
+                Some(order * check::repetitions_of(field.bits) as u32 / 2 - 1)
             }
             // Without rounds the only check is that of the OT extension, which is not statistical.
             (Security::Malicious, Kind::Cot | Kind::Vole(Field::Gf128)) => {
