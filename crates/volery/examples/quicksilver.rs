@@ -1,5 +1,5 @@
 //! QuickSilver (Yang, Sarkar, Weng, Wang, CCS 2021, ePrint 2021/076): a prover shows that it knows
-//! `a` and `b` with a public inner product, over F2 and over fp61.
+//! `a` and `b` with a public inner product, over F2, fp61 and the integers modulo 2^31 - 1.
 //!
 //! ```text
 //! cargo run --release -p volery --features mpc --example quicksilver
@@ -9,22 +9,14 @@
 //! holds if `k_a*k_b - k_c*x` is linear in `x`: `(a*m_b + b*m_a - m_c)*x + m_a*m_b`. A random
 //! combination of all products is compared, masked by one more correlation.
 
-use volery::field::{ExtensionOf, Ring};
 use volery::mpc::wire;
 use volery::prelude::*;
-use volery::vole::{FromCot, VoleReceiver, VoleSender};
 
 const N: usize = 100_000;
 
 /// The correlations of a proof: three for each product, and those of the mask.
-const fn draws<R: Ring, B: Ring>() -> usize {
-    3 * N + (R::BITS / B::BITS) as usize
-}
-
-/// The sum of `values[i]*2^(i*B::BITS)`: an element of `R` from those of correlations in `B`.
-fn pack<R: Ring, B: Ring>(values: &[R]) -> R {
-    let terms = (0..).zip(values).map(|(i, value)| *value * R::power_of_two(i * B::BITS));
-    terms.fold(R::ZERO, |sum, term| sum + term)
+const fn draws<R: ExtensionOf<B>, B: Ring>() -> usize {
+    3 * N + R::DEGREE
 }
 
 fn random<R: Ring>(seed: Block) -> Vec<R> {
@@ -48,7 +40,7 @@ fn prove<R: ExtensionOf<B>, B: Ring>(
     let chi = random::<R>(channel.recv_block()?);
     let (m_a, m_b, m_c) = (&m[..N], &m[N..2 * N], &m[2 * N..3 * N]);
     let u: Vec<R> = u[3 * N..].iter().map(|u| R::embed(*u)).collect();
-    let (mut linear, mut constant) = (pack::<R, B>(&u), pack::<R, B>(&m[3 * N..]));
+    let (mut linear, mut constant) = (R::combine(&u), R::combine(&m[3 * N..]));
     for i in 0..N {
         linear += chi[i] * (m_b[i].mul_base(a[i]) + m_a[i].mul_base(b[i]) - m_c[i]);
         constant += chi[i] * m_a[i] * m_b[i];
@@ -75,7 +67,7 @@ fn verify<R: ExtensionOf<B>, B: Ring>(
     channel.flush()?;
     let chi = random::<R>(seed);
     let (k_a, k_b, k_c) = (&k[..N], &k[N..2 * N], &k[2 * N..3 * N]);
-    let mut expected = pack::<R, B>(&k[3 * N..]);
+    let mut expected = R::combine(&k[3 * N..]);
     for i in 0..N {
         expected += chi[i] * (k_a[i] * k_b[i] - k_c[i] * x);
     }
@@ -100,7 +92,7 @@ fn witness<B: Ring>(wrong: B) -> [Vec<B>; 3] {
     [a, b, c]
 }
 
-/// Over F2, by correlated OT with a `delta` that the verifier chooses.
+/// Over F2, by correlated OT.
 fn over_f2(wrong: F2) -> [Result<F2, Error>; 2] {
     let [a, b, c] = witness(wrong);
     let total = Some(draws::<Gf128, F2>() as u64);
@@ -108,35 +100,34 @@ fn over_f2(wrong: F2) -> [Result<F2, Error>; 2] {
     let (prover, verifier) = run_two_parties(
         |channel| {
             let mut session = Session::begin(channel, &plan.hello(Role::Receiver))?;
-            let mut source = FromCot(cot::Receiver::start(&plan, &mut session)?);
+            let mut source = vole::bits::Sender::start(&plan, &mut session)?;
             prove([&a, &b, &c], &mut source, &mut session)
         },
         |channel| {
             let mut session = Session::begin(channel, &plan.hello(Role::Sender))?;
-            let mut rng = Prg::from_os()?;
-            let delta = rng.block().with_lsb(true);
-            let mut source = FromCot(cot::Sender::start(&plan, Some(delta), &mut session)?);
-            verify(&mut rng, &mut source, &mut session)
+            let mut source = vole::bits::Receiver::start(&plan, None, &mut session)?;
+            verify(&mut session.rng(), &mut source, &mut session)
         },
     );
     [prover, verifier]
 }
 
-/// Over fp61, by vector OLE.
-fn over_fp61(wrong: Fp61) -> [Result<Fp61, Error>; 2] {
+/// Over the field `B`, with MACs in `R`.
+fn over_field<R: VoleRing<B>, B: Ring>(wrong: B) -> [Result<B, Error>; 2] {
     let [a, b, c] = witness(wrong);
-    let total = Some(draws::<Fp61, Fp61>() as u64);
-    let plan = vole::plan::<Fp61>(total, Link::default(), Security::Malicious).expect("a plan");
+    let total = Some(draws::<R, B>() as u64);
+    let plan = vole::subfield_plan::<R, B>(total, Link::default(), Security::Malicious);
+    let plan = plan.expect("a field has a plan");
     let (prover, verifier) = run_two_parties(
         |channel| {
             let mut session = Session::begin(channel, &plan.hello(Role::Sender))?;
-            let mut source = vole::Sender::<Fp61>::start(&plan, &mut session)?;
+            let mut source = vole::Sender::<R, B>::start(&plan, &mut session)?;
             prove([&a, &b, &c], &mut source, &mut session)
         },
         |channel| {
             let mut session = Session::begin(channel, &plan.hello(Role::Receiver))?;
-            let mut source = vole::Receiver::<Fp61>::start(&plan, None, &mut session)?;
-            verify(&mut Prg::from_os()?, &mut source, &mut session)
+            let mut source = vole::Receiver::<R, B>::start(&plan, None, &mut session)?;
+            verify(&mut session.rng(), &mut source, &mut session)
         },
     );
     [prover, verifier]
@@ -145,7 +136,9 @@ fn over_fp61(wrong: Fp61) -> [Result<Fp61, Error>; 2] {
 fn main() -> Result<(), Error> {
     let [prover, verifier] = over_f2(F2::ZERO);
     assert!(prover? == verifier?);
-    let [prover, verifier] = over_fp61(Fp61::ZERO);
+    let [prover, verifier] = over_field::<Fp61, _>(Fp61::ZERO);
+    assert!(prover? == verifier?);
+    let [prover, verifier] = over_field::<Fp31x4, _>(Fp31::ZERO);
     assert!(prover? == verifier?);
     Ok(())
 }
@@ -156,13 +149,16 @@ mod tests {
 
     #[test]
     fn a_true_statement_is_proved() {
-        main().expect("both proofs are accepted");
+        main().expect("all proofs are accepted");
     }
 
     #[test]
     fn a_wrong_product_is_caught() {
         let caught = |error: &Error| matches!(error, Error::PeerMisbehaved("a product is wrong"));
         assert!(caught(over_f2(F2::ONE)[1].as_ref().map(drop).unwrap_err()));
-        assert!(caught(over_fp61(Fp61::ONE)[1].as_ref().map(drop).unwrap_err()));
+        let [_, verifier] = over_field::<Fp61, _>(Fp61::ONE);
+        assert!(caught(verifier.as_ref().map(drop).unwrap_err()));
+        let [_, verifier] = over_field::<Fp31x4, _>(Fp31::ONE);
+        assert!(caught(verifier.as_ref().map(drop).unwrap_err()));
     }
 }
