@@ -9,11 +9,9 @@
 //! | [`tinyot`], [`mascot`] | authenticated triples over F2; over fp61 | malicious |
 //! | [`saved`] | batches of correlations in files that are read once | - |
 //!
-//! The correlations come from the traits [`CotSender`](volery_ot::CotSender),
-//! [`CotReceiver`](volery_ot::CotReceiver), [`VoleSender`](volery_pcg::vole::VoleSender) and
-//! [`VoleReceiver`](volery_pcg::vole::VoleReceiver): of a stream, a saved batch, or a dealer in
-//! tests. Both parties make the same calls in the same order, with opposite [`Role`]s. The role
-//! says who speaks first, and nothing about who holds what.
+//! The sources are behind the traits of [`volery_ot`] and [`volery_pcg::vole`]: a stream, a saved
+//! batch, or a dealer in tests. Both parties make the same calls in the same order, with opposite
+//! [`Role`]s. The role says who speaks first, and nothing about who holds what.
 //!
 //! Unless a function says otherwise, it fails as its source or the channel does, with
 //! [`Error::PeerMisbehaved`] if a check fails, and with [`Error::Broken`] after a failed call.

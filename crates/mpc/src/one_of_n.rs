@@ -30,13 +30,11 @@ use zeroize::Zeroizing;
 const BATCH: usize = 1 << 16;
 
 /// The hash of the masks, and the tweak of the next message.
-struct Masks(Tweaked, u128);
+type Masks = (Tweaked, u128);
 
-impl Masks {
-    fn new(session: SessionId) -> Self {
-        let mut oracle = RandomOracle::new("volery mpc: 1-of-N OT");
-        Self(Tweaked::new(oracle.absorb(session.as_bytes()).finish_block()), 0)
-    }
+fn masks(session: SessionId) -> Masks {
+    let mut oracle = RandomOracle::new("volery mpc: 1-of-N OT");
+    (Tweaked::new(oracle.absorb(session.as_bytes()).finish_block()), 0)
 }
 
 /// OTs of one of two in a row of `n`, and rows at a time.
@@ -59,7 +57,7 @@ pub struct Sender<C>(convert::Sender<C>, Masks);
 impl<C: CotSender> Sender<C> {
     /// OTs from the source `cot`; `session` is of this object alone, and the same at the peer.
     pub fn new(cot: C, session: SessionId) -> Self {
-        Self(convert::Sender::new(cot, session), Masks::new(session))
+        Self(convert::Sender::new(cot, session), masks(session))
     }
 
     /// Sends strings of `len` bytes: rows of `n`, all after each other in `messages`. Panics if the
@@ -103,7 +101,7 @@ pub struct Receiver<C>(convert::Receiver<C>, Masks);
 impl<C: CotReceiver> Receiver<C> {
     /// OTs from the source `cot`; `session` is of this object alone, and the same at the peer.
     pub fn new(cot: C, session: SessionId) -> Self {
-        Self(convert::Receiver::new(cot, session), Masks::new(session))
+        Self(convert::Receiver::new(cot, session), masks(session))
     }
 
     /// The sender's string number `choices[r]` of row `r`, after each other in `out`. Panics if it

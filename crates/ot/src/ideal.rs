@@ -56,8 +56,7 @@ impl CotReceiver for Receiver {
 
 /// Checks correlated OTs of both parties, `w = v + u*delta` with packed bits `u`.
 ///
-/// # Panics
-/// If the lengths differ, or at the first wrong place, which the message names; it holds no value.
+/// Panics if the lengths differ, or names the first wrong place, without a value.
 #[track_caller]
 pub fn assert_cot(delta: Block, v: &[Block], u: &[u8], w: &[Block]) {
     assert_eq!([v.len(), u.len()], [w.len(), bytes_for(w.len())], "lengths of v and u");

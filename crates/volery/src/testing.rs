@@ -10,8 +10,6 @@
 //! | [`cot::pair`] | [`crate::cot`], [`crate::ot::softspoken`] | `CotSender`, `CotReceiver` |
 //! | [`vole::pair`] | [`crate::vole`] | `VoleSender`, `VoleReceiver` |
 //! | [`crate::ot::convert`] over that COT | over a real COT | random and chosen OT: the same types |
-//!
-//! `docs/library.md` has an example.
 
 use volery_channel::{Channel, Session, SessionId};
 use volery_primitives::{Block, prg::Prg};

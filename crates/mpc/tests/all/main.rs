@@ -85,16 +85,12 @@ fn semi_honest_triples_are_products() {
     }
 }
 
-type Tiny = tinyot::Party<FromCot<ideal::Receiver>, FromCot<ideal::Sender>>;
-
-fn tiny(role: Role) -> Tiny {
+fn tiny(role: Role) -> tinyot::Party<FromCot<ideal::Receiver>, FromCot<ideal::Sender>> {
     let (sender, receiver) = dealt(role);
     Party::new(role, FromCot(receiver), FromCot(sender), id(3), rng(80 + role as u128)).unwrap()
 }
 
-type Fields = Party<vole::ideal::Sender<Fp61>, vole::ideal::Receiver<Fp61>, Fp61>;
-
-fn fields(role: Role) -> Fields {
+fn fields(role: Role) -> Party<vole::ideal::Sender<Fp61>, vole::ideal::Receiver<Fp61>, Fp61> {
     let pair =
         |role: Role| vole::ideal::pair(Fp61::reduce(5 + role as u64), Block::from(role as u128));
     Party::new(role, pair(role).0, pair(role.other()).1, id(4), rng(role as u128)).unwrap()
@@ -110,8 +106,7 @@ fn field_triples<U: VoleSender<Fp61>, V: VoleReceiver<Fp61>>(
     mascot::triples(n, party, (&mut sender, &mut receiver), channel)
 }
 
-/// Products of inputs of both parties by triples, which `make` makes in `sent` bytes: whatever is
-/// authenticated fits. Returns the shares of the triples.
+/// Products of both parties' inputs by triples, which `make` makes in `sent` bytes; the triples.
 fn multiply<U: VoleSender<R, B>, V: VoleReceiver<R>, R: ExtensionOf<B>, B: Ring>(
     (role, n): (Role, usize),
     party: &mut Party<U, V, R, B>,
@@ -125,7 +120,6 @@ fn multiply<U: VoleSender<R, B>, V: VoleReceiver<R>, R: ExtensionOf<B>, B: Ring>
     let before = channel.stats().bytes_sent;
     let triples = make(party, channel)?;
     let bytes = (channel.stats().bytes_sent - before) as usize;
-    // The commitments, parts of seeds and the comparison are the only difference of the roles.
     assert!(sent.is_none_or(|sent| bytes == sent), "{bytes} bytes of {sent:?}");
     let shares = triples.each_ref().map(|of| of.shares().to_vec());
     let mut z = party.multiply([&x, &y], triples, channel)?;

@@ -47,8 +47,7 @@ impl<R: ExtensionOf<B>, B: Ring> VoleReceiver<R> for Receiver<R, B> {
 
 /// Checks vector-OLEs of both parties, `w = u*x + v`.
 ///
-/// # Panics
-/// If the lengths differ, or at the first wrong place, which the message names; it holds no value.
+/// Panics if the lengths differ, or names the first wrong place, without a value.
 #[track_caller]
 pub fn assert_vole<R: ExtensionOf<B>, B: Ring>(x: R, u: &[B], v: &[R], w: &[R]) {
     assert_eq!([u.len(), v.len()], [w.len(); 2], "lengths of u, v and of w");

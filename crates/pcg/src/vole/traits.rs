@@ -10,9 +10,8 @@ use super::{Receiver, Sender, VoleRing};
 
 /// The holder of `u` in `B` and of `v` in `R`; in a vector-OLE over one ring, `B` is `R`.
 ///
-/// Both parties call `extend` with the same lengths. An implementation must not write an output
-/// that has not passed its checks. After a failed call it must refuse every later one with
-/// [`Error::Broken`](crate::Error::Broken), and should have deleted its state.
+/// Both parties call `extend` with the same lengths. An implementation writes no output before its
+/// checks have passed, and refuses every call after a failed one, with its state deleted.
 pub trait VoleSender<R, B = R> {
     /// Fills `u` and `v` with fresh values: the receiver's `w = u*x + v`.
     ///
