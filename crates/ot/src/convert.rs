@@ -25,8 +25,8 @@
 //! The values that it does not get are random to it.
 //!
 //! Security: that of the source. Over a malicious-secure source (`softspoken`) all forms are secure
-//! against malicious parties in the ideal cipher model; over a semi-honest one (`iknp`,
-//! `softspoken` unchecked) all forms are semi-honest only. Two objects of the same parties must
+//! against malicious parties in the ideal cipher model; over a semi-honest one
+//! (`softspoken` unchecked) all forms are semi-honest only. Two objects of the same parties must
 //! have different sessions, and each must have its own source.
 //!
 //! `u` hides `x`; a wrong `d` only changes the receiver's own choice. A `d` with non-zero unused

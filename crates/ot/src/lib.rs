@@ -12,7 +12,6 @@
 //! * [`base`]: 128 and more OTs from public-key operations (endemic OT of Masny and Rindal);
 //! * [`softspoken`]: many COTs from 128 base OTs, secure against malicious parties unless its check
 //!   is switched off;
-//! * [`iknp`]: the first OT extension, semi-honest, for comparison only;
 //! * [`convert`]: every other form of OT (chosen choice bits, random or chosen messages) from any
 //!   source of COTs;
 //! * `ideal`: a trusted dealer without any security, for the tests of upper layers; available only
@@ -62,7 +61,6 @@ mod bits;
 pub mod convert;
 #[cfg(any(test, feature = "testing"))]
 pub mod ideal;
-pub mod iknp;
 mod poisonable;
 pub mod softspoken;
 

@@ -61,7 +61,7 @@ use std::{borrow::BorrowMut, fmt};
 use volery_channel::{Channel, Error, Link, Result, Session, SessionId};
 use volery_field::{F2, Gf128, Ring};
 use volery_ot::softspoken::{self, SmallField};
-use volery_ot::{CotReceiver, CotSender, convert, iknp};
+use volery_ot::{CotReceiver, CotSender, convert};
 use volery_primitives::{Block, bits, pages::Buffer, prg::Prg, ro::RandomOracle};
 use zeroize::Zeroizing;
 
@@ -331,7 +331,6 @@ pub(crate) fn key_stream<R: KeyRole<Cot>>(
             seed,
             channel,
         )?),
-        Base::Iknp => Box::new(iknp::Sender::setup(Some(*inner), base_session, seed, channel)?),
         Base::Gilboa | Base::Packed(_) => unreachable!("bases of vector-OLE"),
     };
     channel.settle()?;
@@ -378,7 +377,6 @@ pub(crate) fn value_stream<R: ValueRole<Cot>>(
             seed,
             channel,
         )?),
-        Base::Iknp => Box::new(iknp::Receiver::setup(base_session, seed, channel)?),
         Base::Gilboa | Base::Packed(_) => unreachable!("bases of vector-OLE"),
     };
     let source = if plan.is_direct() {

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use volery_channel::{Channel, Result, SessionId};
 use volery_field::{Fp61, Gf128, Ring, Z64};
 use volery_ot::softspoken::{self, SmallField};
-use volery_ot::{CotReceiver, CotSender, base, convert, iknp};
+use volery_ot::{CotReceiver, CotSender, base, convert};
 use volery_pcg::gilboa;
 use volery_primitives::{Block, prg::Prg};
 use volery_psi::dh;
@@ -27,7 +27,6 @@ pub(crate) fn all(samples: usize) -> Vec<Step> {
         hashing(samples / 4),
         base_choices(samples / 50),
         extension(samples / 20),
-        baseline(samples / 20),
         multiplication::<Fp61>(samples / 20),
         multiplication::<Z64>(samples / 20),
         multiplication::<Gf128>(samples / 20),
@@ -194,46 +193,49 @@ impl<P: Send, F: FnMut(&mut P, usize) + Send, R: FnMut(&mut P) + Send> Bench for
     }
 }
 
-/// Sets up a source of OTs, always the same one.
-type Fresh<C> = Box<dyn Fn(&mut Channel) -> Result<C> + Send>;
+/// The field of the extension.
+const FIELD: SmallField = SmallField::Bits4;
 
-/// A source of OTs with its recording: it can be extended for as many calls as were recorded, then
-/// starts again.
-struct Alone<C> {
-    fresh: Fresh<C>,
+/// The sender with a `delta` and a seed, always the same one.
+fn sender([delta, seed]: [Block; 2], channel: &mut Channel) -> Result<softspoken::Sender> {
+    softspoken::Sender::setup(Some(delta), FIELD, SESSION, Prg::new(seed), channel)
+}
+
+/// A sender of an OT extension with its check, and a recording of its peer: it can be extended for
+/// as many calls as were recorded, then starts again.
+struct Alone {
+    /// Of the sender.
+    fresh: [Block; 2],
     recording: Recording,
-    live: Option<(C, Channel)>,
+    live: Option<(softspoken::Sender, Channel)>,
     left: usize,
 }
 
 /// Calls that are recorded.
 const CALLS: usize = 400;
 
-impl<C: CotSender + Send> Alone<C> {
-    fn record<D: CotReceiver + Send>(
-        fresh: impl Fn(&mut Channel) -> Result<C> + Send + Sync + 'static,
-        peer: impl Fn(&mut Channel) -> Result<D> + Sync,
-    ) -> Self {
+impl Alone {
+    fn record(fresh: [Block; 2], theirs: Block) -> Self {
         let sender = |channel: &mut Channel| -> Result<()> {
-            let mut cot = fresh(channel)?;
+            let mut cot = sender(fresh, channel)?;
             let mut v = vec![Block::ZERO; N];
             (0..CALLS).try_for_each(|_| cot.extend(&mut v, channel))
         };
         let receiver = |channel: &mut Channel| -> Result<()> {
-            let mut cot = peer(channel)?;
+            let mut cot = softspoken::Receiver::setup(FIELD, SESSION, Prg::new(theirs), channel)?;
             let (mut u, mut w) = (vec![0; N / 8], vec![Block::ZERO; N]);
             (0..CALLS).try_for_each(|_| cot.extend(&mut u, &mut w, channel))
         };
         let (result, recording) = record(sender, receiver);
         result.expect("an extension between honest parties");
-        Self { fresh: Box::new(fresh), recording, live: None, left: 0 }
+        Self { fresh, recording, live: None, left: 0 }
     }
 
-    /// Sets up the source again if its recording does not allow so many calls.
+    /// Sets up the sender again if its recording does not allow so many calls.
     fn refresh(&mut self, calls: usize) {
         if self.left < calls {
             let mut channel = replay(self.recording.clone());
-            let cot = (self.fresh)(&mut channel).expect("a peer who talks");
+            let cot = sender(self.fresh, &mut channel).expect("a peer who talks");
             self.live = Some((cot, channel));
             self.left = CALLS;
         }
@@ -241,55 +243,24 @@ impl<C: CotSender + Send> Alone<C> {
 
     fn extend(&mut self, v: &mut [Block]) {
         self.left -= 1;
-        let (cot, channel) = self.live.as_mut().expect("a source that is there");
+        let (cot, channel) = self.live.as_mut().expect("a sender that is there");
         cot.extend(v, channel).expect("a peer who talks");
     }
 }
 
-/// Extensions of sources with a `delta` of one bit or a random one.
-fn sources<C: CotSender + Send + 'static>(
-    name: &str,
-    samples: usize,
-    mut source: impl FnMut(Block, [Block; 2]) -> Alone<C>,
-) -> Step {
-    let party = move |fixed: bool, rng: &mut Prg| {
+/// The sender of an OT extension with its check, with a `delta` of one bit or a random one.
+fn extension(samples: usize) -> Step {
+    let party = |fixed: bool, rng: &mut Prg| {
         let random = rng.block() | Block::ONE;
-        let seeds = [rng.block(), rng.block()];
-        source(if fixed { Block::ONE } else { random }, seeds)
+        Alone::record([if fixed { Block::ONE } else { random }, rng.block()], rng.block())
     };
     let mut v = vec![Block::ZERO; N];
-    let run = move |source: &mut Alone<C>| {
-        source.extend(&mut v);
+    let run = move |sender: &mut Alone| {
+        sender.extend(&mut v);
         black_box(&v);
     };
-    Step::new(name, Constant, samples, Pool::new(party, Alone::refresh, run))
-}
-
-/// The sender of an OT extension with its check.
-fn extension(samples: usize) -> Step {
-    const FIELD: SmallField = SmallField::Bits4;
-    sources("delta: OT extension and its check", samples, |delta, [mine, theirs]| {
-        Alone::record(
-            move |channel: &mut Channel| {
-                softspoken::Sender::setup(Some(delta), FIELD, SESSION, Prg::new(mine), channel)
-            },
-            move |channel: &mut Channel| {
-                softspoken::Receiver::setup(FIELD, SESSION, Prg::new(theirs), channel)
-            },
-        )
-    })
-}
-
-/// The same for the baseline without a check.
-fn baseline(samples: usize) -> Step {
-    sources("delta: IKNP", samples, |delta, [mine, theirs]| {
-        Alone::record(
-            move |channel: &mut Channel| {
-                iknp::Sender::setup(Some(delta), SESSION, Prg::new(mine), channel)
-            },
-            move |channel: &mut Channel| iknp::Receiver::setup(SESSION, Prg::new(theirs), channel),
-        )
-    })
+    let pool = Pool::new(party, Alone::refresh, run);
+    Step::new("delta: OT extension and its check", Constant, samples, pool)
 }
 
 /// Gilboa's multiplication by an `x` that is zero or random.

@@ -122,8 +122,8 @@ impl Arguments {
         let mut ways = vec![("auto".to_owned(), setting.clone(), candidates[0].clone())];
         for one in candidates.into_iter().chain(low) {
             let (name, set) = (one.plan.name(), one.plan.schedule().last());
-            // The others are for reproduction only.
-            if name != "iknp" && name != "primal-r14" {
+            // That one is for reproduction only.
+            if name != "primal-r14" {
                 let set = set.map(|set| set.name.to_owned());
                 let protocol = one.plan.protocol();
                 let instances = set.is_some().then(|| one.plan.instances());

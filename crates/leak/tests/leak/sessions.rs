@@ -6,7 +6,7 @@ use curve25519_dalek::Scalar;
 use volery_channel::{Channel, Role, SessionId, run_two_parties, run_two_unchecked};
 use volery_field::{Fp61, Gf128, Ring, Z64};
 use volery_ot::softspoken::{self, SmallField};
-use volery_ot::{CotReceiver, CotSender, Error, Result, base, convert, iknp};
+use volery_ot::{CotReceiver, CotSender, Error, Result, base, convert};
 use volery_pcg::lpn::{estimate::Field, set_named};
 use volery_pcg::vole::VoleRing;
 use volery_pcg::{
@@ -126,13 +126,6 @@ pub(crate) fn ot_extensions() {
             )
         });
     }
-    look_for(|| {
-        cots(
-            1000,
-            |rng, channel| iknp::Sender::setup(None, SESSION, rng, channel),
-            |rng, channel| iknp::Receiver::setup(SESSION, rng, channel),
-        )
-    });
 }
 
 pub(crate) fn base_ots() {

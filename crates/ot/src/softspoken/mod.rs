@@ -52,8 +52,8 @@
 //!
 //! *Unchecked.* Against a receiver that follows the protocol step 4 is not needed:
 //! [`SmallField::unchecked`]. Then the rows have no mask block, and nothing is hashed or sent but
-//! the `d_i`: the semi-honest protocol of section 3.2, of which `k = 1` is [`iknp`](crate::iknp)
-//! except for the 128th bit that IKNP sends. A receiver that sends other `d_i` learns bits of
+//! the `d_i`: the semi-honest protocol of section 3.2, of which `k = 1` is IKNP except for the
+//! 128th bit that IKNP sends. A receiver that sends other `d_i` learns bits of
 //! `delta` undetected. The trees are checked all the same, as that happens once.
 //!
 //! [`Sender::fork`] and [`Receiver::fork`] make another extension with the same `delta` without a

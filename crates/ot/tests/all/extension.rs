@@ -1,8 +1,7 @@
-//! Both extensions with honest parties: correctness, lengths, cost.
+//! The extension with honest parties: correctness, lengths, cost.
 
 use crate::common::*;
 use volery_channel::run_two_parties;
-use volery_ot::iknp;
 use volery_ot::softspoken::{self, Settings, SmallField};
 use volery_primitives::Block;
 
@@ -28,21 +27,6 @@ fn softspoken_all_lengths_all_settings() {
         );
         assert_cot(&sent, &received);
     }
-}
-
-#[test]
-fn iknp_all_lengths() {
-    let (sent, received) = run_two_parties(
-        |channel| {
-            let mut cot = iknp::Sender::setup(None, SESSION, rng(1), channel).unwrap();
-            extend_sender(&mut cot, &LENGTHS, channel).unwrap()
-        },
-        |channel| {
-            let mut cot = iknp::Receiver::setup(SESSION, rng(2), channel).unwrap();
-            extend_receiver(&mut cot, &LENGTHS, channel).unwrap()
-        },
-    );
-    assert_cot(&sent, &received);
 }
 
 #[test]

@@ -97,9 +97,7 @@ impl Plan {
             value_bits,
             ..Self::empty(kind, options.noise, options.security)
         };
-        let bases = kind.bases().into_iter();
-        let reproduction = (kind, options.security) == (Kind::Cot, Security::SemiHonest);
-        for base in bases.chain(reproduction.then_some(Base::Iknp)) {
+        for base in kind.bases() {
             if is_wished(Protocol::Direct(base)) {
                 let plan = Self { base, ..empty.clone() };
                 let cost = plan.direct_cost(options.link);
@@ -225,10 +223,8 @@ impl Protocol {
     /// All protocols.
     fn all() -> impl Iterator<Item = Self> {
         let fields = || SmallField::ALL.into_iter();
-        let bases = fields()
-            .map(Base::SoftSpoken)
-            .chain(fields().map(Base::Packed))
-            .chain([Base::Gilboa, Base::Iknp]);
+        let bases =
+            fields().map(Base::SoftSpoken).chain(fields().map(Base::Packed)).chain([Base::Gilboa]);
         let named = [Self::Auto, Self::Primal, Self::LowCommunication];
         named.into_iter().chain(bases.map(Self::Direct))
     }

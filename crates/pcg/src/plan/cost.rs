@@ -86,7 +86,6 @@ pub(super) fn base(
     const BATCH: f64 = 32_768.0;
     let (each, bits, padding) = match base {
         Base::Gilboa => (700.0, 61.0 * 64.0, 256.0),
-        Base::Iknp => (7.5, 128.0, 128.0),
         Base::SoftSpoken(field) => softspoken(field, security),
         Base::Packed(field) => {
             let (each, bits, padding) = softspoken(field, Security::Malicious);

@@ -25,8 +25,6 @@ pub enum Base {
     /// By OT extension with `x` as its difference, 128 correlated OTs per element of F_2^128, or
     /// one for each of its [`value_bits`](super::PlanOptions::value_bits); always with the checks.
     Packed(SmallField),
-    /// By semi-honest OT extension: IKNP. For reproduction only.
-    Iknp,
 }
 
 impl Kind {
@@ -64,7 +62,6 @@ impl fmt::Display for Base {
             Self::Gilboa => f.pad("gilboa"),
             Self::SoftSpoken(field) => write!(f, "softspoken{}", field.bits()),
             Self::Packed(field) => write!(f, "packed{}", field.bits()),
-            Self::Iknp => f.pad("iknp"),
         }
     }
 }

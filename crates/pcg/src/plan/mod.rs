@@ -229,9 +229,8 @@ impl Plan {
         })
     }
 
-    /// The plan of the Ferret paper, for reproduction only: Table 2 on GGM trees, semi-honest over
-    /// IKNP, malicious over SoftSpokenOT with the same traffic in place of KOS, whose proof has a
-    /// gap.
+    /// The plan of the Ferret paper, for reproduction only: Table 2 on GGM trees, over
+    /// SoftSpokenOT with nearly the same traffic in place of IKNP, and of KOS, whose proof has a gap.
     ///
     /// The setup set for regular noise holds [less than 128 bits](LpnSet::claim) by today's
     /// attacks.
@@ -247,10 +246,7 @@ impl Plan {
             security,
             trees: Trees::Ggm,
             total,
-            base: match security {
-                Security::SemiHonest => Base::Iknp,
-                Security::Malicious => Base::SoftSpoken(SmallField::Bits1),
-            },
+            base: Base::SoftSpoken(SmallField::Bits1),
             schedule: names
                 .map(|name| set_named(name).expect("the list has the paper's sets"))
                 .to_vec(),

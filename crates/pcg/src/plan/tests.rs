@@ -292,7 +292,7 @@ fn what_is_predicted() {
 
 #[test]
 fn every_protocol_has_its_name() {
-    for name in ["auto", "primal", "low-communication", "iknp", "gilboa", "packed2"] {
+    for name in ["auto", "primal", "low-communication", "gilboa", "packed2"] {
         assert_eq!(name.parse::<Protocol>().unwrap().to_string(), name);
     }
     // A name of an earlier version.
@@ -308,15 +308,14 @@ fn every_protocol_has_its_name() {
         };
         Plan::new(kind, &options).map(|plan| plan.name())
     };
-    let (malicious, not) = (Security::Malicious, Security::SemiHonest);
-    assert_eq!(direct(Kind::Cot, Base::Iknp, not).unwrap(), "iknp");
+    let softspoken = Base::SoftSpoken(SmallField::Bits8);
+    assert_eq!(direct(Kind::Cot, softspoken, Security::SemiHonest).unwrap(), "softspoken8");
     for (kind, base) in [
-        (Kind::Cot, Base::Iknp),
         (Kind::Cot, Base::Gilboa),
         (Kind::Vole(Field::Fp61), Base::SoftSpoken(SmallField::Bits8)),
         (Kind::Vole(Field::Gf128), Base::Gilboa),
     ] {
-        let refused = direct(kind, base, malicious).unwrap_err();
+        let refused = direct(kind, base, Security::Malicious).unwrap_err();
         assert_eq!(refused, PlanError::NoSuchBase(base));
     }
     for protocol in

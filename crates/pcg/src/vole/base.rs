@@ -65,7 +65,7 @@ pub(crate) fn values<B: Ring, R: VoleRing<B>>(
             plan.packed_ots(),
             softspoken::Receiver::setup(field, session, rng, channel)?,
         )),
-        Base::SoftSpoken(_) | Base::Iknp => unreachable!("bases of correlated OT"),
+        Base::SoftSpoken(_) => unreachable!("bases of correlated OT"),
     })
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn values_from<B: Ring, R: VoleRing<B>>(
             plan.packed_ots(),
             softspoken::Receiver::setup_from_ots(&keys, field, session, channel)?,
         )),
-        Base::SoftSpoken(_) | Base::Iknp => unreachable!("bases of correlated OT"),
+        Base::SoftSpoken(_) => unreachable!("bases of correlated OT"),
     })
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn key_from<B: Ring, R: VoleRing<B>>(
                 channel,
             )?,
         )),
-        Base::SoftSpoken(_) | Base::Iknp => unreachable!("bases of correlated OT"),
+        Base::SoftSpoken(_) => unreachable!("bases of correlated OT"),
     })
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn key<B: Ring, R: VoleRing<B>>(
                 channel,
             )?,
         )),
-        Base::SoftSpoken(_) | Base::Iknp => unreachable!("bases of correlated OT"),
+        Base::SoftSpoken(_) => unreachable!("bases of correlated OT"),
     })
 }
 

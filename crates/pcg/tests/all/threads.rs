@@ -157,7 +157,6 @@ fn ot_extension() {
         (Security::Malicious, Base::SoftSpoken(SmallField::Bits2)),
         (Security::Malicious, Base::SoftSpoken(SmallField::Bits8)),
         (Security::SemiHonest, Base::SoftSpoken(SmallField::Bits4)),
-        (Security::SemiHonest, Base::Iknp),
     ] {
         check_cot(security, Noise::Regular, Protocol::Direct(base));
     }

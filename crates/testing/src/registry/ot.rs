@@ -2,7 +2,7 @@
 
 use volery_channel::{Channel, Result};
 use volery_ot::softspoken::{self, Settings, SmallField};
-use volery_ot::{CotReceiver, CotSender, base, iknp};
+use volery_ot::{CotReceiver, CotSender, base};
 use volery_primitives::{Block, bits};
 
 use crate::fixtures::{DELTA, SEEDS, SESSION, dealt_receiver, dealt_sender, random_bits, rng};
@@ -18,7 +18,7 @@ const OTS: usize = 13;
 const STRING: usize = 19;
 
 pub(super) fn all() -> Vec<Protocol> {
-    let mut all = vec![base(), iknp()];
+    let mut all = vec![base()];
     all.extend(SmallField::ALL.map(|field| {
         softspoken(format!("softspoken {}", field.bits()), Model::Malicious, field.into())
     }));
@@ -86,22 +86,6 @@ pub(super) fn draw_received(
     let (mut u, mut w) = (vec![0; n.div_ceil(8)], vec![Block::ZERO; n]);
     source.extend(&mut u, &mut w, channel)?;
     Ok((u, w))
-}
-
-fn iknp() -> Protocol {
-    Protocol::new(
-        "iknp",
-        Model::SemiHonest,
-        |channel| {
-            let mut source = iknp::Sender::setup(None, SESSION, rng(SEEDS[0]), channel)?;
-            draw_sent(&mut source, N, channel)
-        },
-        |channel| {
-            let mut source = iknp::Receiver::setup(SESSION, rng(SEEDS[1]), channel)?;
-            draw_received(&mut source, N, channel)
-        },
-        is_cot,
-    )
 }
 
 fn softspoken(name: String, model: Model, settings: Settings) -> Protocol {

@@ -21,7 +21,6 @@ const FILES: &[(&str, &str)] = &[
     ("apps/switching.rs", "permutation"),
     ("ot/base.rs", "base OT"),
     ("ot/convert.rs", "OT of chosen strings"),
-    ("ot/iknp.rs", "iknp"),
     ("ot/softspoken/fork.rs", "batch of vector-OLEs, gf128"),
     ("ot/softspoken/mod.rs", "softspoken 8"),
     // Needs a card: `pcg/tests/all/card.rs`.

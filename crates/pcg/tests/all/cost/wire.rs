@@ -107,7 +107,6 @@ impl Wire {
         }
         match plan.base() {
             Base::SoftSpoken(field) | Base::Packed(field) => self.softspoken_setup(field),
-            Base::Iknp => self.base_ots(128),
             Base::Gilboa => self.base_ots(ring_bits(plan)),
         }
         if let Some(first) = plan.schedule().first() {
@@ -123,10 +122,6 @@ impl Wire {
             Base::Packed(field) => {
                 let each = plan.value_bits().unwrap_or(128) as usize;
                 batches(n, 256).for_each(|n| self.softspoken(field, each * n, Security::Malicious));
-            }
-            Base::Iknp => {
-                batches(n, 1 << 15)
-                    .for_each(|n| self.value_holder_sends(16 * n.next_multiple_of(128)));
             }
             Base::Gilboa => {
                 let each = ring_bits(plan) * element(plan);

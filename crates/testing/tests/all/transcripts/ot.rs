@@ -2,7 +2,7 @@
 
 use volery_channel::{Channel, SessionId};
 use volery_ot::softspoken::{self, Settings, SmallField};
-use volery_ot::{CotReceiver, CotSender, base, convert, ideal, iknp};
+use volery_ot::{CotReceiver, CotSender, base, convert, ideal};
 use volery_primitives::Block;
 use volery_testing::fixtures::rng;
 
@@ -62,16 +62,6 @@ pub(super) fn run(protocol: &str) -> [String; 2] {
         "softspoken 4" => softspoken_hashes(SmallField::Bits4),
         "softspoken 8" => softspoken_hashes(SmallField::Bits8),
         "softspoken 4, unchecked" => softspoken_hashes(SmallField::Bits4.unchecked()),
-        "iknp" => hashes(
-            |channel| {
-                let mut cot = iknp::Sender::setup(None, SESSION, rng(1), channel).unwrap();
-                extend_sender(&mut cot, channel);
-            },
-            |channel| {
-                let mut cot = iknp::Receiver::setup(SESSION, rng(2), channel).unwrap();
-                extend_receiver(&mut cot, channel);
-            },
-        ),
         "chosen" => {
             let (sender, receiver) = ideal::pair(Block::from(5), Block::from(6));
             hashes(
