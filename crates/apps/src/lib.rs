@@ -4,7 +4,7 @@
 //! ```text
 //! random vector-OLE ──> offline ──┬─> ope               one party's polynomial at points
 //!                                 └─> linear ──> fixed  a matrix of each party; reals
-//! mpfss ────────────────> scatter                       values to indices, and back
+//! mpfss                                                  values at one party's indices
 //! ring_cot ─> switching                                 bit times value; a permutation
 //! spcot ────> array                                     additions at one party's index
 //! ```
@@ -24,7 +24,6 @@ pub mod mpfss;
 pub mod offline;
 pub mod ope;
 pub mod ring_cot;
-pub mod scatter;
 pub mod switching;
 #[cfg(test)]
 mod testing;

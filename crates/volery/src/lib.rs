@@ -55,7 +55,7 @@
 //! | `tcp` (default) | connections within one machine |
 //! | `tls` | connections between two machines; needs a C compiler |
 //! | `psi` | private set intersection, private look-ups, the batched OPRF |
-//! | `apps` | polynomial evaluation, linear algebra, scatter and additions at private indices |
+//! | `apps` | polynomial evaluation, linear algebra, additions at private indices |
 //! | `mpc` | 1-of-N OT, OLE, multiplication triples, saved batches |
 //! | `tables` | reads keys from text, Parquet and Arrow files and writes rows |
 //! | `matching` | `psi` and `tables`: whole matching runs, as those of the program |
@@ -101,7 +101,7 @@ pub use volery_pcg::card;
 #[cfg(feature = "psi")]
 pub use volery_psi as psi;
 
-/// Polynomial evaluation, linear algebra, scatter and additions at private indices.
+/// Polynomial evaluation, linear algebra, additions at private indices.
 #[cfg(feature = "apps")]
 pub use volery_apps as apps;
 

@@ -1,14 +1,12 @@
 //! The applications and the steps that place shared values: inputs, shares and results.
 
 use volery_apps::linear::{Left, Matrix, Output, Right, Shape};
-use volery_apps::scatter::{self, Overflow, Repeats};
 use volery_apps::switching;
 use volery_apps::{array, offline, ope};
 use volery_channel::run_two_parties;
 use volery_field::{Fp61, Z64};
 use volery_pcg::Security;
 use volery_primitives::prg::Prg;
-use zeroize::Zeroizing;
 
 use crate::sessions::{SESSION, encoded, look_for, random, seed, with_ots};
 
@@ -73,32 +71,6 @@ pub(crate) fn a_permutation_of_shares() {
             |ot, channel| switching::receive(&source, &mut y, ot, channel).unwrap(),
         );
         before.into_iter().chain([encoded(&x), encoded(&y)]).collect()
-    });
-}
-
-pub(crate) fn shared_values_at_private_indices() {
-    const COUNT: usize = 40;
-    let public = || scatter::Public {
-        length: 1000,
-        count: COUNT,
-        repeats: Repeats::Add,
-        overflow: Overflow::Drop,
-    };
-    look_for(|| {
-        let (x, y) = (random::<Z64>(COUNT, 6), random::<Z64>(COUNT, 7));
-        let indices: Zeroizing<Vec<usize>> =
-            Zeroizing::new((0..COUNT).map(|j| (389 * j + 11) % 1000).collect());
-        let (left, right) = with_ots(
-            |ot, channel| {
-                let rng = &mut Prg::new(seed(0)).fork("scatter");
-                encoded(&scatter::send(public(), &x, rng, ot, channel).unwrap())
-            },
-            |ot, channel| {
-                let rng = &mut Prg::new(seed(1)).fork("scatter");
-                encoded(&scatter::receive(public(), &indices, &y, rng, ot, channel).unwrap())
-            },
-        );
-        vec![encoded(&x), encoded(&y), left, right]
     });
 }
 

@@ -43,7 +43,7 @@ macro_rules! test {
     };
 }
 
-const TESTS: [(&str, fn()); 21] = [
+const TESTS: [(&str, fn()); 20] = [
     test!(the_allocator_finds_leftover_secrets),
     test!(keys_and_generators),
     test!(compressed_values),
@@ -63,7 +63,6 @@ const TESTS: [(&str, fn()); 21] = [
     test!(applications::a_polynomial_at_points),
     test!(applications::a_matrix_product),
     test!(applications::a_permutation_of_shares),
-    test!(applications::shared_values_at_private_indices),
     test!(applications::additions_to_a_vector),
 ];
 

@@ -17,7 +17,6 @@ const FILES: &[(&str, &str)] = &[
     ("apps/mpfss.rs", "points and shared values, dropping"),
     ("apps/offline.rs", "batch of vector-OLEs"),
     ("apps/ope.rs", "polynomial at points"),
-    ("apps/scatter.rs", "scatter, Add"),
     ("apps/switching.rs", "permutation"),
     ("ot/base.rs", "base OT"),
     ("ot/convert.rs", "OT of chosen strings"),

@@ -1,50 +1,18 @@
-//! Values at positions that one party knows: scatter, additions to a vector.
+//! Values at positions that one party knows: additions to a vector.
 
 use volery_apps::array;
-use volery_apps::scatter::{self, Overflow, Repeats};
 use volery_field::{Fp61, Ring};
 
-use super::{of_apps, of_shares, random};
+use super::{of_apps, random};
 use crate::fixtures::{SEEDS, SESSION, dealt_receiver, dealt_sender, rng};
 use crate::{Model, Protocol};
 
 pub(super) fn all() -> Vec<Protocol> {
-    vec![scatter(Repeats::Add), scatter(Repeats::Refuse), array()]
+    vec![array()]
 }
 
 fn sum<R: Ring>(left: &[R], right: &[R]) -> Vec<R> {
     left.iter().zip(right).map(|(a, b)| *a + *b).collect()
-}
-
-fn scatter(repeats: Repeats) -> Protocol {
-    let indices = move || match repeats {
-        Repeats::Refuse => vec![7, 60, 0],
-        _ => vec![7, 60, 7],
-    };
-    let public =
-        move || scatter::Public { length: 64, count: 3, repeats, overflow: Overflow::Drop };
-    let values = || [random::<Fp61>(3, 9), random::<Fp61>(3, 10)];
-    Protocol::new(
-        format!("scatter, {repeats:?}"),
-        Model::SemiHonest,
-        move |channel| {
-            let (rng, ot) = (&mut rng(SEEDS[0]), &mut dealt_sender());
-            of_shares(scatter::send(public(), &values()[0], rng, ot, channel))
-        },
-        move |channel| {
-            let (rng, ot) = (&mut rng(SEEDS[1]), &mut dealt_receiver());
-            let (indices, values) = (indices(), &values()[1]);
-            of_shares(scatter::receive(public(), &indices, values, rng, ot, channel))
-        },
-        move |left: &Vec<Fp61>, right: &Vec<Fp61>| {
-            let mut expected = vec![Fp61::ZERO; 64];
-            let [first, second] = values();
-            for (j, index) in indices().into_iter().enumerate() {
-                expected[index] += first[j] + second[j];
-            }
-            sum(left, right) == expected
-        },
-    )
 }
 
 fn array() -> Protocol {
