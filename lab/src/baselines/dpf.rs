@@ -37,8 +37,8 @@
 //! the level above it. In a ring of 64 bits they are one block; where that has room for a tag
 //! beside them (`fp61`) it is the node itself.
 //!
-//! As in `volery_pcg::spfss`, P1's final value is the negative of its share: `r` and `m` with `r -
-//! m = beta` at alpha and zero elsewhere.
+//! As in `volery_pcg::reproduction`, P1's final value is the negative of its share: `r` and `m`
+//! with `r - m = beta` at alpha and zero elsewhere.
 //!
 //! The domain need not be a power of two; a level's last node has two children even if one is
 //! beyond the domain, since its sum would otherwise reveal whether the path ends there.
