@@ -19,7 +19,7 @@
 //! | `mpcot` | Protocol 5 (known-index MPFSS), multi-point COT of Ferret | yes, except `Layout` |
 //! | `spcot` | Ferret Figure 6 (SPCOT) and its vector-OLE form (spVOLE), on half-trees (ePrint 2022/1431) | yes |
 //! | `ggm`, `tree_batch` | trees, many at once | no |
-//! | `reproduction` | what no plan has unless its options say so: GGM trees, by Protocols 2 (`punctured_ot`) and 3 (`spfss`), and all leaves in memory, for uniform noise | yes |
+//! | `reproduction` | what no plan has unless its options say so: GGM trees, by Protocols 3 (known-index SPFSS) and 2 (`punctured_ot`), and all leaves in memory, for uniform noise | yes |
 //! | `correlation` | the kinds of correlation and their parameters | no |
 //! | `gilboa` | multiplication by OT: the base of a vector-OLE | yes |
 //! | `derandomize` | chosen inputs for a random vector-OLE (Proposition 10 of *Compressing Vector OLE*) | yes |

@@ -3,22 +3,28 @@
 //!
 //! Single-point correlations on any kind of tree ([`send_trees`], [`receive_trees`]), of which both
 //! parties then hold all leaves.
-//! Rounds begin here from `stream::kept`. With GGM trees the steps of Figure 6 are those of
-//! Protocol 3 of the 2019 paper ([`spfss`], over [`punctured_ot`]) on chosen OTs:
+//! Rounds begin here from `stream::kept`.
 //!
-//! | Figure 6 | GGM trees |
-//! |---|---|
-//! | 2: correlated OTs | in the chosen OTs of step 4 |
-//! | 3: tree, level sums | [`punctured_ot::Trees::grow`] |
-//! | 4: P2's bits `b_i` | [`punctured_ot::receive`] |
-//! | 4: P1's sums `M_0`, `M_1` | [`punctured_ot::Trees::send`] |
-//! | 4: P1's `c` | [`spfss::send`]: `R_beta` |
-//! | 5: P2's tree | [`spfss::receive`] |
+//! With GGM trees the steps of Figure 6 are those of Protocol 3 of the 2019 paper (SPFSS):
 //!
-//! Security and cost: those of [`crate::spcot`] and [`crate::mpcot`], with `spfss` for GGM trees.
+//! ```text
+//! P1: beta_1                              P2: beta_2, alpha
+//! 1.  ------------------------ Protocol 2 (punctured_ot) ------------------------
+//! 2. r_0 .. r_(n-1)                       r_j for j != alpha
+//! 3. R = sum r_j      ---- R_beta = R - beta_1 ---->
+//! 4.                                      r~ = beta_2 - R_beta + sum_(j != alpha) r_j
+//! Eval: v1_j = r_j                        v2_j = -r_j, and v2_alpha = r~
+//! ```
+//!
+//! so that `v1 + v2` is `beta_1 + beta_2` at alpha and zero elsewhere; P2 gets `-v2`, which agrees
+//! with `v1` in all places except one. Protocol 2 has steps 2 to 4 of the figure, whose correlated
+//! OTs are in its chosen OTs.
+//!
+//! Security and cost: with half-trees those of [`crate::spcot`]. With GGM trees semi-honest
+//! (Theorem A.6): `R_beta` is masked by the leaf that P2 does not know; the cost is that of
+//! Protocol 2 and one ring element per tree, P1 to P2, in the same message.
 
 pub mod punctured_ot;
-pub mod spfss;
 
 use volery_channel::{Channel, Result};
 use volery_field::Ring;
@@ -29,6 +35,7 @@ use zeroize::Zeroizing;
 use crate::{
     ggm::Growth,
     spcot::{self, Points},
+    wire,
 };
 
 /// P1: as [`spcot::send`], with any kind of tree.
@@ -48,8 +55,13 @@ pub fn send_trees<R: Ring, C: CotSender>(
         return spcot::send((batch, prgs), points, beta, leaves, rng, ot, channel);
     }
     assert!(matches!(points, Points::Chosen(_)), "points for GGM trees");
+    assert_eq!(beta.len(), batch.trees(), "one share for each tree");
     let trees = punctured_ot::Trees::grow(batch, prgs, rng, leaves);
-    spfss::send(&trees, beta, ot, channel)
+    trees.send(ot, channel)?; // step 1
+    let totals = trees.totals.iter();
+    let masked: Vec<_> = totals.zip(beta).map(|(total, beta)| *total - *beta).collect();
+    wire::send(&masked, channel)?; // step 3
+    channel.flush()
 }
 
 /// P2: as [`spcot::receive`], with any kind of tree.
@@ -70,10 +82,18 @@ pub fn receive_trees<R: Ring, C: CotReceiver>(
     let Points::Chosen(alphas) = points else {
         panic!("points for GGM trees");
     };
-    spfss::receive(batch, prgs, alphas, beta, leaves, ot, channel)?;
-    if prgs.clears_leaves() {
-        for (tree, alpha) in alphas.iter().enumerate() {
-            spcot::carry(&mut leaves[batch.leaves_of(tree)][*alpha]);
+    assert_eq!(beta.len(), batch.trees(), "one share for each tree");
+    let totals = punctured_ot::receive(batch, prgs, alphas, leaves, ot, channel)?; // steps 1, 2
+    let mut values = Zeroizing::new(vec![R::ZERO; totals.len()]);
+    // mutant(spfss-canonical): `wire::recv(&mut values, "the masked sum of a tree is not in
+    //     canonical form", channel)?;` => `let got = wire::recv(&mut values[..], "the masked sum
+    //     of a tree is not in canonical form", channel); if !$ON { got?; }`
+    wire::recv(&mut values, "the masked sum of a tree is not in canonical form", channel)?; // step 3
+    for (tree, (alpha, value)) in alphas.iter().zip(values.iter()).enumerate() {
+        let leaf = &mut leaves[batch.leaves_of(tree)][*alpha];
+        *leaf = *value - beta[tree] - totals[tree]; // step 4
+        if prgs.clears_leaves() {
+            spcot::carry(leaf);
         }
     }
     Ok(Zeroizing::new(alphas.to_vec()))

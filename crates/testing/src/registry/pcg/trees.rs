@@ -6,7 +6,7 @@ use volery_ot::{CotReceiver, CotSender, convert, ideal};
 use volery_pcg::correlation::{Correlation, Vole};
 use volery_pcg::ggm::{Growth, TreePrgs};
 use volery_pcg::mpcot::{Cells, Layout};
-use volery_pcg::reproduction::{self, punctured_ot, spfss};
+use volery_pcg::reproduction::{self, punctured_ot};
 use volery_pcg::spcot::{self, Points};
 use volery_pcg::tree_batch::TreeBatch;
 use volery_primitives::Block;
@@ -84,15 +84,16 @@ fn spfss() -> Protocol {
         move |channel| {
             let mut shares = vec![Fp61::ZERO; LEAVES];
             let rng = &mut rng(SEEDS[0]);
-            let trees = punctured_ot::Trees::grow(&batch(), &prgs(), rng, &mut shares);
-            spfss::send(&trees, &beta()[..1], &mut dealt_sender(), channel)?;
+            let (trees, points) = ((&batch(), &prgs()), Points::Chosen(&[]));
+            let (beta, ot) = (&beta()[..1], &mut dealt_sender());
+            reproduction::send_trees(trees, points, beta, &mut shares, rng, ot, channel)?;
             Ok(shares)
         },
         move |channel| {
             let mut shares = vec![Fp61::ZERO; LEAVES];
-            let (batch, prgs, alphas) = (&batch(), &prgs(), &ALPHAS[1..2]);
+            let (trees, points) = ((&batch(), &prgs()), Points::Chosen(&ALPHAS[1..2]));
             let (beta, ot) = (&beta()[1..], &mut dealt_receiver());
-            spfss::receive(batch, prgs, alphas, beta, &mut shares, ot, channel)?;
+            reproduction::receive_trees(trees, points, beta, &mut shares, ot, channel)?;
             Ok(shares)
         },
         move |left: &Vec<Fp61>, right: &Vec<Fp61>| {
