@@ -230,7 +230,8 @@ impl Plan {
     }
 
     /// The plan of the Ferret paper, for reproduction only: Table 2 on GGM trees, over
-    /// SoftSpokenOT with nearly the same traffic in place of IKNP, and of KOS, whose proof has a gap.
+    /// SoftSpokenOT with nearly the same traffic in place of IKNP, and of KOS, whose proof has a
+    /// gap.
     ///
     /// The setup set for regular noise holds [less than 128 bits](LpnSet::claim) by today's
     /// attacks.
