@@ -1,10 +1,8 @@
 //! The program `volery-bench`: the cost of protocols on this machine, the papers' evaluation, and
 //! changes between two measurements.
 
-mod exit;
 mod grid;
 mod options;
-mod output;
 mod paper;
 mod patterns;
 mod run;
@@ -15,10 +13,9 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use self::exit::Failure;
 use self::options::Reporter;
 use self::run::BENCHES;
-use crate::{memory, papers};
+use crate::{Error, memory, papers};
 
 /// Measure the protocols of volery on this machine
 ///
@@ -51,15 +48,15 @@ pub fn main() -> ExitCode {
         memory::keep();
     }
     let done = match &arguments.action {
-        Action::List => print_list().map_err(Failure::output),
+        Action::List => print_list().map_err(Error::output),
         Action::Run(arguments) => run::run(arguments),
         Action::Grid(arguments) => grid::run(arguments),
         Action::Paper(arguments) => paper::run(arguments),
-        Action::Patterns(arguments) => patterns::run(arguments).map_err(Failure::from),
+        Action::Patterns(arguments) => patterns::run(arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.tell(),
+        Err(error) => error.tell(),
     }
 }
 

@@ -1,7 +1,9 @@
 //! Errors of measurements.
 
 use std::fmt;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use crate::measurement::Key;
 
@@ -14,27 +16,22 @@ pub(crate) enum Error {
     #[error(transparent)]
     Channel(#[from] volery_channel::Error),
     /// The system provides no port on the loopback interface for the two parties.
-    #[error("cannot open a port on the loopback interface for the two parties: {0}")]
+    #[error(
+        "cannot open a port on the loopback interface, which must be up and have a free one: {0}"
+    )]
     NoPort(volery_channel::Error),
     /// A protocol failed or computed a wrong result: the protocol and the reason.
     #[error("{0}")]
     Protocol(String),
     /// A run of a cell failed.
-    #[error("{key}: {error}")]
+    #[error("{key}: {error} (earlier runs are kept)")]
     Run { key: Box<Key>, error: Box<Self> },
     /// A file or a folder could not be read or written.
     #[error("{}: {error}", path.display())]
     File { path: PathBuf, error: std::io::Error },
-    /// The file is not one that [`crate::results`] writes, or has another version.
-    #[error("{}: not a results file of this program: {why}", path.display())]
-    NotResults { path: PathBuf, why: String },
-    /// Existing results were measured with other settings, and cannot be continued.
-    #[error("{}: measured with other settings: {what}", path.display())]
-    Different {
-        path: PathBuf,
-        /// The difference: the name of the setting, its value there, its value now.
-        what: String,
-    },
+    /// A wrong option, as the user types it.
+    #[error("{option}: {what}")]
+    Usage { option: &'static str, what: String },
 }
 
 /// A failure of the channel stays one, as it may be the mere consequence of the other party's.
@@ -56,5 +53,23 @@ impl Error {
     /// A file or a folder could not be read or written.
     pub(crate) fn file(path: &Path, error: std::io::Error) -> Self {
         Self::File { path: path.to_owned(), error }
+    }
+
+    /// A wrong option: what is wrong, and what to do.
+    pub(crate) fn usage(option: &'static str, what: impl fmt::Display) -> Self {
+        Self::Usage { option, what: what.to_string() }
+    }
+
+    pub(crate) fn output(error: std::io::Error) -> Self {
+        Self::file(Path::new("standard output"), error)
+    }
+
+    /// Writes a line to standard error; returns the exit status.
+    pub(crate) fn tell(&self) -> ExitCode {
+        // Quoted text must not control the terminal.
+        let line = self.to_string().replace(char::is_control, " ");
+        // A closed standard error leaves nothing to do.
+        let _ = writeln!(std::io::stderr().lock(), "error: {line}");
+        ExitCode::from(if matches!(self, Self::Usage { .. }) { 2 } else { 1 })
     }
 }

@@ -80,17 +80,6 @@ impl Machine {
         }
     }
 
-    /// All values that were measured.
-    pub(crate) const fn calibrations(&self) -> [f64; 5] {
-        [
-            self.nanoseconds_aes_block,
-            self.nanoseconds_random_read,
-            self.nanoseconds_random_read_9_mib,
-            self.nanoseconds_copied_byte,
-            self.nanoseconds_ot_hash,
-        ]
-    }
-
     /// The reasons, as sentences, why figures of two parties with this many threads each, both on
     /// this machine, may not be comparable with others.
     pub(crate) fn remarks(&self, threads: usize) -> Vec<String> {

@@ -118,6 +118,18 @@ pub(crate) struct Measurement {
     pub(crate) samples: Vec<Sample>,
 }
 
+/// The last run.
+impl fmt::Display for Measurement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: run {}:", self.key, self.samples.len())?;
+        let Some(sample) = self.samples.last() else { return Ok(()) };
+        for phase in &sample.phases {
+            write!(f, " {} {:.3} s,", phase.name, phase.seconds)?;
+        }
+        write!(f, " {} bytes, {} messages", sample.bytes(), sample.messages())
+    }
+}
+
 impl Measurement {
     /// The median time of a whole run, including the time outside the phases.
     pub(crate) fn wall_seconds(&self) -> Option<f64> {

@@ -199,12 +199,11 @@ impl Line<'_> {
     fn measured(&self, scope: &Scope) -> Vec<Key> {
         let mut keys = Vec::new();
         for (place, side) in self.table.sides.iter().enumerate() {
-            // Without a pivot, the measurements are those of another table.
-            let is_measured =
-                self.table.pivot.is_some() && MEASURED.contains(&self.quantity(side).as_str());
             keys.extend(self.keys(place, scope).into_iter().filter(|key| {
-                let fits = key.threads == scope.threads || key.threads <= machine::cores().max(2);
-                is_measured && fits
+                // Without a pivot, the measurements are those of another table.
+                self.table.pivot.is_some()
+                    && sets::figure(key, &self.quantity(side)).is_none()
+                    && (key.threads == scope.threads || key.threads <= machine::cores().max(2))
             }));
         }
         keys
@@ -213,8 +212,7 @@ impl Line<'_> {
     /// The content of one of our columns.
     fn place(&self, side: usize, scope: &Scope, planned: &mut Vec<Planned>) -> Result<Place> {
         let (quantity, keys) = (self.quantity(&self.table.sides[side]), self.keys(side, scope));
-        let computed = keys.first().filter(|_| !MEASURED.contains(&&*quantity));
-        let computed = computed.and_then(|key| sets::figure(key, &quantity));
+        let computed = keys.first().and_then(|key| sets::figure(key, &quantity));
         let numbers = keys.iter().map(|key| Planned::number(key, scope, planned));
         Ok(Place { quantity, measurements: numbers.collect::<Result<_>>()?, computed })
     }
@@ -253,25 +251,6 @@ impl Planned {
         Ok(planned.len() - 1)
     }
 }
-
-/// The quantities that need a measurement of their own.
-const MEASURED: [&str; 15] = [
-    "milliseconds",
-    "seconds",
-    "bytes",
-    "messages",
-    "nanoseconds",
-    "ten-million",
-    "bits",
-    "setup",
-    "setup-bytes",
-    "trees",
-    "lpn",
-    "extra",
-    "offline",
-    "online",
-    "traffic",
-];
 
 impl Experiment {
     /// One line.

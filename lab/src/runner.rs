@@ -1,6 +1,6 @@
 //! Measures cells in turn: the first run of all of them, then the second, and so on, so that a
-//! period in which the machine is slower affects all cells. After each run the observer may save
-//! the results.
+//! period in which the machine is slower affects all cells. The caller may save the results
+//! after each run.
 //!
 //! A run that takes memory that the process did not hold before is repeated and does not count: see
 //! [`crate::memory`].
@@ -33,21 +33,6 @@ pub(crate) struct Settings {
     pub(crate) runs: usize,
     /// A cell whose runs would take longer than this many seconds is skipped.
     pub(crate) limit: f64,
-}
-
-/// Receives the events of a measurement; ignores them unless it says otherwise.
-#[expect(unused_variables, reason = "an observer that ignores an event")]
-pub(crate) trait Observer {
-    /// A run begins: its number, counted from 1, and the total.
-    fn begin(&mut self, cell: &Cell, run: [usize; 2]) {}
-    /// A run has ended.
-    fn done(&mut self, cell: &Cell, sample: &Sample) {}
-    /// A cell is skipped because one run would take about this many seconds; called once.
-    fn skipped(&mut self, cell: &Cell, seconds: f64) {}
-    /// Saves all results so far.
-    fn keep(&mut self, results: &Results) -> Result<()> {
-        Ok(())
-    }
 }
 
 impl Cell {
@@ -107,20 +92,21 @@ pub(crate) fn foretell(cells: &[Cell], results: &Results, settings: Settings) ->
     left
 }
 
-/// Measures the missing runs of `results`, whose last session is the current one.
+/// Measures the missing runs of `results`, whose last session is the current one, and calls `after`
+/// with the measurement and all results after each.
 pub(crate) fn run(
     cells: &[Cell],
     results: &mut Results,
     settings: Settings,
-    observer: &mut impl Observer,
+    after: &mut impl FnMut(&Measurement, &Results) -> Result<()>,
 ) -> Result<()> {
     same_parameters(cells, results)?;
     for round in 1..=settings.runs {
-        measure_up_to(round, cells, results, settings, observer)?;
+        measure_up_to(round, cells, results, settings, after)?;
     }
     // A skipped cell may turn out to be fast enough when the smaller ones have been measured more
     // often.
-    while measure_up_to(settings.runs, cells, results, settings, observer)? {}
+    while measure_up_to(settings.runs, cells, results, settings, after)? {}
     Ok(())
 }
 
@@ -130,7 +116,7 @@ fn measure_up_to(
     cells: &[Cell],
     results: &mut Results,
     settings: Settings,
-    observer: &mut impl Observer,
+    after: &mut impl FnMut(&Measurement, &Results) -> Result<()>,
 ) -> Result<bool> {
     let mut any = false;
     for cell in cells {
@@ -141,21 +127,18 @@ fn measure_up_to(
         let seconds = cell.predicted(cells, results);
         if done == 0 && seconds > settings.limit {
             let entry = results.entry(cell.unmeasured());
-            if entry.skipped_seconds.replace(seconds).is_none() {
-                observer.skipped(cell, seconds);
-            }
+            entry.skipped_seconds = Some(seconds);
             continue;
         }
-        observer.begin(cell, [done + 1, settings.runs]);
         let sample = measure(cell, results)?;
-        observer.done(cell, &sample);
         let sitting = results.sittings.last_mut().expect("run() requires a session");
         sitting.seconds += sample.wall_seconds;
         sitting.load_after = machine::load();
         let entry = results.entry(cell.unmeasured());
         entry.skipped_seconds = None;
         entry.samples.push(sample);
-        observer.keep(results)?;
+        let one = results.find(&cell.key).expect("it was measured");
+        after(one, results)?;
         any = true;
     }
     Ok(any)
@@ -214,35 +197,16 @@ mod tests {
 
     const SETTINGS: Settings = Settings { runs: 3, limit: 10.0 };
 
-    /// The events, one word each.
-    #[derive(Default)]
-    struct Log {
-        words: Vec<String>,
-        kept: usize,
-        /// The run that began last.
-        run: Arc<AtomicUsize>,
-    }
-
-    impl Observer for Log {
-        fn begin(&mut self, cell: &Cell, [run, runs]: [usize; 2]) {
-            let Key { protocol, n, .. } = &cell.key;
-            self.run.store(run, Ordering::Relaxed);
-            self.words.push(format!("{protocol}{n} {run}/{runs}"));
-        }
-
-        fn done(&mut self, _: &Cell, sample: &Sample) {
-            assert!(sample.phases.len() == 1 && sample.peak_bytes.is_some());
-        }
-
-        fn skipped(&mut self, cell: &Cell, seconds: f64) {
-            self.words.push(format!("skipped {}{} {seconds:.0}", cell.key.protocol, cell.key.n));
-        }
-
-        fn keep(&mut self, results: &Results) -> Result<()> {
-            let all = |sum: usize, one: &Measurement| sum + one.samples.len();
-            self.kept = results.measurements.iter().fold(0, all);
+    /// Measures, and returns a word for each run.
+    fn run_all(cells: &[Cell], results: &mut Results, settings: Settings) -> Vec<String> {
+        let mut words = Vec::new();
+        let mut after = |one: &Measurement, _: &Results| {
+            words.push(format!("{}{} {}", one.key.protocol, one.key.n, one.samples.len()));
+            assert!(one.samples.last().is_some_and(|sample| sample.peak_bytes.is_some()));
             Ok(())
-        }
+        };
+        run(cells, results, settings, &mut after).expect("all runs succeed");
+        words
     }
 
     /// A cell that reports a tenth of a second for each of its `n` outputs.
@@ -270,16 +234,12 @@ mod tests {
     #[test]
     fn first_runs_of_all_come_first_and_a_second_call_goes_on() {
         let cells = [cell("a", 1), cell("b", 1)];
-        let (mut results, mut log) = (results(), Log::default());
+        let mut results = results();
         let once = Settings { runs: 1, ..SETTINGS };
-        run(&cells, &mut results, once, &mut log).expect("all runs succeed");
-        assert_eq!(log.words, ["a1 1/1", "b1 1/1"]);
+        assert_eq!(run_all(&cells, &mut results, once), ["a1 1", "b1 1"]);
         assert_eq!(foretell(&cells, &results, SETTINGS).runs, 4);
-        log.words.clear();
         results.sittings.push(BenchmarkSession::example());
-        run(&cells, &mut results, SETTINGS, &mut log).expect("all runs succeed");
-        assert_eq!(log.words, ["a1 2/3", "b1 2/3", "a1 3/3", "b1 3/3"]);
-        assert_eq!(log.kept, 6);
+        assert_eq!(run_all(&cells, &mut results, SETTINGS), ["a1 2", "b1 2", "a1 3", "b1 3"]);
         let sittings = |key| {
             let samples = &results.find(key).expect("the cell was measured").samples;
             samples.iter().map(|sample| sample.sitting).collect::<Vec<_>>()
@@ -292,13 +252,12 @@ mod tests {
     #[test]
     fn what_takes_too_long_is_predicted_from_the_smaller_ones() {
         let cells = [cell("a", 1), cell("a", 90), cell("a", 1000), cell("b", 1000)];
-        let (mut results, mut log) = (results(), Log::default());
+        let mut results = results();
         // Before anything is measured: the estimates.
         assert!((foretell(&cells, &results, SETTINGS).seconds - 6.273).abs() < 1e-9);
-        run(&cells, &mut results, SETTINGS, &mut log).expect("all runs succeed");
-        assert_eq!(log.words[..4], ["a1 1/3", "a90 1/3", "skipped a1000 100", "b1000 1/3"]);
+        assert_eq!(run_all(&cells, &mut results, SETTINGS)[..3], ["a1 1", "a90 1", "b1000 1"]);
         let skipped = results.find(&cells[2].key).expect("skipped cells are listed");
-        assert!(skipped.samples.is_empty() && skipped.skipped_seconds.is_some());
+        assert!(skipped.samples.is_empty() && skipped.skipped_seconds == Some(100.0));
         let left = foretell(&cells, &results, SETTINGS);
         assert_eq!((left.runs, left.skipped), (0, 1));
         // A skipped cell no longer counts when the smaller ones take less.
@@ -317,21 +276,20 @@ mod tests {
         // A higher limit measures the skipped cell.
         let patient = Settings { limit: 200.0, ..SETTINGS };
         assert!((foretell(&cells, &results, patient).seconds - 300.0).abs() < 1e-6);
-        run(&cells, &mut results, patient, &mut log).expect("all runs succeed");
+        run_all(&cells, &mut results, patient);
         let measured = results.find(&cells[2].key).expect("skipped cells are listed");
         assert_eq!((measured.samples.len(), measured.skipped_seconds), (3, None));
     }
 
     #[test]
     fn other_parameters_are_not_mixed() {
-        let (mut results, mut log) = (results(), Log::default());
-        let once = Settings { runs: 1, ..SETTINGS };
-        run(&[cell("a", 1)], &mut results, once, &mut log).expect("all runs succeed");
+        let mut results = results();
+        run_all(&[cell("a", 1)], &mut results, Settings { runs: 1, ..SETTINGS });
         let mut other = cell("a", 1);
         other.plan = Some("b12".to_owned());
-        let error = run(&[other], &mut results, SETTINGS, &mut log).expect_err("another plan");
+        let after = &mut |_: &Measurement, _: &Results| panic!("nothing is measured");
+        let error = run(&[other], &mut results, SETTINGS, after).expect_err("another plan");
         assert!(error.to_string().contains("(none; now b12)"), "{error}");
-        assert_eq!(log.words.len(), 1);
     }
 
     /// The first run that takes fresh memory does not count, and no later run is repeated: in a
@@ -364,7 +322,7 @@ mod tests {
         };
         let cells = [holding("much", 500 << 20), holding("little", 1 << 20)];
         let mut results = results();
-        run(&cells, &mut results, SETTINGS, &mut Log::default()).expect("all runs succeed");
+        run_all(&cells, &mut results, SETTINGS);
         let samples = |cell: usize| &results.find(&cells[cell].key).expect("it was run").samples;
         let numbers = |cell| samples(cell).iter().map(|sample| sample.phases[0].outputs);
         assert!(numbers(0).eq([1, 3, 5]) && numbers(1).eq([2, 4, 6]), "{results:?}");

@@ -7,15 +7,12 @@ use std::path::PathBuf;
 use serde_json::json;
 use volery_pcg::{Candidate, Kind, Protocol, Security};
 
-use super::exit::Failure;
-use super::options::{Common, parse_count};
-use super::output::check_writable;
-use super::run::Spoken;
+use super::options::{Common, check_writable, parse_count};
 use super::stream::{Runs, Setting, measure};
-use crate::Link;
 use crate::results::Results;
 use crate::runner::{self, Settings};
 use crate::streams::Cot;
+use crate::{Error, Link, Result};
 
 /// Measure correlated OTs by every protocol over many numbers and links, to compare the choice of
 /// 'auto'
@@ -62,7 +59,7 @@ struct Way {
     runs: Runs,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let reporter = arguments.common.reporter();
     check_writable("--json", &arguments.json)?;
     let (mut cells, mut spots) = (Vec::new(), Vec::new());
@@ -80,7 +77,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let mut results = Results::begin("bench grid", arguments.common.threads(), reporter);
     let settings = Settings { runs: arguments.runs.into(), limit: arguments.limit.into() };
-    runner::run(&cells, &mut results, settings, &mut Spoken(reporter))?;
+    runner::run(&cells, &mut results, settings, &mut reporter.runs())?;
     let spot = |(n, link, ways): &(u64, &Link, Vec<Way>)| {
         let auto = &ways[0];
         let samples = results.find(&cells[auto.cell].key).map(|have| have.samples.as_slice());
@@ -96,13 +93,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let path = arguments.json.display();
     writeln!(std::io::stdout(), "report.py beside the lab's README shows the table of {path}")
-        .map_err(Failure::output)
+        .map_err(Error::output)
 }
 
 impl Arguments {
     /// `auto`, as it would choose on that link, and all protocols that can be named: its
     /// candidates, and low communication.
-    fn ways(&self, n: u64, link: &Link) -> Result<Vec<(String, Setting, Candidate)>, Failure> {
+    fn ways(&self, n: u64, link: &Link) -> Result<Vec<(String, Setting, Candidate)>> {
         let setting = Setting {
             name: "cot",
             n,

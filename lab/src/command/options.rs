@@ -2,9 +2,12 @@
 
 use std::fmt;
 use std::io::{IsTerminal as _, Write as _};
+use std::path::Path;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::measurement::Measurement;
+use crate::results::{Results, unfinished_in};
+use crate::{Error, Result};
 
 /// The most correlations in one run.
 const MAX_COUNT: u64 = 1 << 40;
@@ -59,28 +62,35 @@ impl Reporter {
         }
     }
 
+    /// Prints each run, only with `-v`.
+    pub(crate) fn runs(self) -> impl FnMut(&Measurement, &Results) -> Result<()> {
+        move |one, _| {
+            self.explain(one);
+            Ok(())
+        }
+    }
+
     /// Prints a line with `-v`, on a terminal, or when `needed`; never with `-q`.
     pub(crate) fn announce(self, line: impl fmt::Display, needed: bool) {
         if self.verbose || (!self.quiet && (needed || std::io::stderr().is_terminal())) {
             let _ = writeln!(std::io::stderr().lock(), "volery-bench: {line}");
         }
     }
+}
 
-    /// A progress bar over runs; its owner sets their number, the current run as the message, and
-    /// the remaining time as the prefix. Hidden with `-q` and when standard error is not a
-    /// terminal.
-    pub(crate) fn runs(self) -> ProgressBar {
-        if self.quiet || !std::io::stderr().is_terminal() {
-            return ProgressBar::hidden();
-        }
-        let template = "{bar:16} {pos}/{len} runs, {prefix} left: {wide_msg}";
-        let style = ProgressStyle::with_template(template).expect("the constant template is valid");
-        ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr()).with_style(style)
+/// Checks before a measurement that the file that an option names can be written after it. An
+/// existing file will be replaced.
+pub(crate) fn check_writable(option: &'static str, target: &Path) -> Result<()> {
+    let refuse =
+        |why: &dyn fmt::Display| Error::usage(option, format_args!("{}: {why}", target.display()));
+    if target.symlink_metadata().is_ok_and(|data| !data.is_file()) {
+        return Err(refuse(&"exists and is not a file"));
     }
+    unfinished_in(target).map(drop).map_err(|error| refuse(&error))
 }
 
 /// Parses a count: decimal digits, optionally with underscores between them.
-pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_count(text: &str) -> std::result::Result<u64, String> {
     let digits: String = text.chars().filter(|&character| character != '_').collect();
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err("a count consists of digits, such as 1_000_000".to_owned());

@@ -4,18 +4,15 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use volery_field::{Fp61, Gf128, Z64};
 use volery_pcg::{Noise, Protocol, Security};
 
-use super::exit::Failure;
-use super::options::{Common, Reporter, parse_count};
-use super::output::check_writable;
+use super::options::{Common, Reporter, check_writable, parse_count};
 use super::stream::{Measured, PairRun, Runs, SETUP, Setting, measure};
 use crate::results::{BenchmarkSession, Results};
-use crate::runner::{self, Cell, Observer, Settings};
+use crate::runner::{self, Cell, Settings};
 use crate::streams::{Cot, Vole};
-use crate::{Link, Machine};
+use crate::{Error, Link, Machine, Result};
 
 /// Measure correlations: both parties in this process, TCP between them
 #[derive(Clone, Debug, clap::Args)]
@@ -75,7 +72,7 @@ pub(super) struct Bench {
     pub(super) name: &'static str,
     /// A few words.
     pub(super) about: &'static str,
-    measure: fn(&Setting) -> Result<Measured, Failure>,
+    measure: fn(&Setting) -> Result<Measured>,
 }
 
 pub(super) static BENCHES: [Bench; 4] = [
@@ -97,35 +94,25 @@ pub(super) static BENCHES: [Bench; 4] = [
     },
 ];
 
-fn named(name: &str) -> Result<&'static Bench, String> {
+fn named(name: &str) -> std::result::Result<&'static Bench, String> {
     BENCHES.iter().find(|bench| bench.name == name).ok_or_else(|| {
         let names: Vec<_> = BENCHES.iter().map(|bench| bench.name).collect();
         format!("choose one of: {}", names.join(", "))
     })
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<()> {
     arguments.json.iter().try_for_each(|path| check_writable("--json", path))?;
     let (rows, results) = arguments.measure()?;
     arguments.json.iter().try_for_each(|path| results.save(path))?;
     if arguments.common.quiet {
         return Ok(());
     }
-    print(&results.sittings[0].machine, rows).map_err(Failure::output)
-}
-
-/// Reports the current measurement.
-pub(super) struct Spoken(pub(super) Reporter);
-
-impl Observer for Spoken {
-    fn begin(&mut self, cell: &Cell, [run, runs]: [usize; 2]) {
-        let key = &cell.key;
-        self.0.explain(format_args!("measuring {key}: run {run} of {runs}"));
-    }
+    print(&results.sittings[0].machine, rows).map_err(Error::output)
 }
 
 /// A set, alone or as a plan names it: b11/2 has two instances in lockstep.
-fn set(text: &str) -> Result<(String, Option<usize>), String> {
+fn set(text: &str) -> std::result::Result<(String, Option<usize>), String> {
     let Some((name, instances)) = text.split_once('/') else { return Ok((text.to_owned(), None)) };
     let what = "after the name of the set comes 1, 2 or 4, its instances in lockstep";
     let instances = instances.parse().map_err(|_| what.to_owned())?;
@@ -134,7 +121,7 @@ fn set(text: &str) -> Result<(String, Option<usize>), String> {
 
 impl Arguments {
     /// Runs every requested measurement as often as requested; returns the rows of its table.
-    fn measure(&self) -> Result<(Vec<[String; 10]>, Results), Failure> {
+    fn measure(&self) -> Result<(Vec<[String; 10]>, Results)> {
         let reporter = self.common.reporter();
         let (mut cells, mut rest): (Vec<Cell>, Vec<_>) = (Vec::new(), Vec::new());
         for (bench, setting) in self.settings() {
@@ -146,7 +133,7 @@ impl Arguments {
         }
         let mut results = Results::begin("bench run", self.common.threads(), reporter);
         let settings = Settings { runs: self.runs.into(), limit: f64::INFINITY };
-        runner::run(&cells, &mut results, settings, &mut Spoken(reporter))?;
+        runner::run(&cells, &mut results, settings, &mut reporter.runs())?;
         let machine = &results.sittings[0].machine;
         let row = |((setting, runs), cell): ((Setting, Runs), &Cell)| {
             let measured = results.find(&cell.key).expect("every cell was run");
@@ -220,35 +207,6 @@ fn row(setting: &Setting, machine: &Machine, run: &PairRun) -> [String; 10] {
     ]
 }
 
-/// A line under the header and nothing else: narrow and easy to process.
-const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─'));
-
-/// Columns of the terminal, for a table.
-const WIDE: usize = 100;
-
-/// The text of a table, without a final newline. A column whose heading starts with `>` is
-/// right-aligned; cells that do not fit into the width are wrapped.
-fn table<const K: usize>(
-    headings: [&str; K],
-    rows: impl IntoIterator<Item = [String; K]>,
-) -> String {
-    let mut table = Table::new();
-    table.load_style(STYLE).set_header(headings.map(|heading| heading.trim_start_matches('>')));
-    table.add_rows(rows);
-    for (column, heading) in table.column_iter_mut().zip(headings) {
-        column.set_padding((0, 2));
-        if heading.starts_with('>') {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    let text = table.trim_fmt();
-    if text.lines().all(|line| line.chars().count() <= WIDE) {
-        return text;
-    }
-    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDE as u16);
-    table.trim_fmt()
-}
-
 fn print(machine: &Machine, rows: Vec<[String; 10]>) -> std::io::Result<()> {
     let headings = [
         "name",
@@ -256,14 +214,20 @@ fn print(machine: &Machine, rows: Vec<[String; 10]>) -> std::io::Result<()> {
         "security",
         "noise",
         "parameters",
-        ">setup ms",
-        ">total s",
-        ">ns each",
-        ">bits each",
-        ">AES blocks",
+        "setup ms",
+        "total s",
+        "ns each",
+        "bits each",
+        "AES blocks",
     ];
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{}", table(headings, rows))?;
+    let rows: Vec<_> = [headings.map(str::to_owned)].into_iter().chain(rows).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+    for row in &rows {
+        let cells = row.iter().enumerate();
+        let cells: Vec<_> = cells.map(|(at, cell)| format!("{cell:>0$}", width(at))).collect();
+        writeln!(out, "{}", cells.join("  "))?;
+    }
     writeln!(
         out,
         "Times are the slower party's; the last column is ns each in AES blocks. This machine in \

@@ -10,7 +10,6 @@ use volery_pcg::lpn::{set_named, sets};
 use volery_pcg::{Candidate, Kind, Noise, Plan, PlanOptions, Protocol, Security};
 use volery_primitives::prg::Prg;
 
-use super::exit::Failure;
 use crate::measurement::{Key, Sample};
 use crate::parties::{Mark, Watch};
 use crate::runner::Cell;
@@ -45,7 +44,7 @@ pub(super) struct Setting {
 
 impl Setting {
     /// The candidates for a link, the cheapest first.
-    pub(super) fn candidates(&self, kind: Kind, link: volery_pcg::Link) -> Result2<Vec<Candidate>> {
+    pub(super) fn candidates(&self, kind: Kind, link: volery_pcg::Link) -> Result<Vec<Candidate>> {
         let set = self.set.as_deref().map(|name| {
             let fits = |set: &volery_pcg::lpn::LpnSet| {
                 let noise = self.noise.is_none_or(|noise| noise == set.noise);
@@ -54,14 +53,14 @@ impl Setting {
             set_named(name).filter(|set| fits(set)).ok_or_else(|| {
                 let names = sets().iter().filter(|set| fits(set)).map(|set| set.name);
                 let names = names.collect::<Vec<_>>().join(", ");
-                Failure::usage("--set", format_args!("no set '{name}' for this run"))
-                    .with_hint(format_args!("choose one of: {names}"))
+                let what = format_args!("no set '{name}' for this run; choose one of: {names}");
+                Error::usage("--set", what)
             })
         });
         let set = set.transpose()?;
         if set.is_some() && !matches!(self.protocol, Protocol::Auto | Protocol::Primal) {
             let what = format_args!("{} fixes its own parameters", self.protocol);
-            return Err(Failure::usage("--set", what));
+            return Err(Error::usage("--set", what));
         }
         let field = kind.field();
         let semi_honest = matches!(kind, Kind::Vole(_)) && !field_is_checked(field);
@@ -86,7 +85,7 @@ impl Setting {
                 PlanError::NoSuchSubstreams(_) => "--substreams",
                 _ => "--set",
             };
-            Failure::usage(option, error)
+            Error::usage(option, error)
         })
     }
 
@@ -109,9 +108,6 @@ impl Setting {
         Key { protocol: words.join("-"), n: self.n, link: self.link.clone(), threads: self.threads }
     }
 }
-
-/// A result of this command.
-type Result2<T> = std::result::Result<T, Failure>;
 
 /// Whether there is a protocol against malicious parties over the field.
 fn field_is_checked(field: volery_pcg::lpn::estimate::Field) -> bool {
@@ -150,7 +146,7 @@ impl Runs {
     }
 }
 
-pub(super) fn measure<K: Correlation>(setting: &Setting) -> Result2<Measured> {
+pub(super) fn measure<K: Correlation>(setting: &Setting) -> Result<Measured> {
     let candidates = setting.candidates(K::KIND, setting.link.for_plan())?;
     let plan = &candidates[0].plan;
     let runs = Runs::default();
@@ -200,7 +196,7 @@ fn party<K: Correlation>(
         let side = if holds_key { Side::Measures } else { Side::IsMeasured };
         let work = Duration::from_nanos(n.saturating_mul(EACH));
         let (session, link) = handshake_and_estimate(channel, &hello, nonce, side, work)?;
-        let mut chosen = setting.candidates(K::KIND, link).map_err(Error::protocol)?;
+        let mut chosen = setting.candidates(K::KIND, link)?;
         (session, chosen.swap_remove(0).plan)
     } else {
         let session = handshake(channel, &hello, nonce)?;
