@@ -26,11 +26,19 @@ use volery_channel::{Channel, Error, Result};
 use volery_field::Ring;
 use volery_ot::{CotReceiver, CotSender, convert};
 use volery_pcg::wire;
-use volery_primitives::{Block, bits};
+use volery_primitives::{Block, bits, prg::Prg};
 use zeroize::Zeroizing;
 
 /// Products whose OTs are computed at once: bounds the memory at 64 bytes for each.
 const BATCH: usize = 1 << 20;
+
+/// A nearly uniform element, of a message of an OT: [`Ring::from_block`] need not give one.
+fn mask<R: Ring>(pad: Block) -> R {
+    match R::WORDS {
+        0..=2 => R::from_words(&[pad.low(), pad.high()][..R::WORDS]),
+        _ => R::random(&mut Prg::new(pad)),
+    }
+}
 
 /// P1, the holder of the values.
 pub struct Sender<'a, R: Ring, C> {
@@ -87,7 +95,7 @@ impl<'a, R: Ring, C: CotSender> Sender<'a, R, C> {
         if self.corrections.len() == self.pads.len() {
             self.next_batch()?;
         }
-        let [zero, one] = self.pads[self.corrections.len()].map(R::from_block);
+        let [zero, one] = self.pads[self.corrections.len()].map(mask::<R>);
         self.corrections.push(zero - one + d);
         Ok(-zero)
     }
@@ -179,7 +187,7 @@ impl<'a, R: Ring, C: CotReceiver> Receiver<'a, R, C> {
         let bit = Choice::from((self.bits[self.done / 8] >> (self.done % 8)) & 1);
         self.done += 1;
         let chosen = R::conditional_select(&R::ZERO, &(self.corrections[place] + d), bit); // step 3
-        Ok(R::from_block(self.pads[place]) + chosen)
+        Ok(mask::<R>(self.pads[place]) + chosen)
     }
 
     #[cold]
@@ -213,8 +221,7 @@ impl<'a, R: Ring, C: CotReceiver> Receiver<'a, R, C> {
 #[cfg(test)]
 mod tests {
     use volery_channel::run_two_unchecked;
-    use volery_field::{F2, Fp61, Gf128, Z64};
-    use volery_primitives::prg::Prg;
+    use volery_field::{F2, Fp31x4, Fp61, Fp64, Gf128, Z64};
 
     use super::*;
     use crate::testing::{ots, over_ots};
@@ -255,6 +262,14 @@ mod tests {
             last = if bits::bit(&bits, i) { value } else { R::ZERO };
             assert!(left[i] + right[i] == last, "product {i} of {count}");
         }
+    }
+
+    /// A pad of 64 bits for an element of 64 would be some elements twice as often as others.
+    #[test]
+    fn masks_are_of_all_of_a_pad() {
+        let pads = [Block::from(7), Block::from(7 | 1 << 64)];
+        assert!(mask::<Fp64>(pads[0]) != mask(pads[1]));
+        assert!(mask::<Fp31x4>(pads[0]) != Fp31x4::from_block(pads[0]));
     }
 
     #[test]

@@ -162,8 +162,8 @@ pub trait Ring:
     }
 
     /// The image of a block: the element whose memory begins the block if there is one, and some
-    /// element for all other blocks. Uniform, or nearly so, when the block is, in rings with at
-    /// most two [words](Self::WORDS).
+    /// element for all other blocks. For uniform elements take [`from_words`](Self::from_words): of
+    /// a uniform block this image is uniform, or nearly so, in the following rings only.
     ///
     /// `gf128` takes the block itself, `z64` its low 64 bits, `f2` its lowest bit. `fp61` takes the
     /// low 64 bits modulo `2^61 - 1`, at statistical distance less than `2^-61` from uniform.

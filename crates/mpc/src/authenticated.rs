@@ -110,20 +110,21 @@ where
     B: Ring,
 {
     /// A party over these sources; `session` is of this object alone and the same at the peer,
-    /// `rng` is this party's randomness. Fails if a call on `keys` failed.
+    /// `rng` is this party's randomness. Fails if a call on `keys` failed. Panics if their `x`,
+    /// which must be random, is zero.
     pub fn new(role: Role, values: U, keys: V, session: SessionId, rng: Prg) -> Result<Self> {
         let alpha = Zeroizing::new(keys.try_x()?);
+        assert!(!bool::from(alpha.ct_eq(&R::ZERO)), "a key of zero authenticates nothing");
         let sources = Some((values, keys));
         Ok(Self { role, alpha, rng, sources, session, calls: 0, of: PhantomData })
     }
 
     /// Runs a call, which may run others; if one fails, the state is dropped.
     pub(crate) fn call<T>(&mut self, call: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        // mutant(mpc-again): false
-        if self.sources.is_none() {
-            return Err(Error::Broken);
-        }
-        let result = call(self);
+        // A source can fail by another object of its setup.
+        let lives = self.sources.as_ref().is_some_and(|(_, keys)| keys.try_x().is_ok());
+        // mutant(mpc-again): true
+        let result = if lives { call(self) } else { Err(Error::Broken) };
         if result.is_err() {
             self.sources = None;
             self.alpha.zeroize();

@@ -34,20 +34,21 @@ const MAGIC: &[u8] = b"volery batch 1\n";
 pub trait Batch: Sized {
     /// The name of the correlation and its ring, the same at both parties.
     fn kind() -> String;
-    /// Which of the two parts this is, and the number of correlations.
+    /// Which of the two parts this is, and the number of correlations that are left.
     fn head(&self) -> (Role, usize);
-    /// Appends the values.
+    /// Appends the values of those.
     fn write(&self, out: &mut Vec<u8>);
     /// The part of `count` correlations from its values, which it takes; `None` if they do not fit.
     fn read(part: Role, count: usize, values: &mut &[u8]) -> Option<Self>;
 }
 
-/// Writes a batch to a new file, and waits until it is on the disk. `session` is of this batch
-/// alone and the same at the peer, such as that of [`Session::parts`](volery_channel::Session).
+/// Writes what is left of a batch to a new file, and waits until it is on the disk. `session` is of
+/// this batch alone and the same at the peer, such as that of
+/// [`Session::parts`](volery_channel::Session).
 ///
 /// # Errors
 /// [`Error::Io`] if the file is there already or cannot be written.
-pub fn write<B: Batch>(batch: &B, path: &Path, session: SessionId) -> Result<()> {
+pub fn write<B: Batch>(batch: B, path: &Path, session: SessionId) -> Result<()> {
     let (part, count) = batch.head();
     // One allocation: a vector that grows leaves copies of secrets behind.
     let mut whole = Zeroizing::new(Vec::with_capacity(256 + 48 * (count + 1)));
@@ -75,7 +76,11 @@ pub fn write<B: Batch>(batch: &B, path: &Path, session: SessionId) -> Result<()>
 /// [`Error::Io`] if there is no such file, another reader has it or had it, or it is no complete
 /// batch of this kind; [`Error::Mismatch`] if the peer's does not belong to it.
 pub fn read<B: Batch>(path: &Path, channel: &mut Channel) -> Result<B> {
-    let (lock, batch, own) = load::<B>(path).map_err(of(path))?;
+    let (lock, batch, own) = load::<B>(path).map_err(|error| {
+        // Otherwise the peer would wait for this side.
+        let _ = channel.send(&[u8::MAX; 33]).and_then(|()| channel.flush());
+        of(path)(error)
+    })?;
     channel.send(&own)?;
     channel.flush()?;
     let mut theirs = [0; 33];
@@ -216,8 +221,8 @@ impl<R: ExtensionOf<B>, B: Ring> KeysBatch<R, B> {
 impl<R: ExtensionOf<B>, B: Ring> VoleSender<R, B> for ValuesBatch<R, B> {
     fn extend(&mut self, u: &mut [B], v: &mut [R], _channel: &mut Channel) -> Result<()> {
         let next = take(&mut self.next, v.len());
-        u.copy_from_slice(&self.u[next.clone()]);
-        v.copy_from_slice(&self.v[next]);
+        moved(&mut self.u[next.clone()], u);
+        moved(&mut self.v[next], v);
         Ok(())
     }
 }
@@ -228,7 +233,8 @@ impl<R: ExtensionOf<B>, B: Ring> VoleReceiver<R> for KeysBatch<R, B> {
     }
 
     fn extend(&mut self, w: &mut [R], _channel: &mut Channel) -> Result<()> {
-        w.copy_from_slice(&self.w[take(&mut self.next, w.len())]);
+        let next = take(&mut self.next, w.len());
+        moved(&mut self.w[next], w);
         Ok(())
     }
 }
@@ -239,7 +245,8 @@ impl CotReceiver for CotValues {
         let mut packed = Zeroizing::new(Vec::with_capacity(u.len()));
         F2::write(&self.u[next.clone()], &mut packed);
         u.copy_from_slice(&packed);
-        w.copy_from_slice(bytemuck::cast_slice(&self.v[next]));
+        self.u[next.clone()].fill(F2::ZERO);
+        moved(&mut self.v[next], bytemuck::cast_slice_mut(w));
         Ok(())
     }
 }
@@ -260,12 +267,12 @@ impl<R: ExtensionOf<B>, B: Ring> Batch for ValuesBatch<R, B> {
     }
 
     fn head(&self) -> (Role, usize) {
-        (Role::Sender, self.v.len())
+        (Role::Sender, self.v.len() - self.next)
     }
 
     fn write(&self, out: &mut Vec<u8>) {
-        B::write(&self.u, out);
-        R::write(&self.v, out);
+        B::write(&self.u[self.next..], out);
+        R::write(&self.v[self.next..], out);
     }
 
     fn read(part: Role, count: usize, values: &mut &[u8]) -> Option<Self> {
@@ -280,11 +287,12 @@ impl<R: ExtensionOf<B>, B: Ring> Batch for KeysBatch<R, B> {
     }
 
     fn head(&self) -> (Role, usize) {
-        (Role::Receiver, self.w.len() - 1)
+        (Role::Receiver, self.w.len() - self.next)
     }
 
     fn write(&self, out: &mut Vec<u8>) {
-        R::write(&self.w, out);
+        R::write(&self.w[..1], out);
+        R::write(&self.w[self.next..], out);
     }
 
     fn read(part: Role, count: usize, values: &mut &[u8]) -> Option<Self> {
@@ -315,6 +323,12 @@ impl Batch for (Role, bit_triples::Triples) {
 
 fn zeros<R: Ring>(n: usize) -> Zeroizing<Vec<R>> {
     Zeroizing::new(vec![R::ZERO; n])
+}
+
+/// Moves values, of which nothing stays.
+fn moved<R: Ring>(from: &mut [R], to: &mut [R]) {
+    to.copy_from_slice(from);
+    from.fill(R::ZERO);
 }
 
 /// Takes `n` places from `next` on.

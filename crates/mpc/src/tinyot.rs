@@ -31,7 +31,8 @@
 //! `G` learns an `x_j` of the peer if it guesses it, and is caught in step 5 otherwise. A triple
 //! leaks if all of its bucket do: of `m = n*B` leaky triples, with `c` guesses, with probability at
 //! most `n * 2^-c * C(m-B, c-B) / C(m, c)`, which is at most `2^-40` at the least `B` that
-//! [`bucket`] allows. The bound is for each call: few large calls are better, and cheaper.
+//! [`bucket`] allows. The bound is for each call: few large calls are better, and cheaper. Steps 0
+//! and 7 together fail with probability `2^-39`.
 //!
 //! Cost for each triple, in each direction: `3*B` correlated OTs, `16*B` bytes and `2*B - 1` bits.
 //! `B` is 3 from 276,325 triples on, 4 from 3,044 and 5 from 320.
@@ -42,7 +43,7 @@ use subtle::ConstantTimeEq as _;
 use volery_channel::{Channel, Error, Result, Role, Session};
 use volery_field::{ExtensionOf as _, F2, Gf128, Ring as _};
 use volery_pcg::vole::{FromCot, VoleReceiver, VoleSender};
-use volery_pcg::{Plan, cot};
+use volery_pcg::{Plan, Security, cot};
 use volery_primitives::hash::Tweaked;
 use volery_primitives::{Block, prg::Prg, ro::RandomOracle};
 use zeroize::Zeroizing;
@@ -80,15 +81,16 @@ pub fn cots(n: usize) -> usize {
 }
 
 /// A party over correlated OTs in both directions that are started here, each by this plan: it
-/// needs [`cots`] and one for each bit of input. Panics if it is not for correlated OT.
+/// needs [`cots`] and one for each bit of input. Panics if it is not for malicious correlated OT.
 pub fn start(
     plan: &Plan,
     role: Role,
     session: &mut Session<impl BorrowMut<Channel>>,
 ) -> Result<Party<FromCot<cot::Receiver>, FromCot<cot::Sender>>> {
+    assert_eq!(plan.security(), Security::Malicious, "authenticated bits need checked OTs");
     let (id, mut rng, _) = session.parts();
-    let delta = delta(role, &mut rng);
-    let start = |session: &mut Session<_>| cot::Sender::start(plan, Some(delta), session);
+    let delta = Zeroizing::new(delta(role, &mut rng));
+    let start = |session: &mut Session<_>| cot::Sender::start(plan, Some(*delta), session);
     let (sender, receiver) = if role == Role::Sender {
         (start(session)?, cot::Receiver::start(plan, session)?)
     } else {

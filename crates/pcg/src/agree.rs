@@ -41,7 +41,10 @@ pub(crate) fn start(
     let mut oracle = RandomOracle::new("volery start: session");
     oracle.absorb(session.as_bytes());
     let none = SessionId::from_bytes([0; 32]);
-    let of_plan = plan.session(RandomOracle::new("volery start: plan"), none, "");
+    let mut of_plan = RandomOracle::new("volery start: plan");
+    // All of a name that is longer than the letters below.
+    of_plan.absorb(kind.as_bytes());
+    let of_plan = plan.session(of_plan, none, "");
     let mut ours = [0; 32];
     for (byte, letter) in ours[..8].iter_mut().zip(kind.bytes()) {
         *byte = letter;

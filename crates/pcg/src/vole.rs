@@ -88,7 +88,7 @@ use base::{KeyBase, ValueBase};
 /// A ring of vector-OLE for `x`, `v` and `w`, with `u` in the ring `B`: in the ring itself, or in a
 /// field that it extends.
 ///
-/// Open to rings of a program: one with an [`Extension`](volery_field::Extension) of at least 100
+/// Open to rings of a program: one with an [`Extension`](volery_field::Extension) of at least 120
 /// bits gets this trait for the extension by [`SubfieldBase`]. A whole field of at least 60 bits
 /// implements it with `Kind = `[`Whole`] and the [`FIELD`](Self::FIELD) of [`open_field`]. Whoever
 /// does so owes:
@@ -102,12 +102,16 @@ pub trait VoleRing<B: Ring = Self>: ExtensionOf<B> {
     type Kind: VoleKind<Base = B, Ring = Self>;
     /// The ring in the LPN estimator, with the noise of [`Ring::random_noise`] in `B`.
     const FIELD: Field;
+
+    /// Panics if the ring is not what it claims, as far as a setup can test.
+    #[doc(hidden)]
+    fn assert_lawful() {}
 }
 
 pub use crate::correlation::{Subfield, Vole as Whole};
 
 /// A field whose extensions are rings of vector-OLE: see [`VoleRing`] for what it owes.
-pub trait SubfieldBase: Ring {}
+pub trait SubfieldBase: volery_field::Field {}
 
 impl VoleRing for Fp61 {
     type Kind = Whole<Self>;
@@ -130,16 +134,32 @@ impl SubfieldBase for Fp64 {}
 impl<B: Extended<D> + SubfieldBase, const D: usize> VoleRing<B> for Extension<B, D> {
     type Kind = Subfield<Self, B>;
     const FIELD: Field = open_field::<B, Self>();
+
+    fn assert_lawful() {
+        let double = |i| B::power_of_two(i) + B::power_of_two(i);
+        let powers = (1..B::BITS).all(|i| B::power_of_two(i) == double(i - 1));
+        assert!(powers && B::power_of_two(0) == B::ONE, "elements of {} are sums of ones", B::NAME);
+        let two = B::ONE + B::ONE;
+        assert!(two * two.inverse() == B::ONE, "{} is a field of odd order", B::NAME);
+        // Of degree 4 at most, as of 31 bits in 16 bytes: then this finds every factor.
+        let x = <Self as ExtensionOf<B>>::basis(1);
+        let mut power = x;
+        for i in 1..=D {
+            power = power.pow(B::ORDER_LESS_TWO + 2);
+            assert!((power == x) == (i == D), "the polynomial of {} has no factor", Self::NAME);
+        }
+    }
 }
 
 /// The [`VoleRing::FIELD`] of a ring that the estimator does not name.
 ///
 /// # Panics
-/// When it is compiled, if `B` has fewer than 31 bits or `R` fewer than 60, or an element of `R`
-/// does not have a power of two of bytes in memory.
+/// When it is compiled, if `B` has fewer than 31 bits, or `R` fewer than 60, or than 120 where it is
+/// an extension, or an element of `R` does not have a power of two of bytes in memory.
 #[must_use]
 pub const fn open_field<B: Ring, R: ExtensionOf<B>>() -> Field {
-    assert!(B::BITS >= 31 && R::BITS >= 60, "noise of 31 bits and an x of 60");
+    let least = if R::DEGREE > 1 { 120 } else { 60 };
+    assert!(B::BITS >= 31 && R::BITS >= least, "noise of 31 bits; an x of 60, or 120 with degree");
     assert!(B::GENERATED_BY_ONE, "a code of ones hides nothing beyond the ring that one spans");
     assert!(size_of::<R>().is_power_of_two() && size_of::<R>() <= 16, "up to 16 bytes");
     Field::Open(OpenField {
@@ -554,6 +574,7 @@ const OT_FIELD: softspoken::SmallField = softspoken::SmallField::Bits8;
 /// If the plan was made for another ring.
 fn sub<B: Ring, R: VoleRing<B>>(session: SessionId, plan: &Plan, part: &str) -> SessionId {
     assert_eq!(plan.kind(), Kind::Vole(R::FIELD), "a plan for {}", R::NAME);
+    R::assert_lawful();
     let mut oracle = RandomOracle::new("volery vole part");
     // mutant(vole-session-ring): drop
     oracle.absorb(R::NAME.as_bytes());

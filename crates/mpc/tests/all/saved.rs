@@ -19,8 +19,8 @@ fn write<R: ExtensionOf<B>, B: Ring>(folder: &Path, session: u8) {
     let (mut sender, mut receiver) = vole::ideal::pair::<R, B>(R::power_of_two(3), Block::from(5));
     let keys = KeysBatch::<R, B>::draw(N, &mut receiver, &mut lonely()).unwrap();
     let values = ValuesBatch::draw(N, &mut sender, &mut lonely()).unwrap();
-    saved::write(&keys, &folder.join("keys"), id(session)).unwrap();
-    saved::write(&values, &folder.join("values"), id(session)).unwrap();
+    saved::write(keys, &folder.join("keys"), id(session)).unwrap();
+    saved::write(values, &folder.join("values"), id(session)).unwrap();
 }
 
 fn read<A: Batch + Send, B: Batch + Send>(left: &Path, right: &Path) -> (Result<A>, Result<B>) {
@@ -53,7 +53,8 @@ fn a_batch_is_read_once() {
         assert!(!left.exists() && !right.exists());
         assert_eq!(kind(saved::read::<KeysBatch<R, B>>(&link, &mut lonely())), ErrorKind::NotFound);
         // A new batch does not take the place of one.
-        assert_eq!(kind(saved::write(&keys, &link, id(2))), ErrorKind::AlreadyExists);
+        let other = (Role::Sender, bits::Triples { len: 0, a: vec![], b: vec![], c: vec![] });
+        assert_eq!(kind(saved::write(other, &link, id(2))), ErrorKind::AlreadyExists);
         (keys, values)
     }
     check::<Fp61, Fp61>();
@@ -123,7 +124,29 @@ fn saved_triples_are_products() {
     assert_products(|role, channel| {
         let ((mut sender, mut receiver), path) = (ots(role), folder.path().join(role.name()));
         let bits = bits::triples(N, role, (&mut sender, &mut receiver), channel).unwrap();
-        saved::write(&(role, bits), &path, id(1)).unwrap();
+        saved::write((role, bits), &path, id(1)).unwrap();
         unpack(&saved::read::<(Role, bits::Triples)>(&path, channel).unwrap().1)
     });
+}
+
+/// What was used before is not in the file.
+#[test]
+fn a_batch_in_use_is_saved_without_what_was_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let [left, right] = ["keys", "values"].map(|name| folder.path().join(name));
+    let (mut sender, mut receiver) = vole::ideal::pair::<Fp61, Fp61>(Fp61::ONE, Block::from(5));
+    let mut keys = KeysBatch::<Fp61>::draw(N, &mut receiver, &mut lonely()).unwrap();
+    let mut values = ValuesBatch::<Fp61>::draw(N, &mut sender, &mut lonely()).unwrap();
+    let (mut u, mut v, mut w) = ([Fp61::ZERO; 3], [Fp61::ZERO; 3], [Fp61::ZERO; 3]);
+    values.extend(&mut u, &mut v, &mut lonely()).unwrap();
+    keys.extend(&mut w, &mut lonely()).unwrap();
+    saved::write(keys, &left, id(1)).unwrap();
+    saved::write(values, &right, id(1)).unwrap();
+    let (keys, values) = read::<KeysBatch<Fp61>, ValuesBatch<Fp61>>(&left, &right);
+    let (mut keys, mut values) = (keys.unwrap(), values.unwrap());
+    let (mut u, mut w) = (vec![Fp61::ZERO; N - 3], vec![Fp61::ZERO; N - 3]);
+    let mut rest = u.clone();
+    values.extend(&mut u, &mut rest, &mut lonely()).unwrap();
+    keys.extend(&mut w, &mut lonely()).unwrap();
+    assert!((0..N - 3).all(|i| w[i] == u[i] + rest[i]) && !rest.contains(&v[0]));
 }

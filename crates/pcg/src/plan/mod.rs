@@ -207,7 +207,7 @@ impl Plan {
     /// If `total` is above 2^24, or the kind does not exist.
     pub fn paper80(field: Field, total: u64) -> Result<Self, PlanError> {
         Kind::Vole(field).exists()?;
-        let paper = |set: &&LpnSet| set.name.starts_with("paper80");
+        let paper = |set: &&LpnSet| set.name.starts_with("paper80") && set.holds_over(field);
         let set = sets()
             .iter()
             .filter(paper)

@@ -4,8 +4,8 @@
 use bytemuck::{Pod, Zeroable};
 use volery_channel::{Role, Session, run_two_parties};
 use volery_field::{
-    Choice, Extended, Extension, ExtensionOf, F2, Fp31, Fp31x4, Fp64, Fp64x2, Gf128, NotCanonical,
-    Ring, element,
+    Choice, Extended, Extension, ExtensionOf, F2, Field, Fp31, Fp31x4, Fp64, Fp64x2, Gf128,
+    NotCanonical, Ring, element,
 };
 use volery_pcg::{
     Kind, Plan, PlanOptions, Protocol, Security,
@@ -117,6 +117,10 @@ impl Extended<4> for Bear {
     const TOP: [Self; 4] = [Self(11), Self(0), Self(0), Self(0)];
 }
 
+impl Field for Bear {
+    const ORDER_LESS_TWO: u128 = P as u128 - 2;
+}
+
 impl SubfieldBase for Bear {}
 
 type Bearx4 = Extension<Bear, 4>;
@@ -209,14 +213,5 @@ fn bits_with_macs() {
 
 #[test]
 fn a_ring_of_ones_own() {
-    let mut power = <Bearx4 as ExtensionOf<Bear>>::basis(1);
-    for i in 1..=4 {
-        power = power.pow(P.into());
-        assert_eq!(
-            power == <Bearx4 as ExtensionOf<Bear>>::basis(1),
-            i == 4,
-            "a polynomial without factors"
-        );
-    }
     sizes::<Bear, Bearx4>();
 }
