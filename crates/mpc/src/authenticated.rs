@@ -114,6 +114,7 @@ where
     /// which must be random, is zero.
     pub fn new(role: Role, values: U, keys: V, session: SessionId, rng: Prg) -> Result<Self> {
         let alpha = Zeroizing::new(keys.try_x()?);
+        // no mutant: a caller's mistake
         assert!(!bool::from(alpha.ct_eq(&R::ZERO)), "a key of zero authenticates nothing");
         let sources = Some((values, keys));
         Ok(Self { role, alpha, rng, sources, session, calls: 0, of: PhantomData })

@@ -154,8 +154,8 @@ impl<B: Extended<D> + SubfieldBase, const D: usize> VoleRing<B> for Extension<B,
 /// The [`VoleRing::FIELD`] of a ring that the estimator does not name.
 ///
 /// # Panics
-/// When it is compiled, if `B` has fewer than 31 bits, or `R` fewer than 60, or than 120 where it is
-/// an extension, or an element of `R` does not have a power of two of bytes in memory.
+/// When it is compiled, if `B` has fewer than 31 bits, or `R` fewer than 60, or than 120 where it
+/// is an extension, or an element of `R` does not have a power of two of bytes in memory.
 #[must_use]
 pub const fn open_field<B: Ring, R: ExtensionOf<B>>() -> Field {
     let least = if R::DEGREE > 1 { 120 } else { 60 };
