@@ -1,6 +1,8 @@
 //! Trait implementations that element types share.
 
 #[doc(hidden)]
+pub use volery_primitives::Block;
+#[doc(hidden)]
 pub use {subtle, zeroize};
 
 /// The operators of an element type, its sums and products of iterators, `From<bool>`, erasure, and
@@ -101,6 +103,123 @@ macro_rules! element {
             fn conditional_select(a: &Self, b: &Self, choice: $crate::Choice) -> Self {
                 use $crate::boilerplate::subtle::ConditionallySelectable as Select;
                 Self(Select::conditional_select(&a.0, &b.0, choice))
+            }
+        }
+    };
+}
+
+/// The [`Ring`](crate::Ring) of a prime field whose elements are numbers below the prime, in one
+/// field of a type with [`element!`](crate::element): its name, bits and
+/// [words](crate::Ring::WORDS), the type of sums (`u64` for one word, else `u128`) and the function
+/// from that to the element. The function must be constant in time.
+///
+/// ```
+/// use bytemuck::{Pod, Zeroable};
+/// use volery_field::{Ring, element, prime_field};
+///
+/// #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Pod, Zeroable)]
+/// #[repr(transparent)]
+/// struct Fp17(u16);
+///
+/// const fn reduce(x: u64) -> Fp17 {
+///     Fp17((x % 65_537 % 17) as u16)
+/// }
+///
+/// element!(Fp17: |x, y|
+///     reduce(x.0 as u64 + y.0 as u64),
+///     reduce(x.0 as u64 + 17 - y.0 as u64),
+///     reduce(x.0 as u64 * y.0 as u64),
+///     reduce(17 - x.0 as u64)
+/// );
+/// prime_field!(Fp17(u16): "fp17", 5 bits, 1 words, u64 sums, reduce);
+/// # fn main() {}
+/// ```
+#[macro_export]
+macro_rules! prime_field {
+    ($T:ident($word:ident): $name:literal, $bits:literal bits, $words:literal words, $sum:ident sums,
+        $reduce:expr) => {
+        /// Prints the number in decimal.
+        impl core::fmt::Display for $T {
+            fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                core::fmt::Display::fmt(&self.0, formatter)
+            }
+        }
+
+        impl $crate::Ring for $T {
+            const ZERO: Self = Self(0);
+            const ONE: Self = Self(1);
+            const NAME: &'static str = $name;
+            const BITS: u32 = $bits;
+            const BYTES: usize = size_of::<$word>();
+            const WORDS: usize = $words;
+            const GENERATED_BY_ONE: bool = true;
+
+            type Lazy = $sum;
+
+            #[inline(always)]
+            fn lazy_add(sum: $sum, x: Self) -> $sum {
+                sum + <$sum>::from(x.0)
+            }
+
+            #[inline(always)]
+            fn lazy_finish(sum: $sum) -> Self {
+                $reduce(sum)
+            }
+
+            type LazyPair = [$sum; 2];
+
+            #[inline(always)]
+            fn pair_add([a, b]: [$sum; 2], [x, y]: [Self; 2]) -> [$sum; 2] {
+                [Self::lazy_add(a, x), Self::lazy_add(b, y)]
+            }
+
+            #[inline(always)]
+            fn pair_finish(sums: [$sum; 2]) -> [Self; 2] {
+                sums.map($reduce)
+            }
+
+            #[inline(always)]
+            fn from_block(block: $crate::boilerplate::Block) -> Self {
+                $reduce(<$sum>::from(block.low()))
+            }
+
+            #[inline(always)]
+            fn from_words(words: &[u64]) -> Self {
+                assert_eq!(words.len(), $words, "words of an element");
+                let words = words.iter().rev();
+                $reduce(words.fold(0, |all: $sum, word| (all << 32 << 32) | <$sum>::from(*word)))
+            }
+
+            #[inline(always)]
+            fn bit(self, i: u32) -> $crate::Choice {
+                assert!(i < $bits, "bit {i} of an element of {} bits", $bits);
+                $crate::Choice::from((self.0 >> i) as u8 & 1)
+            }
+
+            #[inline(always)]
+            fn power_of_two(i: u32) -> Self {
+                assert!(i < $bits, "2^{i} in a ring of {} bits", $bits);
+                Self(1 << i)
+            }
+
+            fn write(xs: &[Self], out: &mut Vec<u8>) {
+                out.extend(xs.iter().flat_map(|x| x.0.to_le_bytes()));
+            }
+
+            fn read(bytes: &[u8], out: &mut [Self]) -> Result<(), $crate::NotCanonical> {
+                assert_eq!(bytes.len(), Self::encoded_len(out.len()), "bytes of all elements");
+                let mut difference = 0;
+                for (&bytes, out) in bytes.as_chunks().0.iter().zip(out) {
+                    let value = <$word>::from_le_bytes(bytes);
+                    *out = $reduce(value.into());
+                    difference |= value ^ out.0;
+                }
+                // mutant(prime-canonical): `difference == 0` => `true`
+                if difference == 0 {
+                    return Ok(());
+                }
+                // no mutant: that of its condition
+                Err($crate::NotCanonical { ring: $name })
             }
         }
     };

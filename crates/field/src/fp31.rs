@@ -1,13 +1,9 @@
 //! The integers modulo the Mersenne prime `2^31 - 1`, and their extension of degree 4.
 
-use core::fmt;
-
 use bytemuck::{Pod, Zeroable};
-use subtle::Choice;
-use volery_primitives::Block;
 
 use crate::extension::{Extended, Extension};
-use crate::ring::{Field, NotCanonical, Ring, assert_same_length};
+use crate::ring::Field;
 
 /// An integer modulo `2^31 - 1`, in `0..2^31 - 1`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Pod, Zeroable)]
@@ -54,13 +50,6 @@ crate::element!(Fp31: |x, y|
     Self(subtract_modulus_once(P - x.0))
 );
 
-/// Prints the canonical value in decimal.
-impl fmt::Display for Fp31 {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, formatter)
-    }
-}
-
 /// The element of a number below `2^16`; [`Fp31::reduce`] takes larger ones.
 impl From<u16> for Fp31 {
     fn from(value: u16) -> Self {
@@ -81,76 +70,5 @@ impl Extended<4> for Fp31 {
     const TOP: [Self; 4] = [Self(P - 5), Self(0), Self(4), Self(0)];
 }
 
-impl Ring for Fp31 {
-    const ZERO: Self = Self(0);
-    const ONE: Self = Self(1);
-    const NAME: &'static str = "fp31";
-    const BITS: u32 = 31;
-    const BYTES: usize = 4;
-    // 2^64 = 4 modulo p: four residues have one preimage more than the others.
-    const WORDS: usize = 1;
-    const GENERATED_BY_ONE: bool = true;
-
-    type Lazy = u64;
-
-    #[inline(always)]
-    fn lazy_add(sum: u64, x: Self) -> u64 {
-        sum + u64::from(x.0)
-    }
-
-    #[inline(always)]
-    fn lazy_finish(sum: u64) -> Self {
-        Self::reduce(sum)
-    }
-
-    type LazyPair = [u64; 2];
-
-    #[inline(always)]
-    fn pair_add([a, b]: [u64; 2], [x, y]: [Self; 2]) -> [u64; 2] {
-        [Self::lazy_add(a, x), Self::lazy_add(b, y)]
-    }
-
-    #[inline(always)]
-    fn pair_finish(sums: [u64; 2]) -> [Self; 2] {
-        sums.map(Self::reduce)
-    }
-
-    #[inline(always)]
-    fn from_block(block: Block) -> Self {
-        Self::reduce(block.low())
-    }
-
-    #[inline(always)]
-    fn from_words(words: &[u64]) -> Self {
-        assert_same_length(words.len(), 1);
-        Self::reduce(words[0])
-    }
-
-    #[inline(always)]
-    fn bit(self, i: u32) -> Choice {
-        assert!(i < Self::BITS, "bit {i} of an element of 31 bits");
-        Choice::from((self.0 >> i) as u8 & 1)
-    }
-
-    #[inline(always)]
-    fn power_of_two(i: u32) -> Self {
-        assert!(i < Self::BITS, "2^{i} in a ring of 31 bits");
-        Self(1 << i)
-    }
-
-    fn write(xs: &[Self], out: &mut Vec<u8>) {
-        out.extend(xs.iter().flat_map(|x| x.0.to_le_bytes()));
-    }
-
-    fn read(bytes: &[u8], out: &mut [Self]) -> Result<(), NotCanonical> {
-        assert_same_length(bytes.len(), Self::encoded_len(out.len()));
-        let mut difference = 0;
-        for (&bytes, out) in bytes.as_chunks().0.iter().zip(out) {
-            let value = u32::from_le_bytes(bytes);
-            *out = Self::reduce(value.into());
-            difference |= value ^ out.0;
-        }
-        // mutant(fp31-canonical): `difference == 0` => `true`
-        if difference == 0 { Ok(()) } else { Err(NotCanonical { ring: Self::NAME }) }
-    }
-}
+// 2^64 = 4 modulo p: four residues have one preimage more than the others.
+crate::prime_field!(Fp31(u32): "fp31", 31 bits, 1 words, u64 sums, Fp31::reduce);

@@ -2,14 +2,10 @@
 //!
 //! `2^64 = 2^32 - 1` and `2^96 = -1` reduce a product with additions.
 
-use core::fmt;
-
 use bytemuck::{Pod, Zeroable};
-use subtle::Choice;
-use volery_primitives::Block;
 
 use crate::extension::{Extended, Extension};
-use crate::ring::{Field, NotCanonical, Ring, assert_same_length};
+use crate::ring::Field;
 
 /// An integer modulo `2^64 - 2^32 + 1`, in canonical form.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Pod, Zeroable)]
@@ -85,13 +81,6 @@ crate::element!(Fp64: |x, y|
     subtract(Self(0), x)
 );
 
-/// Prints the canonical value in decimal.
-impl fmt::Display for Fp64 {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, formatter)
-    }
-}
-
 /// The element of a number below `2^32`; [`Fp64::reduce`] takes larger ones.
 impl From<u32> for Fp64 {
     fn from(value: u32) -> Self {
@@ -112,77 +101,5 @@ impl Extended<2> for Fp64 {
     const TOP: [Self; 2] = [Self(7), Self(0)];
 }
 
-impl Ring for Fp64 {
-    const ZERO: Self = Self(0);
-    const ONE: Self = Self(1);
-    const NAME: &'static str = "fp64";
-    const BITS: u32 = 64;
-    const BYTES: usize = 8;
-    // From one word, 2^32 - 1 of 2^64 values would be too many by one.
-    const WORDS: usize = 2;
-    const GENERATED_BY_ONE: bool = true;
-
-    type Lazy = u128;
-
-    #[inline(always)]
-    fn lazy_add(sum: u128, x: Self) -> u128 {
-        sum + u128::from(x.0)
-    }
-
-    #[inline(always)]
-    fn lazy_finish(sum: u128) -> Self {
-        Self::reduce(sum)
-    }
-
-    type LazyPair = [u128; 2];
-
-    #[inline(always)]
-    fn pair_add([a, b]: [u128; 2], [x, y]: [Self; 2]) -> [u128; 2] {
-        [Self::lazy_add(a, x), Self::lazy_add(b, y)]
-    }
-
-    #[inline(always)]
-    fn pair_finish(sums: [u128; 2]) -> [Self; 2] {
-        sums.map(Self::reduce)
-    }
-
-    /// The low 64 bits: two preimages for `2^32 - 1` elements.
-    #[inline(always)]
-    fn from_block(block: Block) -> Self {
-        Self::reduce(block.low().into())
-    }
-
-    #[inline(always)]
-    fn from_words(words: &[u64]) -> Self {
-        assert_same_length(words.len(), 2);
-        Self::reduce(u128::from(words[1]) << 64 | u128::from(words[0]))
-    }
-
-    #[inline(always)]
-    fn bit(self, i: u32) -> Choice {
-        assert!(i < Self::BITS, "bit {i} of an element of 64 bits");
-        Choice::from((self.0 >> i) as u8 & 1)
-    }
-
-    #[inline(always)]
-    fn power_of_two(i: u32) -> Self {
-        assert!(i < Self::BITS, "2^{i} in a ring of 64 bits");
-        Self(1 << i)
-    }
-
-    fn write(xs: &[Self], out: &mut Vec<u8>) {
-        out.extend(xs.iter().flat_map(|x| x.0.to_le_bytes()));
-    }
-
-    fn read(bytes: &[u8], out: &mut [Self]) -> Result<(), NotCanonical> {
-        assert_same_length(bytes.len(), Self::encoded_len(out.len()));
-        let mut difference = 0;
-        for (&bytes, out) in bytes.as_chunks().0.iter().zip(out) {
-            let value = u64::from_le_bytes(bytes);
-            *out = Self::reduce(value.into());
-            difference |= value ^ out.0;
-        }
-        // mutant(fp64-canonical): `difference == 0` => `true`
-        if difference == 0 { Ok(()) } else { Err(NotCanonical { ring: Self::NAME }) }
-    }
-}
+// From one word, 2^32 - 1 of 2^64 values would be too many by one.
+crate::prime_field!(Fp64(u64): "fp64", 64 bits, 2 words, u128 sums, Fp64::reduce);

@@ -14,7 +14,7 @@
 //! ring over itself, [`Gf128`] over [`F2`], and an [`Extension`] over its base.
 //!
 //! The traits are open: a program can bring its own ring. [`element!`] implements the operators,
-//! [`Extended`] makes an extension of it.
+//! [`prime_field!`] the rest for a prime field, and [`Extended`] makes an extension of it.
 //!
 //! # Secrets
 //!

@@ -4,8 +4,7 @@
 use bytemuck::{Pod, Zeroable};
 use volery_channel::{Role, Session, run_two_parties};
 use volery_field::{
-    Choice, Extended, Extension, ExtensionOf, F2, Field, Fp31, Fp31x4, Fp64, Fp64x2, Gf128,
-    NotCanonical, Ring, element,
+    Extended, Extension, F2, Field, Fp31, Fp31x4, Fp64, Fp64x2, Gf128, Ring, element, prime_field,
 };
 use volery_pcg::{
     Kind, Plan, PlanOptions, Protocol, Security,
@@ -24,92 +23,20 @@ struct Bear(u32);
 
 const P: u32 = 15 * (1 << 27) + 1;
 
-/// From `0..2p` to `0..p`, without a branch.
-fn once(x: u32) -> u32 {
-    let less = x.wrapping_sub(P);
-    less.wrapping_add(P & 0u32.wrapping_sub(less >> 31))
-}
-
-fn reduce(x: u64) -> Bear {
-    // By a public constant: a multiplication.
-    Bear((x % u64::from(P)) as u32)
+/// Remainders by a public constant: multiplications. 2^64 is `TOP` modulo the prime.
+const fn reduce(x: u128) -> Bear {
+    const TOP: u64 = u64::MAX % P as u64 + 1;
+    let (low, high) = (x as u64 % P as u64, (x >> 64) as u64 % P as u64);
+    Bear(((low + high * TOP) % P as u64) as u32)
 }
 
 element!(Bear: |x, y|
-    Bear(once(x.0 + y.0)),
-    Bear(once(x.0 + P - y.0)),
-    reduce(u64::from(x.0) * u64::from(y.0)),
-    Bear(once(P - x.0))
+    reduce(u128::from(x.0) + u128::from(y.0)),
+    reduce(u128::from(x.0) + u128::from(P - y.0)),
+    reduce(u128::from(x.0) * u128::from(y.0)),
+    reduce(u128::from(P - x.0))
 );
-
-impl std::fmt::Display for Bear {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl Ring for Bear {
-    const ZERO: Self = Self(0);
-    const ONE: Self = Self(1);
-    const NAME: &'static str = "babybear";
-    const BITS: u32 = 31;
-    const BYTES: usize = 4;
-    const WORDS: usize = 2;
-    const GENERATED_BY_ONE: bool = true;
-
-    type Lazy = u64;
-
-    fn lazy_add(sum: u64, x: Self) -> u64 {
-        sum + u64::from(x.0)
-    }
-
-    fn lazy_finish(sum: u64) -> Self {
-        reduce(sum)
-    }
-
-    type LazyPair = [u64; 2];
-
-    fn pair_add([a, b]: [u64; 2], [x, y]: [Self; 2]) -> [u64; 2] {
-        [Self::lazy_add(a, x), Self::lazy_add(b, y)]
-    }
-
-    fn pair_finish(sums: [u64; 2]) -> [Self; 2] {
-        sums.map(reduce)
-    }
-
-    fn from_block(block: Block) -> Self {
-        reduce(block.low())
-    }
-
-    fn from_words(words: &[u64]) -> Self {
-        // 2^64 = 2^32 * 2^32 for the high word: at a distance of 2^-97 from uniform.
-        reduce(u64::from(reduce(words[1]).0) * u64::from(reduce(u64::MAX).0 + 1)) + reduce(words[0])
-    }
-
-    fn bit(self, i: u32) -> Choice {
-        assert!(i < Self::BITS, "bit {i} of 31");
-        Choice::from((self.0 >> i) as u8 & 1)
-    }
-
-    fn power_of_two(i: u32) -> Self {
-        assert!(i < Self::BITS, "2^{i} of 31 bits");
-        Self(1 << i)
-    }
-
-    fn write(xs: &[Self], out: &mut Vec<u8>) {
-        xs.iter().for_each(|x| out.extend(x.0.to_le_bytes()));
-    }
-
-    fn read(bytes: &[u8], out: &mut [Self]) -> Result<(), NotCanonical> {
-        let mut canonical = true;
-        for (bytes, out) in bytes.chunks_exact(4).zip(out) {
-            let value = u32::from_le_bytes(bytes.try_into().unwrap());
-            canonical &= value < P;
-            *out = reduce(value.into());
-        }
-        canonical.then_some(()).ok_or(NotCanonical { ring: Self::NAME })
-    }
-}
+prime_field!(Bear(u32): "babybear", 31 bits, 2 words, u128 sums, reduce);
 
 impl Extended<4> for Bear {
     const EXTENSION: &'static str = "babybearx4";
