@@ -345,7 +345,7 @@ void volery_vole_receiver_free(volery_vole_receiver *receiver);
  * public keys run once, in _new, of whose options only `security` and `test_seed` count. _stream
  * makes an object like volery_vole_sender_new and volery_vole_receiver_new, on the transport of the
  * setup, with options (but for `test_seed`) and a ring of its own. Both parties make the same
- * streams in the same order: VOLERY_PEER if the two differ. The setup may be freed before its
+ * streams in the same order: VOLERY_SETTINGS if the two differ. The setup may be freed before its
  * streams. A failed call on the setup or on one of its streams, other than VOLERY_USAGE, ends all.
  */
 typedef struct volery_vole_setup_sender volery_vole_setup_sender;

@@ -511,8 +511,10 @@ static void setup_sender(party *self) {
               VOLERY_OK);
     if (self->done) {
         /* The peer makes one over another ring, which ends all. */
-        CHECK(volery_vole_setup_sender_stream(setup, NULL, VOLERY_GF128, &none) == VOLERY_PEER);
-        CHECK(volery_vole_setup_sender_stream(setup, NULL, VOLERY_GF128, &none) == VOLERY_PEER);
+        CHECK(volery_vole_setup_sender_stream(setup, NULL, VOLERY_GF128, &none) ==
+              VOLERY_SETTINGS);
+        CHECK(volery_vole_setup_sender_stream(setup, NULL, VOLERY_GF128, &none) ==
+              VOLERY_SETTINGS);
     }
     volery_vole_setup_sender_free(setup);
     REFUSED(volery_vole_setup_sender_stream(setup, NULL, VOLERY_FP61, &none), "was freed");
@@ -546,7 +548,7 @@ static void setup_receiver(party *self) {
     if (self->done) {
         volery_vole_receiver *none = NULL;
         CHECK(volery_vole_setup_receiver_stream(setup, NULL, VOLERY_FP61, NULL, &none) ==
-              VOLERY_PEER);
+              VOLERY_SETTINGS);
     }
     volery_vole_setup_receiver_free(setup);
     volery_vole_setup_receiver_free(setup);

@@ -2,7 +2,8 @@
 //! the same messages. They need a card: `.ci/gpu` runs them.
 
 use volery_channel::{
-    Channel, Error, TranscriptHashes, memory, run_two_channels, run_two_parties, tamper::Tampered,
+    Channel, Error, TranscriptHashes, memory, run_two_channels, run_two_parties, run_two_unchecked,
+    tamper::Tampered,
 };
 use volery_field::{Fp61, Gf128};
 use volery_ot::{CotSender as _, convert};
@@ -348,7 +349,7 @@ fn messages_that_are_changed() {
 fn plans_for_cards() {
     let b10 = plan(Kind::Cot, Security::Malicious, "b10/4", None);
     assert_eq!(b10.device(), Device::Processor);
-    let error = run_two_parties(
+    let error = run_two_unchecked(
         |channel| {
             let plan = b10.clone().on(Device::Cuda(99)).unwrap();
             cot::Sender::setup(&plan, None, SESSION, rng(1), channel).err()
