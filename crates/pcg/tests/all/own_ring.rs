@@ -4,7 +4,8 @@
 use bytemuck::{Pod, Zeroable};
 use volery_channel::{Role, Session, run_two_parties};
 use volery_field::{
-    Extended, Extension, F2, Field, Fp31, Fp31x4, Fp64, Fp64x2, Gf128, Ring, element, prime_field,
+    Extended, Extension, ExtensionOf as _, F2, Field, Fp31, Fp31x4, Fp64, Fp64x2, Gf128, Ring,
+    element, prime_field,
 };
 use volery_pcg::{
     Kind, Plan, PlanOptions, Protocol, Security,
