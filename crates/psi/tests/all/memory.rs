@@ -159,7 +159,9 @@ fn run(kind: Kind, liar: usize, patience: Duration, change: Change) -> Result<()
 fn of_the_peer(kind: Kind, error: &Error) -> bool {
     match error {
         Error::Channel(ChannelError::Disconnected) => true,
-        Error::Channel(ChannelError::PeerMisbehaved(_)) => !kind.is_kkrt(),
+        Error::Channel(ChannelError::PeerMisbehaved(_) | ChannelError::Mismatch { .. }) => {
+            !kind.is_kkrt()
+        }
         _ => false,
     }
 }
