@@ -55,5 +55,5 @@ pub use fp61::Fp61;
 pub use fp64::{Fp64, Fp64x2};
 pub use gf128::Gf128;
 pub use ring::{ExtensionOf, Field, NotCanonical, Ring};
-pub use subtle::Choice;
+pub use subtle::{Choice, ConstantTimeEq};
 pub use z64::Z64;

@@ -98,8 +98,8 @@ pub trait CotSender {
     /// unspecified and must not be used. [`Error::Broken`] if an earlier call failed.
     fn extend(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()>;
 
-    /// Frees memory that the next call makes again, where there is some; for a source that many
-    /// sessions hold and seldom use.
+    /// Frees memory that the next call makes again, where there is some: of an OT extension. Other
+    /// sources do so by themselves.
     fn rest(&mut self) {}
 }
 
@@ -116,8 +116,8 @@ pub trait CotReceiver {
     /// [`Error::Broken`] if an earlier call failed.
     fn extend(&mut self, u: &mut [u8], w: &mut [Block], channel: &mut Channel) -> Result<()>;
 
-    /// Frees memory that the next call makes again, where there is some; for a source that many
-    /// sessions hold and seldom use.
+    /// Frees memory that the next call makes again, where there is some: of an OT extension. Other
+    /// sources do so by themselves.
     fn rest(&mut self) {}
 }
 

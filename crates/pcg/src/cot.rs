@@ -205,6 +205,15 @@ impl Sender {
         self.stream.drawn()
     }
 
+    /// Compares the number drawn with the peer's, which calls it at the same point: within a round
+    /// nothing else does. 8 bytes each way, both at once.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if they differ, and those of [`extend`](CotSender::extend).
+    pub fn agree(&mut self, channel: &mut Channel) -> Result<()> {
+        self.stream.agree(channel)
+    }
+
     /// Those of the plan's total that are left; `None` of an unlimited stream.
     #[must_use]
     pub fn remaining(&self) -> Option<u64> {
@@ -274,6 +283,15 @@ impl Receiver {
     #[must_use]
     pub fn drawn(&self) -> u64 {
         self.stream.drawn()
+    }
+
+    /// Compares the number drawn with the peer's, which calls it at the same point: within a round
+    /// nothing else does. 8 bytes each way, both at once.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if they differ, and those of [`extend`](CotReceiver::extend).
+    pub fn agree(&mut self, channel: &mut Channel) -> Result<()> {
+        self.stream.agree(channel)
     }
 
     /// Those of the plan's total that are left; `None` of an unlimited stream.

@@ -28,13 +28,13 @@
 //! | Figure 6 | P1 | P2 |
 //! |---|---|---|
 //! | 1: `delta` | the setup of the source of OTs | |
-//! | 2: correlated OTs; 4: P2's bits `b_i` | [`Masks::begin`] | [`Opener::begin`] |
-//! | 3: the tree, its level sums | [`Roots`] to [`Sums`] | |
-//! | 4: `M_0`, `M_1` are one `c_l`; `c` is `psi` | [`Masks`] and [`Sums`] to [`Messages`] | [`Opener`] to [`Opened`] |
-//! | 5: P2's tree | | [`Opened`] to leaves |
+//! | 2: correlated OTs; 4: P2's bits `b_i` | `Masks::begin` | `Opener::begin` |
+//! | 3: the tree, its level sums | `Roots` to `Sums` | |
+//! | 4: `M_0`, `M_1` are one `c_l`; `c` is `psi` | `Masks` and `Sums` to `Messages` | `Opener` to `Opened` |
+//! | 5: P2's tree | | `Opened` to leaves |
 //! | 6 to 9: the check | `check`, of all trees at once | the same |
 //!
-//! Steps 3 to 5 are done for some trees at a time ([`Exchange`]), or step 3 for all trees first.
+//! Steps 3 to 5 are done for some trees at a time (`Exchange`), or step 3 for all trees first.
 //!
 //! `h` is the tweakable hash of [`convert`]; `psi` and the last-level sums are in the ring.
 //! Correlated leaves must have `delta = beta_1`: the OTs of the trees have the correlation of the

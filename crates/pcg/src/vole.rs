@@ -51,7 +51,8 @@
 //! Security: that of the plan; over `fp61` and `gf128` malicious by default (`check`,
 //! which also states the probability with which a malicious peer passes), and over extensions; over
 //! `z64` semi-honest only. With [`PlanOptions::value_bits`] the `u` over `gf128` are in a subspace,
-//! semi-honest only.
+//! semi-honest only. A malicious sender can guess bits of `x` in the base, and a malicious receiver
+//! places of the noise: a wrong guess ends the run, a right one goes unnoticed.
 //!
 //! Cost: [`Plan`] lists the rounds; the tests count the bytes. With a shared setup, step 0 comes
 //! first: each party sends a hash of the plan and of the vector-OLE's number, 32 bytes, both at
@@ -88,7 +89,7 @@ use base::{KeyBase, ValueBase};
 /// A ring of vector-OLE for `x`, `v` and `w`, with `u` in the ring `B`: in the ring itself, or in a
 /// field that it extends.
 ///
-/// Open to rings of a program: one with an [`Extension`](volery_field::Extension) of at least 120
+/// Open to rings of a program: one with an [`Extension`] of at least 120
 /// bits gets this trait for the extension by [`SubfieldBase`]. A whole field of at least 60 bits
 /// implements it with `Kind = `[`Whole`] and the [`FIELD`](Self::FIELD) of [`open_field`]. Whoever
 /// does so owes:
@@ -138,15 +139,15 @@ impl<B: Extended<D> + SubfieldBase, const D: usize> VoleRing<B> for Extension<B,
     fn assert_lawful() {
         let double = |i| B::power_of_two(i) + B::power_of_two(i);
         let powers = (1..B::BITS).all(|i| B::power_of_two(i) == double(i - 1));
-        assert!(powers && B::power_of_two(0) == B::ONE, "elements of {} are sums of ones", B::NAME);
+        assert!(powers && B::power_of_two(0) == B::ONE, "{}: power_of_two is wrong", B::NAME);
         let two = B::ONE + B::ONE;
-        assert!(two * two.inverse() == B::ONE, "{} is a field of odd order", B::NAME);
+        assert!(two * two.inverse() == B::ONE, "{}: no field, or another order", B::NAME);
         // Of degree 4 at most, as of 31 bits in 16 bytes: then this finds every factor.
         let x = <Self as ExtensionOf<B>>::basis(1);
         let mut power = x;
         for i in 1..=D {
             power = power.pow(B::ORDER_LESS_TWO + 2);
-            assert!((power == x) == (i == D), "the polynomial of {} has no factor", Self::NAME);
+            assert!((power == x) == (i == D), "the polynomial of {} has a factor", Self::NAME);
         }
     }
 }
@@ -159,9 +160,15 @@ impl<B: Extended<D> + SubfieldBase, const D: usize> VoleRing<B> for Extension<B,
 #[must_use]
 pub const fn open_field<B: Ring, R: ExtensionOf<B>>() -> Field {
     let least = if R::DEGREE > 1 { 120 } else { 60 };
-    assert!(B::BITS >= 31 && R::BITS >= least, "noise of 31 bits; an x of 60, or 120 with degree");
+    assert!(
+        B::BITS >= 31 && R::BITS >= least,
+        "u needs 31 bits; x needs 60, or 120 in an extension"
+    );
     assert!(B::GENERATED_BY_ONE, "a code of ones hides nothing beyond the ring that one spans");
-    assert!(size_of::<R>().is_power_of_two() && size_of::<R>() <= 16, "up to 16 bytes");
+    assert!(
+        size_of::<R>().is_power_of_two() && size_of::<R>() <= 16,
+        "an element may have 16 bytes at most, a power of two"
+    );
     Field::Open(OpenField {
         name: R::NAME,
         noise_bits: B::BITS,
@@ -309,6 +316,16 @@ impl<R: VoleRing<B>, B: Ring> Sender<R, B> {
         self.stream.drawn()
     }
 
+    /// Compares the number drawn with the peer's, which calls it at the same point: within a round
+    /// nothing else does. 8 bytes each way, both at once.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`](crate::Error::Mismatch) if they differ, and those of
+    /// [`extend`](Self::extend).
+    pub fn agree(&mut self, channel: &mut Channel) -> Result<()> {
+        self.stream.agree(channel)
+    }
+
     /// Those of the plan's total that are left; `None` of an unlimited stream.
     #[must_use]
     pub fn remaining(&self) -> Option<u64> {
@@ -415,6 +432,16 @@ impl<R: VoleRing<B>, B: Ring> Receiver<R, B> {
     #[must_use]
     pub fn drawn(&self) -> u64 {
         self.stream.drawn()
+    }
+
+    /// Compares the number drawn with the peer's, which calls it at the same point: within a round
+    /// nothing else does. 8 bytes each way, both at once.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`](crate::Error::Mismatch) if they differ, and those of
+    /// [`extend`](Self::extend).
+    pub fn agree(&mut self, channel: &mut Channel) -> Result<()> {
+        self.stream.agree(channel)
     }
 
     /// Those of the plan's total that are left; `None` of an unlimited stream.

@@ -131,7 +131,7 @@ pub mod prelude {
         run_two_parties, run_two_unchecked,
     };
     pub use volery_field::{
-        ExtensionOf, F2, Field, Fp31, Fp31x4, Fp61, Fp64, Fp64x2, Gf128, Ring, Z64,
+        ConstantTimeEq, ExtensionOf, F2, Field, Fp31, Fp31x4, Fp61, Fp64, Fp64x2, Gf128, Ring, Z64,
     };
     pub use volery_ot::{CotReceiver, CotSender, convert};
     pub use volery_pcg::{

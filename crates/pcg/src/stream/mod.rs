@@ -487,12 +487,18 @@ impl<R: Role, S: Rounds<R>> Stream<R, S> {
         match self.left {
             Some(left) if n > left && self.try_secret().is_ok() => {
                 // no mutant: a caller's mistake
-                Err(Error::Usage(format!(
-                    "{n} correlations drawn, and {left} are left of the plan"
-                )))
+                Err(Error::Usage(format!("a draw of {n}, but the plan has {left} left")))
             }
             _ => Ok(()),
         }
+    }
+
+    /// Compares the number drawn with the peer's.
+    pub(crate) fn agree(&mut self, channel: &mut Channel) -> Result<()> {
+        self.guarded(|_, draws| {
+            channel.agree_drawn(draws.drawn)?;
+            channel.settle()
+        })
     }
 
     /// The correlations that have been drawn.

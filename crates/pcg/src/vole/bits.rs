@@ -3,7 +3,8 @@
 //!
 //! The sender has bits `u` and `v`, the receiver `x` and `w = v + u*x`. So the [`Sender`] is a
 //! [`cot::Receiver`], the [`Receiver`] a [`cot::Sender`], and their plan one of [`cot::plan`]. An
-//! element of [`F2`] takes a byte: a program that is in a hurry takes the packed bits of [`cot`].
+//! element of [`F2`](volery_field::F2) takes a byte: a program that is in a hurry takes the packed
+//! bits of [`cot`].
 //!
 //! Security and cost: those of [`cot`].
 

@@ -42,7 +42,9 @@ fn other_draws_are_noticed_before_the_next_outputs() {
         run_two_unchecked(
             |channel| {
                 let mut sender = cot::Sender::setup(&plan, None, SESSION, rng(1), channel).unwrap();
-                draw_v(300, &mut sender, channel).unwrap();
+                draw_v(200, &mut sender, channel).unwrap();
+                sender.agree(channel).unwrap();
+                draw_v(100, &mut sender, channel).unwrap();
                 assert_eq!(sender.drawn(), 300);
                 assert_drawn(draw_v(next, &mut sender, channel).unwrap_err(), ["300", "200"]);
                 let again = draw_v(1, &mut sender, channel);
@@ -51,6 +53,7 @@ fn other_draws_are_noticed_before_the_next_outputs() {
             |channel| {
                 let mut receiver = cot::Receiver::setup(&plan, SESSION, rng(2), channel).unwrap();
                 draw_w(200, &mut receiver, channel).unwrap();
+                receiver.agree(channel).unwrap();
                 assert_drawn(draw_w(next, &mut receiver, channel).unwrap_err(), ["200", "300"]);
             },
         );
