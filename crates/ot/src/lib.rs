@@ -121,58 +121,36 @@ pub trait CotReceiver {
     fn rest(&mut self) {}
 }
 
-impl<C: CotSender + ?Sized> CotSender for &mut C {
-    fn delta(&self) -> Block {
-        (**self).delta()
-    }
+macro_rules! forward {
+    ($($pointer:ty),*) => {$(
+        impl<C: CotSender + ?Sized> CotSender for $pointer {
+            fn delta(&self) -> Block {
+                (**self).delta()
+            }
 
-    fn try_delta(&self) -> Result<Block> {
-        (**self).try_delta()
-    }
+            fn try_delta(&self) -> Result<Block> {
+                (**self).try_delta()
+            }
 
-    fn extend(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
-        (**self).extend(v, channel)
-    }
+            fn extend(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
+                (**self).extend(v, channel)
+            }
 
-    fn rest(&mut self) {
-        (**self).rest();
-    }
+            fn rest(&mut self) {
+                (**self).rest();
+            }
+        }
+
+        impl<C: CotReceiver + ?Sized> CotReceiver for $pointer {
+            fn extend(&mut self, u: &mut [u8], w: &mut [Block], channel: &mut Channel) -> Result<()> {
+                (**self).extend(u, w, channel)
+            }
+
+            fn rest(&mut self) {
+                (**self).rest();
+            }
+        }
+    )*};
 }
 
-impl<C: CotReceiver + ?Sized> CotReceiver for &mut C {
-    fn extend(&mut self, u: &mut [u8], w: &mut [Block], channel: &mut Channel) -> Result<()> {
-        (**self).extend(u, w, channel)
-    }
-
-    fn rest(&mut self) {
-        (**self).rest();
-    }
-}
-
-impl<C: CotSender + ?Sized> CotSender for Box<C> {
-    fn delta(&self) -> Block {
-        (**self).delta()
-    }
-
-    fn try_delta(&self) -> Result<Block> {
-        (**self).try_delta()
-    }
-
-    fn extend(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
-        (**self).extend(v, channel)
-    }
-
-    fn rest(&mut self) {
-        (**self).rest();
-    }
-}
-
-impl<C: CotReceiver + ?Sized> CotReceiver for Box<C> {
-    fn extend(&mut self, u: &mut [u8], w: &mut [Block], channel: &mut Channel) -> Result<()> {
-        (**self).extend(u, w, channel)
-    }
-
-    fn rest(&mut self) {
-        (**self).rest();
-    }
-}
+forward!(&mut C, Box<C>);

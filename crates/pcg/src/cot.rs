@@ -65,13 +65,15 @@ use volery_ot::{CotReceiver, CotSender, convert};
 use volery_primitives::{Block, bits, pages::Buffer, prg::Prg, ro::RandomOracle};
 use zeroize::Zeroizing;
 
+pub mod shared_setup;
+
 use crate::{
     Base, Kind, Plan, PlanOptions, Security,
     agree::{self, End},
     correlation::{Correlation, Cot},
     cot_buffer,
     stream::{
-        self, AnyRounds, CotSlices, CotValueHolder, Direct, Failure, KeyRole, Pool, Source, Stream,
+        self, AnyRounds, CotSlices, CotValueHolder, Direct, Failure, KeyRole, Source, Stream,
         Substream, ValueRole,
     },
 };
@@ -107,6 +109,9 @@ pub type KeyHolder = Sender;
 
 /// [`Receiver`], by what it holds.
 pub type ValueHolder = Receiver;
+
+/// Memory for packed bits and blocks.
+type CotColumns = (Buffer<u8>, Buffer<Gf128>);
 
 /// The bit of a block that carries the choice bit. Internally it is the lowest; both parties swap
 /// the two bits at the interface.
@@ -181,44 +186,42 @@ impl Sender {
         rng: Prg,
         channel: &mut Channel,
     ) -> Result<Self> {
-        let direct =
-            |base| Source::Direct(Box::new(Pool::<_, Buffer<Gf128>>::new(base, plan.total())));
+        let direct = stream::direct::<_, _, Buffer<Gf128>>(plan.total());
         let (carrier, stream) = key_stream(plan, delta, session, rng, channel, direct)?;
         Ok(Self { carrier, stream })
     }
 
-    /// Exchanges all messages of the next round now, unless a round is already prepared. Both
-    /// parties call it at the same point.
+    /// Step 1 with the extension of a [shared setup](shared_setup), and with its `delta`. The peer
+    /// calls [`Receiver::setup_with`] on its own, and both make the same calls in the same order.
     ///
-    /// Returns how many correlated OTs [`extend`](CotSender::extend) then returns without a
-    /// message; zero where a plan uses no LPN, or all of it has been drawn.
-    ///
-    /// # Errors
-    /// The errors of [`extend`](CotSender::extend).
-    pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
-        self.stream.prepare(channel)
-    }
-
-    /// The correlated OTs that have been drawn; the peer must have drawn as many.
-    #[must_use]
-    pub fn drawn(&self) -> u64 {
-        self.stream.drawn()
-    }
-
-    /// Compares the number drawn with the peer's, which calls it at the same point: within a round
-    /// nothing else does. 8 bytes each way, both at once.
+    /// # Panics
+    /// If the plan is not for correlated OT.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if they differ, and those of [`extend`](CotSender::extend).
-    pub fn agree(&mut self, channel: &mut Channel) -> Result<()> {
-        self.stream.agree(channel)
+    /// The errors of [`setup`](Self::setup); [`Error::Broken`] if a call on the shared setup, or on
+    /// a correlated OT made with it, failed.
+    pub fn setup_with(
+        shared: &mut shared_setup::Sender,
+        plan: &Plan,
+        rng: Prg,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        plan.open_card()?;
+        let carrier = Carrier(0);
+        let stream = shared.0.set_up(|extension, session, failure| {
+            agree::start(End::Key, session, plan, channel)?;
+            channel.settle()?;
+            let inner = Zeroizing::new(extension.try_delta()?);
+            let base = extension.fork(sub(session, plan, carrier, "base"))?;
+            let direct = stream::direct::<_, _, Buffer<Gf128>>(plan.total());
+            let parts = (Box::new(base) as _, rng);
+            let deltas = (Gf128::new(*inner), inner);
+            key_stream_of(plan, carrier, deltas, session, parts, failure, channel, direct)
+        })?;
+        Ok(Self { carrier, stream })
     }
 
-    /// Those of the plan's total that are left; `None` of an unlimited stream.
-    #[must_use]
-    pub fn remaining(&self) -> Option<u64> {
-        self.stream.remaining()
-    }
+    stream::between_draws!();
 }
 
 impl CotSender for Sender {
@@ -263,42 +266,32 @@ impl Receiver {
     /// # Errors
     /// If the channel fails or the peer misbehaves, for example with another plan.
     pub fn setup(plan: &Plan, session: SessionId, rng: Prg, channel: &mut Channel) -> Result<Self> {
-        let direct = |base| {
-            let pool = Pool::<_, (Buffer<u8>, Buffer<Gf128>)>::new(base, plan.total());
-            Source::Direct(Box::new(pool))
-        };
+        let direct = stream::direct::<_, _, CotColumns>(plan.total());
         let (carrier, stream) = value_stream(plan, session, rng, channel, direct)?;
         Ok(Self { carrier, stream })
     }
 
-    /// The receiver's counterpart of [`Sender::prepare`].
-    ///
-    /// # Errors
-    /// The errors of [`extend`](CotReceiver::extend).
-    pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
-        self.stream.prepare(channel)
+    /// As [`Sender::setup_with`], with its panics and errors.
+    pub fn setup_with(
+        shared: &mut shared_setup::Receiver,
+        plan: &Plan,
+        rng: Prg,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        plan.open_card()?;
+        let carrier = Carrier(0);
+        let stream = shared.0.set_up(|extension, session, failure| {
+            agree::start(End::Value, session, plan, channel)?;
+            channel.settle()?;
+            let base = extension.fork(sub(session, plan, carrier, "base"))?;
+            let direct = stream::direct::<_, _, CotColumns>(plan.total());
+            let parts = (Box::new(base) as _, rng);
+            value_stream_of(plan, carrier, session, parts, failure, channel, direct)
+        })?;
+        Ok(Self { carrier, stream })
     }
 
-    /// The correlated OTs that have been drawn; the peer must have drawn as many.
-    #[must_use]
-    pub fn drawn(&self) -> u64 {
-        self.stream.drawn()
-    }
-
-    /// Compares the number drawn with the peer's, which calls it at the same point: within a round
-    /// nothing else does. 8 bytes each way, both at once.
-    ///
-    /// # Errors
-    /// [`Error::Mismatch`] if they differ, and those of [`extend`](CotReceiver::extend).
-    pub fn agree(&mut self, channel: &mut Channel) -> Result<()> {
-        self.stream.agree(channel)
-    }
-
-    /// Those of the plan's total that are left; `None` of an unlimited stream.
-    #[must_use]
-    pub fn remaining(&self) -> Option<u64> {
-        self.stream.remaining()
-    }
+    stream::between_draws!();
 }
 
 impl CotReceiver for Receiver {
@@ -339,20 +332,32 @@ pub(crate) fn key_stream<R: KeyRole<Cot>>(
     let inner = Zeroizing::new(carrier.exchange(*delta));
     agree::start(End::Key, session, plan, channel)?;
     channel.send(&[carrier.0])?;
-    let part = |name: &str| sub(session, plan, carrier, name);
-    let (seed, base_session) = (rng.fork("base"), part("base"));
-    let mut base: Box<dyn CotSender + Send> = match plan.base() {
-        Base::SoftSpoken(field) => Box::new(softspoken::Sender::setup(
-            Some(*inner),
-            extension(field, plan.security()),
-            base_session,
-            seed,
-            channel,
-        )?),
-        Base::Gilboa | Base::Packed(_) => unreachable!("bases of vector-OLE"),
-    };
+    let Base::SoftSpoken(field) = plan.base() else { unreachable!("bases of vector-OLE") };
+    let (settings, seed) = (extension(field, plan.security()), rng.fork("base"));
+    let base_session = sub(session, plan, carrier, "base");
+    let base = softspoken::Sender::setup(Some(*inner), settings, base_session, seed, channel)?;
     channel.settle()?;
-    let source = if is_direct {
+    let parts = (Box::new(base) as Box<dyn CotSender + Send>, rng);
+    let deltas = (Gf128::new(*delta), inner);
+    let stream =
+        key_stream_of(plan, carrier, deltas, session, parts, Failure::default(), channel, direct)?;
+    Ok((carrier, stream))
+}
+
+/// Step 1 after the base: `deltas` are the key and, with the carrier exchanged, that of the base.
+#[expect(clippy::too_many_arguments, reason = "a setup, of its own or shared")]
+fn key_stream_of<R: KeyRole<Cot>>(
+    plan: &Plan,
+    carrier: Carrier,
+    (delta, inner): (Gf128, Zeroizing<Block>),
+    session: SessionId,
+    (mut base, mut rng): (Box<dyn CotSender + Send>, Prg),
+    failure: Failure,
+    channel: &mut Channel,
+    direct: impl FnOnce(Box<dyn CotSender + Send>) -> Source<R, AnyRounds<R>>,
+) -> Result<Stream<R>> {
+    let part = |name: &str| sub(session, plan, carrier, name);
+    let source = if plan.is_direct() {
         direct(base)
     } else {
         let mut v = Buffer::<Gf128>::zeroed(plan.substreams() * plan.base_count());
@@ -365,8 +370,7 @@ pub(crate) fn key_stream<R: KeyRole<Cot>>(
         });
         stream::key_source::<Cot, R>(plan, Gf128::new(*inner), substreams)?
     };
-    let delta = Gf128::new(*delta);
-    Ok((carrier, Stream::new(source, delta, plan.total(), Failure::default())))
+    Ok(Stream::new(source, delta, plan.total(), failure))
 }
 
 /// Step 1 of the receiver, likewise.
@@ -386,17 +390,27 @@ pub(crate) fn value_stream<R: ValueRole<Cot>>(
         return Err(Error::PeerMisbehaved("the position of the carrier bit is not below 128"));
     }
     let carrier = Carrier(carrier[0]);
+    let Base::SoftSpoken(field) = plan.base() else { unreachable!("bases of vector-OLE") };
+    let (settings, seed) = (extension(field, plan.security()), rng.fork("base"));
+    let base_session = sub(session, plan, carrier, "base");
+    let base = softspoken::Receiver::setup(settings, base_session, seed, channel)?;
+    let parts = (Box::new(base) as Box<dyn CotReceiver + Send>, rng);
+    let stream =
+        value_stream_of(plan, carrier, session, parts, Failure::default(), channel, direct)?;
+    Ok((carrier, stream))
+}
+
+/// Step 1 after the base.
+fn value_stream_of<R: ValueRole<Cot>>(
+    plan: &Plan,
+    carrier: Carrier,
+    session: SessionId,
+    (mut base, mut rng): (Box<dyn CotReceiver + Send>, Prg),
+    failure: Failure,
+    channel: &mut Channel,
+    direct: impl FnOnce(Box<dyn CotReceiver + Send>) -> Source<R, AnyRounds<R>>,
+) -> Result<Stream<R>> {
     let part = |name: &str| sub(session, plan, carrier, name);
-    let (seed, base_session) = (rng.fork("base"), part("base"));
-    let mut base: Box<dyn CotReceiver + Send> = match plan.base() {
-        Base::SoftSpoken(field) => Box::new(softspoken::Receiver::setup(
-            extension(field, plan.security()),
-            base_session,
-            seed,
-            channel,
-        )?),
-        Base::Gilboa | Base::Packed(_) => unreachable!("bases of vector-OLE"),
-    };
     let source = if plan.is_direct() {
         direct(base)
     } else {
@@ -411,7 +425,7 @@ pub(crate) fn value_stream<R: ValueRole<Cot>>(
         });
         stream::value_source::<Cot, R>(plan, substreams)?
     };
-    Ok((carrier, Stream::new(source, (), plan.total(), Failure::default())))
+    Ok(Stream::new(source, (), plan.total(), failure))
 }
 
 impl Direct<stream::KeyHolder<Cot>> for Box<dyn CotSender + Send> {

@@ -10,7 +10,7 @@
 //!
 //! | module | protocol | channel |
 //! |---|---|---|
-//! | [`cot`] | Ferret Figure 9: COT including setup | yes |
+//! | [`cot`] | Ferret Figure 9: COT including setup; `cot::shared_setup` for several | yes |
 //! | [`vole`] | Protocol 6: vector-OLE including setup; `vole::shared_setup` for several | yes |
 //! | [`plan`] | the parameter schedule, by a cost model | no |
 //! | [`error`] | the errors of calls and plans | - |

@@ -71,7 +71,7 @@ use crate::{
     correlation::{Correlation, VoleKind, VoleSlices},
     lpn::estimate::{Field, OpenField},
     stream::{
-        self, AnyRounds, Direct, Failure, KeyRole, Pool, Source, Stream, Substream, ValueRole,
+        self, AnyRounds, Direct, Failure, KeyRole, Source, Stream, Substream, ValueRole,
         VoleValueHolder,
     },
 };
@@ -246,7 +246,7 @@ impl<R: VoleRing<B>, B: Ring> Sender<R, B> {
     /// # Errors
     /// If the channel fails or the peer misbehaves, for example with another plan.
     pub fn setup(plan: &Plan, session: SessionId, rng: Prg, channel: &mut Channel) -> Result<Self> {
-        let direct = |base| Source::Direct(values_pool::<B, R>(base, plan));
+        let direct = stream::direct::<_, _, (Buffer<B>, Buffer<R>)>(plan.total());
         Ok(Self { stream: value_stream::<B, R, _>(plan, session, rng, channel, direct)? })
     }
 
@@ -273,7 +273,7 @@ impl<R: VoleRing<B>, B: Ring> Sender<R, B> {
             channel.settle()?;
             let cot = shared.trees.fork(part("ot"))?; // step 1
             let base = base::values_from::<B, R>(plan, &mut shared.bits, part("base"), channel)?; // step 2
-            let direct = |base| Source::Direct(values_pool::<B, R>(base, plan));
+            let direct = stream::direct::<_, _, (Buffer<B>, Buffer<R>)>(plan.total());
             let parts = (cot, base, rng);
             let stream =
                 value_stream_of::<B, R, _>(plan, session, parts, failure, channel, direct)?;
@@ -298,39 +298,7 @@ impl<R: VoleRing<B>, B: Ring> Sender<R, B> {
         self.stream.extend(VoleSlices { u, v }, channel)
     }
 
-    /// `VOLE.Setup` of Protocol 6 without `VOLE.Expand`: exchanges all messages of the next round
-    /// now, unless a round is already prepared. Both parties call it at the same point.
-    ///
-    /// Returns how many correlations [`extend`](Self::extend) then returns without a message; zero
-    /// where a plan uses no LPN, or all of it has been drawn.
-    ///
-    /// # Errors
-    /// The errors of [`extend`](Self::extend).
-    pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
-        self.stream.prepare(channel)
-    }
-
-    /// The correlations that have been drawn; the peer must have drawn as many.
-    #[must_use]
-    pub fn drawn(&self) -> u64 {
-        self.stream.drawn()
-    }
-
-    /// Compares the number drawn with the peer's, which calls it at the same point: within a round
-    /// nothing else does. 8 bytes each way, both at once.
-    ///
-    /// # Errors
-    /// [`Error::Mismatch`](crate::Error::Mismatch) if they differ, and those of
-    /// [`extend`](Self::extend).
-    pub fn agree(&mut self, channel: &mut Channel) -> Result<()> {
-        self.stream.agree(channel)
-    }
-
-    /// Those of the plan's total that are left; `None` of an unlimited stream.
-    #[must_use]
-    pub fn remaining(&self) -> Option<u64> {
-        self.stream.remaining()
-    }
+    stream::between_draws!();
 }
 
 impl<R: VoleRing<B>, B: Ring> Receiver<R, B> {
@@ -360,7 +328,7 @@ impl<R: VoleRing<B>, B: Ring> Receiver<R, B> {
         rng: Prg,
         channel: &mut Channel,
     ) -> Result<Self> {
-        let direct = |base| Source::Direct(key_pool::<B, R>(base, plan));
+        let direct = stream::direct::<_, _, Buffer<R>>(plan.total());
         Ok(Self { stream: key_stream::<B, R, _>(plan, x, session, rng, channel, direct)? })
     }
 
@@ -389,7 +357,7 @@ impl<R: VoleRing<B>, B: Ring> Receiver<R, B> {
             channel.settle()?;
             let cot = shared.trees.fork(part("ot"))?; // step 1
             let base = base::key_from::<B, R>(plan, x, &mut shared.bits, part("base"), channel)?; // step 2
-            let direct = |base| Source::Direct(key_pool::<B, R>(base, plan));
+            let direct = stream::direct::<_, _, Buffer<R>>(plan.total());
             let parts = (cot, base, rng);
             let stream =
                 key_stream_of::<B, R, _>(plan, x, session, parts, failure, channel, direct)?;
@@ -420,35 +388,7 @@ impl<R: VoleRing<B>, B: Ring> Receiver<R, B> {
         self.stream.extend(w, channel)
     }
 
-    /// The receiver's counterpart of [`Sender::prepare`].
-    ///
-    /// # Errors
-    /// The errors of [`extend`](Self::extend).
-    pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
-        self.stream.prepare(channel)
-    }
-
-    /// The correlations that have been drawn; the peer must have drawn as many.
-    #[must_use]
-    pub fn drawn(&self) -> u64 {
-        self.stream.drawn()
-    }
-
-    /// Compares the number drawn with the peer's, which calls it at the same point: within a round
-    /// nothing else does. 8 bytes each way, both at once.
-    ///
-    /// # Errors
-    /// [`Error::Mismatch`](crate::Error::Mismatch) if they differ, and those of
-    /// [`extend`](Self::extend).
-    pub fn agree(&mut self, channel: &mut Channel) -> Result<()> {
-        self.stream.agree(channel)
-    }
-
-    /// Those of the plan's total that are left; `None` of an unlimited stream.
-    #[must_use]
-    pub fn remaining(&self) -> Option<u64> {
-        self.stream.remaining()
-    }
+    stream::between_draws!();
 }
 
 /// Steps 1 to 3 of the sender, for outputs of any role; `direct` makes a base the source of them.
@@ -561,20 +501,6 @@ fn key_stream_of<B: Ring, R: VoleRing<B>, S: KeyRole<R::Kind>>(
         stream::key_source::<R::Kind, S>(plan, x, substreams)?
     };
     Ok(Stream::new(source, x, plan.total(), failure))
-}
-
-fn values_pool<B: Ring, R: VoleRing<B>>(
-    base: RandomizedBase<dyn ValueBase<B, R>>,
-    plan: &Plan,
-) -> Box<dyn Direct<VoleValueHolder<R::Kind>>> {
-    Box::new(Pool::<_, (Buffer<B>, Buffer<R>)>::new(base, plan.total()))
-}
-
-fn key_pool<B: Ring, R: VoleRing<B>>(
-    base: RandomizedBase<dyn KeyBase<R>>,
-    plan: &Plan,
-) -> Box<dyn Direct<stream::KeyHolder<R::Kind>>> {
-    Box::new(Pool::<_, Buffer<R>>::new(base, plan.total()))
 }
 
 impl<K: VoleKind> Direct<VoleValueHolder<K>> for RandomizedBase<dyn ValueBase<K::Base, K::Ring>> {

@@ -23,7 +23,7 @@ use card::{Destination as Memory, OnCard as Computes};
 use expand::Encoder;
 use kept::Kept;
 use party::{Key, Value};
-pub(crate) use pool::Pool;
+pub(crate) use pool::direct;
 use shares::Setup;
 pub(crate) use substreams::Substreams;
 #[cfg(not(feature = "gpu"))]
@@ -605,6 +605,46 @@ fn fill<R: Role>(
     }
     Ok(())
 }
+
+/// What the objects of both ends have beside their draws.
+macro_rules! between_draws {
+    () => {
+        /// Exchanges all messages of the next round now, unless a round is already prepared: in a
+        /// vector OLE `VOLE.Setup` of Protocol 6 without `VOLE.Expand`. Both parties call it at the
+        /// same point.
+        ///
+        /// Returns how many correlations a draw then returns without a message; zero where a plan
+        /// uses no LPN, or all of it has been drawn.
+        ///
+        /// # Errors
+        /// Those of a draw.
+        pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
+            self.stream.prepare(channel)
+        }
+
+        /// The correlations that have been drawn; the peer must have drawn as many.
+        #[must_use]
+        pub fn drawn(&self) -> u64 {
+            self.stream.drawn()
+        }
+
+        /// Compares the number drawn with the peer's, which calls it at the same point: within a
+        /// round nothing else does. 8 bytes each way, both at once.
+        ///
+        /// # Errors
+        /// [`Error::Mismatch`](crate::Error::Mismatch) if they differ, and those of a draw.
+        pub fn agree(&mut self, channel: &mut Channel) -> Result<()> {
+            self.stream.agree(channel)
+        }
+
+        /// Those of the plan's total that are left; `None` of an unlimited stream.
+        #[must_use]
+        pub fn remaining(&self) -> Option<u64> {
+            self.stream.remaining()
+        }
+    };
+}
+pub(crate) use between_draws;
 
 /// Whether a call failed on one of the objects that share this.
 #[derive(Clone, Default)]

@@ -8,7 +8,9 @@ use volery_channel::{Channel, Result};
 use volery_field::Gf128;
 use volery_primitives::{bits, pages::Buffer};
 
-use super::{CotSlices, CotValueHolder, Direct, KeyHolder, Role, VoleValueHolder};
+use super::{
+    AnyRounds, CotSlices, CotValueHolder, Direct, KeyHolder, Role, Source, VoleValueHolder,
+};
 use crate::correlation::{Correlation, VoleKind, VoleSlices};
 
 /// The correlations of a call for a small draw.
@@ -26,7 +28,7 @@ pub(crate) trait Held<R: Role>: Send {
 }
 
 /// A base and the outputs that it has made and nobody has drawn. Both are wiped when dropped.
-pub(crate) struct Pool<D, H> {
+struct Pool<D, H> {
     base: D,
     held: Option<H>,
     /// The outputs that are held: from this number on, up to that one.
@@ -39,13 +41,18 @@ pub(crate) struct Pool<D, H> {
     drawn: u64,
 }
 
-impl<D, H> Pool<D, H> {
-    /// A pool of a plan's `total`.
-    pub(crate) fn new(base: D, total: Option<u64>) -> Self {
-        let left = total.unwrap_or(u64::MAX);
-        Self { base, held: None, from: 0, end: 0, left, made: false, drawn: 0 }
+/// Makes a base the source of a plan's `total`.
+pub(crate) fn direct<R: Role, D: Direct<R> + 'static, H: Held<R> + 'static>(
+    total: Option<u64>,
+) -> impl FnOnce(D) -> Source<R, AnyRounds<R>> {
+    let (held, left) = (None::<H>, total.unwrap_or(u64::MAX));
+    move |base| {
+        let pool = Pool { base, held, from: 0, end: 0, left, made: false, drawn: 0 };
+        Source::Direct(Box::new(pool))
     }
+}
 
+impl<D, H> Pool<D, H> {
     /// Makes `n`, at most as many as are left, in `out`.
     fn make<R: Role>(&mut self, n: usize, out: &mut R::Out<'_>, channel: &mut Channel) -> Result<()>
     where

@@ -100,7 +100,7 @@ impl Receiver {
 }
 
 /// A party's extensions, for one vector-OLE after the other, each with a session of its own.
-pub(super) struct GuardedExtensions<E> {
+pub(crate) struct GuardedExtensions<E> {
     session: SessionId,
     next: u64,
     failure: Failure,
@@ -109,12 +109,12 @@ pub(super) struct GuardedExtensions<E> {
 }
 
 impl<E> GuardedExtensions<E> {
-    fn new(session: SessionId, extensions: E) -> Self {
+    pub(crate) fn new(session: SessionId, extensions: E) -> Self {
         Self { session, next: 0, failure: Failure::default(), extensions: Some(extensions) }
     }
 
     /// Runs the setup of the next vector-OLE.
-    pub(super) fn set_up<T>(
+    pub(crate) fn set_up<T>(
         &mut self,
         setup: impl FnOnce(&mut E, SessionId, Failure) -> Result<T>,
     ) -> Result<T> {

@@ -1,4 +1,5 @@
-//! Mistakes of a caller have names, and small draws from a base are made together.
+//! Mistakes of a caller have names, small draws from a base are made together, and several
+//! correlated OTs share a setup.
 
 use volery_channel::{Channel, Error, Hello, Role, Session, run_two_parties, run_two_unchecked};
 use volery_field::{Fp61, Ring};
@@ -179,4 +180,43 @@ fn small_draws_are_made_together() {
         );
         assert_cots(&(sent, received));
     }
+}
+
+/// Lanes of one setup: one delta, other correlations, whatever their plans; the failure of one ends
+/// all.
+#[test]
+fn correlated_ots_share_a_setup() {
+    let plans = [100, 40_000, 100].map(|total| plan(Some(total)));
+    let draw = |plan: &Plan| plan.total().unwrap() as usize;
+    let (sent, received) = run_two_unchecked(
+        |channel| {
+            let shared = &mut cot::shared_setup::Sender::setup(None, SESSION, rng(1), channel);
+            let shared = shared.as_mut().unwrap();
+            let lane = |(i, plan): (usize, &Plan)| {
+                let rng = rng(10 + i as u128);
+                let mut lane = cot::Sender::setup_with(shared, plan, rng, channel).unwrap();
+                (lane.delta(), draw_v(draw(plan), &mut lane, channel).unwrap())
+            };
+            let lanes: Vec<_> = plans.iter().enumerate().map(lane).collect();
+            let other = cot::Sender::setup_with(shared, &plans[0], rng(20), channel);
+            assert!(matches!(other.err(), Some(Error::Mismatch { .. })));
+            let broken = cot::Sender::setup_with(shared, &plans[0], rng(21), channel);
+            assert!(matches!(broken.err(), Some(Error::Broken)));
+            lanes
+        },
+        |channel| {
+            let mut shared = cot::shared_setup::Receiver::setup(SESSION, rng(2), channel).unwrap();
+            let lane = |(i, plan): (usize, &Plan)| {
+                let rng = rng(30 + i as u128);
+                let mut lane = cot::Receiver::setup_with(&mut shared, plan, rng, channel).unwrap();
+                draw_w(draw(plan), &mut lane, channel).unwrap()
+            };
+            let lanes: Vec<_> = plans.iter().enumerate().map(lane).collect();
+            let other = cot::Receiver::setup_with(&mut shared, &plans[1], rng(40), channel);
+            assert!(matches!(other.err(), Some(Error::Mismatch { .. })));
+            lanes
+        },
+    );
+    assert!(sent.iter().all(|lane| lane.0 == sent[0].0) && sent[0].1 != sent[2].1);
+    sent.into_iter().zip(received).for_each(|lane| assert_cots(&lane));
 }

@@ -1,16 +1,12 @@
-//! Vector-OLE of every size, at the ends of rounds, and after a failed call.
+//! Vector-OLE of every size, and at the ends of rounds.
 
-use volery_channel::{Channel, run_two_parties};
+use volery_channel::run_two_parties;
 use volery_field::{Fp61, Gf128, Ring, Z64};
 use volery_pcg::{
-    Error, Kind, Noise, Plan, PlanOptions, Protocol, Security, Trees,
-    lpn::set_named,
-    vole::{Receiver, Sender, VoleRing},
+    Kind, Noise, Plan, PlanOptions, Protocol, Security, Trees, lpn::set_named, vole::VoleRing,
 };
 
-use crate::common::{
-    ReceivedVoles, SESSION, SentVoles, assert_voles, rng, vole_receiver, vole_sender,
-};
+use crate::common::{ReceivedVoles, SentVoles, assert_voles, vole_receiver, vole_sender};
 
 fn plan<R: VoleRing>(n: usize, noise: Noise, security: Security) -> Plan {
     let options = PlanOptions {
@@ -99,30 +95,4 @@ fn the_papers_instances() {
     let plan = |field, n| Plan::paper80(field, n as u64).unwrap();
     check::<Fp61>(&plan(Fp61::FIELD, 1 << 14), 1 << 14);
     check::<Z64>(&plan(Z64::FIELD, 1 << 16), 1 << 16);
-}
-
-#[test]
-fn an_object_whose_call_failed_stays_failed() {
-    let n = 50_000;
-    let plan = plan::<Fp61>(n, Noise::Regular, Security::Malicious);
-    run_two_parties(
-        |channel| {
-            let mut sender = Sender::<Fp61>::setup(&plan, SESSION, rng(1), channel).unwrap();
-            let (mut u, mut v) = (vec![Fp61::ZERO; 10], vec![Fp61::ZERO; 10]);
-            // A channel without a peer.
-            let (mut lonely, peer) = Channel::memory_pair();
-            drop(peer);
-            assert!(matches!(sender.extend(&mut u, &mut v, &mut lonely), Err(Error::Disconnected)));
-            assert!(matches!(sender.extend(&mut u, &mut v, channel), Err(Error::Broken)));
-        },
-        |channel| {
-            let mut receiver =
-                Receiver::<Fp61>::setup(&plan, None, SESSION, rng(2), channel).unwrap();
-            let mut w = vec![Fp61::ZERO; 10];
-            let (mut lonely, peer) = Channel::memory_pair();
-            drop(peer);
-            assert!(matches!(receiver.extend(&mut w, &mut lonely), Err(Error::Disconnected)));
-            assert!(matches!(receiver.extend(&mut w, channel), Err(Error::Broken)));
-        },
-    );
 }

@@ -25,6 +25,8 @@ const FILES: &[(&str, &str)] = &[
     // Needs a card: `pcg/tests/all/card.rs`.
     ("pcg/card.rs", "cot, malicious, regular, half"),
     ("pcg/cot.rs", "cot, malicious, regular, half"),
+    // With lanes in `pcg/tests/all/mistakes.rs`.
+    ("pcg/cot/shared_setup.rs", "cot, malicious, regular, half"),
     ("pcg/derandomize.rs", "chosen inputs"),
     ("pcg/gilboa.rs", "checked product, fp61"),
     ("pcg/reproduction/mod.rs", "point function"),
