@@ -162,6 +162,7 @@ fn of(path: &Path) -> impl Fn(io::Error) -> Error {
     move |error| Error::Io(io::Error::new(error.kind(), format!("saved batch {path}: {error}")))
 }
 
+#[cfg_attr(not(unix), expect(unused_mut, reason = "a mode is a thing of Unix"))]
 fn options() -> OpenOptions {
     let mut options = File::options();
     #[cfg(unix)]
