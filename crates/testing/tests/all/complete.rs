@@ -32,6 +32,7 @@ const FILES: &[(&str, &str)] = &[
     ("pcg/reproduction/mod.rs", "point function"),
     ("pcg/reproduction/punctured_ot.rs", "random OT of n - 1"),
     ("pcg/spcot.rs", "half-trees, hashed"),
+    ("pcg/stream/mod.rs", "cot, malicious, regular, half"),
     ("pcg/vole.rs", "vole fp61, malicious, regular, half"),
     ("pcg/vole/shared_setup.rs", "batch of vector-OLEs"),
     ("pcg/wire.rs", "chosen inputs"),
