@@ -48,7 +48,7 @@ impl Channel {
     /// [Agrees](Self::agree) on a number.
     ///
     /// # Errors
-    /// Those of [`agree`](Self::agree); the error of the comparison is [`Error::Mismatch`] about
+    /// The errors of [`agree`](Self::agree), in which the comparison's is [`Error::Mismatch`] about
     /// the number drawn.
     pub fn agree_drawn(&mut self, drawn: u64) -> Result<()> {
         self.agree(&drawn.to_le_bytes(), move |theirs| {
@@ -89,7 +89,34 @@ impl Channel {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Channel, Error, Result, run_two_unchecked};
+    use std::io::{self, ErrorKind};
+    use std::time::Duration;
+
+    use crate::{Channel, Error, Result, Transport, run_two_unchecked};
+
+    /// A transport on which writing fails, after the peer has sent bytes 1.
+    struct Unwritable(ErrorKind);
+
+    impl Transport for Unwritable {
+        fn write(&self, _bytes: &[u8], _timeout: Option<Duration>) -> io::Result<()> {
+            Err(self.0.into())
+        }
+
+        fn read(&self, bytes: &mut [u8], _timeout: Option<Duration>) -> io::Result<usize> {
+            assert_eq!(self.0, ErrorKind::BrokenPipe, "this waits for a peer that does not read");
+            bytes.fill(1);
+            Ok(bytes.len())
+        }
+    }
+
+    #[test]
+    fn the_value_of_a_peer_that_has_closed_is_compared() {
+        for (kind, text) in [(ErrorKind::BrokenPipe, "drawn"), (ErrorKind::TimedOut, "progress")] {
+            let mut channel = Channel::new(Unwritable(kind));
+            channel.agree_drawn(7).unwrap();
+            assert!(channel.settle().unwrap_err().to_string().contains(text));
+        }
+    }
 
     /// One sends after it, the other only receives; and both learn of a difference.
     #[test]

@@ -527,10 +527,8 @@ impl Channel {
             self.broken = true;
             let error = Error::from_io(error, "sending: the peer does not read", self.timeout);
             // A peer that has found a difference closes. Its value can still be read.
-            match self.compare_awaited() {
-                Err(difference @ Error::Mismatch { .. }) => difference,
-                _ => error,
-            }
+            let value = if error == Error::Disconnected { self.compare_awaited() } else { Ok(()) };
+            value.err().filter(|value| matches!(value, Error::Mismatch { .. })).unwrap_or(error)
         })
     }
 
