@@ -319,10 +319,7 @@ impl Channel {
     /// # Errors
     /// The errors of [`send`](Self::send).
     pub fn send_blocks(&mut self, blocks: &[Block]) -> Result<()> {
-        if cfg!(target_endian = "little") {
-            return self.send(bytemuck::cast_slice(blocks));
-        }
-        blocks.iter().try_for_each(|block| self.send(&block.to_bytes()))
+        self.send(bytemuck::cast_slice(blocks))
     }
 
     /// Receives `blocks.len()` blocks, 16 bytes each, little endian.
@@ -330,15 +327,7 @@ impl Channel {
     /// # Errors
     /// The errors of [`recv`](Self::recv).
     pub fn recv_blocks(&mut self, blocks: &mut [Block]) -> Result<()> {
-        self.recv(bytemuck::cast_slice_mut(blocks))?;
-        if cfg!(target_endian = "big") {
-            for block in blocks {
-                let mut bytes = [0; 16];
-                bytes.copy_from_slice(bytemuck::bytes_of(block));
-                *block = Block::from_bytes(bytes);
-            }
-        }
-        Ok(())
+        self.recv(bytemuck::cast_slice_mut(blocks))
     }
 
     /// Sends one block.

@@ -209,12 +209,7 @@ impl Ring for Fp61 {
     }
 
     fn write(xs: &[Self], out: &mut Vec<u8>) {
-        let start = out.len();
-        out.resize(start + Self::encoded_len(xs.len()), 0);
-        let (bytes, _) = out[start..].as_chunks_mut();
-        for (bytes, x) in bytes.iter_mut().zip(xs) {
-            *bytes = x.0.to_le_bytes();
-        }
+        out.extend_from_slice(bytemuck::cast_slice(xs));
     }
 
     fn read(bytes: &[u8], out: &mut [Self]) -> Result<(), NotCanonical> {

@@ -130,20 +130,12 @@ impl Ring for Z64 {
     }
 
     fn write(xs: &[Self], out: &mut Vec<u8>) {
-        let start = out.len();
-        out.resize(start + Self::encoded_len(xs.len()), 0);
-        let (bytes, _) = out[start..].as_chunks_mut();
-        for (bytes, x) in bytes.iter_mut().zip(xs) {
-            *bytes = x.0.to_le_bytes();
-        }
+        out.extend_from_slice(bytemuck::cast_slice(xs));
     }
 
     fn read(bytes: &[u8], out: &mut [Self]) -> Result<(), NotCanonical> {
         assert_same_length(bytes.len(), Self::encoded_len(out.len()));
-        let (bytes, _) = bytes.as_chunks();
-        for (&bytes, out) in bytes.iter().zip(out) {
-            *out = Self(u64::from_le_bytes(bytes));
-        }
+        bytemuck::cast_slice_mut(out).copy_from_slice(bytes);
         Ok(())
     }
 }

@@ -34,20 +34,14 @@ pub fn recv<R: Ring>(elements: &mut [R], what: &'static str, channel: &mut Chann
     Ok(())
 }
 
-/// An element as the message of an OT: its canonical bytes, then zeros.
+/// An element as the message of an OT: its canonical bytes, of which there are at most 16, then
+/// zeros.
 #[must_use]
 pub fn pack<R: Ring>(element: R) -> Block {
-    if cfg!(target_endian = "little") {
-        // The memory of an element is then what is written.
-        let mut block = [0; 16];
-        block[..size_of::<R>()].copy_from_slice(bytemuck::bytes_of(&element));
-        return Block::from_bytes(block);
-    }
     let mut bytes = Zeroizing::new(Vec::with_capacity(16));
     R::write(&[element], &mut bytes);
-    bytes.resize(16, 0);
     let mut block = [0; 16];
-    block.copy_from_slice(&bytes);
+    block[..bytes.len()].copy_from_slice(&bytes);
     Block::from_bytes(block)
 }
 
@@ -60,7 +54,7 @@ pub fn unpack<R: Ring>(message: Block) -> R {
 
 #[cfg(test)]
 mod tests {
-    use volery_field::{Fp61, Gf128, Z64};
+    use volery_field::{Fp31x4, Fp61, Fp64x2, Gf128, Z64};
     use volery_primitives::prg::Prg;
 
     use super::*;
@@ -76,5 +70,7 @@ mod tests {
         check::<Fp61>();
         check::<Z64>();
         check::<Gf128>();
+        check::<Fp31x4>();
+        check::<Fp64x2>();
     }
 }
