@@ -206,19 +206,17 @@ impl Sender {
         rng: Prg,
         channel: &mut Channel,
     ) -> Result<Self> {
-        plan.open_card()?;
         let carrier = Carrier(0);
-        let stream = shared.0.set_up(|extension, session, failure| {
-            agree::start(End::Key, session, plan, channel)?;
-            channel.settle()?;
-            let inner = Zeroizing::new(extension.try_delta()?);
-            let base = extension.fork(sub(session, plan, carrier, "base"))?;
+        shared.0.set_up(End::Key, plan, channel, |ot, session, failure, channel| {
+            let inner = Zeroizing::new(ot.try_delta()?);
+            let base = ot.fork(sub(session, plan, carrier, "base"))?;
             let direct = stream::direct::<_, _, Buffer<Gf128>>(plan.total());
             let parts = (Box::new(base) as _, rng);
             let deltas = (Gf128::new(*inner), inner);
-            key_stream_of(plan, carrier, deltas, session, parts, failure, channel, direct)
-        })?;
-        Ok(Self { carrier, stream })
+            let stream =
+                key_stream_of(plan, carrier, deltas, session, parts, failure, channel, direct)?;
+            Ok(Self { carrier, stream })
+        })
     }
 
     stream::between_draws!();
@@ -278,17 +276,14 @@ impl Receiver {
         rng: Prg,
         channel: &mut Channel,
     ) -> Result<Self> {
-        plan.open_card()?;
         let carrier = Carrier(0);
-        let stream = shared.0.set_up(|extension, session, failure| {
-            agree::start(End::Value, session, plan, channel)?;
-            channel.settle()?;
-            let base = extension.fork(sub(session, plan, carrier, "base"))?;
+        shared.0.set_up(End::Value, plan, channel, |ot, session, failure, channel| {
+            let base = ot.fork(sub(session, plan, carrier, "base"))?;
             let direct = stream::direct::<_, _, CotColumns>(plan.total());
             let parts = (Box::new(base) as _, rng);
-            value_stream_of(plan, carrier, session, parts, failure, channel, direct)
-        })?;
-        Ok(Self { carrier, stream })
+            let stream = value_stream_of(plan, carrier, session, parts, failure, channel, direct)?;
+            Ok(Self { carrier, stream })
+        })
     }
 
     stream::between_draws!();

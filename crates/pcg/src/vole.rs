@@ -266,11 +266,8 @@ impl<R: VoleRing<B>, B: Ring> Sender<R, B> {
         rng: Prg,
         channel: &mut Channel,
     ) -> Result<Self> {
-        plan.open_card()?;
-        shared.extensions.set_up(|shared, session, failure| {
+        shared.extensions.set_up(End::Value, plan, channel, |shared, session, failure, channel| {
             let part = |name: &str| sub::<B, R>(session, plan, name);
-            agree::start(End::Value, session, plan, channel)?; // step 0
-            channel.settle()?;
             let cot = shared.trees.fork(part("ot"))?; // step 1
             let base = base::values_from::<B, R>(plan, &mut shared.bits, part("base"), channel)?; // step 2
             let direct = stream::direct::<_, _, (Buffer<B>, Buffer<R>)>(plan.total());
@@ -350,11 +347,8 @@ impl<R: VoleRing<B>, B: Ring> Receiver<R, B> {
         channel: &mut Channel,
     ) -> Result<Self> {
         let x = x.unwrap_or_else(|| R::random(&mut rng));
-        plan.open_card()?;
-        shared.extensions.set_up(|shared, session, failure| {
+        shared.extensions.set_up(End::Key, plan, channel, |shared, session, failure, channel| {
             let part = |name: &str| sub::<B, R>(session, plan, name);
-            agree::start(End::Key, session, plan, channel)?; // step 0
-            channel.settle()?;
             let cot = shared.trees.fork(part("ot"))?; // step 1
             let base = base::key_from::<B, R>(plan, x, &mut shared.bits, part("base"), channel)?; // step 2
             let direct = stream::direct::<_, _, Buffer<R>>(plan.total());

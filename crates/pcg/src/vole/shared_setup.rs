@@ -41,7 +41,8 @@ use volery_ot::{convert, softspoken};
 use volery_primitives::{prg::Prg, ro::RandomOracle};
 
 use super::OT_FIELD;
-use crate::stream::Failure;
+use crate::agree::{self, End};
+use crate::{Plan, stream::Failure};
 
 /// The endpoint of the holder of the `u` and `v`.
 pub struct Sender {
@@ -113,15 +114,23 @@ impl<E> GuardedExtensions<E> {
         Self { session, next: 0, failure: Failure::default(), extensions: Some(extensions) }
     }
 
-    /// Runs the setup of the next vector-OLE.
+    /// Compares what both parties start next (step 0 of the vector-OLE), and runs its setup.
     pub(crate) fn set_up<T>(
         &mut self,
-        setup: impl FnOnce(&mut E, SessionId, Failure) -> Result<T>,
+        end: End,
+        plan: &Plan,
+        channel: &mut Channel,
+        setup: impl FnOnce(&mut E, SessionId, Failure, &mut Channel) -> Result<T>,
     ) -> Result<T> {
+        plan.open_card()?;
         let session = self.next_session();
         let mut extensions = self.extensions.take().ok_or(Error::Broken)?;
         let failure = self.failure.clone();
-        let output = self.failure.guarded(|| setup(&mut extensions, session, failure))?;
+        let output = self.failure.guarded(|| {
+            agree::start(end, session, plan, channel)?;
+            channel.settle()?;
+            setup(&mut extensions, session, failure, channel)
+        })?;
         self.extensions = Some(extensions);
         Ok(output)
     }

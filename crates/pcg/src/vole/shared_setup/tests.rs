@@ -18,12 +18,12 @@ fn rng(seed: u128) -> Prg {
     Prg::new(Block::from(seed))
 }
 
-fn plan<R: VoleRing>(n: usize) -> crate::Plan {
+fn plan<R: VoleRing>(n: usize) -> Plan {
     let security = if R::NAME == "z64" { Security::SemiHonest } else { Security::Malicious };
     rounds::<R>(n, Noise::Regular, security)
 }
 
-fn rounds<R: VoleRing>(n: usize, noise: Noise, security: Security) -> crate::Plan {
+fn rounds<R: VoleRing>(n: usize, noise: Noise, security: Security) -> Plan {
     vole::tests::plan::<R>(Some(n as u64), noise, security).unwrap()
 }
 
@@ -218,7 +218,7 @@ fn a_failed_vector_ole_ends_the_holders_of_x() {
 /// Both parties detect it, also where the plans take the same messages or none.
 #[test]
 fn another_plan_is_noticed() {
-    fn refused<R: VoleRing>(plans: [crate::Plan; 2]) {
+    fn refused<R: VoleRing>(plans: [Plan; 2]) {
         let refused = |result: Result<()>| {
             assert!(matches!(result, Err(Error::Mismatch { .. })), "{result:?}");
         };
