@@ -589,40 +589,48 @@ static void test_setup(int mismatch) {
 
 /* ---- two objects in turns, and the caller's bytes between them ---- */
 
+/* More than a party makes at once: the second turns take numbers that both compare. */
+enum { IN_TURN = 1500 };
+
 static void turns(party *self) {
     volery_cot_sender *sender = NULL;
     volery_cot_receiver *receiver = NULL;
-    volery_block m[20];
-    uint8_t u[2], greeting[3] = {1, 2, 3}, theirs[3];
+    volery_block m[2 * IN_TURN];
+    uint8_t u[(IN_TURN + 7) / 8], greeting[3] = {1, 2, 3}, theirs[3];
     int first = self->done;
     for (int i = 0; i < 2; i++) {
         if (i == first)
-            CHECK(volery_cot_sender_new(&self->transport, NULL, NULL, &sender) == VOLERY_OK);
+            CHECK(volery_cot_sender_new(&self->transport, &self->options, NULL, &sender) == VOLERY_OK);
         else
-            CHECK(volery_cot_receiver_new(&self->transport, NULL, &receiver) == VOLERY_OK);
+            CHECK(volery_cot_receiver_new(&self->transport, &self->options, &receiver) == VOLERY_OK);
         CHECK(put(&self->end, greeting, 3) == 0 && get(&self->end, theirs, 3) == 0);
         CHECK(!memcmp(greeting, theirs, 3));
     }
     for (int i = 0; i < 6; i++) {
         if (i % 2 == first)
-            CHECK(volery_cot_sender_random(sender, m, 10) == VOLERY_OK);
+            CHECK(volery_cot_sender_random(sender, m, IN_TURN) == VOLERY_OK);
         else
-            CHECK(volery_cot_receiver_random(receiver, u, m, 10) == VOLERY_OK);
+            CHECK(volery_cot_receiver_random(receiver, u, m, IN_TURN) == VOLERY_OK);
         greeting[0] = (uint8_t)i;
         CHECK(put(&self->end, greeting, 3) == 0 && get(&self->end, theirs, 3) == 0);
         CHECK(!memcmp(greeting, theirs, 3));
     }
-    REFUSED(volery_cot_sender_extend(sender, m, SIZE_MAX), "more than the memory");
-    REFUSED(volery_cot_sender_random(sender, m, SIZE_MAX / 2 + 1), "more than the memory");
-    REFUSED(volery_cot_receiver_random(receiver, u, m, SIZE_MAX / 16), "more than the memory");
+    const char *most = self->options.total ? "0 left" : "more than the memory";
+    REFUSED(volery_cot_sender_extend(sender, m, SIZE_MAX), most);
+    REFUSED(volery_cot_sender_random(sender, m, SIZE_MAX / 2 + 1), most);
+    REFUSED(volery_cot_receiver_random(receiver, u, m, SIZE_MAX / 16), most);
     volery_cot_sender_free(sender);
     volery_cot_receiver_free(receiver);
 }
 
-static void test_turns(void) {
+static void test_turns(uint32_t security, uint64_t total) {
     party parties[2];
     prepare(parties, turns, turns);
     parties[1].done = 1;
+    for (int i = 0; i < 2; i++) {
+        parties[i].options.security = security;
+        parties[i].options.total = total;
+    }
     run(parties);
 }
 
@@ -929,7 +937,10 @@ int main(int count, char **arguments) {
     test_oprf(0, VOLERY_MALICIOUS);
     test_oprf(500, VOLERY_MALICIOUS);
     test_oprf(500, VOLERY_SEMI_HONEST);
-    test_turns();
+    for (uint32_t security = VOLERY_MALICIOUS; security <= VOLERY_SEMI_HONEST; security++) {
+        test_turns(security, 0);
+        test_turns(security, 3 * IN_TURN);
+    }
     test_failures();
     test_equal_items();
     return 0;
