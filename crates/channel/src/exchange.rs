@@ -1,5 +1,5 @@
-//! What passes between a protocol on a thread of a [`Pool`] and the one that drives it: bytes in
-//! both directions, and its end.
+//! The exchange between a protocol on a thread of a [`Pool`] and the one that drives it: bytes in
+//! both directions, and the protocol's end.
 
 use std::collections::VecDeque;
 use std::io::{self, Read as _};

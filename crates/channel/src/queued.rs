@@ -141,9 +141,9 @@ impl Transport for Queued {
 }
 
 /// Why a read may have timed out while bytes were to be written.
-const STUCK: &str = "this party waited for the peer, and its own bytes could not be sent meanwhile: \
-    the peer does not read, or the two halves of the transport wait for each other, as those of a \
-    stream in one lock do; hint: give volery::channel::queued halves that share no lock";
+const STUCK: &str = "this party waited for the peer, and its own bytes could not be sent \
+    meanwhile: the peer does not read, or the two halves of the transport wait for each other, as \
+    those of a stream in one lock do; hint: give volery::channel::queued halves that share no lock";
 
 impl Drop for Queued {
     fn drop(&mut self) {

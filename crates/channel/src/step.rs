@@ -43,7 +43,7 @@ pub struct Machine<T> {
     slot: Slot<T>,
 }
 
-/// What came of a [step](Machine::step).
+/// The result of a [step](Machine::step).
 pub struct Step<T> {
     /// Bytes for the peer, which may wait for them.
     pub outgoing: Vec<u8>,

@@ -63,7 +63,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Bridge<S> {
     /// the channel, and later runs get [`Error::Broken`]. Computing is not interrupted.
     ///
     /// # Errors
-    /// Those of `protocol`. [`Error::Broken`] if an earlier run was cancelled or panicked, and
+    /// The errors of `protocol`. [`Error::Broken`] if an earlier run was cancelled or panicked, and
     /// [`Error::Io`] if the operating system starts no thread and the pool has none.
     ///
     /// # Panics

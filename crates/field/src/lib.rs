@@ -6,8 +6,8 @@
 //! | [`Z64`] | the integers modulo `2^64` | 8 |
 //! | [`Gf128`] | `GF(2^128) = GF(2)[X] / (X^128 + X^7 + X^2 + X + 1)` | 16 |
 //! | [`F2`] | the field of two elements | 1/8 |
-//! | [`Fp31`], [`Fp31x4`] | the integers modulo `2^31 - 1`, and their extension of degree 4 | 4, 16 |
-//! | [`Fp64`], [`Fp64x2`] | those modulo `2^64 - 2^32 + 1`, and their extension of degree 2 | 8, 16 |
+//! | [`Fp31`], [`Fp31x4`] | the integers modulo `2^31 - 1`; their extension of degree 4 | 4, 16 |
+//! | [`Fp64`], [`Fp64x2`] | those modulo `2^64 - 2^32 + 1`; their extension of degree 2 | 8, 16 |
 //!
 //! [`Ring`] is the interface of generic protocols, [`Field`] has inverses. [`ExtensionOf`] relates
 //! the ring of the values `u` of a correlation `w = u*x + v` to the ring of `x`, `v` and `w`: every

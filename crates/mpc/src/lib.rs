@@ -2,10 +2,10 @@
 //!
 //! | module | gives | secure against |
 //! |---|---|---|
-//! | [`one_of_n`] | OT of one of N messages | as the source: a malicious peer over a malicious-secure source |
+//! | [`one_of_n`] | OT of one of N messages | as the source, also malicious |
 //! | [`bits`] | multiplication triples over F2 | semi-honest |
 //! | [`ole`] | products of both parties' values, triples, over any ring | semi-honest |
-//! | [`authenticated`] | authenticated values over F2 and fp61: inputs, openings, products | malicious |
+//! | [`authenticated`] | authenticated values over F2 and fp61, their products | malicious |
 //! | [`tinyot`], [`mascot`] | authenticated triples over F2; over fp61 | malicious |
 //! | [`saved`] | batches of correlations in files that are read once | - |
 //!

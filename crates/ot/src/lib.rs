@@ -142,8 +142,8 @@ macro_rules! forward {
         }
 
         impl<C: CotReceiver + ?Sized> CotReceiver for $pointer {
-            fn extend(&mut self, u: &mut [u8], w: &mut [Block], channel: &mut Channel) -> Result<()> {
-                (**self).extend(u, w, channel)
+            fn extend(&mut self, u: &mut [u8], w: &mut [Block], peer: &mut Channel) -> Result<()> {
+                (**self).extend(u, w, peer)
             }
 
             fn rest(&mut self) {

@@ -17,9 +17,9 @@
 //! | `stream` | Protocol 6 and Ferret Figures 8 and 9: rounds of primal LPN; instances of dual LPN (Silent OT) | yes |
 //! | `check` | the consistency check of all trees of a round: Ferret Appendix C | yes |
 //! | `mpcot` | Protocol 5 (known-index MPFSS), multi-point COT of Ferret | yes, except `Layout` |
-//! | `spcot` | Ferret Figure 6 (SPCOT) and its vector-OLE form (spVOLE), on half-trees (ePrint 2022/1431) | yes |
+//! | `spcot` | Ferret Figure 6 (SPCOT), also for vector-OLE, on half-trees (ePrint 2022/1431) | yes |
 //! | `ggm`, `tree_batch` | trees, many at once | no |
-//! | `reproduction` | what no plan has unless its options say so: GGM trees, by Protocols 3 (known-index SPFSS) and 2 (`punctured_ot`), and all leaves in memory, for uniform noise | yes |
+//! | `reproduction` | by name or option only: GGM trees (Protocols 3 and 2), uniform noise | yes |
 //! | `correlation` | the kinds of correlation and their parameters | no |
 //! | `gilboa` | multiplication by OT: the base of a vector-OLE | yes |
 //! | `derandomize` | chosen inputs for a random vector-OLE (Proposition 10 of *Compressing Vector OLE*) | yes |

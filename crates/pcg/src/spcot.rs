@@ -441,7 +441,7 @@ impl<R: Ring> Exchange<R> for Masks<R> {
 /// P1's messages of step 4 about some trees.
 pub(crate) struct Messages<R: Ring> {
     values: Values<R>,
-    /// Those of which nothing has been sent.
+    /// The trees of which nothing has been sent.
     trees: Range<usize>,
 }
 

@@ -129,7 +129,7 @@ fn saved_triples_are_products() {
     });
 }
 
-/// What was used before is not in the file.
+/// Correlations used before are not in the file.
 #[test]
 fn a_batch_in_use_is_saved_without_what_was_used() {
     let folder = tempfile::tempdir().unwrap();

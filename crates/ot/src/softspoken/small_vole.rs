@@ -19,7 +19,7 @@ const PARALLEL: usize = 1 << 14;
 pub(super) struct Leaves {
     field: SmallField,
     seeds: Zeroizing<Vec<Block>>,
-    /// Those of the seeds, or none while nobody draws: they take eleven times the memory.
+    /// The ciphers of the seeds, or none while nobody draws: they take eleven times the memory.
     ciphers: Vec<Aes128>,
     /// The first counter of each tree.
     starts: Vec<Block>,

@@ -1,9 +1,8 @@
-//! What plans have only by name, or because their options say so: the GGM trees of the papers, and
-//! uniform noise in cuckoo bins. No default leads here.
+//! Constructions that a plan has only by name, or because its options say so: the GGM trees of the
+//! papers, and uniform noise in cuckoo bins. No default leads here.
 //!
-//! Single-point correlations on any kind of tree ([`send_trees`], [`receive_trees`]), of which both
-//! parties then hold all leaves.
-//! Rounds begin here from `stream::kept`.
+//! [`send_trees`] and [`receive_trees`] make single-point correlations on trees of either kind, and
+//! both parties then hold all leaves. The rounds that call them are in `stream::kept`.
 //!
 //! With GGM trees the steps of Figure 6 are those of Protocol 3 of the 2019 paper (SPFSS):
 //!
